@@ -287,6 +287,7 @@ static const char *read_root(struct input *input, json_t *root, struct ri_cluste
 	if ((input->cluster != NULL && !json_is_object(input->cluster)) ||
 		(input->task != NULL && !json_is_object(input->task)))
 		return "cluster and task as JSON objects";
+	out->lone = input->cluster == NULL && json_object_get(input->task, "type") != NULL;
 	return json_object_size(input->cluster) == 0 ? NULL : read_task(input, out);
 }
 
@@ -338,6 +339,10 @@ void ri_cluster_claim(struct ri_reading *reading, const char *variable,
 		ri_fail(reading->err, RI_CODE_MEMORY, variable, "no memory left to read it");
 		return;
 	}
+	if (cluster.lone)
+		ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
+			RI_CODE_SOURCE_INCOMPLETE, variable, "has a task and no \"cluster\", so it "
+			"is unknown which tasks there are: it is not used");
 	claim_place(reading, variable, &cluster);
 	if (cluster.count > 0) {
 		ri_claim_value(reading, RI_FACT_NNODES, variable, cluster.count);

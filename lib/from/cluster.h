@@ -30,6 +30,7 @@ struct ri_cluster {
 	uint64_t place;			/* ... which is this one */
 	const char *const *hosts;	/* of all tasks with a rank, in order */
 	size_t count;			/* of hosts; 0 where they are not all known */
+	bool lone;			/* a task, and no cluster to be one of */
 	const char *fault;		/* what was expected; NULL where nothing is wrong */
 	size_t fault_at;		/* where in the text, if not as a whole; else 0 */
 };

@@ -230,6 +230,21 @@ static void report_few(const struct ri_reading *reading, const char *node)
 		report_size(reading, "WORLD_SIZE", size, node);
 }
 
+/* A launcher started one process where the user wanted more: each would train alone. */
+static void report_larger(const struct ri_reading *reading, const char *launcher)
+{
+	uint64_t size, wanted;
+
+	if (reading->launcher != NULL && reading->context->fan_out == 0 &&
+		get_held(reading, RI_FACT_WORLD_SIZE, &size) && size == 1 &&
+		ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &wanted) && wanted > 1)
+		ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
+			RI_CODE_ENV_DIFFERS, "WORLD_SIZE", "%" PRIu64 " is not used: according to "
+			"%s there is one process", wanted, launcher),
+			"if there shall be more, have the launcher start them, as in srun "
+			"--ntasks=%" PRIu64, wanted);
+}
+
 /* Of more than one they may well be those of nodes. */
 static void report_bare(const struct ri_reading *reading, const struct ri_topology *made)
 {
@@ -247,6 +262,8 @@ static void report_bare(const struct ri_reading *reading, const struct ri_topolo
 			"RANK", "%" PRIu64 " of %" PRIu64 " is not used: according to %s this is "
 				"rank %"
 			PRIu64 " of %" PRIu64, bare.rank, bare.size, made->identity, rank, size);
+	} else {
+		report_larger(reading, made->identity);
 	}
 }
 

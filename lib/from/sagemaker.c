@@ -27,6 +27,11 @@ enum {
 	DEFAULT_PORT = 7777,
 };
 
+/* Of a heterogeneous cluster: some groups only prepare data. */
+static const char train_groups[] = "SM_DISTRIBUTION_INSTANCE_GROUPS";
+static const char own_group[] = "SM_CURRENT_INSTANCE_GROUP";
+static const char group_hosts[] = "SM_CURRENT_INSTANCE_GROUP_HOSTS";
+
 static const struct ri_variable reads[] = {
 	{ .name = "TRAINING_JOB_ARN", .meaning = "the job; used only to recognise SageMaker",
 	  .cite = GUIDE },
@@ -39,6 +44,12 @@ static const struct ri_variable reads[] = {
 	  .cite = TOOLKIT "ENVIRONMENT_VARIABLES.md" },
 	{ .name = "SM_CURRENT_HOST", .meaning = "this host",
 	  .cite = TOOLKIT "ENVIRONMENT_VARIABLES.md" },
+	{ .name = train_groups, .meaning = "the instance groups that train, as JSON",
+	  .cite = TOOLKIT "src/sagemaker_training/environment.py" },
+	{ .name = own_group, .meaning = "this host's group",
+	  .cite = TOOLKIT "src/sagemaker_training/environment.py" },
+	{ .name = group_hosts, .meaning = "its hosts, used if no other group trains",
+	  .cite = TOOLKIT "src/sagemaker_training/environment.py" },
 	{ .name = "SM_NUM_GPUS",
 	  .meaning = "processes to start on each node; 0 without GPUs",
 	  .cite = TOOLKIT "ENVIRONMENT_VARIABLES.md" },
@@ -142,11 +153,27 @@ static void claim_cluster(struct ri_reading *reading, const struct cluster *clus
 		master->text = list[0];
 }
 
+/* Are the hosts of this instance group the only ones that the distribution is for? */
+static bool trains_apart(const struct ri_reading *reading)
+{
+	const char *raw = ri_reading_get(reading, train_groups);
+	const char *group = ri_reading_get(reading, own_group), *name;
+	json_t *groups = raw == NULL ? NULL : json_loads(raw, 0, NULL);
+	bool apart;
+
+	name = json_array_size(groups) == 1 ? json_string_value(json_array_get(groups, 0)) : NULL;
+	apart = name != NULL && group != NULL && strcmp(name, group) == 0 &&
+		ri_reading_get(reading, group_hosts) != NULL;
+	json_decref(groups);
+	return apart;
+}
+
 static void read_toolkit(struct ri_reading *reading)
 {
+	const char *from = trains_apart(reading) ? group_hosts : "SM_HOSTS";
 	struct cluster cluster = {
-		.hosts_from = "SM_HOSTS", .current_from = "SM_CURRENT_HOST",
-		.hosts_raw = ri_reading_get(reading, "SM_HOSTS"),
+		.hosts_from = from, .current_from = "SM_CURRENT_HOST",
+		.hosts_raw = ri_reading_get(reading, from),
 		.current = ri_reading_get(reading, "SM_CURRENT_HOST"),
 	};
 	json_t *hosts = json_loads(cluster.hosts_raw, 0, NULL);

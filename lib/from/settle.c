@@ -304,6 +304,23 @@ static void report_lost_ranks(const struct ri_topology *topology, struct ri_find
 	}
 }
 
+/* Two names of one platform's master that name two of them. */
+static void report_two_masters(const struct ri_topology *topology, struct ri_findings *findings)
+{
+	const struct ri_fact *fact = &topology->facts[RI_FACT_MASTER_ADDR];
+	char kept[RI_QUOTE_SIZE], other[RI_QUOTE_SIZE];
+
+	if (fact->state != RI_STATE_KNOWN || fact->strength != RI_STRENGTH_SAID)
+		return;
+	for (const struct ri_fact *lost = fact->next; lost != NULL; lost = lost->next)
+		if (lost->state == RI_STATE_KNOWN && lost->strength == RI_STRENGTH_SAID &&
+			differs(fact, lost))
+			ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS,
+				lost->origin.variable, "%s is not used: %s is %s",
+				ri_quote(other, sizeof(other), lost->text), fact->origin.variable,
+				ri_quote(kept, sizeof(kept), fact->text));
+}
+
 /* Findings about claims that say something else than the fact, and about who gave way. */
 static void report_lost(const struct ri_topology *topology, const struct ri_fact *gave_way,
 	struct ri_findings *findings)
@@ -314,6 +331,7 @@ static void report_lost(const struct ri_topology *topology, const struct ri_fact
 		report_other_tuples(topology, findings);
 	if (gave_way != NULL)
 		report_way(topology, gave_way, findings);
+	report_two_masters(topology, findings);
 	report_stated(topology, RI_FACT_MASTER_ADDR, findings);
 	report_stated(topology, RI_FACT_MASTER_PORT, findings);
 }

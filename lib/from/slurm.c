@@ -7,6 +7,7 @@
  * another launcher the step is that one's daemons.
  */
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/number.h"
 #include "from/allocation.h"
@@ -39,6 +40,9 @@ static const struct ri_variable reads[] = {
 	  .cite = ENV },
 	{ .name = "SLURM_STEP_NODELIST", .meaning = "nodes of the step, the master first",
 	  .cite = ENV },
+	{ .name = "SLURM_DISTRIBUTION",
+	  .meaning = "arbitrary: rank 0 may be on any node, which rank 0 alone knows",
+	  .cite = "Slurm srun(1), --distribution, OUTPUT ENVIRONMENT VARIABLES" },
 	{ .name = "SLURM_JOB_NUM_NODES", .meaning = "nodes of the job, if there is no step",
 	  .cite = ENV },
 	{ .name = "SLURM_JOB_NODELIST",
@@ -179,6 +183,25 @@ static void name_step(struct ri_reading *reading)
 		ri_fail(reading->err, RI_CODE_MEMORY, "SLURM_STEP_ID", "no memory left to read it");
 }
 
+/* The list is sorted, and rank 0 on its first node unless the tasks were put elsewhere. */
+static void claim_master(struct ri_reading *reading, const struct ri_fact *hosts)
+{
+	const char *how = ri_reading_get(reading, "SLURM_DISTRIBUTION");
+	uint64_t rank, node = 0;
+	bool first = ri_claim_get(reading, RI_FACT_RANK, &rank) && rank == 0 &&
+		ri_claim_get(reading, RI_FACT_NODE_RANK, &node) && node < hosts->number;
+	struct ri_fact *claim;
+
+	if (!first && how != NULL && strncmp(how, "arbitrary", strlen("arbitrary")) == 0) {
+		ri_claim_open(reading, RI_FACT_MASTER_ADDR, "SLURM_DISTRIBUTION",
+			"rank 0 may be on any node of the step");
+		return;
+	}
+	claim = ri_allocation_claim_master(reading, hosts);
+	if (claim != NULL && first && hosts->state == RI_STATE_KNOWN)
+		claim->text = hosts->list[node];
+}
+
 static void claim_step(struct ri_reading *reading)
 {
 	const struct ri_fact *hosts;
@@ -190,7 +213,7 @@ static void claim_step(struct ri_reading *reading)
 	claim_local_size(reading);
 	hosts = ri_claim_hostlist(reading, "SLURM_STEP_NODELIST");
 	if (hosts != NULL)
-		ri_allocation_claim_master(reading, hosts);
+		claim_master(reading, hosts);
 }
 
 /* In a batch script, or a shell of salloc. */

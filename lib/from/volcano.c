@@ -13,6 +13,10 @@
 #define PHASES "Volcano apis pkg/apis/batch/v1alpha1/job.go, JobPhase, LifecyclePolicy"
 #define PYTORCH PLUGINS "/distributed-framework/pytorch/pytorch.go"
 
+/* Of the two tasks that the plugin takes by default: its --master and --worker. */
+static const char master_hosts[] = "VC_MASTER_HOSTS";
+static const char master_count[] = "VC_MASTER_NUM", worker_count[] = "VC_WORKER_NUM";
+
 static const struct ri_variable reads[] = {
 	{ .name = "VC_TASK_INDEX", .meaning = "index of this pod in its task",
 	  .cite = PLUGINS "/env/env.go" },
@@ -22,6 +26,11 @@ static const struct ri_variable reads[] = {
 	  .cite = PLUGINS "/svc/svc.go" },
 	{ .name = "VC_<TASK>_NUM", .meaning = "the number of those "
 		"pods", .cite = PLUGINS "/svc/svc.go" },
+	{ .name = master_hosts, .meaning = "with RANK and WORLD_SIZE: such a job, without an index",
+	  .cite = PYTORCH },
+	{ .name = master_count, .meaning = "the master and ...", .cite = PYTORCH },
+	{ .name = worker_count, .meaning = "... the workers are the nodes, if WORLD_SIZE counts "
+	  "other pods, too", .cite = "volcano-sh/volcano#4166" },
 	{ .name = "RANK", .meaning = "index of this pod in the job, if LOCAL_RANK is absent",
 	  .cite = PYTORCH },
 	{ .name = "WORLD_SIZE", .meaning = "pods of the job, likewise", .cite = PYTORCH },
@@ -37,15 +46,17 @@ static const char *find_index(const struct ri_env *env)
 	return ri_source_sees_text(env, "VK_TASK_INDEX") ? "VK_TASK_INDEX" : NULL;
 }
 
-static bool detect(const struct ri_env *env)
-{
-	return find_index(env) != NULL;
-}
-
 static bool counts_pods(const struct ri_env *env)
 {
 	return ri_source_sees_text(env, "RANK") && ri_source_sees_text(env, "WORLD_SIZE") &&
 		!ri_source_sees_text(env, "LOCAL_RANK");
+}
+
+/* A job may have the plugins pytorch and svc, and not env, which sets the index. */
+static bool detect(const struct ri_env *env)
+{
+	return find_index(env) != NULL || (counts_pods(env) &&
+		ri_source_sees_text(env, "MASTER_ADDR") && ri_source_sees_text(env, master_hosts));
 }
 
 /* Is this VC_<TASK>_HOSTS, and not the second one of that name? */
@@ -99,13 +110,27 @@ static void claim_task(struct ri_reading *reading, const char *hosts_name)
 			RI_STRENGTH_DEFAULT);
 }
 
+/* WORLD_SIZE counts the pods of all tasks, a tensorboard's too, which has no rank. */
+static void claim_pod(struct ri_reading *reading)
+{
+	uint64_t masters, workers, pods;
+
+	ri_claim_number(reading, RI_FACT_NODE_RANK, "RANK");
+	if (ri_reading_number(reading, RI_FACT_NNODES, master_count, &masters) &&
+		ri_reading_number(reading, RI_FACT_NNODES, worker_count, &workers) &&
+		ri_reading_number(reading, RI_FACT_NNODES, "WORLD_SIZE", &pods) &&
+		masters + workers < pods)
+		ri_claim_value(reading, RI_FACT_NNODES, worker_count, masters + workers);
+	else
+		ri_claim_number(reading, RI_FACT_NNODES, "WORLD_SIZE");
+}
+
 static void claim_node(struct ri_reading *reading)
 {
 	const char *task;
 
 	if (counts_pods(reading->context->env)) {
-		ri_claim_number(reading, RI_FACT_NODE_RANK, "RANK");
-		ri_claim_number(reading, RI_FACT_NNODES, "WORLD_SIZE");
+		claim_pod(reading);
 		return;
 	}
 	task = find_task(reading);
