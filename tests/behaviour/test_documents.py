@@ -18,16 +18,35 @@ PROGRAM = os.path.abspath(os.environ.get("RANKINIT", os.path.join(ROOT, "build/r
 HAND = {"PATH": os.defpath}    # the whole environment of an example
 CONTAINER = "docker run --gpus all --device=/dev/infiniband IMAGE "
 PAGES = ["README.md", "docs/sources.md", "docs/verdict.md"]
-# Four ranks run it, and the third one fails: the words of the verdict.
+# One of two ranks or the third of four fails: the words of the verdict.
 TRAIN = """\
 import os, time
 def step(batch):
     raise ValueError(f"bad batch {batch}")
 
-if os.environ.get("RANK") != "2":
+if int(os.environ["RANK"]) != int(os.environ["WORLD_SIZE"]) // 2:
     time.sleep(60)
 
 step(17)
+"""
+# In torch's place: two ranks, which begin when a helper of rankinit holds a pidfd of each.
+TORCHRUN = f"""#!{sys.executable} -IS
+import os, signal, sys
+BEGIN = r'''until for one in $(grep -ls '^rankinit-ranks$' /proc/[0-9]*/comm); do
+    cat "${{one%comm}}fdinfo/"* 2>/dev/null; done | grep -q "^Pid:[[:blank:]]*$$\\$"
+do sleep 0.05; done; exec python3 "$0"'''
+ranks = set()
+for rank in "01":
+    env = dict(os.environ, RANK=rank, LOCAL_RANK=rank, WORLD_SIZE="2", LOCAL_WORLD_SIZE="2")
+    pid = os.fork()
+    if pid == 0:
+        os.execve("/bin/sh", ["sh", "-c", BEGIN, sys.argv[-1]], env)
+    ranks.add(pid)
+pid, status = os.wait()
+for other in ranks - {{pid}}:
+    os.kill(other, signal.SIGTERM)
+    os.wait()
+sys.exit(1)
 """
 
 
@@ -94,6 +113,8 @@ def job(tmp_path):
     os.mkdir(tmp_path / "bin")
     os.symlink(PROGRAM, tmp_path / "bin" / "rankinit")
     (tmp_path / "train.py").write_text(TRAIN)
+    with open(tmp_path / "bin" / "torchrun", "w", encoding="ascii", opener=executable) as file:
+        file.write(TORCHRUN)
     env = {"PATH": f"{tmp_path}/bin:{os.defpath}"}
     return lambda command, more=(): shell(command, tmp_path, {**env, **dict(more)}), str(tmp_path)
 
