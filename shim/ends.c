@@ -17,6 +17,7 @@
 #include "watch/first_failure.h"
 #include "watch/obituary.h"
 #include "watch/others.h"
+#include "watch/raisers.h"
 #include "watch/restarted.h"
 
 static void add_end(struct ri_run *run, size_t index)
@@ -223,7 +224,10 @@ struct ri_outcome ri_ends_of_none(struct ri_run *run, int status)
 	return outcome;
 }
 
-/* Where a launcher failed because a rank of its did, the ranks are what is told of. */
+/*
+ * Where a launcher failed because a rank of its did, or a rank did not get to its end, the ranks
+ * are what is told of.
+ */
 static void take_launched(struct ri_run *run, struct ri_outcome *outcome)
 {
 	const struct ri_stop *stop = &run->started.supervised.stop;
@@ -235,10 +239,11 @@ static void take_launched(struct ri_run *run, struct ri_outcome *outcome)
 	};
 	size_t count;
 
-	if (run->ended.launched == NULL || source.room == NULL || !ri_rank_failed(launcher))
-		return;
 	if (stop->asked)
 		source.stopped = time_of(stop->at_ms);
+	if (run->ended.launched == NULL || source.room == NULL ||
+		(!ri_raisers_tell(&source) && !ri_rank_failed(launcher)))
+		return;
 	source.count = ri_others_seen(&source.seen);
 	source.error_count = ri_others_errors(&source.errors);
 	count = ri_launched_outcomes(&source, run->ended.launched, RI_LAUNCHED);

@@ -169,6 +169,14 @@ void ri_class_find(struct ri_rank_outcome *rank)
 		find_other(rank);
 }
 
+bool ri_class_left_program(const struct ri_evidence *evidence)
+{
+	const struct ri_words *words = &evidence->words;
+
+	return evidence->ended_of_traceback && words->uncaught && !words->traceback.aside &&
+		words->traceback.last.length > 0;
+}
+
 bool ri_time_is_before(struct timespec a, struct timespec b)
 {
 	return a.tv_sec != b.tv_sec ? a.tv_sec < b.tv_sec : a.tv_nsec < b.tv_nsec;

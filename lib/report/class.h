@@ -24,6 +24,9 @@ void ri_class_find(struct ri_rank_outcome *rank);
 /* "own", "loss", "unknown", "stopped"; NULL for one that did not fail. */
 const char *ri_class_name(enum ri_class class);
 
+/* Did an exception leave the program, and is it the last that a rank said? By its own words. */
+bool ri_class_left_program(const struct ri_evidence *evidence);
+
 struct ri_moment {
 	int64_t second;		/* torch cuts its time to these */
 	struct timespec at;

@@ -44,6 +44,26 @@ static struct ri_span find_error(const struct ri_launched_source *source, size_t
 	return (struct ri_span){ NULL, 0 };
 }
 
+static void note_held(const struct ri_launched_source *source, size_t index,
+	struct ri_rank_outcome *out)
+{
+	for (size_t i = 0; i < source->held_count; i++) {
+		const struct ri_launched_held *held = &source->held[i];
+
+		if (held->index != index)
+			continue;
+		out->course = RI_COURSE_ENDING;
+		out->traceback_at = held->raised;
+		out->lingered_s = held->lingered_s;
+		out->held = held->lingered_s > 0 ? held->held : NULL;
+	}
+}
+
+static bool is_held(const struct ri_rank_outcome *rank)
+{
+	return rank->course == RI_COURSE_ENDING;
+}
+
 static int compare_ranks(const void *a, const void *b)
 {
 	const struct ri_rank_outcome *one = a, *other = b;
@@ -51,8 +71,7 @@ static int compare_ranks(const void *a, const void *b)
 	return (one->rank > other->rank) - (one->rank < other->rank);
 }
 
-/* Did its launcher start its ranks again since? */
-static bool is_past(const struct ri_launched_source *source, const struct ri_launched *seen)
+bool ri_launched_is_past(const struct ri_launched_source *source, const struct ri_launched *seen)
 {
 	for (size_t i = 0; i < source->count; i++)
 		if (source->seen[i].is_rank && source->seen[i].parent == seen->parent &&
@@ -71,7 +90,7 @@ static size_t take_seen(const struct ri_launched_source *source, struct ri_rank_
 		const struct ri_launched *seen = &source->seen[i];
 		size_t at = 0;
 
-		if (!seen->is_rank || is_past(source, seen))
+		if (!seen->is_rank || ri_launched_is_past(source, seen))
 			continue;
 		while (at < count && out[at].rank != (uint64_t)seen->rank)
 			at++;
@@ -79,6 +98,7 @@ static size_t take_seen(const struct ri_launched_source *source, struct ri_rank_
 			continue;
 		describe(seen, &out[at]);
 		out[at].wrote.torch_error = find_error(source, i);
+		note_held(source, i, &out[at]);
 		count += at == count;
 	}
 	return count;
@@ -104,6 +124,8 @@ static bool may_be_stopped(const struct ri_rank_outcome *rank, bool whole)
 
 static bool is_before(const struct ri_rank_outcome *a, const struct ri_rank_outcome *b)
 {
+	if ((a->lingered_s > 0) != (b->lingered_s > 0))
+		return a->lingered_s > 0;
 	if (a->order > 0 && b->order > 0)
 		return a->order < b->order;
 	return a->first_said || (a->order > 0 && !b->first_said);
@@ -131,13 +153,14 @@ static struct ri_rank_outcome *find_first(struct ri_rank_outcome *ranks, size_t 
 
 	for (size_t i = 0; i < count; i++)
 		if (ri_rank_failed(&ranks[i]) &&
-			(ranks[i].first_said || !may_be_stopped(&ranks[i], whole)) &&
+			(ranks[i].first_said || ranks[i].lingered_s > 0 ||
+				!may_be_stopped(&ranks[i], whole)) &&
 			(first == NULL || is_before(&ranks[i], first)))
 			first = &ranks[i];
 	return first != NULL ? first : find_killed(ranks, count);
 }
 
-/* And gives it the first place, where the kernel did not. */
+/* And gives it the first place, where the kernel did not. NULL: there was a stop alone. */
 static void mark_told(const struct ri_launched_source *source, struct ri_rank_outcome *ranks,
 	size_t count, struct ri_rank_outcome *first)
 {
@@ -146,7 +169,7 @@ static void mark_told(const struct ri_launched_source *source, struct ri_rank_ou
 		bool stopped = source->stopped.tv_sec != 0 &&
 			!ri_time_is_before(rank->ended, source->stopped);
 
-		rank->told = stopped || (rank != first &&
+		rank->told = stopped || (first != NULL && rank != first &&
 			may_be_stopped(rank, rank->order > 0 && rank->order < first->order));
 		rank->order = rank == first ? 1 : rank->order + 2;
 	}
@@ -172,7 +195,7 @@ static bool is_of_past(const struct ri_rank_said *said, const struct ri_launched
 {
 	for (size_t i = 0; i < source->count && said->pid > 0; i++)
 		if (source->seen[i].pid == said->pid)
-			return is_past(source, &source->seen[i]);
+			return ri_launched_is_past(source, &source->seen[i]);
 	return false;
 }
 
@@ -245,30 +268,24 @@ static size_t take_words(const struct ri_launched_source *source, struct ri_rank
 	return count;
 }
 
-/* Of these nothing is known: an older kernel, and a launcher that does not speak of them. */
+/* Of the others nothing is known: an older kernel, and a launcher that does not speak of them. */
 static size_t drop_unknown(struct ri_rank_outcome *ranks, size_t count)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < count; i++)
-		if (is_known(&ranks[i]))
+		if (is_known(&ranks[i]) || is_held(&ranks[i]))
 			ranks[kept++] = ranks[i];
 	return kept;
 }
 
-/* Copies the lines of a rank, or those of no rank, to *room. Returns them. */
+/* Copies the lines of a rank, or with NULL those of no rank, to *room. Returns them. */
 static struct ri_span copy_lines(const struct ri_launched_source *source,
-	const struct ri_rank_outcome *rank, char **room)
+	const struct ri_owner *owner, char **room)
 {
-	struct ri_owner owner = { .rank = -1, .local_rank = -1 };
 	struct ri_span out = { *room, 0 };
 
-	if (rank != NULL) {
-		owner.rank = (int64_t)rank->rank;
-		owner.local_rank = (int64_t)rank->local_rank;
-		owner.pid = rank->pid;
-	}
-	out.length = ri_lines_of(source->text, rank == NULL ? NULL : &owner, *room,
+	out.length = ri_lines_of(source->text, owner, *room,
 		(size_t)(source->room + RI_LAUNCHED_WORDS - *room));
 	*room += out.length;
 	/* the launcher may have put its words elsewhere: that it wrote none is not known */
@@ -296,6 +313,16 @@ static struct ri_span cut_shared(struct ri_span shared)
 	return found;
 }
 
+/* One that was held may be told, and comes before those that were not. */
+static bool may_own_words(const struct ri_rank_outcome *rank, const struct ri_rank_outcome *silent)
+{
+	if (rank->told && !is_held(rank))
+		return false;
+	if (silent == NULL || is_held(rank) != is_held(silent))
+		return silent == NULL || is_held(rank);
+	return rank->order < silent->order;
+}
+
 /* Words that bear no owner go to the first failure that has none of its own. */
 static void give_words(const struct ri_launched_source *source, struct ri_rank_outcome *ranks,
 	size_t count)
@@ -308,13 +335,58 @@ static void give_words(const struct ri_launched_source *source, struct ri_rank_o
 
 		if (!ri_rank_failed(rank))
 			continue;
-		rank->wrote.tail = copy_lines(source, rank, &room);
-		if (rank->wrote.tail.length == 0 && !rank->told &&
-			(silent == NULL || rank->order < silent->order))
+		rank->wrote.tail = copy_lines(source,
+			&(struct ri_owner){ .rank = (int64_t)rank->rank, .pid = rank->pid,
+				.local_rank = (int64_t)rank->local_rank }, &room);
+		if (rank->wrote.tail.length == 0 && may_own_words(rank, silent))
 			silent = rank;
 	}
-	if (silent != NULL)
-		silent->wrote.tail = cut_shared(copy_lines(source, NULL, &room));
+	if (silent == NULL)
+		return;
+	silent->wrote.tail = copy_lines(source, NULL, &room);
+	if (!is_held(silent))
+		silent->wrote.tail = cut_shared(silent->wrote.tail);
+}
+
+static struct ri_span whole_lines(const struct ri_launched_source *source)
+{
+	struct ri_span text = source->text, half;
+
+	/* what it lost may have been the name of a secret */
+	if (source->cut)
+		ri_span_line(&text, &half);
+	return text;
+}
+
+static struct ri_owner owner_of(const struct ri_launched *rank)
+{
+	return (struct ri_owner){ .rank = rank->rank, .pid = rank->pid,
+		.local_rank = rank->local_rank < 0 ? rank->rank : rank->local_rank };
+}
+
+bool ri_launched_raised(const struct ri_launched_source *given, const struct ri_launched *rank,
+	struct ri_words *out)
+{
+	struct ri_launched_source source = *given;
+	struct ri_rank_outcome seen = { .end = RI_END_EXITED, .exit_code = 1 };
+	struct ri_owner owner;
+	char *room = source.room;
+
+	if (rank != NULL)
+		owner = owner_of(rank);
+	source.text = whole_lines(given);
+	seen.wrote.tail = copy_lines(&source, rank == NULL ? NULL : &owner, &room);
+	ri_class_find(&seen);
+	*out = seen.evidence.words;
+	return ri_class_left_program(&seen.evidence);
+}
+
+bool ri_launched_has_traceback(const struct ri_launched_source *source,
+	const struct ri_launched *rank)
+{
+	const struct ri_owner owner = owner_of(rank);
+
+	return ri_label_has_traceback(whole_lines(source), &owner);
 }
 
 size_t ri_launched_outcomes(const struct ri_launched_source *given, struct ri_rank_outcome *out,
@@ -325,14 +397,11 @@ size_t ri_launched_outcomes(const struct ri_launched_source *given, struct ri_ra
 	size_t count = take_seen(source, out, room);
 	bool whole = is_whole(source, count);
 	struct ri_rank_outcome *first;
-	struct ri_span half;
 
-	/* what it lost may have been the name of a secret */
-	if (all.cut)
-		ri_span_line(&all.text, &half);
+	all.text = whole_lines(given);
 	count = drop_unknown(out, take_words(source, out, count, room));
 	first = find_first(out, count, whole);
-	if (first == NULL)
+	if (first == NULL && source->held_count == 0)
 		return 0;
 	mark_told(source, out, count, first);
 	if (source->text.at != NULL)

@@ -19,7 +19,8 @@ void ri_rank_add_end(struct ri_text *out, const struct ri_rank_outcome *rank)
 		ri_text_add(out, "not started");
 		break;
 	case RI_END_RUNNING:
-		ri_text_add(out, "cannot be killed");
+		ri_text_add(out, rank->ended.tv_sec > 0 ? "ended, how is not known"
+			: "cannot be killed");
 		break;
 	case RI_END_EXITED:
 		ri_text_addf(out, "exit status %d", rank->exit_code);

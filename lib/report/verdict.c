@@ -130,8 +130,9 @@ static void add_node(struct ri_text *out, const struct ri_outcome *outcome)
 /* "failed first", and of whom, as far as this node can tell. */
 static void add_first(struct ri_text *out, const struct ri_outcome *outcome, bool of_job)
 {
-	const struct ri_rank_outcome *ranks = outcome->ranks;
-	bool lost = ranks[outcome->first].evidence.class == RI_CLASS_LOSS;
+	const struct ri_rank_outcome *ranks = outcome->ranks, *first = &ranks[outcome->first];
+	bool lost = first->evidence.class == RI_CLASS_LOSS;
+	bool lives = first->end == RI_END_RUNNING && first->ended.tv_sec == 0;
 
 	ri_text_add(out, outcome->count > 1 || (of_job && !lost) ? " failed first" : " failed");
 	if (!of_job && ri_blame_nodes(outcome) > 1 && outcome->count > 1) {
@@ -139,23 +140,22 @@ static void add_first(struct ri_text *out, const struct ri_outcome *outcome, boo
 		add_range(out, ranks[0].rank, ranks[outcome->count - 1].rank);
 	}
 	add_node(out, outcome);
-	if (ranks[outcome->first].leaving) {
+	if (first->leaving) {
 		ri_text_add(out, ": raised the error below, and has not ended yet\n");
 		return;
 	}
-	if (ranks[outcome->first].lingered_s > 0) {
+	if (first->lingered_s > 0) {
 		ri_text_addf(out, ": raised the error below, and %s not ended %u s later",
-			ranks[outcome->first].end == RI_END_RUNNING ? "has" : "had",
-			ranks[outcome->first].lingered_s);
-		ri_text_add(out, ranks[outcome->first].end == RI_END_RUNNING ? "\n" : ": ");
-		if (ranks[outcome->first].end != RI_END_RUNNING)
-			add_end(out, &ranks[outcome->first]);
+			lives ? "has" : "had", first->lingered_s);
+		ri_text_add(out, lives ? "\n" : ": ");
+		if (!lives)
+			add_end(out, first);
 		return;
 	}
 	/* the stop for one that ended sooner was faster than its own way out */
-	ri_text_add(out, ranks[outcome->first].told
+	ri_text_add(out, first->told
 			? ": raised the error below, then was stopped while exiting: " : ": ");
-	add_end(out, &ranks[outcome->first]);
+	add_end(out, first);
 }
 
 /* Losses alone, and not the one that caused them. */
@@ -351,9 +351,7 @@ static void add_time(struct ri_text *out, int64_t seconds)
 static bool was_held(const struct ri_outcome *outcome, const struct ri_rank_outcome *rank)
 {
 	return outcome->stop.signal != 0 && rank->told && rank->lingered_s == 0 &&
-		rank->course == RI_COURSE_ENDING && rank->evidence.ended_of_traceback &&
-		rank->evidence.words.uncaught && !rank->evidence.words.traceback.aside &&
-		rank->evidence.words.traceback.last.length > 0;
+		rank->course == RI_COURSE_ENDING && ri_class_left_program(&rank->evidence);
 }
 
 /* "rank 1 had raised ValueError: bad batch 17, 9 h before this stop, and had not ended" */

@@ -10,26 +10,23 @@
 #include "base/pages.h"
 #include "system/clock.h"
 #include "system/helper.h"
+#include "system/own_proc.h"
 
 enum { MOST_S = 5 };	/* hundreds of ranks take 3; verdicts wait for --settle */
 
-/* Of each child; shared with the helper. */
-struct seen {
-	unsigned char course;	/* enum ri_course */
-	char held[RI_COURSE_HELD];
-};
-
 static struct {
-	struct seen *seen;
+	struct ri_course_seen *seen;	/* of each child and each other; shared with the helper */
 	pid_t helper;		/* 0: none */
 	struct timespec begun;	/* CLOCK_REALTIME */
 } own;
 
 /* Where the process's program is python itself: see ri_python_runs. */
-static void look_at(pid_t pid, struct seen *seen)
+static void look_at(pid_t pid, struct ri_course_seen *seen)
 {
 	static struct ri_python_maps maps;
+	static struct ri_python_threads threads;
 	static struct ri_python python;
+	struct ri_python_stack stack = { .room = 0 };
 	const struct ri_python_memory memory = ri_autopsy_memory(&pid);
 	struct ri_text held;
 	bool runs;
@@ -38,45 +35,89 @@ static void look_at(pid_t pid, struct seen *seen)
 		ri_python_find(&python, &memory, &maps) != RI_PYTHON_OK ||
 		ri_python_runs(&python, &runs) != RI_PYTHON_OK)
 		return;
+	ri_python_threads(&python, NULL, &threads);
+	if (threads.count > 0)
+		ri_python_stack(&python, &threads.list[threads.count - 1], &stack);
+	seen->hash = stack.hash;
 	seen->course = runs ? RI_COURSE_RUNNING : RI_COURSE_ENDING;
 	ri_text_init(&held, seen->held, sizeof(seen->held));
 	if (!runs)
 		ri_held_say(&python, &held);
 }
 
+static bool lives(const struct ri_launched *other)
+{
+	return other->is_rank && other->order == 0;
+}
+
+/* Its number may be another process's, until it was looked at. */
+static void look_at_other(const struct ri_launched *other, struct ri_course_seen *seen)
+{
+	struct ri_procstat process = { .ticks = 0 };
+
+	look_at(other->pid, seen);
+	if (!ri_proc_read(other->pid, &process) || process.started != other->born)
+		seen->course = RI_COURSE_UNKNOWN;
+	seen->ticks = process.ticks;
+}
+
+/* For a moment only: the helper has a copy. */
+struct job {
+	const struct ri_children *children;
+	struct ri_course_others others;
+};
+
 static void look(void *context)
 {
-	const struct ri_children *children = context;
+	const struct job *job = context;
+	const struct ri_children *children = job->children;
 
 	for (size_t i = 0; i < children->started; i++)
 		if (children->items[i].doubtful)
 			look_at(children->items[i].pid, &own.seen[i]);
+	for (size_t i = 0; i < job->others.count; i++)
+		if (lives(&job->others.items[i]))
+			look_at_other(&job->others.items[i], &own.seen[RI_MAX_LOCAL + i]);
 }
 
-static pid_t find_doubtful(const struct ri_children *children)
+/* Whose user the helper becomes: that of others is their launcher's. */
+static pid_t find_doubtful(const struct ri_children *children, struct ri_course_others others)
 {
 	for (size_t i = 0; i < children->started; i++)
 		if (children->items[i].doubtful)
 			return children->items[i].pid;
-	return 0;
+	return others.count > 0 && children->living > 0 ? children->items[0].pid : 0;
 }
 
-void ri_course_ask(struct ri_children *children)
+static void forget_others(size_t count)
 {
-	pid_t child = find_doubtful(children);
+	for (size_t i = 0; i < count; i++) {
+		struct ri_course_seen *seen = &own.seen[RI_MAX_LOCAL + i];
+
+		seen->course = RI_COURSE_UNKNOWN;
+		seen->held[0] = '\0';
+	}
+}
+
+void ri_course_ask(struct ri_children *children, struct ri_course_others others)
+{
+	struct job job = { children, others };
+	pid_t child = find_doubtful(children, others);
 
 	if (child == 0 || own.helper != 0)
 		return;
 	if (own.seen == NULL)
-		own.seen = ri_pages_shared(RI_MAX_LOCAL * sizeof(*own.seen));
+		own.seen = ri_pages_shared(
+			(RI_MAX_LOCAL + RI_LAUNCHED) * sizeof(*own.seen));
 	if (own.seen == NULL)
 		return;
 	ri_clock_read(CLOCK_REALTIME, &own.begun);
 	for (size_t i = 0; i < children->started; i++)
 		if (children->items[i].doubtful)
 			own.seen[i].course = RI_COURSE_UNKNOWN;
+	forget_others(others.count);
 	own.helper = ri_helper_start(&(struct ri_helper_task){
-		.body = look, .context = children, .signal = SIGIO, .user = RI_HELPER_OWNER,
+		.body = look, .context = &job, .signal = SIGIO, .user = RI_HELPER_OWNER,
 		.name = "rankinit-look", .owned = child, .seconds = MOST_S,
 	});
 	if (own.helper < 0)
@@ -108,12 +149,23 @@ bool ri_course_take(struct ri_children *children)
 
 const char *ri_course_held(size_t index)
 {
-	struct seen *seen = own.seen == NULL ? NULL : &own.seen[index];
+	struct ri_course_seen *seen = own.seen == NULL ? NULL : &own.seen[index];
 
 	if (seen == NULL || seen->held[0] == '\0')
 		return NULL;
 	seen->held[sizeof(seen->held) - 1] = '\0';
 	return seen->held;
+}
+
+const struct ri_course_seen *ri_course_other(size_t index)
+{
+	struct ri_course_seen *seen;
+
+	if (own.seen == NULL)
+		return NULL;
+	seen = &own.seen[RI_MAX_LOCAL + index];
+	seen->held[sizeof(seen->held) - 1] = '\0';
+	return seen;
 }
 
 void ri_course_end(void)

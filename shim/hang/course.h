@@ -8,17 +8,25 @@
 #define RI_SHIM_HANG_COURSE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "launch/children.h"
+#include "report/launched.h"
 
 enum { RI_COURSE_HELD = 512 };
 
+/* Ranks that a child started, as they were seen; count 0: none. */
+struct ri_course_others {
+	const struct ri_launched *items;
+	size_t count;
+};
+
 /*
- * Begin to look at the children that are doubtful. Does nothing if a process looks already, if no
- * child is doubtful, or if the kernel refuses a process.
+ * Begin to look at the children that are doubtful, and at those of the others that live. Does
+ * nothing if a process looks already, if there is neither, or if the kernel refuses a process.
  */
-void ri_course_ask(struct ri_children *children);
+void ri_course_ask(struct ri_children *children, struct ri_course_others others);
 
 /* Does a process look just now? */
 bool ri_course_is_asked(void);
@@ -31,6 +39,17 @@ bool ri_course_take(struct ri_children *children);
  * ...". NULL: there was no such look. It is good until the next one at the same child.
  */
 const char *ri_course_held(size_t index);
+
+/* What the last look at others saw of that one. */
+struct ri_course_seen {
+	unsigned char course;	/* enum ri_course */
+	uint64_t hash;		/* of its main thread's stack */
+	uint64_t ticks;		/* of a CPU that it was given since it began */
+	char held[RI_COURSE_HELD];	/* as above; or "" */
+};
+
+/* NULL: there was no such look. It may be written as long as a process looks. */
+const struct ri_course_seen *ri_course_other(size_t index);
 
 /* The job is over: end the process that looks. */
 void ri_course_end(void);

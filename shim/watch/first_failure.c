@@ -195,7 +195,7 @@ void ri_settle_ask(struct ri_children *children, struct ri_output *output)
 			child->uncaught = ri_proc_read(child->pid, &process) &&
 				!catches(&process, SIGINT);
 	}
-	ri_course_ask(children);
+	ri_course_ask(children, (struct ri_course_others){ .count = 0 });
 }
 
 bool ri_settle_may_linger(const struct ri_child *child, struct ri_output *output, size_t index,
@@ -207,8 +207,7 @@ bool ri_settle_may_linger(const struct ri_child *child, struct ri_output *output
 		return false;
 	evidence = judge(child, output, index);
 	*out = evidence.words;
-	return evidence.ended_of_traceback && !out->traceback.aside && out->uncaught &&
-		out->traceback.last.length > 0;
+	return ri_class_left_program(&evidence);
 }
 
 /* A program that had no handler for SIGINT, or is no Python by now, cannot be judged by that. */

@@ -13,12 +13,13 @@
 #include "system/log.h"
 #include "system/own_proc.h"
 #include "watch/descendants.h"
+#include "watch/others.h"
 #include "watch/signalled.h"
 
 enum {
 	PASSES = 16,		/* over /proc, until a pass finds no new process */
 	NAMED_MAX = 8,
-	SPARING_PASSES = 10,	/* of killing, so that the helper of the link lives */
+	SPARING_PASSES = 10,	/* of killing, so that helpers live */
 };
 
 static bool told_some;	/* beside the command */
@@ -350,8 +351,11 @@ static bool end(const struct ri_procstat *process, void *context)
 void ri_leftovers_kill(void)
 {
 	static int passes;
-	/* the link's helper tells the other nodes how this ends; after some passes it dies, too */
-	bool spares = ri_link_is_on() && passes++ < SPARING_PASSES &&
+	/*
+	 * The link's helper tells the other nodes how this ends, and that of others' ranks sees how
+	 * those do; after some passes they die, too.
+	 */
+	bool spares = (ri_link_is_on() || ri_others_are_watched()) && passes++ < SPARING_PASSES &&
 		ri_descendants_are_shown();
 
 	if (self == 1 && !spares && (kill(-1, SIGKILL) == 0 || errno == ESRCH))

@@ -4,14 +4,12 @@
 #include "base/limits.h"
 #include "base/path.h"
 #include "hang/course.h"
-#include "redact/redact.h"
 #include "system/clock.h"
-#include "system/log.h"
 #include "watch/descendants.h"
 #include "watch/first_failure.h"
+#include "watch/raisers.h"
 
 enum {
-	SHOWN = 200,		/* bytes of an exception */
 	SAID = 4,		/* ranks of which a line is said */
 	BUSY_MS = 1000,		/* another look is on its way */
 };
@@ -43,6 +41,7 @@ void ri_linger_begin(size_t index, int64_t after_ms)
 {
 	struct rank *rank = &own.ranks[index];
 
+	ri_raisers_begin(after_ms);
 	own.after_ms = after_ms;
 	if (after_ms == 0)
 		return;
@@ -52,7 +51,9 @@ void ri_linger_begin(size_t index, int64_t after_ms)
 
 int64_t ri_linger_due(void)
 {
-	return own.next == 0 ? INT64_MAX : own.next;
+	int64_t others = ri_raisers_due();
+
+	return own.next == 0 || others < own.next ? others : own.next;
 }
 
 /*
@@ -77,10 +78,13 @@ static bool is_suspect(struct rank *rank, const struct ri_child *child, struct r
 
 void ri_linger_act(struct ri_children *children, struct ri_output *output)
 {
+	struct ri_course_others others = { .count = 0 };
 	int64_t now = ri_now_ms();
 	bool busy = ri_course_is_asked();
 
 	own.next = 0;
+	if (ri_raisers_due() <= now && !busy)
+		others = ri_raisers_wish(output);
 	for (size_t i = 0; i < children->started; i++) {
 		struct rank *rank = &own.ranks[i];
 
@@ -93,7 +97,9 @@ void ri_linger_act(struct ri_children *children, struct ri_output *output)
 			plan(rank, rank->due);
 	}
 	if (!busy && ri_descendants_are_shown())
-		ri_course_ask(children);
+		ri_course_ask(children, others);
+	if (ri_raisers_due() <= now || (others.count > 0 && !ri_course_is_asked()))
+		ri_raisers_wait();
 	/* without a look there is no answer */
 	for (size_t i = 0; i < children->started && !ri_course_is_asked(); i++)
 		own.ranks[i].asked = children->items[i].doubtful = false;
@@ -108,7 +114,7 @@ bool ri_linger_ask(struct ri_children *children, struct ri_output *output)
 	for (size_t i = 0; i < children->started; i++)
 		children->items[i].doubtful =
 			ri_settle_may_linger(&children->items[i], output, i, &words);
-	ri_course_ask(children);
+	ri_course_ask(children, ri_raisers_wish(output));
 	return ri_course_is_asked();
 }
 
@@ -116,8 +122,7 @@ static void say(const struct ri_children *children, size_t index, const struct r
 	struct ri_span exception)
 {
 	const struct ri_child *child = &children->items[index];
-	const char *held = ri_course_held(index);
-	char shown[SHOWN], who[64];
+	char who[64];
 	struct ri_text text;
 
 	ri_text_init(&text, who, sizeof(who));
@@ -126,12 +131,8 @@ static void say(const struct ri_children *children, size_t index, const struct r
 			: (long long)(children->first_rank + index));
 	else
 		ri_text_add_shown(&text, ri_path_name(end->command), sizeof(who) / 2);
-	ri_text_init(&text, shown, sizeof(shown));
-	ri_redact(&text, exception);
-	ri_text_replace_controls(shown);
-	ri_log(RI_LEVEL_ALWAYS, "%s (pid %d) raised %s and has not ended for %u s: %s; --linger "
-		"stops it now", who, (int)child->pid, shown, child->lingered_s,
-		held == NULL ? "its program is over" : held);
+	ri_text_addf(&text, " (pid %d)", (int)child->pid);
+	ri_verdict_lingers(who, exception, child->lingered_s, ri_course_held(index));
 }
 
 /* By the clock that has its traceback's time; at least 1. */
@@ -177,6 +178,6 @@ bool ri_linger_take(struct ri_children *children, struct ri_output *output,
 			say(children, i, end, words.traceback.last);
 	}
 	if (found > SAID)
-		ri_log(RI_LEVEL_ALWAYS, "and so have %u more ranks", found - SAID);
-	return found > 0;
+		ri_verdict_more_linger(found - SAID);
+	return ri_raisers_take(output, false) > 0 || found > 0;
 }

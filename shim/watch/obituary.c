@@ -9,7 +9,10 @@
 #include "base/path.h"
 #include "base/signals.h"
 #include "base/text.h"
+#include "redact/redact.h"
 #include "system/log.h"
+
+enum { SHOWN = 200 };	/* bytes of an exception */
 
 void ri_verdict_watch(struct ri_oom *oom)
 {
@@ -100,6 +103,24 @@ void ri_verdict_obituary(const struct ri_end *end, struct ri_oom *oom)
 	if (end->stop.asked && end->stop.at_ms <= end->child->ended_ms)
 		add_stop(&out, end);
 	ri_log(RI_LEVEL_ALWAYS, "%s", buffer);
+}
+
+void ri_verdict_lingers(const char *who, struct ri_span exception, unsigned seconds,
+	const char *held)
+{
+	char shown[SHOWN];
+	struct ri_text text;
+
+	ri_text_init(&text, shown, sizeof(shown));
+	ri_redact(&text, exception);
+	ri_text_replace_controls(shown);
+	ri_log(RI_LEVEL_ALWAYS, "%s raised %s and has not ended for %u s: %s; --linger stops it "
+		"now", who, shown, seconds, held == NULL ? "its program is over" : held);
+}
+
+void ri_verdict_more_linger(unsigned count)
+{
+	ri_log(RI_LEVEL_ALWAYS, "and so have %u more ranks", count);
 }
 
 void ri_verdict_orphan(pid_t pid, int wait_status, bool warn)

@@ -12,6 +12,7 @@
 
 #include "base/cgroup.h"
 #include "base/host.h"
+#include "base/span.h"
 #include "launch/children.h"
 #include "system/mask.h"
 
@@ -42,6 +43,16 @@ int ri_verdict_status(int wait_status);
 
 /* Print the line, if the end was by a signal. */
 void ri_verdict_obituary(const struct ri_end *end, struct ri_oom *oom);
+
+/*
+ * Print that a rank ("rank 1 (pid 17)") raised this, has not ended for so long, and is stopped for
+ * it; held is by what it is kept from its end, or NULL.
+ */
+void ri_verdict_lingers(const char *who, struct ri_span exception, unsigned seconds,
+	const char *held);
+
+/* Print that so many more do. */
+void ri_verdict_more_linger(unsigned count);
 
 /* A note, or a warning, of how a process ended that was none of ours, but left to us. */
 void ri_verdict_orphan(pid_t pid, int wait_status, bool warn);

@@ -409,6 +409,11 @@ bool ri_others_heard(void)
 	return true;
 }
 
+bool ri_others_are_watched(void)
+{
+	return own.helper != 0;
+}
+
 void ri_others_look(void)
 {
 	if (own.helper != 0)

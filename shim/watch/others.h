@@ -23,6 +23,9 @@
  */
 void ri_others_begin(pid_t launcher);
 
+/* Is there a helper? */
+bool ri_others_are_watched(void);
+
 /* Trouble begins: ranks that live now are worth to be known. Returns at once. */
 void ri_others_look(void);
 

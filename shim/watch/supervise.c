@@ -24,6 +24,7 @@
 #include "watch/others.h"
 #include "watch/obituary.h"
 #include "watch/phases.h"
+#include "watch/raisers.h"
 #include "watch/restarted.h"
 #include "watch/first_failure.h"
 #include "watch/signalling.h"
@@ -293,6 +294,8 @@ static void take_course(struct ri_supervisor *sv)
 		ri_linger_take(sv->children, sv->output, &sv->end)) {
 		sv->status = 1;
 		ri_phase_happen(sv, RI_EVENT_LINGERED);
+	} else if (sv->phase == RI_PHASE_LOOKING) {
+		ri_raisers_take(sv->output, true);
 	}
 }
 

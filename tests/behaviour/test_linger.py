@@ -2,13 +2,17 @@
 """--linger: a rank that has raised an exception, and does not get to its end."""
 
 import json
+import pathlib
+import shlex
 import signal
 import sys
 
 import pytest
 
+import peek
 import schema
 from peek import wait_until
+from test_launched import LAUNCHER, SCRIPT, until_watched
 
 # What holds it, and what is said of that.
 HANGS = {
@@ -232,3 +236,206 @@ def test_a_program_that_is_no_python(box):
     result = job.wait()
     assert (result.status, result.out) == (0, b"done\ndone\n"), result.err
     assert not result.lines()
+
+
+# --- ranks that a launcher starts -------------------------------------------
+
+# What each rank of a stand-in for torchrun does, as a line of a shell.
+WORKS = "import time\nwhile True: time.sleep(600)"
+# torch's hook, from init_process_group on (torch/distributed/distributed_c10d.py)
+LABELS = """sys.excepthook = lambda *a: print(''.join(f'[rank{os.environ["RANK"]}]: {line}\\n'
+    for line in ''.join(traceback.format_exception(*a)).splitlines()), end='', file=sys.stderr)"""
+
+
+def rank(text):
+    """It begins when the test has seen that rankinit watches it."""
+    return "until [ -e go$RANK.$ATTEMPT ]; do sleep 0.02; done; " \
+        f"exec {sys.executable} -ISc {shlex.quote(text)}"
+
+
+def raises(hang="a thread", exception=BAD, labelled=False):
+    held = HANGS[hang][0] + ("\n" + LABELS if labelled else "")
+    return RAISES.replace('os.environ.get("RANK") == "0"', "False").format(
+        hang=held, exception=exception)
+
+
+def launch(box, ranks, *options, command=("./torchrun",), **more):
+    """Each of them goes when all are watched."""
+    job = box.start(*options, "--", *command, *(rank(text) for text in ranks),
+                    shell=f"cat >torchrun <<'E'\n{LAUNCHER}E\ncat >run.sh <<'E'\n{SCRIPT}E\n"
+                          "chmod +x torchrun run.sh", **more)
+    until_watched(job, len(ranks))
+    for number in range(len(ranks)):
+        pathlib.Path(job.folder, f"go{number}.0").touch()
+    return job
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+@pytest.mark.parametrize("hang", ["a thread", "one of C", "an excepthook"])
+def test_a_rank_of_a_launcher(box, hang, labelled):
+    if labelled and hang == "an excepthook":
+        pytest.skip("there is one hook")
+    job = launch(box, [WORKS, raises(hang, labelled=labelled), WORKS], "--linger=0.6", "--grace=4",
+                 "--report=r.json")
+    result = job.wait()
+    assert result.status == 1, result.err
+    lines = [line for line in result.lines() if not line.startswith("rankinit: warning: ")]
+    assert lines[0].startswith("rankinit: rank 1 (local rank 1, pid "), result.err
+    assert ") raised ValueError: bad batch 17 and has not ended for " in lines[0]
+    place = HANGS[hang][1]
+    assert lines[0].endswith(f" s: {place}; --linger stops it now"), lines[0]
+    assert lines[1].startswith("rankinit: rank 1 (local rank 1, pid ")
+    assert " failed first: raised the error below, and had not ended " in lines[1]
+    assert " s later: killed by SIGTERM (15), after " in lines[1]
+    assert lines[2] == f"rankinit:   seen before the stop: {place}"
+    assert lines[3] == "rankinit:   ValueError: bad batch 17"
+    assert "rankinit:   ranks 0, 2: told to stop, killed by SIGTERM (15)" in lines
+    assert lines[-1] == "rankinit:   the job's exit status is 1"
+    document = json.loads(job.read("r.json"))
+    schema.check(document, "report")
+    assert document["first_failure"]["rank"] == 1 and document["first_failure"]["class"] == "own"
+    assert [rank["class"] for rank in document["ranks"]] == ["stopped", "own", "stopped"]
+    assert document["exit_status"] == 1
+    page = box.run("--blame", str(pathlib.Path(job.folder, "r.json")))
+    assert "rank 1" in page.out.decode().splitlines()[0], page
+
+
+@pytest.mark.parametrize("command", [
+    ("bash", "-c", './torchrun "$@"', "bash"), ("sh", "run.sh"), ("./run.sh",)])
+def test_a_shell_in_front_of_the_launcher(box, command):
+    result = launch(box, [WORKS, raises()], "--linger=0.6", "--grace=2", command=command).wait()
+    assert result.status == 1, result.err
+    assert len(said_at_once(result)) == 1
+    assert said_at_once(result)[0].startswith("rankinit: rank 1 (local rank 1, pid ")
+
+
+def test_a_rank_of_a_launcher_that_ignores_the_stop(box):
+    """SIGKILL comes to what is left by --grace, as at any stop."""
+    result = launch(box, [WORKS, raises("what ignores SIGTERM")], "--linger=0.6",
+                    "--grace=2").wait()
+    assert result.status == 1 and len(said_at_once(result)) == 1, result.err
+    assert " s later: killed by SIGKILL (9), after " in result.err, result.err
+
+
+def test_two_ranks_of_a_launcher(box):
+    """Both bear their labels."""
+    text = raises(labelled=True)
+    result = launch(box, [text, text, WORKS], "--linger=1.5", "--grace=2").wait()
+    assert result.status == 1, result.err
+    assert 1 <= len(said_at_once(result)) <= 2
+    assert "ValueError: bad batch 17" in said_at_once(result)[0]
+
+
+def test_two_ranks_of_which_either_may_have_raised_it(box):
+    """Both programs are over, and the words bear no label: no rank is named."""
+    over = "import atexit, time\natexit.register(time.sleep, 600)"
+    job = launch(box, [over, raises("one of C"), WORKS], "--linger=0.4")
+    wait_until(lambda: "ValueError: bad batch 17" in job.error_text(), "its traceback")
+    assert not job.ended(2.5)
+    result = job.stop()
+    assert "--linger" not in result.err and "had raised" not in result.err, result.err
+
+
+def test_a_rank_that_has_ended_may_have_raised_it(box):
+    """The launcher goes on without it, and another program is over, too."""
+    over = "import atexit, time\natexit.register(time.sleep, 600)"
+    job = launch(box, [over, f"raise {BAD}", WORKS], "--linger=0.4", env={"STOP": "0"})
+    wait_until(lambda: "ValueError: bad batch 17" in job.error_text(), "its traceback")
+    assert not job.ended(2.5)
+    result = job.stop()
+    assert "--linger" not in result.err and "had raised" not in result.err, result.err
+
+
+def go_twice(job):
+    for attempt in (0, 1):
+        until_watched(job, 2, attempt)
+        for number in (0, 1):
+            pathlib.Path(job.folder, f"go{number}.{attempt}").touch()
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+def test_a_rank_of_the_second_attempt(box, labelled):
+    held = rank(raises(labelled=labelled))
+    job = box.start("--linger=0.5", "--grace=2", "--", "./torchrun", rank(WORKS),
+                    f"if [ $ATTEMPT = 0 ]; then {rank('raise SystemExit(1)')}; fi; {held}",
+                    shell=f"cat >torchrun <<'E'\n{LAUNCHER}E\nchmod +x torchrun",
+                    env={"RESTARTS": "1", "TELLS": "1"})
+    go_twice(job)
+    result = job.wait()
+    assert result.status == 1, result.err
+    assert len(said_at_once(result)) == 1
+    assert said_at_once(result)[0].startswith("rankinit: rank 1 (local rank 1, pid ")
+    assert " failed first: raised the error below, and had not ended " in result.err
+
+
+@pytest.mark.parametrize("env", [{}, {"TELLS": "1"}])
+@pytest.mark.parametrize("labelled", [False, True])
+def test_a_launcher_that_has_started_its_ranks_again(box, labelled, env):
+    """What the first attempt printed is not the second one's, which takes its time to end."""
+    over = "import atexit, time\natexit.register(time.sleep, 4)"
+    failed = rank(raises(labelled=labelled).replace("threading.Thread(target=work).start()", ""))
+    job = box.start("--linger=0.5", "--", "./torchrun", rank(WORKS),
+                    f"if [ $ATTEMPT = 0 ]; then {failed}; fi; {rank(over)}",
+                    shell=f"cat >torchrun <<'E'\n{LAUNCHER}E\nchmod +x torchrun",
+                    env={"RESTARTS": "1", **env})
+    go_twice(job)
+    wait_until(lambda: not [pid for pid in job.members() if {b"RANK=1", b"ATTEMPT=1"} <=
+                            set(peek.read(pid, "environ").split(b"\0"))], "the end of rank 1")
+    assert not job.ended(0.5)
+    result = job.stop()
+    assert "--linger" not in result.err and "had raised" not in result.err, result.err
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+@pytest.mark.parametrize("then", [
+    "for _ in range(30):\n    catch()\n    time.sleep(0.1)",
+    "catch()\ntime.sleep(3)",
+    # at the outermost frame, as one that leaves the program
+    "try:\n    raise ValueError('x')\nexcept ValueError:\n    sys.excepthook(*sys.exc_info())\n"
+    "end = time.monotonic() + 5\nwhile time.monotonic() < end:\n    pass",
+])
+def test_ranks_of_a_launcher_that_are_left_alone(box, then, labelled):
+    """They caught theirs; a third one has done its work, and takes its time to end."""
+    text = CATCHES.replace("import atexit", "import traceback, atexit").format(then=then)
+    if labelled:
+        text = text.replace("def catch", LABELS + "\ndef catch")
+    over = "import atexit, time\natexit.register(time.sleep, 6)"
+    result = launch(box, [text, text, over], "--linger=0.8").wait()
+    assert (result.status, result.out) == (0, b"done\ndone\n"), result.err
+    assert not result.lines()
+
+
+def test_a_rank_of_a_launcher_that_has_something_to_say(box):
+    then = "def upload():\n    for i in range(60):\n        time.sleep(0.05)\n" \
+        "        print('uploaded', i, file=sys.stderr, flush=True)\n    os._exit(3)\n" \
+        "atexit.register(upload)\nraise ValueError('bad batch 17')"
+    result = launch(box, [CATCHES.format(then=then), WORKS], "--linger=2").wait()
+    assert result.status == 1 and not said_at_once(result), result.err
+    assert "failed first: exit status 3" in result.err
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+@pytest.mark.parametrize("options", [["--linger=0"], ["--linger=3600"]])
+def test_a_stop_of_a_launcher_tells_of_a_rank_that_had_raised(box, options, labelled):
+    """The control: without it, or before its time, the job waits."""
+    job = launch(box, [WORKS, raises(labelled=labelled), WORKS], *options, "--autopsy-after=0")
+    wait_until(lambda: "ValueError: bad batch 17" in job.error_text(), "its traceback")
+    assert not job.ended(1.0)
+    result = job.stop()
+    assert result.status != 0 and "--linger" not in result.err, result.err
+    said = [line for line in result.lines() if "had raised" in line]
+    assert len(said) == 1, result.err
+    assert said[0].startswith("rankinit:   rank 1 had raised ValueError: bad batch 17, ")
+    assert said[0].endswith(" s before this stop, and had not ended")
+
+
+def test_a_stop_of_a_launcher_whose_ranks_run_on(box):
+    """The control: they printed an exception at their outermost frame, and caught it."""
+    then = "try:\n    raise ValueError('bad batch 17')\nexcept ValueError:\n" \
+        "    sys.excepthook(*sys.exc_info())\nwhile True:\n    time.sleep(600)"
+    job = launch(box, [CATCHES.format(then=then)] * 2, "--linger=0.3", "--autopsy-after=0")
+    wait_until(lambda: job.error_text().count("ValueError: bad batch 17") == 2, "two tracebacks")
+    assert not job.ended(1.5)
+    result = job.stop()
+    assert result.status != 0, result.err
+    assert "had raised" not in result.err and "--linger" not in result.err

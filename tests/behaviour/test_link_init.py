@@ -292,6 +292,25 @@ def test_a_rank_that_does_not_get_to_its_end(nodes, tmp_path):
         assert "  ValueError: bad batch 17" in said(result)
 
 
+def test_a_rank_below_a_launcher_that_does_not_get_to_its_end(nodes, torchrun, tmp_path):
+    """The same, though rankinit did not start it: its launcher is a shell."""
+    (tmp_path / "held.py").write_text(HELD, encoding="ascii")
+    rank = "RANK={} LOCAL_RANK={} LOCAL_WORLD_SIZE=2 WORLD_SIZE=4 " \
+        f"{sys.executable} -IS {tmp_path}/held.py {tmp_path}/go & "
+    jobs = [nodes.start(index, "--linger=0.5", *TORCHRUN, env={
+        **torchrun, "TRAIN": rank.format(2 * index, 0) + rank.format(2 * index + 1, 1) + "wait"})
+        for index in (0, 1)]
+    wait_until(lambda: len(connected(jobs[0])) == 2, "a link")
+    (tmp_path / "go").touch()
+    for job, status in zip(jobs, (122, 1)):
+        result = job.wait()
+        lines = [line for line in said(result) if " failed first" in line]
+        assert result.status == status, result.err
+        assert len(lines) == 1 and lines[0].startswith("rank 3 (local rank 1, pid "), result.err
+        assert " failed first (node 1 of 2): raised the error below, and ha" in lines[0]
+        assert "  ValueError: bad batch 17" in said(result)
+
+
 def test_a_stop_after_an_order_keeps_its_own_time(nodes):
     """What an ordered rank left has 300 s from the link, and one from whoever stops the node."""
     jobs = ready(nodes, "session:worker!", "save=0", options=["--grace=1"])

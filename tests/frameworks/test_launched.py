@@ -204,3 +204,19 @@ def test_the_page_has_the_table():
     assert WRONG not in real
     right = sum(cell in (ALL, WORD) for cell in real)
     assert f"{right} of {len(real)}" in page
+
+
+@pytest.mark.parametrize("hook", [{}, {"HOOK": "1"}])
+def test_a_rank_of_torchrun_that_does_not_get_to_its_end(python_with, hook):
+    """With torch's hook its lines bear its number; without it, each rank is looked at."""
+    words = [PROGRAM, "--linger=3", "--grace=10", "--", python_with("torch"), *TORCH["torchrun"][1],
+             os.path.join(TRAIN, "held.py")]
+    lines, whole = verdict(words, "held", lambda words, env: start(words, {**env, **hook}))
+    assert ("[rank1]: ValueError" in whole) == ("HOOK" in hook)
+    held = "it waits in threading._shutdown for a thread in prefetch ("
+    assert lines[0].startswith("rankinit: rank 1 (local rank 1, pid "), whole
+    assert " raised ValueError: bad batch 17 and has not ended for " in lines[0], whole
+    assert held in lines[0] and lines[0].endswith("; --linger stops it now"), whole
+    assert lines[1].startswith("rankinit: rank 1 ("), whole
+    assert " failed first: raised the error below, and had not ended " in lines[1], whole
+    assert lines[3] == "rankinit:   ValueError: bad batch 17", whole

@@ -415,6 +415,121 @@ static void test_more_than_there_is_room_for(void **state)
 	assert_false(has_words(1, "ValueError"));
 }
 
+static const char *const labelled =
+	"[rank0]: Traceback (most recent call last):\n"
+	"[rank0]:   File \"train.py\", line 5, in step\n"
+	"[rank0]: ValueError: caught\n"
+	"[rank1]: Traceback (most recent call last):\n"
+	"[rank1]:   File \"train.py\", line 3, in <module>\n"
+	"[rank1]: ValueError: bad batch 17\n"
+	"[rank1]: one more line\n";
+
+/* Who raised one that left the program, by the words alone. */
+static void test_who_raised(void **state)
+{
+	const struct ri_launched zero = seen(10, 0, 0, 0), one = seen(11, 1, 0, 0);
+	struct ri_launched_source source = {
+		.room = room, .text = { labelled, strlen(labelled) },
+	};
+	struct ri_words words;
+
+	(void)state;
+	assert_true(ri_launched_has_traceback(&source, &zero));
+	assert_true(ri_launched_has_traceback(&source, &one));
+	assert_false(ri_launched_raised(&source, &zero, &words));
+	assert_false(ri_launched_raised(&source, NULL, &words));
+	assert_true(ri_launched_raised(&source, &one, &words));
+	assert_true(ri_span_has(words.traceback.last, "ValueError: bad batch 17"));
+	assert_int_equal(words.lines_since, 1);
+	source.text = (struct ri_span){ unnumbered, strlen(unnumbered) };
+	assert_false(ri_launched_has_traceback(&source, &one));
+	assert_false(ri_launched_raised(&source, &one, &words));
+	assert_true(ri_launched_raised(&source, NULL, &words));
+	assert_true(ri_span_has(words.traceback.last, "ValueError: bad batch 17"));
+}
+
+static const char raised[] = "Traceback (most recent call last):\n"
+	"  File \"train.py\", line 3, in <module>\nValueError: bad batch 17\n";
+
+/* Rank 1 was stopped for it, and ended after rank 0, which the launcher stopped first. */
+static void test_one_that_lingered(void **state)
+{
+	static const struct ri_launched_held held = {
+		.index = 1, .raised.tv_sec = 150, .lingered_s = 30, .held = "it is in work",
+	};
+	const struct ri_launched items[] = { seen(10, 0, 1, SIGTERM), seen(11, 1, 2, SIGTERM) };
+	const struct ri_launched living[] = { seen(10, 0, 0, 0), seen(11, 1, 0, 0) };
+	struct ri_launched_source source = {
+		.seen = items, .count = 2, .room = room, .stopped.tv_sec = 180,
+		.text = { raised, strlen(raised) }, .held = &held, .held_count = 1,
+	};
+
+	(void)state;
+	assert_int_equal(ri_launched_outcomes(&source, ranks, 8), 2);
+	for (int i = 0; i < 2; i++)
+		ri_class_find(&ranks[i]);
+	assert_int_equal(first_of(2), 1);
+	assert_int_equal(ranks[1].lingered_s, 30);
+	assert_string_equal(ranks[1].held, "it is in work");
+	assert_int_equal(ranks[1].traceback_at.tv_sec, 150);
+	assert_int_equal(ranks[1].evidence.class, RI_CLASS_OWN);
+	assert_true(has_words(1, "ValueError: bad batch 17"));
+	assert_int_equal(ranks[0].evidence.class, RI_CLASS_STOPPED);
+	assert_int_equal(ranks[0].wrote.tail.length, 0);
+	/* before it ends: the other nodes hear of it alone */
+	source.seen = living;
+	assert_int_equal(ri_launched_outcomes(&source, ranks, 8), 1);
+	assert_int_equal(ranks[0].rank, 1);
+	assert_int_equal(ranks[0].end, RI_END_RUNNING);
+	ri_class_find(&ranks[0]);
+	assert_int_equal(first_of(1), 0);
+	assert_int_equal(ranks[0].evidence.class, RI_CLASS_OWN);
+}
+
+/* An older kernel tells that it ended, and not how. */
+static void test_one_that_lingered_on_an_older_kernel(void **state)
+{
+	static const struct ri_launched_held held = { .index = 0, .lingered_s = 30 };
+	struct ri_launched items[] = { seen(11, 1, 2, 0) };
+	const struct ri_launched_source source = {
+		.seen = items, .count = 1, .room = room, .stopped.tv_sec = 180,
+		.text = { raised, strlen(raised) }, .held = &held, .held_count = 1,
+	};
+
+	(void)state;
+	items[0].has_status = false;
+	assert_int_equal(ri_launched_outcomes(&source, ranks, 8), 1);
+	assert_int_equal(ranks[0].end, RI_END_RUNNING);
+	assert_int_equal(ranks[0].ended.tv_sec, 202);
+	assert_true(has_words(0, "ValueError: bad batch 17"));
+}
+
+/* It was at its end when a stop came from outside: that is no failure, but worth a line. */
+static void test_one_that_was_held_at_a_stop(void **state)
+{
+	static const struct ri_launched_held held = { .index = 1, .raised.tv_sec = 150 };
+	const struct ri_launched items[] = { seen(10, 0, 1, SIGTERM), seen(11, 1, 2, SIGTERM) };
+	struct ri_launched_source source = {
+		.seen = items, .count = 2, .room = room, .stopped.tv_sec = 180,
+		.text = { raised, strlen(raised) }, .held = &held, .held_count = 1,
+	};
+	struct ri_outcome outcome = { .ranks = ranks, .launched = true, .stop.signal = SIGTERM };
+
+	(void)state;
+	outcome.count = ri_launched_outcomes(&source, ranks, 8);
+	assert_int_equal(outcome.count, 2);
+	for (int i = 0; i < 2; i++)
+		ri_class_find(&ranks[i]);
+	ri_blame_find(&outcome);
+	assert_int_equal(outcome.first, -1);
+	assert_int_equal(ranks[1].course, RI_COURSE_ENDING);
+	assert_true(ri_class_left_program(&ranks[1].evidence));
+	assert_true(ranks[0].told && ranks[1].told);
+	/* the control: without the look nothing is told of them */
+	source.held_count = 0;
+	assert_int_equal(ri_launched_outcomes(&source, ranks, 8), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -438,6 +553,10 @@ int main(void)
 		cmocka_unit_test(test_where_no_rank_failed),
 		cmocka_unit_test(test_a_stop_from_outside),
 		cmocka_unit_test(test_more_than_there_is_room_for),
+		cmocka_unit_test(test_who_raised),
+		cmocka_unit_test(test_one_that_lingered),
+		cmocka_unit_test(test_one_that_lingered_on_an_older_kernel),
+		cmocka_unit_test(test_one_that_was_held_at_a_stop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
