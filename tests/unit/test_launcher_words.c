@@ -68,10 +68,15 @@ static const char *read_lines(struct ri_span text, int64_t rank)
 	return lines;
 }
 
+#define RANK_1(name, end) \
+	{ name, "torchrun rank=1 local=1 pid=" end " host=node-0 file=<N/A> first\n", NULL }
 static const struct {
 	const char *name, *records;
 	const char *shared;	/* what is no rank's by its label; NULL: not compared */
 } recorded[] = {
+	RANK_1("torch-2.4-raise", "6587 exit=1"), RANK_1("torch-2.4-kill", "9451 signal=9"),
+	RANK_1("torch-2.4-exit", "11362 exit=3"), RANK_1("torch-2.8-raise", "15275 exit=1"),
+	RANK_1("torch-2.8-kill", "16959 signal=9"), RANK_1("torch-2.8-exit", "22489 exit=3"),
 	{ "torch-2.13-kill",
 		"torchrun rank=1 local=1 pid=25934 signal=9 host=node-0 file=<N/A> first\n"
 		"torchrun rank=0 local=0 pid=25933 signal=15 host=node-0 file=<N/A>\n"
