@@ -51,7 +51,7 @@ enum ri_link_mode { RI_LINK_MODE_NO, RI_LINK_MODE_STOP, RI_LINK_MODE_TELL };
 enum ri_log_mode { RI_LOG_MODE_TEE, RI_LOG_MODE_REDIRECT };
 
 enum {
-#define RI_OPTION(symbol, letter, kind, form, meta, fallback, type, help) RI_OPTION_##symbol,
+#define RI_OPTION(symbol, ...) RI_OPTION_##symbol,
 #include "options/options.def"
 #undef RI_OPTION
 	RI_OPTION_COUNT
@@ -61,7 +61,7 @@ enum {
 union ri_options_given {
 	struct ri_given at[RI_OPTION_COUNT];
 	struct {
-#define RI_OPTION(symbol, letter, kind, form, meta, fallback, type, help) struct ri_given symbol;
+#define RI_OPTION(symbol, ...) struct ri_given symbol;
 #include "options/options.def"
 #undef RI_OPTION
 	};
@@ -87,7 +87,7 @@ struct ri_options {
 	const struct ri_given *took_last;	/* whose value is the last word, or NULL */
 	bool disabled;			/* RANKINIT_DISABLE: a plain init */
 
-#define RI_OPTION(symbol, letter, kind, form, meta, fallback, type, help) RI_FIELD_##type
+#define RI_OPTION(symbol, letter, kind, form, meta, fallback, type, ...) RI_FIELD_##type
 #include "options/options.def"
 #undef RI_OPTION
 
@@ -166,8 +166,8 @@ int ri_options_scrub(const struct ri_options *options, const struct ri_env *env,
 char **ri_options_words(const struct ri_options *options, const int *left_out,
 	struct ri_arena *arena);
 
-/* The text of --help, and the table as --list=options prints it. */
-void ri_options_help(struct ri_text *out);
+/* The text of --help, all: of --help=all; and the table as --list=options prints it. */
+void ri_options_help(struct ri_text *out, bool all);
 void ri_options_list(struct ri_text *out);
 
 #endif

@@ -113,9 +113,11 @@ int ri_option_take(struct ri_options *options, const struct ri_option *option,
 #define ADDS(function) OWN(function), .adds = true
 
 const struct ri_option ri_option_table[RI_OPTION_COUNT] = {
-#define RI_OPTION(symbol_, letter_, kind_, form_, meta_, fallback_, type_, help_) \
+#define RI_OPTION(symbol_, letter_, kind_, form_, meta_, fallback_, type_, help_, group_, \
+		brief_) \
 	[RI_OPTION_##symbol_] = { .symbol = #symbol_, .letter = letter_, .kind = kind_, \
-		.form = form_, .meta = meta_, .fallback = fallback_, .help = help_, type_ },
+		.form = form_, .meta = meta_, .fallback = fallback_, .help = help_, \
+		.group = RI_OPTIONS_##group_, .brief = brief_, type_ },
 #include "options/options.def"
 #undef RI_OPTION
 };

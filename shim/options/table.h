@@ -12,6 +12,20 @@
 enum ri_option_kind { ACTION, SETTING, POLICY };
 enum ri_option_form { NONE, FLAG, OPTIONAL, REQUIRED };
 
+/* As --help has them, in this order. */
+enum ri_option_group {
+	RI_OPTIONS_START,
+	RI_OPTIONS_STOP,
+	RI_OPTIONS_OUTPUT,
+	RI_OPTIONS_FAILURES,
+	RI_OPTIONS_HANGS,
+	RI_OPTIONS_NODES,
+	RI_OPTIONS_CHECKS,
+	RI_OPTIONS_FACTS,
+	RI_OPTIONS_ANSWERS,
+	RI_OPTIONS_GROUPS
+};
+
 enum ri_option_type {
 	RI_OPTION_ANSWER,
 	RI_OPTION_TEXT,
@@ -32,12 +46,14 @@ struct ri_option {
 	const char *meta;
 	const char *fallback;
 	const char *help;
+	const char *brief;
 	ri_option_reader *read;		/* of the types OWN and ADDS */
 	size_t field;			/* of most: its place in struct ri_options */
 	enum ri_action action;		/* of the type ANSWER */
 	enum ri_option_type type;
 	enum ri_option_kind kind;
 	enum ri_option_form form;
+	enum ri_option_group group;
 	char letter;
 	bool adds;			/* of the type ADDS */
 };
@@ -45,7 +61,7 @@ struct ri_option {
 extern const struct ri_option ri_option_table[RI_OPTION_COUNT];
 
 /* The readers; only an option whose type names one has it. */
-#define RI_OPTION(symbol, letter, kind, form, meta, fallback, type, help) \
+#define RI_OPTION(symbol, ...) \
 	ri_option_reader ri_read_##symbol;
 #include "options/options.def"
 #undef RI_OPTION

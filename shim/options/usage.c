@@ -42,7 +42,51 @@ static void add_folded(struct ri_text *out, const char *words)
 	ri_text_add(out, "\n");
 }
 
-void ri_options_help(struct ri_text *out)
+/* Two columns; a synopsis that is too long for its own has a line. */
+static void add_brief(struct ri_text *out, const struct ri_option *option)
+{
+	enum { COLUMN = 34 };
+	size_t begun = out->length, width;
+
+	add_synopsis(out, option);
+	width = out->length - begun;
+	if (width >= COLUMN) {
+		ri_text_add(out, "\n");
+		width = 0;
+	}
+	ri_text_addf(out, "%*s%s\n", (int)(COLUMN - width), "", option->brief);
+}
+
+static void add_common(struct ri_text *out)
+{
+	static const char *const titles[RI_OPTIONS_GROUPS] = {
+		[RI_OPTIONS_START] = "Start", [RI_OPTIONS_STOP] = "Stop",
+		[RI_OPTIONS_OUTPUT] = "Output", [RI_OPTIONS_FAILURES] = "Failures",
+		[RI_OPTIONS_HANGS] = "Hangs", [RI_OPTIONS_NODES] = "Several nodes",
+		[RI_OPTIONS_CHECKS] = "Checks", [RI_OPTIONS_FACTS] = "Facts by hand",
+		[RI_OPTIONS_ANSWERS] = "Answers, without running COMMAND",
+	};
+
+	for (size_t group = 0; group < RI_OPTIONS_GROUPS; group++) {
+		ri_text_addf(out, "%s%s:\n", group == 0 ? "" : "\n", titles[group]);
+		for (size_t i = 0; i < RI_OPTION_COUNT; i++)
+			if (ri_option_table[i].group == group &&
+				ri_option_table[i].brief[0] != '\0')
+				add_brief(out, &ri_option_table[i]);
+	}
+	ri_text_add(out, "\nrankinit --help=all prints all options and says more of each.\n");
+}
+
+static void add_all(struct ri_text *out)
+{
+	for (size_t i = 0; i < RI_OPTION_COUNT; i++) {
+		add_synopsis(out, &ri_option_table[i]);
+		ri_text_add(out, "\n");
+		add_folded(out, ri_option_table[i].help);
+	}
+}
+
+void ri_options_help(struct ri_text *out, bool all)
 {
 	static const char intro[] =
 		"usage: rankinit [OPTION]... [--] COMMAND [ARG]...\n\n"
@@ -58,11 +102,10 @@ void ri_options_help(struct ri_text *out)
 		"124 a deadline passed, 123 this node is not fit, 122 another node failed.\n";
 
 	ri_text_add(out, intro);
-	for (size_t i = 0; i < RI_OPTION_COUNT; i++) {
-		add_synopsis(out, &ri_option_table[i]);
-		ri_text_add(out, "\n");
-		add_folded(out, ri_option_table[i].help);
-	}
+	if (all)
+		add_all(out);
+	else
+		add_common(out);
 	ri_text_add(out, outro);
 }
 

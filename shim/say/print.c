@@ -82,7 +82,8 @@ int ri_print_help(const struct ri_options *options, struct ri_error *err)
 	if (begin_own(&out, options, err) < 0)
 		return -1;
 	if (options->peer == RI_PEER_NONE)
-		ri_options_help(&out);
+		ri_options_help(&out, options->action_value != NULL &&
+			strcmp(options->action_value, "all") == 0);
 	else
 		ri_peer_help(&out, options);
 	return ri_print_text(&out, err);

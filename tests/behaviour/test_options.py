@@ -3,6 +3,7 @@
 
 import atexit
 import os
+import re
 import sys
 from dataclasses import dataclass, field
 
@@ -238,12 +239,23 @@ def test_the_last_of_two_counts(box):
     assert seen(box, row, "--expect=shm=1k", f"--expect={HUGE}") is True
 
 
+def test_help_has_the_common_options_and_all_of_them(box):
+    names = {line.split("\t")[0] for line in box.run("--list=options").out.decode().splitlines()}
+    found = {word: set(re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", box.run(word).out.decode(), re.M))
+             for word in ("--help", "--help=all")}
+    assert found["--help=all"] == names > found["--help"]
+    assert {"--nproc-per-node", "--grace", "--report", "--link", "--require",
+            "--rank"} <= found["--help"]
+    assert {"--tf-port", "--azure-batch-port", "--expand"} <= names - found["--help"]
+    assert box.run("--help=all", "--explain", "true").out == box.run("--help=all").out
+
+
 def test_letters(box):
     verbose, quiet = ROWS["verbose"], ROWS["quiet"]
     assert seen(box, verbose, "-v") is True
     assert seen(box, verbose, "-qv") is True
     assert seen(box, quiet, "-q") is False
-    assert box.run("-h").out == box.run("--help").out != b""
+    assert box.run("-h").out == box.run("--help").out == box.run("--help=common").out != b""
     assert box.run("-V").out == box.run("--version").out != b""
 
 
@@ -344,7 +356,7 @@ def test_seconds_that_are_good(box, value):
     ("--check", "xml", "text or json"),
     ("--print-env", "xml", "shell, dotenv, json or null"),
     ("--blame", "xml", "text, json or trace"),
-    ("--help", "now", "no value"),
+    ("--help", "now", "common or all"),
     ("--version", "", "no value"),
 ])
 def test_values_of_actions(box, action, value, expected):

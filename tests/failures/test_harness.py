@@ -251,7 +251,8 @@ ValueError: a bad batch
 
 
 @pytest.mark.skipif("--settle" not in subprocess.run(
-    [PLAYERS.binary, "--help"], capture_output=True, text=True).stdout, reason="no --settle yet")
+    [PLAYERS.binary, "--list=options"], capture_output=True, text=True).stdout,
+    reason="no --settle yet")
 @pytest.mark.parametrize("settle, right", [("2", True), ("0", False)])
 def test_a_rankinit_that_does_not_wait(settle, right):
     _, faults = played(LEAVING, players=playing.Players(

@@ -38,7 +38,7 @@ def read_want(case):
 
 @functools.lru_cache
 def reads_below_a_root(program):
-    done = subprocess.run([str(program), "--help"], stdin=subprocess.DEVNULL,
+    done = subprocess.run([str(program), "--list=options"], stdin=subprocess.DEVNULL,
                           capture_output=True, text=True, check=False)
     return "--root" in done.stdout
 

@@ -10,6 +10,9 @@ import sys
 BINARY = os.path.join("build", "rankinit")
 MAN = os.path.join("docs", "rankinit.8")
 CODES = os.path.join("docs", "codes.md")
+COMMON = 100        # lines of --help
+GROUPS = {"Start", "Stop", "Output", "Failures", "Hangs", "Several nodes", "Checks",
+          "Facts by hand"}
 COMPLETION = os.path.join("docs", "completions", "rankinit.bash")
 
 
@@ -38,11 +41,30 @@ def man_options(text):
         yield from ("--" + name for name in re.findall(r"Fl -([a-z][a-z-]+)", line))
 
 
+def named(help_text):
+    return re.findall(r"^ *(?:-\w, *)?(--[a-z][a-z-]+)", help_text, re.M)
+
+
+def check_common(names, text):
+    """--help: what a user reads before anything else, on two screens."""
+    lines = text.splitlines()
+    if len(lines) > COMMON:
+        yield f"--help has {len(lines)} lines, the limit is {COMMON}"
+    yield from (f"--help: {line}: wider than 79 columns" for line in lines if len(line) > 79)
+    for name in sorted(set(named(text)) - set(names)):
+        yield f"option {name}: in --help, but the program does not know it"
+    found = re.findall(r"^([A-Z][\w ,]+):\n((?:  .*\n)*)", text, re.M)
+    for title in GROUPS - {title for title, options in found if named(options)}:
+        yield f"--help: no option is under {title}"
+    outside = set(named(text)) - {name for _, options in found for name in named(options)}
+    yield from (f"option {name}: under no title of --help" for name in sorted(outside))
+
+
 def check_options(rows):
     names = [row[0] for row in rows]
-    help_text = ask("--help")
-    yield from compare("option", names, "--help",
-                       re.findall(r"^ *(?:-\w, *)?(--[a-z][a-z-]+)", help_text, re.M))
+    help_text = ask("--help=all")
+    yield from compare("option", names, "--help=all", named(help_text))
+    yield from check_common(names, ask("--help"))
     for name, letter, form, meta, default, twin, text in rows:
         if not text.strip():
             yield f"option {name}: no help"

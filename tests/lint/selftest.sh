@@ -170,6 +170,11 @@ case $1 in
     build/real "$1" | sed '/^--grace/d; s/RANKINIT_USER/RANKINIT_WHO/'
     printf -- '--new\tn\trequired\t-\t-\tRANKINIT_NEW\t\n'
     ;;
+--help)
+    build/real "$1" | sed '/^Hangs:$/,/^$/d; s/^Output:/--other\n&/' |
+        sed 's/--state=FILE  */&rankinit remembers, which takes more columns /'
+    seq 100
+    ;;
 --list=codes)
     build/real "$1" | sed 's/^memory	125/memory	1/'
     printf 'new.code\t125\tnew\n'
@@ -179,6 +184,8 @@ esac
 EOF
 chmod +x build/rankinit
 expect options.py '--new: not in --help' '--new: not in docs/rankinit.8' '--new: no help' \
+    '--help has [0-9]* lines, the limit' 'wider than 79' 'no option is under Hangs' \
+    '--other: in --help, but' '--other: under no title' \
     '--grace: in docs/rankinit.8, but' 'twin is called RANKINIT_WHO' \
     'new.code: not in docs/codes.md' 'memory: exit status 1,' 'new: takes a value'
 mv build/real build/rankinit

@@ -295,7 +295,7 @@ static void test_nearest_by_its_beginning(void **state)
 static void test_nearest_option(void **state)
 {
 	static const char *const names[] = {
-#define RI_OPTION(symbol, letter, kind, form, meta, fallback, type, help) #symbol,
+#define RI_OPTION(symbol, letter, kind, form, meta, fallback, type, help, group, brief) #symbol,
 #include "options/options.def"
 #undef RI_OPTION
 	};
