@@ -229,6 +229,25 @@ static void keep_gpu_errors(struct ri_reported_failure *failure, const json_t *e
 	}
 }
 
+/* That a launcher had started its ranks again is no failure; of the first cause the exception. */
+static void keep_restarts(struct ri_reported_failure *failure, const json_t *restarts,
+	struct ri_arena *arena)
+{
+	size_t count = json_array_size(restarts);
+	const char *first = json_string_value(
+		json_object_get(json_array_get(restarts, 0), "exception"));
+	const char *line;
+
+	if (count == 0 || failure->line_count == RI_REPORTED_LINES)
+		return;
+	line = ri_arena_format(arena, "before it: torchrun had started its ranks again %zu "
+		"time%s%s%.*s", count, count == 1 ? "" : "s",
+		first == NULL ? "" : ", at first for ",
+		first == NULL ? 0 : cut(first, 255), first == NULL ? "" : first);
+	if (line != NULL)
+		failure->lines[failure->line_count++] = line;
+}
+
 static void read_failure(struct ri_node_report *out, const json_t *document, struct ri_arena *arena)
 {
 	const json_t *failure = json_object_get(document, "first_failure");
@@ -246,6 +265,7 @@ static void read_failure(struct ri_node_report *out, const json_t *document, str
 	first->line_count = first->lines[0] != NULL;
 	keep_lines(first, json_object_get(failure, "reason"), arena);
 	keep_gpu_errors(first, json_object_get(document, "gpu_errors"), arena);
+	keep_restarts(first, json_object_get(document, "restarts"), arena);
 }
 
 /* The names as they stand there: jansson's order is its own, and not always the same. */

@@ -296,6 +296,8 @@ def test_blame_tells_of_the_last_attempt(launch, box):
     job.wait()
     page = box.run("--blame", f"{job.folder}/r.json").out.decode()
     assert "exit status 5" in page and "exit status 1" not in page, page
+    assert ("before it: torchrun had started its ranks again 1 time, at first for ValueError: bad "
+            "batch 17") in page, page
 
 
 def test_a_stop_from_outside_is_no_failure_of_a_rank(launch):

@@ -104,6 +104,32 @@ static void test_gpu_errors(void **state)
 	assert_int_equal(report.failure.line_count, 0);
 }
 
+static void test_restarts(void **state)
+{
+	char why[RI_REPORTED_WHY];
+	struct ri_node_report report;
+
+	(void)state;
+	assert_int_equal(read(&report, BEGIN RANKS ", \"first_failure\": {\"rank\": 3}, "
+		"\"restarts\": [{\"exception\": \"ValueError: bad\", \"number\": 1}, 7]}", why), 0);
+	assert_int_equal(report.failure.rank, 3);
+	assert_int_equal(report.failure.line_count, 1);
+	assert_string_equal(report.failure.lines[0], "before it: torchrun had started its ranks "
+		"again 2 times, at first for ValueError: bad");
+	assert_int_equal(read(&report, BEGIN RANKS ", \"first_failure\": {\"rank\": 3}, "
+		"\"restarts\": [null]}", why), 0);
+	assert_string_equal(report.failure.lines[0], "before it: torchrun had started its ranks "
+		"again 1 time");
+	/* of a job that did not fail they are none */
+	assert_int_equal(read(&report, BEGIN RANKS ", \"first_failure\": null, "
+		"\"restarts\": [{\"exception\": \"ValueError: bad\", \"number\": 1}]}", why), 0);
+	assert_int_equal(report.failure.line_count, 0);
+	assert_int_equal(report.failure.class, RI_CLASS_NONE);
+	assert_int_equal(read(&report, BEGIN RANKS ", \"first_failure\": {\"rank\": 3}, "
+		"\"restarts\": {}}", why), 0);
+	assert_int_equal(report.failure.line_count, 0);
+}
+
 static void test_clocks(void **state)
 {
 	static const struct {
@@ -205,6 +231,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_what_is_missing_is_unknown, end),
 		cmocka_unit_test_teardown(test_clocks, end),
 		cmocka_unit_test_teardown(test_gpu_errors, end),
+		cmocka_unit_test_teardown(test_restarts, end),
 		cmocka_unit_test_teardown(test_autopsies, end),
 		cmocka_unit_test_teardown(test_what_is_no_report, end),
 	};
