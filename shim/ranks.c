@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ranks.h"
 
+#include <signal.h>
 #include <string.h>
 
+#include "base/signals.h"
 #include "command/expand.h"
 #include "launch/launch.h"
 #include "launch/placement.h"
@@ -37,6 +39,54 @@ static int tell_launchers(struct ri_rank_source *source, struct ri_error *err)
 	return set_variable(source, edit, err);
 }
 
+/*
+ * torchrun 2.12 and later (torch/distributed/launcher/api.py, LaunchConfig) kills its workers
+ * that long after it passed on a stop, by default after 30 s: that is to come just before
+ * the deadline of ours.
+ */
+static int tell_timeout(struct ri_rank_source *source, struct ri_error *err)
+{
+	struct ri_env_edit edit = { .name = "TORCH_ELASTIC_SHUTDOWN_TIMEOUT" };
+	const struct ri_options *options = source->options;
+	uint64_t seconds = options->grace_ms / 1000;
+
+	if (options->link == RI_LINK_MODE_STOP && options->link_grace_ms / 1000 > seconds)
+		seconds = options->link_grace_ms / 1000;
+	if (seconds == 0 || ri_env_get(source->context.env, edit.name) != NULL)
+		return 0;
+	edit.value = ri_arena_format(source->context.arena, "%d",
+		seconds < 4 ? 1 : (int)seconds - 2);
+	return set_variable(source, edit, err);
+}
+
+/*
+ * torchrun 2.9 and later (torch/distributed/run.py, --signals-to-handle, which takes this for its
+ * default and overwrites TORCHELASTIC_SIGNALS_TO_HANDLE) passes on these signals, and ends by any
+ * other: those that --signal-map makes come on top.
+ */
+static int tell_signals(struct ri_rank_source *source, struct ri_error *err)
+{
+	struct ri_env_edit edit = { .name = "PET_SIGNALS_TO_HANDLE" };
+	const struct ri_signal_map *map = &source->options->signal_map;
+	bool first = false, second = false;
+
+	for (int from = 1; from <= RI_SIGNAL_MAX; from++) {
+		first |= map->to[from] == SIGUSR1 && from != SIGUSR1;
+		second |= map->to[from] == SIGUSR2 && from != SIGUSR2;
+	}
+	if ((!first && !second) || ri_env_get(source->context.env, edit.name) != NULL)
+		return 0;
+	edit.value = ri_arena_format(source->context.arena, "SIGTERM,SIGINT,SIGHUP,SIGQUIT%s%s",
+		first ? ",SIGUSR1" : "", second ? ",SIGUSR2" : "");
+	return set_variable(source, edit, err);
+}
+
+static bool is_for_torchrun(const struct ri_command *command)
+{
+	return command->mode == RI_MODE_NODE &&
+		(command->launcher == NULL || command->launcher->reads_pet);
+}
+
 int ri_rank_source_complete(struct ri_rank_source *source, struct ri_error *err)
 {
 	const struct ri_context *context = &source->context;
@@ -52,6 +102,9 @@ int ri_rank_source_complete(struct ri_rank_source *source, struct ri_error *err)
 	}
 	if (ri_options_scrub(source->options, context->env, source->looks, &source->common,
 		    context->arena, err) < 0)
+		return -1;
+	if (is_for_torchrun(context->command) &&
+		(tell_timeout(source, err) < 0 || tell_signals(source, err) < 0))
 		return -1;
 	return tell_launchers(source, err);
 }

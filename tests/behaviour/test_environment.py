@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The environment and the arguments reach the command byte for byte."""
 
+import json
 import os
 
 import pytest
@@ -78,6 +79,31 @@ def test_open_mpi_is_told_the_deadline(through, grace, seconds):
     # what the user set stays
     own = [PLAIN, b"OMPI_MCA_odls_base_sigkill_timeout=77"]
     assert through(own, f"--grace={grace}")[0] == own
+
+
+@pytest.mark.parametrize("options, name, value", [
+    (["--grace=90"], "TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "88"),
+    (["--grace=3"], "TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "1"),
+    (["--grace=0"], "TORCH_ELASTIC_SHUTDOWN_TIMEOUT", None),
+    (["--link", "--link-grace=100"], "TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "98"),
+    (["--link", "--link-grace=100", "--grace=200"], "TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "198"),
+    (["--link=tell", "--link-grace=100"], "TORCH_ELASTIC_SHUTDOWN_TIMEOUT", None),
+    (["--signal-map=TERM:USR1,USR2:USR1"], "PET_SIGNALS_TO_HANDLE",
+     "SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1"),
+    (["--signal-map=TERM:INT,USR1:0"], "PET_SIGNALS_TO_HANDLE", None),
+    ([], "PET_SIGNALS_TO_HANDLE", None),
+])
+def test_torchrun_is_told_of_a_stop(box, options, name, value):
+    def told(*command, **env):
+        result = box.run(*options, "--print-env=json", "--", *command, env=env)
+        assert result.status == 0, result.err
+        return json.loads(result.out).get(name)
+
+    assert told("torchrun", "t.py") == value
+    assert told("accelerate", "launch", "t.py") == value
+    # what the user set stays, and no other command is told
+    assert told("torchrun", "t.py", **{name: "7"}) is None
+    assert told("python3", "t.py") is None
 
 
 def test_arguments(box):
