@@ -308,6 +308,22 @@ def test_a_stop_from_outside_is_no_failure_of_a_rank(launch):
     assert "failed" not in verdict(result), verdict(result)
 
 
+def test_looks_wake_the_helper_alone(launch):
+    """A healthy job: while it looks again, and again, rankinit sleeps on."""
+    job = launch(WAIT + "echo step 1 >&2; sleep 99", "sleep 99")
+    until_watched(job, 2)
+    helper = helper_of(job)
+    wait_until(lambda: peek.rests(job.pid), "rankinit at rest")
+    slept, looked = peek.switches(job.pid)[0], peek.switches(helper)[0]
+    wait_until(lambda: peek.switches(helper)[0] >= looked + 2, "two more looks")
+    assert peek.rests(job.pid) and peek.switches(job.pid)[0] == slept
+    # the control: a line of a rank's wakes it
+    let_go(job, 0)
+    wait_until(lambda: peek.switches(job.pid)[0] > slept, "rankinit awake")
+    job.signal(signal.SIGTERM)
+    job.wait()
+
+
 def test_a_job_that_ends_well_says_nothing(launch):
     job = launch(WAIT + "echo done", WAIT + "echo done")
     until_watched(job, 2)

@@ -24,6 +24,7 @@ import container
 import counts
 import death
 import hosts
+import launched
 import nodes
 import output
 import tables
@@ -40,8 +41,8 @@ ENVIRONMENTS = {
 }
 RANKS = (8, 64)
 FEW = 8     # as many as slow launchers are asked to start
-TOPICS = ("start", "checks", "ranks", "death", "nodes", "autopsy", "output", "hosts", "deaf",
-          "latency", "idle", "system_calls", "container")
+TOPICS = ("start", "checks", "ranks", "launched", "death", "nodes", "autopsy", "output", "hosts",
+          "deaf", "latency", "idle", "system_calls", "container")
 
 # Row, init (for --init), program, arguments.
 INITS = (
@@ -255,6 +256,15 @@ class Bench:
             topic.problems = {k: v for k, v in topic.problems.items() if k in rows}
             topic.problems.update(skipped)
             tables.ranks(topic, count)
+
+    def launched(self):
+        """A healthy job in front of a launcher; the looks at its ranks are over."""
+        if "rankinit" not in self.found:
+            raise CannotRun("no rankinit")
+        slept = launched.measure(self.found["rankinit"][0])
+        self.results["launched"] = {f"{name}@plain": {"wakeups": count}
+                                    for name, count in slept.items()}
+        tables.launched(slept, launched.SECONDS)
 
     def death(self):
         """One of 8 ranks fails when all run; how long until the job has ended?"""

@@ -187,6 +187,12 @@ def autopsy(rows, problems, ranks):
         [name, None, None, None, reason] for name, reason in problems.items()])
 
 
+def launched(slept, seconds):
+    """slept: name of the process -> how often"""
+    print_table(f"In front of a launcher: voluntary context switches in the first {seconds} s",
+                ["process", "switches"], [[name, count] for name, count in slept.items()])
+
+
 def hosts(took):
     """took: {(kind, count): ns}"""
     rows = []
