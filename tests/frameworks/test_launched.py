@@ -52,12 +52,15 @@ FAULTS = {
     "abort": ("failed first: killed by SIGABRT (6)", "CUDA error: device-side assert triggered"),
     "gloo": ("failed first: exit status 1", "ValueError: bad batch 17"),
     "timeout": ("did not come when all others waited for it", None),
+    "linger": ("raised ValueError: bad batch 17 and has not ended", None),
 }
+OPTIONS = {"linger": ["--linger=2"]}
 
 # What a verdict says: the rank and the cause, the same by the launcher's word, one of the two,
 # nothing, or what it must never say.
 ALL, WORD, RANK, REASON, NOTHING, WRONG = "yes", "word", "rank", "cause", "no", "a wrong rank"
-NEITHER = ""    # it cannot be: no process group without torch, no cgroup around Slurm's ranks
+# It cannot be: no process group without torch, Slurm's ranks elsewhere, Ray's outlive exceptions.
+NEITHER = ""
 
 # Where a verdict says less than ALL. srun's ranks are no descendants of it; a driver of Ray is a
 # command as any other, and its own words stand above.
@@ -71,14 +74,14 @@ SOME = {("torchrun", "exception"), ("torchrun", "gloo"), ("torchrun", "kill"),
         ("accelerate", "abort"), ("torch.distributed.launch", "exit"),
         ("bash -c torchrun", "import"), ("mpirun (Open MPI 4)", "exception"),
         ("mpirun (Open MPI 5)", "segv"), ("mpirun (Intel MPI)", "abort"),
-        ("mpiexec.hydra (MPICH 4)", "kill")}
+        ("mpiexec.hydra (MPICH 4)", "kill"), ("mpirun (MPICH 5)", "linger")}
 LIMIT = 1 << 30     # of a cgroup in which a rank eats all there is
 
 
 def cell_of(launcher, fault):
     if fault in ("gloo", "timeout") and launcher not in TORCH and launcher != "bash -c torchrun":
         return NEITHER
-    if (launcher, fault) == ("srun", "memory"):
+    if (launcher, fault) in (("srun", "memory"), ("srun", "linger"), ("Ray", "linger")):
         return NEITHER
     return CELLS.get((launcher, fault), ALL)
 
@@ -173,7 +176,8 @@ def test_the_rank_below_a_launcher(request, python_with, installed, memory_group
         pytest.skip("this launcher tells no rank where to meet")
     if (launcher, fault) not in SOME and os.environ.get("LAUNCHED") != "all":
         pytest.skip("it takes long: LAUNCHED=all runs it")
-    words = [PROGRAM, "--", *command_of(launcher, python_with, installed)]
+    words = [PROGRAM, *OPTIONS.get(fault, []), "--",
+             *command_of(launcher, python_with, installed)]
     if fault == "memory":
         words = ["sh", "-c", f'echo 0 >{memory_group()}/cgroup.procs && exec "$@"', "sh", *words]
     how = start

@@ -5,6 +5,7 @@ import datetime
 import glob
 import os
 import sys
+import threading
 import time
 
 FAULT = os.environ["FAULT"]
@@ -48,7 +49,9 @@ def fail():
         __import__("no_such_module")
     time.sleep(1)   # as long as an import of a framework takes at least
     train()
-    if FAULT == "exception":
+    if FAULT == "linger":
+        threading.Thread(target=time.sleep, args=(600,)).start()
+    if FAULT in ("exception", "linger"):
         raise ValueError("bad batch 17")
     if FAULT == "kill":
         os.kill(os.getpid(), 9)
