@@ -36,8 +36,8 @@ debian_packages() {
         dpkg-dev patch xz-utils ca-certificates ;;
     probe) echo gcc libc6-dev libibverbs-dev libopenmpi-dev pkg-config ;;
     cross) echo "gcc-$gcc_other-linux-gnu" "libc6-dev-$libc_other-cross" ;;
-    dist) echo python3 python3-pytest qemu-user-static lintian skopeo faketime mmdebstrap git \
-        util-linux strace libcap2-bin ;;
+    dist) echo python3 python3-pytest python3-venv qemu-user-static lintian skopeo faketime \
+        mmdebstrap git util-linux strace libcap2-bin ;;
     images) echo mmdebstrap python3 python3-pytest python3-pip ca-certificates ;;
     compose) echo docker-compose mmdebstrap ;;
     engine) echo docker.io ;;
