@@ -159,6 +159,15 @@ static int fan_out(struct ri_topology *topology, const struct ri_context *contex
 	return 0;
 }
 
+/* Servers of which a node may have several: where one spans nodes, --nnodes on its line says so. */
+static bool serves_alone(const struct ri_command *command)
+{
+	const struct ri_launcher *launcher = command->launcher;
+
+	return launcher != NULL && launcher->apart && !launcher->reads_pet &&
+		!ri_command_mentions(command, "--nnodes");
+}
+
 int ri_topology_adapt(struct ri_topology *topology, const struct ri_context *context,
 	struct ri_error *err)
 {
@@ -170,7 +179,8 @@ int ri_topology_adapt(struct ri_topology *topology, const struct ri_context *con
 		return fan_out(topology, context, err);
 	/* An identity of the node is what a launcher wants. */
 	if (command == NULL || command->mode != RI_MODE_NODE ||
-		topology->scope == RI_SCOPE_NODE || ri_meeting_is_here(command, context->env))
+		topology->scope == RI_SCOPE_NODE || ri_meeting_is_here(command, context->env) ||
+		serves_alone(command))
 		return 0;
 	return adapt_to_launcher(topology, context, err);
 }
