@@ -159,12 +159,15 @@ static int fan_out(struct ri_topology *topology, const struct ri_context *contex
 	return 0;
 }
 
-/* Servers of which a node may have several: where one spans nodes, --nnodes on its line says so. */
+/*
+ * A server, which takes no place or count from the environment: a node may have several, and
+ * where one spans nodes, --nnodes on its line says so.
+ */
 static bool serves_alone(const struct ri_command *command)
 {
 	const struct ri_launcher *launcher = command->launcher;
 
-	return launcher != NULL && launcher->apart && !launcher->reads_pet &&
+	return launcher != NULL && launcher->apart && !launcher->reads_pet && !launcher->counts &&
 		!ri_command_mentions(command, "--nnodes");
 }
 
