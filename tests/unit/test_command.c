@@ -372,6 +372,8 @@ static const struct {
 	{ "ft_launcher --ignore-missing-fault-tol-cfg --nproc-per-node 8 t.py", 0, 8 },
 	{ "tune run --nproc_per_node 4 r", 0, 4 },
 	{ "python -m bagua.distributed.launch --nproc_per_node=8 t.py", 0, 8 },
+	{ "python -m bagua.distributed.run --bagua-net_switch_on --nproc_per_node 8 t.py", 0, 8 },
+	{ "dlrover-run --precheck 1 --auto_tunning --nproc_per_node 8 t.py", 0, 8 },
 	/* the last one counts */
 	{ "torchrun --nproc-per-node=2 --nproc_per_node 8 t.py", 0, 8 },
 	{ "torchrun --nproc-per-node=8 --nproc-per-node=gpu t.py", 0, 0 },
