@@ -173,11 +173,14 @@ def test_who_is_left_alone(box, then):
     assert not result.lines()
 
 
+# raises, and writes lines until it ends
+UPLOADS = ("def upload():\n    for i in range(60):\n        time.sleep(0.05)\n"
+           "        print('uploaded', i, file=sys.stderr, flush=True)\n    os._exit(3)\n"
+           "atexit.register(upload)\nraise ValueError('bad batch 17')")
+
+
 def test_one_that_has_something_to_say_on_its_way_out(box):
-    then = "def upload():\n    for i in range(60):\n        time.sleep(0.05)\n" \
-        "        print('uploaded', i, file=sys.stderr, flush=True)\n    os._exit(3)\n" \
-        "atexit.register(upload)\nraise ValueError('bad batch 17')"
-    result = start(box, CATCHES.format(then=then), "--linger=2").wait()
+    result = start(box, CATCHES.format(then=UPLOADS), "--linger=2").wait()
     assert result.status == 3 and not said_at_once(result), result.err
 
 
@@ -406,10 +409,7 @@ def test_ranks_of_a_launcher_that_are_left_alone(box, then, labelled):
 
 
 def test_a_rank_of_a_launcher_that_has_something_to_say(box):
-    then = "def upload():\n    for i in range(60):\n        time.sleep(0.05)\n" \
-        "        print('uploaded', i, file=sys.stderr, flush=True)\n    os._exit(3)\n" \
-        "atexit.register(upload)\nraise ValueError('bad batch 17')"
-    result = launch(box, [CATCHES.format(then=then), WORKS], "--linger=2").wait()
+    result = launch(box, [CATCHES.format(then=UPLOADS), WORKS], "--linger=2").wait()
     assert result.status == 1 and not said_at_once(result), result.err
     assert "failed first: exit status 3" in result.err
 
