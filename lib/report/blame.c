@@ -5,6 +5,7 @@
 
 #include "report/class.h"
 #include "report/mismatch.h"
+#include "report/works.h"
 #include "words/loss.h"
 
 uint64_t ri_blame_nodes(const struct ri_outcome *outcome)
@@ -161,6 +162,18 @@ static bool may_be_here(const struct ri_outcome *outcome)
 	return false;
 }
 
+/* The watchdogs of all ranks tell in which collective each is, and one is out of step. */
+static bool find_out_of_step(const struct ri_outcome *outcome, size_t *out)
+{
+	struct ri_works works;
+
+	ri_works_find(outcome, &works);
+	if (works.odd < 0 || works.count < outcome->count)
+		return false;
+	*out = (size_t)works.odd;
+	return true;
+}
+
 static bool ranks_differ(const struct ri_outcome *outcome)
 {
 	return outcome->ranks[outcome->first].evidence.loss->kind == RI_LOSS_MISMATCH;
@@ -187,7 +200,8 @@ void ri_blame_find(struct ri_outcome *outcome)
 		outcome->blame = RI_BLAME_FIRST;	/* all but this one had done their work */
 	else if (leavers > 0)
 		outcome->blame = RI_BLAME_LEFT;
-	else if (find_holder(outcome, &outcome->named))
+	else if (find_out_of_step(outcome, &outcome->named) ||
+		find_holder(outcome, &outcome->named))
 		outcome->blame = RI_BLAME_HELD;
 	else if (outcome->count > 1)
 		outcome->blame = RI_BLAME_UNKNOWN;

@@ -11,6 +11,7 @@
 #include "report/class.h"
 #include "report/mismatch.h"
 #include "report/restarts.h"
+#include "report/works.h"
 #include "redact/redact.h"
 
 enum {
@@ -212,6 +213,17 @@ static void add_first_loser(struct ri_text *out, const struct ri_outcome *outcom
 	add_end(out, rank);
 }
 
+/* By torch's own comparison, or by what NCCL's watchdogs say. */
+static bool ran_another(const struct ri_outcome *outcome)
+{
+	struct ri_works works;
+
+	if (outcome->ranks[outcome->first].evidence.loss->kind == RI_LOSS_MISMATCH)
+		return true;
+	ri_works_find(outcome, &works);
+	return works.odd == (ssize_t)outcome->named && works.step == RI_STEP_APART;
+}
+
 static void add_headline(struct ri_text *out, const struct ri_outcome *outcome, bool of_job)
 {
 	const struct ri_rank_outcome *named = &outcome->ranks[outcome->named];
@@ -228,8 +240,8 @@ static void add_headline(struct ri_text *out, const struct ri_outcome *outcome, 
 		break;
 	case RI_BLAME_HELD:
 		add_who(out, outcome, named);
-		ri_text_add(out, outcome->ranks[outcome->first].evidence.loss->kind ==
-			RI_LOSS_MISMATCH ? " did not run the collective of all others: "
+		ri_text_add(out, ran_another(outcome)
+			? " did not run the collective of all others: "
 			: " did not come when all others waited for it: ");
 		ri_text_add(out, named->told ? "told to stop, " : "");
 		add_end(out, named);
@@ -462,6 +474,25 @@ static void add_cause(struct ri_text *out, const struct ri_cause *cause)
 	ri_text_add(out, "\n");
 }
 
+/* Which collectives ranks were in, where that is not the same: of a loss that this may explain. */
+static void add_out_of_step(struct ri_text *out, const struct ri_outcome *outcome,
+	const struct ri_loss *loss)
+{
+	char sentence[4 * RI_VERDICT_COLUMNS];
+	struct ri_text text;
+	struct ri_works works;
+
+	if (loss != NULL && loss->kind == RI_LOSS_MISMATCH)
+		ri_mismatch_add(out, outcome);
+	if (loss == NULL || loss->kind != RI_LOSS_CLOCK)
+		return;
+	ri_works_find(outcome, &works);
+	ri_text_init(&text, sentence, sizeof(sentence));
+	ri_works_add(&text, &works);
+	if (text.length > 0)
+		ri_reason_add_line(out, "  ", (struct ri_span){ sentence, text.length });
+}
+
 /* The headline, and why. */
 static void add_failure(struct ri_text *out, const struct ri_outcome *outcome,
 	const struct ri_reason *reason, bool of_job)
@@ -471,8 +502,7 @@ static void add_failure(struct ri_text *out, const struct ri_outcome *outcome,
 	add_headline(out, outcome, of_job);
 	if (first->held != NULL)
 		ri_text_addf(out, "  seen before the stop: %s\n", first->held);
-	if (first->evidence.loss != NULL && first->evidence.loss->kind == RI_LOSS_MISMATCH)
-		ri_mismatch_add(out, outcome);
+	add_out_of_step(out, outcome, first->evidence.loss);
 	ri_reason_add(out, first, reason);
 	ri_gpu_errors_add(out, outcome->gpu_errors, "  ", "it");
 	if (first->end == RI_END_EXEC_FAILED)

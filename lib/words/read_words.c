@@ -228,6 +228,7 @@ void ri_words_read(struct ri_span text, struct ri_words *out)
 		read_traceback(text, out);
 	out->last_loss = ri_logged_loss(text, NULL, &own);
 	out->has_calls = ri_fingerprints_find(text, out->calls);
+	out->has_work = ri_work_find(text, &out->work);
 	out->complains = has_error(text);
 	/* PyTorch's words for a data loader that ended so: "... killed by signal: Bus error." */
 	out->has_bus_error = ri_span_has(text, "Bus error");

@@ -6,6 +6,7 @@
 #include "words/fingerprint.h"
 #include "words/loss.h"
 #include "words/traceback.h"
+#include "words/watchdog.h"
 
 /* The spans point into the text that was read. */
 struct ri_words {
@@ -27,6 +28,8 @@ struct ri_words {
 	const struct ri_loss *last_loss;	/* of the last lines, or NULL */
 	bool has_calls;		/* torch says which collectives were not the same: */
 	struct ri_fingerprint calls[2];
+	bool has_work;		/* NCCL's watchdog says in which collective it was: */
+	struct ri_work work;
 	bool complains;		/* the last lines have a word for an error */
 	bool has_bus_error;
 	bool has_gpu_error;	/* CUDA's words for what a GPU that failed does to a program */

@@ -456,11 +456,97 @@ static void a_collective_of_another_node(void **state)
 	assert_non_null(strstr(bytes, "  rank 5: REDUCE 0; ranks 0-3: ALLREDUCE 101\n"));
 }
 
+#define CAUGHT(rank, work) "[Rank " #rank "] Watchdog caught collective operation timeout: " \
+	"WorkNCCL(" work ", Timeout(ms)=600000) ran for 600085 milliseconds before timing out.\n"
+#define AT(rank, last) "[PG ID 0 PG GUID 0(default_pg) Rank " #rank "]  failure detected by " \
+	"watchdog at work sequence id: 7 PG status: last enqueued work: " #last \
+	", last completed work: 6\n"
+#define WAITS(rank) CAUGHT(rank, "SeqNum=7, OpType=ALLREDUCE, NumelIn=4, NumelOut=4") AT(rank, 7)
+#define STATUS(group) group " Received a dump signal due to a collective timeout from rank 0. " \
+	"Last enqueued NCCL work: 6, last completed NCCL work: 6.\n"
+#define HEARD STATUS("[PG ID 0 PG GUID 0(default_pg) Rank 1]")
+
+/* It was stopped, of these words. */
+static void stops(int index, const char *words)
+{
+	ranks[index].wrote.tail = (struct ri_span){ words, strlen(words) };
+}
+
+static void three_wait(void)
+{
+	exits(0, 134, WAITS(0));
+	exits(2, 134, WAITS(2));
+	exits(3, 134, WAITS(3));
+}
+
+/* NCCL's watchdog tells where each rank is: who never came to where three wait is named. */
+static void a_rank_behind(void **state)
+{
+	(void)state;
+	three_wait();
+	stops(1, HEARD);
+	expect_start("rank 1 (local rank 1, pid 101 on node-a) did not come when all others waited "
+		"for it: told to stop, killed by SIGTERM (15), after 1.500 s, at "
+		"2023-11-14T22:13:21.500Z\n  rank 0 timed out first: exit status 134, "
+		"after 1.000 s, at "
+		"2023-11-14T22:13:21.000Z\n  rank 1 never entered ALLREDUCE 7 of group "
+		"default_pg, in "
+		"which ranks 0, 2-3 wait\n");
+	assert_int_equal(outcome.blame, RI_BLAME_HELD);
+	assert_int_equal(outcome.named, 1);
+	/* the group is not known, or it is no group of all ranks */
+	stops(1, STATUS("[PG 0 Rank 1]"));
+	expect_start("cannot tell which rank failed first: ranks 0-3 timed out waiting for "
+		"a peer\n");
+	assert_null(strstr(bytes, "never entered"));
+	/* another node's rank may be the one for which this one waits */
+	stops(1, HEARD);
+	of_two_nodes("0");
+	expect_start("ranks 0-3 timed out waiting for a peer on another node (node 0 of 2)");
+	assert_non_null(strstr(bytes, "\n  rank 1 never entered ALLREDUCE 7 of group "
+		"default_pg, in "
+		"which ranks 0, 2-3 wait\n"));
+}
+
+/* And who waits in another one. */
+static void a_rank_apart(void **state)
+{
+	static const char other[] = CAUGHT(1, "SeqNum=7, OpType=BROADCAST, NumelIn=1, NumelOut=1");
+	static char words[1024];
+
+	(void)state;
+	three_wait();
+	snprintf(words, sizeof(words), "%s%s", other, AT(1, 9));
+	exits(1, 134, words);
+	expect_start("rank 1 (local rank 1, pid 101 on node-a) did not run the collective of all "
+		"others: exit status 134, after 1.000 s, at 2023-11-14T22:13:21.000Z\n  "
+		"rank 0 timed "
+		"out first: exit status 134, after 1.000 s, at 2023-11-14T22:13:21.000Z\n  "
+		"in group "
+		"default_pg rank 1 waits in BROADCAST 7 (numel 1), ranks 0, 2-3 in "
+		"ALLREDUCE 7 (numel "
+		"4)\n");
+	assert_int_equal(outcome.named, 1);
+	/* the same collective, or two against two */
+	exits(1, 134, WAITS(1));
+	expect_start("cannot tell which rank failed first: ranks 0-3 timed out waiting for "
+		"a peer\n");
+	assert_null(strstr(bytes, "waits in"));
+	exits(1, 134, words);
+	exits(2, 134, words);
+	expect_start("cannot tell which rank failed first: ranks 0-3 timed out waiting for "
+		"a peer\n");
+	assert_non_null(strstr(bytes, "ranks 0, 3 wait in ALLREDUCE 7 (numel 4), ranks 1-2 in "
+		"BROADCAST 7 (numel 1)\n"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(ranks_with_different_collectives, begin, finish),
 		cmocka_unit_test_setup_teardown(a_collective_of_another_node, begin, finish),
+		cmocka_unit_test_setup_teardown(a_rank_behind, begin, finish),
+		cmocka_unit_test_setup_teardown(a_rank_apart, begin, finish),
 		cmocka_unit_test_setup_teardown(of_several_nodes, begin, finish),
 		cmocka_unit_test_setup_teardown(who_had_printed_an_exception, begin, finish),
 		cmocka_unit_test_setup_teardown(who_had_not_ended, begin, finish),

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a rank wrote names a work by letters and digits; one alone is out of step with three. */
+#include "fuzz.h"
+#include "report/works.h"
+
+enum { RANKS = 16 };
+
+static void check_work(const struct ri_work *work)
+{
+	CHECK(ri_work_is_name(work->op, RI_WORK_OP) && ri_work_is_name(work->group, RI_WORK_GROUP));
+	CHECK(work->op[0] != '\0' || work->has_status);
+	CHECK(!work->has_status || (work->enqueued >= -1 && work->completed >= -1));
+	CHECK(ri_work_is_same(work, work));
+}
+
+static void check_works(const struct ri_works *works)
+{
+	char bytes[1024];
+	struct ri_text text;
+
+	ri_text_init(&text, bytes, sizeof(bytes));
+	ri_works_add(&text, works);
+	CHECK(!text.cut && (text.length > 0) == (works->step != RI_STEP_TOGETHER));
+	CHECK(works->odd < (ssize_t)works->count && works->kind_count <= RI_WORK_KINDS);
+	CHECK(works->odd < 0 || (works->step != RI_STEP_TOGETHER && works->count > 3 &&
+		strcmp(works->most->group, RI_WORK_DEFAULT) == 0));
+	for (size_t i = 0; i < text.length; i++)
+		CHECK(bytes[i] >= ' ' && bytes[i] <= '~');
+}
+
+/* Each part up to an empty line is what one rank wrote. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *bytes = fuzz_string(data, size);
+	static struct ri_work found[RANKS];
+	struct ri_rank_work ranks[RANKS];
+	struct ri_span rest = { bytes, size }, line;
+	struct ri_works works;
+	size_t count = 0;
+
+	while (count < RANKS && rest.length > 0) {
+		struct ri_span part = { rest.at, 0 };
+
+		while (ri_span_line(&rest, &line) && line.length > 0)
+			part.length = (size_t)(line.at + line.length - part.at);
+		ranks[count] = (struct ri_rank_work){ .rank = count };
+		if (ri_work_find(part, &found[count])) {
+			check_work(&found[count]);
+			ranks[count].work = &found[count];
+		}
+		count++;
+	}
+	ri_works_compare(ranks, count, &works);
+	check_works(&works);
+	free(bytes);
+	return 0;
+}
