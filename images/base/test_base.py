@@ -2,6 +2,11 @@
 """The base image: who is PID 1, what is in it, and a job over ssh."""
 
 import json
+import os
+import re
+import subprocess
+
+import build
 
 HOSTS = ("node-a", "node-b")
 SHOW = 'echo "$(hostname) $RANK $LOCAL_RANK $WORLD_SIZE $NODE_RANK $MASTER_ADDR $GREETING"'
@@ -138,3 +143,30 @@ def test_no_login_without_the_key(engine):
              "-F", "none", "-o", "StrictHostKeyChecking=no", "node-b", "true"]
     done = engine.execute(made["node-a"], *words, check=False)
     assert done.returncode == 255 and "Permission denied (publickey)" in done.stderr
+
+
+def gate(engine, image, folder, require="mpi,ib,gpu=8,shm=16G"):
+    """The lines of docs/checks.md with that image and list: the last one's status and words."""
+    with open(os.path.join(build.TOP, "docs", "checks.md"), encoding="utf-8") as page:
+        lines = re.search(r"```sh\n(mkdir rootfs\n.*?)```", page.read(), re.S)[1]
+    name = engine.name("container")
+    for old, new in (("create IMAGE", f"create --name {name} {engine.tag(image)}"),
+                     ("mpi,ib,gpu=8,shm=16G", require)):
+        assert lines.count(old) == 1
+        lines = lines.replace(old, new)
+    folder.mkdir()
+    path = f"{build.TOP}/build:{os.environ['PATH']}"
+    done = subprocess.run(["sh", "-euc", lines], cwd=folder, capture_output=True, text=True,
+                          env={**os.environ, "PATH": path})
+    return done.returncode, " ".join(done.stdout.split())
+
+
+def test_the_gate_of_an_image(engine, tmp_path):
+    """Its files pass, and what no image has does not stop it; the control is an image without."""
+    status, said = gate(engine, "base", tmp_path / "base")
+    assert status == 0 and said.endswith(": fit, as far as an image tells")
+    assert re.search(r"pass mpi\.present /\S+/libmpi\.so\.40: Open MPI 4", said)
+    status, said = gate(engine, "root", tmp_path / "root")
+    assert status == 123 and "fail mpi.present libmpi: this image has no MPI library" in said
+    assert "gpu.count" in said.partition("skip ")[2].partition(": not to be known")[0]
+    assert gate(engine, "root", tmp_path / "none", "gpu=8,shm=16G")[0] == 0

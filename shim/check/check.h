@@ -47,6 +47,7 @@ struct ri_check {
 	unsigned limit_ms;	/* how long it may take; 0: RI_CHECK_MS */
 	unsigned topics;	/* RI_ABOUT(...) | ...: demands that it looks after */
 	const char *because;	/* id of the check whose problem makes for its own, or NULL */
+	bool in_image;		/* the files of an image that runs nowhere answer it */
 	void (*run)(struct ri_checking *checking);
 };
 
@@ -142,6 +143,9 @@ void ri_check_unknown(struct ri_checking *checking, enum ri_code code, const cha
  * this. NULL: it has answered.
  */
 void ri_check_doing(struct ri_checking *checking, const char *subject);
+
+/* An image does not tell: a skip, which is neither fit nor unfit whatever is required. */
+void ri_check_beyond_image(struct ri_checking *checking);
 
 /* There is nothing of the kind here. */
 void ri_check_skip(struct ri_checking *checking, const char *subject, const char *format, ...)

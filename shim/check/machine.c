@@ -38,6 +38,21 @@ static uint64_t limit_number(rlim_t value)
 	return value == RLIM_INFINITY ? RI_UNLIMITED : (uint64_t)value;
 }
 
+/* One that does not fit is full. */
+static bool is_empty(struct ri_host *host, const char *folder)
+{
+	char names[64];
+	long count = ri_host_list(host, folder, names, sizeof(names));
+
+	return count == 0 || (count < 0 && errno == ENOENT);
+}
+
+bool ri_machine_is_image(struct ri_host *host)
+{
+	return is_empty(host, "proc") && is_empty(host, "sys") &&
+		(ri_host_has_folder(host, "usr") || ri_host_has_folder(host, "bin"));
+}
+
 void ri_machine_no_core(void)
 {
 	struct rlimit limit;

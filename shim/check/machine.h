@@ -16,6 +16,12 @@
 /* setrlimit(2); of a recorded machine from proc/self/limits. */
 bool ri_machine_limit(struct ri_host *host, enum ri_limit_name name, struct ri_limit *out);
 
+/*
+ * Is a recorded machine an image that runs nowhere, as an unpacked one is? It has programs or
+ * libraries, and nothing in /proc and /sys, which the kernel fills.
+ */
+bool ri_machine_is_image(struct ri_host *host);
+
 /* From now on this process leaves no core. */
 void ri_machine_no_core(void);
 

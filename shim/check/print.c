@@ -69,7 +69,9 @@ static bool is_any_shown(const struct ri_check_report *report)
 	return false;
 }
 
-static void print_folded(struct ri_page *page, const struct ri_check_report *report)
+/* Those with this code, and what there is to say of all of them. */
+static void print_folded(struct ri_page *page, const struct ri_check_report *report,
+	enum ri_code code, const char *text)
 {
 	char words[WORDS];
 	struct ri_text list;
@@ -77,14 +79,14 @@ static void print_folded(struct ri_page *page, const struct ri_check_report *rep
 
 	ri_text_init(&list, words, sizeof(words));
 	for (size_t i = 0; i < report->count; i++) {
-		if (!is_folded(&report->items[i]))
+		if (!is_folded(&report->items[i]) || report->items[i].code != code)
 			continue;
 		ri_text_addf(&list, "%s%s", comma, id_of(&report->items[i]));
 		comma = ", ";
 	}
 	if (list.length == 0)
 		return;
-	ri_text_add(&list, ": nothing to look at here (-v says why)");
+	ri_text_add(&list, text);
 	ri_page_show_as(page, RI_LOOK_DIM, status_of(&(struct ri_check_result){
 		.status = RI_CHECK_SKIP }));
 	ri_page_go(page, ID_COLUMN);
@@ -104,11 +106,13 @@ static void print_facts(struct ri_page *page, const struct ri_node_facts *facts)
 static void print_sum(struct ri_page *page, const struct ri_check_report *report)
 {
 	unsigned counts[RI_CHECK_STATUS_COUNT] = { 0 };
+	const char *comma = "", *fit = "fit";
 	uint64_t us = 0;
-	const char *comma = "";
 
 	for (size_t i = 0; i < report->count; i++) {
 		counts[report->items[i].status]++;
+		if (report->items[i].code == RI_CODE_CHECK_IMAGE)
+			fit = "fit, as far as an image tells";
 		if (i == 0 || report->items[i].check != report->items[i - 1].check)
 			us += report->items[i].us;
 	}
@@ -124,7 +128,7 @@ static void print_sum(struct ri_page *page, const struct ri_check_report *report
 		ri_text_addf(page->out, "%s%zu not shown", comma, report->dropped);
 	ri_text_addf(page->out, " in %.1f ms: ", (double)us / 1000);
 	ri_page_show_as(page, report->unfit ? RI_LOOK_RED : RI_LOOK_GREEN,
-		report->unfit ? "not fit" : "fit");
+		report->unfit ? "not fit" : fit);
 	ri_page_end_line(page);
 }
 
@@ -140,8 +144,12 @@ void ri_check_print_text(const struct ri_check_report *report, struct ri_text *o
 	for (size_t i = 0; i < report->count; i++)
 		if (!folds || !is_folded(&report->items[i]))
 			print_result(&page, &report->items[i]);
-	if (folds)
-		print_folded(&page, report);
+	if (folds) {
+		print_folded(&page, report, RI_CODE_CHECK_IMAGE,
+			": not to be known from an image");
+		print_folded(&page, report, RI_CODE_NONE,
+			": nothing to look at here (-v says why)");
+	}
 	if (report->facts != NULL)
 		print_facts(&page, report->facts);
 	print_sum(&page, report);

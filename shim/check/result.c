@@ -111,6 +111,13 @@ void ri_check_skip(struct ri_checking *checking, const char *subject, const char
 	FILL(result, text, format);
 }
 
+void ri_check_beyond_image(struct ri_checking *checking)
+{
+	ri_check_skip(checking, ri_check_at(checking->number)->id,
+		"not to be known from an image");
+	last(checking)->code = RI_CODE_CHECK_IMAGE;
+}
+
 void ri_check_doing(struct ri_checking *checking, const char *subject)
 {
 	if (checking->doing != NULL)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "check/choose.h"
+#include "check/machine.h"
 #include "check/node_facts.h"
 #include "check/print.h"
 #include "check/runner.h"
@@ -169,6 +170,22 @@ static const struct ri_node_facts *look_for_facts(const struct ri_preflight *of,
 	return ri_apart(&work) < 0 ? NULL : &finding.facts;
 }
 
+static int ask_image(void *argument)
+{
+	return ri_machine_is_image(argument) ? 1 : 0;
+}
+
+/* Never where its folders do not answer. */
+static bool is_image(struct ri_host *host)
+{
+	const struct ri_apart work = {
+		.work = ask_image, .argument = host, .subject = "--root", .path = host->path,
+		.most_ms = RI_CHECKS_MS,
+	};
+
+	return ri_apart(&work) == 1;
+}
+
 /* Run those that are chosen. Returns 0, 1 where none is, or -1. */
 static int run_checks(const struct ri_preflight *of, bool all, struct ri_check_report *checked,
 	struct ri_error *err)
@@ -198,6 +215,7 @@ static int run_checks(const struct ri_preflight *of, bool all, struct ri_check_r
 		return 1;
 	if (open_host(of, &host, err) < 0)
 		return -1;
+	plan.image = !host.live && host.document == NULL && is_image(&host);
 	ri_mask_default_chld();
 	plan.keeps_all |= of->options->given.report.value != NULL;
 	if (ri_checks_run(&plan, checked, err) < 0)

@@ -212,5 +212,6 @@ const struct ri_check ri_check_fs_tmp = {
 		"readOnlyRootFilesystem also needs an emptyDir at /tmp; or TMPDIR in the job's "
 		"environment: the short path of an existing, writable folder",
 	.runs = RI_CHECK_LAUNCH,
+	.in_image = true,
 	.run = check_tmp,
 };

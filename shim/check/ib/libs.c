@@ -81,6 +81,7 @@ const struct ri_check ri_check_ib_libs = {
 		"(Fedora, RHEL: libibverbs librdmacm)",
 	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),
+	.in_image = true,
 	.run = check_libs,
 };
 

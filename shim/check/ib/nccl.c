@@ -285,5 +285,6 @@ const struct ri_check ri_check_nccl_lib = {
 		"libnccl.so.2 and the plug-in libnccl-net.so",
 	.fails = "the library that it finds is damaged",
 	.advice = "inside the image: install it again",
+	.in_image = true,
 	.run = check_lib,
 };

@@ -131,6 +131,7 @@ const struct ri_check ri_check_mpi_present = {
 		"libopenmpi-dev (or mpich)",
 	.unverified = "Intel MPI and MVAPICH2: artificial images only",
 	.topics = RI_ABOUT(MPI),
+	.in_image = true,
 	.run = check_present,
 };
 
@@ -167,6 +168,7 @@ const struct ri_check ri_check_mpi_launcher = {
 	.fails = "mpirun is missing, or that of Open MPI 5 has no prterun",
 	.advice = "inside the image: only needed if ranks are started from inside; apt-get "
 		"install openmpi-bin, or put its folder on PATH",
+	.in_image = true,
 	.run = check_launcher,
 };
 
@@ -273,6 +275,7 @@ const struct ri_check ri_check_mpi_match = {
 		"LD_LIBRARY_PATH; with conda, remove its MPI or use it for both",
 	.unverified = "a rank under another MPI's launcher was tested with Open MPI and MPICH only",
 	.topics = RI_ABOUT(MPI),
+	.in_image = true,
 	.run = check_match,
 };
 
@@ -338,5 +341,6 @@ const struct ri_check ri_check_mpi_multiple = {
 		"are a note",
 	.advice = "inside the image: put the system's folder before conda's on PATH, or use "
 		"conda's MPI for everything",
+	.in_image = true,
 	.run = check_multiple,
 };

@@ -88,6 +88,7 @@ const struct ri_check ri_check_mpi_mca = {
 		"affected",
 	.unverified = "whether traffic then moves to InfiniBand",
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
+	.in_image = true,
 	.run = check_mca,
 };
 
@@ -121,6 +122,7 @@ const struct ri_check ri_check_mpi_ucx = {
 		"as HPC-X; NCCL does not need it",
 	.unverified = "Open MPI 3 with openib only",
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
+	.in_image = true,
 	.run = check_ucx,
 };
 
@@ -289,5 +291,6 @@ const struct ri_check ri_check_mpi_ssh = {
 	.fails = "a launcher is here, the job has several nodes, and ssh is missing",
 	.advice = "inside the image: apt-get install openssh-client; not needed if an "
 		"orchestrator or srun starts the ranks",
+	.in_image = true,
 	.run = check_ssh,
 };
