@@ -71,6 +71,28 @@ static json_t *describe_loss(const struct ri_loss *loss)
 	return loss == NULL ? json_null() : json_string(ri_loss_kind_name(loss->kind));
 }
 
+/* In which collective it was, by NCCL's watchdog. */
+static json_t *describe_work(const struct ri_words *words)
+{
+	const struct ri_work *work = &words->work;
+	json_t *object;
+
+	if (!words->has_work)
+		return json_null();
+	object = json_pack("{s:s, s:s}", "group", work->group, "op", work->op);
+	if (work->has_sequence && work->sequence <= INT64_MAX)
+		json_object_set_new(object, "sequence", json_integer((json_int_t)work->sequence));
+	if (work->has_size && work->in <= INT64_MAX && work->out <= INT64_MAX) {
+		json_object_set_new(object, "numel_in", json_integer((json_int_t)work->in));
+		json_object_set_new(object, "numel_out", json_integer((json_int_t)work->out));
+	}
+	if (work->has_status) {
+		json_object_set_new(object, "enqueued", json_integer(work->enqueued));
+		json_object_set_new(object, "completed", json_integer(work->completed));
+	}
+	return object;
+}
+
 static json_t *describe_rank(struct ri_json *json, const struct ri_outcome *outcome,
 	const struct ri_rank_outcome *rank)
 {
@@ -85,6 +107,7 @@ static json_t *describe_rank(struct ri_json *json, const struct ri_outcome *outc
 	ri_json_put(json, object, "word_of", string_or_null(json, rank->word_of, "word_of"));
 	ri_json_put(json, object, "class", describe_class(rank->evidence.class));
 	ri_json_put(json, object, "lost", describe_loss(rank->evidence.loss));
+	ri_json_put(json, object, "work", describe_work(&rank->evidence.words));
 	ri_json_put(json, object, "started", ri_time_json(rank->started));
 	ri_json_put(json, object, "ended", ri_time_json(rank->ended));
 	ri_json_put(json, object, "log", string_or_null(json, rank->wrote.log, "log"));

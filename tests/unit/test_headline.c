@@ -472,6 +472,16 @@ static void stops(int index, const char *words)
 	ranks[index].wrote.tail = (struct ri_span){ words, strlen(words) };
 }
 
+static const char *report(void)
+{
+	const struct ri_report all = { .version = "0", .outcome = &outcome, .reason = &reason };
+	struct ri_text out;
+
+	ri_text_init(&out, bytes, sizeof(bytes));
+	assert_int_equal(ri_report_render(&all, &out), 0);
+	return bytes;
+}
+
 static void three_wait(void)
 {
 	exits(0, 134, WAITS(0));
@@ -494,6 +504,18 @@ static void a_rank_behind(void **state)
 		"which ranks 0, 2-3 wait\n");
 	assert_int_equal(outcome.blame, RI_BLAME_HELD);
 	assert_int_equal(outcome.named, 1);
+	json_t *document = json_loads(report(), 0, NULL);
+	const json_t *list = json_object_get(document, "ranks");
+	json_t *wanted = json_pack("[{s:s, s:s, s:i, s:i, s:i, s:i, s:i}, {s:s, s:s, s:i, s:i}]",
+		"group", "default_pg", "op", "ALLREDUCE", "sequence", 7, "numel_in", 4,
+		"numel_out", 4, "enqueued", 7, "completed", 6,
+		"group", "default_pg", "op", "", "enqueued", 6, "completed", 6);
+
+	for (size_t i = 0; i < 2; i++)
+		assert_true(json_equal(json_array_get(wanted, i),
+			json_object_get(json_array_get(list, i), "work")));
+	json_decref(wanted);
+	json_decref(document);
 	/* the group is not known, or it is no group of all ranks */
 	stops(1, STATUS("[PG 0 Rank 1]"));
 	expect_start("cannot tell which rank failed first: ranks 0-3 timed out waiting for "
