@@ -184,6 +184,8 @@ const struct ri_source ri_source_azureml = {
 	.summary = "Azure Machine Learning job: nodes, and a PyTorch job's processes",
 	.identity = RI_SCOPE_PROCESS | RI_SCOPE_NODE,
 	.job = "AZUREML_RUN_ID",
+	/* learn.microsoft.com/azure/machine-learning/reference-yaml-job-command */
+	.once = "distribution: {type: pytorch, process_count_per_instance: 1} in the job",
 	.reads = reads,
 	.shapes = shapes,
 	.detect = detect,

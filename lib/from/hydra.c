@@ -88,6 +88,7 @@ const struct ri_source ri_source_hydra = {
 	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
 	.mpi = RI_SOURCE_MPICH,
+	.once = "mpiexec -n NODES -ppn 1 rankinit -- COMMAND",
 	.over_ssh = true,
 	.reads = reads,
 	.shapes = shapes,

@@ -231,6 +231,7 @@ const struct ri_source ri_source_openmpi = {
 	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
 	.mpi = RI_SOURCE_OPENMPI,
+	.once = "mpirun --map-by ppr:1:node rankinit -- COMMAND",
 	.over_ssh = true,
 	.reads = reads,
 	.shapes = shapes,

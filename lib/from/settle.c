@@ -442,6 +442,19 @@ static int adopt_node(struct ri_topology *out, const struct ri_context *context,
 	return 0;
 }
 
+/* In the words of who says who we are, or of who alone knows that there are nodes. */
+static void tell_once(struct ri_topology *out, const struct ri_reading *reading)
+{
+	const char *teller = out->identity;
+
+	if (teller == NULL)
+		teller = out->facts[ri_topology_knows(out, RI_FACT_NNODES)
+			? RI_FACT_NNODES : RI_FACT_HOSTS].origin.source;
+	for (const struct ri_source *const *at = reading->spoke; *at != NULL; at++)
+		if ((*at)->name == teller)
+			out->once = (*at)->once;
+}
+
 /*
  * The winners. A claim of where rank 0 is has to be better on several nodes, so
  * it comes last.
@@ -455,6 +468,7 @@ static int settle_claims(struct ri_topology *out, struct ri_reading *reading)
 	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
 		if (id != RI_FACT_MASTER_ADDR)
 			ri_claims_choose(out, reading->claims[id], id);
+	tell_once(out, reading);
 	status = check_identity(out, reading->context, reading->err);
 	if (status == 0 && reading->adopts)
 		status = adopt_node(out, reading->context, reading->err);

@@ -24,6 +24,7 @@ enum {
 };
 
 static const char per_node[] = "SLURM_STEP_TASKS_PER_NODE";
+static const char per_node_asked[] = "SLURM_NTASKS_PER_NODE", on_node[] = "SLURM_GPUS_ON_NODE";
 
 static const struct ri_variable reads[] = {
 	{ .name = "SLURM_STEP_ID", .meaning = "the step; numbers above 4294967280 are not steps "
@@ -50,12 +51,17 @@ static const struct ri_variable reads[] = {
 	  "them",
 	  .cite = ENV },
 	{ .name = "SLURM_HET_SIZE",
-	  .meaning = "components of the job; tasks of more than one are not supported",
+	  .meaning = "components of the job; of more than one the step's numbers have to agree",
 	  .cite = "Slurm sbatch(1)" },
 	{ .name = "SLURM_PACK_SIZE", .meaning = "the same before Slurm 20.02",
 	  .cite = "Slurm sbatch(1)" },
 	{ .name = "SLURM_JOB_ID", .meaning = "the job; its port is 10000 + this modulo 20000",
 	  .cite = ENV },
+	{ .name = per_node_asked,
+	  .meaning = "tasks that were asked for on each node, of which srun may start fewer",
+	  .cite = "Slurm sbatch(1), srun(1)" },
+	{ .name = on_node, .meaning = "GPUs of this node, which fewer tasks may leave idle",
+	  .cite = "Slurm srun(1)" },
 	{ .name = "SLURM_RESTART_COUNT", .meaning = "how many times the job was requeued",
 	  .cite = "Slurm sbatch(1)" },
 	{ .name = NULL },
@@ -103,18 +109,39 @@ static void claim_job(struct ri_reading *reading)
 		claim->strength = RI_STRENGTH_DEFAULT;
 }
 
-/* Ranks are counted through all components, a host list is of one of them. */
+/* Do the numbers of the step hold together, with this task as one of it? */
+static bool agrees(const struct ri_reading *reading)
+{
+	const char *list = ri_reading_get(reading, per_node);
+	uint64_t rank, size, local, node, nodes;
+	struct ri_tasks tasks;
+
+	return list != NULL &&
+		ri_reading_number(reading, RI_FACT_RANK, "SLURM_PROCID", &rank) &&
+		ri_reading_number(reading, RI_FACT_WORLD_SIZE, "SLURM_STEP_NUM_TASKS", &size) &&
+		ri_reading_number(reading, RI_FACT_LOCAL_RANK, "SLURM_LOCALID", &local) &&
+		ri_reading_number(reading, RI_FACT_NODE_RANK, "SLURM_NODEID", &node) &&
+		ri_reading_number(reading, RI_FACT_NNODES, "SLURM_STEP_NUM_NODES", &nodes) &&
+		ri_tasks_read(list, node, &tasks) && tasks.nodes == nodes &&
+		tasks.tasks == size && rank < size && local < tasks.here;
+}
+
+/*
+ * A step of one component inherits the number of the job's; of a step of several
+ * env_array_for_step (src/common/env.c) gives the nodes and tasks of them all, and SLURM_PROCID
+ * and SLURM_NODEID count through them. Before that they were of one component.
+ */
 static const char *find_components(const struct ri_reading *reading)
 {
 	static const char *const names[] = { "SLURM_HET_SIZE", "SLURM_PACK_SIZE" };
-	static const struct ri_range one = { 1, 1 };
+	static const struct ri_range counts = { 1, UINT32_MAX };
 	const struct ri_env *env = reading->context->env;
 	uint64_t number;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (ri_source_sees_text(env, names[i]) &&
-			ri_number_read(ri_env_get(env, names[i]), one, &number, NULL) !=
-				RI_NUMBER_OK)
+			(ri_number_read(ri_env_get(env, names[i]), counts, &number, NULL) !=
+				RI_NUMBER_OK || (number > 1 && !agrees(reading))))
 			return names[i];
 	return NULL;
 }
@@ -162,7 +189,7 @@ static void claim_tuple(struct ri_reading *reading)
 
 	if (components != NULL)
 		ri_claim_broken(reading, RI_FACT_RANK, components,
-			"1: tasks of a heterogeneous job are not supported");
+			"1, or a step whose tasks and nodes agree with this task's numbers");
 	else
 		ri_claim_number(reading, RI_FACT_RANK, "SLURM_PROCID");
 	if (ri_claim_filled(reading, RI_FACT_WORLD_SIZE, "SLURM_STEP_NUM_TASKS") == NULL)
@@ -202,6 +229,29 @@ static void claim_master(struct ri_reading *reading, const struct ri_fact *hosts
 		claim->text = hosts->list[node];
 }
 
+/* A program that is one task where more were asked for leaves the node's other GPUs idle. */
+static void warn_of_few(const struct ri_reading *reading)
+{
+	const struct ri_context *context = reading->context;
+	uint64_t local, here, asked, gpus, nodes;
+
+	if (context->command == NULL || context->command->mode != RI_MODE_PROCESS ||
+		context->command->stated || context->fan_out != 0 ||
+		!ri_claim_get(reading, RI_FACT_LOCAL_RANK, &local) || local > 0 ||
+		!ri_claim_get(reading, RI_FACT_LOCAL_WORLD_SIZE, &here) ||
+		!ri_claim_get(reading, RI_FACT_NNODES, &nodes) ||
+		!ri_reading_number(reading, RI_FACT_LOCAL_WORLD_SIZE, per_node_asked, &asked) ||
+		!ri_reading_number(reading, RI_FACT_LOCAL_WORLD_SIZE, on_node, &gpus) ||
+		here >= asked || here >= gpus)
+		return;
+	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
+		RI_CODE_NPROC_UNUSED, per_node_asked, "%" PRIu64 " tasks were asked for on each "
+		"node, but srun started %" PRIu64 " on this one, which has %" PRIu64 " GPUs",
+		asked, here, gpus), "start as many as there are GPUs, as in srun --ntasks=%" PRIu64
+		" --ntasks-per-node=%" PRIu64 "; use --launch=node if the command starts ranks "
+		"itself", nodes * asked, asked);
+}
+
 static void claim_step(struct ri_reading *reading)
 {
 	const struct ri_fact *hosts;
@@ -214,6 +264,7 @@ static void claim_step(struct ri_reading *reading)
 	hosts = ri_claim_hostlist(reading, "SLURM_STEP_NODELIST");
 	if (hosts != NULL)
 		claim_master(reading, hosts);
+	warn_of_few(reading);
 }
 
 /* In a batch script, or a shell of salloc. */
@@ -294,6 +345,7 @@ const struct ri_source ri_source_slurm = {
 	.summary = "a task under srun (Slurm); otherwise the machines of the job",
 	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
+	.once = "srun -n NODES --ntasks-per-node=1 rankinit -- COMMAND",
 	.reads = reads,
 	.shapes = shapes,
 	.detect = detect,

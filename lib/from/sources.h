@@ -49,6 +49,8 @@ struct ri_source {
 	 * there reads it, and no other one. NULL: it has none to share.
 	 */
 	const char *shares;
+	/* How its jobs start a command once on each node; NULL: by srun or mpirun. */
+	const char *once;
 	unsigned traits;	/* what follows where it is the identity: bits of enum ri_trait */
 	const struct ri_variable *reads;	/* ends with a NULL name */
 	/*

@@ -87,9 +87,8 @@ static int adapt_to_launcher(struct ri_topology *topology, const struct ri_conte
 
 	if (!takes_each_for_a_node(topology, context) &&
 		check_one_each(topology, launcher_name(context->command), err) < 0)
-		return ri_fail_hint(err, "start one process on each node (srun: -n NODES "
-					 "--ntasks-per-node=1, mpirun: --map-by ppr:1:node), or "
-					 "use --launch=process");
+		return ri_fail_hint(err, "start one process on each node: %s; or use "
+			"--launch=process", ri_topology_once(topology));
 	even = !ri_topology_knows(topology, RI_FACT_NODE_RANK) &&
 		ri_topology_may_be_even(topology);
 	settle(topology, RI_FACT_NODE_RANK, RI_FACT_RANK, even);
@@ -121,10 +120,8 @@ static int take_node(struct ri_topology *topology, const struct ri_given *stated
 	struct ri_error *err)
 {
 	if (check_one_each(topology, stated->subject, err) < 0)
-		return ri_fail_hint(err, "start one process on each node (srun: -n NODES "
-					 "--ntasks-per-node=1, mpirun: --map-by ppr:1:node), or "
-					 "leave %s out",
-			stated->subject);
+		return ri_fail_hint(err, "start one process on each node: %s; or leave %s out",
+			ri_topology_once(topology), stated->subject);
 	take_over(topology, RI_FACT_NODE_RANK, RI_FACT_RANK);
 	take_over(topology, RI_FACT_NNODES, RI_FACT_WORLD_SIZE);
 	return 0;

@@ -68,6 +68,12 @@ void ri_topology_derive(struct ri_topology *topology, enum ri_fact_id id, uint64
 	fact->origin = (struct ri_origin){ .source = "derived", .raw = "", .from = from };
 }
 
+const char *ri_topology_once(const struct ri_topology *topology)
+{
+	return topology->once != NULL ? topology->once
+		: "srun -n NODES --ntasks-per-node=1, or mpirun --map-by ppr:1:node";
+}
+
 bool ri_topology_is_wide(const struct ri_topology *topology)
 {
 	uint64_t count, here;

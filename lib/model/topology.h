@@ -114,6 +114,8 @@ struct ri_topology {
 	const char *identity;	/* the source that says who we are; NULL: none does */
 	enum ri_scope scope;	/* what it speaks of; of a node, the tuple is absent */
 	unsigned traits;	/* of that source: bits of enum ri_trait */
+	/* How a command is started once on each node, where these jobs have one way. */
+	const char *once;
 	const char *const *sources;	/* every source that had something to say */
 	size_t source_count;
 	struct ri_fact facts[RI_FACT_COUNT];
@@ -141,6 +143,9 @@ bool ri_topology_knows(const struct ri_topology *topology, enum ri_fact_id id);
 /* It is this number from now on, since it follows from others: RI_FROM(...) | ... */
 void ri_topology_derive(struct ri_topology *topology, enum ri_fact_id id, uint64_t number,
 	unsigned from);
+
+/* The same as words for a hint: of a source, or of srun and mpirun. */
+const char *ri_topology_once(const struct ri_topology *topology);
 
 /* Does the job have ranks on another node, by whatever is known of it? */
 bool ri_topology_is_wide(const struct ri_topology *topology);

@@ -79,9 +79,8 @@ static void warn_of_lone_nodes(const struct ri_topology *topology,
 		RI_CODE_SOURCE_INCOMPLETE, ri_topology_subject(topology, id),
 		"there are %llu nodes, but rankinit cannot tell which of them this is: the "
 		"launcher gets no information about the job", (unsigned long long)nodes);
-	ri_finding_hint(finding, "start it once on each node (srun: -n NODES "
-				 "--ntasks-per-node=1, mpirun: --map-by ppr:1:node), or state "
-				 "--node-rank and --master-addr");
+	ri_finding_hint(finding, "start it once on each node: %s; or state --node-rank and "
+		"--master-addr", ri_topology_once(topology));
 }
 
 /* Does the job start its command on this node alone? Then its ranks may wait in vain. */

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "to/scrub.h"
+#include "to/writing.h"
+#include "topology_of.h"
 
 static bool removes(const char *name)
 {
@@ -100,6 +102,42 @@ static void test_every_line_of_the_scrub_can_be_reached(void **state)
 	}
 }
 
+static void test_a_value_and_its_absence_conflict(void **state)
+{
+	struct ri_writing writing = { .context = &context, .err = &err };
+
+	ri_want_gone(&writing, "A");
+	ri_want_gone(&writing, "A");
+	assert_int_equal(writing.wanted.count, 1);
+	assert_int_equal(err.code, RI_CODE_NONE);
+	ri_want(&writing, "A", "1");
+	assert_int_equal(err.code, RI_CODE_ENV_CONFLICT);
+	assert_string_equal(err.subject, "A");
+	give_back(state);
+	writing = (struct ri_writing){ .context = &context, .err = &err };
+	ri_want(&writing, "A", "1");
+	ri_want_gone(&writing, "A");
+	assert_int_equal(err.code, RI_CODE_ENV_CONFLICT);
+}
+
+static void test_scrub_knows_what_the_frameworks_want(void **state)
+{
+	struct ri_writing writing = { .context = &context, .err = &err };
+
+	take(LIST("PMIX_RANK=1", "PMI_RANK=2"));
+	ri_want_gone(&writing, "PMIX_RANK");
+	ri_scrub(&writing);
+	assert_int_equal(writing.wanted.count, 2);
+	assert_int_equal(err.code, RI_CODE_NONE);
+	give_back(state);
+	take(LIST("PMIX_RANK=1"));
+	writing = (struct ri_writing){ .context = &context, .err = &err };
+	ri_want(&writing, "PMIX_RANK", "1");
+	ri_scrub(&writing);
+	assert_int_equal(err.code, RI_CODE_ENV_CONFLICT);
+	assert_string_equal(err.subject, "PMIX_RANK");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -107,6 +145,8 @@ int main(void)
 		cmocka_unit_test(test_scrub_leaves_what_tunes),
 		cmocka_unit_test(test_slurm_s_goes_from_our_own_ranks),
 		cmocka_unit_test(test_every_line_of_the_scrub_can_be_reached),
+		cmocka_unit_test_teardown(test_a_value_and_its_absence_conflict, give_back),
+		cmocka_unit_test_teardown(test_scrub_knows_what_the_frameworks_want, give_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
