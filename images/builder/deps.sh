@@ -44,10 +44,10 @@ debian_packages() {
     demo) echo openmpi-bin python3 tini dumb-init procps util-linux ;;
     bench) echo python3 tini dumb-init catatonit strace ;;
     check) echo openmpi-bin mpich iproute2 iptables python3 python3-pytest \
-        python3-pytest-xdist python3-jsonschema python3-mpi4py tini dumb-init catatonit strace \
-        valgrind libcmocka-dev libjansson-dev libcap-dev libsodium-dev libcap2-bin mandoc \
-        shellcheck codespell universal-ctags procps util-linux bash git slurmctld slurmd \
-        slurm-client munge ibverbs-providers ibverbs-utils mmdebstrap ;;
+        python3-pytest-xdist python3-jsonschema python3-yaml python3-mpi4py tini dumb-init \
+        catatonit strace valgrind libcmocka-dev libjansson-dev libcap-dev libsodium-dev \
+        libcap2-bin mandoc shellcheck codespell universal-ctags procps util-linux bash git \
+        slurmctld slurmd slurm-client munge ibverbs-providers ibverbs-utils mmdebstrap ;;
     fresh) echo mmdebstrap git python3 util-linux ;;
     frameworks) echo openmpi-bin libopenmpi-dev mpich g++ cmake make python3-dev python3-venv \
         python3-pytest iproute2 procps util-linux slurmctld slurmd slurm-client munge \
@@ -67,7 +67,7 @@ alpine_packages() {
     demo) echo openmpi python3 tini-static dumb-init procps util-linux ;;
     bench) echo python3 tini-static dumb-init catatonit strace ;;
     check) echo openmpi iproute2 iptables python3 py3-pytest py3-pytest-xdist py3-jsonschema \
-        tini-static dumb-init catatonit strace \
+        py3-yaml tini-static dumb-init catatonit strace \
         valgrind cmocka-dev mandoc shellcheck codespell ctags procps util-linux bash git ;;
     fresh) echo git python3 util-linux ;; # without mmdebstrap it is skipped
     frameworks) echo python3 py3-pytest ;; # none of the frameworks has a wheel for musl
