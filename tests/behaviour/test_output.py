@@ -207,7 +207,8 @@ def test_a_fifo_is_no_place_to_redirect_to(box):
             continue
         result = job.wait()
         assert result.status == 3 and len(result.out) == 288894
-        assert losses(result)["log files"] == 288894 - 65536
+        # its 16 pages are full only where what came in one go filled each of them
+        assert 0 < 288894 - losses(result)["log files"] <= 65536
 
 
 @pytest.mark.parametrize("options, subject", [
