@@ -34,7 +34,9 @@ def parse(done):
     assert done.returncode in (0, 123), done.stderr.decode()
     document = json.loads(done.stdout)
     assert document["fit"] == (done.returncode == 0)
-    wrong = [one for one in document["checks"] if (one["code"] or "").startswith("check.")]
+    # an image that leaves a check to the machine of the job is no fault of the check
+    wrong = [one for one in document["checks"] if (one["code"] or "").startswith("check.")
+             and one["code"] != "check.image"]
     assert wrong == []
     return document
 
