@@ -247,7 +247,7 @@ static void warn_of_few(const struct ri_reading *reading)
 	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
 		RI_CODE_NPROC_UNUSED, per_node_asked, "%" PRIu64 " tasks were asked for on each "
 		"node, but srun started %" PRIu64 " on this one, which has %" PRIu64 " GPUs",
-		asked, here, gpus), "start as many as there are GPUs, as in srun --ntasks=%" PRIu64
+		asked, here, gpus), "start all of them: srun --ntasks=%" PRIu64
 		" --ntasks-per-node=%" PRIu64 "; use --launch=node if the command starts ranks "
 		"itself", nodes * asked, asked);
 }

@@ -69,9 +69,9 @@ static bool is_any_shown(const struct ri_check_report *report)
 	return false;
 }
 
-/* Those with this code, and what there is to say of all of them. */
+/* Those that only a machine answers, or the others, and what there is to say of all of them. */
 static void print_folded(struct ri_page *page, const struct ri_check_report *report,
-	enum ri_code code, const char *text)
+	bool beyond_image, const char *text)
 {
 	char words[WORDS];
 	struct ri_text list;
@@ -79,7 +79,8 @@ static void print_folded(struct ri_page *page, const struct ri_check_report *rep
 
 	ri_text_init(&list, words, sizeof(words));
 	for (size_t i = 0; i < report->count; i++) {
-		if (!is_folded(&report->items[i]) || report->items[i].code != code)
+		if (!is_folded(&report->items[i]) ||
+			(report->items[i].code == RI_CODE_CHECK_IMAGE) != beyond_image)
 			continue;
 		ri_text_addf(&list, "%s%s", comma, id_of(&report->items[i]));
 		comma = ", ";
@@ -145,10 +146,8 @@ void ri_check_print_text(const struct ri_check_report *report, struct ri_text *o
 		if (!folds || !is_folded(&report->items[i]))
 			print_result(&page, &report->items[i]);
 	if (folds) {
-		print_folded(&page, report, RI_CODE_CHECK_IMAGE,
-			": not to be known from an image");
-		print_folded(&page, report, RI_CODE_NONE,
-			": nothing to look at here (-v says why)");
+		print_folded(&page, report, true, ": not to be known from an image");
+		print_folded(&page, report, false, ": nothing to look at here (-v says why)");
 	}
 	if (report->facts != NULL)
 		print_facts(&page, report->facts);
