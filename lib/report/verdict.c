@@ -9,6 +9,7 @@
 #include "report/blame.h"
 #include "words/loss.h"
 #include "report/class.h"
+#include "report/kinds.h"
 #include "report/mismatch.h"
 #include "report/restarts.h"
 #include "report/works.h"
@@ -16,7 +17,6 @@
 
 enum {
 	MAX_GROUPS = 6,		/* of ranks that ended alike */
-	MAX_RANGES = 12,
 	BEFORE_WORDS = 40,	/* columns for "  rank 1048575 had printed: " */
 	AROUND_WORDS = 90,	/* and for ".. had raised .., 59 s before this stop, and .." */
 };
@@ -75,38 +75,20 @@ static void add_end(struct ri_text *out, const struct ri_rank_outcome *rank)
 /* Whether rank i belongs to those that are listed; leader is what it is compared with. */
 typedef bool member(const struct ri_outcome *outcome, size_t leader, size_t i);
 
-static void add_range(struct ri_text *out, uint64_t from, uint64_t to)
-{
-	if (from == to)
-		ri_text_addf(out, " %llu", (unsigned long long)from);
-	else
-		ri_text_addf(out, " %llu-%llu", (unsigned long long)from, (unsigned long long)to);
-}
-
 /* "ranks 0-1, 3, 5-511": neighbours in the list whose ranks follow each other. */
 static size_t add_members(struct ri_text *out, const struct ri_outcome *outcome, size_t leader,
 	member *is_member)
 {
-	const struct ri_rank_outcome *ranks = outcome->ranks;
-	size_t ranges = 0, end, count = 0;
+	struct ri_rank_list list;
+	size_t count = 0;
 
 	for (size_t i = leader; i < outcome->count; i++)
 		count += is_member(outcome, leader, i);
-	ri_text_add(out, count == 1 ? "rank" : "ranks");
-	for (size_t i = leader; i < outcome->count; i = end + 1) {
-		end = i;
-		if (!is_member(outcome, leader, i))
-			continue;
-		while (end + 1 < outcome->count && is_member(outcome, leader, end + 1) &&
-			ranks[end + 1].rank == ranks[end].rank + 1)
-			end++;
-		if (ranges++ == MAX_RANGES) {
-			ri_text_add(out, ", ...");
-			break;
-		}
-		ri_text_add(out, ranges > 1 ? "," : "");
-		add_range(out, ranks[i].rank, ranks[end].rank);
-	}
+	list = ri_rank_list_begin(out, count);
+	for (size_t i = leader; i < outcome->count; i++)
+		if (is_member(outcome, leader, i))
+			ri_rank_list_add(&list, outcome->ranks[i].rank);
+	ri_rank_list_end(&list);
 	return count;
 }
 
@@ -138,7 +120,7 @@ static void add_first(struct ri_text *out, const struct ri_outcome *outcome, boo
 	ri_text_add(out, outcome->count > 1 || (of_job && !lost) ? " failed first" : " failed");
 	if (!of_job && ri_blame_nodes(outcome) > 1 && outcome->count > 1) {
 		ri_text_add(out, " of ranks");
-		add_range(out, ranks[0].rank, ranks[outcome->count - 1].rank);
+		ri_rank_range_add(out, ranks[0].rank, ranks[outcome->count - 1].rank);
 	}
 	add_node(out, outcome);
 	if (first->leaving) {

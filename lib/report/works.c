@@ -5,11 +5,6 @@
 
 #include "base/limits.h"
 
-enum {
-	AGREE = 3,		/* with whom one is out of step */
-	MAX_RANGES = 8,
-};
-
 static bool is_default(const struct ri_work *work)
 {
 	return strcmp(work->group, RI_WORK_DEFAULT) == 0;
@@ -37,20 +32,9 @@ static bool waits_in(const struct ri_work *work, const char *group)
 	return work != NULL && ri_work_waits(work) && strcmp(work->group, group) == 0;
 }
 
-static void count_kind(struct ri_works *works, const struct ri_work *work)
+static bool is_same(const void *a, const void *b)
 {
-	size_t i = 0;
-
-	while (i < works->kind_count && !ri_work_is_same(works->kinds[i], work))
-		i++;
-	if (i == RI_WORK_KINDS)
-		return;
-	if (i == works->kind_count) {
-		works->kinds[i] = work;
-		works->of_kind[i] = 0;
-		works->kind_count++;
-	}
-	works->of_kind[i]++;
+	return ri_work_is_same(a, b);
 }
 
 static bool is_of(const struct ri_rank_work *rank, const struct ri_work *kind)
@@ -95,24 +79,24 @@ static ssize_t find_odd(const struct ri_works *works)
 			return -1;
 		odd = (ssize_t)i;
 	}
-	return works->count > AGREE ? odd : -1;
+	return works->count > RI_KINDS_AGREE ? odd : -1;
 }
 
 void ri_works_compare(const struct ri_rank_work *ranks, size_t count, struct ri_works *out)
 {
 	const char *group = group_of(ranks, count);
-	size_t most = 0;
 
-	*out = (struct ri_works){ .ranks = ranks, .count = count, .odd = -1 };
+	*out = (struct ri_works){
+		.ranks = ranks, .count = count, .odd = -1, .kinds.is_same = is_same,
+	};
 	for (size_t i = 0; i < count && group != NULL; i++)
 		if (waits_in(ranks[i].work, group))
-			count_kind(out, ranks[i].work);
-	for (size_t i = 1; i < out->kind_count; i++)
-		most = out->of_kind[i] > out->of_kind[most] ? i : most;
-	if (out->kind_count == 0)
+			ri_kinds_add(&out->kinds, ranks[i].work);
+	ri_kinds_sort(&out->kinds);
+	if (out->kinds.count == 0)
 		return;
-	out->most = out->kinds[most];
-	out->step = out->kind_count > 1 ? RI_STEP_APART : RI_STEP_TOGETHER;
+	out->most = out->kinds.calls[out->kinds.count - 1];
+	out->step = out->kinds.count > 1 ? RI_STEP_APART : RI_STEP_TOGETHER;
 	for (size_t i = 0; i < count && out->step == RI_STEP_TOGETHER; i++)
 		if (is_behind(&ranks[i], out->most))
 			out->step = RI_STEP_BEHIND;
@@ -140,32 +124,20 @@ static bool is_told(const struct ri_works *works, size_t i, const struct ri_work
 		: is_of(&works->ranks[i], kind);
 }
 
-/* "ranks 0-1, 3" */
+/* "ranks 0-1, 3". Returns how many they are. */
 static size_t add_ranks(struct ri_text *out, const struct ri_works *works,
 	const struct ri_work *kind)
 {
-	const struct ri_rank_work *ranks = works->ranks;
-	size_t count = 0, ranges = 0, end;
+	struct ri_rank_list list;
+	size_t count = 0;
 
 	for (size_t i = 0; i < works->count; i++)
 		count += is_told(works, i, kind);
-	ri_text_add(out, count == 1 ? "rank" : "ranks");
-	for (size_t i = 0; i < works->count; i = end + 1) {
-		end = i;
-		if (!is_told(works, i, kind))
-			continue;
-		while (end + 1 < works->count && is_told(works, end + 1, kind) &&
-			ranks[end + 1].rank == ranks[end].rank + 1)
-			end++;
-		if (ranges++ == MAX_RANGES) {
-			ri_text_add(out, ", ...");
-			break;
-		}
-		ri_text_addf(out, "%s %llu", ranges > 1 ? "," : "",
-			(unsigned long long)ranks[i].rank);
-		if (end > i)
-			ri_text_addf(out, "-%llu", (unsigned long long)ranks[end].rank);
-	}
+	list = ri_rank_list_begin(out, count);
+	for (size_t i = 0; i < works->count; i++)
+		if (is_told(works, i, kind))
+			ri_rank_list_add(&list, works->ranks[i].rank);
+	ri_rank_list_end(&list);
 	return count;
 }
 
@@ -187,23 +159,18 @@ static void add_behind(struct ri_text *out, const struct ri_works *works)
 	ri_text_add(out, add_ranks(out, works, works->most) == 1 ? " waits" : " wait");
 }
 
-/* The kind in which fewest wait first. */
 static void add_apart(struct ri_text *out, const struct ri_works *works)
 {
-	size_t told = 0, count;
-
 	if (works->most->group[0] != '\0')
 		ri_text_addf(out, "in group %s ", works->most->group);
-	for (size_t few = 1; few <= works->count && told < works->kind_count; few++)
-		for (size_t i = 0; i < works->kind_count; i++) {
-			if (works->of_kind[i] != few)
-				continue;
-			ri_text_add(out, told > 0 ? ", " : "");
-			count = add_ranks(out, works, works->kinds[i]);
-			ri_text_add(out, told++ > 0 ? " in " : count == 1 ? " waits in "
-				: " wait in ");
-			add_kind(out, works->kinds[i]);
-		}
+	for (size_t i = 0; i < works->kinds.count; i++) {
+		size_t count;
+
+		ri_text_add(out, i > 0 ? ", " : "");
+		count = add_ranks(out, works, works->kinds.calls[i]);
+		ri_text_add(out, i > 0 ? " in " : count == 1 ? " waits in " : " wait in ");
+		add_kind(out, works->kinds.calls[i]);
+	}
 }
 
 void ri_works_add(struct ri_text *out, const struct ri_works *works)

@@ -3,6 +3,7 @@
 #ifndef RI_REPORT_WORKS_H
 #define RI_REPORT_WORKS_H
 
+#include "report/kinds.h"
 #include "report/outcome.h"
 #include "words/watchdog.h"
 
@@ -18,17 +19,13 @@ enum ri_step {
 	RI_STEP_APART,		/* ranks wait in other collectives of one group */
 };
 
-enum { RI_WORK_KINDS = 4 };	/* different collectives that are told */
-
 /* Ranks in the order of their numbers, compared. */
 struct ri_works {
 	const struct ri_rank_work *ranks;
 	size_t count;
 	enum ri_step step;
 	const struct ri_work *most;	/* in which most wait; NULL: none waits */
-	const struct ri_work *kinds[RI_WORK_KINDS];
-	size_t of_kind[RI_WORK_KINDS];	/* ranks that wait in it */
-	size_t kind_count;
+	struct ri_kinds kinds;	/* works in which ranks wait */
 	/* The index of the only one that is out of step with three or more, of the group of all
 	 * ranks, where each of them has told; or -1. */
 	ssize_t odd;

@@ -21,7 +21,7 @@ static void check_works(const struct ri_works *works)
 	ri_text_init(&text, bytes, sizeof(bytes));
 	ri_works_add(&text, works);
 	CHECK(!text.cut && (text.length > 0) == (works->step != RI_STEP_TOGETHER));
-	CHECK(works->odd < (ssize_t)works->count && works->kind_count <= RI_WORK_KINDS);
+	CHECK(works->odd < (ssize_t)works->count && works->kinds.count <= RI_KINDS);
 	CHECK(works->odd < 0 || (works->step != RI_STEP_TOGETHER && works->count > 3 &&
 		strcmp(works->most->group, RI_WORK_DEFAULT) == 0));
 	for (size_t i = 0; i < text.length; i++)
