@@ -38,6 +38,18 @@ const char *ri_hang_class_name(enum ri_hang_class class)
 	return classes[class].name;
 }
 
+bool ri_hang_class_read(struct ri_span name, enum ri_hang_class *out)
+{
+	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
+		if (strlen(classes[i].name) == name.length &&
+			ri_span_starts(name, classes[i].name)) {
+			*out = (enum ri_hang_class)i;
+			return true;
+		}
+	return false;
+}
+
+
 /* Words of ours, and a foreign value. */
 static void add_shown(struct ri_text *out, const char *words, const char *value)
 {
@@ -82,18 +94,24 @@ const char *ri_hang_redact_file(const char *file)
 	return shown;
 }
 
-static void add_place(struct ri_text *out, const struct ri_hang_process *process)
+const struct ri_hang_frame *ri_hang_find_place(const struct ri_hang_process *process)
 {
 	const struct ri_hang_stack *stack = &process->stacks[0];
-	const struct ri_hang_frame *frame = NULL;
 
 	if (process->stack_count == 0 || stack->count == 0)
-		return;
-	for (uint32_t i = 0; i < stack->count && frame == NULL; i++)
+		return NULL;
+	for (uint32_t i = 0; i < stack->count; i++)
 		if (!is_of_library(stack->frames[i].file))
-			frame = &stack->frames[i];
+			return &stack->frames[i];
+	return &stack->frames[0];
+}
+
+static void add_place(struct ri_text *out, const struct ri_hang_process *process)
+{
+	const struct ri_hang_frame *frame = ri_hang_find_place(process);
+
 	if (frame == NULL)
-		frame = &stack->frames[0];
+		return;
 	add_shown(out, ", ", ri_path_name(ri_hang_redact_file(frame->file)));
 	if (frame->line > 0)
 		ri_text_addf(out, ":%u", frame->line);
@@ -122,7 +140,8 @@ static bool has_unread_child(const struct ri_hang_look *look, const struct ri_ha
 	return false;
 }
 
-static void add_activity(struct ri_text *out, const struct ri_hang_look *look, size_t i, int depth);
+static void add_activity(struct ri_text *out, const struct ri_hang_look *look, size_t i,
+	int depth, bool placed);
 
 /* Which child the process waits for, and what that one does. */
 static void add_child(struct ri_text *out, const struct ri_hang_look *look,
@@ -137,7 +156,7 @@ static void add_child(struct ri_text *out, const struct ri_hang_look *look,
 			? ": worker %d (" : ", %d (", (int)child->pid);
 		ri_text_add_shown(out, child->name, SHOWN);
 		ri_text_add(out, ") ");
-		add_activity(out, look, (size_t)process->child, depth + 1);
+		add_activity(out, look, (size_t)process->child, depth + 1, true);
 		return;
 	}
 	if (process->class != RI_HANG_LOADER)
@@ -169,7 +188,8 @@ static void add_function(struct ri_text *out, const struct ri_hang_process *proc
 	add_shown(out, " in ", ri_wait_name(process->stacks[0].frames[process->waits_at].function));
 }
 
-static void add_activity(struct ri_text *out, const struct ri_hang_look *look, size_t i, int depth)
+static void add_activity(struct ri_text *out, const struct ri_hang_look *look, size_t i, int depth,
+	bool placed)
 {
 	const struct ri_hang_process *process = &look->processes[i];
 
@@ -194,7 +214,8 @@ static void add_activity(struct ri_text *out, const struct ri_hang_look *look, s
 	default:
 		break;
 	}
-	add_place(out, process);
+	if (placed)
+		add_place(out, process);
 	if (depth < DEEPEST)
 		add_child(out, look, process, depth);
 	if (process->blocked_tid != 0) {
@@ -207,7 +228,12 @@ static void add_activity(struct ri_text *out, const struct ri_hang_look *look, s
 
 void ri_hang_add_activity(struct ri_text *out, const struct ri_hang_look *look, size_t i)
 {
-	add_activity(out, look, i, 0);
+	add_activity(out, look, i, 0, true);
+}
+
+void ri_hang_add_bare_activity(struct ri_text *out, const struct ri_hang_look *look, size_t i)
+{
+	add_activity(out, look, i, 0, false);
 }
 
 void ri_hang_add_no_stack(struct ri_text *out, const struct ri_hang *hang,

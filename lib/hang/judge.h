@@ -78,6 +78,15 @@ bool ri_hang_is_worker(const struct ri_hang_look *look, size_t i, pid_t of);
  */
 void ri_hang_find_suspect(struct ri_hang *hang);
 
+/*
+ * It waits for other ranks and does not move: it used hardly any CPU, or all of it, as libraries do
+ * that wait by asking again and again.
+ */
+bool ri_hang_waits_still(const struct ri_hang *hang, const struct ri_hang_process *process);
+
+/* Did it begin to wait anew since the look before? Then it went on, though it is where it was. */
+bool ri_hang_woke(const struct ri_hang_process *process);
+
 /* Do both looks suspect the same rank of the same thing? Else no rank is suspected any more. */
 bool ri_hang_looks_agree(struct ri_hang *hang);
 

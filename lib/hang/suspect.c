@@ -18,11 +18,7 @@ static bool same_wait(const struct ri_hang_process *a, const struct ri_hang_proc
 			ri_wait_name(b->stacks[0].frames[b->waits_at].function)) == 0;
 }
 
-/*
- * It waits for other ranks and does not move: it used hardly any CPU, or all of it, as libraries do
- * that wait by asking again and again.
- */
-static bool waits_still(const struct ri_hang *hang, const struct ri_hang_process *process)
+bool ri_hang_waits_still(const struct ri_hang *hang, const struct ri_hang_process *process)
 {
 	uint64_t since = process->since_us;
 
@@ -33,8 +29,7 @@ static bool waits_still(const struct ri_hang *hang, const struct ri_hang_process
 		process->main_us >= since - since / HARDLY));
 }
 
-/* Did it begin to wait anew since the look before? Then it went on, though it is where it was. */
-static bool woke(const struct ri_hang_process *process)
+bool ri_hang_woke(const struct ri_hang_process *process)
 {
 	return process->has_switches && process->naps > 0;
 }
@@ -50,12 +45,12 @@ static int find_crowd(const struct ri_hang *hang, const struct ri_hang_look *loo
 		const struct ri_hang_process *one = &look->processes[i];
 		size_t count = 0;
 
-		if (!one->is_rank || !waits_still(hang, one) || (best >= 0 &&
+		if (!one->is_rank || !ri_hang_waits_still(hang, one) || (best >= 0 &&
 			same_wait(&look->processes[best], one)))
 			continue;
 		for (size_t j = 0; j < look->count; j++)
 			count += look->processes[j].is_rank &&
-				waits_still(hang, &look->processes[j]) &&
+				ri_hang_waits_still(hang, &look->processes[j]) &&
 				same_wait(one, &look->processes[j]);
 		if (count > *members) {
 			*members = count;
@@ -68,7 +63,7 @@ static int find_crowd(const struct ri_hang *hang, const struct ri_hang_look *loo
 static bool is_of_crowd(const struct ri_hang *hang, const struct ri_hang_look *look, int crowd,
 	size_t i)
 {
-	return waits_still(hang, &look->processes[i]) &&
+	return ri_hang_waits_still(hang, &look->processes[i]) &&
 		same_wait(&look->processes[crowd], &look->processes[i]);
 }
 
@@ -80,7 +75,7 @@ static bool crowd_wakes(const struct ri_hang *hang, const struct ri_hang_look *l
 
 	for (size_t i = 0; i < look->count; i++)
 		awake += look->processes[i].is_rank && is_of_crowd(hang, look, crowd, i) &&
-			woke(&look->processes[i]);
+			ri_hang_woke(&look->processes[i]);
 	return 2 * awake > members;
 }
 
@@ -147,7 +142,7 @@ static int find_suspect(const struct ri_hang *hang, struct ri_hang_look *look)
 	if (suspect < 0 || !crowd_wakes(hang, look, crowd, members))
 		return suspect;
 	/* the others get on, so a rank that does, too, is only slow */
-	return woke(&look->processes[suspect]) || runs(look->processes[suspect].class) ? -1
+	return ri_hang_woke(&look->processes[suspect]) || runs(look->processes[suspect].class) ? -1
 										: suspect;
 }
 

@@ -5,6 +5,7 @@
 
 #include "redact/redact.h"
 #include "hang/judge.h"
+#include "hang/ranges.h"
 
 enum {
 	SHOWN = 100,		/* columns of a path, a name */
@@ -16,40 +17,6 @@ enum {
 	GROUPS = 12,
 	PIDS = 4,
 };
-
-/* A list with "..." where it is longer than people read. */
-struct list {
-	struct ri_text *out;
-	size_t runs;
-	int64_t first, last;	/* of the run that has not been written yet; -1: none */
-};
-
-static void end_run(struct list *list)
-{
-	if (list->first < 0 || list->runs > RUNS)
-		return;
-	if (list->runs > 0)
-		ri_text_add(list->out, ", ");
-	if (list->runs++ == RUNS)
-		ri_text_add(list->out, "...");
-	else if (list->first == list->last)
-		ri_text_addf(list->out, "%lld", (long long)list->first);
-	else
-		ri_text_addf(list->out, "%lld-%lld", (long long)list->first,
-			(long long)list->last);
-}
-
-static void add_to_list(struct list *list, int64_t number)
-{
-	if (list->first >= 0 && number == list->last + 1) {
-		list->last = number;
-		return;
-	}
-	if (list->first >= 0 && number == list->last)
-		return;
-	end_run(list);
-	list->first = list->last = number;
-}
 
 static size_t count_group(const struct ri_hang_look *look, int group)
 {
@@ -63,7 +30,7 @@ static size_t count_group(const struct ri_hang_look *look, int group)
 /* The numbers of the ranks of a group, in their order. */
 static void add_ranks(struct ri_text *out, const struct ri_hang_look *look, int group)
 {
-	struct list list = { .out = out, .first = -1 };
+	struct ri_ranges list = { .out = out, .between = ", ", .most = RUNS, .first = -1 };
 	int64_t next = -1;
 
 	for (;;) {
@@ -75,10 +42,10 @@ static void add_ranks(struct ri_text *out, const struct ri_hang_look *look, int 
 				least = look->processes[i].rank;
 		if (least == INT64_MAX)
 			break;
-		add_to_list(&list, least);
+		ri_ranges_add(&list, least);
 		next = least;
 	}
-	end_run(&list);
+	ri_ranges_end(&list);
 }
 
 static void add_pids(struct ri_text *out, const struct ri_hang_look *look, int group)
@@ -260,14 +227,14 @@ static void add_suspect(struct page *page, const struct ri_hang_look *look)
 
 static void add_ended(struct page *page, const struct ri_hang_look *look)
 {
-	struct list list = { .out = page->out, .first = -1 };
+	struct ri_ranges list = { .out = page->out, .between = ", ", .most = RUNS, .first = -1 };
 
 	if (look->ended_count == 0)
 		return;
 	ri_text_add(page->out, look->ended_count == 1 ? "rank " : "ranks ");
 	for (size_t i = 0; i < look->ended_count; i++)
-		add_to_list(&list, look->ended[i]);
-	end_run(&list);
+		ri_ranges_add(&list, look->ended[i]);
+	ri_ranges_end(&list);
 	ri_text_addf(page->out, " %s ended", look->ended_count == 1 ? "has" : "have");
 	if (look->all_wait)
 		ri_text_add(page->out, "; the others wait for the other ranks");

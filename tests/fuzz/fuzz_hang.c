@@ -5,6 +5,7 @@
  */
 #include "fuzz.h"
 #include "hang/facts.h"
+#include "hang/groups.h"
 #include "hang/judge.h"
 #include "hang/wording.h"
 
@@ -133,6 +134,21 @@ static void check_document(void)
 	json_decref(document);
 }
 
+/* What one node writes every node can read. */
+static void check_lines(void)
+{
+	static struct ri_groups groups;
+	static char lines[RI_GROUPS_MAX];
+	size_t ranks = 0, length = ri_groups_write(hang, lines);
+
+	for (size_t i = 0; i < ri_hang_newer(hang)->count; i++)
+		ranks += ri_hang_newer(hang)->processes[i].is_rank;
+	CHECK(strlen(lines) == length && length < RI_GROUPS_MAX);
+	CHECK(ri_groups_read(&groups, lines, length));
+	CHECK(groups.rank_count + groups.more_ranks <= ranks && (length > 0) == (ranks > 0));
+	CHECK(strchr(lines, '"') == NULL && strchr(lines, '\\') == NULL);
+}
+
 static void judge(const char *processes)
 {
 	struct ri_hang_moment moments[PROCESSES] = { { .pid = 0 } };
@@ -157,6 +173,7 @@ static void judge(const char *processes)
 	ri_hang_has_moved(hang, moments, PROCESSES);
 	check_text();
 	check_document();
+	check_lines();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
