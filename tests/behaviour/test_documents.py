@@ -163,7 +163,7 @@ def test_before_and_after_are_recipes():
                      for lines in blocks("README.md")
                      if lines[0].startswith(("python", "rankinit"))]
     for command in f"rankinit -- {before}", after:
-        assert f'"{command} --epochs 50".split()' in read("docs/recipes.md")
+        assert f"\ncommand: {command} --epochs 50\n" in read("docs/recipes.md")
 
 
 @pytest.fixture

@@ -87,13 +87,18 @@ def mpirun_words(local, nodes):
             "--map-by", f"ppr:{local}:node"]
 
 
+def shell(words):
+    """The command of a job of Azure ML is a text for a shell."""
+    return ["sh", "-c", " ".join(words)]
+
+
 def mpi_job(world, words, numbers):
-    """MpiConfiguration: mpirun over all nodes, from the first."""
-    nodes, local = numbers.get("node_count", 1), numbers.get("process_count_per_node", 1)
+    """`type: mpi`: mpirun over all nodes, from the first."""
+    nodes, local = numbers["instance_count"], numbers["process_count_per_instance"]
     env = {**AZUREML, "AZ_BATCH_MASTER_NODE": f"{MASTER}:6000"}
     if nodes == 1:
         env["AZ_BATCHAI_MPI_MASTER_NODE"] = "localhost"
-    return [world.on("node0", [*mpirun_words(local, nodes), *words],
+    return [world.on("node0", [*mpirun_words(local, nodes), *shell(words)],
                      {**env, **mpi_env(world, nodes, local)})]
 
 
@@ -110,10 +115,9 @@ def mpi_env(world, nodes, slots):
 
 
 def pytorch_job(world, words, numbers):
-    """PyTorchConfiguration: as many processes as asked for, or one for each node."""
-    nodes = numbers.get("node_count", 1)
-    local = numbers.get("process_count", nodes) // nodes
-    return [world.on(f"node{rank // local}", words, {
+    """`type: pytorch`: so many processes for each node."""
+    nodes, local = numbers["instance_count"], numbers["process_count_per_instance"]
+    return [world.on(f"node{rank // local}", shell(words), {
         **AZUREML, "AZUREML_NODE_COUNT": str(nodes), "NODE_RANK": str(rank // local),
         "MASTER_ADDR": MASTER, "MASTER_PORT": "6105", "RANK": str(rank),
         "WORLD_SIZE": str(nodes * local), "LOCAL_RANK": str(rank % local)})
@@ -121,22 +125,22 @@ def pytorch_job(world, words, numbers):
 
 
 def tensorflow_job(world, words, numbers):
-    """TensorflowConfiguration: TF_CONFIG in the words of the documentation."""
+    """`type: tensorflow`: TF_CONFIG in the words of the documentation."""
     workers = numbers["worker_count"]
     names = ", ".join(f'"node{node}:2222"' for node in range(workers))
-    return [world.on(f"node{node}", words, {
+    return [world.on(f"node{node}", shell(words), {
         **AZUREML, "TF_CONFIG": f'{{"cluster": {{"worker": [{names}]}}, "task": {{"type": '
                                 f'"worker", "index": {node}}}, "environment": "cloud"}}'})
             for node in range(workers)]
 
 
 def one_process(world, words, _numbers):
-    """A job without a configuration."""
-    return [world.on("node0", words, AZUREML)]
+    """A job without a distribution."""
+    return [world.on("node0", shell(words), AZUREML)]
 
 
-AZUREML_JOBS = {"MpiConfiguration": mpi_job, "PyTorchConfiguration": pytorch_job,
-                "TensorflowConfiguration": tensorflow_job, "": one_process}
+AZUREML_JOBS = {"mpi": mpi_job, "pytorch": pytorch_job, "tensorflow": tensorflow_job,
+                "": one_process}
 
 
 def by_hand(world, words, nodes):
@@ -156,7 +160,7 @@ def azure_batch(world, words, nodes):
            "AZ_BATCH_HOST_LIST": ",".join(world.hosts.address[name] for name in hosts),
            "AZ_BATCH_IS_CURRENT_NODE_MASTER": "true"}
     del env["OMPI_MCA_orte_default_hostfile"]
-    return [world.on("node0", ["sh", "-c", " ".join(words)], env)]
+    return [world.on("node0", shell(words), env)]
 
 
 def containers(world, words, nodes):

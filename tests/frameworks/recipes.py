@@ -4,24 +4,22 @@ docs/recipes.md as the tests run it. A fenced block below a line
 `<!-- run: NAME -->` is the recipe NAME:
 
     sh           words for a shell
-    python       a ScriptRunConfig of Azure ML: its command, and what kind of job it is
-                 or a program, which has none
+    python       a program
     dockerfile   ENV, ENTRYPOINT and CMD of an image
-    yaml         a job of GitHub Actions: its last step, for each entry of its matrix
+    yaml         lines of a command job of Azure ML: its command, and what kind of job it is
+                 or a job of GitHub Actions: its last step, for each entry of its matrix
 """
 
-import ast
 import json
 import os
 import re
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BLOCK = re.compile(r"^<!-- run: (\S+) -->\n```(\w+)\n(.*?)^```$", re.M | re.S)
-JOBS = ("MpiConfiguration", "PyTorchConfiguration", "TensorflowConfiguration")
 
 
 class Recipe:
-    """words: the command; job: (class, numbers) of Azure ML; env: what the image sets."""
+    """words: the command; job: (type, numbers) of Azure ML; env: what the image sets."""
 
     def __init__(self, name, kind, text):
         self.name, self.text = name, text
@@ -32,15 +30,7 @@ class Recipe:
         self.words = text.replace("\\\n", " ").split()
 
     def read_python(self, text):
-        """The command is `"...".split()`, as in the documentation of Azure ML."""
-        for node in ast.walk(ast.parse(text)):
-            if not isinstance(node, ast.Call):
-                continue
-            if getattr(node.func, "attr", "") == "split":
-                self.words = node.func.value.value.split()
-            if getattr(node.func, "id", "") in JOBS:
-                numbers = {word.arg: ast.literal_eval(word.value) for word in node.keywords}
-                self.job = node.func.id, numbers
+        compile(text, self.name, "exec")
 
     def read_dockerfile(self, text):
         lines = dict(line.split(None, 1) for line in text.splitlines()
@@ -51,6 +41,20 @@ class Recipe:
                         if line.startswith("ENV "))
 
     def read_yaml(self, text):
+        if text.startswith("command: "):
+            self.read_azureml(text)
+        else:
+            self.read_actions(text)
+
+    def read_azureml(self, text):
+        keys = dict(line.split(": ", 1) for line in text.splitlines())
+        self.words = keys.pop("command").split()
+        of_job = " ".join(keys.values())
+        kind = re.search(r"\btype: (\w+)", of_job)
+        numbers = {name: int(value) for name, value in re.findall(r"(\w+): (\d+)", of_job)}
+        self.job = kind[1] if kind else "", numbers
+
+    def read_actions(self, text):
         """`matrix.NAME` takes the values of NAME's list; lines: the last step for each of them."""
         name, values = re.search(r"^ +matrix:\n +(\w+): \[(.*)\]$", text, re.M).groups()
         *_, step = re.findall(r"^ +- run: (.*)$", text, re.M)
