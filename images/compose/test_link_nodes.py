@@ -4,7 +4,6 @@
 them begin with the first one, beside each other.
 """
 
-import concurrent.futures
 import os
 import re
 import subprocess
@@ -13,41 +12,13 @@ import time
 
 import pytest
 from conftest import Engine, docker
+from crowd import crowd_of
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 KEY = "d08fbc5a150028b59a73c7852451d26f"
 OTHER_KEY = "db66ecb306cea2b109290e9e2b5bee16"
 AT_ONCE = 8
 LIMIT = 200  # seconds for whatever a test waits for
-TESTS = {}
-
-
-def beside(test):
-    """A test that runs beside the others; it is called when its result is asked for."""
-    TESTS[test.__name__] = test
-
-    def ask(crowd):
-        crowd[test.__name__].result(timeout=LIMIT)
-
-    ask.__doc__ = test.__doc__
-    return ask
-
-
-@pytest.fixture(scope="module")
-def crowd(request):
-    if subprocess.run(["docker", "version"], capture_output=True).returncode != 0:
-        pytest.skip("no Docker engine answers")
-    wanted = {item.name for item in request.session.items}
-    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        yield {name: pool.submit(play, test) for name, test in TESTS.items() if name in wanted}
-
-
-def play(test):
-    job = Job()
-    try:
-        test(job)
-    finally:
-        job.engine.remove()
 
 
 class Job:
@@ -57,6 +28,9 @@ class Job:
         self.engine = Engine()
         self.network = None
         self.nodes = {}
+
+    def close(self):
+        self.engine.remove()
 
     def setup(self, count, *words, image="base", ranks=1, key=KEY, options=(), **env):
         """What all nodes have in common."""
@@ -131,6 +105,9 @@ class Job:
         """Let the ranks end well: the statuses."""
         self.touch("end", *nodes)
         return self.wait(*nodes)
+
+
+beside, crowd = crowd_of(Job, AT_ONCE, LIMIT)
 
 
 def blame(rank, count, ranks=1):
