@@ -39,7 +39,7 @@ debian_packages() {
     dist) echo python3 python3-pytest python3-venv qemu-user-static lintian skopeo faketime \
         mmdebstrap git util-linux strace libcap2-bin ;;
     images) echo mmdebstrap python3 python3-pytest python3-pip ca-certificates ;;
-    compose) echo docker-compose mmdebstrap ;;
+    compose) echo docker-compose mmdebstrap python3-yaml ;;
     engine) echo docker.io ;;
     demo) echo openmpi-bin python3 tini dumb-init procps util-linux ;;
     bench) echo python3 tini dumb-init catatonit strace ;;
@@ -62,7 +62,7 @@ alpine_packages() {
         libsodium-dev libsodium-static ;;
     probe) echo build-base linux-headers rdma-core-dev openmpi-dev pkgconf ;;
     images) echo python3 py3-pytest py3-pip ;;
-    compose) echo docker-cli-compose ;;
+    compose) echo docker-cli-compose py3-yaml ;;
     engine) echo docker ;;
     demo) echo openmpi python3 tini-static dumb-init procps util-linux ;;
     bench) echo python3 tini-static dumb-init catatonit strace ;;
