@@ -75,18 +75,21 @@ def built(arch):
     return os.path.join(TOP, "build", *([] if arch == HOST else [arch]))
 
 
-def debian(suite, folders, apt=False, made={}):
-    """The path of a Debian, as `make roots` has it or made for this; that one has apt, too."""
+def debian(suite, folders, apt=False, include="", made={}):
+    """
+    The path of a Debian, as `make roots` has it or made for this; that one has apt, too, and
+    the packages of a list with commas.
+    """
     path = os.path.join(TOP, "build", "roots", suite, "root")
-    if os.path.exists(os.path.join(os.path.dirname(path), "done")) and not apt:
+    if os.path.exists(os.path.join(os.path.dirname(path), "done")) and not (apt or include):
         return path
     if os.geteuid() != 0 or shutil.which("mmdebstrap") is None:
         pytest.skip("no Debian can be made here: that takes root and mmdebstrap")
-    if suite not in made:
+    if (suite, include) not in made:
         folder = str(folders.mktemp(suite) / "root")
-        run("mmdebstrap", "--quiet", "--variant=minbase", suite, folder)
-        made[suite] = folder
-    return made[suite]
+        run("mmdebstrap", "--quiet", "--variant=minbase", f"--include={include}", suite, folder)
+        made[suite, include] = folder
+    return made[suite, include]
 
 
 def pytest_configure():

@@ -29,11 +29,12 @@ def root(tmp_path_factory):
     return lambda suite, **more: debian(suite, tmp_path_factory, **more)
 
 
-def enter(root, tmp_path, script, folder=DIST):
+def enter(root, tmp_path, script, folder=DIST, namespaces=()):
     os.makedirs(f"{ARCHIVES}/partial", exist_ok=True)
-    done = subprocess.run([*NAMESPACES, f"{HERE}/enter.sh", root, str(tmp_path), ARCHIVES, folder,
-                           script], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          errors="replace", timeout=590, check=False)
+    done = subprocess.run([*NAMESPACES, *namespaces, f"{HERE}/enter.sh", root, str(tmp_path),
+                           ARCHIVES, folder, script], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, errors="replace", timeout=590,
+                          check=False)
     return done.returncode, done.stdout + done.stderr
 
 

@@ -11,7 +11,9 @@ import zipfile
 
 import pytest
 
-from conftest import DIST, HOST, NAMES, TOP, VERSION, built, in_tarball, printed, read, run
+from conftest import (DIST, HOST, NAMES, TOP, VERSION, built, debian, in_tarball, printed, read,
+                      run)
+from test_install import USED, enter
 
 ARCHES = ("aarch64", "x86_64")
 INFO, DATA = f"rankinit-{VERSION}.dist-info", f"rankinit-{VERSION}.data"
@@ -224,6 +226,52 @@ def test_uv_pip_install(uv, tmp_path):
     check_installed(folder)
     run(uv, "pip", "uninstall", "rankinit", env=env)
     assert files_below(folder) - before <= {".lock"}, "uv's own"
+
+
+@pytest.fixture(scope="module")
+def slim(tmp_path_factory):
+    """A root as slim images of Python are: (run a script in it, in a folder of these files)."""
+    path = debian("bookworm", tmp_path_factory, include="python3-venv")
+
+    def work(script, *files):
+        folder = tmp_path_factory.mktemp("release")
+        for file in files:
+            shutil.copy(file, folder)
+        return enter(path, tmp_path_factory.mktemp("scratch"), ALONE + script, str(folder),
+                     ["--net"])
+    return work
+
+
+# No compiler, and no network to get one from; then an environment of its own.
+ALONE = """
+for it in cc gcc g++ c++ clang tcc ld make; do if command -v $it; then exit 91; fi; done
+test "$(grep -c : /proc/net/dev)" = 1 || exit 92
+export LC_ALL=C.UTF-8 PIP_NO_INDEX=1 PIP_DISABLE_PIP_VERSION_CHECK=1 UV_OFFLINE=1 UV_NO_INDEX=1
+export VIRTUAL_ENV=/env PATH=/env/bin:$PATH
+"""
+GONE = "hash -r; if command -v rankinit; then exit 93; fi\n"
+
+
+def test_pip_where_no_compiler_is(slim):
+    """The lines of the page. The control is a package to compile, for which there is nothing."""
+    status, said = slim("python3 -m venv /env\n" + printed("wheel") + USED +
+                        "pip uninstall -y rankinit\n" + GONE, f"{DIST}/{name(HOST)}")
+    assert status == 0, said
+    status, said = slim("""
+python3 -m venv /env
+mkdir /sources
+echo 'int x;' >/sources/x.c
+echo 'from setuptools import *
+setup(name="x", ext_modules=[Extension("x", ["x.c"])])' >/sources/setup.py
+pip install --no-build-isolation /sources""")
+    assert status == 1 and f"'{HOST}-linux-gnu-gcc' failed: No such file or directory" in said
+
+
+def test_uv_where_no_compiler_is(uv, slim):
+    status, said = slim("./uv venv -q --python=/usr/bin/python3 /env\n"
+                        f"./uv pip install {name(HOST)}\n" + USED +
+                        "./uv pip uninstall rankinit\n" + GONE, f"{DIST}/{name(HOST)}", uv)
+    assert status == 0, said
 
 
 def test_names():
