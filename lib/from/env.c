@@ -7,8 +7,10 @@
  * launcher's, unless their world is larger: then they were made inside of it.
  *
  * RANK and WORLD_SIZE without LOCAL_RANK may count nodes, and no rank is made
- * of them. Only where NPROC_PER_NODE stands beside all four do they for
- * certain: Alibaba's PAI-DLC and Baidu's AIHC tell their nodes so what to start.
+ * of them. Where NPROC_PER_NODE stands beside all four they do for certain:
+ * Alibaba's PAI-DLC and Baidu's AIHC tell their nodes so what to start. In
+ * Kubernetes the four count the pods of a PyTorchJob whose operator sets no PET_
+ * variables: each is a node of a launcher, or one rank.
  * NODE_RANK and a count of nodes beside MASTER_ADDR describe a node by their names,
  * whatever RANK and WORLD_SIZE count: RunPod's WORLD_SIZE counts GPUs.
  */
@@ -18,6 +20,7 @@
 #include "model/wishes.h"
 
 #define RUNPOD "docs.runpod.io, Instant Clusters, Configuration reference"
+#define OPERATOR "Kubeflow pytorch-operator pkg/controller.v1/pytorch/pod.go, setClusterSpec"
 
 static const struct ri_variable reads[] = {
 	RI_QUARTET_READS,
@@ -35,6 +38,9 @@ static const struct ri_variable reads[] = {
 	{ .name = "NPROC_PER_NODE", .meaning = "processes to start; if it is set and LOCAL_RANK is "
 	  "not, RANK and WORLD_SIZE count nodes",
 	  .cite = "Alibaba Cloud PAI-DLC, General environment variables" },
+	{ .name = "KUBERNETES_SERVICE_HOST", .meaning = "a pod: if LOCAL_RANK is not set, RANK and "
+	  "WORLD_SIZE of 2 or more count the pods of a PyTorchJob",
+	  .cite = OPERATOR "; kubernetes.io/docs/concepts/services-networking/service" },
 	{ .name = NULL },
 };
 
@@ -82,6 +88,73 @@ static void claim_node(struct ri_reading *reading)
 	ri_claim_number(reading, RI_FACT_NODE_RANK, "RANK");
 	ri_claim_number(reading, RI_FACT_NNODES, "WORLD_SIZE");
 	ri_claim_number(reading, RI_FACT_NPROC, "NPROC_PER_NODE");
+}
+
+/* Has no source so far said anything of who we are, or of nodes? */
+static bool is_unspoken(const struct ri_reading *reading)
+{
+	static const enum ri_fact_id ids[] = {
+		RI_FACT_RANK, RI_FACT_NODE_RANK, RI_FACT_NNODES, RI_FACT_HOSTS, RI_FACT_ROLE,
+	};
+
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
+		if (reading->claims[ids[i]] != NULL)
+			return false;
+	return reading->identity == NULL;
+}
+
+/* Is the variable absent, or that number? */
+static bool agrees(const struct ri_reading *reading, enum ri_fact_id id, const char *variable,
+	uint64_t number)
+{
+	uint64_t other;
+
+	return !ri_source_sees_text(reading->context->env, variable) ||
+		(ri_reading_number(reading, id, variable, &other) && other == number);
+}
+
+/*
+ * A pod of a PyTorchJob without PET_ variables? What else is set to count nodes or
+ * processes must not speak against it.
+ */
+static bool is_of_pod(const struct ri_reading *reading)
+{
+	const struct ri_env *env = reading->context->env;
+	uint64_t rank, size;
+
+	return is_unspoken(reading) && ri_env_get(env, "KUBERNETES_SERVICE_HOST") != NULL &&
+		!ri_source_sees_text(env, "LOCAL_RANK") &&
+		!ri_source_sees_text(env, "LOCAL_WORLD_SIZE") &&
+		ri_source_sees_text(env, "MASTER_ADDR") &&
+		ri_source_sees_text(env, "MASTER_PORT") &&
+		ri_reading_number(reading, RI_FACT_NODE_RANK, "RANK", &rank) &&
+		ri_reading_number(reading, RI_FACT_NNODES, "WORLD_SIZE", &size) &&
+		size > 1 && rank < size &&
+		agrees(reading, RI_FACT_NODE_RANK, "NODE_RANK", rank) &&
+		agrees(reading, RI_FACT_NNODES, "NNODES", size) &&
+		agrees(reading, RI_FACT_NNODES, "NUM_NODES", size) &&
+		agrees(reading, RI_FACT_NNODES, "NODE_COUNT", size);
+}
+
+/* Is the command its node's one rank? A shell or a script may well start a launcher. */
+static bool is_one_rank(const struct ri_context *context)
+{
+	const struct ri_command *command = context->command;
+
+	return context->fan_out == 0 && (command == NULL ||
+		(command->mode == RI_MODE_PROCESS && (command->is_python || command->stated)));
+}
+
+static void claim_pod(struct ri_reading *reading)
+{
+	ri_claim_number(reading, RI_FACT_NODE_RANK, "RANK");
+	ri_claim_number(reading, RI_FACT_NNODES, "WORLD_SIZE");
+	if (!is_one_rank(reading->context))
+		return;
+	ri_claim_number(reading, RI_FACT_RANK, "RANK");
+	ri_claim_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE");
+	ri_claim_value(reading, RI_FACT_LOCAL_RANK, "RANK", 0);
+	ri_claim_value(reading, RI_FACT_LOCAL_WORLD_SIZE, "RANK", 1);
 }
 
 /*
@@ -155,6 +228,9 @@ static void read_env(struct ri_reading *reading)
 		ri_claim_number(reading, RI_FACT_NODE_RANK, "NODE_RANK");
 		ri_claim_number(reading, RI_FACT_NNODES, count);
 		ri_claim_gpus(reading, "NUM_TRAINERS");
+	} else if (is_of_pod(reading)) {
+		claim_pod(reading);
+		return;
 	}
 	claim_if_broken(reading, RI_FACT_RANK, "RANK");
 	claim_if_broken(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE");
@@ -181,6 +257,19 @@ static const struct ri_shape_row nodes[] = {
 	{ .name = NULL },
 };
 
+/*
+ * The first pod would be told localhost. On one machine that is another address than the one
+ * that the others are told.
+ */
+static const struct ri_shape_row pods[] = {
+	{ "KUBERNETES_SERVICE_HOST", "10.96.0.1", 0 },
+	{ "RANK", "<node>", 0 },
+	{ "WORLD_SIZE", "<nodes>", 0 },
+	{ "MASTER_ADDR", "<master>", 0 },
+	{ "MASTER_PORT", "<master_port>", 0 },
+	{ .name = NULL },
+};
+
 static const struct ri_shape_row runpod[] = {
 	{ "NODE_RANK", "<node>", 0 },
 	{ "NUM_NODES", "<nodes>", 0 },
@@ -199,6 +288,12 @@ static const struct ri_shape shapes[] = {
 	{ .name = "env_nodes", .summary = "PAI-DLC or AIHC starts a container on each node",
 	  .scope = RI_SCOPE_NODE, .rows = nodes, .port = 23456, .grace_s = 30,
 	  .cite = "Alibaba Cloud PAI-DLC, General environment variables; " RI_SHAPE_POD },
+	{ .name = "env_pytorchjob",
+	  .summary = "a PyTorchJob without PET_ variables starts a pod for each node",
+	  .scope = RI_SCOPE_NODE, .rows = pods, .port = 23456, .grace_s = 30, .goes_on = true,
+	  .succeeded = "Succeeded", .failed = "Failed", .stopped = "Failed",
+	  .cite = "Kubeflow pytorch-operator pkg/apis/pytorch/v1/defaults.go, types.go; "
+		  RI_SHAPE_POD },
 	{ .name = "env_runpod", .summary = "RunPod or Mithril starts a container on each node",
 	  .scope = RI_SCOPE_NODE, .rows = runpod, .port = 29400, .grace_s = 10, .goes_on = true,
 	  .cite = RUNPOD },

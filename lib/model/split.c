@@ -40,7 +40,10 @@ static bool is_of_launch(const struct ri_context *context, const char *variable)
 		names_master(context);
 }
 
-/* WORLD_SIZE by itself may be anybody's; with a rank or a master it counts others. */
+/*
+ * WORLD_SIZE by itself may be anybody's; with a rank or a master it counts others. Beside a
+ * rank it may count as many as are started here: a left-over of this machine.
+ */
 static bool counts_others(const struct ri_context *context, uint64_t here)
 {
 	uint64_t rank, world;
@@ -48,8 +51,9 @@ static bool counts_others(const struct ri_context *context, uint64_t here)
 
 	if (!get(context, "WORLD_SIZE", &world) || world < 2)
 		return false;
-	return (ranked && rank > 0 && rank < world) ||
-		(here > 0 && world > here && (ranked || names_master(context)));
+	if (ranked && rank < world && (rank > 0 || (here > 0 && world != here)))
+		return true;
+	return here > 0 && world > here && (ranked || names_master(context));
 }
 
 static void add(struct ri_text *out, const char **first, const struct ri_context *context,

@@ -30,7 +30,7 @@ static const struct ri_variable writes[] = {
 };
 
 /*
- * A count that is there and is not that of this one process: its platform's.
+ * A count that is there and is not that of this one process, or of nodes: its platform's.
  * Fewer in the job than there are nodes are an image's.
  */
 static bool is_given(const struct ri_writing *writing, const struct ri_topology *topology,
@@ -38,12 +38,14 @@ static bool is_given(const struct ri_writing *writing, const struct ri_topology 
 {
 	const char *value = ri_env_get(writing->context->env, variable);
 	const char *origin = topology->facts[id].origin.variable;
+	const char *nodes = topology->facts[RI_FACT_NNODES].origin.variable;
 	struct ri_range counts = { 1, RI_MAX_RANKS };
 	uint64_t count;
 
 	if (id == RI_FACT_WORLD_SIZE)
 		ri_topology_get(topology, RI_FACT_NNODES, &counts.min);
 	return value != NULL && (origin == NULL || strcmp(origin, variable) != 0) &&
+		(nodes == NULL || strcmp(nodes, variable) != 0) &&
 		ri_number_read(value, counts, &count, NULL) == RI_NUMBER_OK;
 }
 

@@ -132,6 +132,19 @@ static void remove_agent(struct ri_writing *writing, const struct ri_topology *t
 }
 
 /*
+ * The first pod of a PyTorchJob, which counts pods by RANK: its operator tells it localhost,
+ * and the others the name of this pod (source "env").
+ */
+static bool is_told_itself(const struct ri_topology *topology, const struct ri_env *env)
+{
+	const struct ri_fact *node = &topology->facts[RI_FACT_NODE_RANK];
+
+	return (topology->traits & RI_TRAIT_ANYBODYS) != 0 && node->state == RI_STATE_KNOWN &&
+		node->number == 0 && node->origin.variable != NULL &&
+		strcmp(node->origin.variable, "RANK") == 0 && ri_env_get(env, "LOCAL_RANK") == NULL;
+}
+
+/*
  * The node of rank 0 may call itself that. On all others a rank would look for
  * rank 0 on its own node; a launcher may be told by its words to meet elsewhere.
  */
@@ -142,7 +155,7 @@ static void judge_master(struct ri_writing *writing, const struct ri_topology *t
 	struct ri_finding *finding;
 
 	if (!ri_topology_is_wide(topology) || !ri_loopback_is(master->text, strlen(master->text)) ||
-		master->origin.variable == NULL ||
+		master->origin.variable == NULL || is_told_itself(topology, context->env) ||
 		ri_meeting_is_here(context->command, context->env))
 		return;
 	if (!ri_writing_is_of_nodes(writing, topology) &&

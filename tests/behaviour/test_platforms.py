@@ -74,8 +74,8 @@ class Row:
 
 
 INSTANCES, PER_INSTANCE = r"instance_count[:=] ?(\d+)", r"process_count_per_instance: (\d+)"
-PODS = ("kubeflow_pytorch", "kubeflow_trainjob", "jobset", "lws", "indexed_job", "volcano",
-        "volcano_pytorch", "jax_job", "jax_job_trainjob")
+PODS = ("kubeflow_pytorch", "env_pytorchjob", "kubeflow_trainjob", "jobset", "lws", "indexed_job",
+        "volcano", "volcano_pytorch", "jax_job", "jax_job_trainjob")
 ROWS = {
     "azureml-torchrun": Row("azureml_pytorch", "azureml_mpi", "azureml_nodes", nodes=INSTANCES),
     "azureml-per-process": Row("azureml_pytorch", nodes=INSTANCES, ranks=PER_INSTANCE, each=True),

@@ -45,6 +45,9 @@ static const char *const alone[] = { "vertex", "tf_config", NULL };
 /* They do not say how many nodes there are, and no rank needs it. */
 static const char *const uncounted[] = { "pals", "env", NULL };
 
+/* One node alone is any machine with such variables. */
+static const char *const of_several[] = { "env_pytorchjob", NULL };
+
 struct job {
 	const struct ri_source *source;
 	const struct ri_shape *shape;
@@ -235,6 +238,13 @@ static const char *master_of(const struct job *job)
 	return job->member.nodes == 1 && is_one_of(job, alone) ? "127.0.0.1" : "127.0.0.2";
 }
 
+static const char *identity_of(const struct job *job)
+{
+	if (job->member.nodes == 1 && is_one_of(job, of_several))
+		return RI_BY_HAND;
+	return job->shape->inside != NULL ? "openmpi" : job->source->name;
+}
+
 static unsigned compare_nodes(const struct job *job, const struct answer *answer)
 {
 	if (job->member.nodes > 1 && is_one_of(job, uncounted))
@@ -289,8 +299,7 @@ static unsigned compare(const struct job *job, const struct answer *answer, uint
 	const struct ri_fact *master = &topology->facts[RI_FACT_MASTER_ADDR];
 	unsigned usual = ri_shape_port(job->shape);
 
-	return compare_text(job, "the identity", topology->identity,
-			job->shape->inside != NULL ? "openmpi" : job->source->name) +
+	return compare_text(job, "the identity", topology->identity, identity_of(job)) +
 		compare_text(job, "the master", master->text, master_of(job)) +
 		compare_number(job, answer, RI_FACT_MASTER_PORT,
 			ri_shape_says_port(job->shape) ? member->port : usual) +

@@ -403,12 +403,71 @@ static void test_nodes(void **state)
 			}
 }
 
+/* A pod of a PyTorchJob without PET_ variables, whose first is told that it is the master. */
+static void say_pod(const struct place *place)
+{
+	string_count = 0;
+	say("RANK", "%u", place->node);
+	say("WORLD_SIZE", "%u", place->nodes);
+	say("MASTER_ADDR", "%s", place->node == 0 ? "localhost" : master);
+	say("MASTER_PORT", "23456");
+	say("KUBERNETES_SERVICE_HOST", "10.96.0.1");
+}
+
+static void assert_pod_alone(const struct place *place)
+{
+	take(strings);
+	assert_string_equal(topology.identity, "env");
+	assert_int_equal(topology.scope, RI_SCOPE_PROCESS);
+	assert_number(RI_FACT_RANK, place->node);
+	assert_number(RI_FACT_WORLD_SIZE, place->nodes);
+	assert_number(RI_FACT_LOCAL_RANK, 0);
+	assert_number(RI_FACT_LOCAL_WORLD_SIZE, 1);
+	assert_number(RI_FACT_NODE_RANK, place->node);
+	assert_number(RI_FACT_NNODES, place->nodes);
+	assert_int_equal(findings.count, 0);
+	give_back(NULL);
+}
+
+static void assert_pod_of_launcher(const struct place *place)
+{
+	struct ri_context launcher = context;
+	struct ri_command command;
+
+	ri_command_read(&command, LIST("torchrun", "train.py"), RI_MODE_AUTO);
+	launcher.command = &command;
+	assert_int_equal(ri_env_init(&env, strings, &arena, &err), 0);
+	assert_int_equal(ri_topology_read(&topology, &launcher, &err), 0);
+	assert_string_equal(topology.identity, "env");
+	assert_int_equal(topology.scope, RI_SCOPE_NODE);
+	assert_number(RI_FACT_NODE_RANK, place->node);
+	assert_number(RI_FACT_NNODES, place->nodes);
+	assert_unknown(RI_FACT_RANK);
+	assert_int_equal(findings.count, 0);
+	give_back(NULL);
+}
+
+/* Each pod is one rank to a program, and a node to a launcher. */
+static void test_pods(void **state)
+{
+	struct place place = { .rank = 0 };
+
+	(void)state;
+	for (place.nodes = 2; place.nodes <= NODES; place.nodes++)
+		for (place.node = 0; place.node < place.nodes; place.node++) {
+			say_pod(&place);
+			assert_pod_alone(&place);
+			assert_pod_of_launcher(&place);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_even_worlds, give_back),
 		cmocka_unit_test_teardown(test_uneven_worlds, give_back),
 		cmocka_unit_test_teardown(test_nodes, give_back),
+		cmocka_unit_test_teardown(test_pods, give_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
