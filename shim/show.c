@@ -167,8 +167,6 @@ int ri_run_check(struct ri_run *run)
 	if (ri_found_fill(&run->found, &run->arena, &run->findings, &run->err) < 0)
 		return ri_run_fail(run);
 	preflight = ri_run_plan_preflight(run);
-	if (!ri_preflight_speaks(&preflight))
-		return 0;
 	ri_log_findings(&run->findings);
 	if (ri_preflight_check(&preflight, checked, &run->err) < 0)
 		return ri_run_fail(run);

@@ -82,11 +82,16 @@ static bool has_peers(const struct ri_preflight *of)
 		ri_topology_get(of->topology, RI_FACT_LOCAL_WORLD_SIZE, &ranks) && ranks > 1;
 }
 
-bool ri_preflight_speaks(const struct ri_preflight *of)
+/*
+ * Before a launch several ranks of a node would all find the same: the first one speaks.
+ * Whoever asks for --check gets an answer.
+ */
+static bool speaks(const struct ri_preflight *of)
 {
 	uint64_t local_rank;
 
-	return !ri_topology_get(of->topology, RI_FACT_LOCAL_RANK, &local_rank) ||
+	return of->options->action == RI_ACTION_CHECK ||
+		!ri_topology_get(of->topology, RI_FACT_LOCAL_RANK, &local_rank) ||
 		local_rank == 0;
 }
 
@@ -266,7 +271,7 @@ static int refuse(const struct ri_preflight *of, const struct ri_given *refuser,
 	struct utsname names = { .nodename = "" };
 	int stop = 0;
 
-	if (!ri_preflight_speaks(of) && of->options->action == RI_ACTION_LAUNCH)
+	if (!speaks(of) && of->options->action == RI_ACTION_LAUNCH)
 		stop = let_first_speak();
 	if (stop != 0)
 		return stop;
@@ -275,7 +280,7 @@ static int refuse(const struct ri_preflight *of, const struct ri_given *refuser,
 		why = ", for the reasons in the other findings";
 	} else {
 		uname(&names);
-		if (!ri_preflight_speaks(of)) {
+		if (!speaks(of)) {
 			why = ri_check_reasons(checked, reasons);
 			hint = "local rank 0 says what to do, if it sees the same problem";
 		}
@@ -294,7 +299,7 @@ static void say_off(const struct ri_preflight *of)
 		of->command->mode == RI_MODE_NONE;
 
 	/* mostly there is nothing to say */
-	if (wishes->require.value != NULL && ri_preflight_speaks(of) && !asked_of_ranks)
+	if (wishes->require.value != NULL && speaks(of) && !asked_of_ranks)
 		ri_unasked_say_off(wishes);
 }
 
@@ -314,7 +319,7 @@ int ri_preflight_look(const struct ri_preflight *of, struct ri_check_report *che
 	if (wishes->pick != RI_CHECK_PICK_NONE && ri_checks_hold_deep(wishes, err) < 0)
 		return -1;
 	say_off(of);
-	if (wishes->pick == RI_CHECK_PICK_NONE || (!ri_preflight_speaks(of) && refuser == NULL))
+	if (wishes->pick == RI_CHECK_PICK_NONE || (!speaks(of) && refuser == NULL))
 		return 0;
 	status = run_checks(of, false, checked, err);
 	if (status != 0)
@@ -324,7 +329,7 @@ int ri_preflight_look(const struct ri_preflight *of, struct ri_check_report *che
 		return 128 + checked->stop;
 	if (of->options->action == RI_ACTION_EXPLAIN)
 		ri_check_explain(checked, findings);
-	else if (ri_preflight_speaks(of))
+	else if (speaks(of))
 		ri_check_log(checked);
 	return checked->unfit ? refuse(of, refuser, checked, err) : 0;
 }

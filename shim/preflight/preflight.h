@@ -25,9 +25,6 @@ struct ri_preflight {
 	bool is_of_job;		/* this process is one of a job, so the node is looked at for it */
 };
 
-/* Several ranks of a node would all find the same: the first one speaks. Is this it? */
-bool ri_preflight_speaks(const struct ri_preflight *of);
-
 /*
  * Look at the node before a launch, or an explanation of it, which gets what was found
  * among its findings. Returns 0 to go on; -1 with RI_CODE_CHECK_UNFIT and the like; or

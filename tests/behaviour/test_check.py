@@ -292,9 +292,19 @@ def test_the_first_rank_of_a_node_speaks_for_all(box):
         assert ": shm.size (/dev/shm: has " in line and "; local rank 0 says what to do" in line
     mild = [box.run(f"--expect={HUGE}", "--", "true", env=rank(number, 4)) for number in range(2)]
     assert "shm.size.small" in mild[0].err and mild[1].err == ""
-    shown = [box.run("--check", UNMET, env=rank(number)) for number in range(2)]
-    assert [result.status for result in shown] == [123, 0]
-    assert b"shm.size" in shown[0].out and shown[1].out == b""
+
+
+@pytest.mark.parametrize("number", [0, 1, 3])
+def test_check_answers_each_rank(box, number):
+    """--check was asked for: what it finds does not depend on who asks."""
+    lone = {"LOCAL_RANK": str(number)}
+    for env in (rank(number, 4), lone):
+        shown = box.run("--check", UNMET, env=env)
+        assert shown.status == 123 and b"shm.size" in shown.out, env
+        fit = box.run("--check", "--checks=shm.size", env=env)
+        assert fit.status == 0 and b"shm.size" in fit.out, env
+    warned(box.run("--check", UNMET, "--checks=none", env=rank(number, 4)), "check.unasked",
+           "--require")
 
 
 def test_ranks_that_start_here_are_checked_for_once(box):
