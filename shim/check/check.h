@@ -41,6 +41,7 @@ struct ri_check {
 	const char *reads;	/* what it looks at, and where the meaning of that was read */
 	const char *fails;	/* when it says that something is wrong */
 	const char *advice;	/* what to do then: the hint of a lack or a warning with no other */
+	const char *in_slurm;	/* the same in a job of Slurm's, if it differs; or NULL */
 	const char *unverified;	/* what was never seen on real hardware; NULL: nothing */
 	enum ri_check_runs runs;
 	const char *probe;	/* one run of rankinit-probe for all that try the same: "nvml" */
@@ -99,6 +100,7 @@ struct ri_checking {
 	char *doing;		/* what it waits for, see ri_check_doing; or NULL */
 	bool deep;		/* a program may be run */
 	bool may_lack_gpus;	/* ranks that are more than the GPUs seen may be so by design */
+	bool own_gpus;		/* --gpu-bind=single: each rank sees one of those listed, its own */
 	bool has_peers;		/* ranks beside this one may be at work on the node */
 	bool verbose;		/* notes are shown */
 
@@ -108,6 +110,9 @@ struct ri_checking {
 	struct ri_check_result *results;	/* RI_CHECK_RESULTS of them */
 	size_t count;
 };
+
+/* Is this a job of Slurm's, whose options say what of the node it gets? */
+bool ri_check_is_slurm(const struct ri_checking *checking);
 
 /* Has the job several ranks, here or on other nodes? */
 bool ri_check_is_shared(const struct ri_checking *checking);

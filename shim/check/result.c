@@ -44,6 +44,12 @@ static struct ri_check_result *add(struct ri_checking *checking, enum ri_check_s
 		va_end(args); \
 	} while (0)
 
+/* srun(1), OUTPUT ENVIRONMENT VARIABLES; sbatch and salloc set it, too */
+bool ri_check_is_slurm(const struct ri_checking *checking)
+{
+	return ri_env_get(checking->env, "SLURM_JOB_ID") != NULL;
+}
+
 void ri_check_pass(struct ri_checking *checking, const char *subject, const char *format, ...)
 {
 	struct ri_check_result *result = add(checking, RI_CHECK_PASS, RI_CODE_NONE, subject);
@@ -188,6 +194,9 @@ void ri_check_hint(struct ri_checking *checking, const char *format, ...)
 void ri_check_advise(struct ri_checking *checking)
 {
 	struct ri_check_result *result = last(checking);
+	const struct ri_check *check = ri_check_at(checking->number);
 
-	ri_text_copy(result->hint, sizeof(result->hint), ri_check_at(checking->number)->advice);
+	ri_text_copy(result->hint, sizeof(result->hint),
+		check->in_slurm != NULL && ri_check_is_slurm(checking) ? check->in_slurm
+								       : check->advice);
 }

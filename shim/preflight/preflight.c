@@ -73,6 +73,12 @@ static bool may_lack_gpus(const struct ri_preflight *of)
 		ri_env_get(of->env, "CUDA_VISIBLE_DEVICES") != NULL;
 }
 
+/* Does each rank that starts here see one GPU alone? */
+static bool has_own_gpus(const struct ri_preflight *of)
+{
+	return of->fan_out > 0 && of->options->place.gpu_bind == RI_GPU_BIND_SINGLE;
+}
+
 /* Ranks that somebody else has started beside this one, which may be at work already. */
 static bool has_peers(const struct ri_preflight *of)
 {
@@ -204,6 +210,7 @@ static int run_checks(const struct ri_preflight *of, bool all, struct ri_check_r
 			.arena = of->arena, .ranks = count_ranks(of), .host = &host,
 			.command = of->options->command, .deep = ri_checks_are_deep(wishes),
 			.may_lack_gpus = may_lack_gpus(of), .has_peers = has_peers(of),
+			.own_gpus = has_own_gpus(of),
 			.verbose = all || ri_log_shows(RI_LEVEL_NOTE),
 		},
 		.wishes = wishes,

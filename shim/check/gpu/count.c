@@ -20,6 +20,17 @@ static const char shared_hint[] =
 	"resources.limits); if no rank needs a GPU: CUDA_VISIBLE_DEVICES= (empty) in the job's "
 	"environment";
 
+/* srun(1), --gpus-per-task: it implies --gpu-bind=per_task; --gpu-bind=none turns that off. */
+static const char slurm_hint[] =
+	"NCCL refuses two ranks on one GPU: give the job one for each task, srun "
+	"--gpus-per-node=N; with --gpus-per-task=1 each task has its own already, and a program "
+	"that takes number LOCAL_RANK needs --gpu-bind=none beside it";
+
+/* MIG User Guide, "CUDA visible devices": of those listed a process uses the first. */
+static const char instances_hint[] =
+	"give each rank its own: --nproc-per-node with --gpu-bind=single, or a "
+	"CUDA_VISIBLE_DEVICES=MIG-... for each";
+
 /* What counting gives. */
 struct counted {
 	struct ri_gpus gpus;
@@ -56,6 +67,22 @@ static void say_uncounted(struct ri_checking *checking, const struct counted *co
 		ri_check_hint(checking, "%s", visible_hint);
 }
 
+/* Do the ranks here get one list of MIG instances, of which each of them uses the first? */
+static bool share_instance(const struct ri_checking *checking, const struct counted *counted)
+{
+	return counted->gpus.instances && counted->gpus.count > 1 && checking->ranks > 1 &&
+		!checking->own_gpus;
+}
+
+static void say_instances(struct ri_checking *checking, enum ri_code code, const char *subject,
+	size_t count)
+{
+	ri_check_warn(checking, code, subject, "a program uses only the first of %zu MIG "
+		"instances, but %llu ranks are on this node", count,
+		(unsigned long long)checking->ranks);
+	ri_check_hint(checking, "%s", instances_hint);
+}
+
 /* Of ranks that share GPUs by design it is no more than good to know. */
 static void say_shared(struct ri_checking *checking, size_t count)
 {
@@ -66,7 +93,7 @@ static void say_shared(struct ri_checking *checking, size_t count)
 		ri_check_lack(checking, RI_CODE_GPU_COUNT_SHARED, "GPUs", text, count, ranks);
 	else
 		ri_check_warn(checking, RI_CODE_GPU_COUNT_SHARED, "GPUs", text, count, ranks);
-	ri_check_hint(checking, "%s", shared_hint);
+	ri_check_hint(checking, "%s", ri_check_is_slurm(checking) ? slurm_hint : shared_hint);
 }
 
 /* The firmest demand for more GPUs than there are, those of ranks here among them. */
@@ -85,6 +112,8 @@ static void check_count(struct ri_checking *checking)
 		ri_check_lack(checking, RI_CODE_GPU_COUNT_FEW, "GPUs", "a program sees %zu", count);
 		ri_check_asked(checking, demand);
 		ri_check_expected_count(checking, demand);
+	} else if (share_instance(checking, counted)) {
+		say_instances(checking, RI_CODE_GPU_COUNT_SHARED, "GPUs", count);
 	} else if (count > 0 && count < checking->ranks) {
 		say_shared(checking, count);
 	} else if (count == 0) {
@@ -99,9 +128,12 @@ const struct ri_check ri_check_gpu_count = {
 	.summary = "there are as many GPUs as requested",
 	.reads = "/proc/driver/nvidia/gpus, /dev/nvidiaN, CUDA_VISIBLE_DEVICES (CUDA Programming "
 		"Guide, \"CUDA Environment Variables\")",
-	.fails = "a program would see fewer than \"gpu=N\", or some, but fewer than the ranks here",
+	.fails = "a program would see fewer than \"gpu=N\", or some, but fewer than the ranks "
+		"here, or the ranks share a list of MIG instances",
 	.advice = "outside the image: docker run --gpus all; Kubernetes: nvidia.com/gpu: N in "
 		"resources.limits; if the node has lost a GPU: node admin: nvidia-smi on the host",
+	.in_slurm = "srun --gpus-per-node=N; if the node has lost a GPU: node admin: nvidia-smi on "
+		"the host",
 	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(GPU),
 	.because = "gpu.vendor",
@@ -222,6 +254,9 @@ static void check_mig(struct ri_checking *checking)
 	if (!counted->known) {
 		ri_check_unknown(checking, RI_CODE_GPU_MIG_UNKNOWN, "MIG",
 			"the list of visible GPUs cannot be used");
+	} else if (share_instance(checking, counted)) {
+		say_instances(checking, RI_CODE_GPU_MIG_FEW, "MIG", counted->gpus.count);
+		ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
 	} else if (checking->ranks <= 1 || counted->gpus.count >= checking->ranks) {
 		ri_check_pass(checking, "MIG", "a process sees %zu, %llu rank%s here",
 			counted->gpus.count, (unsigned long long)checking->ranks,
@@ -238,7 +273,8 @@ const struct ri_check ri_check_gpu_mig = {
 	.id = "gpu.mig",
 	.summary = "each rank has a MIG instance of its own",
 	.reads = "/dev/nvidia-caps, CUDA_VISIBLE_DEVICES (NVIDIA MIG User Guide)",
-	.fails = "there are MIG instances, and a process sees fewer than the ranks here",
+	.fails = "there are MIG instances, and a process sees fewer than the ranks here, or the "
+		"ranks share a list of them",
 	.advice = "start as many ranks as MIG instances, each with its own "
 		"CUDA_VISIBLE_DEVICES=MIG-...: a process uses only one; or node admin: turn MIG "
 		"off",
