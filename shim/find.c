@@ -12,6 +12,7 @@
 #include "base/overlay.h"
 #include "base/recorded.h"
 #include "from/from.h"
+#include "launch/idle_gpus.h"
 #include "launch/local_master.h"
 #include "launch/script_option.h"
 #include "launch/port.h"
@@ -353,6 +354,7 @@ int ri_found_fill(struct ri_found *found, struct ri_arena *arena, struct ri_find
 			return -1;
 		judge_files(found, findings);
 		judge_words(found);
+		ri_idle_gpus_judge(&found->topology, &found->source.context);
 	}
 	found->source.looks = ri_found_is_of_job(found);
 	/* what was given up for a stop may be a file that need not be there */

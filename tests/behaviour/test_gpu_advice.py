@@ -1,16 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is said where ranks and GPUs do not fit each other, in the platform's words."""
 
+import json
 import re
+import subprocess
 
 import pytest
 
+from box import BASE
 from test_check_hosts import FULL, TWO, VISIBLE, grow, look
 
+TRAINJOB = ["PET_NNODES=2", "PET_NODE_RANK=1", "PET_MASTER_ADDR=job-0", "PET_MASTER_PORT=29500"]
+AZUREML = ["AZUREML_RUN_ID=r", "AZUREML_EXPERIMENT_ID=e", "MASTER_ADDR=10.0.0.4",
+           "MASTER_PORT=6105", "RANK=1", "WORLD_SIZE=2", "LOCAL_RANK=0", "LOCAL_WORLD_SIZE=1",
+           "NODE_RANK=1"]
+POD = ["KUBERNETES_SERVICE_HOST=10.96.0.1", "MASTER_ADDR=job-master-0", "MASTER_PORT=23456",
+       "RANK=1", "WORLD_SIZE=2"]
 STEP = ["SLURM_JOB_ID=6", "SLURM_STEP_ID=0", "SLURM_PROCID=0", "SLURM_LOCALID=0",
         "SLURM_NODEID=0", "SLURM_STEP_NUM_TASKS=4", "SLURM_STEP_NUM_NODES=2",
         "SLURM_STEP_TASKS_PER_NODE=2(x2)", "SLURM_STEP_NODELIST=n[0-1]"]
-PYTHON = ["--", "python3", "train.py"]
+NODE_STEP = [*STEP[:5], "SLURM_STEP_NUM_TASKS=2", "SLURM_STEP_NUM_NODES=2",
+             "SLURM_STEP_TASKS_PER_NODE=1(x2)", "SLURM_STEP_NODELIST=n[0-1]"]
 
 
 @pytest.fixture(name="machine", scope="module")
@@ -24,6 +34,81 @@ def fixture_machine(tmp_path_factory):
             grow(name, grown[name])
         return grown[name]
     return root_of
+
+
+def warnings(rankinit, root, variables, words):
+    """Those of an explanation about GPUs: code, subject, text with its hint."""
+    done = subprocess.run([rankinit, f"--root={root}", "--explain=json", *words],
+                          env={**BASE, **dict(word.split("=", 1) for word in variables)},
+                          capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    return [(one["code"], one["subject"], f"{one['text']}; {one['hint']}")
+            for one in json.loads(done.stdout)["findings"]
+            if one["severity"] == "warning" and one["code"].startswith(("gpu", "ranks."))]
+
+
+def idle(found, subject, *texts):
+    (code, about, text), = found
+    assert (code, about) == ("gpus.idle", subject)
+    for part in texts:
+        assert part in text
+
+
+TORCHRUN = ["--", "torchrun", "train.py"]
+PYTHON = ["--", "python3", "train.py"]
+
+
+def test_one_rank_by_the_platforms_default(rankinit, machine):
+    """A TrainJob whose runtime asks for no GPUs says 1."""
+    found = warnings(rankinit, machine(FULL), [*TRAINJOB, "PET_NPROC_PER_NODE=1"], TORCHRUN)
+    idle(found, "PET_NPROC_PER_NODE", "a program sees 8 GPUs", "{numProcPerNode: 8}",
+         "torchrun --nproc-per-node=gpu")
+    found = warnings(rankinit, machine(FULL), ["PET_NPROC_PER_NODE=1"], TORCHRUN)
+    idle(found, "PET_NPROC_PER_NODE", "set it to 8")
+
+
+@pytest.mark.parametrize("name, variables, words", [
+    (FULL, [*TRAINJOB, "PET_NPROC_PER_NODE=8"], TORCHRUN),
+    (FULL, TRAINJOB, TORCHRUN),
+    (FULL, [*TRAINJOB, "PET_NPROC_PER_NODE=1", f"{VISIBLE}=3"], TORCHRUN),
+    (FULL, [*TRAINJOB, "PET_NPROC_PER_NODE=1"],
+     ["--", "torchrun", "--nproc-per-node=1", "train.py"]),
+    (FULL, [*TRAINJOB, "PET_NPROC_PER_NODE=1"],
+     ["--", "torchrun", "--nproc_per_node", "gpu", "train.py"]),
+    (FULL, [*TRAINJOB, "PET_NPROC_PER_NODE=1"], ["--nproc-per-node=1", *TORCHRUN]),
+    ("limits-fit", [*TRAINJOB, "PET_NPROC_PER_NODE=1"], TORCHRUN),
+])
+def test_one_rank_that_is_meant(rankinit, machine, name, variables, words):
+    assert warnings(rankinit, machine(name), variables, words) == []
+
+
+@pytest.mark.parametrize("variables, subject", [(AZUREML, "LOCAL_RANK"), (POD, "RANK")])
+def test_the_one_rank_of_a_node(rankinit, machine, variables, subject):
+    """Lightning starts no ranks where LOCAL_RANK is set."""
+    idle(warnings(rankinit, machine(FULL), variables, PYTHON), subject,
+         "only rank of this node, but a program sees 8 GPUs", "--nproc-per-node=gpu",
+         "as Lightning does", "--launch=node", "--frameworks=tensorflow or jax")
+
+
+@pytest.mark.parametrize("variables, words", [
+    (AZUREML, ["--launch=node", *PYTHON]), (AZUREML, ["--frameworks=jax", *PYTHON]),
+    (AZUREML, ["--nproc-per-node=gpu", *PYTHON]), ([*AZUREML, f"{VISIBLE}=0"], PYTHON),
+    (AZUREML, TORCHRUN), (AZUREML, ["--", "./train"]),
+    # not in torch's own names: one process may well use all GPUs
+    (NODE_STEP, PYTHON),
+    # a job of one rank may be an image's default
+    ([word.replace("WORLD_SIZE=2", "WORLD_SIZE=1").replace("RANK=1", "RANK=0")
+      for word in AZUREML], PYTHON),
+    # torchrun's own, which was told to start one
+    ([*AZUREML[2:8], "TORCHELASTIC_RUN_ID=none", "GROUP_RANK=1"], PYTHON),
+])
+def test_the_one_rank_that_is_meant(rankinit, machine, variables, words):
+    assert warnings(rankinit, machine(FULL), variables, words) == []
+
+
+def test_devices_of_the_command_are_said_once(rankinit, machine):
+    found = warnings(rankinit, machine(FULL), AZUREML, [*PYTHON, "--devices", "8"])
+    assert [code for code, _, _ in found] == ["ranks.waited"]
 
 
 def result(rankinit, root, words, check):
@@ -59,7 +144,8 @@ def test_instances_that_are_not_shared(rankinit, machine, words):
 
 
 def test_whole_gpus_are_no_instances(rankinit, machine):
-    assert result(rankinit, machine(FULL), [*TWO, f"{VISIBLE}=0,1"], "gpu.count")["status"] == "pass"
+    found = result(rankinit, machine(FULL), [*TWO, f"{VISIBLE}=0,1"], "gpu.count")
+    assert found["status"] == "pass"
 
 
 def test_the_advice_in_a_job_of_slurm_is_slurms(rankinit, machine):
