@@ -6,12 +6,13 @@
     run.py PROGRAM FILE...
 
 A file is what --capture wrote, as it comes with a bug report: is it explained as it
-was there? What a case is stands in README.md. Findings are looked for on stderr where
-they are warnings; the exact list is checked by tests/unit/test_golden.c.
+was there? What a case is stands in README.md. The findings on stderr, notes among them, are
+those of the case: no more, no fewer, and in order.
 """
 import concurrent.futures
 import difflib
 import functools
+import itertools
 import json
 import os
 import pathlib
@@ -52,20 +53,36 @@ def run(program, case, root):
     case.put_machine(root)
     below = [f"--root={root}"] if reads_below_a_root(program) else []
     return subprocess.run(
-        [str(program), *below, "--print-env=json", *(case.options or []),
+        [str(program), *below, "-v", "--print-env=json", *(case.options or []),
          "--", *(case.command or ["true"])],
         env=dict(line.split("=", 1) for line in case.env), stdin=subprocess.DEVNULL,
         capture_output=True, text=True, errors="surrogateescape", timeout=20, check=False)
 
 
+# how a line of stderr begins; a finding's ends with its code
+BEGINS = {"error": "rankinit: error: ", "warning": "rankinit: warning: ", "note": "rankinit: "}
+
+
+def is_finding(line, wanted):
+    """Is this line of stderr the finding "SEVERITY CODE SUBJECT"?"""
+    severity, code, subject = wanted.split(" ", 2)
+    return line.startswith(f"{BEGINS[severity]}{subject}: ") and line.endswith(f" [{code}]")
+
+
+def faults_of_findings(stderr, want, errors=False):
+    """Are the errors among the lines of stderr, or all findings, those that are wanted?"""
+    said = [line for line in stderr.splitlines() if re.search(r" \[[a-z0-9_.]+\]$", line)
+            and (not errors or line.startswith(BEGINS["error"]))]
+    for line, wanted in itertools.zip_longest(said, want):
+        if line is None or wanted is None or not is_finding(line, wanted):
+            yield f"stderr has {line!r}, the case {wanted!r}"
+
+
 def faults_of_error(case, result):
-    code, subject = case.error[0].split(" ", 1)
+    """What was found before an error is not said beside it: test_golden.c looks at that."""
     if result.returncode != 125:
         yield f"exit status {result.returncode}, not 125"
-    if f"[{code}]" not in result.stderr:
-        yield f"no [{code}] on stderr: {result.stderr!r}"
-    if subject not in result.stderr:
-        yield f"no {subject} on stderr: {result.stderr!r}"
+    yield from faults_of_findings(result.stderr, [f"error {case.error[0]}"], errors=True)
 
 
 def simulate(program, case):
@@ -76,7 +93,7 @@ def simulate(program, case):
     name, node, rank = match[1].replace("-", "_"), match[2], int(match[3])
     return subprocess.run(
         [str(program), f"--simulate={name}:2x2", f"--node-rank={node}",
-         f"--local-rank={rank % 2}", "--print-env=json", "--", "true"],
+         f"--local-rank={rank % 2}", "-v", "--print-env=json", "--", "true"],
         env={}, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20, check=False)
 
 
@@ -93,11 +110,7 @@ def faults_of_env(case, result, unseen=()):
     for name in sorted(set(got) | set(want)):
         if got.get(name, "(nothing)") != want.get(name, "(nothing)"):
             yield f"{name}: {got.get(name, '(nothing)')!r}, not {want.get(name, '(nothing)')!r}"
-    for line in case.findings or []:
-        severity, code, subject = line.split(" ", 2)
-        if severity == "warning" and not (f"[{code}]" in result.stderr
-                                          and subject in result.stderr):
-            yield f"no [{code}] about {subject} on stderr: {result.stderr!r}"
+    yield from faults_of_findings(result.stderr, case.findings or [])
 
 
 def faults(program, case):
