@@ -19,7 +19,7 @@ import build
 import pytest
 from conftest import Engine, docker
 from crowd import crowd_of
-from manifests import Pod, blocks
+from manifests import Pod, blocks, read
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 AT_ONCE = 4
@@ -43,6 +43,7 @@ COPY ranks.py /srv/train.py
 COPY serve.py /usr/local/bin/vllm
 COPY serve.py /usr/lib/python3/dist-packages/sglang/launch_server.py
 RUN ln -s /usr/lib/python3/dist-packages/sglang /opt/venv/lib/python3.11/site-packages/
+RUN printf '%s\\n' '#!/bin/sh' 'PREPARED=yes exec "$@"' >/entrypoint.sh && chmod 755 /entrypoint.sh
 WORKDIR /srv
 ENTRYPOINT ["false"]
 CMD ["never"]
@@ -425,6 +426,22 @@ def test_a_deployment_without_a_state_file(cluster):
     cluster.until_said(0, "node 0 of 1 serves")
     done = cluster.execute(0, *container["livenessProbe"]["exec"]["command"], check=False)
     assert done.returncode == 1
+
+
+@beside
+def test_an_entrypoint_behind_rankinit(cluster):
+    """The words of the page, with `env` for torchrun: what it would read, and what link.md asks."""
+    (words,) = re.findall(r"`command: \[(.*), torchrun, train\.py\]`", read())
+    node = indexed_job()[1]
+    container = node.template["spec"]["containers"][0]
+    options = [it for it in container["command"] if it.startswith(("--nnodes", "--master-addr"))]
+    program, *rest = words.split(", ")
+    container["command"] = [program, *options, *rest, "env"]
+    cluster.start(node, secrets={"rankinit-link": {}})
+    assert cluster.wait() == [0]
+    said = cluster.output(0).splitlines()
+    assert {"PREPARED=yes", "PET_NNODES=2", "PET_NODE_RANK=1", f"RANKINIT={build.version()}:node",
+            "PET_MASTER_ADDR=training-0.training"} <= set(said)
 
 
 # --- pods with something wrong -------------------------------------------------------------
