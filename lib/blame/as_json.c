@@ -66,12 +66,18 @@ static void put_suspect(struct ri_writer *writer, const struct ri_reports *job,
 
 static void put_suspects(struct ri_writer *writer, const struct ri_reports *job)
 {
+	char sentence[RI_WRITER_PLACE];
+	struct ri_text text;
+
 	ri_writer_string(writer, "finding", ri_conclusion_name(job->conclusion));
 	ri_writer_open(writer, "suspects", '[');
 	for (size_t i = 0; i < job->suspect_count; i++)
 		put_suspect(writer, job, &job->suspects[i]);
 	ri_writer_close(writer, ']');
 	ri_writer_number(writer, "more_suspects", (int64_t)job->more_suspects);
+	ri_text_init(&text, sentence, sizeof(sentence));
+	ri_writer_string(writer, "out_of_step", ri_reports_add_out_of_step(job, &text) ? sentence
+		: NULL);
 	ri_writer_open(writer, "link", '{');
 	ri_writer_number(writer, "node", job->verdict_node);
 	ri_writer_string(writer, "verdict", job->verdict == NULL ? NULL : job->verdict->verdict);

@@ -239,6 +239,15 @@ static void add_reports(const struct ri_reports *job, struct ri_writer *writer)
 		add_report(writer, &job->suspects[i]);
 }
 
+/* Did the one that is named call another collective than the others? */
+static bool is_apart(const struct ri_reports *job)
+{
+	struct ri_suspect odd;
+
+	return job->works.step == RI_STEP_APART && ri_reports_find_out_of_step(job, &odd) &&
+		odd.rank == job->suspects[0].rank;
+}
+
 /* By the losses, or by what its node's autopsy saw; of several nodes' there may be more. */
 static void add_held(const struct ri_reports *job, struct ri_writer *writer)
 {
@@ -258,8 +267,12 @@ static void add_held(const struct ri_reports *job, struct ri_writer *writer)
 		add_deed(writer, &job->suspects[0], RI_REPORTED_DEEDS);
 		return;
 	}
-	ri_writer_addf(writer, "%s did not come when all others waited for it: look at what it did "
-		"last\n", who(writer, &job->suspects[0]));
+	if (is_apart(job))
+		ri_writer_addf(writer, "%s called another collective than all others\n",
+			who(writer, &job->suspects[0]));
+	else
+		ri_writer_addf(writer, "%s did not come when all others waited for it: look at "
+			"what it did last\n", who(writer, &job->suspects[0]));
 	add_report(writer, &job->suspects[0]);
 }
 
@@ -325,6 +338,16 @@ static void add_conclusion(const struct ri_reports *job, struct ri_writer *write
 			"lost a peer or waited for one\n");
 		break;
 	}
+}
+
+/* What NCCL's watchdogs say of it, where they do not say the same. */
+static void add_out_of_step(const struct ri_reports *job, struct ri_writer *writer)
+{
+	struct ri_text text;
+
+	ri_text_init(&text, ri_writer_place(writer), RI_WRITER_PLACE);
+	if (ri_reports_add_out_of_step(job, &text))
+		ri_writer_addf(writer, "collectives: %s\n", text.bytes);
 }
 
 /* The job's id behind these words, and the attempt, as far as the platform tells them. */
@@ -490,6 +513,7 @@ static void add_skips(const struct ri_reports *job, struct ri_writer *writer)
 void ri_reports_write_page(const struct ri_reports *job, struct ri_writer *writer)
 {
 	add_conclusion(job, writer);
+	add_out_of_step(job, writer);
 	add_victims(job, writer);
 	if (job->conclusion != RI_CONCLUSION_SILENT)
 		add_unreported(job, writer);

@@ -9,6 +9,7 @@
 
 #include "base/number.h"
 #include "base/signals.h"
+#include "base/text.h"
 #include "report/class.h"
 
 #define SECOND INT64_C(1000000)
@@ -116,6 +117,47 @@ static enum ri_class class_of(const json_t *object)
 	return (enum ri_class)index_of(json_object_get(object, "class"), words, 5);
 }
 
+/* As a part of a name: what else it has would not be one that the watchdog wrote. */
+static bool read_name(const json_t *value, char *out, size_t size)
+{
+	const char *text = json_string_value(value);
+
+	if (text == NULL || !ri_work_is_name(text, size))
+		return false;
+	ri_text_copy(out, size, text);
+	return true;
+}
+
+/* A whole number from least on. Returns false where it is none. */
+static bool read_count(const json_t *value, int64_t least, int64_t *out)
+{
+	*out = json_is_integer(value) ? json_integer_value(value) : least - 1;
+	return *out >= least;
+}
+
+/* NULL where it is none, or out of memory. */
+static const struct ri_work *read_work(const json_t *object, struct ri_arena *arena)
+{
+	struct ri_work work = { .op = "" }, *kept;
+	int64_t sequence, in, out;
+
+	if (!read_name(json_object_get(object, "group"), work.group, sizeof(work.group)) ||
+		!read_name(json_object_get(object, "op"), work.op, sizeof(work.op)))
+		return NULL;
+	work.has_sequence = read_count(json_object_get(object, "sequence"), 0, &sequence);
+	work.has_size = read_count(json_object_get(object, "numel_in"), 0, &in) &&
+		read_count(json_object_get(object, "numel_out"), 0, &out);
+	work.has_status = read_count(json_object_get(object, "enqueued"), -1, &work.enqueued) &&
+		read_count(json_object_get(object, "completed"), -1, &work.completed);
+	work.sequence = work.has_sequence ? (uint64_t)sequence : 0;
+	work.in = work.has_size ? (uint64_t)in : 0;
+	work.out = work.has_size ? (uint64_t)out : 0;
+	kept = ri_arena_alloc(arena, sizeof(*kept));
+	if (kept != NULL)
+		*kept = work;
+	return kept;
+}
+
 static void read_rank(struct ri_reported_rank *out, const json_t *rank, struct ri_arena *arena)
 {
 	static const char *const states[] = {
@@ -131,6 +173,7 @@ static void read_rank(struct ri_reported_rank *out, const json_t *rank, struct r
 		.class = class_of(rank), .told = json_is_true(json_object_get(rank, "told")),
 		.lost = ri_loss_kind_of(json_string_value(json_object_get(rank, "lost"))),
 		.signal = keep(json_object_get(rank, "signal"), RI_SIGNAL_NAME, arena),
+		.work = read_work(json_object_get(rank, "work"), arena),
 	};
 }
 

@@ -14,6 +14,7 @@
 #include "base/limits.h"
 #include "words/loss.h"
 #include "report/outcome.h"
+#include "words/watchdog.h"
 
 enum {
 	RI_REPORTED_WORD = 256,	/* bytes of a name or a value that are kept */
@@ -35,6 +36,7 @@ struct ri_reported_rank {
 	enum ri_loss_kind lost;	/* RI_LOSS_OWN: none, or not known */
 	bool told;
 	const char *signal;	/* that killed it, or NULL */
+	const struct ri_work *work;	/* where NCCL's watchdog saw it; NULL: it did not say */
 };
 
 /* The first failure of this node, as this node sees it. */
@@ -81,7 +83,7 @@ struct ri_node_report {
 
 /*
  * Read a report of so many bytes. What is kept lives in the arena, at
- * most about 256 kB. Returns 0, or -1 and why it is none. It takes jansson's memory, whose hash
+ * most about 384 kB. Returns 0, or -1 and why it is none. It takes jansson's memory, whose hash
  * must have been seeded (json_object_seed).
  */
 int ri_node_report_read(struct ri_node_report *out, const char *bytes, size_t length,

@@ -12,6 +12,7 @@
 
 #include "base/arena.h"
 #include "blame/node_report.h"
+#include "report/works.h"
 
 enum {
 	RI_REPORTS_FILES = 65536,	/* reports, and files that are none */
@@ -104,6 +105,7 @@ struct ri_reports {
 	int64_t verdict_node;	/* that the link's verdict names in all reports that have one; -1 */
 	const struct ri_node_report *verdict;	/* that has its words; or NULL */
 	bool verdicts_differ;
+	struct ri_works works;	/* of the ranks that are there, by their watchdogs */
 	struct ri_victims victims;
 	const struct ri_node_report **astray;	/* that began long before or after most did */
 	size_t astray_count;
@@ -132,8 +134,9 @@ void ri_reports_skip(struct ri_reports *job, const char *file, const char *why);
  * one without a word; of several the earliest, if the next one's is RI_REPORTS_APART_US later, or
  * later than the link's measure of both clocks, and their drift since then, leave open. One host
  * has one clock. The link's verdict orders what clocks do not, where all reports that have one
- * agree. Losses alone name no rank, but for a rank that had ended with 0, one that a node's
- * autopsy suspects, or one that alone did not wait. After a stop autopsies may name one, too.
+ * agree. Losses alone name no rank, but for a rank that had ended with 0, one that is out of step
+ * with all others by what NCCL's watchdogs say, one that a node's autopsy suspects, or one that
+ * alone did not wait. After a stop autopsies may name one, too.
  */
 int ri_reports_judge(struct ri_reports *job);
 
@@ -154,6 +157,24 @@ bool ri_reports_ask_autopsies(struct ri_reports *job);
 
 /* autopsies.c: what its node's autopsy saw of the suspect, where it did. */
 void ri_suspect_add_autopsy(struct ri_suspect *suspect);
+
+/*
+ * out_of_step.c: compare in which collectives the ranks of all nodes are, by their watchdogs; not
+ * where two reports have one rank. Returns 0, or -1: out of memory.
+ */
+int ri_reports_compare_works(struct ri_reports *job);
+
+/*
+ * out_of_step.c: the only rank that is out of step, where each rank of the job has told and three
+ * or more agree.
+ */
+bool ri_reports_find_out_of_step(const struct ri_reports *job, struct ri_suspect *out);
+
+/*
+ * out_of_step.c: append which ranks are out of step, as ri_works_add has it, and how many do not
+ * tell. Returns false where none are, or where the conclusion does not leave it open.
+ */
+bool ri_reports_add_out_of_step(const struct ri_reports *job, struct ri_text *out);
 
 /* victims.c: the ranks that ended, but for the suspects. */
 void ri_reports_count_victims(struct ri_reports *job);

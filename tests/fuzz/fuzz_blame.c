@@ -98,6 +98,19 @@ static void check_suspects(const struct ri_reports *job)
 	}
 }
 
+/* Who is out of step is one of many, each of which has told. */
+static void check_works(const struct ri_reports *job)
+{
+	struct ri_suspect odd;
+
+	CHECK(job->works.odd < (ssize_t)job->works.count);
+	if (!ri_reports_find_out_of_step(job, &odd))
+		return;
+	CHECK(odd.rank->work != NULL && job->works.count > RI_KINDS_AGREE);
+	for (size_t i = 0; i < job->works.count; i++)
+		CHECK(job->works.ranks[i].work != NULL && job->works.ranks[i].rank == i);
+}
+
 static void check_reports(struct ri_reports *job)
 {
 	size_t split = 0;
@@ -109,6 +122,7 @@ static void check_reports(struct ri_reports *job)
 	CHECK(split == job->count || job->skip_count > 0);
 	CHECK(job->nodes.missing <= job->nodes.all && job->ranks.missing <= job->ranks.all);
 	check_suspects(job);
+	check_works(job);
 }
 
 static void add_part(struct ri_reports *job, const char *text, size_t chosen)
