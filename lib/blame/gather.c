@@ -14,7 +14,8 @@ int ri_reports_begin(struct ri_reports *job, size_t files)
 	*job = (struct ri_reports){ .verdict_node = -1 };
 	job->list = ri_arena_array(&job->arena, files, sizeof(struct ri_node_report *));
 	job->skips = ri_arena_array(&job->arena, files, sizeof(*job->skips));
-	return job->list == NULL || job->skips == NULL ? -1 : 0;
+	job->dumps = ri_arena_array(&job->arena, files, sizeof(*job->dumps));
+	return job->list == NULL || job->skips == NULL || job->dumps == NULL ? -1 : 0;
 }
 
 void ri_reports_skip(struct ri_reports *job, const char *file, const char *why)
@@ -41,26 +42,44 @@ static uint64_t digest_of(const char *bytes, size_t length)
 	return digest;
 }
 
-void ri_reports_add(struct ri_reports *job, const char *file, const char *bytes, size_t length)
+static void add_dump(struct ri_reports *job, const char *file, const char *bytes, size_t length)
 {
-	struct ri_node_report *report;
-	uint64_t digest = digest_of(bytes, length);
+	struct ri_flight_dump *dump = &job->dumps[job->dump_count];
+	const char *why = "no memory left for it";
+
+	if (job->pickle == NULL)
+		job->pickle = ri_arena_alloc(&job->arena, sizeof(*job->pickle));
+	if (job->pickle == NULL || ri_flight_read(dump, file, bytes, length, job->pickle,
+		&job->arena, &why) < 0)
+		ri_reports_skip(job, file, why);
+	else
+		job->dump_count++;
+}
+
+static void add_report(struct ri_reports *job, const char *file, const char *bytes, size_t length)
+{
+	struct ri_node_report *report = ri_arena_alloc(&job->arena, sizeof(*report));
 	char why[RI_REPORTED_WHY];
 
-	if (job->kept > RI_REPORTS_BYTES) {
-		ri_reports_skip(job, file, "there is no room left for more reports");
-		return;
-	}
-	report = ri_arena_alloc(&job->arena, sizeof(*report));
 	if (report == NULL) {
 		ri_reports_skip(job, file, "no memory left for it");
 	} else if (ri_node_report_read(report, bytes, length, &job->arena, why) < 0) {
 		ri_reports_skip(job, file, why);
 	} else {
 		report->file = file;
-		report->digest = digest;
+		report->digest = digest_of(bytes, length);
 		job->list[job->count++] = report;
 	}
+}
+
+void ri_reports_add(struct ri_reports *job, const char *file, const char *bytes, size_t length)
+{
+	if (job->kept > RI_REPORTS_BYTES)
+		ri_reports_skip(job, file, "there is no room left for more reports");
+	else if (ri_pickle_is_one(bytes, length))
+		add_dump(job, file, bytes, length);
+	else
+		add_report(job, file, bytes, length);
 	job->kept = ri_arena_size(&job->arena);
 }
 

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "blame/flight.h"
 #include "blame/node_report.h"
 #include "report/works.h"
 
@@ -92,6 +93,9 @@ struct ri_reports {
 	size_t count;
 	struct ri_skipped_file *skips;
 	size_t skip_count;
+	struct ri_flight_dump *dumps;	/* of ranks, by torch's Flight Recorder */
+	size_t dump_count;
+	struct ri_pickle *pickle;	/* room to read them in; NULL: there was none so far */
 	size_t kept;		/* bytes */
 	/* ri_reports_judge() fills in the rest. */
 	struct ri_attempt *attempts;	/* the newest one first: it is judged */
@@ -105,7 +109,8 @@ struct ri_reports {
 	int64_t verdict_node;	/* that the link's verdict names in all reports that have one; -1 */
 	const struct ri_node_report *verdict;	/* that has its words; or NULL */
 	bool verdicts_differ;
-	struct ri_works works;	/* of the ranks that are there, by their watchdogs */
+	/* of the ranks that are there, by their watchdogs, or by their dumps if those say more */
+	struct ri_works works;
 	struct ri_victims victims;
 	const struct ri_node_report **astray;	/* that began long before or after most did */
 	size_t astray_count;
@@ -118,7 +123,7 @@ struct ri_reports {
 /* Begin with room for so many files. Returns 0, or -1: out of memory. */
 int ri_reports_begin(struct ri_reports *job, size_t files);
 
-/* A file's bytes: a report, or a skip and why. */
+/* A file's bytes: a report, a dump of Flight Recorder, or a skip and why. */
 void ri_reports_add(struct ri_reports *job, const char *file, const char *bytes, size_t length);
 
 /* A file that could not be read. */
@@ -159,8 +164,9 @@ bool ri_reports_ask_autopsies(struct ri_reports *job);
 void ri_suspect_add_autopsy(struct ri_suspect *suspect);
 
 /*
- * out_of_step.c: compare in which collectives the ranks of all nodes are, by their watchdogs; not
- * where two reports have one rank. Returns 0, or -1: out of memory.
+ * out_of_step.c: compare in which collectives the ranks of all nodes are, by their watchdogs and,
+ * if those do not tell who is out of step, by their dumps; not where two reports have one rank. A
+ * dump counts whose last entry was made while its rank ran. Returns 0, or -1: out of memory.
  */
 int ri_reports_compare_works(struct ri_reports *job);
 

@@ -46,7 +46,44 @@ static bool is_named_json(const char *name)
 	return length > 5 && strcmp(name + length - 5, ".json") == 0;
 }
 
-/* The reports in a folder, but none of those below it. */
+/* To open a pipe or a device may already do something: it is not opened. */
+static const char *look_at(const char *path)
+{
+	struct stat info;
+
+	if (stat(path, &info) < 0)
+		return strerror(errno);
+	if (S_ISDIR(info.st_mode))
+		return "no file in it has a name that ends in .json";
+	return S_ISREG(info.st_mode) ? NULL : "it is no file";
+}
+
+static int open_file(const char *path)
+{
+	return open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
+/* The name of a dump of Flight Recorder ends with a rank. */
+static bool is_named_dump(const char *name)
+{
+	char last = name[strlen(name) - 1];
+
+	return last >= '0' && last <= '9';
+}
+
+static bool begins_as_dump(const char *path)
+{
+	int fd = look_at(path) != NULL ? -1 : open_file(path);
+	char bytes[2];
+	bool is = fd >= 0 && read(fd, bytes, sizeof(bytes)) == sizeof(bytes) &&
+		ri_pickle_is_one(bytes, sizeof(bytes));
+
+	if (fd >= 0)
+		close(fd);
+	return is;
+}
+
+/* The reports and the dumps in a folder, but none of those below it. */
 static int add_folder(const char *path, struct ri_error *err)
 {
 	DIR *folder = opendir(path);
@@ -57,11 +94,14 @@ static int add_folder(const char *path, struct ri_error *err)
 	if (folder == NULL)
 		return add_path(path, err);	/* why not is said where files are read */
 	while (status == 0 && (entry = readdir(folder)) != NULL) {
+		bool is_json = is_named_json(entry->d_name);
 		const char *file;
 
-		if (!is_named_json(entry->d_name))
+		if (!is_json && !is_named_dump(entry->d_name))
 			continue;
 		file = ri_arena_format(&own.names, "%s/%s", path, entry->d_name);
+		if (file != NULL && !is_json && !begins_as_dump(file))
+			continue;
 		status = file == NULL ? ri_fail(err, RI_CODE_MEMORY, "--blame",
 			"no memory left for file names") : add_path(file, err);
 	}
@@ -124,22 +164,10 @@ static const char *read_whole(int fd, size_t *length)
 	return NULL;
 }
 
-/* To open a pipe or a device may already do something: it is not opened. */
-static const char *look_at(const char *path)
-{
-	struct stat info;
-
-	if (stat(path, &info) < 0)
-		return strerror(errno);
-	if (S_ISDIR(info.st_mode))
-		return "no file in it has a name that ends in .json";
-	return S_ISREG(info.st_mode) ? NULL : "it is no file";
-}
-
 static void read_file(const char *path)
 {
 	const char *why = look_at(path);
-	int fd = why != NULL ? -1 : open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	int fd = why != NULL ? -1 : open_file(path);
 	size_t length = 0;
 
 	if (fd >= 0)
@@ -165,7 +193,10 @@ static int read_files(const char *first, struct ri_error *err)
 		read_file(own.paths[i]);
 	if (own.job.count > 0)
 		return 0;
-	if (own.job.skip_count == 1)
+	if (own.job.dump_count > 0)
+		ri_fail(err, RI_CODE_BLAME_NONE, own.job.dumps[0].file, "no report of rankinit is "
+			"there: dumps of Flight Recorder alone do not say how the ranks ended");
+	else if (own.job.skip_count == 1)
 		ri_fail(err, RI_CODE_BLAME_NONE, own.job.skips[0].file, "no report of rankinit is "
 			"there: %s", own.job.skips[0].why);
 	else if (own.job.skip_count > 0)
