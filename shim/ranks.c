@@ -12,6 +12,7 @@
 #include "options/options.h"
 #include "pump/spawn_ranks.h"
 #include "say/torch_file.h"
+#include "say/whole_file.h"
 #include "to/to.h"
 
 static int set_variable(struct ri_rank_source *source, struct ri_env_edit edit,
@@ -81,6 +82,61 @@ static int tell_signals(struct ri_rank_source *source, struct ri_error *err)
 	return set_variable(source, edit, err);
 }
 
+/* A variable that nobody set, by this name or by an older one, which may be NULL. */
+static int tell_new(struct ri_rank_source *source, struct ri_env_edit edit, const char *older,
+	struct ri_error *err)
+{
+	const struct ri_env *env = source->context.env;
+
+	if (ri_env_get(env, edit.name) != NULL || (older != NULL && ri_env_get(env, older) != NULL))
+		return 0;
+	return set_variable(source, edit, err);
+}
+
+/* The file that --report writes, or NULL: a descriptor, a device, or none that is known. */
+static const char *report_of(const struct ri_rank_source *source)
+{
+	const struct ri_given *option = &source->options->given.report;
+	struct ri_error ignored;	/* who writes it says so */
+	const char *path;
+
+	if (option->value == NULL || strncmp(option->value, "fd:", 3) == 0)
+		return NULL;
+	path = ri_whole_file_name(option, source->topology, source->context.arena, &ignored);
+	return path == NULL || strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0
+		? NULL : path;
+}
+
+static bool has_several_ranks(const struct ri_rank_source *source)
+{
+	uint64_t ranks = 1;
+
+	ri_topology_get(source->topology, RI_FACT_WORLD_SIZE, &ranks);
+	return ranks > 1 || source->context.command->mode == RI_MODE_NODE;
+}
+
+/*
+ * When NCCL's watchdog gives up (TORCH_NCCL_DUMP_ON_TIMEOUT, torch/csrc/distributed/c10d/
+ * ProcessGroupNCCL.cpp), torch writes what its Flight Recorder kept into a file of this name and
+ * the rank's number (FlightRecorder.cpp and FlightRecorder.hpp of torch 2.13): beside the report,
+ * where --blame looks for it. torch warns of the older names of both, which therefore are not set.
+ */
+static int tell_recorder(struct ri_rank_source *source, struct ri_error *err)
+{
+	struct ri_env_edit file = { .name = "TORCH_FR_DUMP_TEMP_FILE" };
+	struct ri_env_edit size = { .name = "TORCH_FR_BUFFER_SIZE", .value = "2000" };
+	struct ri_env_edit dump = { .name = "TORCH_NCCL_DUMP_ON_TIMEOUT", .value = "1" };
+	const char *report = has_several_ranks(source) ? report_of(source) : NULL;
+
+	if (report == NULL)
+		return 0;
+	file.value = ri_arena_format(source->context.arena, "%s.flight_", report);
+	if (tell_new(source, file, "TORCH_NCCL_DEBUG_INFO_TEMP_FILE", err) < 0 ||
+		tell_new(source, size, "TORCH_NCCL_TRACE_BUFFER_SIZE", err) < 0)
+		return -1;
+	return tell_new(source, dump, NULL, err);
+}
+
 static bool is_for_torchrun(const struct ri_command *command)
 {
 	return command->mode == RI_MODE_NODE &&
@@ -106,7 +162,7 @@ int ri_rank_source_complete(struct ri_rank_source *source, struct ri_error *err)
 	if (is_for_torchrun(context->command) &&
 		(tell_timeout(source, err) < 0 || tell_signals(source, err) < 0))
 		return -1;
-	return tell_launchers(source, err);
+	return tell_recorder(source, err) < 0 ? -1 : tell_launchers(source, err);
 }
 
 static int write_placement(struct ri_env_edits *edits, const struct ri_rank_source *source,

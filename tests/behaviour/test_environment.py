@@ -106,6 +106,39 @@ def test_torchrun_is_told_of_a_stop(box, options, name, value):
     assert told("python3", "t.py") is None
 
 
+SEVERAL = {"RANK": "1", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4",
+           "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
+ONE = {**SEVERAL, "RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}
+RECORDER = {"TORCH_FR_DUMP_TEMP_FILE": "/tmp/r.json.flight_", "TORCH_FR_BUFFER_SIZE": "2000",
+            "TORCH_NCCL_DUMP_ON_TIMEOUT": "1"}
+
+
+@pytest.mark.parametrize("option, env, command, expected", [
+    ("--report=/tmp/r.json", SEVERAL, ["t"], RECORDER),
+    ("--report=/tmp/r.json", {}, ["torchrun", "t.py"], RECORDER),
+    ("--report=/tmp/%r.json", SEVERAL, ["t"],
+     {**RECORDER, "TORCH_FR_DUMP_TEMP_FILE": "/tmp/1.json.flight_"}),
+    # no report, or one that is no file; no job of several ranks
+    ("--grace=0", SEVERAL, ["t"], {}), ("--report=/dev/stderr", SEVERAL, ["t"], {}),
+    ("--report=fd:2", SEVERAL, ["t"], {}), ("--report=/dev/fd/2", SEVERAL, ["t"], {}),
+    ("--report=/tmp/r.json", ONE, ["t"], {}), ("--report=/tmp/r.json", {}, ["t"], {}),
+])
+def test_flight_recorder_is_told_where_the_report_is(box, option, env, command, expected):
+    def told(**more):
+        result = box.run(option, "--print-env=json", "--", *command, env={**env, **more})
+        assert result.status == 0, result.err
+        return {name: value for name, value in json.loads(result.out).items()
+                if name.startswith(("TORCH_FR", "TORCH_NCCL"))}
+
+    assert told() == expected
+    # what the user set stays, by an older name, too
+    for own in (*RECORDER, "TORCH_NCCL_DEBUG_INFO_TEMP_FILE", "TORCH_NCCL_TRACE_BUFFER_SIZE"):
+        now = {"TORCH_NCCL_DEBUG_INFO_TEMP_FILE": "TORCH_FR_DUMP_TEMP_FILE",
+               "TORCH_NCCL_TRACE_BUFFER_SIZE": "TORCH_FR_BUFFER_SIZE"}.get(own, own)
+        assert told(**{own: "7"}) == {name: value for name, value in expected.items()
+                                      if name != now}
+
+
 def test_arguments(box):
     words = ["", " ", "a\nb", "--", "-x", "$HOME", "*", b"\xff\x80", "x" * 100000, "--grace=1"]
     result = box.run("--", "sh", "-c", 'cat "/proc/$$/cmdline"; :', *map(os.fsdecode, words))
