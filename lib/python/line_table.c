@@ -1,74 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "python/remote.h"
 
-#include <string.h>
-
 enum {
-	PIECE = 256,		/* bytes of a table that are read at once, its header included */
-	LARGEST = 1 << 20,	/* bytes of a table that are looked at */
-	HEADER = 64,		/* bytes before those of a bytes object; CPython has 32 */
 	NO_LINE = -128,		/* in 3.10, as the difference of lines */
 };
-
-/* Bytes of the other process, one after the other. */
-struct stream {
-	struct ri_python *python;
-	uint64_t address;	/* of the next piece */
-	uint64_t left;		/* bytes after those of the piece */
-	size_t used, count;
-	unsigned char piece[PIECE];
-};
-
-/* Its bytes begin after its header, which says how many there are. */
-static bool open_bytes(struct stream *stream, struct ri_python *python, uint64_t object)
-{
-	const struct ri_python_layout *layout = &python->layout;
-	uint64_t size;
-
-	*stream = (struct stream){ .python = python };
-	if (layout->bytes_data > HEADER ||
-		layout->bytes_size + sizeof(size) > layout->bytes_data)
-		return false;
-	stream->used = layout->bytes_data;
-	stream->count = ri_python_read_some(
-		python, object, stream->piece, layout->bytes_data, PIECE);
-	if (stream->count == 0)
-		return false;
-	memcpy(&size, stream->piece + layout->bytes_size, sizeof(size));
-	if (size > LARGEST)
-		size = LARGEST;
-	if (stream->count - stream->used > size)
-		stream->count = stream->used + size;
-	stream->left = size - (stream->count - stream->used);
-	stream->address = object + stream->count;
-	return true;
-}
-
-/* The next byte, which stays the next one; -1: there is none. */
-static int peek(struct stream *stream)
-{
-	size_t size = stream->left < PIECE ? stream->left : PIECE;
-
-	if (stream->used < stream->count)
-		return stream->piece[stream->used];
-	if (size == 0)
-		return -1;
-	stream->used = 0;
-	stream->count = ri_python_read_some(
-		stream->python, stream->address, stream->piece, 1, size);
-	stream->address += stream->count;
-	stream->left = stream->count == 0 ? 0 : stream->left - stream->count;
-	return stream->count == 0 ? -1 : stream->piece[0];
-}
-
-static int take(struct stream *stream)
-{
-	int byte = peek(stream);
-
-	if (byte >= 0)
-		stream->used++;
-	return byte;
-}
 
 /* How far the instruction's own entry is: where the next one begins, and its line. */
 struct place {
@@ -78,11 +13,11 @@ struct place {
 };
 
 /* 3.9: the line changes by so much after so many bytes. */
-static bool take_lnotab(struct stream *stream, int64_t instruction, struct place *place)
+static bool take_lnotab(struct ri_python_bytes *stream, int64_t instruction, struct place *place)
 {
 	int bytes, lines;
 
-	while ((bytes = take(stream)) >= 0 && (lines = take(stream)) >= 0) {
+	while ((bytes = ri_python_take(stream)) >= 0 && (lines = ri_python_take(stream)) >= 0) {
 		place->end += bytes;
 		if (place->end > instruction)
 			return true;
@@ -92,11 +27,11 @@ static bool take_lnotab(struct stream *stream, int64_t instruction, struct place
 }
 
 /* 3.10: so many bytes belong to a line that differs by so much from the last. */
-static bool take_pairs(struct stream *stream, int64_t instruction, struct place *place)
+static bool take_pairs(struct ri_python_bytes *stream, int64_t instruction, struct place *place)
 {
 	int bytes, lines;
 
-	while ((bytes = take(stream)) >= 0 && (lines = take(stream)) >= 0) {
+	while ((bytes = ri_python_take(stream)) >= 0 && (lines = ri_python_take(stream)) >= 0) {
 		place->end += bytes;
 		place->none = (signed char)lines == NO_LINE;
 		if (!place->none)
@@ -108,13 +43,13 @@ static bool take_pairs(struct stream *stream, int64_t instruction, struct place 
 }
 
 /* Six bits a byte, the least first; 0x40: more follow. The lowest bit of all is the sign. */
-static int64_t take_signed(struct stream *stream)
+static int64_t take_signed(struct ri_python_bytes *stream)
 {
 	uint64_t value = 0;
 	int byte = 0x40;
 
 	for (unsigned shift = 0; shift < 36 && (byte & 0x40) != 0; shift += 6) {
-		byte = take(stream);
+		byte = ri_python_take(stream);
 		if (byte < 0)
 			return 0;
 		value |= (uint64_t)(byte & 0x3f) << shift;
@@ -123,11 +58,11 @@ static int64_t take_signed(struct stream *stream)
 }
 
 /* From 3.11 on: 0x80, four bits for the form of the entry, and units of two bytes less one. */
-static bool take_entries(struct stream *stream, int64_t instruction, struct place *place)
+static bool take_entries(struct ri_python_bytes *stream, int64_t instruction, struct place *place)
 {
 	int head;
 
-	while ((head = take(stream)) >= 0) {
+	while ((head = ri_python_take(stream)) >= 0) {
 		int form = head >> 3 & 0xf;
 
 		place->none = form == 15;
@@ -139,8 +74,8 @@ static bool take_entries(struct stream *stream, int64_t instruction, struct plac
 		if (place->end > instruction)
 			return true;
 		/* columns, which no other entry begins with */
-		while (peek(stream) >= 0 && (peek(stream) & 0x80) == 0)
-			take(stream);
+		while (ri_python_peek(stream) >= 0 && (ri_python_peek(stream) & 0x80) == 0)
+			ri_python_take(stream);
 	}
 	return false;
 }
@@ -149,14 +84,14 @@ bool ri_python_line(struct ri_python *python, uint64_t table, uint32_t first_lin
 	int64_t instruction, uint32_t *line)
 {
 	struct place place = { .line = (int32_t)first_line };
-	struct stream stream;
+	struct ri_python_bytes stream;
 	bool found;
 
 	*line = first_line;
 	if (instruction < 0)
 		return true;
 	*line = 0;
-	if (!open_bytes(&stream, python, table))
+	if (!ri_python_open(&stream, python, table))
 		return false;
 	found = python->minor <= 9 ? take_lnotab(&stream, instruction, &place) :
 		python->minor == 10 ? take_pairs(&stream, instruction, &place) :

@@ -8,6 +8,7 @@
  *     ri_python_find           where its _PyRuntime is, of which version
  *     ri_python_threads        its threads
  *     ri_python_stack          the frames of one of them, the innermost first
+ *     ri_python_raised         the exception that one of them handles
  *
  * All that is read is hostile: every list is bounded, a circle ends as a broken one, a string
  * is cut. Memory is the caller's. A process that runs changes while it is read: the functions
@@ -116,6 +117,7 @@ enum ri_python_answer ri_python_threads(struct ri_python *python,
 	const struct ri_python_tasks *tasks, struct ri_python_threads *out);
 
 struct ri_python_frame {
+	uint64_t address;		/* of the frame itself; 0: not known */
 	uint64_t code;			/* address of the code object */
 	uint32_t instruction;		/* bytes from its first instruction */
 	uint32_t line;			/* 0: not known, or an instruction without one */
@@ -142,6 +144,31 @@ struct ri_python_stack {
  */
 enum ri_python_answer ri_python_stack(struct ri_python *python,
 	const struct ri_python_thread *thread, struct ri_python_stack *stack);
+
+/* The exception that a thread handles: an except, a finally or the end of a with runs for it. */
+struct ri_python_raised {
+	uint64_t exception;		/* its address; 0: the thread handles none */
+	char type[RI_PYTHON_NAME];	/* "ValueError", without its module where Python has that */
+	char message[RI_PYTHON_NAME];	/* of its first two arguments the first str, cut; or "" */
+	struct ri_python_frame at;	/* that raised it; .code 0: not known */
+	uint64_t handler;		/* .address of the frame that handles it; 0: not known */
+};
+
+/*
+ * RI_PYTHON_OK, also where there is none. RI_PYTHON_CHANGED: what .exception leads to could not be
+ * read. Strings are as in a frame: they may hold any byte.
+ */
+enum ri_python_answer ri_python_raised(struct ri_python *python,
+	const struct ri_python_thread *thread, struct ri_python_raised *out);
+
+/*
+ * Does the exception leave the program for certain as soon as what handles it is done? So it is
+ * where that is a finally, or an except without a way out but raise, and where the same holds for
+ * all that stands around the calls of the outer frames: by the exception tables, which Python has
+ * from 3.11 on. A with around them may swallow it. The stack must have all frames of its depth.
+ */
+bool ri_python_leaves(struct ri_python *python, const struct ri_python_stack *stack,
+	const struct ri_python_raised *raised);
 
 /*
  * Does the main thread still run the program? It has left it for good where the outermost frame

@@ -38,6 +38,25 @@ struct ri_python_walk {
 /* The walk has come to this address. False: it was there before, or goes on for too long. */
 bool ri_python_walk_on(struct ri_python_walk *walk, uint64_t address, size_t most);
 
+/* bytes_object.c: the bytes of a bytes object, one after the other, a MiB at most. */
+
+enum { RI_PYTHON_PIECE = 256 };	/* bytes that are read at once, those of its header included */
+
+struct ri_python_bytes {
+	struct ri_python *python;
+	uint64_t address;	/* of the next piece */
+	uint64_t left;		/* bytes after those of the piece */
+	size_t used, count;
+	unsigned char piece[RI_PYTHON_PIECE];
+};
+
+/* Begin with the first byte of the object at an address. False: it could not be read. */
+bool ri_python_open(struct ri_python_bytes *stream, struct ri_python *python, uint64_t object);
+
+/* The next byte, which stays the next one, or is taken; -1: there is none, or it is unreadable. */
+int ri_python_peek(struct ri_python_bytes *stream);
+int ri_python_take(struct ri_python_bytes *stream);
+
 /* code_name.c */
 
 /*
@@ -48,6 +67,13 @@ bool ri_python_walk_on(struct ri_python_walk *walk, uint64_t address, size_t mos
  */
 bool ri_python_name(
 	struct ri_python *python, uint64_t address, bool end_matters, char name[RI_PYTHON_NAME]);
+
+/*
+ * stack.c: the function, file and line of an instruction of a code object. False: a part could not
+ * be read, and is empty or 0.
+ */
+bool ri_python_describe(struct ri_python *python, uint64_t code, int64_t instruction,
+	struct ri_python_frame *out);
 
 /* line_table.c: the line of an instruction */
 

@@ -12,7 +12,7 @@ enum {
 
 /* A frame as the process has it. */
 struct frame {
-	uint64_t previous, code;
+	uint64_t address, previous, code;
 	int64_t instruction;	/* bytes from the first one; less than 0: it has not begun */
 	bool inner;		/* the interpreter's own: the step from C into Python */
 };
@@ -37,7 +37,7 @@ static bool read_frame(struct ri_python *python, uint64_t address, struct frame 
 
 	if (!ri_python_words(python, address, words, 4))
 		return false;
-	*frame = (struct frame){ .previous = words[0].value,
+	*frame = (struct frame){ .address = address, .previous = words[0].value,
 		.code = words[1].value & ~(uint64_t)layout->code_tag,
 		.inner = layout->owner_inner != RI_PYTHON_NO &&
 			(words[3].value & 0xff) >= layout->owner_inner };
@@ -54,8 +54,8 @@ static bool read_frame(struct ri_python *python, uint64_t address, struct frame 
 		(frame->instruction >= -8 && frame->instruction <= LARGEST_CODE);
 }
 
-static bool describe(
-	struct ri_python *python, const struct frame *frame, struct ri_python_frame *out)
+bool ri_python_describe(struct ri_python *python, uint64_t code, int64_t instruction,
+	struct ri_python_frame *out)
 {
 	const struct ri_python_layout *layout = &python->layout;
 	struct ri_python_word words[] = { { .offset = layout->code_file },
@@ -63,12 +63,14 @@ static bool describe(
 		{ .offset = layout->code_line } };
 	bool good;
 
-	if (!ri_python_words(python, frame->code, words, 4))
+	*out = (struct ri_python_frame){ .code = code,
+		.instruction = instruction < 0 ? 0 : (uint32_t)instruction };
+	if (!ri_python_words(python, code, words, 4))
 		return false;
 	good = ri_python_name(python, words[0].value, true, out->file);
 	good = ri_python_name(python, words[1].value, false, out->function) && good;
 	return ri_python_line(python, words[2].value, (uint32_t)words[3].value,
-		frame->instruction, &out->line) && good;
+		instruction, &out->line) && good;
 }
 
 /* The next place of the caller's. */
@@ -76,9 +78,10 @@ static bool fill(struct ri_python *python, const struct frame *frame, struct ri_
 {
 	struct ri_python_frame *out = &stack->frames[stack->count++];
 
-	*out = (struct ri_python_frame){ .code = frame->code,
-		.instruction = frame->instruction < 0 ? 0 : (uint32_t)frame->instruction };
-	return describe(python, frame, out);
+	bool good = ri_python_describe(python, frame->code, frame->instruction, out);
+
+	out->address = frame->address;
+	return good;
 }
 
 /* FNV-1a */

@@ -56,6 +56,7 @@ static void note_held(const struct ri_launched_source *source, size_t index,
 		out->traceback_at = held->raised;
 		out->lingered_s = held->lingered_s;
 		out->held = held->lingered_s > 0 ? held->held : NULL;
+		out->wrote.tail = held->unsaid;
 	}
 }
 
@@ -333,7 +334,7 @@ static void give_words(const struct ri_launched_source *source, struct ri_rank_o
 	for (size_t i = 0; i < count; i++) {
 		struct ri_rank_outcome *rank = &ranks[i];
 
-		if (!ri_rank_failed(rank))
+		if (!ri_rank_failed(rank) || rank->wrote.tail.at != NULL)
 			continue;
 		rank->wrote.tail = copy_lines(source,
 			&(struct ri_owner){ .rank = (int64_t)rank->rank, .pid = rank->pid,

@@ -51,6 +51,7 @@ struct ri_launched_held {
 	struct timespec raised;	/* CLOCK_REALTIME, as far as that is known */
 	unsigned lingered_s;	/* after that the launcher was stopped for it; 0: it was not */
 	const char *held;	/* by what it was kept from its end; or NULL */
+	struct ri_span unsaid;	/* a traceback that it had not printed; at NULL: it had */
 };
 
 struct ri_launched_source {

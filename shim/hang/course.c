@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "hang/held.h"
+#include "hang/in_hand.h"
 #include "hang/look.h"
 #include "base/limits.h"
 #include "base/pages.h"
@@ -28,7 +29,7 @@ static void look_at(pid_t pid, struct ri_course_seen *seen)
 	static struct ri_python python;
 	struct ri_python_stack stack = { .room = 0 };
 	const struct ri_python_memory memory = ri_autopsy_memory(&pid);
-	struct ri_text held;
+	struct ri_text held, words;
 	bool runs;
 
 	if (!ri_autopsy_read_maps(pid, &maps) || strncmp(maps.objects[0].name, "python", 6) != 0 ||
@@ -41,13 +42,33 @@ static void look_at(pid_t pid, struct ri_course_seen *seen)
 	seen->hash = stack.hash;
 	seen->course = runs ? RI_COURSE_RUNNING : RI_COURSE_ENDING;
 	ri_text_init(&held, seen->held, sizeof(seen->held));
+	ri_text_init(&words, seen->words, sizeof(seen->words));
 	if (!runs)
 		ri_held_say(&python, &held);
+	else if (threads.count > 0)
+		seen->exception = ri_in_hand_read(&python, &threads.list[threads.count - 1],
+			stack.hash, &words, &held);
+}
+
+static void forget(struct ri_course_seen *seen)
+{
+	seen->course = RI_COURSE_UNKNOWN;
+	seen->exception = 0;
+	seen->held[0] = seen->words[0] = '\0';
 }
 
 static bool lives(const struct ri_launched *other)
 {
 	return other->is_rank && other->order == 0;
+}
+
+static void look_at_child(pid_t pid, struct ri_course_seen *seen)
+{
+	struct ri_procstat process = { .ticks = 0 };
+
+	look_at(pid, seen);
+	ri_proc_read(pid, &process);
+	seen->ticks = process.ticks;
 }
 
 /* Its number may be another process's, until it was looked at. */
@@ -57,7 +78,7 @@ static void look_at_other(const struct ri_launched *other, struct ri_course_seen
 
 	look_at(other->pid, seen);
 	if (!ri_proc_read(other->pid, &process) || process.started != other->born)
-		seen->course = RI_COURSE_UNKNOWN;
+		forget(seen);
 	seen->ticks = process.ticks;
 }
 
@@ -74,7 +95,7 @@ static void look(void *context)
 
 	for (size_t i = 0; i < children->started; i++)
 		if (children->items[i].doubtful)
-			look_at(children->items[i].pid, &own.seen[i]);
+			look_at_child(children->items[i].pid, &own.seen[i]);
 	for (size_t i = 0; i < job->others.count; i++)
 		if (lives(&job->others.items[i]))
 			look_at_other(&job->others.items[i], &own.seen[RI_MAX_LOCAL + i]);
@@ -91,12 +112,8 @@ static pid_t find_doubtful(const struct ri_children *children, struct ri_course_
 
 static void forget_others(size_t count)
 {
-	for (size_t i = 0; i < count; i++) {
-		struct ri_course_seen *seen = &own.seen[RI_MAX_LOCAL + i];
-
-		seen->course = RI_COURSE_UNKNOWN;
-		seen->held[0] = '\0';
-	}
+	for (size_t i = 0; i < count; i++)
+		forget(&own.seen[RI_MAX_LOCAL + i]);
 }
 
 void ri_course_ask(struct ri_children *children, struct ri_course_others others)
@@ -114,7 +131,7 @@ void ri_course_ask(struct ri_children *children, struct ri_course_others others)
 	ri_clock_read(CLOCK_REALTIME, &own.begun);
 	for (size_t i = 0; i < children->started; i++)
 		if (children->items[i].doubtful)
-			own.seen[i].course = RI_COURSE_UNKNOWN;
+			forget(&own.seen[i]);
 	forget_others(others.count);
 	own.helper = ri_helper_start(&(struct ri_helper_task){
 		.body = look, .context = &job, .signal = SIGIO, .user = RI_HELPER_OWNER,
@@ -147,25 +164,35 @@ bool ri_course_take(struct ri_children *children)
 	return true;
 }
 
-const char *ri_course_held(size_t index)
-{
-	struct ri_course_seen *seen = own.seen == NULL ? NULL : &own.seen[index];
-
-	if (seen == NULL || seen->held[0] == '\0')
-		return NULL;
-	seen->held[sizeof(seen->held) - 1] = '\0';
-	return seen->held;
-}
-
-const struct ri_course_seen *ri_course_other(size_t index)
+const struct ri_course_seen *ri_course_child(size_t index)
 {
 	struct ri_course_seen *seen;
 
 	if (own.seen == NULL)
 		return NULL;
-	seen = &own.seen[RI_MAX_LOCAL + index];
-	seen->held[sizeof(seen->held) - 1] = '\0';
+	seen = &own.seen[index];
+	seen->held[sizeof(seen->held) - 1] = seen->words[sizeof(seen->words) - 1] = '\0';
 	return seen;
+}
+
+const struct ri_course_seen *ri_course_other(size_t index)
+{
+	return ri_course_child(RI_MAX_LOCAL + index);
+}
+
+const char *ri_course_held(size_t index)
+{
+	const struct ri_course_seen *seen = ri_course_child(index);
+
+	return seen == NULL || seen->held[0] == '\0' ? NULL : seen->held;
+}
+
+struct ri_span ri_course_exception(const struct ri_course_seen *seen)
+{
+	struct ri_span rest = { seen->words, strlen(seen->words) }, last = { seen->words, 0 };
+
+	ri_span_last_line(&rest, &last);
+	return last;
 }
 
 void ri_course_end(void)

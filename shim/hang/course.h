@@ -14,7 +14,7 @@
 #include "launch/children.h"
 #include "report/launched.h"
 
-enum { RI_COURSE_HELD = 512 };
+enum { RI_COURSE_HELD = 512, RI_COURSE_WORDS = 2048 };
 
 /* Ranks that a child started, as they were seen; count 0: none. */
 struct ri_course_others {
@@ -35,21 +35,30 @@ bool ri_course_is_asked(void);
 bool ri_course_take(struct ri_children *children);
 
 /*
- * What the last look saw that child in whose program was over: "it waits in threading._shutdown for
- * ...". NULL: there was no such look. It is good until the next one at the same child.
+ * What the last look saw that child in whose program was over, or that has an exception in hand:
+ * "it waits in threading._shutdown for ...". NULL: there was no such look. It is good until the
+ * next one at the same child.
  */
 const char *ri_course_held(size_t index);
 
-/* What the last look at others saw of that one. */
+/* What the last look saw. */
 struct ri_course_seen {
 	unsigned char course;	/* enum ri_course */
 	uint64_t hash;		/* of its main thread's stack */
 	uint64_t ticks;		/* of a CPU that it was given since it began */
+	uint64_t exception;	/* that it has in hand (hang/in_hand.h); 0: none */
 	char held[RI_COURSE_HELD];	/* as above; or "" */
+	char words[RI_COURSE_WORDS];	/* a traceback of the exception in hand; or "" */
 };
 
-/* NULL: there was no such look. It may be written as long as a process looks. */
+/* Of one of the others. NULL: there was no such look. It may be written while a process looks. */
 const struct ri_course_seen *ri_course_other(size_t index);
+
+/* The same of a child, and good as long as ri_course_held. */
+const struct ri_course_seen *ri_course_child(size_t index);
+
+/* "ValueError: bad batch 17", of one that has an exception in hand. */
+struct ri_span ri_course_exception(const struct ri_course_seen *seen);
 
 /* The job is over: end the process that looks. */
 void ri_course_end(void);

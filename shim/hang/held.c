@@ -72,6 +72,17 @@ static void add_threads(struct ri_python *python, const struct ri_python_threads
 	}
 }
 
+void ri_held_add(struct ri_text *out, const struct ri_python_frame *outer,
+	const struct ri_python_frame *inner)
+{
+	ri_text_add(out, "it is in ");
+	add_frame(out, outer);
+	if (is_same(outer, inner))
+		return;
+	ri_text_add(out, ", and there in ");
+	add_frame(out, inner);
+}
+
 void ri_held_say(struct ri_python *python, struct ri_text *out)
 {
 	static struct ri_python_threads threads;
@@ -95,10 +106,5 @@ void ri_held_say(struct ri_python *python, struct ri_text *out)
 		add_threads(python, &threads, out);
 		return;
 	}
-	ri_text_add(out, "it is in ");
-	add_frame(out, outer);
-	if (is_same(outer, inner))
-		return;
-	ri_text_add(out, ", and there in ");
-	add_frame(out, inner);
+	ri_held_add(out, outer, inner);
 }

@@ -6,6 +6,10 @@
 #include "base/text.h"
 #include "python/python.h"
 
+/* Append "it is in main (train.py:16), and there in work (train.py:5)"; they may be one frame. */
+void ri_held_add(struct ri_text *out, const struct ri_python_frame *outer,
+	const struct ri_python_frame *inner);
+
 /*
  * Append "it waits in threading._shutdown for a thread in work (train.py:5)", or where else its
  * main thread is.

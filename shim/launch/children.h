@@ -39,6 +39,7 @@ struct ri_child {
 	char program[16];	/* when the kernel had this name for it: exec(2) changes it */
 	bool uncaught;		/* it had no such handler any more when it was looked at */
 	bool finalizing;	/* it had none when it was told: Python was at its very end */
+	struct timespec raised_at;	/* since then it has one in hand, unsaid; 0: not known */
 	unsigned lingered_s;	/* so long after its exception we stopped it; 0: we did not */
 };
 

@@ -119,6 +119,7 @@ static void take(struct ri_output *output, struct ri_stream *stream, size_t leng
 	struct ri_sink *sink = &stream->group->sink;
 	char *lines;
 
+	output->heard_ms = ri_now_ms();
 	if (stream->memory != NULL)
 		remember(output, stream->memory, length);
 	if (stream->logged == RI_FORM_BYTES)

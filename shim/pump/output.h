@@ -80,6 +80,7 @@ struct ri_output {
 	/* a traceback begins on the stderr of the rank with this index; or NULL */
 	void (*alarm)(void *context, size_t index);
 	bool rang;		/* and the caller may wait otherwise now */
+	int64_t heard_ms;	/* when a rank last wrote, CLOCK_MONOTONIC; 0: not known */
 	void *context;
 	uint64_t files_lost;		/* bytes that no log file took */
 	int files_why;

@@ -74,6 +74,17 @@ static bool was_dying(const struct ri_child *child)
 		!(WIFSIGNALED(child->wait_status) && WTERMSIG(child->wait_status) == SIGTERM);
 }
 
+/* What it has in hand was not said: a traceback of that, as its memory has it. */
+static void describe_unsaid(const struct ri_child *child, size_t index,
+	struct ri_rank_outcome *out)
+{
+	const char *words = ri_course_child(index)->words;
+
+	out->traceback_at = child->raised_at;
+	out->course = RI_COURSE_ENDING;
+	out->wrote = (struct ri_rank_wrote){ .tail = { words, strlen(words) } };
+}
+
 /* Since its last traceback began. */
 static bool was_looked_at(const struct ri_child *child, struct timespec traceback_at)
 {
@@ -110,6 +121,8 @@ void ri_settle_describe(const struct ri_child *child, struct ri_output *output, 
 	out->course = course_of(child, out->traceback_at);
 	out->lingered_s = child->lingered_s;
 	out->held = child->lingered_s > 0 ? ri_course_held(index) : NULL;
+	if (child->raised_at.tv_sec != 0)
+		describe_unsaid(child, index, out);
 }
 
 /* What its end is evidence of; of one that lives, what it would be if it ended now. */

@@ -7,7 +7,9 @@
 #include "system/clock.h"
 #include "watch/descendants.h"
 #include "watch/first_failure.h"
+#include "watch/others.h"
 #include "watch/raisers.h"
+#include "watch/silent.h"
 
 enum {
 	SAID = 4,		/* ranks of which a line is said */
@@ -49,10 +51,11 @@ void ri_linger_begin(size_t index, int64_t after_ms)
 	plan(rank, ri_now_ms() + after_ms / 2);
 }
 
-int64_t ri_linger_due(void)
+int64_t ri_linger_due(const struct ri_output *output)
 {
-	int64_t others = ri_raisers_due();
+	int64_t others = ri_raisers_due(), silent = ri_silent_due(output);
 
+	others = silent < others ? silent : others;
 	return own.next == 0 || others < own.next ? others : own.next;
 }
 
@@ -76,6 +79,21 @@ static bool is_suspect(struct rank *rank, const struct ri_child *child, struct r
 	return false;
 }
 
+static struct ri_course_others wish_silent(struct ri_children *children,
+	const struct ri_output *output, struct ri_course_others others)
+{
+	struct ri_course_others all;
+
+	if (ri_silent_due(output) > ri_now_ms())
+		return others;
+	if (ri_course_is_asked()) {
+		ri_silent_wait();
+		return others;
+	}
+	all = ri_silent_wish(children);
+	return others.count > 0 ? others : all;
+}
+
 void ri_linger_act(struct ri_children *children, struct ri_output *output)
 {
 	struct ri_course_others others = { .count = 0 };
@@ -96,8 +114,11 @@ void ri_linger_act(struct ri_children *children, struct ri_output *output)
 		if (rank->due != 0)
 			plan(rank, rank->due);
 	}
+	others = wish_silent(children, output, others);
 	if (!busy && ri_descendants_are_shown())
 		ri_course_ask(children, others);
+	if (!ri_course_is_asked())
+		ri_silent_wait();
 	if (ri_raisers_due() <= now || (others.count > 0 && !ri_course_is_asked()))
 		ri_raisers_wait();
 	/* without a look there is no answer */
@@ -158,11 +179,47 @@ static bool lingers(struct rank *rank, enum ri_course course)
 	return false;
 }
 
+/* Those of ours that have said nothing: as lingers(). Returns how many there are by now. */
+static unsigned take_silent(struct ri_children *children, const struct ri_end *end, unsigned found)
+{
+	for (size_t i = 0; i < children->started && !ri_others_are_watched(); i++) {
+		struct ri_child *child = &children->items[i];
+		unsigned seconds = ri_silent_stands(i);
+
+		if (seconds == 0 || !child->lives || child->told || child->lingered_s > 0)
+			continue;
+		child->lingered_s = seconds;
+		ri_clock_read(CLOCK_REALTIME, &child->raised_at);
+		child->raised_at.tv_sec -= seconds;
+		if (found++ < SAID)
+			say(children, i, end, ri_course_exception(ri_course_child(i)));
+	}
+	return found;
+}
+
+/* The same of a launcher's. */
+static bool take_silent_others(struct ri_output *output)
+{
+	const struct ri_launched *others;
+	size_t count = ri_others_seen(&others);
+	bool held = false;
+
+	for (size_t i = 0; i < count; i++) {
+		unsigned seconds = ri_silent_stands(RI_MAX_LOCAL + i);
+
+		held = (seconds > 0 && ri_raisers_hold(output, i, seconds)) || held;
+	}
+	if (held)
+		ri_raisers_keep(output);
+	return held;
+}
+
 bool ri_linger_take(struct ri_children *children, struct ri_output *output,
 	const struct ri_end *end)
 {
 	struct ri_words words;
 	unsigned found = 0;
+	bool held = false;
 
 	for (size_t i = 0; i < children->started; i++) {
 		struct ri_child *child = &children->items[i];
@@ -177,7 +234,11 @@ bool ri_linger_take(struct ri_children *children, struct ri_output *output,
 		if (found++ < SAID)
 			say(children, i, end, words.traceback.last);
 	}
+	if (ri_silent_take()) {
+		found = take_silent(children, end, found);
+		held = take_silent_others(output);
+	}
 	if (found > SAID)
 		ri_verdict_more_linger(found - SAID);
-	return ri_raisers_take(output, false) > 0 || found > 0;
+	return ri_raisers_take(output, false) > 0 || found > 0 || held;
 }

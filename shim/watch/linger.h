@@ -20,7 +20,7 @@
 void ri_linger_begin(size_t index, int64_t after_ms);
 
 /* When ri_linger_act is to be called, CLOCK_MONOTONIC ms; INT64_MAX: not at all. */
-int64_t ri_linger_due(void);
+int64_t ri_linger_due(const struct ri_output *output);
 
 /*
  * The time of some is over: begin to look from outside at those that may linger. Who runs on is

@@ -12,6 +12,7 @@
 #include "watch/linger.h"
 #include "watch/first_failure.h"
 #include "watch/signalling.h"
+#include "watch/silent.h"
 
 enum {
 	GRACE_AFTER_END_MS = 10000,	/* for what a command left, without --grace */
@@ -34,6 +35,7 @@ static void tell_children(struct ri_supervisor *sv)
 	if (sv->stopped_by_step && number == SIGTERM)
 		number = 0;
 	sv->phase = RI_PHASE_ASKED;
+	ri_silent_end();
 	ri_settle_prepare_stop(sv->children, number);
 	ri_spare_children(sv->children, ri_phase_to_groups(sv));
 	if (number != 0)

@@ -69,8 +69,7 @@ static bool lives(const struct ri_launched *rank)
 	return rank->is_rank && rank->order == 0;
 }
 
-/* What stands in the launcher's stderr by now, and whose label which traceback bears. */
-static struct ri_launched_source read_text(struct ri_output *output)
+static struct ri_launched_source source_of(struct ri_output *output)
 {
 	const struct ri_tail_text tail = ri_restarted_last_text(output);
 	struct ri_launched_source source = {
@@ -78,6 +77,14 @@ static struct ri_launched_source read_text(struct ri_output *output)
 	};
 
 	source.count = ri_others_seen(&source.seen);
+	return source;
+}
+
+/* What stands in the launcher's stderr by now, and whose label which traceback bears. */
+static struct ri_launched_source read_text(struct ri_output *output)
+{
+	struct ri_launched_source source = source_of(output);
+
 	for (size_t i = 0; i < source.count; i++)
 		own.room->marks[i] = lives(&source.seen[i]) &&
 			ri_launched_has_traceback(&source, &source.seen[i]);
@@ -185,13 +192,14 @@ static void hold(const struct sight *sight, size_t index, struct ri_span excepti
 	const struct ri_launched *rank = &sight->source.seen[index];
 	const struct raiser *item = &own.room->items[index];
 	struct ri_launched_held *held = &own.room->held[own.held_count++];
-	const char *where = ri_course_other(index)->held;
+	const char *where = ri_course_other(index)->held, *unsaid = ri_course_other(index)->words;
 	char who[80];
 	struct ri_text text;
 
 	*held = (struct ri_launched_held){
 		.index = index, .raised = item->raised, .held = where[0] == '\0' ? NULL : where,
 		.lingered_s = sight->stop ? 0 : seconds_since(item->raised),
+		.unsaid = { unsaid[0] == '\0' ? NULL : unsaid, strlen(unsaid) },
 	};
 	if (sight->stop || own.held_count > SAID)
 		return;
@@ -233,7 +241,8 @@ static void keep(const struct ri_launched_source *source, bool stop)
 	own.over = true;
 	own.text_length = source->text.length;
 	own.cut = source->cut;
-	memcpy(own.room->text, source->text.at, own.text_length);
+	if (own.text_length > 0)
+		memcpy(own.room->text, source->text.at, own.text_length);
 	if (!stop)
 		ri_clock_read(CLOCK_REALTIME, &own.stopped);
 	if (!stop && own.held_count > SAID)
@@ -262,6 +271,32 @@ size_t ri_raisers_take(struct ri_output *output, bool stop)
 	own.due = ri_now_ms() + own.step;
 	own.step = any ? own.after_ms : 2 * own.step;
 	return 0;
+}
+
+bool ri_raisers_hold(struct ri_output *output, size_t index, unsigned seconds)
+{
+	struct sight sight = { .stop = false };
+	struct raiser *item;
+
+	if (own.room == NULL)
+		own.room = ri_pages(sizeof(*own.room));
+	if (own.room == NULL || own.over)
+		return false;
+	sight.source = source_of(output);
+	if (!lives(&sight.source.seen[index]))
+		return false;
+	item = &own.room->items[index];
+	ri_clock_read(CLOCK_REALTIME, &item->raised);
+	item->raised.tv_sec -= seconds;
+	hold(&sight, index, ri_course_exception(ri_course_other(index)));
+	return true;
+}
+
+void ri_raisers_keep(struct ri_output *output)
+{
+	const struct ri_launched_source source = source_of(output);
+
+	keep(&source, false);
 }
 
 bool ri_raisers_tell(struct ri_launched_source *source)

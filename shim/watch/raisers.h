@@ -43,6 +43,14 @@ void ri_raisers_wait(void);
  */
 size_t ri_raisers_take(struct ri_output *output, bool stop);
 
+/*
+ * By a look that was not for these the rank of that index has an exception in hand and stands still
+ * for so long: it is kept, and said, as others. After the last of a look ri_raisers_keep is to be
+ * called. Returns false where it has ended, or there is no memory.
+ */
+bool ri_raisers_hold(struct ri_output *output, size_t index, unsigned seconds);
+void ri_raisers_keep(struct ri_output *output);
+
 /* Where there are any: adds them, the text of that time and when we stopped the launcher. */
 bool ri_raisers_tell(struct ri_launched_source *source);
 

@@ -28,6 +28,7 @@
 #include "watch/restarted.h"
 #include "watch/first_failure.h"
 #include "watch/signalling.h"
+#include "watch/silent.h"
 #include "watch/step.h"
 
 enum {
@@ -329,7 +330,7 @@ static void take_time(struct ri_supervisor *sv)
 		sv->tick = 0;
 		ri_phase_happen(sv, RI_EVENT_TICK);
 	}
-	if (now >= ri_linger_due())
+	if (now >= ri_linger_due(sv->output))
 		ri_linger_act(sv->children, sv->output);
 	ri_timetable_act(sv->setting->timetable, now);
 }
@@ -344,8 +345,8 @@ static int64_t time_left(const struct ri_supervisor *sv)
 		next = sv->deadline;
 	if (sv->tick != 0 && sv->tick < next)
 		next = sv->tick;
-	if (ri_linger_due() < next)
-		next = ri_linger_due();
+	if (ri_linger_due(sv->output) < next)
+		next = ri_linger_due(sv->output);
 	if (next == INT64_MAX)
 		return -1;
 	left = next - ri_now_ms();
@@ -422,6 +423,8 @@ int ri_supervise_run(struct ri_children *children, const struct ri_supervise *se
 	ri_leftovers_init(launch->self);
 	setting->output->alarm = look;
 	setting->output->context = &sv;
+	if (setting->output->memories != NULL || setting->has_others)
+		ri_silent_begin(setting->options);
 	if (children->refused != 0)
 		ri_phase_happen(&sv, RI_EVENT_RANK_FAILED);
 	while (sv.phase != RI_PHASE_OVER) {

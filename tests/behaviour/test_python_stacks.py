@@ -20,6 +20,7 @@ from peek import PATIENCE, wait_until
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(TOP, "tests/python"))
 import interpreters  # noqa: E402  pylint: disable=wrong-import-position
+import raises  # noqa: E402  pylint: disable=wrong-import-position
 
 with open(os.path.join(TOP, "tests/python/program.py"), encoding="utf-8") as source:
     PROGRAM = source.read()
@@ -66,6 +67,8 @@ def look(pystack, pid, **options):
         if head:
             seen["threads"].append({"tid": int(head[1]), "depth": int(head[2]), "hash": head[3],
                                     "answer": head[4], "reads": int(head[5]), "frames": []})
+        elif line.startswith("raised "):
+            seen["threads"][-1]["raised"] = line.removeprefix("raised ").split("\t")
         else:
             file, number, function, _ = line.split("\t")
             seen["threads"][-1]["frames"].append((file, int(number), function))
@@ -129,6 +132,35 @@ def test_stacks_are_those_of_faulthandler(pystack, words):
         # the frame, its code, two names, a table; more where one crosses a page
         assert thread["reads"] <= 6 * min(thread["depth"], 64) + thread["depth"] + 10
     assert max(thread["depth"] for thread in seen["threads"]) == 103
+
+
+with open(raises.__file__, encoding="utf-8") as source:
+    RAISES = source.read()
+
+
+@EVERY
+def test_exceptions_in_hand(pystack, words):
+    """Of each thread's function: what it has in hand, and whether that leaves the function."""
+    names = [function.__name__ for function in raises.LEAVES + raises.STAYS + raises.NOTHING]
+    with started(words, "exec(compile({!r}, '/job/train.py', 'exec'))".format(RAISES)) \
+            as (python, _):
+        seen = wait_until(lambda: {thread["frames"][-1][2]: thread.get("raised")
+                                   for thread in look(pystack, python.pid)["threads"]
+                                   if thread["answer"] == "ok" and thread["frames"]},
+                          "its threads")
+        minor = int(look(pystack, python.pid)["release"].split(".")[1])
+    assert set(names) <= set(seen)
+    line = RAISES.splitlines().index("        raise ValueError(f\"bad batch {number}\\n(20 left)\","
+                                     " \"and more\")") + 1
+    for function in raises.LEAVES + raises.STAYS:
+        head, place, kind, message = seen[function.__name__]
+        # before 3.11 there is no exception table
+        leaves = int(function in raises.LEAVES and minor >= 11)
+        assert head.startswith(f"ok leaves {leaves} by "), (function.__name__, head)
+        assert (place, kind, message) == (f"/job/train.py:{line} step", "ValueError",
+                                          "bad batch 17"), function.__name__
+    for function in raises.NOTHING:
+        assert seen[function.__name__] is None, seen[function.__name__]
 
 
 @OWN

@@ -32,6 +32,21 @@ static void check_string(const char *name, bool end_matters)
 		CHECK((name[length - 4] & 0xc0) != 0xc0);
 }
 
+static void check_raised(struct ri_python *python, const struct ri_python_thread *thread,
+	const struct ri_python_stack *stack)
+{
+	static struct ri_python_raised raised;
+	enum ri_python_answer answer = ri_python_raised(python, thread, &raised);
+
+	CHECK(answer == RI_PYTHON_OK || answer == RI_PYTHON_CHANGED);
+	CHECK(answer != RI_PYTHON_OK || raised.exception == 0 || raised.type[0] != '\0');
+	CHECK(strnlen(raised.type, RI_PYTHON_NAME) < RI_PYTHON_NAME);
+	check_string(raised.message, false);
+	check_string(raised.at.file, true);
+	CHECK(!ri_python_leaves(python, stack, &raised) ||
+		(raised.handler != 0 && stack->count == stack->depth));
+}
+
 static void check_stack(struct ri_python *python, const struct ri_python_thread *thread)
 {
 	struct ri_python_stack stack = { .frames = frames, .room = ROOM };
@@ -45,6 +60,7 @@ static void check_stack(struct ri_python *python, const struct ri_python_thread 
 		check_string(frames[i].function, false);
 		CHECK(frames[i].line <= INT32_MAX);
 	}
+	check_raised(python, thread, &stack);
 }
 
 static void look(void)

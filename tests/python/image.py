@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""image.py PYSTACK OUT COMMAND...: a recorded image of what a Python keeps in its memory.
+"""image.py PYSTACK OUT PROGRAM THREADS COMMAND...: an image of what a Python keeps in its memory.
 
-COMMAND is an interpreter, or qemu-aarch64-static and one of that architecture. It runs program.py
-with two threads, pystack reads their stacks, and the bytes that it read, no others, go to OUT:
+COMMAND is an interpreter, or qemu-aarch64-static and one of that architecture. It runs a
+program of this folder with these threads (program.py "far long", raises.py "a_finally a_choice"),
+pystack reads their stacks, and the bytes that it read, no others, go to OUT:
 what tests/unit/test_python.c and the fuzzers read again. It reads a little past the end of a
 string; paths of this machine that lie there become dots.
 """
@@ -41,15 +42,16 @@ def merge(found):
 
 
 def without_paths(block):
-    return re.sub(rb"[\x20-\x7e]{3,}", lambda found: found[0]
+    """A pointer has no eight bytes that are printed."""
+    return re.sub(rb"[\x20-\x7e]{8,}", lambda found: found[0]
                   if b"/" not in found[0] or re.search(rb"/job|(^|/)long/", found[0])
                   else b"." * len(found[0]), bytes(block))
 
 
-def main(pystack, out, *command):
-    program = START.format("program.py")
+def main(pystack, out, name, threads, *command):
+    program = START.format(name)
     with subprocess.Popen([*command, "-I", "-c", program], cwd=HERE, stdout=subprocess.PIPE,
-                          env={"THREADS": "far long", "LC_ALL": "C.UTF-8"}) as started:
+                          env={"THREADS": threads, "LC_ALL": "C.UTF-8"}) as started:
         try:
             started.stdout.readline()
             # the main thread is on its way to its wait

@@ -23,7 +23,7 @@ MINORS = (9, 10, 11, 12, 13, 14)
 HEADERS = ("Python.h", "internal/pycore_runtime.h", "internal/pycore_interp.h",
            "internal/pycore_pystate.h", "internal/pycore_frame.h", "internal/pycore_code.h",
            "internal/pycore_interpframe.h", "internal/pycore_debug_offsets.h",
-           "frameobject.h")
+           "frameobject.h", "opcode.h")
 
 
 def of(struct, member):
@@ -85,6 +85,11 @@ OFFSETS = {
     "str_length": [of("PyASCIIObject", "length")] * 4 + [debug("unicode_object", "length")] * 2,
     "str_state": [of("PyASCIIObject", "state")] * 4 + [debug("unicode_object", "state")] * 2,
     "str_ascii": ["sizeof(PyASCIIObject)"] * 4 + [debug("unicode_object", "asciiobject_size")] * 2,
+    # in any object: its type, which has a name in C and flags; in a tuple: what it holds
+    "object_type": [of("PyObject", "ob_type")] * 4 + [debug("pyobject", "ob_type")] * 2,
+    "type_name": [of("PyTypeObject", "tp_name")] * 4 + [debug("type_object", "tp_name")] * 2,
+    "type_flags": [of("PyTypeObject", "tp_flags")] * 4 + [debug("type_object", "tp_flags")] * 2,
+    "tuple_items": [of("PyTupleObject", "ob_item")] * 4 + [debug("tuple_object", "ob_item")] * 2,
 }
 CONSTANTS = {
     # where the characters of any other str begin
@@ -93,6 +98,24 @@ CONSTANTS = {
     "owner_inner": [None] * 3 + ["FRAME_OWNED_BY_CSTACK"] * 2 + ["FRAME_OWNED_BY_INTERPRETER"],
     # bits of a frame's pointer to its code object that are no address
     "code_tag": ["0"] * 5 + ["Py_TAG_BITS"],
+    # in a thread: what it handles; in such an entry: the exception, and the entry outside of it
+    "thread_handles": [of(THREAD, "exc_info")] * 6,
+    "handled_exception": [of("_PyErr_StackItem", "exc_value")] * 6,
+    "handled_previous": [of("_PyErr_StackItem", "previous_item")] * 6,
+    # in an exception: its arguments, the traceback of the frames that it has come through
+    "exception_args": [of("PyBaseExceptionObject", "args")] * 6,
+    "exception_traceback": [of("PyBaseExceptionObject", "traceback")] * 6,
+    # in a traceback: the next one inwards, a frame object, the instruction; in a frame object: the
+    # frame that it is made of, where that is a struct of its own
+    "traceback_next": [of("PyTracebackObject", "tb_next")] * 6,
+    "traceback_frame": [of("PyTracebackObject", "tb_frame")] * 6,
+    "traceback_instruction": [of("PyTracebackObject", "tb_lasti")] * 6,
+    "frame_data": [None] * 2 + [of(OLD_FRAME, "f_frame")] * 4,
+    # in a code object: its exception table; the instruction that a handler begins with, and the one
+    # that does nothing
+    "code_handlers": [None] * 2 + [of("PyCodeObject", "co_exceptiontable")] * 4,
+    "handler_begins": [None] * 2 + ["PUSH_EXC_INFO"] * 4,
+    "does_nothing": [None] * 2 + ["NOP"] * 4,
 }
 ROWS = {**{name: ("OFFSET", row) for name, row in OFFSETS.items()},
         **{name: ("CONSTANT", row) for name, row in CONSTANTS.items()}}

@@ -11,6 +11,10 @@
  *     answer ANSWER release RELEASE reads COUNT
  *     thread TID depth DEPTH hash HASH answer ANSWER reads COUNT
  *     FILE<tab>LINE<tab>FUNCTION<tab>INSTRUCTION
+ *     raised ANSWER leaves 0 by FUNCTION<tab>FILE:LINE FUNCTION<tab>TYPE<tab>MESSAGE
+ *
+ * The last one where the thread handles an exception: does it leave the program, which function
+ * handles it, and what raised it?
  */
 #include <dirent.h>
 #include <errno.h>
@@ -93,6 +97,24 @@ static size_t read_tasks(pid_t pid)
 	return count;
 }
 
+static void print_raised(
+	const struct ri_python_thread *thread, const struct ri_python_stack *stack)
+{
+	static struct ri_python_raised raised;
+	enum ri_python_answer answer = ri_python_raised(&python, thread, &raised);
+	const char *by = "?";
+
+	if (answer == RI_PYTHON_OK && raised.exception == 0)
+		return;
+	for (size_t i = 0; i < stack->count; i++)
+		if (stack->frames[i].address == raised.handler)
+			by = stack->frames[i].function;
+	printf("raised %s leaves %d by %s\t%s:%u %s\t%s\t%.*s\n", answers[answer],
+		ri_python_leaves(&python, stack, &raised), by, raised.at.file, raised.at.line,
+		raised.at.function, raised.type, (int)strcspn(raised.message, "\n"),
+		raised.message);
+}
+
 static void print_thread(const struct ri_python_thread *thread)
 {
 	struct ri_python_stack stack = { .frames = frames, .room = 64 };
@@ -104,6 +126,7 @@ static void print_thread(const struct ri_python_thread *thread)
 	for (size_t i = 0; i < stack.count; i++)
 		printf("%s\t%u\t%s\t%u\n", frames[i].file, frames[i].line, frames[i].function,
 			frames[i].instruction);
+	print_raised(thread, &stack);
 }
 
 static void print_stacks(pid_t pid)

@@ -342,6 +342,156 @@ static void a_frame_with_a_broken_name_is_partly_there(void **state)
 	assert_string_equal(frames[1].function, "Trainer.batches");
 }
 
+/* --- exceptions in hand: tests/python/raises.py */
+
+static const char *const raising[] = {
+	"raises-3.9-x86_64", "raises-3.11-x86_64", "raises-3.12-x86_64", "raises-3.13-x86_64",
+	"raises-3.14-x86_64",
+};
+
+/* Its threads, the newest first, and whether what they have in hand leaves them. */
+static const struct {
+	const char *function, *handler;
+	bool leaves;
+} in_hand[] = {
+	{ "an_except_that_raises_another", "an_except_that_raises_another", true },
+	{ "a_choice", "a_finally", false },
+	{ "a_finally_in_an_except", "a_finally", true },
+};
+
+static struct ri_python_stack held;
+static struct ri_python_raised raised;
+
+/* The exception of a thread, and its stack. */
+static void look_in_hand(size_t thread)
+{
+	held = (struct ri_python_stack){ .frames = frames, .room = COUNT(frames) };
+	assert_int_equal(ri_python_stack(&python, &threads.list[thread], &held), RI_PYTHON_OK);
+	assert_int_equal(ri_python_raised(&python, &threads.list[thread], &raised), RI_PYTHON_OK);
+}
+
+static void the_exception_in_hand_is_read(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(raising); i++) {
+		open_found(raising[i]);
+		assert_int_equal(threads.count, 4);
+		for (size_t thread = 0; thread < 3; thread++) {
+			const char *handler = NULL;
+
+			look_in_hand(thread);
+			assert_string_equal(frames[held.count - 1].function,
+				in_hand[thread].function);
+			assert_string_equal(raised.type, "ValueError");
+			assert_string_equal(raised.message, "bad batch 17\n(20 left)");
+			assert_string_equal(raised.at.file, "/job/train.py");
+			assert_string_equal(raised.at.function, "step");
+			assert_int_equal(raised.at.line, 26);
+			for (size_t k = 0; k < held.count; k++)
+				if (frames[k].address == raised.handler)
+					handler = frames[k].function;
+			assert_string_equal(handler, in_hand[thread].handler);
+			assert_int_equal(ri_python_leaves(&python, &held, &raised),
+				in_hand[thread].leaves && python.minor >= 11);
+		}
+		/* the main thread waits with nothing in hand */
+		look_in_hand(3);
+		assert_int_equal(raised.exception, 0);
+		assert_int_equal(raised.handler, 0);
+		assert_false(ri_python_leaves(&python, &held, &raised));
+	}
+}
+
+/* Where a frame is not known, or what handles it is not on the stack, it may be caught. */
+static void of_a_part_of_a_stack_it_is_not_known(void **state)
+{
+	(void)state;
+	open_found("raises-3.12-x86_64");
+	look_in_hand(2);
+	assert_true(ri_python_leaves(&python, &held, &raised));
+	held.count--;
+	assert_false(ri_python_leaves(&python, &held, &raised));
+	held.count++;
+	held.cut = true;
+	assert_false(ri_python_leaves(&python, &held, &raised));
+	held.cut = false;
+	raised.handler++;
+	assert_false(ri_python_leaves(&python, &held, &raised));
+}
+
+/* The word at an offset of what lies at an address. */
+static uint64_t word_at(uint64_t address)
+{
+	uint64_t word;
+
+	memcpy(&word, at(address), sizeof(word));
+	return word;
+}
+
+static void lists_of_an_exception_that_lead_in_circles_end(void **state)
+{
+	const struct ri_python_layout *layout = &python.layout;
+	uint64_t entry, traceback;
+
+	(void)state;
+	open_found("raises-3.13-x86_64");
+	look_in_hand(2);
+	traceback = word_at(raised.exception + layout->exception_traceback);
+	put(traceback + layout->traceback_next, traceback);
+	assert_int_equal(ri_python_raised(&python, &threads.list[2], &raised), RI_PYTHON_CHANGED);
+	assert_string_equal(raised.type, "ValueError");
+
+	entry = word_at(threads.list[2].state + layout->thread_handles);
+	put(entry + layout->handled_exception, 0);
+	assert_int_equal(ri_python_raised(&python, &threads.list[2], &raised), RI_PYTHON_OK);
+	assert_int_equal(raised.exception, 0);
+	put(entry + layout->handled_previous, entry);
+	assert_int_equal(ri_python_raised(&python, &threads.list[2], &raised), RI_PYTHON_CHANGED);
+	put(threads.list[2].state + layout->thread_handles, 0x1234567890);
+	assert_int_equal(ri_python_raised(&python, &threads.list[2], &raised), RI_PYTHON_CHANGED);
+}
+
+/* No type that is no exception's counts, and no message that is no str. */
+static void what_is_no_exception_is_none(void **state)
+{
+	const struct ri_python_layout *layout = &python.layout;
+	uint64_t type, arguments;
+
+	(void)state;
+	open_found("raises-3.11-x86_64");
+	look_in_hand(2);
+	arguments = word_at(raised.exception + layout->exception_args);
+	put(arguments + layout->bytes_size, 0);
+	look_in_hand(2);
+	assert_string_equal(raised.message, "");
+	put(raised.exception + layout->exception_args, 0);
+	look_in_hand(2);
+	assert_string_equal(raised.message, "");
+	type = word_at(raised.exception + layout->object_type);
+	put(type + layout->type_flags, 0);
+	look_in_hand(2);
+	assert_int_equal(raised.exception, 0);
+}
+
+static void a_table_that_breaks_off_lets_nothing_leave(void **state)
+{
+	uint64_t table, size;
+
+	(void)state;
+	open_found("raises-3.14-x86_64");
+	look_in_hand(0);
+	assert_true(ri_python_leaves(&python, &held, &raised));
+	table = word_at(frames[held.count - 1].code + python.layout.code_handlers);
+	size = word_at(table + python.layout.bytes_size);
+	put(table + python.layout.bytes_size, size - 1);
+	assert_false(ri_python_leaves(&python, &held, &raised));
+	/* without the ranges of its handlers it may be caught */
+	put(table + python.layout.bytes_size, 0);
+	assert_false(ri_python_leaves(&python, &held, &raised));
+	put(frames[held.count - 1].code + python.layout.code_handlers, 0x1234567890);
+	assert_false(ri_python_leaves(&python, &held, &raised));
+}
+
 /* Reads of one look are counted, and past the limit nothing is read any more. */
 static void the_reads_of_a_look_are_bounded(void **state)
 {
@@ -373,6 +523,11 @@ int main(void)
 		cmocka_unit_test(lists_that_lead_in_circles_end),
 		cmocka_unit_test(a_stack_that_leads_in_a_circle_ends),
 		cmocka_unit_test(a_frame_with_a_broken_name_is_partly_there),
+		cmocka_unit_test(the_exception_in_hand_is_read),
+		cmocka_unit_test(of_a_part_of_a_stack_it_is_not_known),
+		cmocka_unit_test(lists_of_an_exception_that_lead_in_circles_end),
+		cmocka_unit_test(what_is_no_exception_is_none),
+		cmocka_unit_test(a_table_that_breaks_off_lets_nothing_leave),
 		cmocka_unit_test(the_reads_of_a_look_are_bounded),
 	};
 

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "python/python.h"
+#include "python/remote.h"
+
+enum {
+	DEEPEST = 256,		/* generators and coroutines that handle one within another's */
+	ARGUMENTS = 2,		/* OSError has a number before its text */
+	/* Include/object.h, Py_TPFLAGS_BASE_EXC_SUBCLASS and Py_TPFLAGS_UNICODE_SUBCLASS */
+	IS_EXCEPTION = 1 << 30,
+	IS_STRING = 1 << 28,
+};
+
+static bool has_flag(struct ri_python *python, uint64_t object, uint64_t flag, uint64_t *type)
+{
+	struct ri_python_word word = { .offset = python->layout.object_type };
+	struct ri_python_word flags = { .offset = python->layout.type_flags };
+
+	if (!ri_python_words(python, object, &word, 1) ||
+		!ri_python_words(python, word.value, &flags, 1))
+		return false;
+	*type = word.value;
+	return (flags.value & flag) != 0;
+}
+
+/* A generator that handles none has an entry without one: then that outside of it counts. */
+static enum ri_python_answer find_exception(struct ri_python *python, uint64_t entry,
+	uint64_t *exception, uint64_t *type)
+{
+	const struct ri_python_layout *layout = &python->layout;
+	struct ri_python_walk walk = { .steps = 0 };
+
+	for (*exception = 0; entry != 0; ) {
+		struct ri_python_word words[] = { { .offset = layout->handled_exception },
+			{ .offset = layout->handled_previous } };
+
+		if (!ri_python_walk_on(&walk, entry, DEEPEST) ||
+			!ri_python_words(python, entry, words, 2))
+			return RI_PYTHON_CHANGED;
+		/* None, in some minors */
+		if (words[0].value != 0 && has_flag(python, words[0].value, IS_EXCEPTION, type)) {
+			*exception = words[0].value;
+			return RI_PYTHON_OK;
+		}
+		entry = words[1].value;
+	}
+	return RI_PYTHON_OK;
+}
+
+/* A string of C, whose end may lie before a page that is not there. */
+static bool read_type(struct ri_python *python, uint64_t type, char name[RI_PYTHON_NAME])
+{
+	struct ri_python_word word = { .offset = python->layout.type_name };
+	size_t got;
+
+	memset(name, 0, RI_PYTHON_NAME);
+	if (!ri_python_words(python, type, &word, 1))
+		return false;
+	got = ri_python_read_some(python, word.value, name, 1, RI_PYTHON_NAME - 1);
+	if (got < RI_PYTHON_NAME - 1 && got > 0 && memchr(name, '\0', got) == NULL)
+		return ri_python_read_some(python, word.value + got, name + got, 1,
+			RI_PYTHON_NAME - 1 - got) > 0;
+	return name[0] != '\0';
+}
+
+/* A tuple's size lies where that of a bytes object does (PyVarObject). */
+static void read_message(struct ri_python *python, uint64_t tuple, char message[RI_PYTHON_NAME])
+{
+	const struct ri_python_layout *layout = &python->layout;
+	struct ri_python_word size = { .offset = layout->bytes_size };
+	uint64_t argument, type;
+
+	message[0] = '\0';
+	if (tuple == 0 || !ri_python_words(python, tuple, &size, 1))
+		return;
+	for (uint64_t i = 0; i < size.value && i < ARGUMENTS; i++)
+		if (ri_python_read(python, tuple + layout->tuple_items + 8 * i, &argument,
+			    sizeof(argument)) &&
+			has_flag(python, argument, IS_STRING, &type)) {
+			ri_python_name(python, argument, false, message);
+			return;
+		}
+}
+
+/* The address of the frame that a frame object stands for. */
+static uint64_t frame_of(struct ri_python *python, uint64_t object)
+{
+	struct ri_python_word word = { .offset = python->layout.frame_data };
+
+	if (word.offset == RI_PYTHON_NO)
+		return object;
+	return ri_python_words(python, object, &word, 1) ? word.value : 0;
+}
+
+/* The first entry is of the frame that handles it, the last one of that which raised it. */
+static bool read_traceback(struct ri_python *python, uint64_t entry, struct ri_python_raised *out)
+{
+	const struct ri_python_layout *layout = &python->layout;
+	struct ri_python_walk walk = { .steps = 0 };
+	struct ri_python_word code = { .offset = layout->frame_code };
+	struct ri_python_word words[] = { { .offset = layout->traceback_next },
+		{ .offset = layout->traceback_frame },
+		{ .offset = layout->traceback_instruction } };
+
+	if (entry == 0)
+		return true;
+	for (; entry != 0; entry = words[0].value) {
+		if (!ri_python_walk_on(&walk, entry, RI_PYTHON_WALK) ||
+			!ri_python_words(python, entry, words, 3))
+			return false;
+		if (out->handler == 0)
+			out->handler = frame_of(python, words[1].value);
+	}
+	if (!ri_python_words(python, frame_of(python, words[1].value), &code, 1))
+		return false;
+	return ri_python_describe(python, code.value & ~(uint64_t)layout->code_tag,
+		(int32_t)words[2].value, &out->at);
+}
+
+enum ri_python_answer ri_python_raised(struct ri_python *python,
+	const struct ri_python_thread *thread, struct ri_python_raised *out)
+{
+	const struct ri_python_layout *layout = &python->layout;
+	struct ri_python_word handles = { .offset = layout->thread_handles };
+	struct ri_python_word words[] = { { .offset = layout->exception_args },
+		{ .offset = layout->exception_traceback } };
+	enum ri_python_answer answer;
+	uint64_t type;
+
+	*out = (struct ri_python_raised){ .exception = 0 };
+	if (!ri_python_words(python, thread->state, &handles, 1))
+		return RI_PYTHON_CHANGED;
+	answer = find_exception(python, handles.value, &out->exception, &type);
+	if (answer != RI_PYTHON_OK || out->exception == 0)
+		return answer;
+	if (!read_type(python, type, out->type) ||
+		!ri_python_words(python, out->exception, words, 2))
+		return RI_PYTHON_CHANGED;
+	read_message(python, words[0].value, out->message);
+	return read_traceback(python, words[1].value, out) ? RI_PYTHON_OK : RI_PYTHON_CHANGED;
+}
