@@ -5,7 +5,8 @@
  *
  * JAX reads neither the number of processes nor which one this is: under Slurm
  * and Open MPI 3 and 4 it finds both by itself, elsewhere a program passes on
- * what it reads, by the names that Kubeflow made usual. rankinit pretends no
+ * what it reads, by the names that Kubeflow made usual. Keras passes on what it reads by
+ * names of its own, and leaves the coordinator to JAX. rankinit pretends no
  * Slurm and no Open MPI: Lightning, DeepSpeed and mpi4py would believe it too.
  */
 #include <inttypes.h>
@@ -16,6 +17,7 @@
 #include "to/writing.h"
 
 #define DISTRIBUTED "JAX jax/_src/distributed.py, State.initialize"
+#define KERAS "Keras keras/src/distribution/distribution_lib.py, initialize"
 #define KUBEFLOW "Kubeflow Trainer pkg/runtime/framework/plugins/jax/jax.go"
 
 static const char address_name[] = "JAX_COORDINATOR_ADDRESS";
@@ -30,6 +32,10 @@ static const struct ri_variable writes[] = {
 	{ .name = "JAX_PROCESS_ID",
 	  .meaning = "index of this process in the job, for the program to pass on",
 	  .cite = KUBEFLOW },
+	{ .name = "KERAS_DISTRIBUTION_NUM_PROCESSES",
+	  .meaning = "the same count, which keras.distribution.initialize() reads", .cite = KERAS },
+	{ .name = "KERAS_DISTRIBUTION_PROCESS_ID", .meaning = "the same index, likewise",
+	  .cite = KERAS },
 	{ .name = devices_name,
 	  .meaning = "the devices that this process uses, if JAX would otherwise use all devices "
 		     "of a node with several processes, or only the first; an existing value is "
@@ -223,25 +229,38 @@ static void want_devices(struct ri_writing *writing, const struct ri_topology *t
 		ri_want(writing, devices_name, value);
 }
 
-static void render(struct ri_writing *writing, const struct ri_topology *topology)
+static void want_place(struct ri_writing *writing, const struct ri_topology *topology)
 {
+	static const char *const counts[] = {
+		"JAX_NUM_PROCESSES", "KERAS_DISTRIBUTION_NUM_PROCESSES",
+	};
+	static const char *const indices[] = {
+		"JAX_PROCESS_ID", "KERAS_DISTRIBUTION_PROCESS_ID",
+	};
 	bool of_nodes = ri_writing_is_of_nodes(writing, topology);
 
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		ri_want_fact(writing, counts[i], topology,
+			of_nodes ? RI_FACT_NNODES : RI_FACT_WORLD_SIZE);
+		ri_want_fact(writing, indices[i], topology,
+			of_nodes ? RI_FACT_NODE_RANK : RI_FACT_RANK);
+	}
+}
+
+static void render(struct ri_writing *writing, const struct ri_topology *topology)
+{
 	/* What a known launcher starts are torch's processes, of which JAX knows nothing. */
 	if (ri_writing_mode(writing) == RI_MODE_NODE &&
 		writing->context->command->launcher != NULL)
 		return;
-	ri_want_fact(writing, "JAX_NUM_PROCESSES", topology,
-		of_nodes ? RI_FACT_NNODES : RI_FACT_WORLD_SIZE);
-	ri_want_fact(writing, "JAX_PROCESS_ID", topology,
-		of_nodes ? RI_FACT_NODE_RANK : RI_FACT_RANK);
+	want_place(writing, topology);
 	want_address(writing, topology);
 	want_devices(writing, topology);
 }
 
 const struct ri_framework ri_framework_jax = {
 	.name = "jax",
-	.summary = "jax.distributed.initialize()",
+	.summary = "jax.distributed.initialize(), and keras.distribution.initialize() on JAX",
 	.when = "A rank gets its own number and the number of ranks; with --launch=node, or before "
 		"ranks exist, the one process of a node gets the node's index and the number of "
 		"nodes. A known launcher gets nothing.",
