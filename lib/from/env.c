@@ -10,16 +10,19 @@
  * of them. Where NPROC_PER_NODE stands beside all four they do for certain:
  * Alibaba's PAI-DLC and Baidu's AIHC tell their nodes so what to start. In
  * Kubernetes the four count the pods of a PyTorchJob whose operator sets no PET_
- * variables: each is a node of a launcher, or one rank.
+ * variables: each is a node of a launcher, or one rank. A LOCAL_RANK that lists
+ * devices is a pod's of Ascend's operator.
  * NODE_RANK and a count of nodes beside MASTER_ADDR describe a node by their names,
  * whatever RANK and WORLD_SIZE count: RunPod's WORLD_SIZE counts GPUs.
  */
 #include <string.h>
 
+#include "base/number.h"
 #include "from/quartet.h"
 #include "model/wishes.h"
 
 #define RUNPOD "docs.runpod.io, Instant Clusters, Configuration reference"
+#define ASCEND "hiascend.com, MindCluster, Ascend Operator environment variables, PyTorch"
 #define OPERATOR "Kubeflow pytorch-operator pkg/controller.v1/pytorch/pod.go, setClusterSpec"
 
 static const struct ri_variable reads[] = {
@@ -38,6 +41,8 @@ static const struct ri_variable reads[] = {
 	{ .name = "NPROC_PER_NODE", .meaning = "processes to start; if it is set and LOCAL_RANK is "
 	  "not, RANK and WORLD_SIZE count nodes",
 	  .cite = "Alibaba Cloud PAI-DLC, General environment variables" },
+	{ .name = "LOCAL_RANK", .meaning = "a list, as 0,1: the pod's devices, beside its RANK",
+	  .cite = ASCEND },
 	{ .name = "KUBERNETES_SERVICE_HOST", .meaning = "a pod: if LOCAL_RANK is not set, RANK and "
 	  "WORLD_SIZE of 2 or more count the pods of a PyTorchJob",
 	  .cite = OPERATOR "; kubernetes.io/docs/concepts/services-networking/service" },
@@ -157,6 +162,51 @@ static void claim_pod(struct ri_reading *reading)
 	ri_claim_value(reading, RI_FACT_LOCAL_WORLD_SIZE, "RANK", 1);
 }
 
+/* How many numbers has the list "0,1,2"? 0: it is none, or does not count like this. */
+static uint64_t count_list(const char *list)
+{
+	uint64_t count = 0, number;
+
+	for (size_t digits; list != NULL; list++) {
+		digits = ri_digits_read(list, &number);
+		if (digits == 0 || number != count)
+			return 0;
+		count++;
+		list += digits;
+		if (*list == '\0')
+			return count;
+		if (*list != ',')
+			return 0;
+	}
+	return 0;
+}
+
+/*
+ * A pod of Ascend's operator: LOCAL_RANK lists its devices, RANK is the pod's, and WORLD_SIZE
+ * counts the devices of all pods.
+ */
+static bool is_of_devices(const struct ri_reading *reading, uint64_t *nodes)
+{
+	uint64_t rank, size, here;
+
+	if (!is_unspoken(reading) ||
+		!ri_reading_number(reading, RI_FACT_LOCAL_WORLD_SIZE, "LOCAL_WORLD_SIZE", &here) ||
+		here < 2 || count_list(ri_reading_get(reading, "LOCAL_RANK")) != here ||
+		!ri_reading_number(reading, RI_FACT_NODE_RANK, "RANK", &rank) ||
+		!ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &size) ||
+		size % here != 0 || rank >= size / here)
+		return false;
+	*nodes = size / here;
+	return true;
+}
+
+static void claim_devices(struct ri_reading *reading, uint64_t nodes)
+{
+	ri_claim_number(reading, RI_FACT_NODE_RANK, "RANK");
+	ri_claim_value(reading, RI_FACT_NNODES, "WORLD_SIZE", nodes);
+	ri_claim_number(reading, RI_FACT_NPROC, "LOCAL_WORLD_SIZE");
+}
+
 /*
  * The variable that counts the nodes of which NODE_RANK is one, or NULL. Counts that differ,
  * and a place that is none of them, are left-overs.
@@ -204,6 +254,7 @@ static void weaken(struct ri_reading *reading, enum ri_fact_id id)
 static void read_env(struct ri_reading *reading)
 {
 	const char *count;
+	uint64_t nodes;
 
 	if (is_taken(reading, RI_FACT_RANK))
 		return;
@@ -214,6 +265,10 @@ static void read_env(struct ri_reading *reading)
 	}
 	if (is_taken(reading, RI_FACT_NODE_RANK))
 		return;
+	if (is_of_devices(reading, &nodes)) {
+		claim_devices(reading, nodes);
+		return;
+	}
 	if (is_of_process(reading->context->env)) {
 		ri_quartet_claim(reading);
 		ri_claim_filled(reading, RI_FACT_NODE_RANK, "NODE_RANK");

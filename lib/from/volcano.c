@@ -3,7 +3,8 @@
  * Source "volcano": a pod of a Volcano job. Its index counts the pods of its
  * task, and starts anew in the next one (master-0, worker-0). So it is the
  * node's place where the job has one task, or where the pytorch plugin counts
- * the pods of all of them: its RANK and WORLD_SIZE are those of pods.
+ * the pods of all of them: its RANK and WORLD_SIZE are those of pods. Huawei's
+ * ModelArts starts such jobs of one task.
  */
 #include <string.h>
 
@@ -34,6 +35,9 @@ static const struct ri_variable reads[] = {
 	{ .name = "RANK", .meaning = "index of this pod in the job, if LOCAL_RANK is absent",
 	  .cite = PYTORCH },
 	{ .name = "WORLD_SIZE", .meaning = "pods of the job, likewise", .cite = PYTORCH },
+	{ .name = "MA_NUM_GPUS", .meaning = "accelerators of the pod, in a job of ModelArts",
+	  .cite = "Huawei Cloud ModelArts, Managing Environment Variables of a Training "
+		  "Container" },
 	{ .name = "MPI_HOST", .meaning = "the workers; set only in the pod that runs mpirun",
 	  .cite = PLUGINS "/distributed-framework/mpi/mpi.go" },
 	{ .name = NULL },
@@ -104,6 +108,7 @@ static void claim_task(struct ri_reading *reading, const char *hosts_name)
 	ri_claim_number(reading, RI_FACT_NODE_RANK, find_index(reading->context->env));
 	if (count_name != NULL)
 		ri_claim_filled(reading, RI_FACT_NNODES, count_name);
+	ri_claim_gpus(reading, "MA_NUM_GPUS");
 	hosts = ri_claim_hosts(reading, hosts_name, ',');
 	if (hosts != NULL && hosts->state == RI_STATE_KNOWN)
 		ri_claim_word(reading, RI_FACT_MASTER_ADDR, hosts_name, hosts->list[0],
