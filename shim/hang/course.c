@@ -8,12 +8,18 @@
 #include "hang/in_hand.h"
 #include "hang/look.h"
 #include "base/limits.h"
+#include "base/number.h"
 #include "base/pages.h"
 #include "system/clock.h"
 #include "system/helper.h"
 #include "system/own_proc.h"
 
-enum { MOST_S = 5 };	/* hundreds of ranks take 3; verdicts wait for --settle */
+enum {
+	MOST_S = 5,		/* hundreds of ranks take 3; verdicts wait for --settle */
+	DEEPEST = 4,		/* shells and wrappers in front of a rank */
+};
+
+static struct ri_python_maps maps;
 
 static struct {
 	struct ri_course_seen *seen;	/* of each child and each other; shared with the helper */
@@ -21,26 +27,68 @@ static struct {
 	struct timespec begun;	/* CLOCK_REALTIME */
 } own;
 
-/* Where the process's program is python itself: see ri_python_runs. */
-static void look_at(pid_t pid, struct ri_course_seen *seen)
+/* Is the process's program python itself? Its maps are read. */
+static bool is_python(pid_t pid)
 {
-	static struct ri_python_maps maps;
+	return ri_autopsy_read_maps(pid, &maps) && strncmp(maps.objects[0].name, "python", 6) == 0;
+}
+
+/*
+ * The only child of a process, or of several the only one that is python; 0: there is none.
+ * (Linux Documentation/filesystems/proc.rst, 3.6)
+ */
+static pid_t find_child(pid_t pid)
+{
+	static char text[RI_AUTOPSY_FILE + 1];
+	const char *at = text;
+	size_t length, count = 0, pythons = 0;
+	uint64_t child, only = 0, python = 0;
+
+	if (ri_autopsy_read(text, "/proc/%d/task/%d/children", (int)pid, (int)pid) <= 0)
+		return 0;
+	for (; (length = ri_digits_read(at, &child)) > 0; at += length + (at[length] == ' ')) {
+		only = child;
+		count++;
+		if (!is_python((pid_t)child))
+			continue;
+		python = child;
+		pythons++;
+	}
+	return count == 1 ? (pid_t)only : pythons == 1 ? (pid_t)python : 0;
+}
+
+/* The python that a shell in front of it waits for; 0: there is none. */
+static pid_t find_inner(pid_t pid)
+{
+	for (int depth = 0; depth < DEEPEST && (pid = find_child(pid)) != 0; depth++)
+		if (is_python(pid))
+			return pid;
+	return 0;
+}
+
+/*
+ * Where the process's program is python itself: see ri_python_runs. Behind a shell it is not known
+ * whose the words on stderr are: only what it has in hand counts. Returns which process it is.
+ */
+static pid_t look_at(pid_t rank, struct ri_course_seen *seen)
+{
 	static struct ri_python_threads threads;
 	static struct ri_python python;
 	struct ri_python_stack stack = { .room = 0 };
+	pid_t pid = is_python(rank) ? rank : find_inner(rank);
 	const struct ri_python_memory memory = ri_autopsy_memory(&pid);
 	struct ri_text held, words;
 	bool runs;
 
-	if (!ri_autopsy_read_maps(pid, &maps) || strncmp(maps.objects[0].name, "python", 6) != 0 ||
-		ri_python_find(&python, &memory, &maps) != RI_PYTHON_OK ||
+	if (pid == 0 || ri_python_find(&python, &memory, &maps) != RI_PYTHON_OK ||
 		ri_python_runs(&python, &runs) != RI_PYTHON_OK)
-		return;
+		return rank;
 	ri_python_threads(&python, NULL, &threads);
 	if (threads.count > 0)
 		ri_python_stack(&python, &threads.list[threads.count - 1], &stack);
 	seen->hash = stack.hash;
-	seen->course = runs ? RI_COURSE_RUNNING : RI_COURSE_ENDING;
+	if (pid == rank)
+		seen->course = runs ? RI_COURSE_RUNNING : RI_COURSE_ENDING;
 	ri_text_init(&held, seen->held, sizeof(seen->held));
 	ri_text_init(&words, seen->words, sizeof(seen->words));
 	if (!runs)
@@ -48,6 +96,7 @@ static void look_at(pid_t pid, struct ri_course_seen *seen)
 	else if (threads.count > 0)
 		seen->exception = ri_in_hand_read(&python, &threads.list[threads.count - 1],
 			stack.hash, &words, &held);
+	return pid;
 }
 
 static void forget(struct ri_course_seen *seen)
@@ -66,8 +115,7 @@ static void look_at_child(pid_t pid, struct ri_course_seen *seen)
 {
 	struct ri_procstat process = { .ticks = 0 };
 
-	look_at(pid, seen);
-	ri_proc_read(pid, &process);
+	ri_proc_read(look_at(pid, seen), &process);
 	seen->ticks = process.ticks;
 }
 
@@ -76,9 +124,12 @@ static void look_at_other(const struct ri_launched *other, struct ri_course_seen
 {
 	struct ri_procstat process = { .ticks = 0 };
 
-	look_at(other->pid, seen);
+	pid_t looked_at = look_at(other->pid, seen);
+
 	if (!ri_proc_read(other->pid, &process) || process.started != other->born)
 		forget(seen);
+	if (looked_at != other->pid)
+		ri_proc_read(looked_at, &process);
 	seen->ticks = process.ticks;
 }
 

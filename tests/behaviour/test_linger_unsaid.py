@@ -2,6 +2,7 @@
 """--linger: a rank that stands still with an exception that has not been printed yet."""
 
 import json
+import shlex
 import sys
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import peek
 import schema
 from peek import wait_until
+from test_launched import LAUNCHER, until_watched
 from test_linger import WORKS, launch, said_at_once, start
 
 HAS_TABLES = pytest.mark.skipif(sys.version_info < (3, 11), reason="no exception tables")
@@ -180,3 +182,34 @@ def test_looks_at_a_silent_job_become_seldom(box):
     # at 0.1, 0.3, 0.7, 1.5, 3.1 s: a helper begins and ends, and the start is on its way
     assert sum(peek.switches(job.pid)) - before < 60
     job.stop()
+
+
+@HAS_TABLES
+@pytest.mark.parametrize("shell", [
+    '%s -ISc "$1"; sleep 9999', 'sh -c \'%s -ISc "$0"; :\' "$1"; :',
+    'sleep 9999 & %s -ISc "$1"; wait'])
+def test_a_shell_in_front_of_each_rank(box, shell):
+    body, place = IN_HAND["a finally"]
+    job = box.start("--nproc-per-node=2", "--linger=0.5", "--grace=3", "--", "bash", "-c",
+                    shell % sys.executable, "bash", by_rank({1: unsaid(body)}))
+    result = job.wait()
+    assert result.status == 1, result.err
+    assert len(said_at_once(result)) == 1, result.err
+    assert said_at_once(result)[0].startswith("rankinit: rank 1 (pid "), result.err
+    assert ") raised ValueError: bad batch 17 and has not ended for " in result.err
+    assert said_at_once(result)[0].endswith(f" s: {place}; --linger stops it now"), result.err
+
+
+@HAS_TABLES
+def test_a_shell_in_front_of_each_rank_of_a_launcher(box):
+    """The one whose Python has ended sleeps, and is none."""
+    body, _ = IN_HAND["a finally"]
+    job = box.start("--linger=0.8", "--grace=3", "--", "./torchrun",
+                    *(f"{sys.executable} -ISc {shlex.quote(text)}; sleep 9999"
+                      for text in ("pass", unsaid(body), WORKS)),
+                    shell=f"cat >torchrun <<'E'\n{LAUNCHER}E\nchmod +x torchrun")
+    until_watched(job, 3)
+    result = job.wait()
+    assert result.status == 1, result.err
+    assert len(said_at_once(result)) == 1, result.err
+    assert said_at_once(result)[0].startswith("rankinit: rank 1 (local rank 1, pid "), result.err
