@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "hang/autopsy.h"
+#include "launch/local_master.h"
 #include "link/link.h"
 #include "link/setup.h"
+#include "report/actor.h"
 #include "report/blame.h"
 #include "report/class.h"
 #include "report/launched.h"
@@ -237,8 +239,13 @@ static void take_launched(struct ri_run *run, struct ri_outcome *outcome)
 		.text = { text.bytes, text.length }, .cut = text.cut,
 		.room = run->ended.words, .started = launcher->started, .ended = launcher->ended,
 	};
+	static struct ri_actor actor;
 	size_t count;
 
+	source.actor = &actor;
+	source.of_ray = run->started.starter == RI_STARTER_RAY;
+	source.is_here = ri_is_local_master;
+	source.traceback = ri_output_traceback(&run->started.output, 0);
 	if (stop->asked)
 		source.stopped = time_of(stop->at_ms);
 	if (run->ended.launched == NULL || source.room == NULL ||

@@ -11,6 +11,7 @@
 #include "link/job.h"
 #include "launch/children.h"
 #include "launch/privileges.h"
+#include "launch/starts_ranks.h"
 #include "pump/output.h"
 #include "pump/spawn_ranks.h"
 #include "say/torch_file.h"
@@ -28,7 +29,8 @@ struct ri_started {
 	struct ri_children children;
 	struct ri_output output;
 	struct ri_supervised supervised;
-	bool has_others;	/* the command may start ranks that are no children of ours */
+	enum ri_starter starter;	/* of ranks that are no children of ours */
+	bool has_others;	/* there may be such */
 	struct timespec at;
 };
 

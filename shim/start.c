@@ -8,7 +8,6 @@
 #include "hang/autopsy.h"
 #include "from/sources.h"
 #include "launch/launch.h"
-#include "launch/starts_ranks.h"
 #include "launch/terminal.h"
 #include "link/link.h"
 #include "say/state_file.h"
@@ -214,9 +213,10 @@ int ri_run_start(struct ri_run *run)
 		ri_launch_replace(&launch, &run->err);
 		return ri_run_fail(run);
 	}
-	run->started.has_others = run->started.children.count == 1 &&
-		!ri_topology_knows(&run->found.topology, RI_FACT_RANK) &&
-		ri_starts_ranks(&run->found.command);
+	if (run->started.children.count == 1 &&
+		!ri_topology_knows(&run->found.topology, RI_FACT_RANK))
+		run->started.starter = ri_starts_ranks(&run->found.command);
+	run->started.has_others = run->started.starter != RI_STARTER_NONE;
 	if (ri_orphans_adopt(launch.self, &run->found.options, &run->err) < 0 ||
 		prepare_output(run) < 0)
 		return ri_run_fail(run);

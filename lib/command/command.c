@@ -230,6 +230,13 @@ static bool look_through(struct place *place)
 	return false;
 }
 
+static bool is_interpreter(const char *path)
+{
+	const char *base = ri_path_name(path);
+
+	return strncmp(base, "python", 6) == 0 && base[6 + strspn(base + 6, "0123456789.")] == '\0';
+}
+
 /* Does Python run what stands there, by its name or that of the script? */
 static bool is_python(const struct place *place)
 {
@@ -240,9 +247,7 @@ static bool is_python(const struct place *place)
 		return false;
 	base = ri_path_name(*place->words);
 	length = strlen(base);
-	if (length > 3 && strcmp(base + length - 3, ".py") == 0)
-		return true;
-	return strncmp(base, "python", 6) == 0 && base[6 + strspn(base + 6, "0123456789.")] == '\0';
+	return (length > 3 && strcmp(base + length - 3, ".py") == 0) || is_interpreter(base);
 }
 
 static bool is_of_name(char c)
@@ -274,6 +279,70 @@ bool ri_command_text_names_launcher(struct ri_span text)
 	return false;
 }
 
+/* Is the name at the beginning of the text this one, or of a part of it: "ray", "ray.train"? */
+static bool is_package(struct ri_span text, const char *package)
+{
+	size_t length = strlen(package);
+
+	return ri_span_starts(text, package) && (text.length == length ||
+		text.at[length] == '.' || !is_of_name(text.at[length]));
+}
+
+/* The Python Language Reference, 7.11: "import" with names between commas, "from" with one. */
+static bool line_imports(struct ri_span line, const char *package)
+{
+	struct ri_span rest = ri_span_trim_start(line);
+	const char *comma;
+
+	if (ri_span_starts(rest, "from "))
+		return is_package(ri_span_trim_start(ri_span_skip(rest, 5)), package);
+	if (!ri_span_starts(rest, "import "))
+		return false;
+	rest = ri_span_skip(rest, 7);
+	for (;;) {
+		if (is_package(ri_span_trim_start(rest), package))
+			return true;
+		comma = memchr(rest.at, ',', rest.length);
+		if (comma == NULL)
+			return false;
+		rest = ri_span_skip(rest, (size_t)(comma + 1 - rest.at));
+	}
+}
+
+bool ri_command_text_imports(struct ri_span text, const char *package)
+{
+	struct ri_span line;
+
+	while (ri_span_line(&text, &line))
+		if (line_imports(line, package))
+			return true;
+	return false;
+}
+
+bool ri_command_module_uses_ray(const char *module)
+{
+	static const char *const drivers[] = {
+#define RI_RAY_MODULE(name_, cite_) name_,
+#include "command/launchers.def"
+	};
+
+	for (size_t i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++)
+		if (strcmp(module, drivers[i]) == 0)
+			return true;
+	return false;
+}
+
+/* What Python is to run, at the place where the search for a launcher ended. */
+static void note_program(struct ri_command *out, const struct place *place)
+{
+	if (!out->is_python || place->words == NULL)
+		return;
+	out->module = place->module;
+	/* behind -c there is no script */
+	if (place->module == NULL && *place->words != NULL && !is_interpreter(*place->words))
+		out->script = *place->words;
+}
+
 void ri_command_read(struct ri_command *out, char *const *argv, enum ri_mode asked)
 {
 	struct place place = { .words = argv };
@@ -286,6 +355,7 @@ void ri_command_read(struct ri_command *out, char *const *argv, enum ri_mode ask
 		if (!look_through(&place))
 			break;
 	}
+	note_program(out, &place);
 	out->argv = argv;
 	out->stated = asked != RI_MODE_AUTO;
 	if (out->mode == RI_MODE_AUTO)

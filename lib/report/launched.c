@@ -2,16 +2,19 @@
 #include "report/launched.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
+#include "report/actor.h"
 #include "report/class.h"
 #include "words/launcher_words.h"
 
 enum {
 	TRACEBACKS = 64,	/* in which that of the first failure is looked for */
 	SAID = 64,		/* ends that a launcher tells of */
+	HOST = 64,		/* bytes of an address */
 };
 
 static void describe(const struct ri_launched *seen, struct ri_rank_outcome *out)
@@ -390,16 +393,168 @@ bool ri_launched_has_traceback(const struct ri_launched_source *source,
 	return ri_label_has_traceback(whole_lines(source), &owner);
 }
 
+/* --- of Ray's drivers ------------------------------------------------------ */
+
+/* Does another launcher tell of an end? Then the ranks are its own, and use Ray. */
+static bool has_other_words(const struct ri_launched_source *source)
+{
+	struct ri_rank_said said[SAID];
+	size_t count = ri_launcher_words_read(source->text, said, SAID);
+
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(said[i].launcher, "ray") != 0 &&
+			(said[i].exit_code > 0 || said[i].signal > 0))
+			return true;
+	return false;
+}
+
+/* The index among those that were seen; -1: it was not, or ran on another node. */
+static ssize_t find_actor(const struct ri_launched_source *source, const struct ri_actor *actor)
+{
+	char host[HOST];
+
+	snprintf(host, sizeof(host), "%.*s", (int)actor->host.length, actor->host.at);
+	if (host[0] != '\0' && source->is_here != NULL && !source->is_here(host))
+		return -1;
+	for (size_t i = 0; i < source->count; i++)
+		if (source->seen[i].is_rank && source->seen[i].pid == actor->pid)
+			return (ssize_t)i;
+	return -1;
+}
+
+/* How it failed, where the kernel does not tell: an actor outlives what it raises. */
+static void describe_actor(const struct ri_launched_source *source, const struct ri_actor *actor,
+	struct ri_rank_outcome *rank)
+{
+	if (!actor->raised && is_known(rank))
+		return;
+	rank->word_of = "ray";
+	rank->leaving = actor->raised;
+	rank->end = RI_END_RUNNING;
+	rank->ended = source->traceback.tv_sec != 0 ? source->traceback : source->ended;
+	if (actor->raised || actor->exit_code < 0)
+		return;
+	rank->end = RI_END_EXITED;
+	rank->exit_code = actor->exit_code;
+}
+
+/* One that died may have said why; what another raised is in its driver's words. */
+static void give_actor_words(const struct ri_launched_source *source, struct ri_span driver,
+	const struct ri_actor *actor, struct ri_rank_outcome *rank)
+{
+	char *room = source->room + driver.length;
+
+	rank->wrote.tail.at = NULL;
+	if (!actor->raised)
+		rank->wrote.tail = copy_lines(source, &(struct ri_owner){ .rank = -1,
+			.local_rank = -1, .pid = actor->pid }, &room);
+	/* that the actor died is no more than is said already */
+	if (rank->wrote.tail.at == NULL &&
+		(actor->raised || ri_loss_of_exception(actor->exception) == NULL))
+		rank->wrote.tail = driver;
+}
+
+/* Its place among those that were seen, or behind them. */
+static struct ri_rank_outcome *place_actor(const struct ri_launched *seen,
+	struct ri_rank_outcome *out, size_t *count)
+{
+	size_t at = 0;
+
+	while (at < *count && out[at].rank != (uint64_t)seen->rank)
+		at++;
+	describe(seen, &out[at]);
+	*count += at == *count;
+	return &out[at];
+}
+
+/*
+ * All others ended because the driver did. Where the one that is named lost another one, that may
+ * be the first of those that had ended before.
+ */
+static void tell_others_of(const struct ri_launched_source *source,
+	const struct ri_rank_outcome *named, struct ri_rank_outcome *out, size_t count)
+{
+	char *room = source->room + RI_LAUNCHED_WORDS / 2;
+	bool lost = named->evidence.class == RI_CLASS_LOSS;
+
+	for (size_t i = 0; i < count; i++) {
+		struct ri_rank_outcome *rank = &out[i];
+
+		if (rank == named)
+			continue;
+		rank->order += lost ? 0 : 1;
+		rank->told = !lost || !ri_time_is_before(rank->ended, source->traceback);
+		if (!rank->told)
+			rank->wrote.tail = copy_lines(source, &(struct ri_owner){ .rank = -1,
+				.local_rank = -1, .pid = rank->pid }, &room);
+	}
+}
+
+/* The outcomes where an actor is named. 0: it is known alone, and lost another one. */
+static size_t tell_actor(const struct ri_launched_source *source, struct ri_span driver,
+	struct ri_rank_outcome *out, size_t room)
+{
+	const struct ri_actor *actor = source->actor;
+	ssize_t at = find_actor(source, actor);
+	size_t count = drop_unknown(out, take_seen(source, out, room - 1));
+	struct ri_rank_outcome *named = out;
+
+	if (at >= 0) {
+		named = place_actor(&source->seen[at], out, &count);
+	} else {
+		*named = (struct ri_rank_outcome){
+			.actor = actor, .pid = (pid_t)actor->pid, .started = source->started,
+		};
+		count = 1;
+	}
+	describe_actor(source, actor, named);
+	named->told = source->stopped.tv_sec != 0 &&
+		!ri_time_is_before(named->ended, source->stopped);
+	give_actor_words(source, driver, actor, named);
+	ri_class_find(named);
+	named->order = named->evidence.class == RI_CLASS_LOSS ? named->order : 1;
+	tell_others_of(source, named, out, count);
+	if (count == 1 && named->evidence.class == RI_CLASS_LOSS)
+		return 0;
+	qsort(out, count, sizeof(*out), compare_ranks);
+	return count;
+}
+
+/* Does a driver of Ray's own last exception say what failed? Then *count are the outcomes. */
+static bool tell_rays(const struct ri_launched_source *source, struct ri_rank_outcome *out,
+	size_t room, size_t *count)
+{
+	char *words = source->room;
+	struct ri_span driver;
+
+	if (source->actor == NULL || source->held_count > 0 || room < 2)
+		return false;
+	/* all of its actors end with it: without its words none is to be blamed */
+	*count = 0;
+	if (source->text.at == NULL)
+		return source->of_ray;
+	driver = copy_lines(source, NULL, &words);
+	if (!source->of_ray && (has_other_words(source) || !ri_actor_is_rays(driver)))
+		return false;
+	if (ri_actor_find(driver, source->actor))
+		*count = tell_actor(source, driver, out, room);
+	return true;
+}
+
 size_t ri_launched_outcomes(const struct ri_launched_source *given, struct ri_rank_outcome *out,
 	size_t room)
 {
 	struct ri_launched_source all = *given;
 	const struct ri_launched_source *source = &all;
-	size_t count = take_seen(source, out, room);
-	bool whole = is_whole(source, count);
 	struct ri_rank_outcome *first;
+	size_t count;
+	bool whole;
 
 	all.text = whole_lines(given);
+	if (tell_rays(source, out, room, &count))
+		return count;
+	count = take_seen(source, out, room);
+	whole = is_whole(source, count);
 	count = drop_unknown(out, take_words(source, out, count, room));
 	first = find_first(out, count, whole);
 	if (first == NULL && source->held_count == 0)

@@ -67,6 +67,11 @@ struct ri_launched_source {
 	/* of these the text ends with the look that saw them; no other rank ended before it */
 	const struct ri_launched_held *held;
 	size_t held_count;
+	/* Ray starts them, whose driver says by its last exception who failed: */
+	bool of_ray;
+	bool (*is_here)(const char *host);	/* is it this node, by its address? */
+	struct timespec traceback;	/* CLOCK_REALTIME, when the last one began in the text */
+	struct ri_actor *actor;	/* room for one that is no rank that was seen */
 };
 
 /* Did its launcher start its ranks again since? */

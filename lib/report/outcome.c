@@ -7,7 +7,8 @@ bool ri_rank_failed(const struct ri_rank_outcome *rank)
 {
 	return rank->leaving || rank->lingered_s > 0 || rank->end == RI_END_EXEC_FAILED ||
 		rank->end == RI_END_SIGNALED ||
-		(rank->end == RI_END_EXITED && rank->exit_code != 0);
+		(rank->end == RI_END_EXITED && rank->exit_code != 0) ||
+		(rank->end == RI_END_RUNNING && rank->word_of != NULL);
 }
 
 void ri_rank_add_end(struct ri_text *out, const struct ri_rank_outcome *rank)

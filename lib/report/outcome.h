@@ -19,6 +19,7 @@
 #include "model/topology.h"
 #include "words/read_words.h"
 
+struct ri_actor;
 struct ri_reason;
 
 enum ri_rank_end {
@@ -78,12 +79,15 @@ struct ri_rank_outcome {
 	bool core;
 	bool oom;		/* the cgroup counted an out-of-memory kill meanwhile */
 	bool told;		/* we had told it to stop before it ended */
-	bool leaving;		/* it lives, has raised an exception, and is silent since */
+	/* it lives, has raised an exception, and is silent since; or its launcher ended of that */
+	bool leaving;
 	unsigned lingered_s;	/* so long after its exception we stopped it; 0: we did not */
 	const char *held;	/* by what it was kept from its end, "it waits in ..."; or NULL */
 	enum ri_course course;	/* of one that was told, after its last traceback began */
 	unsigned order;		/* 1: reaped first; 0: unknown, its end is compared */
-	const char *word_of;	/* the launcher that tells of the end; NULL: the kernel does */
+	/* the launcher that tells of the end, or that it failed; NULL: the kernel does */
+	const char *word_of;
+	const struct ri_actor *actor;	/* of Ray, which is no rank that was seen; or NULL */
 	bool first_said;	/* and that it was the first */
 	struct timespec started;	/* CLOCK_REALTIME, as all of these */
 	struct timespec ended;

@@ -8,6 +8,7 @@
 
 #include "base/signals.h"
 #include "model/json.h"
+#include "report/actor.h"
 #include "report/class.h"
 #include "words/loss.h"
 #include "report/torch_error.h"
@@ -51,9 +52,20 @@ static json_t *string_or_null(struct ri_json *json, const char *value, const cha
 	return value == NULL ? json_null() : ri_json_string(json, value, subject);
 }
 
+/* What an actor of Ray's tells by its repr(). */
+static json_t *number_of_actor(const struct ri_actor *actor)
+{
+	return actor->rank < 0 ? json_null() : json_integer((json_int_t)actor->rank);
+}
+
 static void put_numbers(struct ri_json *json, json_t *object, const struct ri_outcome *outcome,
 	const struct ri_rank_outcome *rank)
 {
+	if (rank->actor != NULL) {
+		ri_json_put(json, object, "rank", number_of_actor(rank->actor));
+		ri_json_put(json, object, "local_rank", json_null());
+		return;
+	}
 	ri_json_put(json, object, "rank", number_of_rank(outcome, RI_FACT_RANK, rank->rank));
 	ri_json_put(json, object, "local_rank",
 		number_of_rank(outcome, RI_FACT_LOCAL_RANK, rank->local_rank));

@@ -2,10 +2,12 @@
 #include "report/verdict.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/path.h"
 #include "base/signals.h"
+#include "report/actor.h"
 #include "report/blame.h"
 #include "words/loss.h"
 #include "report/class.h"
@@ -17,6 +19,7 @@
 
 enum {
 	MAX_GROUPS = 6,		/* of ranks that ended alike */
+	ACTOR_WORDS = 128,	/* bytes of its name, and of its host's; half of them are shown */
 	BEFORE_WORDS = 40,	/* columns for "  rank 1048575 had printed: " */
 	AROUND_WORDS = 90,	/* and for ".. had raised .., 59 s before this stop, and .." */
 };
@@ -38,10 +41,35 @@ static void add_command(struct ri_text *out, const struct ri_outcome *outcome)
 	ri_text_add_shown(out, ri_path_name(command), 40);
 }
 
+/* "the actor Worker (pid 17 on node-a)", "rank 2 (the actor Worker, pid 17 on node-a)". */
+static void add_actor(struct ri_text *out, const struct ri_outcome *outcome,
+	const struct ri_actor *actor)
+{
+	char text[ACTOR_WORDS];
+
+	if (actor->rank >= 0)
+		ri_text_addf(out, "rank %lld (", (long long)actor->rank);
+	ri_text_add(out, actor->is_task ? "the task " : "the actor ");
+	snprintf(text, sizeof(text), "%.*s", (int)actor->name.length, actor->name.at);
+	ri_text_add_shown(out, text, ACTOR_WORDS / 2);
+	ri_text_addf(out, "%spid %lld", actor->rank >= 0 ? ", " : " (", (long long)actor->pid);
+	if (actor->host.length > 0)
+		snprintf(text, sizeof(text), "%.*s", (int)actor->host.length, actor->host.at);
+	else
+		ri_text_copy(text, sizeof(text), outcome->host == NULL ? "" : outcome->host);
+	ri_text_add(out, text[0] == '\0' ? "" : " on ");
+	ri_text_add_shown(out, text, ACTOR_WORDS / 2);
+	ri_text_add(out, ")");
+}
+
 /* "rank 2 (local rank 2, pid 17 on node-a)", or the command of a plain init. */
 static void add_who(struct ri_text *out, const struct ri_outcome *outcome,
 	const struct ri_rank_outcome *rank)
 {
+	if (rank->actor != NULL) {
+		add_actor(out, outcome, rank->actor);
+		return;
+	}
 	if (has_ranks(outcome)) {
 		ri_text_addf(out, "rank %llu (local rank %llu, ", (unsigned long long)rank->rank,
 			(unsigned long long)rank->local_rank);
@@ -123,6 +151,10 @@ static void add_first(struct ri_text *out, const struct ri_outcome *outcome, boo
 		ri_rank_range_add(out, ranks[0].rank, ranks[outcome->count - 1].rank);
 	}
 	add_node(out, outcome);
+	if (first->leaving && first->word_of != NULL) {
+		ri_text_addf(out, ": raised the error below (by %s's word)\n", first->word_of);
+		return;
+	}
 	if (first->leaving) {
 		ri_text_add(out, ": raised the error below, and has not ended yet\n");
 		return;

@@ -15,7 +15,10 @@ enum {
 /* Parts of launchers' messages. */
 enum part { ANY, STAY, NONE, TABLE, ROOT, MPI, HYDRA, ACTOR };
 
-enum { NEW = 1, FIRST = 2, WORDS = 4, MEMORY = 8, KILLER = 16, ENDS = 32, FRAMED = 64 };
+enum {
+	NEW = 1, FIRST = 2, WORDS = 4, MEMORY = 8, KILLER = 16, ENDS = 32, FRAMED = 64,
+	RAISED = 128,
+};
 
 static const struct row {
 	const char *launcher;
@@ -89,6 +92,8 @@ static void fill(struct ri_rank_said *said, const struct ri_rank_said *more)
 	said->host = said->host.length == 0 ? more->host : said->host;
 	said->error_file = said->error_file.length == 0 ? more->error_file : said->error_file;
 	said->message = said->message.length == 0 ? more->message : said->message;
+	said->actor = said->actor.length == 0 ? more->actor : said->actor;
+	said->raised = said->raised || more->raised;
 	said->first = said->first || more->first;
 	said->out_of_memory = said->out_of_memory || more->out_of_memory;
 }
@@ -118,6 +123,7 @@ static void apply(struct scan *scan, const struct row *row, struct ri_rank_said 
 {
 	found->first = (row->what & FIRST) != 0;
 	found->out_of_memory = (row->what & MEMORY) != 0;
+	found->raised = (row->what & RAISED) != 0;
 	if (found->ranks.length > 0) {
 		expand(scan, row->launcher, found);
 		return;

@@ -45,19 +45,22 @@ static int signal_of(struct ri_span name)
 
 static bool take_text(char what, struct ri_span *rest, struct ri_rank_said *out)
 {
+	const char *stops = what == 'a' ? "(" : what == 'h' ? ":),": ":)";
 	struct ri_span word = *rest;
 	size_t length = 0;
 
 	while (length < word.length && !ri_is_space(word.at[length]) &&
-		strchr(":)", word.at[length]) == NULL)
+		strchr(stops, word.at[length]) == NULL)
 		length++;
-	if (strchr("htw", what) != NULL)
+	if (strchr("htwa", what) != NULL)
 		word.length = length;
 	*rest = ri_span_skip(*rest, word.length);
 	if (what == 'n')
 		out->signal = signal_of(word);
 	else if (what == 'm')
 		out->message = word;
+	else if (what == 'a')
+		out->actor = word;
 	else if (what != 'w')
 		*(what == 'h' ? &out->host : what == 't' ? &out->ranks : &out->error_file) = word;
 	return what == 'n' ? out->signal > 0 : what == 'm' || word.length > 0;

@@ -16,11 +16,15 @@ struct ri_rank_said {
 	int exit_code, signal;	/* -1: not said; at most one of them is */
 	bool first;	/* the launcher saw this one end first */
 	bool out_of_memory;	/* by name; without a rank: one of them */
+	bool raised;	/* an exception, which its process outlived */
 	bool owned;	/* the line bears the label of another launcher: it may be a rank's, too */
 	struct ri_span host;	/* or empty, as those below */
 	struct ri_span error_file;	/* torch's */
-	struct ri_span message;	/* of the error file, in torchrun's table: lines after the first
-				 * are indented by two */
+	/* of Ray: "Worker"; where it raised "Worker.train", and of a task "train" */
+	struct ri_span actor;
+	/* of the error file, in torchrun's table: lines after the first are indented by two; of an
+	 * actor of Ray: its repr(), and what follows in that line */
+	struct ri_span message;
 	struct ri_span ranks;	/* "0-2,5", while it is read */
 };
 

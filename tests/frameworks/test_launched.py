@@ -62,19 +62,21 @@ ALL, WORD, RANK, REASON, NOTHING, WRONG = "yes", "word", "rank", "cause", "no", 
 # It cannot be: no process group without torch, Slurm's ranks elsewhere, Ray's outlive exceptions.
 NEITHER = ""
 
-# Where a verdict says less than ALL. srun's ranks are no descendants of it; a driver of Ray is a
-# command as any other, and its own words stand above.
+# Where a verdict says less than ALL. srun's ranks are no descendants of it; an actor of Ray's
+# outlives an exception, of which its driver's last words tell.
 CELLS = {
     **{("srun", fault): WORD for fault in FAULTS},
-    **{("Ray", fault): NOTHING for fault in FAULTS},
+    ("Ray", "exception"): WORD, ("Ray", "import"): WORD,
 }
+OUTLIVED = "failed first: raised the error below (by ray's word)"
 
 # The others take long, and are run by LAUNCHED=all.
 SOME = {("torchrun", "exception"), ("torchrun", "gloo"), ("torchrun", "kill"),
         ("accelerate", "abort"), ("torch.distributed.launch", "exit"),
         ("bash -c torchrun", "import"), ("mpirun (Open MPI 4)", "exception"),
         ("mpirun (Open MPI 5)", "segv"), ("mpirun (Intel MPI)", "abort"),
-        ("mpiexec.hydra (MPICH 4)", "kill"), ("mpirun (MPICH 5)", "linger")}
+        ("mpiexec.hydra (MPICH 4)", "kill"), ("mpirun (MPICH 5)", "linger"),
+        ("Ray", "exception"), ("Ray", "segv")}
 LIMIT = 1 << 30     # of a cgroup in which a rank eats all there is
 
 
@@ -86,9 +88,11 @@ def cell_of(launcher, fault):
     return CELLS.get((launcher, fault), ALL)
 
 
-def judge(lines, fault):
+def judge(lines, launcher, fault):
     """What the verdict says: a word of the table."""
     how, why = FAULTS[fault]
+    if cell_of(launcher, fault) == WORD and launcher == "Ray":
+        how = OUTLIVED
     if not lines:
         return NOTHING
     reason = why is None or any(why in line for line in lines[:4])
@@ -187,7 +191,7 @@ def test_the_rank_below_a_launcher(request, python_with, installed, memory_group
         def how(words, env):
             return cluster.start(*words, **{name: env[name] for name in ("FAULT",)})
     lines, whole = verdict(words, fault, how)
-    said = judge(lines, fault)
+    said = judge(lines, launcher, fault)
     if os.environ.get("LAUNCHED_SAID"):     # a file for what was found
         with open(os.environ["LAUNCHED_SAID"], "a", encoding="utf-8") as file:
             file.write(f"{launcher}\t{fault}\t{said}\t{lines[0] if lines else ''}\n")

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whatever a launcher's stderr holds, a record lies in the text and tells of an end, the last one
- * is kept where there is little room, and each byte of a rank's lines is one of the text.
+ * is kept where there is little room, and each byte of a rank's lines is one of the text. So does
+ * what is told of an actor of Ray's.
  */
 #include "fuzz.h"
+#include "report/actor.h"
 #include "words/launcher_words.h"
 
 enum { ROOM = 64, FEW = 2 };
@@ -26,6 +28,7 @@ static void check_record(struct ri_span text, const struct ri_rank_said *said)
 	check_inside(text, said->host);
 	check_inside(text, said->error_file);
 	check_inside(text, said->message);
+	check_inside(text, said->actor);
 }
 
 static size_t count_lines(struct ri_span text)
@@ -55,6 +58,21 @@ static void check_lines(struct ri_span text, const struct ri_owner *rank)
 	free(little);
 }
 
+/* An actor is named by an exception of the text alone. */
+static void check_actor(struct ri_span text)
+{
+	struct ri_actor actor = { .pid = 0 };
+
+	if (!ri_actor_find(text, &actor)) {
+		CHECK(actor.pid == 0);
+		return;
+	}
+	CHECK(actor.pid > 0 && actor.rank >= -1 && actor.exception.length > 0);
+	check_inside(text, actor.name);
+	check_inside(text, actor.host);
+	check_inside(text, actor.exception);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct ri_owner one = { .rank = 1, .local_rank = 1, .pid = 417 };
@@ -76,6 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_lines(text, &one);
 	check_lines(text, &local);
 	ri_line_is_launchers(text);
+	check_actor(text);
 	free(bytes);
 	return 0;
 }
