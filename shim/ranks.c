@@ -82,13 +82,13 @@ static int tell_signals(struct ri_rank_source *source, struct ri_error *err)
 	return set_variable(source, edit, err);
 }
 
-/* A variable that nobody set, by this name or by an older one, which may be NULL. */
+/* A variable that nobody set, by this name or by an older one. */
 static int tell_new(struct ri_rank_source *source, struct ri_env_edit edit, const char *older,
 	struct ri_error *err)
 {
 	const struct ri_env *env = source->context.env;
 
-	if (ri_env_get(env, edit.name) != NULL || (older != NULL && ri_env_get(env, older) != NULL))
+	if (ri_env_get(env, edit.name) != NULL || ri_env_get(env, older) != NULL)
 		return 0;
 	return set_variable(source, edit, err);
 }
@@ -116,25 +116,25 @@ static bool has_several_ranks(const struct ri_rank_source *source)
 }
 
 /*
- * When NCCL's watchdog gives up (TORCH_NCCL_DUMP_ON_TIMEOUT, torch/csrc/distributed/c10d/
- * ProcessGroupNCCL.cpp), torch writes what its Flight Recorder kept into a file of this name and
- * the rank's number (FlightRecorder.cpp and FlightRecorder.hpp of torch 2.13): beside the report,
- * where --blame looks for it. torch warns of the older names of both, which therefore are not set.
+ * When NCCL's watchdog gives up, torch writes what its Flight Recorder kept into a file of this
+ * name and the rank's number (torch/csrc/distributed/c10d/FlightRecorder.cpp and FlightRecorder.hpp
+ * of torch 2.13): beside the report, where --blame looks for it. torch warns of the older names of
+ * both, which therefore are not set. Nor is TORCH_NCCL_DUMP_ON_TIMEOUT (ProcessGroupNCCL.cpp),
+ * which is on by default where these names are read: a torch that knows neither might wait at each
+ * time-out for a dump of nothing.
  */
 static int tell_recorder(struct ri_rank_source *source, struct ri_error *err)
 {
 	struct ri_env_edit file = { .name = "TORCH_FR_DUMP_TEMP_FILE" };
 	struct ri_env_edit size = { .name = "TORCH_FR_BUFFER_SIZE", .value = "2000" };
-	struct ri_env_edit dump = { .name = "TORCH_NCCL_DUMP_ON_TIMEOUT", .value = "1" };
 	const char *report = has_several_ranks(source) ? report_of(source) : NULL;
 
 	if (report == NULL)
 		return 0;
 	file.value = ri_arena_format(source->context.arena, "%s.flight_", report);
-	if (tell_new(source, file, "TORCH_NCCL_DEBUG_INFO_TEMP_FILE", err) < 0 ||
-		tell_new(source, size, "TORCH_NCCL_TRACE_BUFFER_SIZE", err) < 0)
+	if (tell_new(source, file, "TORCH_NCCL_DEBUG_INFO_TEMP_FILE", err) < 0)
 		return -1;
-	return tell_new(source, dump, NULL, err);
+	return tell_new(source, size, "TORCH_NCCL_TRACE_BUFFER_SIZE", err);
 }
 
 static bool is_for_torchrun(const struct ri_command *command)

@@ -109,8 +109,7 @@ def test_torchrun_is_told_of_a_stop(box, options, name, value):
 SEVERAL = {"RANK": "1", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4",
            "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
 ONE = {**SEVERAL, "RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}
-RECORDER = {"TORCH_FR_DUMP_TEMP_FILE": "/tmp/r.json.flight_", "TORCH_FR_BUFFER_SIZE": "2000",
-            "TORCH_NCCL_DUMP_ON_TIMEOUT": "1"}
+RECORDER = {"TORCH_FR_DUMP_TEMP_FILE": "/tmp/r.json.flight_", "TORCH_FR_BUFFER_SIZE": "2000"}
 
 
 @pytest.mark.parametrize("option, env, command, expected", [
