@@ -168,6 +168,7 @@ static struct ri_outcome begin_outcome(const struct ri_run *run)
 									 : run->found.command.mode),
 		.first = -1, .link.verdict_node = -1, .restarts = ri_restarted_seen(),
 		.single = ri_found_single_rank(&run->found) >= 0,
+		.launches = run->started.has_others,
 		.started = run->started.at,
 		.link.on = run->found.options.link != RI_LINK_MODE_NO &&
 			run->started.job.part.job != NULL,

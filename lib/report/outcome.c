@@ -11,6 +11,15 @@ bool ri_rank_failed(const struct ri_rank_outcome *rank)
 		(rank->end == RI_END_RUNNING && rank->word_of != NULL);
 }
 
+bool ri_outcome_is_silent(const struct ri_outcome *outcome)
+{
+	const struct ri_rank_outcome *rank = outcome->ranks;
+
+	return outcome->first >= 0 && outcome->launches && !outcome->launched &&
+		rank->end == RI_END_EXITED && rank->wrote.tail.at != NULL &&
+		rank->wrote.tail.length == 0;
+}
+
 void ri_rank_add_end(struct ri_text *out, const struct ri_rank_outcome *rank)
 {
 	char name[RI_SIGNAL_NAME];

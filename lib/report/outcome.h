@@ -203,6 +203,7 @@ struct ri_outcome {
 	size_t count;		/* at least 1 */
 	bool single;		/* one rank, of a job whose others are watched elsewhere */
 	bool launched;		/* the command is a launcher, and the ranks are its own children */
+	bool launches;		/* the command may start ranks, whether any is told of or not */
 	int exit_status;
 	struct timespec started;
 	struct timespec ended;
@@ -226,6 +227,9 @@ struct ri_outcome {
 
 /* Did it end otherwise than by exit(0), or is about to? One that was not started did not. */
 bool ri_rank_failed(const struct ri_rank_outcome *rank);
+
+/* Did a launcher fail, and is it known that its stderr was empty? Nothing else tells of that. */
+bool ri_outcome_is_silent(const struct ri_outcome *outcome);
 
 /* Append "exit status 1", "killed by SIGKILL (9)", and by whose word. */
 void ri_rank_add_end(struct ri_text *out, const struct ri_rank_outcome *rank);

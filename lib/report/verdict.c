@@ -518,6 +518,9 @@ static void add_failure(struct ri_text *out, const struct ri_outcome *outcome,
 		ri_text_addf(out, "  seen before the stop: %s\n", first->held);
 	add_out_of_step(out, outcome, first->evidence.loss);
 	ri_reason_add(out, first, reason);
+	if (ri_outcome_is_silent(outcome))
+		ri_text_add(out, "  if its ranks write files, look there: torchrun names their "
+			"folder with --log-dir=DIR\n");
 	ri_gpu_errors_add(out, outcome->gpu_errors, "  ", "it");
 	if (first->end == RI_END_EXEC_FAILED)
 		add_refusal(out, outcome->cause);

@@ -271,7 +271,8 @@ static bool says_more(const struct ri_outcome *outcome)
 	if (outcome->first < 0)
 		return outcome->count > 1;
 	rank = &outcome->ranks[outcome->first];
-	return outcome->count > 1 || outcome->link.on || rank->wrote.tail.length > 0 ||
+	return outcome->count > 1 || outcome->launched || ri_outcome_is_silent(outcome) ||
+		outcome->link.on || rank->wrote.tail.length > 0 ||
 		rank->wrote.torch_error.at != NULL ||
 		(outcome->single && rank->end == RI_END_EXITED);
 }

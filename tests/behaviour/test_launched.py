@@ -326,6 +326,42 @@ def test_looks_wake_the_helper_alone(launch, drive, of_ray):
     job.wait()
 
 
+# Launchers without a rank, each below a folder.
+SILENT = "mkdir q; printf '#!/bin/sh\\n%s\\nexit %s\\n' '{}' {} >q/torchrun; chmod +x q/torchrun"
+
+
+def test_a_launcher_that_fails_and_says_nothing(launch):
+    job = launch(command=["q/torchrun"], shell=SILENT.format("", 7), options=["--report=r.json"])
+    result = job.wait()
+    first, *said = result.lines()
+    assert result.status == 7
+    assert first.startswith("rankinit: torchrun (pid "), first
+    assert ") failed: exit status 7, after " in first, first
+    assert said == ["rankinit:   it wrote nothing to stderr: look at its stdout",
+                    "rankinit:   if its ranks write files, look there: torchrun names their "
+                    "folder with --log-dir=DIR"]
+    schema.check(json.loads(job.read("r.json")), "report")
+
+
+@pytest.mark.parametrize("command, shell, status", [
+    (["q/torchrun"], SILENT.format("", 0), 0),
+    (["sh", "-c", "exit 7"], ":", 7),
+    (["--supervise=never", "q/torchrun"], SILENT.format("", 7), 7),
+    (["--launch=process", "q/torchrun"], SILENT.format("", 7), 7),
+])
+def test_who_need_not_say_anything(launch, command, shell, status):
+    """The controls: one that ends well, one that is no launcher, and two that are not read."""
+    result = launch(options=[word for word in command if word.startswith("--")], shell=shell,
+                    command=[word for word in command if not word.startswith("--")]).wait()
+    assert (result.status, result.err) == (status, "")
+
+
+def test_a_launcher_that_says_why_is_told_of_once(launch):
+    result = launch(command=["q/torchrun"], shell=SILENT.format("echo no such file >&2", 7)).wait()
+    assert result.status == 7
+    assert not any("wrote nothing" in line for line in result.lines()), result.err
+
+
 def test_a_job_that_ends_well_says_nothing(launch):
     job = launch(WAIT + "echo done", WAIT + "echo done")
     until_watched(job, 2)
