@@ -176,7 +176,9 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 		ri_roll_call_begin(&roll);
 	ri_autopsy_begin();
 	if (run->started.has_others) {
-		ri_restarted_begin(run->ended.launched, run->ended.words);
+		ri_restarted_begin(run->ended.launched, run->ended.words,
+			run->found.command.launcher == NULL ? NULL
+				: run->found.command.launcher->name);
 		ri_others_begin(run->started.children.items[0].pid);
 	}
 	status = ri_supervise_run(&run->started.children, &setting);

@@ -283,7 +283,7 @@ static void keep_restarts(struct ri_reported_failure *failure, const json_t *res
 
 	if (count == 0 || failure->line_count == RI_REPORTED_LINES)
 		return;
-	line = ri_arena_format(arena, "before it: torchrun had started its ranks again %zu "
+	line = ri_arena_format(arena, "before it: the launcher had started its ranks again %zu "
 		"time%s%s%.*s", count, count == 1 ? "" : "s",
 		first == NULL ? "" : ", at first for ",
 		first == NULL ? 0 : cut(first, 255), first == NULL ? "" : first);

@@ -139,6 +139,7 @@ enum {
 
 /* A launcher started its ranks again after one of them had failed: no failure of the job. */
 struct ri_restarts {
+	const char *launcher;	/* its name, "accelerate"; NULL: not known */
 	struct ri_restart {
 		uint64_t number, most;	/* of so many that it may make; most 0: not known */
 		struct timespec at;	/* when the first of the new ranks began */

@@ -46,7 +46,13 @@ static void add_failure(struct ri_text *out, size_t begun, const struct ri_resta
 	ri_text_add_shown(out, restart->words, RI_VERDICT_COLUMNS - used);
 }
 
-void ri_restart_add(struct ri_text *out, const struct ri_restart *restart)
+static void add_launcher(struct ri_text *out, const struct ri_restarts *restarts)
+{
+	ri_text_add(out, restarts->launcher == NULL ? "the launcher" : restarts->launcher);
+}
+
+void ri_restart_add(struct ri_text *out, const struct ri_restarts *restarts,
+	const struct ri_restart *restart)
 {
 	if (restart->known) {
 		ri_text_addf(out, "rank %llu (local rank %llu, pid %d) ",
@@ -55,7 +61,8 @@ void ri_restart_add(struct ri_text *out, const struct ri_restart *restart)
 		add_failure(out, out->length, restart);
 		ri_text_add(out, "; ");
 	}
-	ri_text_addf(out, "torchrun starts its ranks again (restart %llu",
+	add_launcher(out, restarts);
+	ri_text_addf(out, " starts its ranks again (restart %llu",
 		(unsigned long long)restart->number);
 	if (restart->most > 0)
 		ri_text_addf(out, " of %llu", (unsigned long long)restart->most);
@@ -67,7 +74,9 @@ void ri_restarts_add(struct ri_text *out, const struct ri_restarts *restarts)
 	const struct ri_restart *first = &restarts->items[0];
 	size_t begun = out->length;
 
-	ri_text_add(out, "  torchrun had started its ranks again");
+	ri_text_add(out, "  ");
+	add_launcher(out, restarts);
+	ri_text_add(out, " had started its ranks again");
 	if (restarts->all == 1)
 		ri_text_add(out, " once");
 	else

@@ -14,8 +14,9 @@
 void ri_restart_find(struct ri_restart *restart, const struct ri_rank_outcome *ranks, size_t count,
 	struct ri_reason *scratch);
 
-/* Append what is said when it happens, without an end of the line. */
-void ri_restart_add(struct ri_text *out, const struct ri_restart *restart);
+/* Append what is said when this one of them happens, without an end of the line. */
+void ri_restart_add(struct ri_text *out, const struct ri_restarts *restarts,
+	const struct ri_restart *restart);
 
 /* Append the verdict's line of all of them, of which there is one at least. */
 void ri_restarts_add(struct ri_text *out, const struct ri_restarts *restarts);

@@ -15,8 +15,9 @@ static struct {
 	struct ri_restarts all;
 } own;
 
-void ri_restarted_begin(struct ri_rank_outcome *ranks, char *words)
+void ri_restarted_begin(struct ri_rank_outcome *ranks, char *words, const char *launcher)
 {
+	own.all.launcher = launcher;
 	own.ranks = ranks;
 	own.words = words;
 }
@@ -82,7 +83,7 @@ static void take_restart(struct ri_output *output, const struct ri_launched *see
 	if (own.all.count < RI_RESTARTS)
 		own.all.items[own.all.count++] = restart;
 	ri_text_init(&text, line, sizeof(line));
-	ri_restart_add(&text, &restart);
+	ri_restart_add(&text, &own.all, &restart);
 	ri_log(RI_LEVEL_ALWAYS, "%s", line);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A launcher that starts its ranks again after a failure, as torchrun does with --max-restarts: it
- * is said when it happens, and in the verdict and the report of a job that fails in the end. The
- * new ranks show it, by TORCHELASTIC_RESTART_COUNT in their environment.
+ * A launcher that starts its ranks again after a failure, as torchrun and those made of it do with
+ * --max-restarts: it is said when it happens, and in the verdict and the report of a job that fails
+ * in the end. The new ranks show it, by TORCHELASTIC_RESTART_COUNT in their environment.
  */
 #ifndef RI_SHIM_WATCH_RESTARTED_H
 #define RI_SHIM_WATCH_RESTARTED_H
@@ -12,8 +12,11 @@
 #include "report/launched.h"
 #include "report/outcome.h"
 
-/* Where the ranks of an attempt and their words are put, while one is told of: as launched.h. */
-void ri_restarted_begin(struct ri_rank_outcome *ranks, char *words);
+/*
+ * Where the ranks of an attempt and their words are put, while one is told of: as launched.h. The
+ * launcher's name may be NULL.
+ */
+void ri_restarted_begin(struct ri_rank_outcome *ranks, char *words, const char *launcher);
 
 /* Say what there is to say. Call it after each wake-up; where nothing is new it costs nothing. */
 void ri_restarted_hear(struct ri_output *output);

@@ -231,9 +231,14 @@ def finish_attempt(job, attempt):
     return job.wait()
 
 
-def test_a_restart_is_no_failure_of_the_job(launch):
+@pytest.mark.parametrize("command, launcher", [
+    (["./torchrun"], "torchrun"), (["./ft_launcher"], "ft_launcher"),
+    (["sh", "run.sh"], "the launcher"),
+])
+def test_a_restart_is_no_failure_of_the_job(launch, command, launcher):
     """It is said when it happens, and the report has it."""
     job = launch(WAIT + "exit 0", FAILS_ONCE, env={"RESTARTS": "1", "TELLS": "1"},
+                 command=command, shell="ln -s torchrun ft_launcher",
                  options=["--report=r.json"])
     pid = job.inner(until_watched(job, 2)[1])
     run_attempts(job, 1)
@@ -241,7 +246,8 @@ def test_a_restart_is_no_failure_of_the_job(launch):
     assert result.status == 0
     said, = result.lines()
     assert f"rank 1 (local rank 1, pid {pid}) failed: exit status 1, after " in said, said
-    assert " s: ValueError: bad batch 17; torchrun starts its ranks again (restart 1 of 1)" in said
+    assert said.endswith(f" s: ValueError: bad batch 17; {launcher} starts its ranks again "
+                         "(restart 1 of 1)"), said
     document = json.loads(job.read("r.json"))
     schema.check(document, "report")
     restart, = document["restarts"]
@@ -296,7 +302,7 @@ def test_blame_tells_of_the_last_attempt(launch, box):
     job.wait()
     page = box.run("--blame", f"{job.folder}/r.json").out.decode()
     assert "exit status 5" in page and "exit status 1" not in page, page
-    assert ("before it: torchrun had started its ranks again 1 time, at first for ValueError: bad "
+    assert ("before it: the launcher had started its ranks again 1 time, at first for ValueError: bad "
             "batch 17") in page, page
 
 

@@ -33,7 +33,8 @@ static int begin(void **state)
 {
 	(void)state;
 	restarts = (struct ri_restarts){
-		.count = 1, .all = 1, .items[0] = { .number = 1, .most = 3 },
+		.launcher = "torchrun", .count = 1, .all = 1,
+		.items[0] = { .number = 1, .most = 3 },
 	};
 	return 0;
 }
@@ -43,7 +44,7 @@ static const char *moment(void)
 	struct ri_text out;
 
 	ri_text_init(&out, line, sizeof(line));
-	ri_restart_add(&out, &restarts.items[0]);
+	ri_restart_add(&out, &restarts, &restarts.items[0]);
 	return line;
 }
 
@@ -123,6 +124,9 @@ static void where_no_rank_is_known(void **state)
 	assert_string_equal(verdict(), "  torchrun had started its ranks again once\n");
 	restarts.items[0].most = 0;
 	assert_string_equal(moment(), "torchrun starts its ranks again (restart 1)");
+	restarts.launcher = NULL;
+	assert_string_equal(moment(), "the launcher starts its ranks again (restart 1)");
+	assert_string_equal(verdict(), "  the launcher had started its ranks again once\n");
 }
 
 static void an_exception_without_end(void **state)
