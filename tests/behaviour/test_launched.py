@@ -302,8 +302,8 @@ def test_blame_tells_of_the_last_attempt(launch, box):
     job.wait()
     page = box.run("--blame", f"{job.folder}/r.json").out.decode()
     assert "exit status 5" in page and "exit status 1" not in page, page
-    assert ("before it: the launcher had started its ranks again 1 time, at first for ValueError: bad "
-            "batch 17") in page, page
+    assert ("before it: the launcher had started its ranks again 1 time, at first for ValueError: "
+            "bad batch 17") in page, page
 
 
 def test_a_stop_from_outside_is_no_failure_of_a_rank(launch):
@@ -314,11 +314,13 @@ def test_a_stop_from_outside_is_no_failure_of_a_rank(launch):
     assert "failed" not in verdict(result), verdict(result)
 
 
-@pytest.mark.parametrize("of_ray", [False, True])
-def test_looks_wake_the_helper_alone(launch, drive, of_ray):
+def test_looks_wake_the_helper_alone(launch):
     """A healthy job: while it looks again, and again, rankinit sleeps on."""
-    ranks = [WAIT + "echo step 1 >&2; sleep 99", "sleep 99"]
-    job = (drive if of_ray else launch)(*ranks)
+    rankinit_sleeps_on(launch(WAIT + "echo step 1 >&2; sleep 99", "sleep 99"))
+
+
+def rankinit_sleeps_on(job):
+    """Until a line of rank 0's comes."""
     until_watched(job, 2)
     helper = helper_of(job)
     wait_until(lambda: peek.rests(job.pid), "rankinit at rest")
@@ -375,159 +377,6 @@ def test_a_job_that_ends_well_says_nothing(launch):
     let_go(job, 1)
     result = job.wait()
     assert (result.status, result.out, result.err) == (0, b"done\ndone\n", "")
-
-
-# A stand-in for a driver of Ray: it ends as its words say, and its actors end because it does.
-DRIVER = """#!/usr/bin/python3
-import os, sys, time
-import ray
-actors = []
-for rank, command in enumerate(sys.argv[1:]):
-    pid = os.fork()
-    if pid == 0:
-        os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE="2", ATTEMPT="0")
-        os.execv("/bin/sh", ["sh", "-c", "trap 'exit 1' TERM; " + command])
-    actors.append(pid)
-while not os.path.exists("words"):
-    time.sleep(0.02)
-with open("words", encoding="utf-8") as file:
-    sys.stderr.write(file.read() % {"zero": actors[0], "one": actors[1]})
-for pid in actors:
-    try:
-        os.kill(pid, 15)
-    except ProcessLookupError:
-        pass
-    os.waitpid(pid, 0)
-sys.exit(1)
-"""
-ACTOR = "while :; do sleep 0.05; done"
-FRAMES = """Traceback (most recent call last):
-  File "/job/driver.py", line 24, in <module>
-    ray.get([worker.train.remote() for worker in workers])
-"""
-TASK = FRAMES + """ray.exceptions.RayTaskError(ValueError): \x1b[36mray::Worker.train()\x1b[39m \
-(pid=%(one)d, ip=127.0.0.1, actor_id=4db7, repr=<driver.Worker object at 0x7fd68eb87150>)
-  File "/job/driver.py", line 17, in train
-    step(17)
-ValueError: bad batch 17
-"""
-DIED = FRAMES + """ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing \
-this task.
-\tclass_name: Worker
-\tactor_id: 6c97
-\tpid: %(one)d
-\tip: 127.0.0.1
-"""
-
-
-@pytest.fixture
-def drive(launch):
-    """Start a driver of Ray in front of two actors. It waits for its words."""
-    def start(*actors, command=("python3", "driver.py"), driver=DRIVER, **more):
-        return launch(*actors, command=list(command), **more, shell=(
-            f": >ray.py\ncat >driver.py <<'D'\n{driver}D\nchmod +x driver.py"))
-    return start
-
-
-def say(job, words):
-    pathlib.Path(job.folder, "said").write_text(words, encoding="utf-8")
-    pathlib.Path(job.folder, "said").rename(pathlib.Path(job.folder, "words"))
-
-
-@pytest.mark.parametrize("command, options", [
-    (["python3", "driver.py"], []),
-    (["./driver.py"], []),
-    (["python3", "-m", "driver"], []),
-    (["python3", "driver.py"], ["--launch=node"]),
-])
-def test_an_actor_of_ray_that_raised(drive, command, options):
-    """It lives on, and ends as the other one does, because the driver ends."""
-    job = drive(ACTOR, ACTOR, command=command, options=[*options, "--report=r.json"])
-    pid = job.inner(until_watched(job, 2)[1])
-    say(job, TASK)
-    result = job.wait()
-    said = verdict(result).splitlines()
-    assert result.status == 1
-    assert said[0].startswith(f"rankinit: rank 1 (local rank 1, pid {pid} on "), said
-    assert said[0].endswith(" failed first: raised the error below (by ray's word)"), said
-    assert said[1] == "rankinit:   ValueError: bad batch 17", said
-    assert "rankinit:   rank 0: told to stop, exit status 1" in said
-    document = json.loads(job.read("r.json"))
-    schema.check(document, "report")
-    assert [rank["class"] for rank in document["ranks"]] == ["stopped", "own"]
-    assert document["first_failure"]["rank"] == 1
-
-
-def test_an_actor_of_ray_that_died(drive):
-    job = drive(ACTOR, WAIT + "kill -SEGV $$")
-    pid = until_watched(job, 2)[1]
-    let_go(job, 1)
-    wait_until(lambda: peek.state(pid) in (None, "Z"), "the end of the actor")
-    say(job, DIED)
-    said = verdict(job.wait()).splitlines()
-    assert "rank 1 (local rank 1, pid " in said[0], said
-    assert " failed first: killed by SIGSEGV (11), after " in said[0], said
-    assert said[1:] == ["rankinit:   rank 0: told to stop, exit status 1",
-                        "rankinit:   the job's exit status is 1"]
-
-
-def test_an_actor_of_ray_on_another_node(drive):
-    """Its pid is here another one's, which is not named."""
-    job = drive(ACTOR, ACTOR, options=["--report=r.json"])
-    pid = job.inner(until_watched(job, 2)[1])
-    say(job, TASK.replace("127.0.0.1", "203.0.113.7"))
-    said = verdict(job.wait()).splitlines()
-    assert said[0] == (f"rankinit: the actor Worker (pid {pid} on 203.0.113.7) failed: raised the "
-                       "error below (by ray's word)"), said
-    assert said[1] == "rankinit:   ValueError: bad batch 17", said
-    document = json.loads(job.read("r.json"))
-    schema.check(document, "report")
-    assert document["first_failure"]["rank"] is None
-    assert [rank["rank"] for rank in document["ranks"]] == [None]
-
-
-@pytest.mark.parametrize("driver, options", [(DRIVER, []), (DRIVER, ["--launch=node"])])
-def test_a_driver_of_ray_that_fails_itself(drive, driver, options):
-    """All actors end of that, and none is named."""
-    job = drive(ACTOR, ACTOR, driver=driver, options=options)
-    until_watched(job, 2)
-    say(job, FRAMES + "KeyError: 'loss'\n")
-    said = verdict(job.wait()).splitlines()
-    assert said[0].startswith("rankinit: python3 (pid "), said
-    assert " failed: exit status 1, after " in said[0] and "rank 0" not in "".join(said), said
-    assert said[1] == "rankinit:   KeyError: 'loss'", said
-
-
-def test_a_driver_of_ray_on_a_terminal(drive, terminal):  # noqa: F811
-    """Its stderr is not read there, and so no actor is named."""
-    job = drive(ACTOR, ACTOR, tty=terminal.path)
-    until_watched(job, 2)
-    say(job, TASK)
-    assert job.wait().status == 1
-    terminal.look(0.1)
-    assert "ValueError: bad batch 17" in terminal.text, terminal.text
-    assert "rank " not in terminal.text.replace("RANK", ""), terminal.text
-
-
-def test_a_stop_of_a_driver_of_ray_is_no_failure(drive):
-    """An actor that ends of it may be what its last exception names."""
-    job = drive(ACTOR, ACTOR, driver=DRIVER.replace("import ray", (
-        "import ray, signal; signal.signal(signal.SIGTERM, lambda *_: open('told', 'w'))")))
-    until_watched(job, 2)
-    job.signal(signal.SIGTERM)
-    wait_until(lambda: os.path.exists(f"{job.folder}/told"), "the stop at the driver")
-    say(job, TASK)
-    said = verdict(job.wait()).splitlines()
-    assert said[0].startswith("rankinit: stopped by SIGTERM from "), said
-
-
-def test_a_driver_that_imports_no_ray(drive):
-    """The control: a program of Python's alone is not watched."""
-    job = drive(ACTOR, ACTOR, driver=DRIVER.replace("import ray", "import re as ray"))
-    wait_until(lambda: len(ranks_of(job)) == 2, "two processes")
-    assert helper_of(job) is None
-    say(job, TASK)
-    assert verdict(job.wait()) == ""
 
 
 @pytest.mark.parametrize("words", [
