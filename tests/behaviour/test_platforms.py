@@ -14,6 +14,7 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 
 import pytest
 
@@ -109,6 +110,8 @@ ROWS = {
     "deepspeed": Row("deepspeed", nodes=1, ranks=r"--num_gpus=(\d+)", each=True),
     "horovod": Row("horovod", ranks=r"node0:(\d+)", each=True),
 }
+# No simulation plays them: each has a test of its own below.
+UNPLAYED = {"ray", "modal"}
 # Not played by a block: recipes.md has a line for the first two, mpirun of the third one is above.
 ELSEWHERE = {"azure_batch", "azure_batchai", "kubeflow_mpi"}
 PROCESSES = ("azureml_pytorch", "azureml_mpi", "slurm")     # here torchrun is a process of a node
@@ -218,6 +221,29 @@ def test_without_the_platform_there_is_no_place(nowhere, block):
     assert done.stdout.startswith("node  of , no master: --nproc-per-node=8 ")
 
 
+# In the place of Modal's package: two containers, this one's number in RANK_HERE.
+MODAL = '''
+import os
+import types
+
+experimental = types.ModuleType("modal.experimental")
+experimental.clustered = lambda size: lambda function: function
+experimental.get_cluster_info = lambda: types.SimpleNamespace(
+    rank=int(os.environ["RANK_HERE"]), container_ips=["fd00::1", "fd00::2"])
+App = lambda name: types.SimpleNamespace(function=lambda **options: lambda function: function)
+__import__("sys").modules["modal.experimental"] = experimental
+'''
+
+
+@pytest.mark.parametrize("node", range(2))
+def test_modal_tells_the_place_by_its_package(nowhere, tmp_path, node):
+    (tmp_path / "modal.py").write_text(MODAL)
+    (tmp_path / "app.py").write_text(blocks()["modal"][1] + "\n\ntrain()\n")
+    done = start([sys.executable, str(tmp_path / "app.py")], {**nowhere, "RANK_HERE": str(node)})
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"node {node} of 2, fd00::1: --nproc-per-node=8 train.py\n"
+
+
 def test_ray_is_a_plain_command(nowhere):
     """rankinit in front of `ray start` changes nothing in its environment."""
     path = os.path.join(nowhere["PATH"].partition(":")[0], "ray")
@@ -231,7 +257,7 @@ def test_ray_is_a_plain_command(nowhere):
 
 def test_every_block_has_a_row_and_every_simulation_a_place(rankinit):
     text = read()
-    assert set(blocks()) == {*ROWS, "ray"}
+    assert set(blocks()) == {*ROWS, *UNPLAYED}
     assert len(re.findall(r"^```\w+$", text, re.M)) == len(BLOCK.findall(text))
     done = subprocess.run([rankinit, "--list=simulations"], capture_output=True, text=True,
                           timeout=60, check=True)
