@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One process as /proc/PID/stat tells it (proc(5), fields 1 to 6, 9, 10, 14, 15, 22 and 34).
+ * One process as /proc/PID/stat tells it (proc(5), fields 1 to 6, 9, 10, 14, 15, 22, 33 and 34).
  */
 #ifndef RI_BASE_PROCSTAT_H
 #define RI_BASE_PROCSTAT_H
@@ -20,12 +20,13 @@ struct ri_procstat {
 	uint64_t started;	/* clock ticks since boot: tells a reused pid */
 	uint64_t ticks;		/* of a CPU that it was given, for itself and in the kernel */
 	uint64_t faults;	/* pages of memory that it was given without reading them */
-	uint64_t caught;	/* of signals 1 to 31 those with a handler, 1 << (number - 1) */
+	uint64_t ignored;	/* of signals 1 to 31, 1 << (number - 1) */
+	uint64_t caught;	/* the same, those with a handler */
 };
 
 /*
  * Read the text of the file. Returns false, and leaves *out, if it is not one. Where it ends before
- * the signals, all of them count as caught.
+ * the signals, all of them count as ignored and as caught.
  */
 bool ri_procstat_read(const char *text, struct ri_procstat *out);
 

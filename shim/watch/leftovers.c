@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 #include "base/path.h"
-#include "command/words.h"
 #include "link/link.h"
 #include "system/log.h"
 #include "system/own_proc.h"
 #include "watch/descendants.h"
 #include "watch/others.h"
+#include "watch/parent.h"
 #include "watch/signalled.h"
 
 enum {
@@ -24,7 +24,8 @@ enum {
 
 static bool told_some;	/* beside the command */
 static bool too_many;	/* a process was not told, since the memory of those that were is full */
-static bool left_to_relay;	/* a process was not told, since a launcher passes the stop on */
+static bool parents_stop;	/* what is a living parent's is left to that */
+static bool left_to_relay;	/* a process was not told, since another passes the stop on */
 static char relay[sizeof(((struct ri_procstat *)NULL)->name)];	/* "": no other one */
 static pid_t self;
 
@@ -219,7 +220,8 @@ static bool tell(const struct ri_procstat *process, void *context)
 	if (process->state == 'Z' || ri_signalled_has(process) ||
 		(!telling->children_too && ri_signalled_had(process->parent)))
 		return true;
-	if (has_relay(process)) {
+	if (has_relay(process) || (parents_stop && process->parent != self &&
+					  ri_parent_stops(process))) {
 		left_to_relay = true;
 		return true;
 	}
@@ -277,11 +279,12 @@ static void tell_one_by_one(bool children_of_told)
 					 "one; the others are not signalled");
 }
 
-void ri_leftovers_stop(bool command_lives)
+void ri_leftovers_stop(bool command_lives, bool passes_on)
 {
 	bool ours = ri_descendants_are_shown();
 	bool at_once = !command_lives && !told_some && !(ours && there_is_a_relay());
 
+	parents_stop = command_lives && passes_on;
 	if (self == 1 && (at_once || !ours) && tell_all_at_once())
 		return;
 	if (ours)
@@ -319,7 +322,7 @@ static const char *find_waiting_shell(pid_t pid)
 
 	if (!ri_descendants_are_shown() || !ri_proc_read(pid, &process))
 		return NULL;
-	shell = ri_word_shell(process.name);
+	shell = ri_parent_shell(&process);
 	if (shell != NULL)
 		ri_descendants_each(find_child, &family);
 	return family.found ? shell : NULL;

@@ -62,9 +62,10 @@ void ri_leftovers_recheck(void);
  * process that was told are left to it: a shell's trap may be saving. Processes
  * below a launcher that passes a SIGTERM on are left to that launcher.
  * command_lives: a command that was spared is not hit by kill(-1), unless /proc
- * is not ours, since the rest cannot be reached in another way.
+ * is not ours, since the rest cannot be reached in another way. passes_on: it was told; while
+ * it lives, a process that its parent stops (watch/parent.h) is left to that.
  */
-void ri_leftovers_stop(bool command_lives);
+void ri_leftovers_stop(bool command_lives, bool passes_on);
 
 /* An orphan was reaped: a launcher that was to tell others may be gone. */
 void ri_leftovers_stop_orphans(void);

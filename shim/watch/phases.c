@@ -194,12 +194,18 @@ static void settle(struct ri_supervisor *sv)
 		stop_others(sv);
 }
 
+/* What the command was told it passes on; not what --signal-map keeps from it. */
+static void stop_rest(const struct ri_supervisor *sv)
+{
+	ri_leftovers_stop(sv->children->living > 0, sv->options->signal_map.to[SIGTERM] != 0);
+}
+
 static void sweep(struct ri_supervisor *sv)
 {
 	sv->phase = RI_PHASE_SWEEPING;
 	sv->tick = ri_now_ms() + SAY_AFTER_MS;
 	sv->deadline = sv->limit > 0 ? sv->begun + sv->limit : 0;
-	ri_leftovers_stop(sv->children->living > 0);
+	stop_rest(sv);
 }
 
 static void sweep_after_end(struct ri_supervisor *sv)
@@ -219,7 +225,7 @@ static void sweep_after_stop(struct ri_supervisor *sv)
 /* The command is gone while we sweep: tell what it left, keep the deadline. */
 static void sweep_rest(struct ri_supervisor *sv)
 {
-	ri_leftovers_stop(sv->children->living > 0);
+	stop_rest(sv);
 }
 
 static void say_who_stays(struct ri_supervisor *sv)

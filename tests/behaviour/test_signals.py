@@ -56,7 +56,7 @@ def asked(box, *options, **more):
 def swept(box, *options, **more):
     """What is beside the command has been told: half of the grace is over."""
     job = box.start(f"--grace={GRACE}", *options, "--",
-                    *box.payload("main", "deaf", "session:loader"), **more)
+                    *box.payload("main", "deaf", "orphan:loader"), **more)
     job.until("main ready", "loader ready")
     job.signal(TERM)
     job.until("loader done")

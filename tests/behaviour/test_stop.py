@@ -7,6 +7,7 @@ left, each process once; wait for all of it; keep the command's status.
 import os
 import re
 import signal
+import sys
 import time
 
 import pytest
@@ -92,6 +93,44 @@ def test_a_shell_with_a_trap_without_a_grace(box):
     assert (result.status, result.out) == (0, b"trapped\ncode 0\n")
     assert saved(job)
     told_once(job, "main")
+
+
+# What passes SIGTERM on itself: a program that catches it, and a shell's trap while what it runs is
+# in the background. WAITING is a script by a name of its own, whose trap has to wait.
+PASSES_ON = ("import signal, subprocess, sys; child = subprocess.Popen(sys.argv[1:]); "
+             "signal.signal(signal.SIGTERM, lambda *_: child.send_signal(signal.SIGTERM)); "
+             "sys.exit(child.wait())")
+LAUNCHER = [sys.executable, "-c", PASSES_ON]
+FORWARDING = ["sh", "-c", '"$@" & trap "kill -TERM $!" TERM; wait $!; wait $!; :', "sh"]
+WAITING = ["@FOLDER/train"]
+WRITE_IT = "printf '#!/bin/sh\\ntrap : TERM\\n\"$@\"\\n' >@FOLDER/train; chmod +x @FOLDER/train"
+
+
+@pytest.mark.parametrize("front", [
+    LAUNCHER, FORWARDING, [*TRAP[1:], *LAUNCHER], WAITING, [*TRAP[1:], *WAITING]],
+    ids=["launcher", "trap", "launcher in a shell", "script", "script in a shell"])
+def test_half_of_the_grace_tells_none_twice(box, front):
+    """One that saves for long has its SIGTERM, whoever sent it; the orphan shows half of it."""
+    job = box.start("--grace=4", "--", *front, *box.payload("main", "deaf", "orphan:lost!"),
+                    shell=WRITE_IT)
+    job.until("main ready", "lost ready")
+    job.signal(TERM)
+    if front in (LAUNCHER, FORWARDING):
+        job.until("main SIGTERM")
+        assert job.count("lost SIGTERM") == 0, "before half of the grace"
+    job.until("lost SIGTERM", "main SIGTERM")
+    result = job.wait()
+    assert result.status in (128 + signal.SIGKILL, 143) and "python3" in killing(result)
+    assert job.count("main SIGTERM") == job.count("lost SIGTERM") == 1, job.log()
+
+
+def test_loaders_live_beyond_half_of_the_grace(box):
+    """They are the command's, which needs them for its checkpoint; the control is an orphan."""
+    job = box.start("--grace=4", "--", *box.payload("main", "deaf", *LOADERS))
+    job.until("main ready", *(f"{name} ready" for name in KINDS))
+    job.stop()
+    assert job.count("main SIGTERM") == job.count("orphan SIGTERM") == 1, job.log()
+    assert not [name for name in KINDS[:3] if job.count(f"{name} SIGTERM")], job.log()
 
 
 def told_whom(job):

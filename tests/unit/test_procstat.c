@@ -31,7 +31,7 @@ static void reads_an_ordinary_line(void **state)
 	assert_int_equal(found.faults, 1);
 }
 
-static void tells_which_signals_have_a_handler(void **state)
+static void tells_which_signals_are_ignored_or_have_a_handler(void **state)
 {
 	static const char to_34[] = "12 (a) S 1 12" REST " 5 6 7 8 9 10 11 12 13 14 15 ";
 	struct ri_procstat found;
@@ -40,10 +40,11 @@ static void tells_which_signals_have_a_handler(void **state)
 	(void)state;
 	snprintf(line, sizeof(line), "%s16386 0 0\n", to_34);
 	assert_true(ri_procstat_read(line, &found));
+	assert_int_equal(found.ignored, 15);
 	assert_int_equal(found.caught, 16386);
 	/* all, where the line ends before or has no number there */
 	assert_true(ri_procstat_read("12 (a) S 1 12" REST "\n", &found));
-	assert_true(found.caught == UINT64_MAX);
+	assert_true(found.ignored == UINT64_MAX && found.caught == UINT64_MAX);
 	snprintf(line, sizeof(line), "%s-1\n", to_34);
 	assert_true(ri_procstat_read(line, &found));
 	assert_true(found.caught == UINT64_MAX);
@@ -147,7 +148,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_an_ordinary_line),
-		cmocka_unit_test(tells_which_signals_have_a_handler),
+		cmocka_unit_test(tells_which_signals_are_ignored_or_have_a_handler),
 		cmocka_unit_test(tells_who_is_dying),
 		cmocka_unit_test(a_name_may_look_like_the_rest),
 		cmocka_unit_test(a_long_name_is_cut),
