@@ -7,6 +7,7 @@
 
 #include "hang/autopsy.h"
 #include "from/sources.h"
+#include "launch/asks_rank.h"
 #include "launch/launch.h"
 #include "launch/terminal.h"
 #include "link/link.h"
@@ -224,5 +225,7 @@ int ri_run_start(struct ri_run *run)
 		return ri_run_fail(run);
 	if (ri_run_reserve_telling(run) < 0)
 		return ri_run_fail(run);
+	if (run->found.topology.identity == NULL)
+		ri_asks_rank_prepare(&run->found.command);
 	return start_and_watch(run, &launch);
 }

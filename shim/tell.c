@@ -2,22 +2,26 @@
 #include "run.h"
 
 #include <errno.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/pages.h"
 #include "check/print.h"
+#include "launch/asks_rank.h"
 #include "link/link.h"
 #include "report/launched.h"
+#include "say/cause.h"
 #include "say/report_file.h"
 #include "say/state_file.h"
 #include "system/apart.h"
 #include "system/clock.h"
 
-/* How long what the job left has to wait for a file system that may never answer. */
 enum {
+	/* how long what the job left has to wait for a file system that may never answer */
 	REPORT_MS = 30000,
 	REPORT_STOP_MS = 2000,	/* of these a stop that comes, or came twice, leaves */
 	FACTS_MOST_MS = 200,	/* a start waits for no driver that is stuck */
+	PYTHON_FAILED = 1,	/* its exit status after an exception that it did not catch */
 };
 
 bool ri_telling_is_wanted(const struct ri_options *options)
@@ -252,6 +256,28 @@ static bool has_nothing_to_tell(const struct ri_run *run, int status)
 		run->found.options.given.report.value == NULL;
 }
 
+/*
+ * An uncaught exception of Python's, whose words were not read here: they are those of a program
+ * that found no RANK, or others, but that RANK is not there is true of both.
+ */
+static void say_rank(const struct ri_run *run, const struct ri_outcome *outcome)
+{
+	const struct ri_child *child = &run->started.children.items[0];
+	const struct ri_cause *cause = ri_cause_no_rank();
+	const char *script;
+
+	if (outcome->count != 1 || child->lives || !WIFEXITED(child->wait_status) ||
+		WEXITSTATUS(child->wait_status) != PYTHON_FAILED || outcome->stop.signal != 0 ||
+		outcome->topology->identity != NULL || outcome->link.on ||
+		run->found.options.given.report.value != NULL ||
+		ri_env_get(&run->found.env, cause->subject) != NULL)
+		return;
+	script = ri_asks_rank(&run->found.command);
+	if (script != NULL)
+		ri_log(RI_LEVEL_WARNING, "%s: %s asks for it, and it %s; %s [%s]", cause->subject,
+			script, cause->text, cause->hint, ri_code_name(cause->code));
+}
+
 int ri_run_tell(struct ri_run *run, int status)
 {
 	bool linked = ri_link_conclude(&run->started.job, status);
@@ -264,5 +290,6 @@ int ri_run_tell(struct ri_run *run, int status)
 		status = ri_link_judge(&run->started.job, &outcome, status);
 	status = outcome.exit_status = run->found.options.exit_map.to[status];
 	tell(run, &outcome, NULL);
+	say_rank(run, &outcome);
 	return ri_run_end(run, status);
 }

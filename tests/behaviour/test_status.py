@@ -3,10 +3,11 @@
 
 import os
 import signal
+import sys
 
 import pytest
 
-from box import refused
+from box import refused, warned
 from peek import wait_until
 
 SH = ["--", "/bin/sh", "-c"]
@@ -265,3 +266,39 @@ def test_killed_rankinit_is_a_crash_to_the_outside(box):
     job.signal(signal.SIGKILL)
     assert job.wait().status == -9
     wait_until(lambda: not os.path.exists(f"/proc/{child}"), "the command outlives it")
+
+
+# A program of a job's ranks, where no job is.
+ASKS = 'import os; print(os.environ["RANK"])'
+TORCH = "def init_process_group(name): raise ValueError(name)\ninit_process_group('nccl')"
+
+
+def python(box, script, *options, name="train.py", **more):
+    write = "printf '%s' \"$SCRIPT\" >@FOLDER/" + name + "; cd @FOLDER"
+    more["env"] = {"SCRIPT": script, **more.get("env", {})}
+    return box.run(*options, "--", sys.executable, "-u", name, shell=write, **more)
+
+
+@pytest.mark.parametrize("script", [ASKS, TORCH])
+def test_a_program_that_asks_for_a_rank_is_told_how_it_gets_one(box, script):
+    """Its stderr is not read: its script is, when it has failed."""
+    result = python(box, script)
+    assert result.status == 1 and result.out == b""
+    line = warned(result, "rank.absent", "RANK")
+    assert "train.py asks for it" in line and "rankinit --nproc-per-node=gpu -- " in line
+
+
+@pytest.mark.parametrize("script, options, more", [
+    (ASKS.replace("import os;", "import os; '\"RANK\" in'; 1/0;"), (), {}),
+    (TORCH.replace("nccl')", "nccl', rank=0)"), (), {}),
+    ("raise ValueError(17)", (), {}),
+    (ASKS + "; raise ValueError(17)", (), {"env": {"RANK": "0"}}),
+    ("import sys; sys.exit(2)\n" + ASKS, (), {}),
+    ("import sys; sys.exit(0)\n" + ASKS, (), {}),
+    (ASKS + "; raise ValueError(17)", ("--nproc-per-node=1", "--checks=none"), {}),
+    (ASKS, ("--quiet",), {}),
+], ids=["looks", "has its own", "other", "set", "other status", "ends well", "a job", "quiet"])
+def test_a_program_that_needs_no_such_word(box, script, options, more):
+    result = python(box, script, *options, **more)
+    assert result.status == (2 if "exit(2)" in script else 0 if "exit(0)" in script else 1)
+    assert "rank.absent" not in result.err
