@@ -447,7 +447,8 @@ int64_t ri_centre_hello(struct ri_centre *centre, size_t session, const struct r
 			centre->drop(centre->context, member->session);
 		if (!ri_link_life_is(&member->life, &hello->life)) {
 			member->phase = RI_LINK_STARTING;
-			member->told = false;
+			member->told = member->awaited = false;
+			member->owed = 0;
 			member->born = now - (int64_t)hello->age_ms;
 		}
 		member->life = hello->life;

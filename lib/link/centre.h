@@ -29,6 +29,8 @@ struct ri_centre_node {
 	bool lives;			/* a rank of it is still on its way out */
 	bool silent;			/* that was news */
 	bool told;			/* it has the verdict */
+	bool awaited;			/* round.h: it is to say what its ranks do */
+	unsigned owed;			/* round.h: looks that it has not answered */
 	enum ri_link_phase phase;
 	enum ri_link_class class;	/* where it ended */
 	size_t session;

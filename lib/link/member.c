@@ -4,8 +4,10 @@
 #include <string.h>
 
 enum {
-	UNPROVED_MOST = 32,	/* lines of a centre that proves nothing */
+	UNPROVED_MOST = 32,	/* lines of a centre that proves nothing, and its looks */
 	ROLL_MOST_MS = 3600000,
+	FIND_MS = 500,		/* for the way of what was found */
+	FRESH_MS = 2000,	/* groups that are older are no answer */
 };
 
 void ri_member_begin(struct ri_member *member, int64_t now)
@@ -168,6 +170,72 @@ static void ask(struct ri_member *member)
 		member->ask(member->context);
 }
 
+static void await(struct ri_member *member, const struct ri_link_look *look, int64_t now)
+{
+	member->find_at = now + (look->soon ? RI_LINK_SOON_MS : RI_LINK_LOOK_MS) + FIND_MS;
+}
+
+void ri_member_look(struct ri_member *member, const struct ri_link_look *look, int64_t now)
+{
+	const struct ri_link_message message = { .kind = RI_LINK_LOOK, .look = *look };
+
+	if (!member->joined)
+		return;
+	await(member, look, now);
+	member->send(member->context, &message);
+}
+
+static void send_groups(struct ri_member *member, const struct ri_link_groups *groups)
+{
+	static struct ri_link_message message;
+
+	member->owes = false;
+	message.kind = RI_LINK_GROUPS;
+	message.groups = *groups;
+	member->send(member->context, &message);
+}
+
+void ri_member_tell_groups(struct ri_member *member, const struct ri_link_groups *groups,
+	int64_t now)
+{
+	if (groups->text[0] != '\0') {
+		member->kept = *groups;
+		member->kept_at = now;
+	}
+	if (member->joined && member->owes)
+		send_groups(member, groups);
+}
+
+/* What proves nothing may cost the ranks little: a look takes some milliseconds of a processor. */
+static void take_look(struct ri_member *member, const struct ri_link_look *look, int64_t now)
+{
+	bool is_fresh = member->kept_at != 0 && now - member->kept_at <= FRESH_MS;
+
+	if (!member->keyed && member->looked == UNPROVED_MOST)
+		return;
+	member->looked++;
+	member->owes = true;
+	await(member, look, now);
+	if (is_fresh)
+		send_groups(member, &member->kept);
+	else
+		member->look(member->context, look);
+}
+
+static void take_found(struct ri_member *member, const struct ri_link_found *found)
+{
+	member->find_at = 0;
+	if (member->keyed && found->text[0] != '\0')
+		member->find(member->context, found);
+	else
+		say_foreign(member, found->text);
+}
+
+bool ri_member_awaits(const struct ri_member *member, int64_t now)
+{
+	return member->joined && now < member->find_at;
+}
+
 bool ri_member_hear(struct ri_member *member, const struct ri_link_message *message, int64_t now)
 {
 	if (message->kind == RI_LINK_HELLO)
@@ -182,6 +250,10 @@ bool ri_member_hear(struct ri_member *member, const struct ri_link_message *mess
 		say_foreign(member, message->news.text);
 	else if (message->kind == RI_LINK_VERDICT)
 		take_verdict(member, &message->verdict);
+	else if (message->kind == RI_LINK_LOOK)
+		take_look(member, &message->look, now);
+	else if (message->kind == RI_LINK_FOUND)
+		take_found(member, &message->found);
 	else
 		return false;
 	return true;

@@ -14,6 +14,9 @@ struct ri_member {
 	void (*judge)(void *context, const struct ri_link_verdict *verdict);	/* to PID 1 */
 	void (*heard)(void *context);	/* to PID 1: the centre knows its end */
 	void (*ask)(void *context);	/* to PID 1: does a rank end of an exception? */
+	/* to PID 1: what do its ranks do? And what all of them do together */
+	void (*look)(void *context, const struct ri_link_look *look);
+	void (*find)(void *context, const struct ri_link_found *found);
 	void (*say)(void *context, const char *lines);	/* to people */
 	void *context;
 	struct ri_link_hello self;
@@ -35,7 +38,11 @@ struct ri_member {
 	bool told_lost;			/* that a connection ended */
 	bool judged;
 	bool has_end, end_heard;
-	unsigned said;			/* lines of a centre that proves nothing */
+	unsigned said, looked;		/* lines and looks of a centre that proves nothing */
+	bool owes;			/* the groups of a look */
+	int64_t kept_at;		/* when PID 1 said its groups last; 0: never */
+	struct ri_link_groups kept;
+	int64_t find_at;		/* by then it hears what was found; 0: it awaits nothing */
 	enum ri_link_phase phase;
 	struct ri_link_end end;
 	char trouble[RI_LINK_WORD];	/* why the last call failed, or "" */
@@ -62,6 +69,17 @@ void ri_member_shut_out(struct ri_member *member, const char *why);
 /* PID 1 says how far its ranks are, or how they ended; of ends the one that says most counts. */
 void ri_member_reach(struct ri_member *member, enum ri_link_phase phase);
 void ri_member_end(struct ri_member *member, const struct ri_link_end *end);
+
+/*
+ * PID 1 asks that all nodes look, and says what its own ranks do, which answers each look of the
+ * next two seconds, too.
+ */
+void ri_member_look(struct ri_member *member, const struct ri_link_look *look, int64_t now);
+void ri_member_tell_groups(struct ri_member *member, const struct ri_link_groups *groups,
+	int64_t now);
+
+/* Will the centre say what a look has found? The end of the node waits so long. */
+bool ri_member_awaits(const struct ri_member *member, int64_t now);
 
 /* The node ends, and the centre has not heard how: what PID 1 says then is of this node alone. */
 void ri_member_give_up(const struct ri_member *member);

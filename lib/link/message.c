@@ -14,6 +14,9 @@ static const char *const kinds[] = {
 	[RI_LINK_NEWS] = "news",
 	[RI_LINK_VERDICT] = "verdict",
 	[RI_LINK_ASK] = "ask",
+	[RI_LINK_LOOK] = "look",
+	[RI_LINK_GROUPS] = "groups",
+	[RI_LINK_FOUND] = "found",
 };
 
 static const char *const places[] = {
@@ -72,12 +75,12 @@ bool ri_link_end_is_tie(const struct ri_link_end *a, const struct ri_link_end *b
 		!ri_link_end_is_earlier(a, b);
 }
 
-void ri_link_text_set(char out[RI_LINK_TEXT], const char *lines)
+void ri_link_lines_set(char *out, size_t size, const char *lines)
 {
 	struct ri_text text;
 	size_t kept = 0;
 
-	ri_text_init(&text, out, RI_LINK_TEXT);
+	ri_text_init(&text, out, size);
 	for (const char *end; *lines != '\0'; lines = end) {
 		end = lines + strcspn(lines, "\n");
 		ri_text_add_bytes(&text, lines, (size_t)(end - lines));
@@ -89,6 +92,11 @@ void ri_link_text_set(char out[RI_LINK_TEXT], const char *lines)
 		end += *end == '\n';
 	}
 	out[kept] = '\0';
+}
+
+void ri_link_text_set(char out[RI_LINK_TEXT], const char *lines)
+{
+	ri_link_lines_set(out, RI_LINK_TEXT, lines);
 }
 
 /* Two digits a byte. */
@@ -129,10 +137,19 @@ static json_t *pack(const struct ri_link_message *message)
 	const char *say = kinds[message->kind];
 	const struct ri_link_end *end = &message->end;
 	const struct ri_link_verdict *verdict = &message->verdict;
+	const struct ri_link_found *found = &message->found;
 
 	switch (message->kind) {
 	case RI_LINK_HELLO:
 		break;
+	case RI_LINK_LOOK:
+		return json_pack("{s:s, s:b}", "say", say, "soon", message->look.soon);
+	case RI_LINK_GROUPS:
+		return json_pack("{s:s, s:s}", "say", say, "text", message->groups.text);
+	case RI_LINK_FOUND:
+		return json_pack("{s:s, s:I, s:I, s:s}", "say", say, "rank",
+			(json_int_t)found->rank, "node", (json_int_t)found->node, "text",
+			found->text);
 	case RI_LINK_END:
 		return json_pack("{s:s, s:s, s:b, s:b, s:I, s:I, s:s}", "say", say, "class",
 			classes[end->class], "fatal", end->fatal, "lives", end->lives, "at_us",
@@ -282,6 +299,39 @@ static bool read_verdict(struct ri_link_verdict *out, json_t *object)
 	return copy(out->text, sizeof(out->text), text, true);
 }
 
+static bool read_look(struct ri_link_look *out, json_t *object)
+{
+	int soon;
+
+	if (json_unpack(object, "{s:b}", "soon", &soon) < 0)
+		return false;
+	out->soon = soon;
+	return true;
+}
+
+static bool read_groups(struct ri_link_groups *out, json_t *object)
+{
+	const char *text;
+
+	return json_unpack(object, "{s:s}", "text", &text) == 0 &&
+		copy(out->text, sizeof(out->text), text, true);
+}
+
+static bool read_found(struct ri_link_found *out, json_t *object)
+{
+	json_int_t rank, node;
+	const char *text;
+
+	if (json_unpack(object, "{s:I, s:I, s:s}", "rank", &rank, "node", &node, "text",
+		    &text) < 0)
+		return false;
+	if (rank < -1 || rank >= RI_MAX_RANKS || node < 0 || node >= RI_MAX_RANKS)
+		return false;
+	out->rank = rank;
+	out->node = (uint64_t)node;
+	return copy(out->text, sizeof(out->text), text, true);
+}
+
 static bool read(struct ri_link_message *out, json_t *object)
 {
 	const char *say = json_string_value(json_object_get(object, "say"));
@@ -304,6 +354,12 @@ static bool read(struct ri_link_message *out, json_t *object)
 		return read_news(&out->news, object);
 	case RI_LINK_VERDICT:
 		return read_verdict(&out->verdict, object);
+	case RI_LINK_LOOK:
+		return read_look(&out->look, object);
+	case RI_LINK_GROUPS:
+		return read_groups(&out->groups, object);
+	case RI_LINK_FOUND:
+		return read_found(&out->found, object);
 	}
 	return false;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the nodes of a job say to each other, as docs/link.md lists it: seven messages, each a
+ * What the nodes of a job say to each other, as docs/link.md lists it: ten messages, each a
  * JSON object of at most RI_LINK_FRAME bytes. Names that a reader does not know are skipped,
  * so that a later version may say more.
  */
@@ -17,8 +17,12 @@
 enum {
 	RI_LINK_FRAME = 8192,	/* bytes of any message */
 	RI_LINK_TEXT = 3072,	/* of the lines in one, '\0' included; escaped twice that */
+	RI_LINK_GROUPS_TEXT = 7936,	/* of a node's groups: JSON escapes the '\n' alone */
 	RI_LINK_WORD = 65,	/* of a host's name or a version, '\0' included */
 	RI_LINK_LIFE = 16,
+	/* from a look of all nodes until the centre says what was found */
+	RI_LINK_LOOK_MS = 5000,
+	RI_LINK_SOON_MS = 1500,	/* where a stop waits for it */
 };
 
 /* The end of the year 9999, in microseconds since 1970: no clock says more. */
@@ -93,9 +97,27 @@ struct ri_link_verdict {
 	char text[RI_LINK_TEXT];
 };
 
+/* All nodes shall look at what their ranks do: a member asks for it, the centre says it. */
+struct ri_link_look {
+	bool soon;		/* a stop waits for it */
+};
+
+/* What the ranks of a node did when it looked. */
+struct ri_link_groups {
+	char text[RI_LINK_GROUPS_TEXT];	/* lines as hang/groups.h has them; "": it did not look */
+};
+
+/* What all of that says together. */
+struct ri_link_found {
+	int64_t rank;		/* that holds up the others; -1: none is named */
+	uint64_t node;		/* of that rank */
+	char text[RI_LINK_TEXT];	/* lines for people; "": there is nothing to tell */
+};
+
 enum ri_link_kind {
 	RI_LINK_HELLO, RI_LINK_PHASE, RI_LINK_END, RI_LINK_HEARD, RI_LINK_NEWS, RI_LINK_VERDICT,
 	RI_LINK_ASK,		/* does a rank of this node end of an exception? */
+	RI_LINK_LOOK, RI_LINK_GROUPS, RI_LINK_FOUND,
 };
 
 struct ri_link_message {
@@ -106,6 +128,9 @@ struct ri_link_message {
 		struct ri_link_end end;
 		struct ri_link_news news;
 		struct ri_link_verdict verdict;
+		struct ri_link_look look;
+		struct ri_link_groups groups;
+		struct ri_link_found found;
 	};
 };
 
@@ -126,6 +151,9 @@ bool ri_link_end_is_tie(const struct ri_link_end *a, const struct ri_link_end *b
  * left out at the end where they do not fit. Takes any bytes.
  */
 void ri_link_text_set(char out[RI_LINK_TEXT], const char *lines);
+
+/* The same into so many bytes. */
+void ri_link_lines_set(char *out, size_t size, const char *lines);
 
 /* Append the message as JSON. Returns 0, or -1 where memory ran out or it does not fit. */
 int ri_link_message_render(const struct ri_link_message *message, struct ri_text *out);

@@ -3,7 +3,9 @@
 
 #include <string.h>
 
-enum { FATAL = 1, NAMED = 2, LIVES = 2 };
+enum { FATAL = 1, SOON = 1, NAMED = 2, LIVES = 2 };
+
+_Static_assert((int)RI_LINK_TEXT <= (int)RI_LINK_GROUPS_TEXT, "a packet has room for each text");
 
 void ri_link_note_make(struct ri_link_note *out, const struct ri_link_message *message)
 {
@@ -25,7 +27,23 @@ void ri_link_note_make(struct ri_link_note *out, const struct ri_link_message *m
 			(verdict->named ? NAMED : 0));
 		out->node = (uint32_t)verdict->node;
 		ri_link_text_set(out->text, verdict->text);
+	} else if (message->kind == RI_LINK_LOOK) {
+		out->flags = message->look.soon ? SOON : 0;
+	} else if (message->kind == RI_LINK_GROUPS) {
+		ri_link_lines_set(out->text, sizeof(out->text), message->groups.text);
+	} else if (message->kind == RI_LINK_FOUND) {
+		out->rank = message->found.rank;
+		out->node = (uint32_t)message->found.node;
+		ri_link_text_set(out->text, message->found.text);
 	}
+}
+
+static bool read_found(struct ri_link_found *out, const struct ri_link_note *note)
+{
+	out->rank = note->rank;
+	out->node = note->node;
+	ri_link_text_set(out->text, note->text);
+	return note->rank >= -1 && note->rank < RI_MAX_RANKS && note->node < RI_MAX_RANKS;
 }
 
 bool ri_link_note_read(struct ri_link_message *out, const struct ri_link_note *note,
@@ -56,6 +74,14 @@ bool ri_link_note_read(struct ri_link_message *out, const struct ri_link_note *n
 		out->verdict.named = (note->flags & NAMED) != 0;
 		ri_link_text_set(out->verdict.text, note->text);
 		return note->word <= RI_LINK_STOPPED;
+	case RI_LINK_LOOK:
+		out->look.soon = (note->flags & SOON) != 0;
+		return true;
+	case RI_LINK_GROUPS:
+		ri_link_lines_set(out->groups.text, sizeof(out->groups.text), note->text);
+		return true;
+	case RI_LINK_FOUND:
+		return read_found(&out->found, note);
 	default:
 		return false;
 	}

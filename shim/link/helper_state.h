@@ -8,8 +8,10 @@
 #define RI_SHIM_LINK_HELPER_STATE_H
 
 #include "base/arena.h"
+#include "hang/together.h"
 #include "link/centre.h"
 #include "link/member.h"
+#include "link/round.h"
 #include "link/look_up.h"
 #include "link/setup.h"
 
@@ -33,6 +35,9 @@ struct ri_helper {
 	size_t current;		/* the line of which something is handled */
 	struct ri_member member;
 	struct ri_centre centre;
+	struct ri_round round;
+	struct ri_together *together;	/* what the nodes said in the round that goes on, or NULL */
+	struct ri_arena groups;		/* its memory */
 	struct ri_look_up look_up;
 	bool calling;		/* some line calls */
 	int64_t call_at;

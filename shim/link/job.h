@@ -56,6 +56,9 @@ void ri_link_refuse(const struct ri_link_job *job, const struct ri_error *err, c
 /* There is a verdict: print it, and why the ranks of this node run on, if they do. */
 void ri_link_print_verdict(const struct ri_link_job *job);
 
+/* What a look of all nodes has found since the last call: print it. */
+void ri_link_print_found(void);
+
 /* All is over: say the last word, wait a little for the verdict. Returns whether there is one. */
 bool ri_link_conclude(const struct ri_link_job *job, int status);
 

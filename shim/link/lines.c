@@ -10,6 +10,8 @@
 #include "system/clock.h"
 #include "system/log.h"
 
+_Static_assert((int)RI_GROUPS_MAX <= (int)RI_LINK_GROUPS_TEXT, "a node's groups fit");
+
 static void say(void *context, const char *lines)
 {
 	size_t length;
@@ -53,6 +55,27 @@ static void ask_init(void *context)
 	const struct ri_link_message message = { .kind = RI_LINK_ASK };
 
 	(void)context;
+	tell_init(&message);
+}
+
+static void pass_look_on(void *context, const struct ri_link_look *look)
+{
+	const struct ri_link_message message = { .kind = RI_LINK_LOOK, .look = *look };
+	static struct ri_link_groups none;	/* a constant would lie in the binary */
+
+	(void)context;
+	if (ri_helper.closing)	/* its ranks are gone */
+		ri_member_tell_groups(&ri_helper.member, &none, ri_helper.now);
+	else
+		tell_init(&message);
+}
+
+static void pass_found_on(void *context, const struct ri_link_found *found)
+{
+	static struct ri_link_message message;
+
+	(void)context;
+	message = (struct ri_link_message){ .kind = RI_LINK_FOUND, .found = *found };
 	tell_init(&message);
 }
 
@@ -131,6 +154,14 @@ static void drop(void *context, size_t session)
 	}
 }
 
+/* What the node of a session says. False for what a member does not say. */
+static bool hear_node(size_t node, size_t session, const struct ri_link_message *message)
+{
+	if (message->kind == RI_LINK_LOOK || message->kind == RI_LINK_GROUPS)
+		return ri_round_hear(&ri_helper.round, node, session, message, ri_helper.now);
+	return ri_centre_hear(&ri_helper.centre, node, session, message, ri_helper.now);
+}
+
 static void send_to_centre(void *context, const struct ri_link_message *message)
 {
 	size_t session = ri_helper.joined != 0 ? ri_helper.joined : ri_helper.current;
@@ -143,7 +174,7 @@ static void send_to_centre(void *context, const struct ri_link_message *message)
 	else if (message->kind == RI_LINK_HELLO)
 		ri_centre_hello(&ri_helper.centre, 0, &message->hello, ri_helper.now);
 	else
-		ri_centre_hear(&ri_helper.centre, 0, 0, message, ri_helper.now);
+		hear_node(0, 0, message);
 }
 
 static void open_line(void *context, struct ri_wire *wire)
@@ -176,8 +207,7 @@ static bool hear_member(size_t session, const struct ri_link_message *message)
 	struct ri_line *line = &ri_helper.lines[session];
 
 	if (line->node >= 0)
-		return ri_centre_hear(&ri_helper.centre, (size_t)line->node, session, message,
-			ri_helper.now);
+		return hear_node((size_t)line->node, session, message);
 	if (message->kind != RI_LINK_HELLO)
 		return false;
 	line->node = ri_centre_hello(&ri_helper.centre, session, &message->hello, ri_helper.now);
@@ -261,12 +291,56 @@ void ri_helper_begin_member(void)
 	ri_text_copy(self.version, sizeof(self.version), RI_VERSION);
 	ri_helper.member = (struct ri_member){
 		.send = send_to_centre, .judge = judge, .heard = note_heard, .ask = ask_init,
-		.say = say,
+		.look = pass_look_on, .find = pass_found_on, .say = say,
 		.self = self, .keyed = setup->keys.keyed, .centre_name = setup->part.centre,
 		.ports = ports,
 		.roll_ms = ri_helper.is_centre ? 0 : (int64_t)setup->roll_ms,
 	};
 	ri_member_begin(&ri_helper.member, ri_helper.now);
+}
+
+/* What the nodes say their ranks do. */
+
+static const char *host_of(size_t node)
+{
+	const char *host = ri_helper.centre.nodes[node].host;
+
+	return host[0] == '\0' ? name_of(NULL, node) : host;
+}
+
+/* A round begins. Each node has as many ranks as rankinit starts here, where it does. */
+static void begin_together(void)
+{
+	uint64_t nodes = ri_helper.setup->part.nodes, ranks = ri_helper.setup->ranks;
+
+	ri_helper.together = ri_together_new(&ri_helper.groups, nodes, nodes * ranks);
+	for (size_t i = 0; ri_helper.together != NULL && i < nodes; i++)
+		ri_together_expect(ri_helper.together, i, host_of(i), i * ranks, ranks);
+}
+
+/* Its memory is that of one round; without it nothing is found. */
+static void add_groups(void *context, size_t node, const char *groups)
+{
+	(void)context;
+	if (ri_helper.together == NULL)
+		begin_together();
+	if (ri_helper.together != NULL && !ri_together_add(ri_helper.together, node, host_of(node),
+		groups, strlen(groups)))
+		ri_log(RI_LEVEL_NOTE, "link: %s", ri_together_fault(ri_helper.together));
+}
+
+static void judge_groups(void *context, struct ri_link_found *out)
+{
+	struct ri_together_found found;
+
+	(void)context;
+	if (ri_helper.together != NULL && ri_together_judge(ri_helper.together, &found)) {
+		out->rank = found.rank;
+		out->node = found.node < 0 ? 0 : (uint64_t)found.node;
+		ri_link_text_set(out->text, found.text);
+	}
+	ri_helper.together = NULL;
+	ri_arena_release(&ri_helper.groups);
 }
 
 void ri_helper_begin_centre(void)
@@ -283,6 +357,8 @@ void ri_helper_begin_centre(void)
 	};
 	if (ri_helper.centre.nodes == NULL)
 		_exit(1);
+	ri_helper.round = (struct ri_round){ .centre = &ri_helper.centre, .add = add_groups,
+		.judge = judge_groups };
 	/* it is its own clock */
 	ri_helper.member.compared = setup->keys.keyed;
 	if (setup->sight != NULL)

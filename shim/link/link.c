@@ -35,10 +35,15 @@ static struct {
 	bool failed;		/* this node, or the job: others are to hear it */
 	bool judged;
 	bool asked;
+	bool awaits;		/* what a look of all nodes finds */
+	bool looks, soon;	/* the centre said that it shall look */
+	bool found;		/* and what was found, */
+	bool kept;		/* for the report, too */
 } own = { .fd = -1, .place = -1 };
 
 /* Apart: what begins with a value costs memory from the start, and this is large. */
 static struct ri_link_verdict verdict;
+static struct ri_link_found found, kept;
 
 bool ri_link_is_on(void)
 {
@@ -144,6 +149,23 @@ void ri_link_end(const struct ri_link_end *end)
 	tell(&message);
 }
 
+void ri_link_look(bool soon)
+{
+	const struct ri_link_message message = { .kind = RI_LINK_LOOK, .look = { soon } };
+
+	own.awaits = true;
+	tell(&message);
+}
+
+void ri_link_groups(const char *text)
+{
+	static struct ri_link_message message;
+
+	message.kind = RI_LINK_GROUPS;
+	ri_link_lines_set(message.groups.text, sizeof(message.groups.text), text);
+	tell(&message);
+}
+
 /* The helper has gone: it is done, or was killed, or could not begin. */
 static void lose_helper(void)
 {
@@ -162,6 +184,43 @@ static void leave_place(void)
 	own.place = -1;
 }
 
+/* The first one lasts. */
+static void take_verdict(const struct ri_link_verdict *told)
+{
+	if (own.judged)
+		return;
+	own.judged = true;
+	leave_place();
+	verdict = *told;
+	own.failed = own.failed || verdict.order;
+}
+
+static void take(const struct ri_link_message *message)
+{
+	switch (message->kind) {
+	case RI_LINK_ASK:
+		own.asked = own.asked || !own.judged;
+		break;
+	case RI_LINK_LOOK:
+		own.looks = own.awaits = true;
+		own.soon = message->look.soon;
+		break;
+	case RI_LINK_FOUND:
+		found = message->found;
+		own.found = true;
+		own.awaits = false;
+		if (found.rank >= 0 || !own.kept || kept.rank < 0)
+			kept = found;
+		own.kept = true;
+		break;
+	case RI_LINK_VERDICT:
+		take_verdict(&message->verdict);
+		break;
+	default:
+		break;
+	}
+}
+
 bool ri_link_hear(void)
 {
 	static struct ri_link_message message;
@@ -177,15 +236,8 @@ bool ri_link_hear(void)
 			lose_helper();
 			break;
 		}
-		if (!ri_link_note_read(&message, &note, (size_t)got) || own.judged)
-			continue;
-		own.asked = own.asked || message.kind == RI_LINK_ASK;
-		if (message.kind != RI_LINK_VERDICT)
-			continue;
-		own.judged = true;
-		leave_place();
-		verdict = message.verdict;
-		own.failed = own.failed || verdict.order;
+		if (ri_link_note_read(&message, &note, (size_t)got))
+			take(&message);
 	}
 	return own.judged && !judged;
 }
@@ -198,6 +250,28 @@ bool ri_link_was_asked(void)
 	return asked;
 }
 
+bool ri_link_is_to_look(bool *soon)
+{
+	bool looks = own.looks;
+
+	own.looks = false;
+	*soon = own.soon;
+	return looks;
+}
+
+const struct ri_link_found *ri_link_take_found(void)
+{
+	bool is_new = own.found;
+
+	own.found = false;
+	return is_new ? &found : NULL;
+}
+
+const struct ri_link_found *ri_link_found(void)
+{
+	return own.kept ? &kept : NULL;
+}
+
 const struct ri_link_verdict *ri_link_verdict(void)
 {
 	return own.judged ? &verdict : NULL;
@@ -206,7 +280,8 @@ const struct ri_link_verdict *ri_link_verdict(void)
 void ri_link_finish(int64_t most_ms)
 {
 	struct pollfd packets = { .fd = own.fd, .events = POLLIN };
-	int64_t until = ri_now_ms() + (own.failed || most_ms < CALM_MS ? most_ms : CALM_MS);
+	bool is_worth_it = own.failed || own.awaits || most_ms < CALM_MS;
+	int64_t until = ri_now_ms() + (is_worth_it ? most_ms : CALM_MS);
 
 	if (own.helper == 0)
 		return;

@@ -45,6 +45,24 @@ bool ri_link_hear(void);
 /* Has the centre asked since the last call whether a rank ends of an exception? */
 bool ri_link_was_asked(void);
 
+/* All nodes shall look at what their ranks do; soon: a stop waits for it. */
+void ri_link_look(bool soon);
+
+/* Has the centre said so since the last call? Then ri_link_groups() is the answer. */
+bool ri_link_is_to_look(bool *soon);
+
+/*
+ * What the ranks of this node do, as hang/groups.h has it; "": it cannot be said. It may come
+ * before the centre asks, and is good for a moment.
+ */
+void ri_link_groups(const char *text);
+
+/* What a look of all nodes has found since the last call; NULL: nothing. It is good until then. */
+const struct ri_link_found *ri_link_take_found(void);
+
+/* What the last of these has found, or the last that named a rank; NULL: nothing. It lasts. */
+const struct ri_link_found *ri_link_found(void);
+
 /* The verdict on the job, or NULL as long as there is none. It lasts. */
 const struct ri_link_verdict *ri_link_verdict(void);
 

@@ -17,6 +17,7 @@
 enum {
 	FLUSH_MS = 500,		/* for what was said last */
 	JUDGE_MS = 2500,	/* for the verdict: the centre may wait for a better word */
+	FOUND_MS = 2000,	/* for what a look of all nodes finds */
 	FIND_MS = 4500,		/* to find a centre, or for nodes that may call yet */
 };
 
@@ -66,6 +67,8 @@ static void begin_closing(void)
 	if (is_missed() || (awaits_verdict() && !ri_helper.is_centre && !ri_helper.member.met))
 		most = FIND_MS;
 	ri_helper.close_at = ri_helper.now + most;
+	if (most < FOUND_MS && ri_member_awaits(&ri_helper.member, ri_helper.close_at))
+		ri_helper.close_at = ri_helper.now + FOUND_MS;
 }
 
 static void hear_init(void)
@@ -82,6 +85,10 @@ static void hear_init(void)
 	}
 	if (message.kind == RI_LINK_PHASE) {
 		ri_member_reach(&ri_helper.member, message.phase);
+	} else if (message.kind == RI_LINK_LOOK) {
+		ri_member_look(&ri_helper.member, &message.look, ri_helper.now);
+	} else if (message.kind == RI_LINK_GROUPS) {
+		ri_member_tell_groups(&ri_helper.member, &message.groups, ri_helper.now);
 	} else if (message.kind == RI_LINK_END) {
 		ri_member_end(&ri_helper.member, &message.end);
 		if (ri_helper.call_at != 0)
@@ -94,6 +101,8 @@ static bool is_settled(void)
 {
 	bool said = !ri_helper.member.has_end || (ri_helper.member.end_heard && !awaits_verdict());
 
+	if (ri_member_awaits(&ri_helper.member, ri_helper.now))
+		return false;
 	if (!ri_helper.is_centre)
 		return said || ri_helper.member.over;
 	return said && !is_missed();
@@ -139,7 +148,8 @@ static int64_t find_due(void)
 	int64_t due = ri_member_due(&ri_helper.member);
 
 	if (ri_helper.is_centre)
-		due = earlier(due, ri_centre_due(&ri_helper.centre));
+		due = earlier(due, earlier(ri_centre_due(&ri_helper.centre),
+			ri_round_due(&ri_helper.round)));
 	if (ri_helper.call_at != 0 && !ri_helper.closed && ri_member_calls(&ri_helper.member))
 		due = earlier(due, ri_helper.call_at);
 	if (ri_helper.look_up.fd >= 0)
@@ -204,10 +214,12 @@ static void go_on(const struct pollfd *polls)
 		(polls[LOOK_UP].revents != 0 || ri_helper.now >= ri_helper.look_up.until))
 		ri_helper_end_look_up();
 	ri_member_pass(&ri_helper.member, ri_helper.now);
-	if (ri_helper.is_centre)
+	if (ri_helper.is_centre) {
 		ri_centre_pass(&ri_helper.centre, ri_helper.now);
-	else if (!ri_helper.closed)
+		ri_round_pass(&ri_helper.round, ri_helper.now);
+	} else if (!ri_helper.closed) {
 		ri_helper_look_after_calls();
+	}
 }
 
 /* Of what PID 1 has open only its socket and stderr: who reads the rest waits for its end. */

@@ -20,6 +20,7 @@ struct ri_link_setup {
 	struct ri_wire_keys keys;
 	bool orders;		/* ranks may be stopped: there is a secret, and it is not tell */
 	uint64_t roll_ms;	/* until the first roll call; 0: there is none */
+	uint64_t ranks;		/* that rankinit starts on each node; 0: it starts none itself */
 	uint16_t meeting;	/* the port of node 0 at which the ranks meet; 0: not known */
 	const char *host;	/* of this node, or NULL */
 	const char *const *hosts;	/* by the job's own list, or NULL */

@@ -131,6 +131,7 @@ static int begin(const struct ri_link_job *job, struct ri_error *err)
 		.part = job->part,
 		.orders = job->options->link == RI_LINK_MODE_STOP && job->part.apart,
 		.roll_ms = job->options->roll_call_ms, .host = job->host,
+		.ranks = job->context->fan_out,
 	};
 	struct ri_rendezvous place;
 	struct secret secret = { .length = 0 };

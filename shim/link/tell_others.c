@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "link/job.h"
 
+#include <string.h>
+
 #include "base/signals.h"
+#include "base/span.h"
 #include "link/link.h"
 #include "report/class.h"
 #include "report/verdict.h"
@@ -129,6 +132,18 @@ void ri_link_print_verdict(const struct ri_link_job *job)
 	say_why_we_go_on(job, ri_link_verdict());
 }
 
+void ri_link_print_found(void)
+{
+	const struct ri_link_found *found = ri_link_take_found();
+	struct ri_span rest, line;
+
+	if (found == NULL || !ri_log_shows(RI_LEVEL_WARNING))
+		return;
+	rest = (struct ri_span){ found->text, strlen(found->text) };
+	while (ri_span_line(&rest, &line))
+		ri_log(RI_LEVEL_ALWAYS, "autopsy: %.*s", (int)line.length, line.at);
+}
+
 void ri_link_refuse(const struct ri_link_job *job, const struct ri_error *err, const char *reasons)
 {
 	char line[RI_MAX_LINE];
@@ -173,6 +188,7 @@ bool ri_link_conclude(const struct ri_link_job *job, int status)
 	else if (!*job->ordered)
 		ri_link_tell(job);
 	ri_link_finish(time_to_finish(job));
+	ri_link_print_found();
 	if (!judged && ri_link_verdict() != NULL)
 		ri_report_job(ri_link_verdict()->text);
 	return ri_link_verdict() != NULL;

@@ -18,12 +18,13 @@
 
 enum {
 	RI_WIRE_NONCE = 32,
-	RI_WIRE_HEAD = 4 + 1,	/* "RKL2", 1 for a key */
+	RI_WIRE_HEAD = 4 + 1,	/* "RKL3", 1 for a key */
 	RI_WIRE_OPENING = RI_WIRE_HEAD + RI_WIRE_NONCE + RI_SEAL_POINT,
 	RI_WIRE_PROOF_MS = 2000,	/* until the other side has proved itself */
 	RI_WIRE_END_MS = 1000,	/* until what is still to be sent has gone */
 	RI_WIRE_OUT = 4 * RI_SEAL_FRAME,	/* bytes that wait for a peer which does not read */
-	RI_WIRE_HEARS = 64,	/* messages of a member; a centre may say more */
+	/* messages of a member, but for groups, which it was asked for; a centre may say more */
+	RI_WIRE_HEARS = 64,
 };
 
 enum ri_wire_state {

@@ -127,6 +127,18 @@ def verdict(node, text, order=False, named=True, kind="own"):
             "text": text}
 
 
+def look(soon=False):
+    return {"say": "look", "soon": soon}
+
+
+def groups(text):
+    return {"say": "groups", "text": text}
+
+
+def found(rank, node, text):
+    return {"say": "found", "rank": rank, "node": node, "text": text}
+
+
 def rendered(message):
     return json.dumps(message, ensure_ascii=False).encode()
 
@@ -183,7 +195,7 @@ class Peer:
 
     # The opening.
 
-    def opening(self, keyed=None, magic=b"RKL2", point=None):
+    def opening(self, keyed=None, magic=b"RKL3", point=None):
         self.scalar = os.urandom(32)
         keyed = self.keyed if keyed is None else keyed
         point = x25519(self.scalar) if point is None else point

@@ -2,22 +2,25 @@
 /*
  * A member that hears anything of a centre, in any order, two bytes for each thing; the first
  * byte of all says whether it has a key, and whether its ranks may be stopped. It never crashes,
- * passes on one verdict, without a key none and at most 32 lines, and calls nobody any more once
- * it was sent away.
+ * passes on one verdict, without a key none, at most 32 lines and 32 looks, answers each look once,
+ * and calls nobody any more once it was sent away.
  */
 #include "fuzz.h"
 #include "link/member.h"
 
-enum { FOREIGN_MOST = 32, OWN_MOST = 2 };
+enum { FOREIGN_MOST = 32, LOOKS_MOST = 32, OWN_MOST = 2 };
 
 static struct ri_member member;
-static unsigned verdicts, lines;
+static unsigned verdicts, lines, looks, asked, answers;
 
 static void send_nothing(void *context, const struct ri_link_message *message)
 {
 	(void)context;
 	CHECK(message->kind == RI_LINK_HELLO || message->kind == RI_LINK_PHASE ||
-		message->kind == RI_LINK_END);
+		message->kind == RI_LINK_END || message->kind == RI_LINK_LOOK ||
+		message->kind == RI_LINK_GROUPS);
+	answers += message->kind == RI_LINK_GROUPS;
+	CHECK(answers <= looks && (member.keyed || answers <= LOOKS_MOST));
 	CHECK(message->kind != RI_LINK_END || message->end.class == member.end.class);
 }
 
@@ -38,6 +41,19 @@ static void ask(void *context)
 {
 	(void)context;
 	CHECK(member.keyed && !member.judged);
+}
+
+static void take_look(void *context, const struct ri_link_look *look)
+{
+	(void)context;
+	(void)look;
+	CHECK(member.keyed || ++asked <= LOOKS_MOST);
+}
+
+static void find(void *context, const struct ri_link_found *found)
+{
+	(void)context;
+	CHECK(member.keyed && found->text[0] != '\0');
 }
 
 static void say(void *context, const char *text)
@@ -65,7 +81,8 @@ static unsigned hear(unsigned what, unsigned more, int64_t now)
 {
 	static struct ri_link_message message;
 	static const enum ri_link_kind kinds[] = { RI_LINK_HELLO, RI_LINK_HEARD, RI_LINK_NEWS,
-		RI_LINK_VERDICT, RI_LINK_PHASE, RI_LINK_END, RI_LINK_ASK };
+		RI_LINK_VERDICT, RI_LINK_PHASE, RI_LINK_END, RI_LINK_ASK, RI_LINK_LOOK,
+		RI_LINK_FOUND, RI_LINK_GROUPS };
 
 	memset(&message, 0, sizeof(message));
 	message.kind = kinds[what % (sizeof(kinds) / sizeof(kinds[0]))];
@@ -78,7 +95,11 @@ static unsigned hear(unsigned what, unsigned more, int64_t now)
 		message.verdict = (struct ri_link_verdict){ .node = more, .named = true,
 			.order = (more & 1) != 0 };
 		make_text(message.verdict.text, more % 4);
+	} else if (message.kind == RI_LINK_FOUND && more % 4 != 0) {
+		message.found.rank = more;
+		make_text(message.found.text, more % 4);
 	}
+	looks += message.kind == RI_LINK_LOOK;
 	CHECK(ri_member_hear(&member, &message, now) || message.kind != RI_LINK_HELLO);
 	return OWN_MOST;
 }
@@ -86,6 +107,7 @@ static unsigned hear(unsigned what, unsigned more, int64_t now)
 /* Returns how many lines it may say of itself. */
 static unsigned play(unsigned what, unsigned more, int64_t now)
 {
+	static const struct ri_link_groups said = { "groups\n" };
 	struct ri_link_end end = { .class = (enum ri_link_class)(more % (RI_LINK_STOPPED + 1)),
 		.fatal = true, .text = "rank\n" };
 
@@ -98,7 +120,12 @@ static unsigned play(unsigned what, unsigned more, int64_t now)
 		ri_member_reach(&member, (enum ri_link_phase)(more % 3));
 		return 0;
 	case 2:
-		ri_member_end(&member, &end);
+		if (what % 2 == 0)
+			ri_member_end(&member, &end);
+		else if (what % 4 == 1)
+			ri_member_look(&member, &(struct ri_link_look){ more % 2 == 0 }, now);
+		else
+			ri_member_tell_groups(&member, &said, now);
 		return 0;
 	case 3:
 		if (ri_member_calls(&member))
@@ -117,9 +144,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size == 0)
 		return 0;
-	verdicts = lines = 0;
+	verdicts = lines = looks = asked = answers = 0;
 	member = (struct ri_member){ .send = send_nothing, .judge = judge, .heard = note_heard,
-		.ask = ask,
+		.ask = ask, .look = take_look, .find = find,
 		.say = say, .keyed = (data[0] & 1) != 0, .centre_name = "node-0",
 		.ports = "port 9471",
 		.self = { .node = 1, .nodes = 4, .may_stop = (data[0] & 2) != 0 },

@@ -7,9 +7,9 @@
 #include "link/message.h"
 #include "link/note.h"
 
-static void check_text(const char *text)
+static void check_text(const char *text, enum ri_link_kind kind)
 {
-	CHECK(strlen(text) < RI_LINK_TEXT);
+	CHECK(strlen(text) < (kind == RI_LINK_GROUPS ? RI_LINK_GROUPS_TEXT : RI_LINK_TEXT));
 	for (const char *p = text; *p != '\0'; p++)
 		CHECK(*p == '\n' || ((unsigned char)*p >= ' ' && *p != 0x7f));
 }
@@ -23,10 +23,15 @@ static const char *text_of(const struct ri_link_message *message)
 		return message->news.text;
 	case RI_LINK_VERDICT:
 		return message->verdict.text;
+	case RI_LINK_GROUPS:
+		return message->groups.text;
+	case RI_LINK_FOUND:
+		return message->found.text;
 	case RI_LINK_HELLO:
 	case RI_LINK_PHASE:
 	case RI_LINK_HEARD:
 	case RI_LINK_ASK:
+	case RI_LINK_LOOK:
 		break;
 	}
 	return "";
@@ -38,7 +43,7 @@ static void check_message(const struct ri_link_message *message)
 	static char bytes[RI_LINK_FRAME + 1], twice[RI_LINK_FRAME + 1];
 	struct ri_text text;
 
-	check_text(text_of(message));
+	check_text(text_of(message), message->kind);
 	if (message->kind == RI_LINK_HELLO) {
 		CHECK(message->hello.node < message->hello.nodes);
 		CHECK(message->hello.nodes <= RI_MAX_RANKS);
@@ -63,7 +68,7 @@ static void check_note(const struct ri_link_message *message)
 	CHECK(ri_link_note_read(&again, &note, sizeof(note)));
 	ri_link_note_make(&twice, &again);
 	CHECK(memcmp(&note, &twice, sizeof(note)) == 0);
-	check_text(text_of(&again));
+	check_text(text_of(&again), again.kind);
 	CHECK(!ri_link_note_read(&again, &note, sizeof(note) - 1));
 }
 
@@ -80,6 +85,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(&note, 0, sizeof(note));
 	memcpy(&note, data, size < sizeof(note) ? size : sizeof(note));
 	if (ri_link_note_read(&message, &note, sizeof(note)))
-		check_text(text_of(&message));
+		check_text(text_of(&message), message.kind);
 	return 0;
 }

@@ -21,7 +21,7 @@ static struct {
 	unsigned char stream[STREAM_MOST];	/* not delivered yet */
 	size_t count;
 	enum ri_link_kind said[MESSAGES_MOST];	/* by honest frames */
-	size_t frames, taken;
+	size_t frames, taken, counted;
 	bool broken;			/* something else was sent: nothing behind it counts */
 } own;
 
@@ -43,6 +43,7 @@ static bool take(void *context, struct ri_wire *wire, const struct ri_link_messa
 	CHECK(context == &own && wire == &own.wire && wire->state == RI_WIRE_OPEN);
 	CHECK(own.taken < own.frames && message->kind == own.said[own.taken]);
 	own.taken++;
+	own.counted += message->kind != RI_LINK_GROUPS;
 	ri_wire_send(wire, message);
 	if (message->kind == RI_LINK_END)
 		ri_wire_end(wire, 0);
@@ -105,7 +106,7 @@ static void put_frame(const char *text, size_t length)
 static void begin_peer(char kind)
 {
 	static const unsigned char scalar[RI_SEAL_SCALAR] = { 1 };
-	unsigned char opening[RI_WIRE_OPENING] = { 'R', 'K', 'L', kind == 'v' ? '1' : '2' };
+	unsigned char opening[RI_WIRE_OPENING] = { 'R', 'K', 'L', kind == 'v' ? '1' : '3' };
 	struct ri_seal_openings openings;
 	bool fits = kind != 'k' && kind != 'z' && kind != 'v';
 	size_t size = kind == 'v' ? 37 : sizeof(opening);
@@ -163,7 +164,7 @@ static void finish(void)
 	deliver(own.count);
 	ended = own.wire.state != RI_WIRE_OPEN;
 	CHECK(ended || own.taken == own.frames);
-	CHECK(ended || own.taken < RI_WIRE_HEARS + 1);
+	CHECK(ended || own.counted < RI_WIRE_HEARS + 1);
 	shutdown(own.fd, SHUT_WR);
 	for (int i = 0; i < 8; i++)
 		go_on(POLLIN | POLLHUP);

@@ -193,6 +193,21 @@ static void member_ask(void *context)
 	assert_true(life->alive);
 }
 
+/* No node asks for one there. */
+static void member_look(void *context, const struct ri_link_look *look)
+{
+	(void)context;
+	(void)look;
+	fail();
+}
+
+static void member_find(void *context, const struct ri_link_found *found)
+{
+	(void)context;
+	(void)found;
+	fail();
+}
+
 static void member_say(void *context, const char *lines)
 {
 	struct life *life = context;
@@ -210,6 +225,7 @@ static void start(struct life *life)
 	life->alive = true;
 	life->member = (struct ri_member){ .send = member_send, .judge = member_judge,
 		.heard = member_heard, .ask = member_ask,
+		.look = member_look, .find = member_find,
 		.say = member_say, .context = life, .self = self,
 		.keyed = world.keyed, .centre_name = "host-0", .ports = "port 9471",
 		.roll_ms = 10000 };

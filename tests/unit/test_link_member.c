@@ -27,8 +27,9 @@ static struct ri_link_hello a_hello(size_t node)
 
 static struct ri_member member;
 static struct ri_link_message to_centre[SENT];
-static size_t to_centre_count, judged, heard, asked, lines;
+static size_t to_centre_count, judged, heard, asked, looked, found_count, lines;
 static struct ri_link_verdict verdict;
+static struct ri_link_found found;
 static char line[2 * RI_LINK_TEXT];
 
 static void keep_sent(void *context, const struct ri_link_message *message)
@@ -57,6 +58,20 @@ static void keep_ask(void *context)
 	asked++;
 }
 
+static void keep_look(void *context, const struct ri_link_look *look)
+{
+	(void)context;
+	(void)look;
+	looked++;
+}
+
+static void keep_found(void *context, const struct ri_link_found *told)
+{
+	(void)context;
+	found = *told;
+	found_count++;
+}
+
 static void keep_line(void *context, const char *text)
 {
 	(void)context;
@@ -67,10 +82,10 @@ static void keep_line(void *context, const char *text)
 static int begin_member(void **state)
 {
 	(void)state;
-	to_centre_count = judged = heard = asked = lines = 0;
+	to_centre_count = judged = heard = asked = looked = found_count = lines = 0;
 	now = 1000000;
 	member = (struct ri_member){ .send = keep_sent, .judge = keep_verdict, .heard = keep_heard,
-		.ask = keep_ask,
+		.ask = keep_ask, .look = keep_look, .find = keep_found,
 		.say = keep_line, .self = a_hello(2), .keyed = true,
 		.centre_name = "gpu-0", .ports = "port 9471", .roll_ms = 10000 };
 	ri_member_begin(&member, now);
@@ -305,6 +320,110 @@ static void test_a_question(void **state)
 	assert_int_equal(asked, 1);
 }
 
+static bool hear_look(void)
+{
+	const struct ri_link_message look = { .kind = RI_LINK_LOOK };
+
+	return ri_member_hear(&member, &look, now);
+}
+
+static bool hear_found(int64_t rank, const char *text)
+{
+	struct ri_link_message told = { .kind = RI_LINK_FOUND, .found = { .rank = rank } };
+
+	snprintf(told.found.text, sizeof(told.found.text), "%s", text);
+	return ri_member_hear(&member, &told, now);
+}
+
+/* It asks, looks, answers, and hears what was found: each once, also behind a verdict. */
+static void test_a_look_of_all_nodes(void **state)
+{
+	const struct ri_link_groups groups = { "groups 1\n" };
+	struct ri_link_message told = a_verdict();
+
+	(void)state;
+	ri_member_look(&member, &(struct ri_link_look){ true }, now);
+	assert_int_equal(to_centre_count, 0);
+	assert_false(ri_member_awaits(&member, now));
+	assert_false(hear_look());
+	assert_false(hear_found(1, "text\n"));
+	from_centre(RI_LINK_TAKEN);
+	assert_true(ri_member_hear(&member, &told, now));
+	ri_member_look(&member, &(struct ri_link_look){ true }, now);
+	assert_int_equal(to_centre[0].kind, RI_LINK_LOOK);
+	assert_true(to_centre[0].look.soon);
+	assert_true(ri_member_awaits(&member, now + RI_LINK_SOON_MS));
+	assert_false(ri_member_awaits(&member, now + RI_LINK_SOON_MS + 1000));
+	assert_true(hear_look());
+	assert_int_equal(looked, 1);
+	assert_true(ri_member_awaits(&member, now + RI_LINK_LOOK_MS));
+	ri_member_tell_groups(&member, &groups, now);
+	assert_int_equal(to_centre_count, 2);
+	assert_int_equal(to_centre[1].kind, RI_LINK_GROUPS);
+	assert_string_equal(to_centre[1].groups.text, "groups 1\n");
+	assert_true(hear_found(13, "of 64 ranks\n"));
+	assert_false(ri_member_awaits(&member, now));
+	assert_int_equal(found_count, 1);
+	assert_int_equal(found.rank, 13);
+	/* there is nothing to tell */
+	now += 3000;
+	assert_true(hear_look());
+	assert_true(hear_found(-1, ""));
+	assert_false(ri_member_awaits(&member, now));
+	assert_int_equal(found_count, 1);
+	/* whoever is gone says nothing more */
+	assert_true(hear_look());
+	ri_member_lose(&member, "it closed the connection");
+	assert_false(ri_member_awaits(&member, now));
+	assert_int_equal(lines, 0);
+}
+
+/* What PID 1 has seen a moment before it is asked is the answer. */
+static void test_groups_that_were_there_before(void **state)
+{
+	static const struct { const char *text; int64_t age; bool counts; } rows[] = {
+		{ "groups 1\n", 0, true }, { "groups 1\n", 2000, true },
+		{ "groups 1\n", 2001, false }, { "", 0, false },
+	};
+	struct ri_link_groups groups;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		begin_member(state);
+		from_centre(RI_LINK_TAKEN);
+		strcpy(groups.text, rows[i].text);
+		ri_member_tell_groups(&member, &groups, now);
+		assert_int_equal(to_centre_count, 0);
+		now += rows[i].age;
+		assert_true(hear_look());
+		assert_int_equal(looked, !rows[i].counts);
+		assert_int_equal(to_centre_count, rows[i].counts);
+		if (rows[i].counts)
+			assert_string_equal(to_centre[0].groups.text, rows[i].text);
+		strcpy(groups.text, "");
+		ri_member_tell_groups(&member, &groups, now);
+		assert_int_equal(to_centre_count, 1);
+		assert_int_equal(to_centre[0].kind, RI_LINK_GROUPS);
+	}
+}
+
+/* Who proves nothing may ask 32 times, and PID 1 hears nothing of what it found. */
+static void test_looks_without_a_key(void **state)
+{
+	(void)state;
+	member.keyed = false;
+	from_centre(RI_LINK_TAKEN);
+	for (size_t i = 0; i < 1000; i++) {
+		assert_true(hear_look());
+		assert_true(hear_found(13, "it was you\n"));
+	}
+	assert_int_equal(looked, 32);
+	assert_int_equal(lines, 32);
+	assert_int_equal(found_count, 0);
+	assert_string_equal(line,
+		"without a key, so that anybody may have said it: it was you");
+	assert_false(ri_member_awaits(&member, now));
+}
+
 /* An end is told by the clock of node 0, as far as that is known. */
 static void test_the_time_of_an_end(void **state)
 {
@@ -336,6 +455,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		MEMBER(test_a_member_joins),
 		MEMBER(test_a_question),
+		MEMBER(test_a_look_of_all_nodes),
+		MEMBER(test_groups_that_were_there_before),
+		MEMBER(test_looks_without_a_key),
 		MEMBER(test_the_time_of_an_end),
 		MEMBER(test_a_member_is_bound),
 		MEMBER(test_what_was_said_before_there_was_a_centre),

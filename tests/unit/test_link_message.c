@@ -112,6 +112,32 @@ static void test_phases_and_heard(void **state)
 	round_trip(&(struct ri_link_message){ .kind = RI_LINK_ASK });
 }
 
+static void test_a_look_of_all_nodes(void **state)
+{
+	static struct ri_link_message groups = { .kind = RI_LINK_GROUPS };
+	struct ri_link_message found = { .kind = RI_LINK_FOUND,
+		.found = { .rank = 13, .node = 1, .text = "of 64 ranks 63 wait\n" } };
+	struct ri_link_message read;
+
+	(void)state;
+	for (int soon = 0; soon < 2; soon++) {
+		struct ri_link_message look = { .kind = RI_LINK_LOOK, .look = { soon != 0 } };
+
+		assert_int_equal(round_trip(&look).look.soon, soon != 0);
+	}
+	read = round_trip(&found);
+	assert_int_equal(read.found.rank, 13);
+	assert_int_equal(read.found.node, 1);
+	assert_string_equal(read.found.text, found.found.text);
+	found.found.rank = -1;
+	assert_int_equal(round_trip(&found).found.rank, -1);
+	/* the longest one, and of more lines than a node may tell */
+	memset(groups.groups.text, 'x', sizeof(groups.groups.text) - 1);
+	for (size_t i = 79; i < sizeof(groups.groups.text); i += 80)
+		groups.groups.text[i] = '\n';
+	assert_string_equal(round_trip(&groups).groups.text, groups.groups.text);
+}
+
 /* Whatever a rank printed: the largest text there is, of what JSON makes longest. */
 static void test_the_largest_text_fits(void **state)
 {
@@ -233,6 +259,33 @@ static void test_verdicts_out_of_bounds(void **state)
 	assert_int_equal(read_changed(&end, "\"fatal\":false", "\"fatal\":\"no\""), -1);
 }
 
+static void test_looks_out_of_bounds(void **state)
+{
+	static const char *const changes[][2] = {
+		{ "\"rank\":7", "\"rank\":-2" }, { "\"rank\":7", "\"rank\":1048576" },
+		{ "\"rank\":7", "\"rank\":null" }, { "\"node\":3", "\"node\":-1" },
+		{ "\"node\":3", "\"node\":1048576" }, { "\"rank\":7,", "" },
+		{ "\"x\"", "\"\\u001b\"" }, { "\"x\"", "7" },
+	};
+	struct ri_link_message found = { .kind = RI_LINK_FOUND,
+		.found = { .rank = 7, .node = 3, .text = "x" } };
+	char groups[RI_LINK_GROUPS_TEXT + 64];
+
+	(void)state;
+	assert_int_equal(read_changed(&found, "\"rank\":7", "\"rank\":1048575"), 0);
+	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++)
+		assert_int_equal(read_changed(&found, changes[i][0], changes[i][1]), -1);
+	assert_int_equal(read_text("{\"say\":\"look\"}"), -1);
+	assert_int_equal(read_text("{\"say\":\"look\",\"soon\":1}"), -1);
+	assert_int_equal(read_text("{\"say\":\"groups\"}"), -1);
+	assert_int_equal(read_text("{\"say\":\"groups\",\"text\":\"\\u0007\"}"), -1);
+	for (int more = 0; more < 2; more++) {
+		snprintf(groups, sizeof(groups), "{\"say\":\"groups\",\"text\":\"%0*d\"}",
+			RI_LINK_GROUPS_TEXT - 1 + more, 0);
+		assert_int_equal(read_text(groups), -more);
+	}
+}
+
 /* A frame is no longer than that, and neither is what is made. */
 static void test_too_long(void **state)
 {
@@ -258,11 +311,13 @@ int main(void)
 		cmocka_unit_test(test_ends_of_every_class),
 		cmocka_unit_test(test_news_and_verdict),
 		cmocka_unit_test(test_phases_and_heard),
+		cmocka_unit_test(test_a_look_of_all_nodes),
 		cmocka_unit_test(test_the_largest_text_fits),
 		cmocka_unit_test(test_text_keeps_whole_lines),
 		cmocka_unit_test(test_broken_ones_are_refused),
 		cmocka_unit_test(test_what_is_out_of_bounds_is_refused),
 		cmocka_unit_test(test_verdicts_out_of_bounds),
+		cmocka_unit_test(test_looks_out_of_bounds),
 		cmocka_unit_test(test_too_long),
 	};
 

@@ -60,6 +60,36 @@ static void test_verdicts(void **state)
 	}
 }
 
+static void test_a_look_of_all_nodes(void **state)
+{
+	static struct ri_link_message groups = { .kind = RI_LINK_GROUPS };
+	char *text = groups.groups.text;
+
+	(void)state;
+	for (int soon = 0; soon < 2; soon++) {
+		round_trip(&(struct ri_link_message){ .kind = RI_LINK_LOOK,
+			.look = { soon != 0 } });
+		assert_int_equal(read.look.soon, soon != 0);
+	}
+	memset(text, 'x', sizeof(groups.groups.text) - 1);
+	text[sizeof(groups.groups.text) - 2] = '\n';
+	round_trip(&groups);
+	assert_string_equal(read.groups.text, text);
+	round_trip(&(struct ri_link_message){ .kind = RI_LINK_FOUND, .found = { .rank = 13,
+		.node = 1048575, .text = "of 64 ranks 63 wait\n" } });
+	assert_int_equal(read.found.rank, 13);
+	assert_int_equal(read.found.node, 1048575);
+	assert_string_equal(read.found.text, "of 64 ranks 63 wait\n");
+	for (int64_t rank = -2; rank <= 1048576; rank += 1048576 + 2) {
+		note.rank = rank;
+		assert_false(ri_link_note_read(&read, &note, sizeof(note)));
+	}
+	note.rank = -1;
+	assert_true(ri_link_note_read(&read, &note, sizeof(note)));
+	note.node = 1048576;
+	assert_false(ri_link_note_read(&read, &note, sizeof(note)));
+}
+
 static void test_packets_that_are_none(void **state)
 {
 	const struct ri_link_message end = { .kind = RI_LINK_END, .end = { .text = "why\n" } };
@@ -72,7 +102,8 @@ static void test_packets_that_are_none(void **state)
 	for (int kind = 0; kind < 256; kind++) {
 		bool good = kind == RI_LINK_PHASE || kind == RI_LINK_END ||
 			kind == RI_LINK_HEARD || kind == RI_LINK_VERDICT ||
-			kind == RI_LINK_ASK;
+			kind == RI_LINK_ASK || kind == RI_LINK_LOOK ||
+			kind == RI_LINK_GROUPS || kind == RI_LINK_FOUND;
 
 		note.kind = (unsigned char)kind;
 		assert_int_equal(ri_link_note_read(&read, &note, sizeof(note)), good);
@@ -107,6 +138,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_is_written_reads_the_same),
 		cmocka_unit_test(test_verdicts),
+		cmocka_unit_test(test_a_look_of_all_nodes),
 		cmocka_unit_test(test_packets_that_are_none),
 		cmocka_unit_test(test_texts_cannot_command_a_terminal),
 	};
