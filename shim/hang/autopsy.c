@@ -43,12 +43,16 @@ static const struct reason {
 	[RI_AUTOPSY_STALL] = { "stall", 200, 20000, true, true,
 		"no rank moves any more; what its processes do:" },
 	[RI_AUTOPSY_WATCH] = { "watch", 200, 20000, false, false, NULL },
+	/* node 0's helper waits for both by link/round.h, and says what was found */
+	[RI_AUTOPSY_JOB] = { "job", 200, 1500, false, false, NULL },
+	[RI_AUTOPSY_JOB_SOON] = { "job", 40, 450, false, false, NULL },
 };
 
 /* For a moment only: the helper has a copy. */
 struct job {
 	struct ri_autopsy_wish wish;
-	bool reports;		/* the document, too */
+	bool reports;		/* the document, too, */
+	bool has_link;		/* and the groups */
 	char *document;		/* where to */
 };
 
@@ -65,6 +69,12 @@ static struct {
 	char *document;		/* the last one that was whole; NULL: there is none */
 	bool refused, has_loss;
 	char loss[RI_HANG_SHOWN];
+	bool has_link;
+	bool stalled;		/* since the watch asked */
+	bool stall_waits;	/* its own look follows that of all nodes */
+	bool job_waits;		/* ... and that one follows the watch */
+	bool has_groups;	/* that were not taken */
+	char groups[RI_GROUPS_MAX];
 } own;
 
 bool ri_autopsy_is_wanted(const struct ri_options *options)
@@ -79,9 +89,10 @@ bool ri_autopsy_needs_admission(const struct ri_options *options)
 }
 
 void ri_autopsy_plan(const struct ri_options *options, const struct ri_children *children,
-	const bool *stopped)
+	const bool *stopped, bool has_link)
 {
 	own.options = options;
+	own.has_link = has_link;
 	own.children = children;
 	own.stopped = stopped;
 }
@@ -115,6 +126,8 @@ static void render(struct ri_hang *hang, const struct job *job)
 	ri_hang_say(hang, &out);
 	ri_text_init(&out, job->document, sizeof(own.answer->documents[0]));
 	own.answer->has_document = job->reports && ri_autopsy_dump(hang, JSON_COMPACT, &out);
+	if (job->has_link)
+		ri_groups_write(hang, own.answer->groups);
 }
 
 static void watch(struct ri_hang *hang)
@@ -150,6 +163,7 @@ static pid_t start(enum ri_autopsy_why why)
 	const struct reason *reason = &reasons[why];
 	struct job job = {
 		.reports = own.options->given.report.value != NULL,
+		.has_link = own.has_link,
 		.document = own.answer->documents[own.document == own.answer->documents[0]],
 		.wish = { .root = getpid(), .own = living, .now_ms = ri_now_ms,
 			.why = reason->name, .interval_ms = reason->interval_ms,
@@ -212,10 +226,26 @@ static bool has_room(void)
 		ri_cgroup_room(&host, &file, &room) < 0 || room >= ROOM;
 }
 
+static bool is_of_job(enum ri_autopsy_why why)
+{
+	return why == RI_AUTOPSY_JOB || why == RI_AUTOPSY_JOB_SOON;
+}
+
+/* The other nodes heard of the stop first: what they asked for is what it waits for. */
+static bool adopt(enum ri_autopsy_why why)
+{
+	if (why != RI_AUTOPSY_STOP || !ri_autopsy_is_together())
+		return false;
+	own.why = why;
+	return true;
+}
+
 bool ri_autopsy_ask(enum ri_autopsy_why why)
 {
-	if (own.children == NULL || own.children->living == 0 || !is_free())
+	if (own.children == NULL || own.children->living == 0)
 		return false;
+	if (!is_free())
+		return adopt(why);
 	if (!has_room()) {
 		errno = ENOMEM;
 		return refuse();
@@ -227,6 +257,7 @@ bool ri_autopsy_ask(enum ri_autopsy_why why)
 	own.why = why;
 	own.until = ri_now_ms() + reasons[why].most_ms + AGAIN_MS;
 	own.answer->whole = false;
+	own.answer->groups[0] = '\0';
 	own.helper = start(why);
 	if (own.helper > 0)
 		return true;
@@ -285,16 +316,35 @@ static void keep_document(void)
 	own.document = place;
 }
 
+static void keep_groups(void)
+{
+	own.answer->groups[sizeof(own.answer->groups) - 1] = '\0';
+	memcpy(own.groups, own.answer->groups, sizeof(own.groups));
+	own.has_groups = own.has_link;
+}
+
+/* One report is enough: --stall watches no more, even if a look fails. */
+static void conclude_watch(void)
+{
+	if (ri_stall_note(own.options, own.children, own.answer)) {
+		own.watch_at = 0;
+		own.stalled = own.has_link;
+		own.stall_waits = true;
+	}
+	if (own.stalled || own.job_waits)
+		own.has_groups = !ri_autopsy_ask(RI_AUTOPSY_JOB);
+	own.job_waits = false;
+}
+
 static void conclude(int status)
 {
 	if (own.why == RI_AUTOPSY_WATCH) {
-		/* one report is enough: --stall watches no more, even if that look fails */
-		if (ri_stall_note(own.options, own.children, own.answer)) {
-			own.watch_at = 0;
-			ri_autopsy_ask(RI_AUTOPSY_STALL);
-		}
+		conclude_watch();
 		return;
 	}
+	if (!own.answer->whole)
+		own.answer->groups[0] = '\0';
+	keep_groups();
 	if (!own.answer->whole) {
 		say_unfinished(WIFSIGNALED(status) && WTERMSIG(status) != SIGALRM ? "was killed"
 			: WIFSIGNALED(status) ? "took too long, and ended" : "ended");
@@ -304,6 +354,8 @@ static void conclude(int status)
 	keep_document();
 	if (own.why == RI_AUTOPSY_LOSS)
 		keep_loss();
+	else if (is_of_job(own.why))
+		return;
 	else if (own.why == RI_AUTOPSY_ASKED || ri_log_shows(RI_LEVEL_WARNING))
 		say();
 }
@@ -317,11 +369,44 @@ void ri_autopsy_take(void *context)
 		return;
 	own.helper = 0;
 	conclude(status);
+	if (own.helper != 0 || !own.stall_waits)
+		return;
+	own.stall_waits = false;
+	ri_autopsy_ask(RI_AUTOPSY_STALL);
+}
+
+bool ri_autopsy_look_together(bool soon)
+{
+	bool begins = ri_autopsy_ask(soon ? RI_AUTOPSY_JOB_SOON : RI_AUTOPSY_JOB);
+
+	own.job_waits = !begins && own.helper != 0 && own.why == RI_AUTOPSY_WATCH;
+	return own.helper != 0;
+}
+
+const char *ri_autopsy_take_groups(void)
+{
+	bool has_groups = own.has_groups;
+
+	own.has_groups = false;
+	return has_groups ? own.groups : NULL;
+}
+
+bool ri_autopsy_has_stalled(void)
+{
+	bool stalled = own.stalled;
+
+	own.stalled = false;
+	return stalled;
 }
 
 bool ri_autopsy_is_looking(void)
 {
 	return own.helper != 0 && own.why == RI_AUTOPSY_STOP;
+}
+
+bool ri_autopsy_is_together(void)
+{
+	return own.helper != 0 && is_of_job(own.why);
 }
 
 /* Do all ranks run, and shall they? */

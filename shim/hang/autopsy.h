@@ -21,6 +21,8 @@ enum ri_autopsy_why {
 	RI_AUTOPSY_LOSS,	/* a rank lost another one, or did not wait any longer */
 	RI_AUTOPSY_STALL,	/* --stall */
 	RI_AUTOPSY_WATCH,	/* --stall: has a rank moved? */
+	RI_AUTOPSY_JOB,		/* all nodes of the job look */
+	RI_AUTOPSY_JOB_SOON,	/* ... since one of them is about to be stopped */
 };
 
 /* Do these options ask for one while the job runs? Each job may get one before a stop. */
@@ -34,10 +36,10 @@ bool ri_autopsy_needs_admission(const struct ri_options *options);
 
 /*
  * Before the first rank is started. All three last as long as the job; *stopped says whether a
- * stop came from outside.
+ * stop came from outside, and has_link whether other nodes may want to know what is seen.
  */
 void ri_autopsy_plan(const struct ri_options *options, const struct ri_children *children,
-	const bool *stopped);
+	const bool *stopped, bool has_link);
 
 /* The ranks run: with --stall the watching begins. */
 void ri_autopsy_begin(void);
@@ -59,6 +61,24 @@ bool ri_autopsy_is_silent(void);
 
 /* Does a process look before the stop? */
 bool ri_autopsy_is_looking(void);
+
+/* Does one look because all nodes do? If a stop comes, ri_autopsy_ask makes it the stop's. */
+bool ri_autopsy_is_together(void);
+
+/*
+ * With a link: all nodes of the job look. Does this one? A look that goes on will do. Returns false
+ * where there is none, and none can begin.
+ */
+bool ri_autopsy_look_together(bool soon);
+
+/*
+ * What the last look saw, for the other nodes (hang/groups.h), once; "" where it had no answer.
+ * NULL: there was none since the last call.
+ */
+const char *ri_autopsy_take_groups(void);
+
+/* With a link: has --stall found since the last call that no rank moves? Its own look follows. */
+bool ri_autopsy_has_stalled(void);
 
 /* As watch/timetable.h has them; the context is not used. */
 int64_t ri_autopsy_due(void *context);

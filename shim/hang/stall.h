@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "launch/children.h"
 #include "options/options.h"
+#include "hang/groups.h"
 #include "hang/judge.h"
 #include "hang/wording.h"
 
@@ -18,6 +19,7 @@ struct ri_autopsy_answer {
 	bool moved;		/* a rank has, since the look before, or that cannot be known */
 	bool has_document;	/* in the place that the job names */
 	struct ri_hang_moment moments[RI_MAX_LOCAL];	/* for the next one that asks this */
+	char groups[RI_GROUPS_MAX];	/* for the other nodes of the job */
 	char lines[RI_HANG_SHOWN];	/* or why a watch cannot see a rank, "" where it can */
 	char documents[2][1 << 20];	/* one of them is kept while the other is written */
 };

@@ -73,7 +73,7 @@ static void ask_command(struct ri_supervisor *sv)
  */
 static void look_or_ask(struct ri_supervisor *sv)
 {
-	bool looks = sv->silent && ri_autopsy_ask(RI_AUTOPSY_STOP);
+	bool looks = (sv->silent || ri_autopsy_is_together()) && ri_autopsy_ask(RI_AUTOPSY_STOP);
 
 	if (!ri_linger_ask(sv->children, sv->output) && !looks) {
 		ask_command(sv);

@@ -19,6 +19,7 @@
 #include "system/log.h"
 #include "system/mask.h"
 #include "system/helper.h"
+#include "watch/job_look.h"
 #include "watch/leftovers.h"
 #include "watch/linger.h"
 #include "watch/others.h"
@@ -74,6 +75,9 @@ static void note_stop(struct ri_supervisor *sv, const siginfo_t *info)
 	sv->stopped_by_step = was_told_by_step(sv, info);
 	ri_state_stop();
 	sv->result->stop = sv->end.stop;
+	/* first: what the others print of the stop is output, and they are no longer silent */
+	if (sv->silent && sv->phase < RI_PHASE_ASKED)
+		ri_link_look(true);
 	ri_link_tell(sv->setting->job);
 }
 
@@ -312,6 +316,7 @@ static void hear_others(struct ri_supervisor *sv)
 	if (ri_link_was_asked() && !judged && sv->phase < RI_PHASE_ASKED &&
 		ri_settle_find_leavers(sv->children, sv->output))
 		ri_link_tell(sv->setting->job);
+	ri_job_look(sv);
 	if (!judged)
 		return;
 	ri_link_print_verdict(sv->setting->job);

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--link: all nodes look at their ranks at one moment, and every log names the odd rank."""
+
+import os
+import re
+import shlex
+import signal
+import time
+
+import pytest
+
+import everybody
+import peek
+from box import HERE
+from peek import wait_until
+from test_autopsy import PYTHON, STALLED, folder  # noqa: F401  a fixture
+from test_link import Nodes, find_member
+
+NODES, RANKS = 3, 2
+TOGETHER = "rankinit: autopsy: of "
+ODD = re.compile(r"rankinit: autopsy: of 6 ranks 5 wait in all_reduce \(hang\.py:\d+\), "
+                 r"rank (\d) \(node (\d), [^)]+\) is in work \(hang\.py:\d+\) and sleeps")
+UNPROVED = "rankinit: without a key, so that anybody may have said it: "
+# Node 0 listens on port 9471 of all addresses, and has that node's connection.
+JOINED = "until grep -qE ':24FF [0-9A-F]+:[0-9A-F]{4} 01 ' /proc/net/tcp*; do sleep .1; done"
+# A program that gets on, though it prints nothing.
+WALKS = """
+import time
+def there(): time.sleep(0.05)
+def here(): time.sleep(0.07)
+print("walks", flush=True)
+while True:
+    here()
+    there()
+"""
+
+
+@pytest.fixture
+def hanging(box, folder):
+    """Three nodes of two ranks, all of which wait; but the victim does something else."""
+    program = everybody.copy(os.path.join(HERE, "hang.py"))
+
+    def start(deed, victim, *options, **more):
+        words = shlex.join([*PYTHON, program, str(folder), deed, str(victim)])
+        nodes = Nodes(box, NODES, RANKS, "exec " + words, "--checks=none", "--roll-call=0",
+                      *options, **more)
+        for node in range(NODES):
+            wait_until(lambda: out(nodes, node).count("hangs") == RANKS, nodes.job.error_text())
+        return nodes
+    return start
+
+
+@pytest.fixture
+def watched(hanging):
+    """One node alone has --stall, and starts when the ranks of the others wait."""
+    def start(deed, victim, node, **more):
+        others = [f"@FOLDER/out{other}" for other in range(NODES) if other != node]
+        ready = f"until [ $(cat {' '.join(others)} | grep -c hangs) = {RANKS * len(others)} ]; " \
+                f"do sleep .1; done; {JOINED}"
+        return hanging(deed, victim, of={node: ["--stall=1"]}, before={node: ready}, **more)
+    return start
+
+
+def out(nodes, node):
+    path = os.path.join(nodes.job.folder, f"out{node}")
+    return nodes.job.read(f"out{node}").decode() if os.path.exists(path) else ""
+
+
+def said(nodes, node):
+    """What that log has of a look of all nodes, once it has something."""
+    def look():
+        return [line for line in nodes.lines(node) if TOGETHER in line]
+    return wait_until(look, f"a look in {nodes.lines(node)}")
+
+
+def is_silent(nodes, node):
+    """For two seconds: --autopsy-after=1 has that, and a moment more."""
+    path = os.path.join(nodes.job.folder, "{}" + str(node))
+    return time.time() - max(os.stat(path.format(name)).st_mtime for name in ("out", "err")) > 2
+
+
+def stop_silent(nodes, *which):
+    """Once all of them are, and node 0 has a connection of each other node."""
+    pid = find_member(nodes.job, "--node-rank=0")
+    wait_until(lambda: len(re.findall(
+        r":24FF [0-9A-F]+:[0-9A-F]{4} 01 ",
+        (peek.read(pid, "net/tcp") + peek.read(pid, "net/tcp6")).decode())) == NODES - 1,
+               "connections")
+    wait_until(lambda: all(is_silent(nodes, node) for node in range(NODES)), "silence")
+    stop(nodes, *which)
+
+
+def stop(nodes, *which):
+    for node in which:
+        os.kill(find_member(nodes.job, f"--node-rank={node}"), signal.SIGTERM)
+
+
+@pytest.mark.parametrize("victim", [0, 3])
+def test_a_stall_is_looked_at_on_every_node(watched, victim):
+    """One node alone watches, and names it to all."""
+    nodes = watched("sleep", victim, 1)
+    for node in range(NODES):
+        lines = said(nodes, node)
+        assert len(lines) == 1, lines
+        assert ODD.fullmatch(lines[0]).groups() == (str(victim), str(victim // RANKS))
+    # its own look follows
+    wait_until(lambda: f"rankinit: {STALLED}" in "\n".join(nodes.lines(1)), nodes.lines(1))
+    assert STALLED not in "\n".join(nodes.lines(0) + nodes.lines(2))
+
+
+def test_without_a_link_each_node_is_alone(hanging):
+    """The control."""
+    nodes = hanging("sleep", 3, "--stall=1", "--link=no")
+    for node in range(NODES):
+        wait_until(lambda: f"rankinit: {STALLED}" in "\n".join(nodes.lines(node)),
+                   nodes.lines(node))
+        assert TOGETHER not in "\n".join(nodes.lines(node))
+
+
+def test_without_a_key_it_is_news(watched):
+    nodes = watched("sleep", 3, 1, env={"RANKINIT_LINK_KEY": ""})
+    for node in range(NODES):
+        lines = wait_until(lambda: [line for line in nodes.lines(node) if UNPROVED in line],
+                           nodes.lines(node))
+        assert len(lines) == 1 and ODD.fullmatch(
+            "rankinit: autopsy: " + lines[0].removeprefix(UNPROVED)), lines
+
+
+def test_where_all_wait_no_rank_is_named(watched):
+    nodes = watched("collective", -1, 2)
+    for node in range(NODES):
+        assert re.fullmatch(r"rankinit: autopsy: of 6 ranks 6 wait in all_reduce \(hang\.py:\d+\)",
+                            said(nodes, node)[0])
+
+
+def test_the_stop_of_a_silent_job(hanging):
+    """One node hears of it before the others, whose ranks are looked at before they are told."""
+    nodes = hanging("sleep", 3, "--autopsy-after=1")
+    stop_silent(nodes, 2, 0, 1)
+    ended = nodes.wait()
+    for node in ended.values():
+        lines = [line for line in node.lines if TOGETHER in line]
+        assert len(lines) == 1 and ODD.fullmatch(lines[0]).groups() == ("3", "1"), node.lines
+    assert {node.status for node in ended.values()} == {0}
+
+
+def test_the_stop_of_a_job_that_speaks(hanging):
+    """The control: by default it is silent for a minute before it is looked at."""
+    nodes = hanging("sleep", 3)
+    stop(nodes, 2, 0, 1)
+    for node in nodes.wait().values():
+        assert not [line for line in node.lines if "autopsy" in line], node.lines
+
+
+def test_one_node_that_is_stopped(hanging):
+    """An eviction: the others look, and go on."""
+    nodes = hanging("sleep", 3, "--autopsy-after=1")
+    stop_silent(nodes, 2)
+    for node in range(NODES):
+        assert ODD.fullmatch(said(nodes, node)[0]).groups() == ("3", "1")
+    wait_until(lambda: find_member(nodes.job, "--node-rank=2") is None, "the end of node 2")
+    stop(nodes, 0, 1)
+    assert {node.status for node in nodes.wait().values()} == {0}
+
+
+def test_a_healthy_job(box):
+    """It prints nothing, so it is looked at, and no rank is named."""
+    nodes = Nodes(box, NODES, RANKS, "exec " + shlex.join([*PYTHON, "-c", WALKS]),
+                  "--checks=none", "--roll-call=0", "--autopsy-after=1")
+    for node in range(NODES):
+        wait_until(lambda: out(nodes, node).count("walks") == RANKS, nodes.job.error_text())
+    stop_silent(nodes, 0, 1, 2)
+    for node in nodes.wait().values():
+        lines = [line for line in node.lines if TOGETHER in line]
+        assert len(lines) == 1 and "rank " not in lines[0], node.lines
