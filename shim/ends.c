@@ -202,11 +202,24 @@ static void add_sight(struct ri_outcome *outcome)
 	outcome->link.error_s = (double)sight->error_us / 1e6;
 }
 
+/* What all nodes saw together. */
+static void add_found(struct ri_outcome *outcome)
+{
+	const struct ri_link_found *found = ri_link_found(&outcome->link.found_at);
+
+	if (found == NULL)
+		return;
+	outcome->link.found = found->text;
+	outcome->link.found_rank = found->rank;
+	outcome->link.found_node = (int64_t)found->node;
+}
+
 /* What only the report has. */
 static void add_surroundings(const struct ri_run *run, struct ri_outcome *outcome)
 {
 	outcome->link.roll_call = ri_roll_call_said();
 	add_sight(outcome);
+	add_found(outcome);
 	if (run->ended.facts != NULL) {
 		outcome->facts.items = run->ended.facts->items;
 		outcome->facts.count = run->ended.facts->count;

@@ -54,6 +54,8 @@ static void put_suspect(struct ri_writer *writer, const struct ri_reports *job,
 	for (size_t i = 0; (failed || job->conclusion == RI_CONCLUSION_REFUSED) &&
 		i < report->failure.line_count; i++)
 		ri_writer_string(writer, NULL, report->failure.lines[i]);
+	if (suspect->found != NULL)
+		ri_writer_string(writer, NULL, suspect->found->text);
 	for (size_t i = 0; autopsy != NULL && i < autopsy->line_count; i++)
 		ri_writer_string(writer, NULL, autopsy->lines[i]);
 	ri_writer_close(writer, ']');

@@ -13,6 +13,7 @@ enum {
 	RANGES = 12,
 	SUSPECTS = 8,
 	REASON = 6,	/* lines of it, where several are suspected */
+	SENTENCE = 512,	/* columns of what all nodes saw */
 };
 
 /* These lie in a place of the writer's. */
@@ -102,6 +103,19 @@ static void add_deed(struct ri_writer *writer, const struct ri_suspect *suspect,
 	ri_writer_addf(writer, ", at %s: it %s\n", time_of(writer, suspect->at),
 		ri_writer_show(writer, autopsy->did, RI_REPORTED_DEED));
 	add_lines(writer, autopsy->lines, autopsy->line_count, most);
+	add_report(writer, suspect);
+}
+
+/* " held up the others, as all nodes saw at 2026-11-23T17:29:19.689Z:", and what they saw */
+static void add_found(struct ri_writer *writer, const struct ri_suspect *suspect)
+{
+	const struct ri_reported_autopsy *autopsy = &suspect->report->autopsy;
+
+	ri_writer_addf(writer, "%s held up the others, as all nodes saw at %s:\n",
+		who(writer, suspect), time_of(writer, suspect->at));
+	ri_writer_addf(writer, "    %s\n", ri_writer_show(writer, suspect->found->text, SENTENCE));
+	if (suspect->seen)
+		add_lines(writer, autopsy->lines, autopsy->line_count, RI_REPORTED_DEEDS);
 	add_report(writer, suspect);
 }
 
@@ -260,6 +274,10 @@ static void add_held(const struct ri_reports *job, struct ri_writer *writer)
 		}
 		if (job->suspect_count > SUSPECTS)
 			ri_writer_addf(writer, "  and %zu more\n", count_suspects(job) - SUSPECTS);
+		return;
+	}
+	if (job->suspects[0].found != NULL) {
+		add_found(writer, &job->suspects[0]);
 		return;
 	}
 	if (job->suspects[0].seen) {

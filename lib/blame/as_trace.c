@@ -85,10 +85,16 @@ static const struct ri_suspect *find_suspect(const struct ri_reports *job,
 	return NULL;
 }
 
+/* What it did is told, and not how it ended. */
+static bool is_held(const struct ri_suspect *suspect)
+{
+	return suspect->seen || suspect->found != NULL;
+}
+
 static void put_held(struct ri_writer *writer, const struct ri_reports *job,
 	const struct ri_suspect *suspect, size_t process, int64_t row)
 {
-	if (suspect != NULL && suspect->seen)
+	if (suspect != NULL && is_held(suspect))
 		put_instant(writer, job->suspect_count > 1 ? "may have held up the others" :
 			"held up the others", process, row, suspect->at);
 }
@@ -102,7 +108,7 @@ static void put_end(struct ri_writer *writer, const struct ri_reports *job,
 	int64_t at = ri_time_align(report, rank->ended);
 
 	put_held(writer, job, suspect, process, row);
-	if (suspect != NULL && !suspect->seen)
+	if (suspect != NULL && !is_held(suspect))
 		put_instant(writer, job->suspect_count > 1 ? "may have failed first" :
 			job->conclusion == RI_CONCLUSION_FIRST ? "failed first" :
 			ri_conclusion_name(job->conclusion), process, row, at);
@@ -149,7 +155,7 @@ static void put_rankinit(struct ri_writer *writer, const struct ri_reports *job,
 		return;
 	put_name(writer, "thread_name", process, NODE, "rankinit");
 	put_held(writer, job, suspect, process, NODE);
-	if (suspect != NULL && !suspect->seen)
+	if (suspect != NULL && !is_held(suspect))
 		put_instant(writer, ri_conclusion_name(job->conclusion), process, NODE,
 			suspect->at);
 	put_instant(writer, "stop from outside", process, NODE,

@@ -2,20 +2,34 @@
 /* Whom the autopsies of the nodes suspect, where they looked near the end. */
 #include "blame/reports.h"
 
+static bool is_near_end(const struct ri_node_report *report, int64_t at)
+{
+	return at <= report->ended + RI_REPORTS_APART_US &&
+		at >= report->ended - RI_REPORTS_LOOK_US;
+}
+
 /* Did its autopsy see a rank near the end? */
 static bool is_seen(const struct ri_node_report *report)
 {
-	const struct ri_reported_autopsy *autopsy = &report->autopsy;
-
-	return autopsy->did != NULL && autopsy->at <= report->ended + RI_REPORTS_APART_US &&
-		autopsy->at >= report->ended - RI_REPORTS_LOOK_US;
+	return report->autopsy.did != NULL && is_near_end(report, report->autopsy.at);
 }
 
 int64_t ri_suspect_rank(const struct ri_suspect *suspect)
 {
 	if (suspect->rank != NULL)
 		return suspect->rank->rank;
+	if (suspect->found != NULL)
+		return suspect->found->rank;
 	return suspect->seen ? suspect->report->autopsy.rank : -1;
+}
+
+/* Below torchrun it is none of rankinit's own. */
+static const struct ri_reported_rank *find_rank(const struct ri_node_report *report, int64_t rank)
+{
+	for (size_t i = 0; i < report->count && rank >= 0; i++)
+		if (report->ranks[i].rank == rank)
+			return &report->ranks[i];
+	return NULL;
 }
 
 static struct ri_suspect seen_by(const struct ri_node_report *report)
@@ -25,10 +39,7 @@ static struct ri_suspect seen_by(const struct ri_node_report *report)
 		.at = ri_time_align(report, report->autopsy.at),
 	};
 
-	/* below torchrun it is none of rankinit's own */
-	for (size_t i = 0; i < report->count && report->autopsy.rank >= 0; i++)
-		if (report->ranks[i].rank == report->autopsy.rank)
-			suspect.rank = &report->ranks[i];
+	suspect.rank = find_rank(report, report->autopsy.rank);
 	return suspect;
 }
 
@@ -47,7 +58,52 @@ static bool is_suspected(const struct ri_reports *job, int64_t rank)
 	return false;
 }
 
-bool ri_reports_ask_autopsies(struct ri_reports *job)
+/* The report that tells of the last look of all nodes near its end; NULL: none does. */
+static const struct ri_node_report *find_last_found(const struct ri_attempt *attempt)
+{
+	const struct ri_node_report *last = NULL;
+	int64_t at, last_at = 0;
+
+	for (size_t i = 0; i < attempt->count; i++) {
+		const struct ri_node_report *report = attempt->reports[i];
+
+		at = ri_time_align(report, report->found.at);
+		if (report->found.text == NULL || !is_near_end(report, report->found.at) ||
+			(last != NULL && at <= last_at))
+			continue;
+		last = report;
+		last_at = at;
+	}
+	return last;
+}
+
+/* Whom all nodes saw together, if its node left a report and no other node tells another one. */
+static bool find_found(struct ri_reports *job)
+{
+	const struct ri_attempt *attempt = &job->attempts[0];
+	const struct ri_node_report *last = find_last_found(attempt), *report = NULL;
+	struct ri_suspect suspect;
+
+	for (size_t i = 0; i < attempt->count && last != NULL; i++) {
+		const struct ri_node_report *other = attempt->reports[i];
+
+		if (other->node == last->found.node)
+			report = other;
+		if (other->found.text != NULL && is_near_end(other, other->found.at) &&
+			other->found.rank != last->found.rank)
+			return false;
+	}
+	if (report == NULL)
+		return false;
+	suspect = (struct ri_suspect){ .report = report, .found = &last->found,
+		.at = ri_time_align(last, last->found.at),
+		.rank = find_rank(report, last->found.rank),
+		.seen = is_seen(report) && report->autopsy.rank == last->found.rank };
+	ri_reports_suspect(job, &suspect);
+	return true;
+}
+
+static void find_seen(struct ri_reports *job)
 {
 	const struct ri_attempt *attempt = &job->attempts[0];
 
@@ -61,6 +117,12 @@ bool ri_reports_ask_autopsies(struct ri_reports *job)
 		suspect = seen_by(report);
 		ri_reports_suspect(job, &suspect);
 	}
+}
+
+bool ri_reports_ask_autopsies(struct ri_reports *job)
+{
+	if (!find_found(job))
+		find_seen(job);
 	if (job->suspect_count > 0)
 		job->conclusion = RI_CONCLUSION_HELD;
 	return job->suspect_count > 0;

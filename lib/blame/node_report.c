@@ -474,6 +474,23 @@ static void read_autopsy(struct ri_node_report *out, const json_t *autopsy, stru
 	out->autopsy = seen;
 }
 
+static void read_found(struct ri_node_report *out, const json_t *found, struct ri_arena *arena)
+{
+	struct ri_reported_found seen = {
+		.at = time_of(found, "at"),
+		.rank = number_of(json_object_get(found, "rank"), RI_MAX_RANKS - 1),
+		.node = number_of(json_object_get(found, "node"), RI_MAX_RANKS - 1),
+	};
+	const char *text = json_string_value(json_object_get(found, "text"));
+	size_t length = text == NULL ? 0 : strcspn(text, "\n");
+
+	if (seen.at == 0 || seen.rank < 0 || seen.node < 0 || length == 0 ||
+		length > RI_REPORTED_LINE)
+		return;
+	seen.text = ri_arena_copy(arena, text, length);
+	out->found = seen;
+}
+
 static void read_verdict(struct ri_node_report *out, const json_t *document, struct ri_arena *arena)
 {
 	const char *text = json_string_value(json_object_get(document, "job_verdict"));
@@ -503,6 +520,7 @@ static int read_document(struct ri_node_report *out, const json_t *document, str
 	read_clock(out, json_object_get(document, "clock"));
 	read_failure(out, document, arena);
 	read_autopsy(out, json_object_get(document, "autopsy"), arena);
+	read_found(out, json_object_get(document, "job_autopsy"), arena);
 	if (out->exit_status < 0 || out->began == 0 || out->ended < out->began ||
 		(out->node >= 0 && out->nodes >= 0 && out->node >= out->nodes))
 		return -1;

@@ -59,6 +59,13 @@ struct ri_reported_autopsy {
 	size_t line_count;
 };
 
+/* The rank that held up the others, as all nodes saw it that looked at one moment. */
+struct ri_reported_found {
+	int64_t at;		/* when this node heard of it, by its clock */
+	int64_t rank, node;
+	const char *text;	/* "of 64 ranks 63 wait in ..."; NULL: no rank is named */
+};
+
 struct ri_node_report {
 	const char *file;	/* where it was read */
 	uint64_t digest;	/* of its bytes: two that are equal are copies */
@@ -74,6 +81,7 @@ struct ri_node_report {
 	int64_t ahead, error;	/* it goes by so many microseconds before that, give or take */
 	struct ri_reported_failure failure;
 	struct ri_reported_autopsy autopsy;
+	struct ri_reported_found found;
 	struct ri_reported_rank *ranks;
 	size_t count;
 	const char *boot;	/* of the kernel, whose clock it has; NULL: unknown */

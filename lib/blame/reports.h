@@ -61,6 +61,7 @@ struct ri_suspect {
 	const struct ri_reported_rank *rank;	/* NULL: no rank is named */
 	int64_t at;		/* by the clock of node 0, where that is known */
 	bool seen;		/* its node's autopsy tells what it did */
+	const struct ri_reported_found *found;	/* that names it; or NULL */
 	enum ri_life life;
 };
 
@@ -157,7 +158,10 @@ int ri_reports_gather(struct ri_reports *job);
 /* gather.c: one suspect more, which is only counted where the list is full. */
 void ri_reports_suspect(struct ri_reports *job, const struct ri_suspect *suspect);
 
-/* autopsies.c: name whom the nodes' autopsies suspect; those that name several are a tie. */
+/*
+ * autopsies.c: name whom a look of all nodes has named; else whom the nodes' own autopsies suspect,
+ * of which those that name several are a tie.
+ */
 bool ri_reports_ask_autopsies(struct ri_reports *job);
 
 /* autopsies.c: what its node's autopsy saw of the suspect, where it did. */

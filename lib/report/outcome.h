@@ -182,6 +182,10 @@ struct ri_link_outcome {
 	const char *unproved;	/* the same, by nodes without a key */
 	bool compared;		/* this clock with that of node 0: */
 	double ahead_s, error_s;	/* it goes so far before that, give or take */
+	const char *found;	/* what all nodes saw together at some moment, or NULL */
+	int64_t found_rank;	/* that it names; -1: none */
+	int64_t found_node;	/* that this runs on */
+	struct timespec found_at;
 };
 
 /* What the processes did that did not end, or NULL where it was not looked at. */

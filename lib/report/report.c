@@ -325,6 +325,22 @@ static json_t *describe_autopsy(const struct ri_outcome *outcome)
 	return document == NULL ? json_null() : document;
 }
 
+/* What all nodes saw together, and which rank held up the others. */
+static json_t *describe_found(struct ri_json *json, const struct ri_link_outcome *link)
+{
+	json_t *object;
+	bool named = link->found_rank >= 0;
+
+	if (link->found == NULL)
+		return json_null();
+	object = json_object();
+	ri_json_put(json, object, "at", ri_time_json(link->found_at));
+	ri_json_put(json, object, "rank", named ? json_integer(link->found_rank) : json_null());
+	ri_json_put(json, object, "node", named ? json_integer(link->found_node) : json_null());
+	ri_json_put(json, object, "text", ri_json_string(json, link->found, "job_autopsy"));
+	return object;
+}
+
 static json_t *describe_stop(const struct ri_outcome *outcome)
 {
 	char name[RI_SIGNAL_NAME];
@@ -391,6 +407,7 @@ static void put_surroundings(struct ri_json *json, json_t *object,
 	ri_json_put(json, object, "gpu_errors", describe_gpu_errors(json, outcome->gpu_errors));
 	ri_json_put(json, object, "restarts", list_restarts(json, outcome->restarts));
 	ri_json_put(json, object, "autopsy", describe_autopsy(outcome));
+	ri_json_put(json, object, "job_autopsy", describe_found(json, &outcome->link));
 	ri_json_put(json, object, "job_verdict_node",
 		named ? json_integer(outcome->link.verdict_node) : json_null());
 }

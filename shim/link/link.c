@@ -38,7 +38,7 @@ static struct {
 	bool awaits;		/* what a look of all nodes finds */
 	bool looks, soon;	/* the centre said that it shall look */
 	bool found;		/* and what was found, */
-	bool kept;		/* for the report, too */
+	struct timespec kept_at;	/* of it for the report; 0: none */
 } own = { .fd = -1, .place = -1 };
 
 /* Apart: what begins with a value costs memory from the start, and this is large. */
@@ -195,6 +195,17 @@ static void take_verdict(const struct ri_link_verdict *told)
 	own.failed = own.failed || verdict.order;
 }
 
+static void take_found(const struct ri_link_found *told)
+{
+	found = *told;
+	own.found = true;
+	own.awaits = false;
+	if (own.kept_at.tv_sec != 0 && kept.rank >= 0 && found.rank < 0)
+		return;
+	kept = found;
+	ri_clock_read(CLOCK_REALTIME, &own.kept_at);
+}
+
 static void take(const struct ri_link_message *message)
 {
 	switch (message->kind) {
@@ -206,12 +217,7 @@ static void take(const struct ri_link_message *message)
 		own.soon = message->look.soon;
 		break;
 	case RI_LINK_FOUND:
-		found = message->found;
-		own.found = true;
-		own.awaits = false;
-		if (found.rank >= 0 || !own.kept || kept.rank < 0)
-			kept = found;
-		own.kept = true;
+		take_found(&message->found);
 		break;
 	case RI_LINK_VERDICT:
 		take_verdict(&message->verdict);
@@ -267,9 +273,10 @@ const struct ri_link_found *ri_link_take_found(void)
 	return is_new ? &found : NULL;
 }
 
-const struct ri_link_found *ri_link_found(void)
+const struct ri_link_found *ri_link_found(struct timespec *at)
 {
-	return own.kept ? &kept : NULL;
+	*at = own.kept_at;
+	return own.kept_at.tv_sec != 0 ? &kept : NULL;
 }
 
 const struct ri_link_verdict *ri_link_verdict(void)

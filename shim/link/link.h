@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "link/message.h"
 #include "link/link_helper.h"
@@ -60,8 +61,11 @@ void ri_link_groups(const char *text);
 /* What a look of all nodes has found since the last call; NULL: nothing. It is good until then. */
 const struct ri_link_found *ri_link_take_found(void);
 
-/* What the last of these has found, or the last that named a rank; NULL: nothing. It lasts. */
-const struct ri_link_found *ri_link_found(void);
+/*
+ * What the last of these has found, or the last that named a rank, and when it was heard; NULL:
+ * nothing. It lasts.
+ */
+const struct ri_link_found *ri_link_found(struct timespec *at);
 
 /* The verdict on the job, or NULL as long as there is none. It lasts. */
 const struct ri_link_verdict *ri_link_verdict(void);

@@ -68,7 +68,7 @@ def report(node, nodes, *ends, ranks=RANKS, at=60.0, ahead=0.0, clocks=None, job
         "ranks": members, "first_failure": first, "refusal": None, "job_verdict": None,
         "job_verdict_node": None,
         "stop": None, "facts": {"kernel": "6.1.0", **(facts or {})}, "roll_call": None,
-        "clock": clocks, "autopsy": None, "check": None, **more}
+        "clock": clocks, "autopsy": None, "job_autopsy": None, "check": None, **more}
     if job is not None:
         document["topology"]["job_id"] = fact(job)
     if attempt is not None:

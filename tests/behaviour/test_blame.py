@@ -256,6 +256,8 @@ def test_half_a_report_is_none(blame, box, tmp_path):
         (tmp_path / "half.json").write_text(whole[:length])
         document = blame(report(0, 2, OWN, STOPPED))
         assert names(document) == [(0, 0)] and len(document["skipped"]) == 1
+    # not in a number or a word, which may be none then
+    (tmp_path / "half.json").write_text(whole[:whole.index('"ranks"')])
     assert "it breaks off after" in page(box, tmp_path)
 
 

@@ -81,6 +81,57 @@ def test_two_nodes_that_contradict_each_other(blame, box, tmp_path):
     assert '"may have held up the others"' in asked(box, tmp_path, "trace")
 
 
+FOUND = "of 4 ranks 3 wait in all_reduce (train.py:16), rank 1 (node 0, gpu-0000) is in step"
+
+
+def together(rank=1, node=0, at=60.0, text=FOUND):
+    """What all nodes saw, as each report has it."""
+    return {"job_autopsy": {"at": clock(BEGAN + at), "rank": rank, "node": node,
+                            "text": text + "\n"}}
+
+
+def test_what_all_nodes_saw_weighs_more_than_what_one_did(blame, box, tmp_path):
+    """Node 1 knows its own ranks alone."""
+    document = blame(hung(0, **together()), hung(1, autopsy=saw(3, 2), **together()))
+    assert (document["finding"], names(document)) == ("held", [(0, 1, None)])
+    assert document["suspects"][0]["reason"] == [FOUND]
+    assert document["suspects"][0]["at"] == clock(BEGAN + 60)
+    assert asked(box, tmp_path, "").startswith(
+        f"rank 1 of node 0 (gpu-0000) held up the others, as all nodes saw at "
+        f"{clock(BEGAN + 60)}:\n    {FOUND}\n    report: {tmp_path}/0.json\n")
+    assert '"held up the others"' in asked(box, tmp_path, "trace")
+
+
+def test_what_all_nodes_saw_and_what_its_own_did(blame):
+    document = blame(hung(0, autopsy=saw(1, 0), **together()), hung(1))
+    assert names(document) == [(0, 1, DEED)]
+    assert document["suspects"][0]["reason"][0] == FOUND
+    assert document["suspects"][0]["reason"][-1] == "/job/train.py:55 in step"
+
+
+@pytest.mark.parametrize("other", [
+    together(rank=None, node=None), together(at=-600), together(at=63), {"job_autopsy": None}])
+def test_a_look_of_all_nodes_that_names_no_rank_at_the_end(blame, other):
+    document = blame(hung(0, **other), hung(1, autopsy=saw(3, 2), **other))
+    assert names(document) == [(1, 3, DEED)]
+
+
+def test_nodes_that_heard_of_two_ranks(blame):
+    """Each look names one: which is not told."""
+    document = blame(hung(0, **together()), hung(1, autopsy=saw(3, 2), **together(2, 1, 59)))
+    assert names(document) == [(1, 3, DEED)]
+
+
+def test_a_look_of_all_nodes_at_a_node_without_a_report(blame):
+    document = blame(hung(1, autopsy=saw(3, 2), **together()))
+    assert names(document) == [(1, 3, DEED)]
+
+
+def test_a_failure_weighs_more_than_a_look_of_all_nodes(blame):
+    document = blame(report(0, 2, LOSS, OWN, **together(0)), hung(1, **together(0)))
+    assert (document["finding"], names(document)) == ("failed-first", [(0, 1, None)])
+
+
 def test_two_nodes_that_agree(blame):
     assert names(blame(hung(0, autopsy=saw(3, 0)), hung(1, autopsy=saw(3, 2)))) == [(0, 3, DEED)]
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """--link: all nodes look at their ranks at one moment, and every log names the odd rank."""
 
+import json
 import os
 import re
 import shlex
@@ -11,6 +12,7 @@ import pytest
 
 import everybody
 import peek
+import schema
 from box import HERE
 from peek import wait_until
 from test_autopsy import PYTHON, STALLED, folder  # noqa: F401  a fixture
@@ -142,6 +144,25 @@ def test_the_stop_of_a_silent_job(hanging):
         lines = [line for line in node.lines if TOGETHER in line]
         assert len(lines) == 1 and ODD.fullmatch(lines[0]).groups() == ("3", "1"), node.lines
     assert {node.status for node in ended.values()} == {0}
+
+
+def test_the_report_has_it_and_blame_tells_it(hanging, box):
+    nodes = hanging("sleep", 3, "--autopsy-after=1", "--report=@FOLDER/report%n.json")
+    stop_silent(nodes, 0, 1, 2)
+    nodes.wait()
+    folder, sentences = nodes.job.folder, set()
+    for node in range(NODES):
+        document = json.loads(nodes.job.read(f"report{node}.json"))
+        schema.check(document, "report")
+        found = document["job_autopsy"]
+        assert (found["rank"], found["node"]) == (3, 1)
+        sentences.add(found["text"])
+    sentence = sentences.pop().strip()
+    assert not sentences and ODD.fullmatch("rankinit: autopsy: " + sentence)
+    page = box.run("--blame", *(f"{folder}/report{node}.json" for node in range(NODES)),
+                   place="below").out.decode()
+    assert re.match(r"rank 3 of node 1 \([^)]+\) held up the others, as all nodes saw at \S+:\n"
+                    f"    {re.escape(sentence)}\n", page), page
 
 
 def test_the_stop_of_a_job_that_speaks(hanging):

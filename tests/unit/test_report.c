@@ -143,6 +143,11 @@ static void last_lines_where_there_is_no_traceback(void **state)
 	assert_null(strstr(verdict(), "one"));
 }
 
+static const char *text_of(json_t *object, const char *name)
+{
+	return json_string_value(json_object_get(object, name));
+}
+
 static void each_way_to_end(void **state)
 {
 	static const struct {
@@ -305,7 +310,7 @@ static void the_document(void **state)
 		"schema", "version", "exit_status", "launch", "host", "started", "ended",
 		"topology", "ranks", "first_failure", "job_verdict", "check",
 		"job_verdict_node", "stop", "facts", "roll_call", "roll_call_unproved", "clock",
-		"autopsy", "gpu_errors", "refusal", "restarts",
+		"autopsy", "job_autopsy", "gpu_errors", "refusal", "restarts",
 	};
 	json_t *object, *first, *rank;
 
@@ -318,10 +323,8 @@ static void the_document(void **state)
 	assert_int_equal(json_object_size(object), sizeof(keys) / sizeof(keys[0]));
 	rank = json_object_get(json_object_get(object, "topology"), "rank");
 	assert_int_equal(json_integer_value(json_object_get(rank, "value")), 13);
-	assert_string_equal(json_string_value(json_object_get(rank, "variable")),
-		"OMPI_COMM_WORLD_RANK");
-	assert_string_equal(json_string_value(json_object_get(object, "started")),
-		"2023-11-14T22:13:20.000Z");
+	assert_string_equal(text_of(rank, "variable"), "OMPI_COMM_WORLD_RANK");
+	assert_string_equal(text_of(object, "started"), "2023-11-14T22:13:20.000Z");
 	rank = json_array_get(json_object_get(object, "ranks"), 2);
 	assert_int_equal(json_integer_value(json_object_get(rank, "rank")), 10);
 	assert_string_equal(json_string_value(json_object_get(rank, "state")), "exited");
@@ -361,21 +364,20 @@ static void what_stands_beside_it(void **state)
 	outcome.stop.at.tv_sec = 1700000000;
 	outcome.link.verdict = "rank 7 failed first\n";
 	outcome.link.verdict_node = 3;
+	outcome.link.found = "of 8 ranks 7 wait in all_reduce\n";
 	object = report();
-	assert_string_equal(json_string_value(json_object_get(json_object_get(object, "facts"),
-		"NCCL_X")), "\\xff");
-	assert_string_equal(json_string_value(json_object_get(json_object_get(object, "stop"),
-		"signal")), "SIGTERM");
-	assert_string_equal(json_string_value(json_object_get(json_object_get(object, "stop"),
-		"at")), "2023-11-14T22:13:20.000Z");
-	assert_string_equal(json_string_value(json_object_get(object, "roll_call")),
-		"node 1 has not connected");
+	first = json_object_get(object, "job_autopsy");
+	assert_string_equal(text_of(first, "text"), outcome.link.found);
+	assert_string_equal(text_of(json_object_get(object, "facts"), "NCCL_X"), "\\xff");
+	first = json_object_get(object, "stop");
+	assert_string_equal(text_of(first, "signal"), "SIGTERM");
+	assert_string_equal(text_of(first, "at"), "2023-11-14T22:13:20.000Z");
+	assert_string_equal(text_of(object, "roll_call"), "node 1 has not connected");
 	assert_int_equal(json_integer_value(json_object_get(object, "job_verdict_node")), 3);
 	assert_string_equal(json_string_value(json_object_get(json_array_get(json_object_get(
 		object, "ranks"), 1), "lost")), "peer");
 	first = json_object_get(json_object_get(object, "first_failure"), "reason");
-	assert_string_equal(json_string_value(json_array_get(first, 0)),
-		LOSS);
+	assert_string_equal(json_string_value(json_array_get(first, 0)), LOSS);
 	assert_string_equal(json_string_value(json_array_get(first, 2)),
 		"    File \"a.py\", line 1, in b");
 	json_decref(object);
