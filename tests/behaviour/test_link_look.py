@@ -16,7 +16,7 @@ import schema
 from box import HERE
 from peek import wait_until
 from test_autopsy import PYTHON, STALLED, folder  # noqa: F401  a fixture
-from test_link import Nodes, find_member
+from test_link import ALONE, KEY, Nodes, find_member
 
 NODES, RANKS = 3, 2
 TOGETHER = "rankinit: autopsy: of "
@@ -81,13 +81,17 @@ def is_silent(nodes, node):
     return time.time() - max(os.stat(path.format(name)).st_mtime for name in ("out", "err")) > 2
 
 
-def stop_silent(nodes, *which):
-    """Once all of them are, and node 0 has a connection of each other node."""
-    pid = find_member(nodes.job, "--node-rank=0")
+def until_joined(pid):
+    """In the network of that process node 0 has a connection of each other node."""
     wait_until(lambda: len(re.findall(
         r":24FF [0-9A-F]+:[0-9A-F]{4} 01 ",
         (peek.read(pid, "net/tcp") + peek.read(pid, "net/tcp6")).decode())) == NODES - 1,
                "connections")
+
+
+def stop_silent(nodes, *which):
+    """Once all of them are, and are linked."""
+    until_joined(find_member(nodes.job, "--node-rank=0"))
     wait_until(lambda: all(is_silent(nodes, node) for node in range(NODES)), "silence")
     stop(nodes, *which)
 
@@ -194,3 +198,25 @@ def test_a_healthy_job(box):
     for node in nodes.wait().values():
         lines = [line for line in node.lines if TOGETHER in line]
         assert len(lines) == 1 and "rank " not in lines[0], node.lines
+
+
+@pytest.mark.parametrize("options", [["--link"], []])
+def test_a_simulated_hang(box, folder, options):
+    """With the link each of its nodes names the rank that the fault stopped; the control: none."""
+    program = everybody.copy(os.path.join(HERE, "hang.py"))
+    job = box.start(*ALONE, box.rankinit, f"--simulate=kubeflow_pytorch:{NODES}x{RANKS},hang=3@1",
+                    "--autopsy-after=1", "--roll-call=0", *options, "--", *PYTHON, program, folder,
+                    "collective", "-1", program="/usr/bin/unshare", env={"RANKINIT_LINK_KEY": KEY})
+    others = [f"[{rank // RANKS}:{rank}] hangs" for rank in range(NODES * RANKS) if rank != 3]
+    wait_until(lambda: set(others) <= set(job.read("out").decode().splitlines()) and
+               "SIGSTOP for rank 3" in job.error_text(), job.error_text())
+    if options:
+        until_joined(job.pid)
+    time.sleep(3)   # they are silent, and longer does no harm
+    result = job.stop()
+    lines = [line for line in result.lines() if TOGETHER in line]
+    assert len(lines) == (NODES if options else 0), result.err
+    for line in lines:
+        assert re.fullmatch(
+            r"rankinit: autopsy: of 6 ranks 5 wait in all_reduce \(hang\.py:\d+\), rank 3 "
+            r"\(node 1, node1\) .*was stopped by a signal \(SIGSTOP, SIGTSTP\)", line), line
