@@ -71,6 +71,7 @@ static struct {
 	char loss[RI_HANG_SHOWN];
 	bool has_link;
 	bool stalled;		/* since the watch asked */
+	bool told;		/* --autopsy-signal came, and the other nodes were not asked yet */
 	bool stall_waits;	/* its own look follows that of all nodes */
 	bool job_waits;		/* ... and that one follows the watch */
 	bool has_groups;	/* that were not taken */
@@ -275,6 +276,7 @@ bool ri_autopsy_ask_again(const siginfo_t *info)
 	if ((own.asked != 0 && now - own.asked < AGAIN_MS) || !ri_autopsy_ask(RI_AUTOPSY_ASKED))
 		return true;
 	own.asked = now;
+	own.told = own.has_link;
 	ri_log(RI_LEVEL_NOTE, "autopsy: %s from pid %d of uid %u",
 		ri_signal_name(info->si_signo, name), (int)info->si_pid, (unsigned)info->si_uid);
 	return true;
@@ -397,6 +399,14 @@ bool ri_autopsy_has_stalled(void)
 
 	own.stalled = false;
 	return stalled;
+}
+
+bool ri_autopsy_was_told(void)
+{
+	bool told = own.told;
+
+	own.told = false;
+	return told;
 }
 
 bool ri_autopsy_is_looking(void)

@@ -17,11 +17,12 @@ static bool is_known(const struct ri_supervisor *sv, int64_t now)
 void ri_job_look(const struct ri_supervisor *sv)
 {
 	const char *groups;
-	bool soon;
+	bool soon, told;
 
 	if (!ri_link_is_on())
 		return;
-	if (ri_autopsy_has_stalled() && !is_known(sv, ri_now_ms()))
+	told = ri_autopsy_was_told();
+	if ((ri_autopsy_has_stalled() && !is_known(sv, ri_now_ms())) || told)
 		ri_link_look(false);
 	if (ri_link_is_to_look(&soon)) {
 		looked_at = ri_now_ms();

@@ -95,18 +95,29 @@ def run(command, folder):
     return done.returncode, done.stdout, done.stderr
 
 
+def says(log, lines, folder):
+    return all(plain(line) in plain(log, str(folder)).splitlines() for line in lines)
+
+
+def run_again(command, lines, folder, log):
+    """On a busy machine a node may be late with its look: then the log says that it was."""
+    while not says(log, lines, folder) and " did not answer" in log:
+        log = run(command, folder)[2]
+    return log
+
+
 def test_the_story(folder):
-    log, commands = "", 0
+    log, command, commands = "", "", 0
     for first, *lines in steps():
         wanted = plain("\n".join(lines), str(folder))
         if first.startswith("rankinit: "):
-            for line in (first, *lines):
-                assert plain(line) in plain(log, str(folder)).splitlines(), log
+            log = run_again(command, (first, *lines), folder, log)
+            assert says(log, (first, *lines), folder), log
             continue
         status, out, err = run(first, folder)
         commands += 1
         if "--simulate=" in first:
-            log = err
+            log, command = err, first
             assert status != 0 and "simulated: the job's exit status is" in err, err
         elif "--capture=" in first:
             assert status == 0 and re.sub(r"\d+", "N", out + err).strip() == \
@@ -114,4 +125,4 @@ def test_the_story(folder):
         else:
             assert (status, err) == (0, "")
             assert anywhere(plain(out.rstrip("\n"), str(folder))) == anywhere(wanted)
-    assert commands == 8
+    assert commands == 9

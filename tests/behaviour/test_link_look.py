@@ -96,9 +96,9 @@ def stop_silent(nodes, *which):
     stop(nodes, *which)
 
 
-def stop(nodes, *which):
+def stop(nodes, *which, number=signal.SIGTERM):
     for node in which:
-        os.kill(find_member(nodes.job, f"--node-rank={node}"), signal.SIGTERM)
+        os.kill(find_member(nodes.job, f"--node-rank={node}"), number)
 
 
 @pytest.mark.parametrize("victim", [0, 3])
@@ -130,6 +130,27 @@ def test_without_a_key_it_is_news(watched):
                            nodes.lines(node))
         assert len(lines) == 1 and ODD.fullmatch(
             "rankinit: autopsy: " + lines[0].removeprefix(UNPROVED)), lines
+
+
+@pytest.mark.parametrize("node", range(NODES))
+def test_one_node_is_asked(hanging, node):
+    """A person asks one node, and the answer is in every log."""
+    nodes = hanging("sleep", 3, of={node: ["--autopsy-signal=USR1"]})
+    until_joined(find_member(nodes.job, "--node-rank=0"))
+    stop(nodes, node, number=signal.SIGUSR1)
+    for other in range(NODES):
+        lines = said(nodes, other)
+        assert len(lines) == 1 and ODD.fullmatch(lines[0]).groups() == ("3", "1"), lines
+    wait_until(lambda: "what the processes do" in "\n".join(nodes.lines(node)), nodes.lines(node))
+
+
+def test_one_node_is_asked_without_a_link(hanging):
+    """The control: it sees its own ranks alone, of which there are too few."""
+    nodes = hanging("sleep", 3, "--autopsy-signal=USR1", "--link=no")
+    stop(nodes, 1, number=signal.SIGUSR1)
+    wait_until(lambda: "what the processes do" in "\n".join(nodes.lines(1)), nodes.lines(1))
+    for node in range(NODES):
+        assert not [line for line in nodes.lines(node) if TOGETHER in line], nodes.lines(node)
 
 
 def test_where_all_wait_no_rank_is_named(watched):
