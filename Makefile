@@ -190,8 +190,16 @@ $(O)/tests/pystack: tests/python/pystack.c $(O)/librankinit.a
 	$(call say,CC)
 	$(Q)$(CC) $(BASE_CPPFLAGS) $(BASE_CFLAGS) $(CFLAGS) -o $@ $^ $(LDFLAGS)
 
+# Looks at the ranks of several nodes at one moment.
+$(O)/tests/joblook: tests/python/joblook.c $(patsubst %,$(O)/shim/%.o, \
+		hang/examine hang/list hang/look hang/inside system/helper \
+		system/kept_fds system/mask system/own_proc) $(O)/librankinit.a
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(BASE_CPPFLAGS) $(BASE_CFLAGS) $(CFLAGS) -o $@ $^ $(LDFLAGS) $(LDLIBS)
+
 .PHONY: actors
-actors: $(TEST_PROGRAMS) $(O)/tests/pystack
+actors: $(TEST_PROGRAMS) $(O)/tests/pystack $(O)/tests/joblook
 
 # In the object tree of this build's kind: make SAN=1 unit-programs
 $(O)/tests/test_%: tests/unit/test_%.c $(O)/librankinit.a
@@ -294,6 +302,7 @@ fresh: deps-fresh ## make demo and a sample of make check in a Debian 12 made an
 
 .PHONY: frameworks
 frameworks: deps-frameworks compiled hosts ## install real frameworks in build/frameworks, start every recipe
+	+@$(MAKE) --no-print-directory $(O)/tests/joblook
 	$(PYTHON) tests/frameworks/environments.py
 	$(PYTHON) tests/check.py frameworks
 
