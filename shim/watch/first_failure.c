@@ -164,6 +164,18 @@ static bool has_ended(struct ri_children *children, struct ri_output *output, en
 	return found;
 }
 
+bool ri_settle_timed_out(const struct ri_children *children, struct ri_output *output)
+{
+	for (size_t i = 0; i < children->started; i++) {
+		const struct ri_loss *loss = failed(&children->items[i])
+			? judge(&children->items[i], output, i).loss : NULL;
+
+		if (loss != NULL && loss->kind == RI_LOSS_CLOCK)
+			return true;
+	}
+	return false;
+}
+
 /* One that lives may have said already that it lost another one. */
 static bool has_lost(const struct ri_children *children, struct ri_output *output)
 {

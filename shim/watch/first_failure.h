@@ -53,6 +53,9 @@ void ri_settle_describe(const struct ri_child *child, struct ri_output *output, 
  */
 bool ri_settle_is_open(struct ri_children *children, struct ri_output *output, int64_t settle_ms);
 
+/* Did one that failed wait for others until its time was over, as its last words have it? */
+bool ri_settle_timed_out(const struct ri_children *children, struct ri_output *output);
+
 /*
  * Mark the children that have raised an exception of their own and are on their way out of it,
  * which may take long: by what ri_course_take saw, else by what they say. Asks as ri_settle_ask

@@ -5,6 +5,7 @@
 
 #include "hang/autopsy.h"
 #include "hang/course.h"
+#include "link/link.h"
 #include "say/state_file.h"
 #include "system/clock.h"
 #include "system/log.h"
@@ -167,6 +168,9 @@ static void take_failure(struct ri_supervisor *sv)
 	}
 	sv->phase = RI_PHASE_SETTLING;
 	ri_autopsy_ask(RI_AUTOPSY_LOSS);
+	/* the rank that it waited for may be on any node */
+	if (ri_settle_timed_out(sv->children, sv->output))
+		ri_link_look(true);
 	sv->deadline = sv->begun + settling_time(sv);
 	tell_others(sv);
 }

@@ -35,6 +35,25 @@ while True:
     here()
     there()
 """
+# Rank 0 has waited for long enough, once FOLDER/go is there; rank 6 is what it waited for.
+GIVES_UP = """
+import os, sys, time
+folder, how = sys.argv[1:]
+sys.path.insert(0, os.path.join(folder, "site-packages"))
+from torch.distributed import distributed_c10d as dist
+def work():
+    time.sleep(600)
+print("hangs", flush=True)
+if os.environ["RANK"] == "0":
+    while not os.path.exists(os.path.join(folder, "go")):
+        time.sleep(0.05)
+    raise RuntimeError(how)
+if os.environ["RANK"] == "6":
+    work()
+dist.all_reduce()
+"""
+TIMED_OUT = "[/build/gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 5000ms for recv " \
+            "operation to complete"
 
 
 @pytest.fixture
@@ -207,6 +226,26 @@ def test_one_node_that_is_stopped(hanging):
     wait_until(lambda: find_member(nodes.job, "--node-rank=2") is None, "the end of node 2")
     stop(nodes, 0, 1)
     assert {node.status for node in nodes.wait().values()} == {0}
+
+
+@pytest.mark.parametrize("how", [TIMED_OUT, "bad batch 17"])
+def test_a_rank_that_gives_up(box, folder, how):
+    """What it waited for is looked for on all nodes; not so after a failure of its own."""
+    (folder / "train.py").write_text(GIVES_UP)
+    words = shlex.join([*PYTHON, str(folder / "train.py"), str(folder), how])
+    nodes = Nodes(box, NODES, 4, "exec " + words, "--checks=none", "--roll-call=0")
+    for node in range(NODES):
+        wait_until(lambda: out(nodes, node).count("hangs") == 4, nodes.job.error_text())
+    until_joined(find_member(nodes.job, "--node-rank=0"))
+    (folder / "go").touch()
+    for node in nodes.wait().values():
+        lines = [line for line in node.lines if TOGETHER in line]
+        if how != TIMED_OUT:
+            assert lines == [], node.lines
+            continue
+        assert len(lines) == 1 and re.search(
+            r"of 1[12] ranks 10 wait in all_reduce \(train\.py:15\), rank 6 \(node 1, [^)]+\) is "
+            r"in work \(train\.py:7\) and sleeps", lines[0]), node.lines
 
 
 def test_a_healthy_job(box):
