@@ -13,9 +13,13 @@ int ri_ranks_open_input(struct ri_error *err)
 	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC), high;
 
 	if (fd < 0) {
+		int why = errno;
+
 		ri_fail(err, RI_CODE_FILE_UNREADABLE, "/dev/null", "cannot be opened: %s",
-			strerror(errno));
-		return ri_fail_errno(err, errno);
+			strerror(why));
+		ri_fail_hint(err, "start the container with an engine, which gives it a /dev, or "
+			"in a root of your own: mount --rbind /dev ROOT/dev");
+		return ri_fail_errno(err, why);
 	}
 	if (fd > STDERR_FILENO)
 		return fd;

@@ -424,3 +424,12 @@ def test_a_port_that_is_free(box):
             pytest.skip(f"port {PORT}: {error}")
     found, said = ports(box, "--nproc-per-node=2")
     assert found == [PORT] * 2 and "master_port.taken" not in said
+
+
+def test_a_root_without_devices(box):
+    """The ranks but the first read /dev/null. The control: one command reads what is there."""
+    result = box.run("--nproc-per-node=2", "--checks=none", "--", "/bin/true",
+                     shell="mount -t tmpfs none /dev")
+    error = refused(result, 125, "file.unreadable", "/dev/null")
+    assert "cannot be opened: No such file or directory; " in error and "mount --rbind" in error
+    assert box.run("--", "/bin/true", shell="mount -t tmpfs none /dev").status == 0
