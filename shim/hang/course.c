@@ -94,15 +94,17 @@ static pid_t look_at(pid_t rank, struct ri_course_seen *seen)
 	if (!runs)
 		ri_held_say(&python, &held);
 	else if (threads.count > 0)
-		seen->exception = ri_in_hand_read(&python, &threads.list[threads.count - 1],
+		seen->hand = ri_in_hand_read(pid, &python, &threads.list[threads.count - 1],
 			stack.hash, &words, &held);
+	seen->known = runs && threads.count > 0 && stack.hash != 0;
 	return pid;
 }
 
 static void forget(struct ri_course_seen *seen)
 {
 	seen->course = RI_COURSE_UNKNOWN;
-	seen->exception = 0;
+	seen->known = false;
+	seen->hand = (struct ri_in_hand){ .exception = 0 };
 	seen->held[0] = seen->words[0] = '\0';
 }
 

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "hang/in_hand.h"
 #include "launch/children.h"
 #include "report/launched.h"
 
@@ -46,7 +47,8 @@ struct ri_course_seen {
 	unsigned char course;	/* enum ri_course */
 	uint64_t hash;		/* of its main thread's stack */
 	uint64_t ticks;		/* of a CPU that it was given since it began */
-	uint64_t exception;	/* that it has in hand (hang/in_hand.h); 0: none */
+	bool known;		/* whether it has an exception in hand, and which */
+	struct ri_in_hand hand;
 	char held[RI_COURSE_HELD];	/* as above; or "" */
 	char words[RI_COURSE_WORDS];	/* a traceback of the exception in hand; or "" */
 };

@@ -234,7 +234,7 @@ bool ri_linger_take(struct ri_children *children, struct ri_output *output,
 		if (found++ < SAID)
 			say(children, i, end, words.traceback.last);
 	}
-	if (ri_silent_take()) {
+	if (ri_silent_take(children)) {
 		found = take_silent(children, end, found);
 		held = take_silent_others(output);
 	}

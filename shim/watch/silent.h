@@ -36,13 +36,17 @@ struct ri_course_others ri_silent_wish(struct ri_children *children);
 /* They are due or wanted, and no process looks at them: it is tried again after the time. */
 void ri_silent_wait(void);
 
-/* A look has been. Was it for them? Then those are worth to be asked for. */
-bool ri_silent_take(void);
+/* A look at these children, or at others, has been. Was it for them? */
+bool ri_silent_take(const struct ri_children *children);
 
 /*
  * Was the rank seen with the same exception in hand, at the same instruction and with next to no
- * CPU since, for the whole time? Then this is how many seconds, at least 1; else 0. Of one of the
- * others the index begins at RI_MAX_LOCAL. Asked once for each look.
+ * CPU and no bytes since, for the whole time? Then this is how many seconds, at least 1; else 0. Of
+ * one of the others the index begins at RI_MAX_LOCAL.
+ *
+ * Ranks may all handle an error together: one of them stores a checkpoint, and the others wait for
+ * it. So it is 0 for all where one with an exception in hand gets on, and for one that waits for
+ * other ranks where no rank is seen that has none: the one that works may be on another node.
  */
 unsigned ri_silent_stands(size_t index);
 

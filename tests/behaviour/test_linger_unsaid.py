@@ -68,12 +68,31 @@ GO_ON = {
     "a destructor": "    held = Held()\n    del held",
     "one that was caught": (
         "    try:\n        step()\n    except ValueError:\n        pass\n    hold()"),
-    "a child that works": (
-        "    try:\n        step()\n    finally:\n        subprocess.run(['sleep', '600'])"),
     "an end by sys.exit": "    try:\n        sys.exit(3)\n    finally:\n        hold()",
-    "one that computes": (
-        "    try:\n        step()\n    finally:\n        while True: pass"),
 }
+# What a rank may do for long before its exception is printed: it may store what it has computed.
+STORES = {
+    "it computes": "while True: pass",
+    "a child works": "subprocess.run(['sleep', '600'])",
+    "it waits for a pipe": "os.read(os.pipe()[0], 1)",
+    "it is stopped": "os.kill(os.getpid(), 19)",
+    "a thread writes": "threading.Thread(target=store, daemon=True).start(); hold()",
+}
+STORE = """
+def store():
+    null, bytes = os.open("/dev/null", os.O_WRONLY), b"x" * (4 << 20)
+    while True:
+        os.write(null, bytes)
+        time.sleep(0.02)
+"""
+# How a function of torch's looks in which a rank waits for the others.
+BARRIER = """
+import threading
+exec(compile("def barrier(): threading.Event().wait()", "torch/distributed/distributed_c10d.py",
+             "exec"))
+"""
+AT_BARRIER = "    try:\n        step()\n    finally:\n        barrier()"
+LEAVES = "import os, time\ntime.sleep(5)\nos._exit(5)\n"
 
 
 def unsaid(body, before=""):
@@ -120,6 +139,36 @@ def test_ranks_whose_exception_may_be_caught(box):
     assert result.status == 1, result.err
     assert len(said_at_once(result)) == 1, result.err
     assert said_at_once(result)[0].startswith(f"rankinit: rank {last} (pid "), result.err
+
+
+@HAS_TABLES
+@pytest.mark.parametrize("what", STORES)
+def test_one_that_may_store_what_the_job_has_computed(box, what):
+    """Rank 1 may wait for rank 0 in its own handler, so neither has failed for good."""
+    stores = f"    try:\n        step()\n    finally:\n        {STORES[what]}"
+    texts = {0: STORE + unsaid(stores), 1: unsaid(IN_HAND["a finally"][0]), 2: LEAVES}
+    result = start(box, by_rank(texts), "--linger=1", "--grace=1", ranks=3).wait()
+    assert result.status == 5 and not said_at_once(result), result.err
+
+
+@HAS_TABLES
+def test_all_ranks_of_a_node_that_wait_for_another_node(box):
+    """One there may store what they have computed together."""
+    waits = BARRIER + unsaid(AT_BARRIER)
+    ends = f"import threading\nthreading.Thread(target=exec, args=({LEAVES!r},)).start()\n"
+    result = start(box, by_rank({0: waits, 1: ends + waits}), "--linger=1", "--grace=1",
+                   ranks=2).wait()
+    assert result.status == 5 and not said_at_once(result), result.err
+
+
+@HAS_TABLES
+def test_one_that_waits_for_ranks_that_work(box):
+    """The control: the other rank has no exception in hand."""
+    result = start(box, by_rank({1: BARRIER + unsaid(AT_BARRIER)}), "--linger=0.5", "--grace=3",
+                   ranks=2).wait()
+    assert result.status == 1 and len(said_at_once(result)) == 1, result.err
+    assert said_at_once(result)[0].startswith("rankinit: rank 1 (pid "), result.err
+    assert "barrier (torch/distributed/distributed_c10d.py:1); --linger" in result.err
 
 
 @HAS_TABLES
