@@ -20,6 +20,7 @@ static const char no_dump[] = "it is no dump of torch's Flight Recorder";
 /* One entry, of which only what is compared. */
 struct entry {
 	char group[RI_WORK_GROUP];
+	char name[RI_WORK_GROUP / 2];	/* of the group, without its description */
 	struct ri_span op;	/* without the backend's name */
 	bool gloo, ended, of_two;	/* a send or a receive is of two ranks */
 	int64_t sequence, at;
@@ -50,29 +51,29 @@ static bool read_name(struct ri_span span, char *out, size_t size)
 
 /* "default_pg", "37(tp)", "37": a name and a description, which may be "undefined" or empty. */
 static bool read_group(const struct ri_pickle *pickle, struct ri_pickle_value names,
-	char out[RI_WORK_GROUP])
+	struct entry *out)
 {
-	char name[RI_WORK_GROUP / 2], words[RI_WORK_GROUP / 2 - 1];
+	char words[RI_WORK_GROUP / 2 - 1];
 	uint32_t first = ri_pickle_first(pickle, names);
 	struct ri_span description;
 	struct ri_text text;
 
 	if (ri_pickle_count(pickle, names) != 2 ||
-		!read_name(ri_pickle_string(pickle, ri_pickle_item(pickle, first)), name,
-			sizeof(name)))
+		!read_name(ri_pickle_string(pickle, ri_pickle_item(pickle, first)),
+			out->name, sizeof(out->name)))
 		return false;
 	description = ri_pickle_string(pickle,
 		ri_pickle_item(pickle, ri_pickle_next(pickle, first)));
 	if (!read_name(description, words, sizeof(words)))
 		return false;
-	ri_text_init(&text, out, RI_WORK_GROUP);
+	ri_text_init(&text, out->group, RI_WORK_GROUP);
 	if (strcmp(words, RI_WORK_DEFAULT) == 0)
 		ri_text_add(&text, words);
 	else if (words[0] == '\0' || strcmp(words, "undefined") == 0)
-		ri_text_add(&text, name);
+		ri_text_add(&text, out->name);
 	else
-		ri_text_addf(&text, "%s(%s)", name, words);
-	return out[0] != '\0';
+		ri_text_addf(&text, "%s(%s)", out->name, words);
+	return out->group[0] != '\0';
 }
 
 /* The elements of one tensor. */
@@ -133,7 +134,7 @@ static bool read_entry(const struct ri_pickle *pickle, struct ri_pickle_value va
 	at = member(pickle, value, "time_created_ns");
 	of_two = member(pickle, value, "is_p2p");
 	if (sequence.kind != RI_PICKLE_INT || sequence.number < 0 || at.kind != RI_PICKLE_INT ||
-		!read_group(pickle, member(pickle, value, "process_group"), out->group) ||
+		!read_group(pickle, member(pickle, value, "process_group"), out) ||
 		!read_op(ri_pickle_string(pickle, member(pickle, value, "profiling_name")), out))
 		return false;
 	out->sequence = sequence.number;
@@ -145,25 +146,48 @@ static bool read_entry(const struct ri_pickle *pickle, struct ri_pickle_value va
 	return true;
 }
 
+/*
+ * Of the list of its ranks, "[0, 1]"; 0: there is none. Groups that were split off together have
+ * one name where torch does not make it of their ranks (distributed_c10d.py, split_group). FNV-1a.
+ */
+static uint64_t digest_members(const struct ri_pickle *pickle, const char *group)
+{
+	struct ri_pickle_value all = ri_pickle_get(pickle, pickle->root, "pg_config");
+	struct ri_span ranks = ri_pickle_string(pickle,
+		ri_pickle_get(pickle, ri_pickle_get(pickle, all, group), "ranks"));
+	uint64_t digest = UINT64_C(0xcbf29ce484222325);
+
+	if (ranks.length == 0 || is_word(ranks, "[]"))
+		return 0;
+	for (size_t i = 0; i < ranks.length; i++)
+		digest = (digest ^ (unsigned char)ranks.at[i]) * UINT64_C(0x100000001b3);
+	return digest;
+}
+
 /* The work of its group, which may be its first; NULL: there are too many groups. */
-static struct ri_work *find_work(struct ri_flight_dump *dump, const char *group)
+static struct ri_work *find_work(struct ri_flight_dump *dump, const struct ri_pickle *pickle,
+	const struct entry *entry)
 {
 	struct ri_work *work;
 
 	for (size_t i = 0; i < dump->count; i++)
-		if (strcmp(dump->works[i].group, group) == 0)
+		if (strcmp(dump->works[i].group, entry->group) == 0)
 			return &dump->works[i];
 	if (dump->count == RI_FLIGHT_GROUPS)
 		return NULL;
 	work = &dump->works[dump->count++];
-	*work = (struct ri_work){ .has_status = true, .enqueued = -1, .completed = -1 };
-	ri_text_copy(work->group, RI_WORK_GROUP, group);
+	*work = (struct ri_work){
+		.members = digest_members(pickle, entry->name),
+		.has_status = true, .enqueued = -1, .completed = -1,
+	};
+	ri_text_copy(work->group, RI_WORK_GROUP, entry->group);
 	return work;
 }
 
-static void add_entry(struct ri_flight_dump *dump, const struct entry *entry)
+static void add_entry(struct ri_flight_dump *dump, const struct ri_pickle *pickle,
+	const struct entry *entry)
 {
-	struct ri_work *work = find_work(dump, entry->group);
+	struct ri_work *work = find_work(dump, pickle, entry);
 	bool waits = work != NULL && work->op[0] != '\0';
 
 	dump->last = entry->at > dump->last ? entry->at : dump->last;
@@ -199,7 +223,7 @@ static bool read_entries(struct ri_flight_dump *dump, const struct ri_pickle *pi
 		if (!read_entry(pickle, ri_pickle_item(pickle, at), &entry))
 			return false;
 		gloo += entry.gloo;
-		add_entry(dump, &entry);
+		add_entry(dump, pickle, &entry);
 	}
 	dump->ends = gloo == 0;
 	return gloo == 0 || gloo == ri_pickle_count(pickle, entries);

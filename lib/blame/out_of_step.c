@@ -98,10 +98,17 @@ static void hand_out_dumps(struct ri_reports *job, const struct members *members
 	}
 }
 
-static struct ri_work *work_of(const struct ri_flight_dump *dump, const char *group)
+/* Groups of one name that have other members are others. */
+static bool is_of_group(const struct ri_work *work, const struct ri_work *group)
+{
+	return strcmp(work->group, group->group) == 0 && (work->members == group->members ||
+		work->members == 0 || group->members == 0);
+}
+
+static struct ri_work *work_of(const struct ri_flight_dump *dump, const struct ri_work *group)
 {
 	for (size_t i = 0; dump != NULL && i < dump->count; i++)
-		if (strcmp(dump->works[i].group, group) == 0)
+		if (is_of_group(&dump->works[i], group))
 			return &dump->works[i];
 	return NULL;
 }
@@ -110,7 +117,7 @@ static struct ri_work *work_of(const struct ri_flight_dump *dump, const char *gr
  * Gloo's dumps tell the last collective that a rank entered, and not whether that has ended. A rank
  * that has not come as far as another one is not taken to wait in it.
  */
-static void tell_who_is_behind(const struct members *members, const char *group)
+static void tell_who_is_behind(const struct members *members, const struct ri_work *group)
 {
 	int64_t furthest = -1;
 
@@ -131,20 +138,20 @@ static void tell_who_is_behind(const struct members *members, const char *group)
 }
 
 /* Does it wait for another one in some other way than in this group? Where it may, it does. */
-static bool may_wait_elsewhere(const struct ri_flight_dump *dump, const char *group)
+static bool may_wait_elsewhere(const struct ri_flight_dump *dump, const struct ri_work *group)
 {
-	bool latest = strcmp(dump->works[dump->latest].group, group) == 0;
+	bool latest = is_of_group(&dump->works[dump->latest], group);
 
 	if (!dump->ends)
 		return !latest;
 	for (size_t i = 0; i < dump->count; i++)
 		if (dump->works[i].completed < dump->works[i].enqueued &&
-			strcmp(dump->works[i].group, group) != 0)
+			!is_of_group(&dump->works[i], group))
 			return true;
 	return dump->waits_for_one;
 }
 
-static struct ri_works compare_group(const struct members *members, const char *group)
+static struct ri_works compare_group(const struct members *members, const struct ri_work *group)
 {
 	struct ri_works works;
 	bool entered = false;
@@ -166,7 +173,7 @@ static struct ri_works compare_group(const struct members *members, const char *
 }
 
 /* Is this the first dump that has the group? */
-static bool is_first(const struct members *members, size_t index, const char *group)
+static bool is_first(const struct members *members, size_t index, const struct ri_work *group)
 {
 	for (size_t i = 0; i < index; i++)
 		if (work_of(members->list[i].dump, group) != NULL)
@@ -177,7 +184,8 @@ static bool is_first(const struct members *members, size_t index, const char *gr
 /* The first group in which ranks are out of step: that of all ranks before the others. */
 static struct ri_works compare_dumps(const struct members *members)
 {
-	struct ri_works works = compare_group(members, RI_WORK_DEFAULT);
+	const struct ri_work all = { .group = RI_WORK_DEFAULT };
+	struct ri_works works = compare_group(members, &all);
 	size_t groups = 1;
 
 	for (size_t i = 0; i < members->count && works.step == RI_STEP_TOGETHER; i++) {
@@ -185,9 +193,9 @@ static struct ri_works compare_dumps(const struct members *members)
 
 		for (size_t k = 0; dump != NULL && k < dump->count && groups < GROUPS &&
 			works.step == RI_STEP_TOGETHER; k++) {
-			const char *group = dump->works[k].group;
+			const struct ri_work *group = &dump->works[k];
 
-			if (strcmp(group, RI_WORK_DEFAULT) == 0 || !is_first(members, i, group))
+			if (is_of_group(group, &all) || !is_first(members, i, group))
 				continue;
 			works = compare_group(members, group);
 			groups++;

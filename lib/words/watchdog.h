@@ -19,6 +19,7 @@ struct ri_work {
 	/* "default_pg", "37(TENSOR_MODEL_PARALLEL_GROUP)", "3"; "" where no name tells it that is
 	 * the same on all ranks */
 	char group[RI_WORK_GROUP];
+	uint64_t members;	/* a digest of which ranks are of the group; 0: not known */
 	/* in which it waited in vain, "ALLREDUCE"; "": it does not say */
 	char op[RI_WORK_OP];
 	bool has_sequence, has_size, has_status;

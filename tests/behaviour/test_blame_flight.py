@@ -161,6 +161,24 @@ def test_a_smaller_group_is_told_and_names_nobody(judge):
         "which ranks 0, 2-3 wait; 4 of 8 ranks do not tell"
 
 
+def split(ranks, last, state):
+    """A group that torch split off with others, which all have its name."""
+    return {**a_dump(an_entry(last, state=state, group=("1", "tp"))),
+            "pg_config": {"1": {"name": "1", "desc": "tp", "ranks": str(ranks)}}}
+
+
+@pytest.mark.parametrize("ranks", [[4, 5], list(range(RANKS))])
+def test_groups_of_one_name(judge, ranks):
+    """Two of them have nothing to do with each other; the control is one of all ranks."""
+    others = [rank for rank in range(RANKS) if rank not in (4, 5)]
+    dumps = {rank: split(ranks, 3, "completed") if rank in (4, 5) else
+             split(others if len(ranks) == 2 else ranks, 4, "started") for rank in range(RANKS)}
+    document = judge(dumps)
+    assert left_open(document)
+    assert document["out_of_step"] == (None if len(ranks) == 2 else (
+        "ranks 4-5 never entered all_reduce 4 of group 1(tp), in which ranks 0-3, 6-7 wait"))
+
+
 @pytest.mark.parametrize("at, why", [
     (-30, "its last entry was not made while its rank ran"),
     (90, "its last entry was not made while its rank ran")])
