@@ -68,13 +68,14 @@ static struct {
 	int64_t asked;		/* when a signal was followed last; 0: never */
 	char *document;		/* the last one that was whole; NULL: there is none */
 	bool refused, has_loss;
-	char loss[RI_HANG_SHOWN];
 	bool has_link;
 	bool stalled;		/* since the watch asked */
 	bool told;		/* --autopsy-signal came, and the other nodes were not asked yet */
 	bool stall_waits;	/* its own look follows that of all nodes */
 	bool job_waits;		/* ... and that one follows the watch */
 	bool has_groups;	/* that were not taken */
+	/* behind what each start writes: these are large */
+	char loss[RI_HANG_SHOWN];
 	char groups[RI_GROUPS_MAX];
 } own;
 

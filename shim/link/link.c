@@ -43,7 +43,13 @@ static struct {
 
 /* Apart: what begins with a value costs memory from the start, and this is large. */
 static struct ri_link_verdict verdict;
-static struct ri_link_found found, kept;
+
+/* What is larger still, mapped where there is a link. */
+static struct room {
+	struct ri_link_note in, out;
+	struct ri_link_message heard, said;
+	struct ri_link_found found, kept;
+} *room;
 
 bool ri_link_is_on(void)
 {
@@ -94,7 +100,8 @@ int ri_link_begin(struct ri_link_setup *setup)
 	int ends[2], saved;
 	pid_t pid;
 
-	if (take_place(setup) < 0 || open_ends(ends) < 0)
+	room = ri_pages(sizeof(*room));
+	if (room == NULL || take_place(setup) < 0 || open_ends(ends) < 0)
 		return -1;
 	/* without this memory the report says less */
 	own.sight = setup->sight = ri_pages_shared(sizeof(*own.sight));
@@ -122,12 +129,10 @@ bool ri_link_is_ours(const siginfo_t *info)
 
 static void tell(const struct ri_link_message *message)
 {
-	static struct ri_link_note note;
-
 	if (own.fd < 0)
 		return;
-	ri_link_note_make(&note, message);
-	send(own.fd, &note, sizeof(note), MSG_DONTWAIT | MSG_NOSIGNAL);
+	ri_link_note_make(&room->out, message);
+	send(own.fd, &room->out, sizeof(room->out), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 void ri_link_reach(enum ri_link_phase phase)
@@ -142,28 +147,31 @@ void ri_link_reach(enum ri_link_phase phase)
 
 void ri_link_end(const struct ri_link_end *end)
 {
-	static struct ri_link_message message;
-
 	own.failed = end->class != RI_LINK_DONE && end->class != RI_LINK_STOPPED;
-	message = (struct ri_link_message){ .kind = RI_LINK_END, .end = *end };
-	tell(&message);
+	if (own.fd < 0)
+		return;
+	room->said.kind = RI_LINK_END;
+	room->said.end = *end;
+	tell(&room->said);
 }
 
 void ri_link_look(bool soon)
 {
-	const struct ri_link_message message = { .kind = RI_LINK_LOOK, .look = { soon } };
-
+	if (own.fd < 0)
+		return;
 	own.awaits = true;
-	tell(&message);
+	room->said.kind = RI_LINK_LOOK;
+	room->said.look.soon = soon;
+	tell(&room->said);
 }
 
 void ri_link_groups(const char *text)
 {
-	static struct ri_link_message message;
-
-	message.kind = RI_LINK_GROUPS;
-	ri_link_lines_set(message.groups.text, sizeof(message.groups.text), text);
-	tell(&message);
+	if (own.fd < 0)
+		return;
+	room->said.kind = RI_LINK_GROUPS;
+	ri_link_lines_set(room->said.groups.text, RI_LINK_GROUPS_TEXT, text);
+	tell(&room->said);
 }
 
 /* The helper has gone: it is done, or was killed, or could not begin. */
@@ -197,12 +205,12 @@ static void take_verdict(const struct ri_link_verdict *told)
 
 static void take_found(const struct ri_link_found *told)
 {
-	found = *told;
+	room->found = *told;
 	own.found = true;
 	own.awaits = false;
-	if (own.kept_at.tv_sec != 0 && kept.rank >= 0 && found.rank < 0)
+	if (own.kept_at.tv_sec != 0 && room->kept.rank >= 0 && told->rank < 0)
 		return;
-	kept = found;
+	room->kept = *told;
 	ri_clock_read(CLOCK_REALTIME, &own.kept_at);
 }
 
@@ -229,12 +237,11 @@ static void take(const struct ri_link_message *message)
 
 bool ri_link_hear(void)
 {
-	static struct ri_link_message message;
-	static struct ri_link_note note;
 	bool judged = own.judged;
 
 	for (int i = 0; i < PACKETS_AT_ONCE && own.fd >= 0; i++) {
-		ssize_t got = recv(own.fd, &note, sizeof(note), MSG_DONTWAIT | MSG_TRUNC);
+		ssize_t got = recv(own.fd, &room->in, sizeof(room->in),
+			MSG_DONTWAIT | MSG_TRUNC);
 
 		if (got < 0 && (errno == EAGAIN || errno == EINTR))
 			break;
@@ -242,8 +249,8 @@ bool ri_link_hear(void)
 			lose_helper();
 			break;
 		}
-		if (ri_link_note_read(&message, &note, (size_t)got))
-			take(&message);
+		if (ri_link_note_read(&room->heard, &room->in, (size_t)got))
+			take(&room->heard);
 	}
 	return own.judged && !judged;
 }
@@ -270,13 +277,13 @@ const struct ri_link_found *ri_link_take_found(void)
 	bool is_new = own.found;
 
 	own.found = false;
-	return is_new ? &found : NULL;
+	return is_new ? &room->found : NULL;
 }
 
 const struct ri_link_found *ri_link_found(struct timespec *at)
 {
 	*at = own.kept_at;
-	return own.kept_at.tv_sec != 0 ? &kept : NULL;
+	return own.kept_at.tv_sec != 0 ? &room->kept : NULL;
 }
 
 const struct ri_link_verdict *ri_link_verdict(void)

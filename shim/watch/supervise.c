@@ -316,7 +316,8 @@ static void hear_others(struct ri_supervisor *sv)
 	if (ri_link_was_asked() && !judged && sv->phase < RI_PHASE_ASKED &&
 		ri_settle_find_leavers(sv->children, sv->output))
 		ri_link_tell(sv->setting->job);
-	ri_job_look(sv);
+	if (ri_link_is_on())
+		ri_job_look(sv);
 	if (!judged)
 		return;
 	ri_link_print_verdict(sv->setting->job);
