@@ -80,12 +80,31 @@ static uint64_t count_bytes(pid_t pid)
 		ri_hang_read_field(text, "wchar", &out) ? in + out : 0;
 }
 
-/* Python ignores what leaves a destructor (Objects/typeobject.c, slot_tp_finalize). */
-static bool is_ignored(const struct ri_python_stack *stack, size_t handler)
+/*
+ * Does it leave a function whose exceptions Python's own C code takes? Those of a destructor
+ * (Objects/typeobject.c, slot_tp_finalize), the end of an iterator (Objects/iterobject.c,
+ * iter_iternext), an attribute or a length that is not there (Objects/object.c,
+ * PyObject_GetOptionalAttr; Objects/abstract.c, PyObject_LengthHint).
+ */
+static bool is_taken(const struct ri_python_stack *stack, size_t handler, const char *type)
 {
-	for (size_t i = handler; i < stack->count; i++)
-		if (strcmp(ri_wait_name(stack->frames[i].function), "__del__") == 0)
-			return true;
+	static const struct {
+		const char *function, *type;	/* NULL: any, as subclasses are taken, too */
+	} rows[] = {
+		{ "__del__", NULL }, { "__next__", "StopIteration" },
+		{ "__getitem__", "StopIteration" }, { "__getitem__", "IndexError" },
+		{ "__getattr__", NULL }, { "__getattribute__", NULL }, { "__get__", NULL },
+		{ "__len__", NULL }, { "__length_hint__", NULL },
+	};
+
+	for (size_t i = handler; i < stack->count; i++) {
+		const char *name = ri_wait_name(stack->frames[i].function);
+
+		for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++)
+			if (strcmp(name, rows[k].function) == 0 && (rows[k].type == NULL ||
+				strcmp(type, rows[k].type) == 0))
+				return true;
+	}
 	return false;
 }
 
@@ -138,7 +157,7 @@ struct ri_in_hand ri_in_hand_read(pid_t pid, struct ri_python *python,
 		return out;
 	while (stack.frames[handler].address != raised.handler)
 		handler++;
-	if (is_ignored(&stack, handler))
+	if (is_taken(&stack, handler, raised.type))
 		return out;
 	out.exception = raised.exception;
 	out.for_peers = waits(&stack, handler, FOR_PEERS);

@@ -27,6 +27,16 @@ class Held:
     def __del__(self):
         try: step()
         finally: hold()
+    def __getattr__(self, name):
+        try: raise AttributeError(name)
+        finally: hold()
+    def __len__(self):
+        try: raise TypeError
+        finally: hold()
+    def __iter__(self): return self
+    def __next__(self):
+        try: raise StopIteration
+        finally: hold()
 def stay():
     try: step()
     finally: hold()
@@ -36,18 +46,18 @@ def main():
 IN_HAND = {
     "a finally": (
         "    try:\n        step()\n    finally:\n        hold()",
-        "it is in main (<string>:20), and there in hold (<string>:4)"),
+        "it is in main (<string>:30), and there in hold (<string>:4)"),
     "a finally in C": (
         "    try:\n        step()\n    finally:\n        time.sleep(600)",
-        "it is in main (<string>:20)"),
+        "it is in main (<string>:30)"),
     "an except that raises": (
         "    try:\n        step()\n    except KeyError:\n        pass\n"
         "    except Exception as error:\n        hold()\n"
         "        raise RuntimeError('x') from error",
-        "it is in main (<string>:22), and there in hold (<string>:4)"),
+        "it is in main (<string>:32), and there in hold (<string>:4)"),
     "a finally of an outer function's": (
         "    try:\n        stay()\n    finally:\n        print('over')",
-        "it is in stay (<string>:15), and there in hold (<string>:4)"),
+        "it is in stay (<string>:25), and there in hold (<string>:4)"),
 }
 # Each has an exception in hand, or had one, and may go on.
 GO_ON = {
@@ -66,6 +76,9 @@ GO_ON = {
     "a with around it": "    with contextlib.suppress(ValueError):\n        stay()",
     "the end of a with": "    with Held():\n        step()",
     "a destructor": "    held = Held()\n    del held",
+    "an attribute that is not there": "    getattr(Held(), 'other', None)",
+    "a length that is not there": "    list(Held())",
+    "the end of an iterator": "    next(iter(Held()), None)",
     "one that was caught": (
         "    try:\n        step()\n    except ValueError:\n        pass\n    hold()"),
     "an end by sys.exit": "    try:\n        sys.exit(3)\n    finally:\n        hold()",
