@@ -53,7 +53,8 @@ static bool waits_for_file(pid_t pid)
 		!ri_call_read(text, &call))
 		return false;
 	row = ri_call_row(&call);
-	return row != NULL && row->kind == RI_CALL_FILE;
+	return row != NULL && (row->kind == RI_CALL_FILE ||
+		(row->kind == RI_CALL_EVENT && !ri_call_sleeps(&call)));
 }
 
 /* Does any of its threads wait for a disk or a file server ('D'), or is it stopped? */

@@ -88,6 +88,7 @@ STORES = {
     "it computes": "while True: pass",
     "a child works": "subprocess.run(['sleep', '600'])",
     "it waits for a pipe": "os.read(os.pipe()[0], 1)",
+    "it waits for an answer": "__import__('select').select([os.pipe()[0]], [], [], 600)",
     "it is stopped": "os.kill(os.getpid(), 19)",
     "a thread writes": "threading.Thread(target=store, daemon=True).start(); hold()",
 }
