@@ -45,8 +45,11 @@ static bool starts_launcher(const struct ri_command *command)
 {
 	char *const *words = command->argv;
 
-	if (command->mode != RI_MODE_PROCESS || words == NULL || words[0] == NULL)
-		return command->mode != RI_MODE_PROCESS;
+	/* a plain init that was asked to be one has not read its command */
+	if (words == NULL || words[0] == NULL)
+		return false;
+	if (command->mode != RI_MODE_PROCESS)
+		return true;
 	if (command->stated)
 		return false;
 	if (ri_word_shell(words[0]) != NULL)
