@@ -2,7 +2,8 @@
 /*
  * Words of a command, one to a line, "%%", and an environment: a mode is
  * found, its options are those of the words, what is written keeps to the
- * mode, and expansion changes nothing but references to what is written.
+ * mode, and expansion changes nothing but references to what is written. The
+ * same text is a script, too: what it is said to import stands in it.
  */
 #include "fuzz.h"
 #include "command/command.h"
@@ -27,6 +28,9 @@ static void check_command(const struct ri_command *command, char *const *argv)
 	CHECK(command->mode != RI_MODE_AUTO);
 	CHECK(ri_command_ranks(command, 2, &ranks) == (ranks > 0));
 	CHECK((command->launcher == NULL) == (command->words == NULL));
+	CHECK(command->is_python || (command->script == NULL && command->module == NULL));
+	if (command->module != NULL && ri_command_module_uses_ray(command->module))
+		CHECK(strchr(command->module, '.') != NULL);
 	if (command->launcher == NULL) {
 		CHECK(!ri_command_has(command, "--standalone", &value) && value == argv[0]);
 		return;
@@ -78,6 +82,19 @@ static void check_expansion(char *const *argv, const struct ri_env_edits *variab
 	}
 }
 
+static void check_script(struct ri_span text)
+{
+	const struct ri_span none = { text.at, 0 };
+
+	if (ri_command_text_imports(text, "ray"))
+		CHECK(memmem(text.at, text.length, "ray", 3) != NULL &&
+			(memmem(text.at, text.length, "import ", 7) != NULL ||
+			 memmem(text.at, text.length, "from ", 5) != NULL));
+	if (ri_command_text_names_launcher(text))
+		CHECK(text.length > 2);
+	CHECK(!ri_command_text_imports(none, "ray") && !ri_command_text_names_launcher(none));
+}
+
 static void run(char *const *argv, char *const *strings, enum ri_mode asked)
 {
 	struct ri_env env;
@@ -116,6 +133,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size > INPUT_SIZE)
 		return 0;
 	text = fuzz_string(data, size);
+	check_script((struct ri_span){ text, size });
 	fuzz_split(fuzz_cut_part(text), strings, 0, MAX_STRINGS);
 	fuzz_split(text, argv, 0, MAX_STRINGS);
 	for (enum ri_mode asked = RI_MODE_AUTO; asked <= RI_MODE_NONE; asked++)
