@@ -7,7 +7,7 @@ import pytest
 
 PYTHON = ["/usr/bin/python3", "-I", "-S", "-c"]
 BEGIN = """
-import atexit, os, signal, sys, time, traceback
+import atexit, fcntl, os, signal, struct, sys, termios, time, traceback
 rank = os.environ['RANK']
 def say(name): open('@FOLDER/' + name, 'w').close()
 def wait(name):
@@ -15,6 +15,8 @@ def wait(name):
 def log(words):
     try: raise ValueError(words)
     except ValueError: traceback.print_exc()
+    # what rankinit looks at when it reads that may change from here on
+    while struct.unpack('i', fcntl.ioctl(2, termios.FIONREAD, bytes(4)))[0]: time.sleep(0.01)
 """
 # Rank 0 is healthy, and logs an exception; rank 1 fails, and what of it comes in more lines.
 CAUGHT = BEGIN + """
