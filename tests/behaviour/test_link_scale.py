@@ -10,7 +10,8 @@ import pytest
 import link_peer
 import peek
 from link_node import Node, net, ticks  # noqa: F401  a fixture
-from link_peer import Closed, Peer, call, connect, end, hello, phase, verdict
+from link_peer import (Closed, Peer, call, connect, end, groups, hello, look, phase,
+                       verdict)
 from peek import wait_until
 
 pytestmark = link_peer.needs_sodium
@@ -115,6 +116,40 @@ def test_a_thousand_nodes(box, net, many_files, files):
     spent.look("the job is over")
     node.is_stopped(TEXT.strip())
     assert len(strangers) == 100
+
+
+WAITS = "collective still all_reduce {} all_reduce (train.py:16)|\n"
+LOADS = "loader still - {} _BaseDataLoaderIter.__next__ (train.py:9)|waits for its data loader\n"
+RANKS, ODD = 8, 500     # ranks of a node; the node of the odd one
+
+
+@pytest.mark.parametrize("odd", [True, False])
+def test_a_thousand_nodes_look(box, net, many_files, odd):
+    """One asks, all are asked once, and all hear whom the answers of eight thousand ranks name."""
+    node = Node(box, nodes=NODES, options=["--roll-call=0", f"--nproc-per-node={RANKS}"])
+    peers, _ = come(node, list(range(1, NODES)))
+    first = RANKS * ODD
+    texts = {index: WAITS.format(f"{RANKS * index}-{RANKS * index + RANKS - 1}")
+             for index in peers}
+    if odd:
+        texts[ODD] = WAITS.format(f"{first}-{first + 2},{first + 4}-{first + RANKS - 1}") + \
+            LOADS.format(first + 3)
+    spent = Spent(node)
+    begun = time.monotonic()
+    peers[7].say(look())
+    for index, peer in peers.items():
+        assert peer.hear() == look(), index
+        peer.say(groups(texts[index]))
+    heard = peers[1].hear("found")
+    print(f"{time.monotonic() - begun:.2f} s from the question to the answer")
+    assert (heard["rank"], heard["node"]) == ((first + 3, ODD) if odd else (-1, 0))
+    assert f"of {RANKS * NODES} ranks {RANKS * (NODES - 1) - odd} wait in all_reduce (train.py:16)" \
+        in heard["text"], heard
+    assert all(peer.hear() == heard for index, peer in peers.items() if index != 1)
+    memory, _ = spent.look("all have looked")
+    assert memory < 64 * 1024
+    node.says("rankinit: autopsy: " + heard["text"].strip())
+    node.is_unharmed()
 
 
 def test_more_nodes_than_files(box, net, many_files):
