@@ -143,8 +143,8 @@ def test_a_thousand_nodes_look(box, net, many_files, odd):
     heard = peers[1].hear("found")
     print(f"{time.monotonic() - begun:.2f} s from the question to the answer")
     assert (heard["rank"], heard["node"]) == ((first + 3, ODD) if odd else (-1, 0))
-    assert f"of {RANKS * NODES} ranks {RANKS * (NODES - 1) - odd} wait in all_reduce (train.py:16)" \
-        in heard["text"], heard
+    waiting = RANKS * (NODES - 1) - odd
+    assert f"of {RANKS * NODES} ranks {waiting} wait in all_reduce (train.py:16)" in heard["text"]
     assert all(peer.hear() == heard for index, peer in peers.items() if index != 1)
     memory, _ = spent.look("all have looked")
     assert memory < 64 * 1024
