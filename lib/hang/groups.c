@@ -8,7 +8,7 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "hang/judge.h"
-#include "hang/ranges.h"
+#include "base/ranges.h"
 #include "hang/wording.h"
 #include "redact/redact.h"
 
@@ -217,7 +217,7 @@ static void add_group(struct ri_text *out, struct told *told, const struct ri_ha
 	const struct ri_hang_process *leader = &look->processes[told->leaders[group]];
 	char bytes[RI_GROUPS_MAX];
 	struct ri_text line;
-	struct ri_ranges ranges = { .out = &line, .between = ",", .first = -1 };
+	struct ri_ranges ranges = { .out = &line, .between = "," };
 	size_t ranks = 0;
 
 	ri_text_init(&line, bytes, sizeof(bytes));
@@ -245,7 +245,7 @@ static void add_ended(struct ri_text *out, struct told *told, const struct ri_ha
 {
 	char bytes[RI_GROUPS_MAX];
 	struct ri_text line;
-	struct ri_ranges ranges = { .out = &line, .between = ",", .first = -1 };
+	struct ri_ranges ranges = { .out = &line, .between = "," };
 
 	if (look->ended_count == 0 || hang->after_loss ||
 		look->ended[look->ended_count - 1] >= RI_MAX_RANKS ||

@@ -9,7 +9,7 @@
 #include "base/loopback.h"
 #include "base/number.h"
 #include "from/endpoint.h"
-#include "hang/ranges.h"
+#include "base/ranges.h"
 
 enum {
 	LINE = 1024,		/* more than NCCL writes */
@@ -287,7 +287,7 @@ void ri_ras_read(struct ri_span text, struct ri_ras *out)
 
 static void add_ranks(struct ri_text *out, const struct ri_ras_fact *fact)
 {
-	struct ri_ranges list = { .out = out, .between = ", ", .most = SHOWN, .first = -1 };
+	struct ri_ranges list = { .out = out, .between = ", ", .most = SHOWN };
 
 	if (fact->listed < fact->count) {
 		ri_text_addf(out, "%llu rank%s", (unsigned long long)fact->count,

@@ -2,7 +2,7 @@
 /* What the nodes said together, in one sentence. */
 #include "hang/tally.h"
 
-#include "hang/ranges.h"
+#include "base/ranges.h"
 
 enum {
 	SAID = 3,		/* groups in a sentence, and nodes that are silent */
@@ -75,7 +75,7 @@ static void add_ranks(struct ri_text *out, struct ri_tally *tally, const struct 
 {
 	struct ri_together *together = tally->together;
 	bool *has = ri_arena_array(&together->scratch, together->node_count, sizeof(*has));
-	struct ri_ranges list = { .out = out, .between = ", ", .most = RUNS, .first = -1 };
+	struct ri_ranges list = { .out = out, .between = ", ", .most = RUNS };
 	size_t nodes = 0;
 
 	ri_text_add(out, length == 1 ? "rank " : "ranks ");
@@ -94,11 +94,11 @@ static void add_ranks(struct ri_text *out, struct ri_tally *tally, const struct 
 		ri_text_add(out, ")");
 		return;
 	}
-	list = (struct ri_ranges){ .out = out, .between = ", ", .most = RUNS, .first = -1 };
+	list = (struct ri_ranges){ .out = out, .between = ", ", .most = RUNS };
 	ri_text_add(out, " (nodes ");
 	for (size_t i = 0; has != NULL && i < together->node_count; i++)
 		if (has[i])
-			ri_ranges_add(&list, (int64_t)i);
+			ri_ranges_add(&list, i);
 	ri_ranges_end(&list);
 	ri_text_add(out, ")");
 }

@@ -5,7 +5,7 @@
 
 #include "redact/redact.h"
 #include "hang/judge.h"
-#include "hang/ranges.h"
+#include "base/ranges.h"
 
 enum {
 	SHOWN = 100,		/* columns of a path, a name */
@@ -30,7 +30,7 @@ static size_t count_group(const struct ri_hang_look *look, int group)
 /* The numbers of the ranks of a group, in their order. */
 static void add_ranks(struct ri_text *out, const struct ri_hang_look *look, int group)
 {
-	struct ri_ranges list = { .out = out, .between = ", ", .most = RUNS, .first = -1 };
+	struct ri_ranges list = { .out = out, .between = ", ", .most = RUNS };
 	int64_t next = -1;
 
 	for (;;) {
@@ -227,7 +227,7 @@ static void add_suspect(struct page *page, const struct ri_hang_look *look)
 
 static void add_ended(struct page *page, const struct ri_hang_look *look)
 {
-	struct ri_ranges list = { .out = page->out, .between = ", ", .most = RUNS, .first = -1 };
+	struct ri_ranges list = { .out = page->out, .between = ", ", .most = RUNS };
 
 	if (look->ended_count == 0)
 		return;

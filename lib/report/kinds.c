@@ -34,43 +34,8 @@ void ri_kinds_sort(struct ri_kinds *kinds)
 	}
 }
 
-void ri_rank_range_add(struct ri_text *out, uint64_t first, uint64_t last)
+struct ri_ranges ri_rank_list_begin(struct ri_text *out, size_t count)
 {
-	ri_text_addf(out, " %llu", (unsigned long long)first);
-	if (last > first)
-		ri_text_addf(out, "-%llu", (unsigned long long)last);
-}
-
-struct ri_rank_list ri_rank_list_begin(struct ri_text *out, size_t count)
-{
-	ri_text_add(out, count == 1 ? "rank" : "ranks");
-	return (struct ri_rank_list){ .out = out };
-}
-
-/* The range that ends here. */
-static void add_range(struct ri_rank_list *list)
-{
-	if (list->ranges == 0 || list->ranges > RANGES + 1)
-		return;
-	ri_text_add(list->out, list->ranges > 1 ? "," : "");
-	if (list->ranges > RANGES)
-		ri_text_add(list->out, " ...");
-	else
-		ri_rank_range_add(list->out, list->first, list->last);
-}
-
-void ri_rank_list_add(struct ri_rank_list *list, uint64_t rank)
-{
-	if (list->ranges > 0 && rank == list->last + 1) {
-		list->last = rank;
-		return;
-	}
-	add_range(list);
-	list->first = list->last = rank;
-	list->ranges++;
-}
-
-void ri_rank_list_end(struct ri_rank_list *list)
-{
-	add_range(list);
+	ri_text_add(out, count == 1 ? "rank " : "ranks ");
+	return (struct ri_ranges){ .out = out, .between = ", ", .most = RANGES };
 }

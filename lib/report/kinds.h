@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/text.h"
+#include "base/ranges.h"
 
 enum {
 	RI_KINDS = 4,		/* different calls that are told; the rest is left out */
@@ -30,19 +30,7 @@ void ri_kinds_add(struct ri_kinds *kinds, const void *call);
 /* That which fewest ranks called first; those of as many stay in their order. */
 void ri_kinds_sort(struct ri_kinds *kinds);
 
-/* "ranks 0-1, 3": at most twelve ranges, then "...". */
-struct ri_rank_list {
-	struct ri_text *out;
-	uint64_t first, last;	/* of the range that is not written yet */
-	size_t ranges;
-};
-
-/* Append "rank" or "ranks", for so many. */
-struct ri_rank_list ri_rank_list_begin(struct ri_text *out, size_t count);
-void ri_rank_list_add(struct ri_rank_list *list, uint64_t rank);
-void ri_rank_list_end(struct ri_rank_list *list);
-
-/* Append " 3" or " 0-3". */
-void ri_rank_range_add(struct ri_text *out, uint64_t first, uint64_t last);
+/* Append "rank " or "ranks ", for so many. The list begins: at most twelve ranges, then "...". */
+struct ri_ranges ri_rank_list_begin(struct ri_text *out, size_t count);
 
 #endif

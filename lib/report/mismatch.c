@@ -81,13 +81,13 @@ static void add_kind(struct ri_text *out, const struct calls *calls, size_t kind
 {
 	const struct ri_kinds *kinds = &calls->kinds;
 	const struct ri_fingerprint *call = kinds->calls[kind], *other;
-	struct ri_rank_list list = ri_rank_list_begin(out, kinds->ranks[kind]);
+	struct ri_ranges list = ri_rank_list_begin(out, kinds->ranks[kind]);
 	bool alike = false;
 
 	for (size_t i = 0; i < calls->count; i++)
 		if (is_same(calls->of[i], call))
-			ri_rank_list_add(&list, calls->of[i]->rank);
-	ri_rank_list_end(&list);
+			ri_ranges_add(&list, calls->of[i]->rank);
+	ri_ranges_end(&list);
 	ri_text_addf(out, ": %s", call->op);
 	if (call->has_sequence)
 		ri_text_addf(out, " %llu", (unsigned long long)call->sequence);

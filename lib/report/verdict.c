@@ -107,7 +107,7 @@ typedef bool member(const struct ri_outcome *outcome, size_t leader, size_t i);
 static size_t add_members(struct ri_text *out, const struct ri_outcome *outcome, size_t leader,
 	member *is_member)
 {
-	struct ri_rank_list list;
+	struct ri_ranges list;
 	size_t count = 0;
 
 	for (size_t i = leader; i < outcome->count; i++)
@@ -115,8 +115,8 @@ static size_t add_members(struct ri_text *out, const struct ri_outcome *outcome,
 	list = ri_rank_list_begin(out, count);
 	for (size_t i = leader; i < outcome->count; i++)
 		if (is_member(outcome, leader, i))
-			ri_rank_list_add(&list, outcome->ranks[i].rank);
-	ri_rank_list_end(&list);
+			ri_ranges_add(&list, outcome->ranks[i].rank);
+	ri_ranges_end(&list);
 	return count;
 }
 
@@ -147,8 +147,8 @@ static void add_first(struct ri_text *out, const struct ri_outcome *outcome, boo
 
 	ri_text_add(out, outcome->count > 1 || (of_job && !lost) ? " failed first" : " failed");
 	if (!of_job && ri_blame_nodes(outcome) > 1 && outcome->count > 1) {
-		ri_text_add(out, " of ranks");
-		ri_rank_range_add(out, ranks[0].rank, ranks[outcome->count - 1].rank);
+		ri_text_addf(out, " of ranks %llu-%llu", (unsigned long long)ranks[0].rank,
+			(unsigned long long)ranks[outcome->count - 1].rank);
 	}
 	add_node(out, outcome);
 	if (first->leaving && first->word_of != NULL) {

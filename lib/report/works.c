@@ -128,7 +128,7 @@ static bool is_told(const struct ri_works *works, size_t i, const struct ri_work
 static size_t add_ranks(struct ri_text *out, const struct ri_works *works,
 	const struct ri_work *kind)
 {
-	struct ri_rank_list list;
+	struct ri_ranges list;
 	size_t count = 0;
 
 	for (size_t i = 0; i < works->count; i++)
@@ -136,8 +136,8 @@ static size_t add_ranks(struct ri_text *out, const struct ri_works *works,
 	list = ri_rank_list_begin(out, count);
 	for (size_t i = 0; i < works->count; i++)
 		if (is_told(works, i, kind))
-			ri_rank_list_add(&list, works->ranks[i].rank);
-	ri_rank_list_end(&list);
+			ri_ranges_add(&list, works->ranks[i].rank);
+	ri_ranges_end(&list);
 	return count;
 }
 

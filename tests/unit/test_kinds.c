@@ -39,14 +39,14 @@ static void fewest_first_and_the_rest_left_out(void **state)
 static void expect(const uint64_t *ranks, size_t count, const char *words)
 {
 	char bytes[256];
-	struct ri_rank_list list;
+	struct ri_ranges list;
 	struct ri_text text;
 
 	ri_text_init(&text, bytes, sizeof(bytes));
 	list = ri_rank_list_begin(&text, count);
 	for (size_t i = 0; i < count; i++)
-		ri_rank_list_add(&list, ranks[i]);
-	ri_rank_list_end(&list);
+		ri_ranges_add(&list, ranks[i]);
+	ri_ranges_end(&list);
 	assert_string_equal(bytes, words);
 }
 
@@ -56,7 +56,7 @@ static void ranges(void **state)
 	uint64_t even[14];
 
 	(void)state;
-	expect(some, 0, "ranks");
+	expect(some, 0, "ranks ");
 	expect(some, 1, "rank 0");
 	expect(some, 2, "ranks 0-1");
 	expect(some, 6, "ranks 0-1, 3, 5-7");
