@@ -14,8 +14,9 @@ FIELDS = {
     "origin": (True, True), "framework": (True, False), "ranks": (True, False),
     "node": (False, False), "culprit": (True, False), "cause": (False, True),
     "never": (False, True), "status": (True, False), "silent": (False, False),
-    "torchrun": (False, False), "torchrun-record": (False, False),
+    "retry": (False, False), "torchrun": (False, False), "torchrun-record": (False, False),
 }
+RETRIES = ("never", "same", "other_node")   # what to do next, as lib/report/causes.def has it
 ENDS = ("exit", "signal", "kill", "hang")
 STREAMS = ("stdout", "stderr")
 TEXTS = STREAMS + ("record",)   # what has lines below it
@@ -185,6 +186,7 @@ class Reader:
         if int(status) > 255:
             raise self.fault("not 0 to 255", self.line_of("status"))
         self.match("silent", "(yes|no)", "yes or no")
+        self.match("retry", f"({'|'.join(RETRIES)})", "never, same or other_node")
         for name in ("torchrun", "torchrun-record"):
             self.match(name, r"(\d+|none)", "a rank or none")
         self.culprits()
