@@ -160,6 +160,12 @@ def azure_sizes():
         for name, gpus, ports, rate, network in rows)
 
 
+def strings(text):
+    """Strings of C between commas, each of one piece or more."""
+    return [re.sub(r"\"\s*\"", "", part).strip().strip('"').replace('\\"', '"')
+            for part in re.split(r'",', text)]
+
+
 def thresholds():
     """From the table itself, as azure_sizes."""
     path = os.path.join(HERE, os.pardir, "shim", "check", "thresholds.def")
@@ -168,10 +174,22 @@ def thresholds():
                           table_file.read(), re.M)
     lines = []
     for number, rest in rows:
-        parts = [re.sub(r"\"\s*\"", "", part).strip().strip('"').replace('\\"', '"')
-                 for part in re.split(r'",', rest)]
+        parts = strings(rest)
         check, what = parts[0].split(": ", 1)
         lines.append(f"| {number} | `{check}`: {what} | {parts[1]} |")
+    return "\n".join(lines)
+
+
+def causes():
+    """From the table itself, in its order; what is of no kind comes last."""
+    path = os.path.join(HERE, os.pardir, "lib", "report", "causes.def")
+    with open(path, encoding="utf-8") as table_file:
+        rows = re.findall(r"^RI_CAUSE\(\w+, \"(\w+)\", (\w+),((?:\s*\"(?:[^\"\\]|\\.)*\",?)+)\)",
+                          table_file.read(), re.M)
+    lines = []
+    for word, retry, rest in rows[1:] + rows[:1]:
+        meaning, seen, example = map(cell, strings(rest))
+        lines.append(f"| `{word}` | `{retry.lower()}` | {meaning} | {seen} | `{example}` |")
     return "\n".join(lines)
 
 
@@ -223,6 +241,7 @@ TABLES = {
     "AZURE_SIZES": azure_sizes,
     "CODES": codes,
     "SIMULATIONS": simulations,
+    "CAUSES": causes,
     "THRESHOLDS": thresholds,
     "RECIPES": works_with.recipes_tried,
     "LOOKS": works_with.looks_tried,
@@ -238,7 +257,7 @@ def filled_in(name):
 
 DOCUMENTS = {name: lambda name=name: filled_in(name) for name in (
     "rankinit.8", "sources.md", "frameworks.md", "checks.md", "codes.md", "works-with.md",
-    "simulate.md")}
+    "simulate.md", "after-a-failure.md")}
 DOCUMENTS["completions/rankinit.bash"] = completion
 DOCUMENTS["../README.md"] = works_with.readme
 

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Why a job ended, in one word for programs, and what to do with it next: causes.def. What
+ * explains an end to people is struct ri_cause (report/outcome.h).
+ */
+#ifndef RI_REPORT_CAUSES_H
+#define RI_REPORT_CAUSES_H
+
+#include <stdbool.h>
+
+struct ri_outcome;
+
+enum ri_cause_word {
+#define RI_CAUSE(symbol, word, retry, meaning, seen, example) RI_CAUSE_##symbol,
+#include "report/causes.def"
+#undef RI_CAUSE
+	RI_CAUSE_COUNT
+};
+
+enum ri_retry {
+	RI_RETRY_NEVER,
+	RI_RETRY_SAME,
+	RI_RETRY_OTHER_NODE,
+};
+
+/* "oom_host" */
+const char *ri_cause_word_name(enum ri_cause_word word);
+
+/* The word of this name; RI_CAUSE_UNKNOWN where there is none, or the name is NULL. */
+enum ri_cause_word ri_cause_word_of(const char *name);
+
+/* It follows from the word alone. */
+enum ri_retry ri_cause_word_retry(enum ri_cause_word word);
+
+/* "never", "same", "other_node" */
+const char *ri_retry_name(enum ri_retry retry);
+
+/*
+ * Why the command or the ranks of this node ended, or, where the other nodes have a verdict on the
+ * job, why that did not run on here. RI_CAUSE_UNKNOWN also where nothing failed.
+ */
+enum ri_cause_word ri_cause_word_find(const struct ri_outcome *outcome);
+
+/* Why nothing was started: of an error that ends rankinit with this exit status, 122 to 127. */
+enum ri_cause_word ri_cause_word_of_refusal(int status);
+
+#endif
