@@ -13,8 +13,8 @@ MAX_RANKS = 64
 FIELDS = {
     "origin": (True, True), "framework": (True, False), "ranks": (True, False),
     "node": (False, False), "culprit": (True, False), "cause": (False, True),
-    "never": (False, True), "status": (True, False), "silent": (False, False),
-    "retry": (False, False), "torchrun": (False, False), "torchrun-record": (False, False),
+    "never": (False, True), "status": (True, False), "retry": (True, False),
+    "silent": (False, False), "torchrun": (False, False), "torchrun-record": (False, False),
 }
 RETRIES = ("never", "same", "other_node")   # what to do next, as lib/report/causes.def has it
 ENDS = ("exit", "signal", "kill", "hang")

@@ -23,6 +23,7 @@ culprit: 2
 cause: ValueError: a bad batch
 never: RuntimeError: lost
 status: 7
+retry: never
 
 """
 STEPS = """@2 20 stderr
@@ -186,6 +187,7 @@ framework: none
 ranks: 5
 culprit: 0
 status: 139
+retry: never
 
 @1 term 5 stderr
 told
@@ -212,6 +214,7 @@ framework: none
 ranks: 2
 culprit: 0
 status: 7
+retry: never
 
 @0 after 1 +1 stderr
 seen
@@ -235,6 +238,7 @@ ranks: 3
 culprit: 2
 cause: ValueError: a bad batch
 status: 7
+retry: never
 
 @2 20 close
 @0-1 after 2 +1 stderr
