@@ -233,7 +233,7 @@ struct ri_outcome ri_ends_of_none(struct ri_run *run, int status)
 	clock_gettime(CLOCK_REALTIME, &run->started.at);
 	outcome = begin_outcome(run);
 	outcome.ended = run->started.at;
-	outcome.exit_status = run->found.options.exit_map.to[status];
+	outcome.exit_status = ri_run_status(run, status, ri_run_why_unstarted(status));
 	if (run->found.options.given.report.value != NULL)
 		add_surroundings(run, &outcome);
 	number_ranks(run, outcome.count);

@@ -4,6 +4,7 @@
 #include <sys/utsname.h>
 
 #include "options/peer.h"
+#include "report/exit_class.h"
 #include "say/state_file.h"
 #include "system/said.h"
 
@@ -59,7 +60,26 @@ int ri_run_end(struct ri_run *run, int status)
 	return status;
 }
 
+/* Not beside what excludes it, and the members of a simulated job have made theirs already. */
+static bool ends_with_class(const struct ri_options *options)
+{
+	return options->exit_class && options->given.exit_map.subject == NULL &&
+		options->supervise != RI_SWITCH_NEVER && options->given.simulate.value == NULL;
+}
+
+int ri_run_status(const struct ri_run *run, int status, enum ri_cause_word why)
+{
+	const struct ri_options *options = &run->found.options;
+
+	return ends_with_class(options) ? ri_exit_class(status, why) : options->exit_map.to[status];
+}
+
+enum ri_cause_word ri_run_why_unstarted(int status)
+{
+	return status > 128 ? RI_CAUSE_PREEMPTED : ri_cause_word_of_refusal(status);
+}
+
 int ri_run_leave(struct ri_run *run, int status)
 {
-	return ri_run_end(run, run->found.options.exit_map.to[status]);
+	return ri_run_end(run, ri_run_status(run, status, ri_run_why_unstarted(status)));
 }

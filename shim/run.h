@@ -14,6 +14,7 @@
 #include "launch/starts_ranks.h"
 #include "pump/output.h"
 #include "pump/spawn_ranks.h"
+#include "report/causes.h"
 #include "say/torch_file.h"
 #include "system/log.h"
 #include "watch/supervise.h"
@@ -89,6 +90,15 @@ size_t ri_run_ranks(const struct ri_run *run);
 
 /* The exit status that the error stands for, under the name that rankinit is called by. */
 int ri_run_refusal(const struct ri_run *run);
+
+/*
+ * The exit status for the job's own one, which ended or did not begin for this reason: as
+ * --exit-map or --exit-class has it.
+ */
+int ri_run_status(const struct ri_run *run, int status, enum ri_cause_word why);
+
+/* Why nothing was started, where rankinit would end with this status. */
+enum ri_cause_word ri_run_why_unstarted(int status);
 
 /* It ends before there is a command. Returns the exit status, rewritten if --exit-map says so. */
 int ri_run_leave(struct ri_run *run, int status);

@@ -149,6 +149,7 @@ int ri_run_explain(struct ri_run *run)
 {
 	struct ri_error err = RI_ERROR_INIT;
 	int stop = explain(run, run->found.options.action_value, ri_found_color(&run->found), &err);
+	int status;
 
 	if (stop > 0)
 		return ri_run_leave(run, stop);
@@ -156,7 +157,8 @@ int ri_run_explain(struct ri_run *run)
 		run->err = err;
 		return ri_run_fail(run);
 	}
-	return run->found.options.exit_map.to[ri_code_status(run->err.code)];
+	status = ri_code_status(run->err.code);
+	return ri_run_status(run, status, ri_run_why_unstarted(status));
 }
 
 int ri_run_check(struct ri_run *run)
@@ -175,8 +177,8 @@ int ri_run_check(struct ri_run *run)
 	if (ri_print_check(run->found.options.action_value, checked,
 		    ri_found_color(&run->found), &run->err) < 0)
 		return ri_run_fail(run);
-	return run->found.options.exit_map.to[checked->unfit ? ri_code_status(RI_CODE_CHECK_UNFIT)
-							     : 0];
+	return checked->unfit ? ri_run_status(run, ri_code_status(RI_CODE_CHECK_UNFIT),
+			RI_CAUSE_UNFIT) : ri_run_status(run, 0, RI_CAUSE_UNKNOWN);
 }
 
 static int capture(struct ri_run *run, struct ri_error *err)

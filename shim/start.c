@@ -33,6 +33,7 @@ static bool becomes_command(const struct ri_found *found, pid_t self)
 		options->grace_ms == 0 &&
 		!ri_output_is_wanted(options) && !ri_telling_is_wanted(options) &&
 		!ri_autopsy_is_wanted(options) && options->given.exit_map.subject == NULL &&
+		!options->exit_class &&
 		options->given.signal_map.subject == NULL && !options->signal_group &&
 		options->subreaper != RI_SWITCH_ALWAYS && !ri_link_is_on() &&
 		found->source.context.fan_out == 0;
@@ -69,7 +70,8 @@ static int prepare_output(struct ri_run *run)
 	struct ri_output_rank *ranks = ri_arena_array(&run->arena, count, sizeof(*ranks));
 	struct ri_output_wishes wishes = {
 		.options = &run->found.options, .ranks = ranks, .count = count, .node = -1,
-		.keeps_stderr = count > 1 || run->found.options.given.report.value != NULL,
+		.keeps_stderr = count > 1 || run->found.options.exit_class ||
+			run->found.options.given.report.value != NULL,
 	};
 	bool needs = wishes.keeps_stderr;
 	uint64_t rank = 0, local_rank = 0, node;

@@ -161,7 +161,7 @@ int ri_run_prepare_telling(struct ri_run *run)
 		return -1;
 	if (options->disabled ||
 		(ri_run_ranks(run) == 1 && options->given.report.value == NULL &&
-		!ri_link_is_on()))
+		!options->exit_class && !ri_link_is_on()))
 		return 0;
 	return name_torch_files(run);
 }
@@ -288,7 +288,8 @@ int ri_run_tell(struct ri_run *run, int status)
 	outcome = ri_ends_gather(run, &status);
 	if (linked)
 		status = ri_link_judge(&run->started.job, &outcome, status);
-	status = outcome.exit_status = run->found.options.exit_map.to[status];
+	status = outcome.exit_status =
+		ri_run_status(run, status, ri_cause_word_find(&outcome));
 	tell(run, &outcome, NULL);
 	say_rank(run, &outcome);
 	return ri_run_end(run, status);

@@ -232,6 +232,12 @@ static bool gives_way(const struct ri_options *options, size_t twin, struct ri_g
 {
 	const struct ri_option *rival = ri_option_rival(options, twin, given.value);
 
+	if (twin == RI_OPTION_exit_class && options->peer != RI_PEER_NONE) {
+		ri_findings_add(findings, RI_SEVERITY_NOTE, RI_CODE_OPTION_YIELDS, given.subject,
+			"is not used: under the name %s the exit status is the command's",
+			options->called);
+		return true;
+	}
 	if (rival == NULL)
 		return false;
 	ri_findings_add(findings, RI_SEVERITY_NOTE, RI_CODE_OPTION_YIELDS, given.subject,

@@ -70,6 +70,9 @@ static const struct pair pairs[] = {
 	{ PAIR(supervise, is_never, log_mode, is_redirect), .why = no_output },
 	{ PAIR(report, NULL, supervise, is_never), .why = no_writer },
 	{ PAIR(state, NULL, supervise, is_never), .why = no_writer },
+	{ PAIR(supervise, is_never, exit_class, is_yes),
+		.why = "rankinit must stay to see how the command ends" },
+	{ PAIR(exit_map, NULL, exit_class, is_yes), .why = "each says what the exit status is" },
 	/* refused where hosts are read, ranks are counted, variables are written */
 	{ PAIR(hosts, NULL, hostfile, NULL) },
 	{ PAIR(source, is_none, nproc_per_node, NULL), .of_ranks = true },

@@ -22,10 +22,12 @@ int ri_option_bad_value(struct ri_given given, const char *expected, struct ri_e
 
 int ri_value_flag(bool *out, struct ri_given given, struct ri_error *err)
 {
-	*out = true;
-	if (given.value == NULL || ri_bool_read(given.value, out))
-		return 0;
-	return ri_option_bad_value(given, "yes or no", err);
+	bool yes = true;
+
+	if (given.value != NULL && !ri_bool_read(given.value, &yes))
+		return ri_option_bad_value(given, "yes or no", err);
+	*out = yes;
+	return 0;
 }
 
 enum { CHOICES = 16, CHOICE_BYTES = 128 };	/* of one option */

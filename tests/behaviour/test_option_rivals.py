@@ -30,6 +30,10 @@ RIVALS = [
     ("--tf-ps=0", "RANKINIT_FRAMEWORKS=torch", True),
     ("--tf-chief", "RANKINIT_FRAMEWORKS=none", True),
     ("--tf-port=1", "RANKINIT_FRAMEWORKS=torch,jax", True),
+    ("--supervise=never", "RANKINIT_EXIT_CLASS=yes", True),
+    ("--exit-class", "RANKINIT_SUPERVISE=never", True),
+    ("--exit-map=1:2", "RANKINIT_EXIT_CLASS=yes", True),
+    ("--exit-class", "RANKINIT_EXIT_MAP=1:2", True),
     ("--quiet", "RANKINIT_VERBOSE=yes", False),
     ("--verbose", "RANKINIT_QUIET=yes", False),
 ]
