@@ -166,7 +166,9 @@ static struct ri_outcome begin_outcome(const struct ri_run *run)
 		.ranks = run->ended.outcomes, .count = ri_run_ranks(run),
 		.launch = ri_mode_name(run->found.command.mode == RI_MODE_AUTO ? RI_MODE_PROCESS
 									 : run->found.command.mode),
-		.first = -1, .link.verdict_node = -1, .restarts = ri_restarted_seen(),
+		.first = -1, .link.verdict_node = -1,
+		.restarts = run->found.carried != NULL ? &run->found.carried->restarts
+			: ri_restarted_seen(),
 		.single = ri_found_single_rank(&run->found) >= 0,
 		.launches = run->started.has_others,
 		.started = run->started.at,

@@ -14,6 +14,7 @@
 #include "from/from.h"
 #include "launch/idle_gpus.h"
 #include "launch/local_master.h"
+#include "launch/restartable.h"
 #include "launch/script_option.h"
 #include "launch/port.h"
 #include "model/derive.h"
@@ -305,6 +306,11 @@ bool ri_found_is_of_job(const struct ri_found *found)
 		ri_sources_say_job(&found->env, &found->options.wishes));
 }
 
+uint64_t ri_found_attempt(const struct ri_found *found)
+{
+	return found->carried == NULL ? 0 : found->carried->attempt;
+}
+
 enum ri_log_color ri_found_color(const struct ri_found *found)
 {
 	const struct ri_options *options = &found->options;
@@ -326,6 +332,15 @@ int64_t ri_found_single_rank(const struct ri_found *found)
 	return (int64_t)rank;
 }
 
+static int check_restarts(const struct ri_found *found, struct ri_error *err)
+{
+	return found->options.restarts == 0 ? 0
+		: ri_restartable_check(&(struct ri_restartable){
+			.options = &found->options, .context = &found->source.context,
+			.topology = &found->topology, .rank = ri_found_single_rank(found),
+		}, err);
+}
+
 int ri_found_fill(struct ri_found *found, struct ri_arena *arena, struct ri_findings *findings,
 	struct ri_error *err)
 {
@@ -337,6 +352,7 @@ int ri_found_fill(struct ri_found *found, struct ri_arena *arena, struct ri_find
 		.topology = &found->topology,
 		.placing = &found->placing,
 		.options = &found->options,
+		.attempt = ri_found_attempt(found),
 		.context = {
 			.env = &found->env, .wishes = &found->options.wishes,
 			.arena = arena, .findings = findings,
@@ -350,7 +366,8 @@ int ri_found_fill(struct ri_found *found, struct ri_arena *arena, struct ri_find
 		return -1;
 	if (!found->options.disabled) {
 		if (count_ranks(found, err) < 0 || find_topology(found, err) < 0 ||
-			place(found, err) < 0)
+			place(found, err) < 0 ||
+			check_restarts(found, err) < 0)
 			return -1;
 		judge_files(found, findings);
 		judge_words(found);

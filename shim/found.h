@@ -10,6 +10,7 @@
 #include "command/command.h"
 #include "launch/placement.h"
 #include "options/options.h"
+#include "report/carried.h"
 #include "system/log.h"
 #include "ranks.h"
 
@@ -20,6 +21,7 @@
 struct ri_found {
 	struct ri_options options;
 	struct ri_env env;
+	struct ri_carried *carried;	/* what an attempt before this one left; NULL: none did */
 	struct ri_host host;
 	struct ri_command command;
 	struct ri_topology topology;	/* of the first rank that is started here */
@@ -47,6 +49,9 @@ bool ri_found_is_of_job(const struct ri_found *found);
  * below none: one of mpirun's, of srun's, a pod's. Else -1.
  */
 int64_t ri_found_single_rank(const struct ri_found *found);
+
+/* How often the ranks were started before, by --restarts. */
+uint64_t ri_found_attempt(const struct ri_found *found);
 
 /* --color, and NO_COLOR. */
 enum ri_log_color ri_found_color(const struct ri_found *found);

@@ -18,6 +18,7 @@
 #include "say/state_file.h"
 #include "system/apart.h"
 #include "system/mask.h"
+#include "attempt.h"
 #include "run.h"
 
 extern char **environ;
@@ -35,6 +36,8 @@ static int read_options(struct ri_run *run, char **argv)
 		return ri_fail_hint(&run->err, "allow this call in the seccomp profile");
 	}
 	if (ri_env_init(&run->found.env, environ, &run->arena, &run->err) < 0)
+		return -1;
+	if (ri_attempt_take(run, argv) < 0)
 		return -1;
 	status = ri_options_read(&run->found.options, argv, &run->found.env, &run->findings,
 		&run->err);
@@ -123,7 +126,8 @@ static int launch_command(struct ri_run *run)
 		find_less(run) < 0)
 		return ri_run_fail(run);
 	ri_log_findings(&run->findings);
-	if (join(run) < 0 ||
+	if ((run->found.options.restarts > 0 && ri_attempt_prepare(&run->found, &run->err) < 0) ||
+		join(run) < 0 ||
 		ri_privileges_prepare(&run->started.privileges, &run->found.options,
 			&run->found.host, &run->arena, &run->err) < 0)
 		return ri_run_fail(run);
@@ -139,7 +143,11 @@ static int launch_command(struct ri_run *run)
 		return ri_run_fail(run);
 	if (status > 0)
 		return ri_run_stopped(run, status - 128);
-	return ri_link_permit(&run->err) < 0 ? ri_run_fail(run) : ri_run_start(run);
+	if (ri_link_permit(&run->err) < 0)
+		return ri_run_fail(run);
+	/* a command may catch a stop, but the job was over once, and is to end */
+	status = run->found.carried == NULL ? 0 : ri_attempt_find_stop();
+	return status != 0 ? ri_run_stopped(run, status) : ri_run_start(run);
 }
 
 static int print_state(void *argument)

@@ -11,6 +11,7 @@
 #include "model/derive.h"
 #include "options/options.h"
 #include "pump/spawn_ranks.h"
+#include "report/carried.h"
 #include "say/torch_file.h"
 #include "say/whole_file.h"
 #include "to/to.h"
@@ -137,6 +138,32 @@ static int tell_recorder(struct ri_rank_source *source, struct ri_error *err)
 	return tell_new(source, size, "TORCH_NCCL_TRACE_BUFFER_SIZE", err);
 }
 
+/*
+ * PyTorch torch/distributed/run.py, "Environment Variables": what torchrun tells ranks that it
+ * starts again. Where one of them is set already it is the platform's own.
+ */
+static int tell_attempt(struct ri_rank_source *source, struct ri_error *err)
+{
+	const struct ri_context *context = &source->context;
+	struct ri_env_edit count = { .name = "TORCHELASTIC_RESTART_COUNT" };
+	struct ri_env_edit most = { .name = "TORCHELASTIC_MAX_RESTARTS" };
+	struct ri_env_edit own = { .name = RI_ATTEMPT_VARIABLE };
+
+	if (ri_env_get(context->env, RI_CARRIED_VARIABLE) != NULL &&
+		ri_env_edits_add(&source->common, (struct ri_env_edit){ RI_CARRIED_VARIABLE, NULL },
+			context->arena, err) < 0)
+		return -1;
+	if (source->options->restarts == 0)
+		return 0;
+	own.value = count.value = ri_arena_number(context->arena, source->attempt);
+	most.value = ri_arena_number(context->arena, source->options->restarts);
+	if (set_variable(source, own, err) < 0 ||
+		(ri_env_get(context->env, count.name) == NULL &&
+			set_variable(source, count, err) < 0))
+		return -1;
+	return ri_env_get(context->env, most.name) != NULL ? 0 : set_variable(source, most, err);
+}
+
 static bool is_for_torchrun(const struct ri_command *command)
 {
 	return command->mode == RI_MODE_NODE &&
@@ -161,6 +188,8 @@ int ri_rank_source_complete(struct ri_rank_source *source, struct ri_error *err)
 		return -1;
 	if (is_for_torchrun(context->command) &&
 		(tell_timeout(source, err) < 0 || tell_signals(source, err) < 0))
+		return -1;
+	if (tell_attempt(source, err) < 0)
 		return -1;
 	return tell_recorder(source, err) < 0 ? -1 : tell_launchers(source, err);
 }

@@ -29,6 +29,7 @@ struct ri_rank_source {
 	const struct ri_placing *placing;
 	const struct ri_torch_files *torch_files;	/* NULL: there are none */
 	const struct ri_options *options;
+	uint64_t attempt;	/* by --restarts; 0: the first */
 	bool looks;		/* this node is looked at for them: see ri_options_scrub */
 	struct ri_context context;
 	struct ri_env_edits common;	/* that do not depend on who one is */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "attempt.h"
 #include "run.h"
 
 #include <sys/prctl.h>
@@ -29,6 +30,8 @@ static bool becomes_command(const struct ri_found *found, pid_t self)
 
 	if (options->supervise != RI_SWITCH_AUTO)
 		return options->supervise == RI_SWITCH_NEVER;
+	if (options->restarts > 0)
+		return false;
 	return ri_source_manages(found->topology.identity) && self != 1 &&
 		options->grace_ms == 0 &&
 		!ri_output_is_wanted(options) && !ri_telling_is_wanted(options) &&
@@ -71,7 +74,10 @@ static int prepare_output(struct ri_run *run)
 	struct ri_output_wishes wishes = {
 		.options = &run->found.options, .ranks = ranks, .count = count, .node = -1,
 		.keeps_stderr = count > 1 || run->found.options.exit_class ||
+			run->found.options.restarts > 0 ||
 			run->found.options.given.report.value != NULL,
+		.again = ri_attempt_may_be(&run->found),
+		.headline = ri_attempt_headline(&run->found, &run->arena),
 	};
 	bool needs = wishes.keeps_stderr;
 	uint64_t rank = 0, local_rank = 0, node;

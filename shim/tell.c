@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "attempt.h"
 #include "run.h"
 
 #include <errno.h>
@@ -34,7 +35,7 @@ static struct ri_report_plan plan_report(const struct ri_run *run)
 {
 	return (struct ri_report_plan){
 		.options = &run->found.options, .topology = &run->found.topology,
-		.ranks = ri_run_ranks(run),
+		.ranks = ri_run_ranks(run), .attempt = ri_found_attempt(&run->found),
 	};
 }
 
@@ -207,7 +208,9 @@ static int end_unstarted(struct ri_run *run, int status, const struct ri_error *
 
 int ri_run_stopped(struct ri_run *run, int number)
 {
-	if (!run->ended.has_report || ri_run_reserve_telling(run) < 0)
+	ri_attempt_say_before(run);
+	if ((!run->ended.has_report && run->found.carried == NULL) ||
+		ri_run_reserve_telling(run) < 0)
 		return ri_run_leave(run, 128 + number);
 	run->started.supervised.stop = (struct ri_stop){
 		.asked = true, .number = number, .at_ms = ri_now_ms(),
@@ -229,6 +232,7 @@ int ri_run_fail(struct ri_run *run)
 	if (ri_apart_stop() != 0)
 		return ri_run_stopped(run, ri_apart_stop());
 	ri_log_error(&run->err);
+	ri_attempt_say_before(run);
 	return ri_run_leave(run, ri_run_refusal(run));
 }
 
@@ -241,6 +245,7 @@ int ri_run_refuse(struct ri_run *run)
 		return ri_run_fail(run);
 	}
 	ri_log_error(&why);
+	ri_attempt_say_before(run);
 	tell_others(run);
 	return end_unstarted(run, ri_code_status(why.code), &why);
 }
@@ -280,7 +285,7 @@ static void say_rank(const struct ri_run *run, const struct ri_outcome *outcome)
 
 int ri_run_tell(struct ri_run *run, int status)
 {
-	bool linked = ri_link_conclude(&run->started.job, status);
+	bool linked = ri_link_conclude(&run->started.job, status), again;
 	struct ri_outcome outcome;
 
 	if (!linked && has_nothing_to_tell(run, status))
@@ -288,9 +293,17 @@ int ri_run_tell(struct ri_run *run, int status)
 	outcome = ri_ends_gather(run, &status);
 	if (linked)
 		status = ri_link_judge(&run->started.job, &outcome, status);
+	again = ri_attempt_decide(run, &outcome, status);
+	if (again)
+		ri_report_goes_on();
 	status = outcome.exit_status =
 		ri_run_status(run, status, ri_cause_word_find(&outcome));
 	tell(run, &outcome, NULL);
 	say_rank(run, &outcome);
+	ri_attempt_say_why_not();
+	if (again) {
+		ri_torch_files_remove(&run->started.torch_files, false);
+		ri_attempt_execute(run);
+	}
 	return ri_run_end(run, status);
 }

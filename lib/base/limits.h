@@ -8,6 +8,7 @@
 
 enum {
 	RI_MAX_RANKS = 1048576,		/* world size accepted from a source */
+	RI_MAX_RESTARTS = 1000,		/* --restarts */
 	RI_MAX_LOCAL = 512,		/* ranks that are started on one node */
 	RI_MAX_NAME = 255,		/* bytes of a host name, DNS allows 253 */
 	RI_MAX_FINDINGS = 64,		/* kept; what comes later is counted */

@@ -137,7 +137,10 @@ enum {
 	RI_RESTART_WORDS = 512,
 };
 
-/* A launcher started its ranks again after one of them had failed: no failure of the job. */
+/*
+ * The ranks were started again after one of them had failed, by their launcher or, by --restarts,
+ * by rankinit: no failure of the job.
+ */
 struct ri_restarts {
 	const char *launcher;	/* its name, "accelerate"; NULL: not known */
 	struct ri_restart {
@@ -145,6 +148,7 @@ struct ri_restarts {
 		struct timespec at;	/* when the first of the new ranks began */
 		bool known;		/* which rank had failed: */
 		struct ri_rank_outcome first;	/* without its words */
+		bool alone;		/* which is no rank: the command */
 		char words[RI_RESTART_WORDS];	/* its exception, without secrets; or "" */
 	} items[RI_RESTARTS];
 	size_t count;

@@ -366,7 +366,10 @@ static json_t *list_facts(struct ri_json *json, const struct ri_outcome *outcome
 
 static json_t *describe_restart(struct ri_json *json, const struct ri_restart *restart)
 {
-	static const struct ri_outcome launched = { .count = 1, .launched = true };
+	static const struct ri_topology unknown;
+	const struct ri_outcome failed = {
+		.count = 1, .launched = !restart->alone, .topology = &unknown,
+	};
 	json_t *object = json_object();
 
 	ri_json_put(json, object, "number", json_integer((json_int_t)restart->number));
@@ -374,7 +377,7 @@ static json_t *describe_restart(struct ri_json *json, const struct ri_restart *r
 		restart->most == 0 ? json_null() : json_integer((json_int_t)restart->most));
 	ri_json_put(json, object, "at", ri_time_json(restart->at));
 	ri_json_put(json, object, "rank", !restart->known ? json_null()
-		: describe_rank(json, &launched, &restart->first));
+		: describe_rank(json, &failed, &restart->first));
 	ri_json_put(json, object, "exception", string_or_null(json,
 		restart->words[0] == '\0' ? NULL : restart->words, "exception"));
 	return object;

@@ -6,29 +6,46 @@
 
 enum { FEW = 20 };	/* columns in which an exception says nothing */
 
-void ri_restart_find(struct ri_restart *restart, const struct ri_rank_outcome *ranks, size_t count,
-	struct ri_reason *scratch)
+const char ri_restarts_own[] = "rankinit";
+
+static void keep(struct ri_restart *restart, const struct ri_rank_outcome *first,
+	const struct ri_reason *reason)
 {
-	struct ri_outcome outcome = { .ranks = ranks, .count = count, .launched = true };
 	static struct ri_torch_error error;
 	struct ri_text words;
 
-	ri_blame_find(&outcome);
-	if (outcome.first < 0)
-		return;
 	restart->known = true;
-	restart->first = ranks[outcome.first];
-	ri_reason_find(&ranks[outcome.first], scratch);
+	restart->first = *first;
 	ri_text_init(&words, restart->words, sizeof(restart->words));
-	if (scratch->has_traceback)
-		ri_text_add_bytes(&words, scratch->traceback.last.at,
-			scratch->traceback.last.length);
-	else if (ranks[outcome.first].wrote.torch_error.at != NULL &&
-		ri_torch_error_read(ranks[outcome.first].wrote.torch_error, &error))
+	if (reason->has_traceback)
+		ri_text_add_bytes(&words, reason->traceback.last.at, reason->traceback.last.length);
+	else if (first->wrote.torch_error.at != NULL &&
+		ri_torch_error_read(first->wrote.torch_error, &error))
 		ri_text_add(&words, error.message);
 	/* it lasts longer than the text that these point into */
 	restart->first.wrote = (struct ri_rank_wrote){ .total = 0 };
 	restart->first.evidence.words = (struct ri_words){ .has_traceback = false };
+}
+
+void ri_restart_find(struct ri_restart *restart, const struct ri_rank_outcome *ranks, size_t count,
+	struct ri_reason *scratch)
+{
+	struct ri_outcome outcome = { .ranks = ranks, .count = count, .launched = true };
+
+	ri_blame_find(&outcome);
+	if (outcome.first < 0)
+		return;
+	ri_reason_find(&ranks[outcome.first], scratch);
+	keep(restart, &ranks[outcome.first], scratch);
+}
+
+void ri_restart_describe(struct ri_restart *restart, const struct ri_outcome *outcome)
+{
+	if (outcome->first < 0 || outcome->reason == NULL)
+		return;
+	keep(restart, &outcome->ranks[outcome->first], outcome->reason);
+	restart->alone = outcome->count == 1 &&
+		!ri_topology_knows(outcome->topology, RI_FACT_RANK);
 }
 
 /* "failed: exit status 1, after 0.595 s: ValueError: bad batch 17", in a line that began there. */
@@ -46,6 +63,23 @@ static void add_failure(struct ri_text *out, size_t begun, const struct ri_resta
 	ri_text_add_shown(out, restart->words, RI_VERDICT_COLUMNS - used);
 }
 
+void ri_restart_add_failure(struct ri_text *out, const struct ri_restart *restart)
+{
+	size_t begun = out->length;
+
+	if (!restart->known) {
+		ri_text_add(out, "the ranks failed");
+		return;
+	}
+	if (restart->alone)
+		ri_text_addf(out, "the command (pid %d) ", (int)restart->first.pid);
+	else
+		ri_text_addf(out, "rank %llu (local rank %llu, pid %d) ",
+			(unsigned long long)restart->first.rank,
+			(unsigned long long)restart->first.local_rank, (int)restart->first.pid);
+	add_failure(out, begun, restart);
+}
+
 static void add_launcher(struct ri_text *out, const struct ri_restarts *restarts)
 {
 	ri_text_add(out, restarts->launcher == NULL ? "the launcher" : restarts->launcher);
@@ -55,10 +89,7 @@ void ri_restart_add(struct ri_text *out, const struct ri_restarts *restarts,
 	const struct ri_restart *restart)
 {
 	if (restart->known) {
-		ri_text_addf(out, "rank %llu (local rank %llu, pid %d) ",
-			(unsigned long long)restart->first.rank,
-			(unsigned long long)restart->first.local_rank, (int)restart->first.pid);
-		add_failure(out, out->length, restart);
+		ri_restart_add_failure(out, restart);
 		ri_text_add(out, "; ");
 	}
 	add_launcher(out, restarts);
@@ -76,14 +107,18 @@ void ri_restarts_add(struct ri_text *out, const struct ri_restarts *restarts)
 
 	ri_text_add(out, "  ");
 	add_launcher(out, restarts);
-	ri_text_add(out, " had started its ranks again");
+	ri_text_addf(out, " had started %s again", first->alone ? "the command"
+		: restarts->launcher == ri_restarts_own ? "the ranks" : "its ranks");
 	if (restarts->all == 1)
 		ri_text_add(out, " once");
 	else
 		ri_text_addf(out, " %llu times", (unsigned long long)restarts->all);
 	if (first->known) {
-		ri_text_addf(out, "%s because rank %llu ", restarts->all > 1 ? ", at first" : ",",
-			(unsigned long long)first->first.rank);
+		ri_text_add(out, restarts->all > 1 ? ", at first because " : ", because ");
+		if (first->alone)
+			ri_text_add(out, "it ");
+		else
+			ri_text_addf(out, "rank %llu ", (unsigned long long)first->first.rank);
 		add_failure(out, begun, first);
 	}
 	ri_text_add(out, "\n");

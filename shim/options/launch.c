@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/number.h"
 #include "link/seal.h"
 #include "link/secret.h"
@@ -22,6 +23,13 @@ int ri_read_subreaper(struct ri_options *options, struct ri_given given, struct 
 		return ri_option_bad_value(given, "auto, yes or no", err);
 	options->subreaper = yes ? RI_SWITCH_ALWAYS : RI_SWITCH_NEVER;
 	return 0;
+}
+
+int ri_read_restarts(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	const struct ri_range range = { 0, RI_MAX_RESTARTS };
+
+	return ri_value_number(&options->restarts, range, given, err);
 }
 
 int ri_read_log_prefix(struct ri_options *options, struct ri_given given, struct ri_error *err)

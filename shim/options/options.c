@@ -17,6 +17,7 @@
 #include "options/table.h"
 #include "options/value.h"
 #include "redact/redact.h"
+#include "report/carried.h"
 
 enum {
 	DASHES = sizeof("--") - 1,
@@ -57,7 +58,7 @@ static const struct {
 	{ "--use-env", "leave it out: ranks always find LOCAL_RANK in their environment" },
 	{ "--standalone", "leave it out: without an orchestrator all ranks are on this node; for "
 		"torchrun's own: rankinit -- torchrun --standalone ..." },
-	{ "--max-restarts", "rankinit starts no rank again; for torchrun's own: rankinit -- "
+	{ "--max-restarts", "--restarts=N starts the ranks again; for torchrun's own: rankinit -- "
 		"torchrun --max-restarts=N ..." },
 	{ "--rdzv-backend", "ranks meet at --master-addr and --master-port; for torchrun's own: "
 		"rankinit -- torchrun --rdzv-backend=... ..." },
@@ -328,6 +329,8 @@ static void judge_twins(const struct ri_env *env, struct ri_findings *findings)
 		if (strcmp(name, "RANKINIT_DISABLE") == 0 ||
 			strcmp(name, "RANKINIT_VERSION") == 0 ||
 			strcmp(name, RI_OVERLAY_VARIABLE) == 0 ||
+			strcmp(name, RI_CARRIED_VARIABLE) == 0 ||
+			strcmp(name, RI_ATTEMPT_VARIABLE) == 0 ||
 			is_service_variable(name + PREFIX_LENGTH))
 			continue;
 		judge_unknown_twin(name, findings);

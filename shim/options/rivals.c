@@ -30,6 +30,11 @@ static bool is_redirect(const char *value)
 	return strcmp(value, "redirect") == 0;
 }
 
+static bool is_some(const char *value)
+{
+	return strspn(value, "0") < strlen(value);
+}
+
 /* "gpu" and the like may be several; we may become a single one. */
 static bool is_several(const char *value)
 {
@@ -73,6 +78,8 @@ static const struct pair pairs[] = {
 	{ PAIR(supervise, is_never, exit_class, is_yes),
 		.why = "rankinit must stay to see how the command ends" },
 	{ PAIR(exit_map, NULL, exit_class, is_yes), .why = "each says what the exit status is" },
+	{ PAIR(restarts, is_some, supervise, is_never),
+		.why = "rankinit must stay to start the ranks again" },
 	/* refused where hosts are read, ranks are counted, variables are written */
 	{ PAIR(hosts, NULL, hostfile, NULL) },
 	{ PAIR(source, is_none, nproc_per_node, NULL), .of_ranks = true },

@@ -243,6 +243,8 @@ static int open_file(struct plan *plan, size_t index, struct ri_log_file *file)
 	}
 	if (file->fd < 0)
 		return refuse_path(plan, file->path, "opened");
+	if (plan->wishes->headline != NULL)
+		dprintf(file->fd, "\n%s\n", plan->wishes->headline);
 	return plan->redirects ? make_blocking(plan, file) : 0;
 }
 
@@ -512,7 +514,7 @@ int ri_output_prepare(struct ri_output *output, const struct ri_output_wishes *w
 	};
 	bool failed;
 
-	*output = (struct ri_output){ .signals = -1 };
+	*output = (struct ri_output){ .signals = -1, .again = wishes->again };
 	for (int i = 0; i < RI_GROUPS; i++) {
 		output->groups[i].epoll = -1;
 		output->groups[i].sink.fd = -1;

@@ -114,12 +114,22 @@ static char *line_buffer(struct ri_output *output, const struct ri_stream *strea
 	return output->rendered;
 }
 
+static void count_lines(struct ri_output *output, size_t length)
+{
+	const char *at = output->in, *end = at + length;
+
+	while ((at = memchr(at, '\n', (size_t)(end - at))) != NULL && ++at <= end)
+		output->lines++;
+}
+
 static void take(struct ri_output *output, struct ri_stream *stream, size_t length)
 {
 	struct ri_sink *sink = &stream->group->sink;
 	char *lines;
 
 	output->heard_ms = ri_now_ms();
+	if (output->again && stream < output->streams + 2)
+		count_lines(output, length);
 	if (stream->memory != NULL)
 		remember(output, stream->memory, length);
 	if (stream->logged == RI_FORM_BYTES)
@@ -302,11 +312,21 @@ static bool is_needed(const struct ri_output *output, const struct ri_log_file *
 
 void ri_output_given(struct ri_output *output)
 {
-	for (size_t i = 0; i < 2 * output->count; i++)
-		output->streams[i].given = -1;
-	for (size_t i = 0; i < output->file_count; i++)
-		if (!is_needed(output, &output->files[i]))
-			output->files[i].fd = -1;
+	for (size_t i = 0; i < 2 * output->count; i++) {
+		struct ri_stream *stream = &output->streams[i];
+
+		if (output->again && stream->given >= 0 &&
+			(stream->file == NULL || stream->file->fd != stream->given))
+			close(stream->given);
+		stream->given = -1;
+	}
+	for (size_t i = 0; i < output->file_count; i++) {
+		if (is_needed(output, &output->files[i]))
+			continue;
+		if (output->again)
+			close(output->files[i].fd);
+		output->files[i].fd = -1;
+	}
 }
 
 static void lower(int *best, int fd, int from)

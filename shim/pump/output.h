@@ -47,6 +47,8 @@ struct ri_output_wishes {
 	int64_t node;		/* index of this node; -1: unknown */
 	bool keeps_stderr;	/* for a verdict: several ranks, or a report */
 	bool bare;		/* lines that have their prefix already */
+	bool again;		/* another attempt may follow: only the pump closes its ends */
+	const char *headline;	/* of files that an earlier attempt has written to; or NULL */
 };
 
 struct ri_stream;
@@ -80,6 +82,8 @@ struct ri_output {
 	/* a traceback begins on the stderr of the rank with this index; or NULL */
 	void (*alarm)(void *context, size_t index);
 	bool rang;		/* and the caller may wait otherwise now */
+	bool again;		/* as in the wishes */
+	uint64_t lines;		/* of the first rank then, as far as they come through here */
 	int64_t heard_ms;	/* when a rank last wrote, CLOCK_MONOTONIC; 0: not known */
 	void *context;
 	uint64_t files_lost;		/* bytes that no log file took */

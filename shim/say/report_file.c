@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -43,6 +44,7 @@ enum {
 static const char termination_log[] = "/dev/termination-log";
 
 static struct {
+	bool goes_on;		/* there will be another attempt */
 	const struct ri_given *option;
 	struct ri_whole_file file;	/* no path: a descriptor, or nothing at all */
 	int fd;				/* 0: none */
@@ -119,6 +121,7 @@ static int find_place(const struct ri_report_plan *plan, struct ri_arena *arena,
 	struct ri_error *err)
 {
 	const struct ri_given *option = &plan->options->given.report;
+	char suffix[24] = ".before";
 	const char *path;
 	uint64_t number;
 
@@ -134,7 +137,9 @@ static int find_place(const struct ri_report_plan *plan, struct ri_arena *arena,
 	if (path == NULL ||
 		ri_whole_file_find(&own.file, path, option->subject, arena, err) < 0)
 		return -1;
-	ri_whole_file_set_aside(&own.file);
+	if (plan->attempt > 0)
+		snprintf(suffix, sizeof(suffix), ".%llu", (unsigned long long)plan->attempt);
+	ri_whole_file_set_aside(&own.file, suffix);
 	return 0;
 }
 
@@ -155,6 +160,17 @@ int ri_report_reserve(const struct ri_report_plan *plan, struct ri_error *err)
 	if (plan->ranks > 1)
 		ri_json_memory_reserve(MEMORY_SIZE);
 	return 0;
+}
+
+void ri_report_goes_on(void)
+{
+	own.goes_on = true;
+}
+
+void ri_report_hand_on(void)
+{
+	if (own.fd > STDERR_FILENO)
+		fcntl(own.fd, F_SETFD, 0);
 }
 
 /* Each line as one of our own. */
@@ -216,7 +232,7 @@ static void leave_last_words(char *verdict)
 	struct stat info;
 	int fd;
 
-	if (length == 0)
+	if (length == 0 || own.goes_on)
 		return;
 	make_plain(verdict);
 	fd = open(termination_log, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
@@ -254,6 +270,9 @@ static void write_report(const struct ri_outcome *outcome, const struct ri_check
 			own.option->subject);
 		return;
 	}
+	/* who reads it wants one document */
+	if (own.goes_on && (own.fd > 0 || own.file.in_place))
+		return;
 	if (own.fd > 0)
 		status = ri_write_patiently(own.fd, out.bytes, out.length);
 	else

@@ -18,6 +18,7 @@ struct ri_report_plan {
 	const struct ri_options *options;
 	const struct ri_topology *topology;
 	size_t ranks;		/* that start here, at least 1 */
+	uint64_t attempt;	/* by --restarts; 0: the first */
 };
 
 /*
@@ -36,6 +37,15 @@ int ri_report_reserve(const struct ri_report_plan *plan, struct ri_error *err);
 
 /* The verdict on the whole job has come: print it, before anything of it happens here. */
 void ri_report_job(const char *verdict);
+
+/*
+ * There will be another attempt after this one, which gives the report of this one another name: a
+ * descriptor, a device and /dev/termination-log are left to the last one.
+ */
+void ri_report_goes_on(void);
+
+/* The descriptor of --report stays open in what this process executes. */
+void ri_report_hand_on(void);
 
 /*
  * When all is over. The verdict is printed where it says more than the line

@@ -136,11 +136,11 @@ int ri_whole_file_find(struct ri_whole_file *file, const char *path, const char 
 	return 0;
 }
 
-void ri_whole_file_set_aside(const struct ri_whole_file *file)
+void ri_whole_file_set_aside(const struct ri_whole_file *file, const char *suffix)
 {
 	const struct ri_held_path *spot = &file->spot;
 	char name[NAME_MAX + 1];
-	int length = snprintf(name, sizeof(name), "%s.before", spot->name);
+	int length = snprintf(name, sizeof(name), "%s%s", spot->name, suffix);
 
 	if (!file->in_place && length > 0 && (size_t)length < sizeof(name))
 		renameat(spot->folder, spot->name, spot->folder, name);

@@ -46,11 +46,11 @@ int ri_whole_file_find(struct ri_whole_file *file, const char *path, const char 
 	struct ri_arena *arena, struct ri_error *err);
 
 /*
- * Give what stands there another name, with ".before" behind it, so that no reader takes an
- * earlier start's file for the one that this start will write. A file that is written in place
+ * Give what stands there another name, with ".before" or such behind it, so that no reader takes
+ * an earlier start's file for the one that this start will write. A file that is written in place
  * stays, and so does one that cannot be renamed.
  */
-void ri_whole_file_set_aside(const struct ri_whole_file *file);
+void ri_whole_file_set_aside(const struct ri_whole_file *file, const char *suffix);
 
 /*
  * Write it: replace a regular file, add to what is none. It is written where

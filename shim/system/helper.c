@@ -181,6 +181,15 @@ bool ri_helper_leave(pid_t pid)
 	return true;
 }
 
+bool ri_helper_end_all(void)
+{
+	errno = EBUSY;
+	for (size_t i = 0; i < MOST; i++)
+		if (all[i].pid != 0 && !ri_helper_end(all[i].pid, 0, NULL))
+			return false;
+	return true;
+}
+
 bool ri_helper_is_one(pid_t pid)
 {
 	return pid != 0 && find(pid) != NULL;

@@ -74,6 +74,9 @@ bool ri_helper_end(pid_t pid, ri_sigset told, int *status);
  */
 bool ri_helper_leave(pid_t pid);
 
+/* Kill all hidden ones, as ri_helper_end does. Returns false, and errno, where one stays. */
+bool ri_helper_end_all(void);
+
 /* Is this a hidden one that has not been reaped yet? */
 bool ri_helper_is_one(pid_t pid);
 

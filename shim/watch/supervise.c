@@ -400,12 +400,14 @@ static void let_go(const struct ri_output *output)
 {
 	int first = 3, own;
 
-	while ((own = next_fd(output, first)) >= 0) {
+	/* the ranks of another attempt are to inherit what those of this one do */
+	while (!output->again && (own = next_fd(output, first)) >= 0) {
 		if (own > first)
 			ri_close_between((unsigned)first, (unsigned)own - 1);
 		first = own + 1;
 	}
-	ri_close_between((unsigned)first, ~0u);
+	if (!output->again)
+		ri_close_between((unsigned)first, ~0u);
 	if (chdir("/") < 0)
 		ri_log(RI_LEVEL_NOTE, "cannot change to /: %s", strerror(errno));
 }
@@ -444,7 +446,7 @@ int ri_supervise_run(struct ri_children *children, const struct ri_supervise *se
 	setting->output->alarm = NULL;
 	ri_course_end();
 	ri_output_finish(setting->output, sv.end.stop.asked);
-	if (sv.self != 1)
+	if (sv.self != 1 || setting->output->again)
 		ri_terminal_take(setting->terminal, ri_phase_front_group(&sv));
 	conclude(&sv, setting->result);
 	/* we may have given up on some, having sent that */

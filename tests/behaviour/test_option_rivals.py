@@ -30,6 +30,8 @@ RIVALS = [
     ("--tf-ps=0", "RANKINIT_FRAMEWORKS=torch", True),
     ("--tf-chief", "RANKINIT_FRAMEWORKS=none", True),
     ("--tf-port=1", "RANKINIT_FRAMEWORKS=torch,jax", True),
+    ("--supervise=never", "RANKINIT_RESTARTS=1", True),
+    ("--restarts=1", "RANKINIT_SUPERVISE=never", True),
     ("--supervise=never", "RANKINIT_EXIT_CLASS=yes", True),
     ("--exit-class", "RANKINIT_SUPERVISE=never", True),
     ("--exit-map=1:2", "RANKINIT_EXIT_CLASS=yes", True),

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* --restarts: do the ranks start again after a failure? */
+#ifndef RI_REPORT_AGAIN_H
+#define RI_REPORT_AGAIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/text.h"
+#include "report/causes.h"
+#include "report/outcome.h"
+
+/* Why not, in the order in which it counts. */
+enum ri_again {
+	RI_AGAIN_YES,
+	RI_AGAIN_STOPPED,	/* a stop came from outside */
+	RI_AGAIN_ORDERED,	/* another node's failure stopped the ranks of this one */
+	RI_AGAIN_NO_START,	/* they were not started at all */
+	RI_AGAIN_REMAINS,	/* a process of theirs is still there */
+	RI_AGAIN_NEVER,		/* retry=never: they would fail again */
+	RI_AGAIN_USED_UP,
+	RI_AGAIN_SAME,		/* they did fail again, and got no further */
+};
+
+/* What is known of the attempt that has failed. */
+struct ri_again_case {
+	uint64_t restarts;	/* --restarts */
+	uint64_t attempt;	/* 0: the first */
+	bool stopped, ordered, unstarted, remains;
+	enum ri_cause_word cause;
+	const char *signature, *before;	/* of this failure and of the one before it; "": none */
+	uint64_t lines, lines_before;	/* of rank 0, in this attempt and in the one before */
+	int64_t lasted_ms;	/* this attempt */
+};
+
+enum ri_again ri_again_decide(const struct ri_again_case *failed);
+
+/* Append the reason as the end of a sentence, "the same failure came twice, ...". Not for YES. */
+void ri_again_add(struct ri_text *out, enum ri_again why, const struct ri_again_case *failed);
+
+/*
+ * Append what two failures have in common that are the same: the cause, the rank, and the first
+ * line of its exception, or else how it ended. words: the exception without secrets, or "".
+ */
+void ri_again_sign(struct ri_text *out, enum ri_cause_word cause,
+	const struct ri_rank_outcome *first, const char *words);
+
+#endif

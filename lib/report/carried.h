@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What one attempt of a job leaves for the next: rankinit executes itself again (--restarts), and
+ * all that the next one is to know of those before it stands here.
+ */
+#ifndef RI_REPORT_CARRIED_H
+#define RI_REPORT_CARRIED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "report/outcome.h"
+
+/* Of a descriptor of rankinit's own, for the rankinit that it executes: its number. */
+#define RI_CARRIED_VARIABLE "RANKINIT_CARRIED"
+
+/* Of the ranks, where --restarts is given: how often they were started before, "0" at first. */
+#define RI_ATTEMPT_VARIABLE "RANKINIT_ATTEMPT"
+
+enum {
+	RI_CARRIED_NAME = 16,	/* as the kernel has it, with its end */
+	RI_CARRIED_SIGNATURE = 256,
+	RI_CARRIED_FAILURE = 512,
+	RI_CARRIED_SECRET = 4096,
+};
+
+struct ri_carried {
+	pid_t pid;		/* whose it is */
+	uint64_t attempt;	/* that begins: 1 for the first restart */
+	uint64_t mask;		/* signals that were blocked when rankinit was first executed */
+	struct timespec began;	/* the first attempt, CLOCK_REALTIME */
+	uint64_t lines;		/* of rank 0 in the last attempt, as far as they were read */
+	char name[RI_CARRIED_NAME];	/* of the process, which an exec by a descriptor changes */
+	char signature[RI_CARRIED_SIGNATURE];	/* of how the last attempt failed: again.h */
+	char failure[RI_CARRIED_FAILURE];	/* the same for people, in a line without secrets */
+	char secret[RI_CARRIED_SECRET];	/* of the link, */
+	size_t secret_length;	/* 0: there is none */
+	struct ri_restarts restarts;	/* all that were made */
+};
+
+/* Bytes that ri_carried_write makes, at most. */
+enum { RI_CARRIED_SIZE = 32768 };
+
+/* Returns how many of the RI_CARRIED_SIZE bytes are used. */
+size_t ri_carried_write(const struct ri_carried *carried, void *bytes);
+
+/* Returns false, and leaves *out, where they are not what ri_carried_write makes. */
+bool ri_carried_read(struct ri_carried *out, const void *bytes, size_t length);
+
+#endif

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "attempt.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/number.h"
+#include "base/pages.h"
+#include "report/again.h"
+#include "report/restarts.h"
+#include "say/report_file.h"
+#include "system/clock.h"
+#include "system/helper.h"
+#include "system/mask.h"
+#include "system/said.h"
+#include "run.h"
+
+enum {
+	FIRST_FD = 3,
+	MOST_FD = 1048576,
+	SEALS = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE,
+};
+
+static struct {
+	char **argv;
+	int program, folder;	/* O_PATH; of no use before ri_attempt_prepare */
+	int memory;		/* what is carried, sealed */
+	struct ri_carried *next;
+	enum ri_again why;
+	struct ri_again_case failed;
+} own;
+
+/* Where this process has left it for itself, and nobody could have changed it. */
+static bool read_carried(struct ri_carried *out, int fd)
+{
+	struct stat info;
+	char *bytes;
+	bool ours;
+
+	if (fcntl(fd, F_GET_SEALS) != SEALS || fstat(fd, &info) < 0 || info.st_size < 1 ||
+		info.st_size > RI_CARRIED_SIZE)
+		return false;
+	bytes = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (bytes == MAP_FAILED)
+		return false;
+	ours = ri_carried_read(out, bytes, (size_t)info.st_size) && out->pid == getpid();
+	munmap(bytes, (size_t)info.st_size);
+	return ours;
+}
+
+int ri_attempt_take(struct ri_run *run, char **argv)
+{
+	const struct ri_range fds = { FIRST_FD, MOST_FD };
+	const char *value = ri_env_get(&run->found.env, RI_CARRIED_VARIABLE);
+	struct ri_carried *carried;
+	uint64_t fd;
+
+	own.argv = argv;
+	if (value == NULL)
+		return 0;
+	carried = ri_pages(sizeof(*carried));
+	if (carried == NULL)
+		return ri_fail(&run->err, RI_CODE_MEMORY, RI_CARRIED_VARIABLE,
+			"no memory left for what it names");
+	if (ri_number_read(value, fds, &fd, NULL) != RI_NUMBER_OK ||
+		!read_carried(carried, (int)fd)) {
+		ri_finding_hint(ri_findings_add(&run->findings, RI_SEVERITY_WARNING,
+			RI_CODE_RESTARTS_FOREIGN, RI_CARRIED_VARIABLE, "is ignored: it names "
+			"nothing that this rankinit has left for itself"), "unset it");
+		return 0;
+	}
+	close((int)fd);
+	ri_mask_inherited = carried->mask;
+	prctl(PR_SET_NAME, carried->name, 0, 0, 0);
+	run->found.carried = carried;
+	return 0;
+}
+
+const char *ri_attempt_headline(const struct ri_found *found, struct ri_arena *arena)
+{
+	return found->carried == NULL ? NULL
+		: ri_arena_format(arena, "rankinit: restart %llu of %llu: %s",
+			(unsigned long long)found->carried->attempt,
+			(unsigned long long)found->options.restarts, found->carried->failure);
+}
+
+bool ri_attempt_may_be(const struct ri_found *found)
+{
+	return !found->options.disabled && ri_found_attempt(found) < found->options.restarts;
+}
+
+int ri_attempt_prepare(const struct ri_found *found, struct ri_error *err)
+{
+	const char *subject = found->options.given.restarts.subject;
+
+	if (!ri_attempt_may_be(found))
+		return 0;
+	own.next = ri_pages(sizeof(*own.next));
+	own.program = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+	if (own.program < 0)
+		own.program = open((const char *)getauxval(AT_EXECFN), O_PATH | O_CLOEXEC);
+	own.folder = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	own.program = ri_fd_move_up(own.program);
+	own.folder = ri_fd_move_up(own.folder);
+	if (own.next != NULL && own.program >= 0 && own.folder >= 0)
+		return 0;
+	ri_fail(err, RI_CODE_RESTARTS_REFUSED, subject, "rankinit's own program or the current "
+		"folder cannot be kept open: %s", strerror(errno));
+	return ri_fail_hint(err, "leave it out, or mount /proc");
+}
+
+/* What a rank left would meet the ranks of the next attempt. */
+static bool all_are_gone(void)
+{
+	siginfo_t info;
+
+	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
+}
+
+static int64_t time_since(struct timespec from)
+{
+	struct timespec now;
+
+	ri_clock_read(CLOCK_REALTIME, &now);
+	return (now.tv_sec - from.tv_sec) * 1000 + (now.tv_nsec - from.tv_nsec) / 1000000;
+}
+
+/* What is the same in each attempt, and what the last one left. */
+static void begin_next(const struct ri_run *run)
+{
+	const struct ri_carried *before = run->found.carried;
+	struct ri_carried *next = own.next;
+
+	if (before != NULL) {
+		*next = *before;
+	} else {
+		next->pid = getpid();
+		next->began = run->started.at;
+		next->mask = ri_mask_inherited;
+		next->restarts.launcher = ri_restarts_own;
+		prctl(PR_GET_NAME, next->name, 0, 0, 0);
+	}
+	next->attempt++;
+	next->lines = run->started.output.lines;
+}
+
+static void add_restart(const struct ri_run *run, const struct ri_outcome *outcome,
+	enum ri_cause_word cause)
+{
+	static struct ri_restart restart;
+	struct ri_carried *next = own.next;
+	struct ri_text text;
+
+	restart.number = next->attempt;
+	restart.most = run->found.options.restarts;
+	ri_clock_read(CLOCK_REALTIME, &restart.at);
+	ri_restart_describe(&restart, outcome);
+	next->restarts.all++;
+	if (next->restarts.count < RI_RESTARTS)
+		next->restarts.items[next->restarts.count++] = restart;
+	ri_text_init(&text, next->failure, sizeof(next->failure));
+	ri_restart_add_failure(&text, &restart);
+	ri_text_replace_controls(next->failure);
+	ri_text_init(&text, next->signature, sizeof(next->signature));
+	if (restart.known)
+		ri_again_sign(&text, cause, &restart.first, restart.words);
+}
+
+bool ri_attempt_decide(struct ri_run *run, const struct ri_outcome *outcome, int status)
+{
+	const struct ri_carried *before = run->found.carried;
+	const struct ri_supervised *ended = &run->started.supervised;
+
+	if (run->found.options.disabled || run->found.options.restarts == 0 || status == 0)
+		return false;
+	own.failed = (struct ri_again_case){
+		.restarts = run->found.options.restarts, .attempt = ri_found_attempt(&run->found),
+		.stopped = ended->stop.asked || outcome->stop.signal != 0 ||
+			(ri_mask_pending() & ri_mask_stops()) != 0,
+		.ordered = ended->ordered, .unstarted = run->started.children.refused != 0,
+		.remains = !all_are_gone(), .cause = ri_cause_word_find(outcome),
+		.signature = "", .before = before == NULL ? "" : before->signature,
+		.lines = run->started.output.lines,
+		.lines_before = before == NULL ? 0 : before->lines,
+		.lasted_ms = time_since(run->started.at),
+	};
+	if (own.next != NULL) {
+		begin_next(run);
+		add_restart(run, outcome, own.failed.cause);
+		own.failed.signature = own.next->signature;
+	}
+	own.why = ri_again_decide(&own.failed);
+	return own.why == RI_AGAIN_YES;
+}
+
+void ri_attempt_say_why_not(void)
+{
+	char line[RI_MAX_LINE];
+	struct ri_text text;
+
+	if (own.why == RI_AGAIN_YES)
+		return;
+	ri_text_init(&text, line, sizeof(line));
+	ri_text_add(&text, "the ranks do not start again: ");
+	ri_again_add(&text, own.why, &own.failed);
+	ri_log(RI_LEVEL_ALWAYS, "%s", line);
+}
+
+int ri_attempt_find_stop(void)
+{
+	ri_sigset stops = ri_mask_pending() & ri_mask_stops();
+
+	return stops == 0 ? 0 : __builtin_ctzll(stops) + 1;
+}
+
+void ri_attempt_say_before(const struct ri_run *run)
+{
+	const struct ri_carried *carried = run->found.carried;
+
+	if (carried != NULL)
+		ri_log(RI_LEVEL_ALWAYS, "before restart %llu: %s",
+			(unsigned long long)carried->attempt, carried->failure);
+}
+
+struct ri_carried *ri_attempt_next(void)
+{
+	return own.next;
+}
+
+/* Sealed, and out of the way of what the ranks inherit. Returns false, and errno. */
+static bool leave_carried(void)
+{
+	char *bytes = ri_pages(RI_CARRIED_SIZE);
+	size_t length, done = 0;
+	ssize_t count;
+
+	if (bytes == NULL)
+		return false;
+	length = ri_carried_write(own.next, bytes);
+	own.memory = ri_fd_move_up((int)syscall(SYS_memfd_create, "rankinit-carried",
+		MFD_CLOEXEC | MFD_ALLOW_SEALING));
+	while (own.memory >= 0 && done < length) {
+		count = write(own.memory, bytes + done, length - done);
+		if (count <= 0)
+			return false;
+		done += (size_t)count;
+	}
+	return own.memory >= 0 && fcntl(own.memory, F_ADD_SEALS, SEALS) == 0;
+}
+
+/* Returns NULL where memory is out. */
+static char **make_environment(struct ri_run *run)
+{
+	const struct ri_given *key = &run->found.options.given.link_key;
+	struct ri_env_edits edits = { .count = 0 };
+	const struct ri_env_edit number = {
+		RI_CARRIED_VARIABLE, ri_arena_number(&run->arena, (uint64_t)own.memory),
+	};
+	/* its place was wiped; what is carried has it */
+	const struct ri_env_edit secret = { key->subject, NULL };
+
+	if (number.value == NULL ||
+		ri_env_edits_add(&edits, number, &run->arena, &run->err) < 0 ||
+		(key->twin && ri_env_edits_add(&edits, secret, &run->arena, &run->err) < 0))
+		return NULL;
+	return ri_env_apply(&run->found.env, &edits, &run->arena, &run->err);
+}
+
+/* The socket to a helper, or a helper's end, may have sent it: the next attempt has neither. */
+static void drop_own_signals(void)
+{
+	siginfo_t info;
+
+	while (ri_mask_wait_for(RI_MASK_OF(SIGIO), &info, 0) != 0)
+		;
+}
+
+void ri_attempt_execute(struct ri_run *run)
+{
+	char **envp;
+
+	ri_log(RI_LEVEL_ALWAYS, "%s; the ranks start again (restart %llu of %llu)",
+		own.next->failure, (unsigned long long)own.next->attempt,
+		(unsigned long long)run->found.options.restarts);
+	ri_said_forget();
+	envp = leave_carried() ? make_environment(run) : NULL;
+	if (envp != NULL && ri_helper_end_all() && fchdir(own.folder) == 0 &&
+		fcntl(own.memory, F_SETFD, 0) == 0) {
+		if (run->started.output.raised)
+			setrlimit(RLIMIT_NOFILE, &run->started.output.files_before);
+		ri_report_hand_on();
+		drop_own_signals();
+		syscall(SYS_execveat, own.program, "", own.argv, envp, AT_EMPTY_PATH);
+	}
+	ri_log(RI_LEVEL_ERROR, "the ranks do not start again: rankinit cannot execute itself: %s "
+		"[%s]", strerror(errno), ri_code_name(RI_CODE_RESTARTS_REFUSED));
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * --restarts: when the ranks have failed and all of them are gone, rankinit executes itself again,
+ * as it was executed at first. So nothing of one attempt is left in the next but what is carried
+ * (report/carried.h), in a memory file that cannot be changed any more.
+ */
+#ifndef RI_SHIM_ATTEMPT_H
+#define RI_SHIM_ATTEMPT_H
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "report/outcome.h"
+
+struct ri_found;
+struct ri_run;
+
+/*
+ * The first thing after the environment was read: found.carried is what the attempt before this one
+ * has left, or NULL. argv is kept for the next one. -1: no memory.
+ */
+int ri_attempt_take(struct ri_run *run, char **argv);
+
+/* Hold the program and the working directory, before either is left. -1 as above. */
+int ri_attempt_prepare(const struct ri_found *found, struct ri_error *err);
+
+/* What stands above this attempt in log files; NULL: it is the first. */
+const char *ri_attempt_headline(const struct ri_found *found, struct ri_arena *arena);
+
+/* May there be another attempt after this one? */
+bool ri_attempt_may_be(const struct ri_found *found);
+
+/*
+ * All is gone. Does the job start again? If not, the line about why is said by
+ * ri_attempt_say_why_not, behind the verdict. status: of the attempt, before --exit-map.
+ */
+bool ri_attempt_decide(struct ri_run *run, const struct ri_outcome *outcome, int status);
+void ri_attempt_say_why_not(void);
+
+/* The number of a stop that has come before the ranks of this attempt; 0: none has. */
+int ri_attempt_find_stop(void);
+
+/* How the attempt before this one failed, where this one ends before it has a rank; or none. */
+void ri_attempt_say_before(const struct ri_run *run);
+
+/*
+ * What the next attempt finds, which may be filled in further; all of it is there once
+ * ri_attempt_decide has returned true.
+ */
+struct ri_carried *ri_attempt_next(void);
+
+/* Execute this program again. Returns only if that failed, which it has said. */
+void ri_attempt_execute(struct ri_run *run);
+
+#endif
