@@ -55,7 +55,7 @@ static void come_later(uint64_t from_ms)
 /* Of the live machine nothing is opened or asked until somebody needs it. */
 static int find_host(struct ri_found *found, struct ri_error *err)
 {
-	uint64_t from_ms = 0;
+	struct ri_overlay overlay;
 	const char *played = ri_env_get(&found->env, RI_OVERLAY_VARIABLE);
 	const char *root = found->options.given.root.value;
 	struct ri_host *host = &found->host;
@@ -66,9 +66,10 @@ static int find_host(struct ri_found *found, struct ri_error *err)
 		.apart = ri_apart_file, .ask_name = gethostname, .ask_proc = ask_proc,
 	};
 	if (played != NULL && !found->options.disabled) {
-		if (ri_overlay_play(host, &from_ms, played, found->source.context.arena, err) < 0)
+		if (ri_overlay_play(host, &overlay, played, found->source.context.arena, err) < 0)
 			return -1;
-		come_later(from_ms);
+		host->unfit = overlay.unfit == ri_found_attempt(found) + 1;
+		come_later(overlay.from_ms);
 	}
 	/* a recorded one is where the user says, if it is */
 	if (root == NULL || ri_apart_file(open_root, host, root) >= 0)

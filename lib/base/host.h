@@ -47,6 +47,7 @@ struct ri_host {
 	struct json_t *document;	/* the files, in place of a root: see recorded.h; or NULL */
 	const char *name;	/* of the machine; NULL: not asked yet */
 	const char *job;	/* the simulated one that it plays a part in, or NULL */
+	bool unfit;		/* and plays a machine that is not fit for it */
 	enum ri_host_proc proc;
 	/* Both are asked at the first use and of the live machine alone; NULL: nothing is known. */
 	int (*ask_name)(char *out, size_t size);	/* as gethostname(2) */

@@ -52,12 +52,15 @@ static int read_object(struct ri_overlay *out, json_t *object, struct ri_arena *
 	json_t *files = json_object_get(object, "files");
 	const char *name = json_string_value(json_object_get(object, "name"));
 	json_t *from = json_object_get(object, "from"), *job = json_object_get(object, "job");
+	json_t *unfit = json_object_get(object, "unfit");
 
 	if (name == NULL || name[0] == '\0' || strlen(name) > RI_MAX_NAME ||
 		!json_is_object(files) || (from != NULL && !json_is_integer(from)) ||
-		json_integer_value(from) < 0 || (job != NULL && !json_is_string(job)))
+		json_integer_value(from) < 0 || (job != NULL && !json_is_string(job)) ||
+		(unfit != NULL && !json_is_integer(unfit)) || json_integer_value(unfit) < 0)
 		return refuse(err);
 	out->from_ms = (uint64_t)json_integer_value(from);
+	out->unfit = (uint64_t)json_integer_value(unfit);
 	out->name = ri_arena_copy(arena, name, strlen(name));
 	out->job = job == NULL ? NULL
 		: ri_arena_copy(arena, json_string_value(job), json_string_length(job));
@@ -75,7 +78,7 @@ int ri_overlay_read(struct ri_overlay *out, const char *text, struct ri_arena *a
 	return status;
 }
 
-int ri_overlay_play(struct ri_host *host, uint64_t *from_ms, const char *text,
+int ri_overlay_play(struct ri_host *host, struct ri_overlay *out, const char *text,
 	struct ri_arena *arena, struct ri_error *err)
 {
 	struct ri_overlay overlay;
@@ -85,7 +88,7 @@ int ri_overlay_play(struct ri_host *host, uint64_t *from_ms, const char *text,
 	host->name = overlay.name;
 	host->files = overlay.files;
 	host->job = overlay.job;
-	*from_ms = overlay.from_ms;
+	*out = overlay;
 	ri_loopback_play_machines();
 	return 0;
 }
@@ -110,6 +113,8 @@ char *ri_overlay_write(const struct ri_overlay *overlay, struct ri_arena *arena)
 		json_object_set_new(object, "from", json_integer((json_int_t)overlay->from_ms));
 	if (overlay->job != NULL)
 		json_object_set_new(object, "job", json_string(overlay->job));
+	if (overlay->unfit > 0)
+		json_object_set_new(object, "unfit", json_integer((json_int_t)overlay->unfit));
 	size = json_dumpb(object, NULL, 0, JSON_COMPACT);
 	text = size == 0 ? NULL : ri_arena_alloc(arena, size + 1);
 	if (text != NULL)

@@ -8,6 +8,7 @@
  *                /proc/net/fib_trie and /proc/net/if_inet6 say which address is its own
  *     from       when it comes, in milliseconds of CLOCK_MONOTONIC; 0: it is there
  *     job        what tells this job from others that are simulated here; or left out
+ *     unfit      the start of the ranks, 1 the first, for which it is not fit; or left out
  *
  * It stays in the environment of what they start: another rankinit below them plays
  * the same machine.
@@ -28,16 +29,15 @@ struct ri_overlay {
 	const struct ri_host_file *files;	/* end with a NULL path */
 	uint64_t from_ms;
 	const char *job;			/* or NULL */
+	uint64_t unfit;				/* 0: it is always fit */
 };
 
 /* Read its value. RI_CODE_OPTION_VALUE where it is none; its texts live in the arena. */
 int ri_overlay_read(struct ri_overlay *out, const char *text, struct ri_arena *arena,
 	struct ri_error *err);
 
-/*
- * Read it, and play that machine from here on. *from_ms: when it comes.
- */
-int ri_overlay_play(struct ri_host *host, uint64_t *from_ms, const char *text,
+/* Read it, and play that machine from here on. */
+int ri_overlay_play(struct ri_host *host, struct ri_overlay *out, const char *text,
 	struct ri_arena *arena, struct ri_error *err);
 
 /* The same as text, in the arena; NULL when out of memory. */

@@ -14,19 +14,21 @@
 #define FORM "expected NAME:NODESxRANKS, as openmpi:2x4, and faults behind commas"
 #define EXAMPLE "expected it as in %s"
 
-/* How a fault is written: NAME=WHO, the separator, SECONDS. */
+/* How a fault is written: NAME=WHO, the separator, SECONDS or the number of a start. */
 static const struct form {
 	const char *name;
 	bool of_node;	/* WHO is a node; else a rank */
 	char separator;	/* '\0': there are no seconds; '=': there are only seconds */
+	bool at_start;	/* what follows is no time */
 	const char *example;
 } forms[] = {
-	[RI_FAULT_ABSENT] = { "absent", true, '\0', "absent=1" },
-	[RI_FAULT_LATE] = { "late", true, ':', "late=1:20" },
-	[RI_FAULT_KILL] = { "kill", false, '@', "kill=3@10" },
-	[RI_FAULT_HANG] = { "hang", false, '@', "hang=3@10" },
-	[RI_FAULT_UNLINK] = { "unlink", true, '@', "unlink=1@10" },
-	[RI_FAULT_STOP] = { "stop", false, '=', "stop=30" },
+	[RI_FAULT_ABSENT] = { "absent", true, '\0', false, "absent=1" },
+	[RI_FAULT_LATE] = { "late", true, ':', false, "late=1:20" },
+	[RI_FAULT_KILL] = { "kill", false, '@', false, "kill=3@10" },
+	[RI_FAULT_HANG] = { "hang", false, '@', false, "hang=3@10" },
+	[RI_FAULT_UNLINK] = { "unlink", true, '@', false, "unlink=1@10" },
+	[RI_FAULT_UNFIT] = { "unfit", true, '@', true, "unfit=1@1" },
+	[RI_FAULT_STOP] = { "stop", false, '=', false, "stop=30" },
 };
 
 enum { FORMS = sizeof(forms) / sizeof(forms[0]) };
@@ -132,10 +134,21 @@ static const struct form *find_form(const char *word, size_t length)
 	return NULL;
 }
 
-/* WHO and SECONDS of a fault, behind its '='. */
+/* Behind the separator. */
+static bool read_when(const struct form *form, const char *text, struct ri_fault *fault)
+{
+	const struct ri_range seconds = { 0, RI_MAX_GRACE_S }, starts = { 0, RI_MAX_RESTARTS };
+
+	if (form->separator == '\0')
+		return true;
+	return form->at_start
+		? ri_number_read(text, starts, &fault->attempt, NULL) == RI_NUMBER_OK
+		: ri_seconds_read(text, seconds, &fault->at_ms, NULL) == RI_NUMBER_OK;
+}
+
+/* What stands behind the '=' of a fault. */
 static int read_fault(const struct reading *reading, const char *word)
 {
-	const struct ri_range range = { 0, RI_MAX_GRACE_S };
 	const struct form *form = find_form(word, strcspn(word, "="));
 	const char *text = strchr(word, '=');
 	struct ri_fault fault = { .who = 0 };
@@ -144,8 +157,8 @@ static int read_fault(const struct reading *reading, const char *word)
 
 	if (form == NULL || text == NULL)
 		return refuse(reading, word, "expected a fault: absent=NODE, late=NODE:SECONDS, "
-			"kill=RANK@SECONDS, hang=RANK@SECONDS, unlink=NODE@SECONDS or "
-			"stop=SECONDS");
+			"kill=RANK@SECONDS, hang=RANK@SECONDS, unlink=NODE@SECONDS, "
+			"unfit=NODE@RESTART or stop=SECONDS");
 	fault.kind = (enum ri_fault_kind)(form - forms);
 	if (form->separator != '=') {
 		length = ri_digits_read(++text, &who);
@@ -157,8 +170,7 @@ static int read_fault(const struct reading *reading, const char *word)
 			return refuse(reading, word, "the job's %s are 0 to %zu",
 				form->of_node ? "nodes" : "ranks", count - 1);
 	}
-	if (form->separator != '\0' &&
-		ri_seconds_read(text + 1, range, &fault.at_ms, NULL) != RI_NUMBER_OK)
+	if (!read_when(form, text + 1, &fault))
 		return refuse(reading, word, EXAMPLE, form->example);
 	if (reading->out->fault_count == RI_MAX_FAULTS)
 		return refuse(reading, word, "there may be 32 faults");

@@ -25,13 +25,15 @@ enum ri_fault_kind {
 	RI_FAULT_KILL,		/* SIGKILL for the rank */
 	RI_FAULT_HANG,		/* SIGSTOP for it */
 	RI_FAULT_UNLINK,	/* the node's helper of --link dies: its connection alone */
+	RI_FAULT_UNFIT,		/* the node is not fit for the job when it is checked for a start */
 	RI_FAULT_STOP,		/* SIGTERM for all nodes, as a preemption or a scheduler sends it */
 };
 
 struct ri_fault {
 	enum ri_fault_kind kind;
 	size_t who;		/* a node, or a rank; 0 where it is of all */
-	uint64_t at_ms;		/* after the start of the job; of an absent node 0 */
+	uint64_t at_ms;		/* after the start of the job; of a node absent or unfit 0 */
+	uint64_t attempt;	/* of a node unfit: which start of the ranks, 0 the first */
 };
 
 struct ri_simulation {

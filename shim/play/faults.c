@@ -19,7 +19,8 @@ static const struct ri_fault *find_next(struct ri_faults *faults)
 	while (faults->next < simulation->fault_count) {
 		const struct ri_fault *fault = &simulation->faults[faults->next];
 
-		if (fault->kind != RI_FAULT_ABSENT && fault->kind != RI_FAULT_LATE)
+		if (fault->kind != RI_FAULT_ABSENT && fault->kind != RI_FAULT_LATE &&
+			fault->kind != RI_FAULT_UNFIT)
 			return fault;
 		faults->next++;
 	}

@@ -189,6 +189,8 @@ static char *make_overlay(const struct ri_members *members, const struct ri_shap
 		{ .path = "/proc/net/fib_trie", .text = ri_arena_format(arena,
 			"|-- %s\n/32 host LOCAL\n", ri_shape_host(member->node, arena)) },
 	};
+	const struct ri_fault *unfit =
+		ri_simulation_fault_of(simulation, RI_FAULT_UNFIT, member->node);
 	struct ri_overlay overlay = {
 		.name = ri_arena_format(arena, "node%zu", member->node), .files = files,
 		.from_ms = late == NULL || members->began_ms == 0
@@ -196,6 +198,7 @@ static char *make_overlay(const struct ri_members *members, const struct ri_shap
 		.job = members->began_ms == 0 ? NULL
 			: ri_arena_format(arena, "%llu of process %d",
 				(unsigned long long)members->began_ms, (int)getpid()),
+		.unfit = unfit == NULL || members->began_ms == 0 ? 0 : unfit->attempt + 1,
 	};
 	const struct ri_shape_row *row;
 	size_t count = 2;

@@ -43,9 +43,12 @@ static void read_report(const json_t *report, struct told *told, size_t nodes)
 	size_t node = json_is_integer(place) ? (size_t)json_integer_value(place) : nodes;
 	const json_t *rank = json_object_get(failure, "rank");
 
-	if (node >= nodes || !json_is_object(failure))
+	if (node >= nodes)
 		return;
-	told[node].failed = true;
+	/* of a node that started its ranks again the last one counts */
+	told[node] = (struct told){ .failed = json_is_object(failure) };
+	if (!told[node].failed)
+		return;
 	told[node].elsewhere = json_is_true(json_object_get(failure, "elsewhere"));
 	told[node].rank = json_is_integer(rank) ? json_integer_value(rank) : -1;
 	describe_end(told[node].how, sizeof(told[node].how), failure);

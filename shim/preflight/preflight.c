@@ -310,6 +310,14 @@ static void say_off(const struct ri_preflight *of)
 		ri_unasked_say_off(wishes);
 }
 
+/* A simulated one, where nothing can be required of the machine that plays it. */
+static int refuse_unfit(const struct ri_host *host, struct ri_error *err)
+{
+	ri_fail(err, RI_CODE_CHECK_UNFIT, "--simulate", "this node (%s) plays one that is not fit "
+		"for the job", host->name);
+	return ri_fail_hint(err, "leave its unfit=NODE@RESTART out");
+}
+
 int ri_preflight_look(const struct ri_preflight *of, struct ri_check_report *checked,
 	struct ri_findings *findings, struct ri_error *err)
 {
@@ -323,6 +331,8 @@ int ri_preflight_look(const struct ri_preflight *of, struct ri_check_report *che
 		ri_unasked_say(of->options, of->topology, of->command);
 		return 0;
 	}
+	if (of->host->unfit)
+		return refuse_unfit(of->host, err);
 	if (wishes->pick != RI_CHECK_PICK_NONE && ri_checks_hold_deep(wishes, err) < 0)
 		return -1;
 	say_off(of);

@@ -454,6 +454,9 @@ def test_the_tables_of_the_page(box):
     ("openmpi:2x4,late=1", "as in late=1:20"),
     ("openmpi:2x4,kill=1", "as in kill=3@10"),
     ("openmpi:2x4,kill=1@x", "as in kill=3@10"),
+    ("openmpi:2x4,unfit=1", "as in unfit=1@1"),
+    ("openmpi:2x4,unfit=1@0.5", "as in unfit=1@1"),
+    ("openmpi:2x4,unfit=2@1", "the job's nodes are 0 to 1"),
     ("openmpi:2x4,stop", "expected a fault"),
     ("openmpi:2x4,stop=", "as in stop=30"),
     ("openmpi:2x4,stop=99999999", "as in stop=30"),
@@ -464,6 +467,7 @@ def test_the_tables_of_the_page(box):
     ("openmpi:2x4,absent=0,absent=1", "one node at least"),
     ("openmpi:2x4,absent=1,kill=5@3", "its node is absent"),
     ("openmpi:2x4,late=1:3,absent=1", "its node is absent"),
+    ("openmpi:2x4,unfit=1@1,absent=1", "its node is absent"),
     ("openmpi:2x4," + ",".join(f"kill={rank % 8}@{rank}" for rank in range(40)), "32 faults"),
     ("openmpi:2x4," + "x" * 5000, "expected NAME:NODESxRANKS"),
 ])
@@ -533,6 +537,7 @@ def test_by_another_name(box, tmp_path):
                                    '{"name":"a","files":{"x":"y"}}', '{"name":"a","files":[]}',
                                    '{"name":"a","files":{"/x":1}}',
                                    '{"name":"a","files":{},"from":-1}',
+                                   '{"name":"a","files":{},"unfit":"1"}',
                                    '{"name":"' + "a" * 300 + '","files":{}}'])
 def test_an_overlay_that_is_none(box, value):
     refused(box.run("--", "true", env={"RANKINIT_SIMULATED": value}),

@@ -18,7 +18,8 @@ static void check_again(const struct ri_overlay *overlay)
 	size_t i = 0;
 
 	CHECK(text != NULL && ri_overlay_read(&again, text, &arena, &err) == 0);
-	CHECK(strcmp(again.name, overlay->name) == 0 && again.from_ms == overlay->from_ms);
+	CHECK(strcmp(again.name, overlay->name) == 0 && again.from_ms == overlay->from_ms &&
+		again.unfit == overlay->unfit);
 	for (; overlay->files[i].path != NULL; i++) {
 		const struct ri_host_file *old = &overlay->files[i], *new = &again.files[i];
 

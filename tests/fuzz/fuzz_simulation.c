@@ -11,10 +11,10 @@ static void check_fault(const struct ri_simulation *job, const struct ri_fault *
 {
 	size_t ranks = job->nodes * job->ranks;
 	bool of_node = fault->kind == RI_FAULT_ABSENT || fault->kind == RI_FAULT_LATE ||
-		fault->kind == RI_FAULT_UNLINK;
+		fault->kind == RI_FAULT_UNLINK || fault->kind == RI_FAULT_UNFIT;
 	size_t node = of_node ? fault->who : fault->who / job->ranks;
 
-	CHECK(fault->at_ms <= RI_MAX_GRACE_S * 1000ULL);
+	CHECK(fault->at_ms <= RI_MAX_GRACE_S * 1000ULL && fault->attempt <= RI_MAX_RESTARTS);
 	if (fault->kind == RI_FAULT_STOP) {
 		CHECK(fault->who == 0);
 		return;

@@ -96,7 +96,8 @@ static int ask(struct answer *answer, const struct golden_case *golden, int root
 	struct ri_host host = { .root = root };
 	const char *played = find_overlay(golden);
 	struct ri_command command;
-	uint64_t chosen, after_ms;
+	struct ri_overlay overlay;
+	uint64_t chosen;
 	struct ri_env env;
 	struct ri_context context = {
 		.env = &env, .wishes = &options.wishes, .arena = &arena,
@@ -106,7 +107,7 @@ static int ask(struct answer *answer, const struct golden_case *golden, int root
 
 	memset(answer, 0, sizeof(*answer));
 	if (played != NULL) {
-		if (ri_overlay_play(&host, &after_ms, played, &arena, &answer->err) < 0)
+		if (ri_overlay_play(&host, &overlay, played, &arena, &answer->err) < 0)
 			return -1;
 		context.host = &host;
 	}

@@ -36,7 +36,7 @@ static const struct ri_host_file files[] = {
 static void test_what_is_written_reads_the_same(void **state)
 {
 	const struct ri_overlay overlay = { .name = "node0", .files = files, .from_ms = 86400000,
-		.job = "17 of process 42" };
+		.job = "17 of process 42", .unfit = 2 };
 	char *text = ri_overlay_write(&overlay, &arena);
 	struct ri_error err = RI_ERROR_INIT;
 	struct ri_overlay read;
@@ -47,6 +47,7 @@ static void test_what_is_written_reads_the_same(void **state)
 	assert_string_equal(read.name, "node0");
 	assert_int_equal(read.from_ms, 86400000);
 	assert_string_equal(read.job, "17 of process 42");
+	assert_int_equal(read.unfit, 2);
 	for (size_t i = 0; i < 2; i++) {
 		assert_string_equal(read.files[i].path, files[i].path);
 		assert_int_equal(read.files[i].length, files[i].length);
@@ -211,16 +212,16 @@ static void test_who_plays_a_machine_has_the_one(void **state)
 {
 	struct ri_error err = RI_ERROR_INIT;
 	struct ri_host host = { .root = -1 };
-	uint64_t from_ms = 7;
+	struct ri_overlay overlay = { .from_ms = 7 };
 	char buffer[8];
 
 	(void)state;
-	assert_int_equal(ri_overlay_play(&host, &from_ms, "{}", &arena, &err), -1);
-	assert_true(host.name == NULL && host.files == NULL && from_ms == 7);
+	assert_int_equal(ri_overlay_play(&host, &overlay, "{}", &arena, &err), -1);
+	assert_true(host.name == NULL && host.files == NULL && overlay.from_ms == 7);
 	assert_true(is_loopback("127.0.0.2"));
-	assert_int_equal(ri_overlay_play(&host, &from_ms,
+	assert_int_equal(ri_overlay_play(&host, &overlay,
 		"{\"name\":\"node1\",\"files\":{\"/a\":\"b\"},\"from\":1500}", &arena, &err), 0);
-	assert_int_equal(from_ms, 1500);
+	assert_int_equal(overlay.from_ms, 1500);
 	assert_string_equal(ri_host_name(&host, &arena), "node1");
 	assert_int_equal(ri_host_read(&host, "/a", buffer, sizeof(buffer)), 1);
 	check_the_rest();

@@ -37,21 +37,23 @@ static void a_job_without_faults(void **state)
 static void faults_in_the_order_of_their_times(void **state)
 {
 	static const struct ri_fault faults[] = {
-		{ RI_FAULT_ABSENT, 2, 0 }, { RI_FAULT_HANG, 1, 250 }, { RI_FAULT_LATE, 1, 1500 },
-		{ RI_FAULT_UNLINK, 0, 4000 }, { RI_FAULT_KILL, 3, 20000 },
-		{ RI_FAULT_STOP, 0, 30000 },
+		{ RI_FAULT_ABSENT, 2, 0, 0 }, { RI_FAULT_UNFIT, 1, 0, 7 },
+		{ RI_FAULT_HANG, 1, 250, 0 }, { RI_FAULT_LATE, 1, 1500, 0 },
+		{ RI_FAULT_UNLINK, 0, 4000, 0 }, { RI_FAULT_KILL, 3, 20000, 0 },
+		{ RI_FAULT_STOP, 0, 30000, 0 },
 	};
 
 	(void)state;
 	assert_int_equal(read_value("openmpi:3x2,stop=30,kill=3@20,late=1:1.5,hang=1@0.25,"
-		"unlink=0@4,absent=2"), 0);
-	assert_int_equal(job.fault_count, 6);
-	for (size_t i = 0; i < 6; i++) {
+		"unlink=0@4,absent=2,unfit=1@7"), 0);
+	assert_int_equal(job.fault_count, 7);
+	for (size_t i = 0; i < 7; i++) {
 		assert_int_equal(job.faults[i].kind, faults[i].kind);
 		assert_int_equal(job.faults[i].who, faults[i].who);
 		assert_int_equal(job.faults[i].at_ms, faults[i].at_ms);
+		assert_int_equal(job.faults[i].attempt, faults[i].attempt);
 	}
-	assert_ptr_equal(ri_simulation_fault_of(&job, RI_FAULT_LATE, 1), &job.faults[2]);
+	assert_ptr_equal(ri_simulation_fault_of(&job, RI_FAULT_LATE, 1), &job.faults[3]);
 	assert_null(ri_simulation_fault_of(&job, RI_FAULT_LATE, 2));
 	assert_null(ri_simulation_fault_of(&job, RI_FAULT_ABSENT, 1));
 }
