@@ -10,8 +10,7 @@ enum {
 	ROLL_MOST_MS = 3600000,
 };
 
-/* "node 3 (gpu-0514)": by its own words, else by the job's list. */
-static void add_node(struct ri_text *out, const struct ri_centre *centre, size_t node)
+void ri_centre_add_node(struct ri_text *out, const struct ri_centre *centre, size_t node)
 {
 	const char *host = centre->nodes[node].host;
 
@@ -66,12 +65,19 @@ static void send_verdict(struct ri_centre *centre, size_t node)
 static void decide(struct ri_centre *centre, enum ri_link_class class, const char *text,
 	int64_t now)
 {
+	char lines[RI_LINK_TEXT + RI_MAX_LINE];
+	struct ri_text out;
+
+	ri_text_init(&out, lines, sizeof(lines));
+	ri_text_add(&out, text);
 	centre->verdict.class = class;
 	centre->decided = true;
 	if (centre->failed_at == 0)
 		centre->failed_at = now;
 	centre->settle_at = 0;
-	ri_link_text_set(centre->verdict.text, text);
+	if (centre->again != NULL)
+		centre->again(centre, &out);
+	ri_link_text_set(centre->verdict.text, lines);
 	for (size_t i = 0; i < centre->count; i++)
 		if (centre->nodes[i].here)
 			send_verdict(centre, i);
@@ -100,7 +106,7 @@ static void add_suspects(struct ri_text *out, const struct ri_centre *centre, in
 		if (!done && !left && !gone)
 			continue;
 		ri_text_add(out, left ? "  a rank of " : "  ");
-		add_node(out, centre, i);
+		ri_centre_add_node(out, centre, i);
 		if (done || left)
 			ri_text_add(out, " had ended with 0\n");
 		else
@@ -134,7 +140,7 @@ static void decide_losses(struct ri_centre *centre, int64_t now)
 		centre->losers == 1 ? "node" : "nodes");
 	add_suspects(&out, centre, now);
 	ri_text_add(&out, "  the first to lose another was ");
-	add_node(&out, centre, centre->ends[0].node);
+	ri_centre_add_node(&out, centre, centre->ends[0].node);
 	ri_text_add(&out, ":\n");
 	add_below(&out, centre->ends[0].end.text, RI_LINK_TEXT);
 	centre->fatal = centre->ends[0].end.fatal;
@@ -259,7 +265,7 @@ static void tell_end(struct ri_centre *centre, size_t node, const char *words)
 	if (centre->ends_told++ >= ENDS_MOST)
 		return;
 	ri_text_init(&out, name, sizeof(name));
-	add_node(&out, centre, node);
+	ri_centre_add_node(&out, centre, node);
 	ri_text_init(&out, lines, sizeof(lines));
 	if (strncmp(words, name, strlen(name)) != 0)
 		ri_text_addf(&out, "%s: ", name);
@@ -279,7 +285,7 @@ static void take_end(struct ri_centre *centre, size_t node, const struct ri_link
 	member->lives = end->lives;
 	if (end->class == RI_LINK_DONE) {
 		centre->leaving = true;
-	} else if (centre->decided) {
+	} else if (centre->decided || centre->gathers) {
 		return;
 	} else if (!end->fatal) {
 		tell_end(centre, node, end->text);
@@ -344,7 +350,7 @@ static void decide_restart(struct ri_centre *centre, size_t node, int64_t now)
 	struct ri_text out;
 
 	ri_text_init(&out, line, sizeof(line));
-	add_node(&out, centre, node);
+	ri_centre_add_node(&out, centre, node);
 	ri_text_add(&out, " failed first: it was started again, and ended before without a word, "
 		"as of SIGKILL for the whole container\n");
 	decide_for(centre, node, RI_LINK_OWN, line, true, now);
@@ -447,13 +453,15 @@ int64_t ri_centre_hello(struct ri_centre *centre, size_t session, const struct r
 			centre->drop(centre->context, member->session);
 		if (!ri_link_life_is(&member->life, &hello->life)) {
 			member->phase = RI_LINK_STARTING;
-			member->told = member->awaited = false;
+			member->told = member->awaited = member->barred = false;
+			memset(member->ready, 0, sizeof(member->ready));
 			member->owed = 0;
 			member->born = now - (int64_t)hello->age_ms;
 		}
 		member->life = hello->life;
 		member->taken = is == RI_LINK_TAKEN;
 		member->may_stop = hello->may_stop;
+		member->restarts = hello->restarts;
 		member->here = true;
 		member->silent = false;
 		member->session = session;
@@ -506,7 +514,7 @@ static void call_roll(struct ri_centre *centre, int64_t now)
 		if (centre->nodes[i].called)
 			continue;
 		ri_text_add(&out, named++ == 0 ? " " : ", ");
-		add_node(&out, centre, i);
+		ri_centre_add_node(&out, centre, i);
 	}
 	if (missing > named)
 		ri_text_addf(&out, " and %zu more", missing - named);

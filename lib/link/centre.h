@@ -25,6 +25,9 @@ struct ri_centre_node {
 	bool taken;
 	bool here;			/* it has a session */
 	bool may_stop;
+	uint64_t restarts;
+	bool ready[2];			/* muster.h: it can take that step */
+	bool barred;			/* muster.h: it said that it cannot */
 	bool ended;
 	bool lives;			/* a rank of it is still on its way out */
 	bool silent;			/* that was news */
@@ -57,6 +60,11 @@ struct ri_centre {
 	bool orders;			/* there is a secret, and node 0 has no --link=tell */
 	struct ri_link_hello self;
 	int64_t roll_ms;		/* the first roll call, after the start; 0: there is none */
+	/* Do the ranks start again then? ri_link_restart_decide of link/restart.h, or NULL. */
+	void (*again)(struct ri_centre *centre, struct ri_text *lines);
+	uint64_t last_mark;		/* of what had ended the last attempt; 0: nothing had */
+	bool (*progressed)(void *context);	/* has this one come further than that? */
+	bool gathers;	/* its ranks wait for all nodes: until then no end decides */
 	/* The rest starts as zeroes. */
 	int64_t begun, roll_at, settle_at;
 	int64_t ask_at;		/* while it settles */
@@ -74,6 +82,9 @@ struct ri_centre {
 	bool tied;		/* the verdict names both */
 	unsigned ends_told;
 };
+
+/* "node 3 (gpu-0514)": by its own words, else by the job's list. */
+void ri_centre_add_node(struct ri_text *out, const struct ri_centre *centre, size_t node);
 
 /* The first call. */
 void ri_centre_begin(struct ri_centre *centre, int64_t now);

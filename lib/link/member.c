@@ -50,6 +50,15 @@ static void send_end(struct ri_member *member)
 	member->send(member->context, &end);
 }
 
+/* Of a step of which the centre has said nothing yet. */
+static void send_vote(struct ri_member *member, const struct ri_member_step *step)
+{
+	const struct ri_link_message go = { .kind = RI_LINK_GO, .go = step->vote };
+
+	if (step->votes && !step->answered)
+		member->send(member->context, &go);
+}
+
 static void leave(struct ri_member *member, const char *why)
 {
 	char line[RI_MAX_LINE];
@@ -86,6 +95,8 @@ static void join(struct ri_member *member, const struct ri_link_hello *hello, in
 		send_phase(member);
 	if (member->has_end && !member->end_heard)
 		send_end(member);
+	for (size_t i = 0; i < sizeof(member->steps) / sizeof(member->steps[0]); i++)
+		send_vote(member, &member->steps[i]);
 }
 
 static void take_hello(struct ri_member *member, const struct ri_link_hello *hello, int64_t now)
@@ -151,6 +162,8 @@ static void take_verdict(struct ri_member *member, const struct ri_link_verdict 
 		return;
 	member->judged = true;
 	told.order = told.order && member->keyed && member->self.may_stop;
+	told.again = told.again && member->keyed && member->self.restarts > 0;
+	member->again = told.again;
 	if (member->keyed)
 		member->judge(member->context, &told);
 	else
@@ -231,6 +244,35 @@ static void take_found(struct ri_member *member, const struct ri_link_found *fou
 		say_foreign(member, found->text);
 }
 
+/* Ranks start on nobody's word but that of the secret, and where this node has said that it can. */
+static void take_go(struct ri_member *member, const struct ri_link_go *go)
+{
+	struct ri_member_step *step = &member->steps[go->step];
+
+	if (!member->keyed || step->answered ||
+		(go->go && !ri_member_waits_for_all(member, go->step)))
+		return;
+	step->answered = true;
+	member->go(member->context, go);
+}
+
+void ri_member_vote(struct ri_member *member, const struct ri_link_go *vote)
+{
+	struct ri_member_step *step = &member->steps[vote->step];
+
+	step->vote = *vote;
+	step->votes = true;
+	if (member->joined)
+		send_vote(member, step);
+}
+
+bool ri_member_waits_for_all(const struct ri_member *member, enum ri_link_step step)
+{
+	const struct ri_member_step *is = &member->steps[step];
+
+	return is->votes && is->vote.go && !is->answered;
+}
+
 bool ri_member_awaits(const struct ri_member *member, int64_t now)
 {
 	return member->joined && now < member->find_at;
@@ -254,6 +296,8 @@ bool ri_member_hear(struct ri_member *member, const struct ri_link_message *mess
 		take_look(member, &message->look, now);
 	else if (message->kind == RI_LINK_FOUND)
 		take_found(member, &message->found);
+	else if (message->kind == RI_LINK_GO)
+		take_go(member, &message->go);
 	else
 		return false;
 	return true;

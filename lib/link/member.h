@@ -17,6 +17,8 @@ struct ri_member {
 	/* to PID 1: what do its ranks do? And what all of them do together */
 	void (*look)(void *context, const struct ri_link_look *look);
 	void (*find)(void *context, const struct ri_link_found *found);
+	/* to PID 1: do all nodes take a step? */
+	void (*go)(void *context, const struct ri_link_go *go);
 	void (*say)(void *context, const char *lines);	/* to people */
 	void *context;
 	struct ri_link_hello self;
@@ -37,6 +39,12 @@ struct ri_member {
 	bool rolled;			/* it was said that node 0 does not answer */
 	bool told_lost;			/* that a connection ended */
 	bool judged;
+	bool again;			/* by that verdict */
+	struct ri_member_step {
+		bool votes;		/* this node has said whether it can, */
+		struct ri_link_go vote;	/* so, */
+		bool answered;		/* and the centre whether all do */
+	} steps[2];			/* by enum ri_link_step */
 	bool has_end, end_heard;
 	unsigned said, looked;		/* lines and looks of a centre that proves nothing */
 	bool owes;			/* the groups of a look */
@@ -69,6 +77,12 @@ void ri_member_shut_out(struct ri_member *member, const char *why);
 /* PID 1 says how far its ranks are, or how they ended; of ends the one that says most counts. */
 void ri_member_reach(struct ri_member *member, enum ri_link_phase phase);
 void ri_member_end(struct ri_member *member, const struct ri_link_end *end);
+
+/* PID 1 says whether this node can take a step; the last word counts. */
+void ri_member_vote(struct ri_member *member, const struct ri_link_go *vote);
+
+/* Has it said that it can, and not heard whether all do? */
+bool ri_member_waits_for_all(const struct ri_member *member, enum ri_link_step step);
 
 /*
  * PID 1 asks that all nodes look, and says what its own ranks do, which answers each look of the

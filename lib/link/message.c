@@ -17,6 +17,7 @@ static const char *const kinds[] = {
 	[RI_LINK_LOOK] = "look",
 	[RI_LINK_GROUPS] = "groups",
 	[RI_LINK_FOUND] = "found",
+	[RI_LINK_GO] = "go",
 };
 
 static const char *const places[] = {
@@ -40,6 +41,11 @@ static const char *const classes[] = {
 	[RI_LINK_UNKNOWN] = "unknown",
 	[RI_LINK_OWN] = "own",
 	[RI_LINK_STOPPED] = "stopped",
+};
+
+static const char *const steps[] = {
+	[RI_LINK_START] = "start",
+	[RI_LINK_LEAVE] = "leave",
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -124,11 +130,12 @@ static json_t *pack_hello(const struct ri_link_hello *hello)
 
 	write_life(life, &hello->life);
 	write_life(centre, &hello->centre);
-	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:b, s:s, s:s, s:s, s:I, s:I}",
+	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:b, s:I, s:s, s:s, s:s, s:I, s:I}",
 		"say", kinds[RI_LINK_HELLO], "life", life, "centre", centre,
 		"node", (json_int_t)hello->node, "nodes", (json_int_t)hello->nodes,
 		"age_ms", (json_int_t)hello->age_ms, "may_stop", hello->may_stop,
-		"place", places[hello->place], "host", hello->host, "version", hello->version,
+		"restarts", (json_int_t)hello->restarts, "place", places[hello->place],
+		"host", hello->host, "version", hello->version,
 		"clock_us", (json_int_t)hello->clock_us, "met_ms", (json_int_t)hello->met_ms);
 }
 
@@ -151,8 +158,9 @@ static json_t *pack(const struct ri_link_message *message)
 			(json_int_t)found->rank, "node", (json_int_t)found->node, "text",
 			found->text);
 	case RI_LINK_END:
-		return json_pack("{s:s, s:s, s:b, s:b, s:I, s:I, s:s}", "say", say, "class",
-			classes[end->class], "fatal", end->fatal, "lives", end->lives, "at_us",
+		return json_pack("{s:s, s:s, s:b, s:b, s:b, s:I, s:I, s:I, s:s}", "say", say,
+			"class", classes[end->class], "fatal", end->fatal, "lives", end->lives,
+			"never", end->never, "mark", (json_int_t)end->mark, "at_us",
 			(json_int_t)end->at_us, "error_us", (json_int_t)end->error_us, "text",
 			end->text);
 	case RI_LINK_PHASE:
@@ -163,9 +171,14 @@ static json_t *pack(const struct ri_link_message *message)
 	case RI_LINK_NEWS:
 		return json_pack("{s:s, s:s}", "say", say, "text", message->news.text);
 	case RI_LINK_VERDICT:
-		return json_pack("{s:s, s:I, s:b, s:b, s:s, s:s}", "say", say, "node",
+		return json_pack("{s:s, s:I, s:b, s:b, s:b, s:I, s:s, s:s}", "say", say, "node",
 			(json_int_t)verdict->node, "named", verdict->named, "order",
-			verdict->order, "class", classes[verdict->class], "text", verdict->text);
+			verdict->order, "again", verdict->again, "mark",
+			(json_int_t)verdict->mark, "class", classes[verdict->class], "text",
+			verdict->text);
+	case RI_LINK_GO:
+		return json_pack("{s:s, s:s, s:b, s:s}", "say", say, "step",
+			steps[message->go.step], "go", message->go.go, "text", message->go.text);
 	}
 	return pack_hello(&message->hello);
 }
@@ -215,18 +228,18 @@ static bool copy(char *out, size_t size, const char *from, bool lines)
 static bool read_hello(struct ri_link_hello *out, json_t *object)
 {
 	const char *life, *centre, *place, *host, *version;
-	json_int_t node, nodes, age, clock = 0, met = 0;
+	json_int_t node, nodes, age, restarts = 0, clock = 0, met = 0;
 	int may_stop, index;
 
-	if (json_unpack(object, "{s:s, s:s, s:I, s:I, s:I, s:b, s:s, s:s, s:s, s?:I, s?:I}", "life",
-		    &life, "centre", &centre, "node", &node, "nodes", &nodes, "age_ms", &age,
-		    "may_stop", &may_stop, "place", &place, "host", &host, "version", &version,
-		    "clock_us", &clock, "met_ms", &met) < 0)
+	if (json_unpack(object, "{s:s, s:s, s:I, s:I, s:I, s:b, s?:I, s:s, s:s, s:s, s?:I, s?:I}",
+		    "life", &life, "centre", &centre, "node", &node, "nodes", &nodes, "age_ms",
+		    &age, "may_stop", &may_stop, "restarts", &restarts, "place", &place, "host",
+		    &host, "version", &version, "clock_us", &clock, "met_ms", &met) < 0)
 		return false;
 	index = find(places, COUNT(places), place);
 	if (index < 0 || nodes < 1 || nodes > RI_MAX_RANKS || node < 0 || node >= nodes)
 		return false;
-	if (age < 0 || clock < 0 || met < 0)
+	if (age < 0 || restarts < 0 || clock < 0 || met < 0)
 		return false;
 	out->clock_us = (uint64_t)clock;
 	out->node = (uint64_t)node;
@@ -234,6 +247,7 @@ static bool read_hello(struct ri_link_hello *out, json_t *object)
 	out->age_ms = (uint64_t)age;
 	out->met_ms = (uint64_t)met;
 	out->may_stop = may_stop;
+	out->restarts = (uint64_t)restarts;
 	out->place = (enum ri_link_place)index;
 	return read_life(&out->life, life) && read_life(&out->centre, centre) &&
 		!ri_link_life_is_none(&out->life) &&
@@ -253,16 +267,20 @@ static bool read_phase(enum ri_link_phase *out, json_t *object)
 
 static bool read_end(struct ri_link_end *out, json_t *object)
 {
-	json_int_t at = 0, error = 0;
+	json_int_t mark = 0, at = 0, error = 0;
 	const char *class, *text;
-	int fatal, lives = 0, index;
+	int fatal, lives = 0, never = 0, index;
 
-	if (json_unpack(object, "{s:s, s:b, s?:b, s?:I, s?:I, s:s}", "class", &class, "fatal",
-		    &fatal, "lives", &lives, "at_us", &at, "error_us", &error, "text", &text) < 0)
+	if (json_unpack(object, "{s:s, s:b, s?:b, s?:b, s?:I, s?:I, s?:I, s:s}", "class", &class,
+		    "fatal", &fatal, "lives", &lives, "never", &never, "mark", &mark, "at_us", &at,
+		    "error_us", &error, "text", &text) < 0)
 		return false;
 	index = find(classes, COUNT(classes), class);
-	if (index < 0 || at < 0 || at > RI_LINK_CLOCK || error < 0 || error > RI_LINK_CLOCK)
+	if (index < 0 || mark < 0 || at < 0 || at > RI_LINK_CLOCK || error < 0 ||
+		error > RI_LINK_CLOCK)
 		return false;
+	out->mark = (uint64_t)mark;
+	out->never = never;
 	out->at_us = (uint64_t)at;
 	out->error_us = (uint64_t)error;
 	out->class = (enum ri_link_class)index;
@@ -283,19 +301,37 @@ static bool read_verdict(struct ri_link_verdict *out, json_t *object)
 {
 	/* a centre of an older version leaves the class out */
 	const char *class = classes[RI_LINK_UNKNOWN], *text;
-	json_int_t node;
-	int named, order, index;
+	json_int_t node, mark = 0;
+	int named, order, again = 0, index;
 
-	if (json_unpack(object, "{s:I, s:b, s:b, s?:s, s:s}", "node", &node, "named", &named,
-		    "order", &order, "class", &class, "text", &text) < 0)
+	if (json_unpack(object, "{s:I, s:b, s:b, s?:b, s?:I, s?:s, s:s}", "node", &node, "named",
+		    &named, "order", &order, "again", &again, "mark", &mark, "class", &class,
+		    "text", &text) < 0)
 		return false;
 	index = find(classes, COUNT(classes), class);
-	if (index < 0 || node < 0 || node >= RI_MAX_RANKS)
+	if (index < 0 || node < 0 || node >= RI_MAX_RANKS || mark < 0)
 		return false;
+	out->again = again;
+	out->mark = (uint64_t)mark;
 	out->class = (enum ri_link_class)index;
 	out->node = (uint64_t)node;
 	out->named = named;
 	out->order = order;
+	return copy(out->text, sizeof(out->text), text, true);
+}
+
+static bool read_go(struct ri_link_go *out, json_t *object)
+{
+	const char *step, *text;
+	int go, index;
+
+	if (json_unpack(object, "{s:s, s:b, s:s}", "step", &step, "go", &go, "text", &text) < 0)
+		return false;
+	index = find(steps, COUNT(steps), step);
+	if (index < 0)
+		return false;
+	out->step = (enum ri_link_step)index;
+	out->go = go;
 	return copy(out->text, sizeof(out->text), text, true);
 }
 
@@ -360,6 +396,8 @@ static bool read(struct ri_link_message *out, json_t *object)
 		return read_groups(&out->groups, object);
 	case RI_LINK_FOUND:
 		return read_found(&out->found, object);
+	case RI_LINK_GO:
+		return read_go(&out->go, object);
 	}
 	return false;
 }

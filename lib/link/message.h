@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the nodes of a job say to each other, as docs/link.md lists it: ten messages, each a
+ * What the nodes of a job say to each other, as docs/link.md lists it: eleven messages, each a
  * JSON object of at most RI_LINK_FRAME bytes. Names that a reader does not know are skipped,
  * so that a later version may say more.
  */
@@ -24,6 +24,9 @@ enum {
 	RI_LINK_LOOK_MS = 5000,
 	RI_LINK_SOON_MS = 1500,	/* where a stop waits for it */
 };
+
+/* A mark is of 63 bits, as JSON's numbers are here. */
+#define RI_LINK_MARK INT64_MAX
 
 /* The end of the year 9999, in microseconds since 1970: no clock says more. */
 #define RI_LINK_CLOCK INT64_C(253402300799000000)
@@ -51,6 +54,7 @@ struct ri_link_hello {
 	uint64_t age_ms;	/* how long the speaker has run */
 	uint64_t met_ms;	/* how long ago its ranks had met node 0's; 0: not seen */
 	bool may_stop;		/* its ranks, for another node's failure */
+	uint64_t restarts;	/* of its ranks that may still be; 0: they never start again */
 	enum ri_link_place place;	/* said by the centre; a member says RI_LINK_GUEST */
 	/* Of the centre, when this was said: microseconds since 1970; 0: it does not say. */
 	uint64_t clock_us;
@@ -77,6 +81,8 @@ struct ri_link_end {
 	enum ri_link_class class;
 	bool fatal;		/* the job cannot go on without these ranks */
 	bool lives;		/* its rank has raised, and is still on its way out */
+	bool never;		/* the ranks would end so again */
+	uint64_t mark;		/* the same of the same failure; 0: not known */
 	/*
 	 * When, in microseconds since 1970; 0: that is not known. Within a node by its own clock,
 	 * between nodes by that of node 0, give or take error_us.
@@ -93,6 +99,8 @@ struct ri_link_verdict {
 	uint64_t node;		/* that failed first, or was stopped */
 	bool named;		/* it is known which; else node means nothing */
 	bool order;		/* the member is to stop */
+	bool again;		/* the ranks of all nodes are to start again when all have ended */
+	uint64_t mark;		/* of the end that decided */
 	enum ri_link_class class;	/* of the end that decided */
 	char text[RI_LINK_TEXT];
 };
@@ -114,10 +122,23 @@ struct ri_link_found {
 	char text[RI_LINK_TEXT];	/* lines for people; "": there is nothing to tell */
 };
 
+/* All nodes take a step together, or none does: muster.h. */
+enum ri_link_step {
+	RI_LINK_START,		/* a job that has started again: of its ranks */
+	RI_LINK_LEAVE,		/* of this attempt, for the next one */
+};
+
+/* First each node says of itself whether it can, then the centre whether they do. */
+struct ri_link_go {
+	enum ri_link_step step;
+	bool go;
+	char text[RI_LINK_TEXT];	/* why not, as lines; "" where it goes on */
+};
+
 enum ri_link_kind {
 	RI_LINK_HELLO, RI_LINK_PHASE, RI_LINK_END, RI_LINK_HEARD, RI_LINK_NEWS, RI_LINK_VERDICT,
 	RI_LINK_ASK,		/* does a rank of this node end of an exception? */
-	RI_LINK_LOOK, RI_LINK_GROUPS, RI_LINK_FOUND,
+	RI_LINK_LOOK, RI_LINK_GROUPS, RI_LINK_FOUND, RI_LINK_GO,
 };
 
 struct ri_link_message {
@@ -131,6 +152,7 @@ struct ri_link_message {
 		struct ri_link_look look;
 		struct ri_link_groups groups;
 		struct ri_link_found found;
+		struct ri_link_go go;
 	};
 };
 

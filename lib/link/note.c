@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { FATAL = 1, SOON = 1, NAMED = 2, LIVES = 2 };
+enum { FATAL = 1, SOON = 1, GOES = 1, NAMED = 2, LIVES = 2, NEVER = 4, AGAIN = 4 };
 
 _Static_assert((int)RI_LINK_TEXT <= (int)RI_LINK_GROUPS_TEXT, "a packet has room for each text");
 
@@ -18,13 +18,16 @@ void ri_link_note_make(struct ri_link_note *out, const struct ri_link_message *m
 		out->word = (unsigned char)message->phase;
 	} else if (message->kind == RI_LINK_END) {
 		out->word = (unsigned char)end->class;
-		out->flags = (unsigned char)((end->fatal ? FATAL : 0) | (end->lives ? LIVES : 0));
+		out->flags = (unsigned char)((end->fatal ? FATAL : 0) | (end->lives ? LIVES : 0) |
+			(end->never ? NEVER : 0));
+		out->mark = end->mark;
 		out->at_us = end->at_us;
 		ri_link_text_set(out->text, end->text);
 	} else if (message->kind == RI_LINK_VERDICT) {
 		out->word = (unsigned char)verdict->class;
 		out->flags = (unsigned char)((verdict->order ? FATAL : 0) |
-			(verdict->named ? NAMED : 0));
+			(verdict->named ? NAMED : 0) | (verdict->again ? AGAIN : 0));
+		out->mark = verdict->mark;
 		out->node = (uint32_t)verdict->node;
 		ri_link_text_set(out->text, verdict->text);
 	} else if (message->kind == RI_LINK_LOOK) {
@@ -35,6 +38,10 @@ void ri_link_note_make(struct ri_link_note *out, const struct ri_link_message *m
 		out->rank = message->found.rank;
 		out->node = (uint32_t)message->found.node;
 		ri_link_text_set(out->text, message->found.text);
+	} else if (message->kind == RI_LINK_GO) {
+		out->word = (unsigned char)message->go.step;
+		out->flags = message->go.go ? GOES : 0;
+		ri_link_text_set(out->text, message->go.text);
 	}
 }
 
@@ -60,10 +67,13 @@ bool ri_link_note_read(struct ri_link_message *out, const struct ri_link_note *n
 		out->end.class = (enum ri_link_class)note->word;
 		out->end.fatal = (note->flags & FATAL) != 0;
 		out->end.lives = (note->flags & LIVES) != 0;
+		out->end.never = (note->flags & NEVER) != 0;
+		out->end.mark = note->mark;
 		out->end.at_us = note->at_us;
 		out->end.error_us = 0;
 		ri_link_text_set(out->end.text, note->text);
-		return note->word <= RI_LINK_STOPPED && note->at_us <= RI_LINK_CLOCK;
+		return note->word <= RI_LINK_STOPPED && note->at_us <= RI_LINK_CLOCK &&
+			note->mark <= RI_LINK_MARK;
 	case RI_LINK_HEARD:
 	case RI_LINK_ASK:
 		return true;
@@ -72,8 +82,10 @@ bool ri_link_note_read(struct ri_link_message *out, const struct ri_link_note *n
 		out->verdict.node = note->node;
 		out->verdict.order = (note->flags & FATAL) != 0;
 		out->verdict.named = (note->flags & NAMED) != 0;
+		out->verdict.again = (note->flags & AGAIN) != 0;
+		out->verdict.mark = note->mark;
 		ri_link_text_set(out->verdict.text, note->text);
-		return note->word <= RI_LINK_STOPPED;
+		return note->word <= RI_LINK_STOPPED && note->mark <= RI_LINK_MARK;
 	case RI_LINK_LOOK:
 		out->look.soon = (note->flags & SOON) != 0;
 		return true;
@@ -82,6 +94,11 @@ bool ri_link_note_read(struct ri_link_message *out, const struct ri_link_note *n
 		return true;
 	case RI_LINK_FOUND:
 		return read_found(&out->found, note);
+	case RI_LINK_GO:
+		out->go.step = (enum ri_link_step)note->word;
+		out->go.go = (note->flags & GOES) != 0;
+		ri_link_text_set(out->go.text, note->text);
+		return note->word <= RI_LINK_LEAVE;
 	default:
 		return false;
 	}

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What PID 1 and its helper say to each other: phases, ends and groups one way, "heard", verdicts
- * and what was found the other, looks both, each as one packet of a fixed form. The helper speaks
- * with the network, so PID 1 takes nothing of a packet on trust, and needs no memory to read it.
+ * and what was found the other, looks and steps both, each as one packet of a fixed form. The
+ * helper speaks with the network, so PID 1 takes nothing of a packet on trust, and needs no memory
+ * to read it.
  */
 #ifndef RI_LINK_NOTE_H
 #define RI_LINK_NOTE_H
@@ -11,12 +12,13 @@
 
 struct ri_link_note {
 	unsigned char kind;	/* enum ri_link_kind */
-	unsigned char word;	/* a phase or a class */
-	/* 1: fatal, an order, or soon; 2: the node is named, or the rank lives */
+	unsigned char word;	/* a phase, a class or a step */
+	/* 1: fatal, an order, soon, go; 2: named, or the rank lives; 4: never, or again */
 	unsigned char flags;
 	unsigned char zero;
 	uint32_t node;
 	uint64_t at_us;		/* of an end */
+	uint64_t mark;		/* of that, or of the verdict */
 	int64_t rank;		/* of what was found */
 	char text[RI_LINK_GROUPS_TEXT];	/* groups; of the others at most RI_LINK_TEXT */
 };

@@ -22,6 +22,7 @@ _Static_assert(RI_SEAL_TEXT < 1 << 8 * RI_SEAL_LENGTH, "length");
 static const char of_secret[] = "rankinit link 1: secret";
 static const char of_job[] = "rankinit link 1: job";
 static const char of_public_job[] = "rankinit link 1: job without a secret";
+static const char of_attempt[] = "rankinit link 1: attempt";
 static const char to_centre[] = "rankinit link 1: node to centre";
 static const char to_node[] = "rankinit link 1: centre to node";
 
@@ -63,6 +64,22 @@ int ri_seal_job_key(unsigned char out[RI_SEAL_KEY], const char *job, const void 
 	end_hash(&state, out, job, strlen(job));
 	ri_seal_wipe(key, sizeof(key));
 	return 0;
+}
+
+void ri_seal_attempt_key(unsigned char out[RI_SEAL_KEY], const unsigned char job_key[RI_SEAL_KEY],
+	uint64_t attempt)
+{
+	crypto_generichash_state state;
+	unsigned char number[8];
+
+	if (attempt == 0) {
+		memcpy(out, job_key, RI_SEAL_KEY);
+		return;
+	}
+	for (size_t i = sizeof(number); i-- > 0; attempt >>= 8)
+		number[i] = (unsigned char)attempt;
+	begin_hash(&state, job_key, of_attempt);
+	end_hash(&state, out, number, sizeof(number));
 }
 
 /* doc.libsodium.org, "Point*scalar multiplication": it clamps the scalar; -1 for low order */

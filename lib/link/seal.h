@@ -42,6 +42,13 @@ enum {
 int ri_seal_job_key(unsigned char out[RI_SEAL_KEY], const char *job, const void *secret,
 	size_t secret_length);
 
+/*
+ * The key of a later attempt of the job, whose ranks have started again: no frame of another one
+ * opens with it. The first attempt is 0, and has the job's own.
+ */
+void ri_seal_attempt_key(unsigned char out[RI_SEAL_KEY], const unsigned char job_key[RI_SEAL_KEY],
+	uint64_t attempt);
+
 /* One direction. All zero, it is over: it makes no frame and opens none. */
 struct ri_seal {
 	unsigned char key[RI_SEAL_KEY];

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A centre that hears anything, in any order, two bytes for each thing: a hello, a phase, an end,
- * a lost connection, time. It never crashes; an order goes only to a life that it took, behind a
- * failure; and there is one verdict.
+ * a lost connection, a vote, time. It never crashes; an order goes only to a life that it took,
+ * behind a failure; there is one verdict; and a step is taken if all can take it.
  */
 #include "fuzz.h"
-#include "link/centre.h"
+#include "link/restart.h"
+#include "link/muster.h"
 
 enum { NODES = 4, SESSIONS = 64 };
 
@@ -14,11 +15,15 @@ static struct ri_centre_node nodes[NODES];
 static int64_t of_session[SESSIONS];
 static bool failed;		/* some node said so */
 static char verdict[RI_LINK_TEXT];
+static struct ri_muster musters[2];
 
 static void take(void *context, size_t session, const struct ri_link_message *message)
 {
 	(void)context;
 	CHECK(session < SESSIONS);
+	for (size_t i = 0; i < NODES && message->kind == RI_LINK_GO && message->go.go; i++)
+		CHECK(nodes[i].here && nodes[i].taken && nodes[i].ready[message->go.step] &&
+			!nodes[i].barred);
 	if (message->kind != RI_LINK_VERDICT)
 		return;
 	CHECK(verdict[0] == '\0' || strcmp(verdict, message->verdict.text) == 0);
@@ -44,7 +49,8 @@ static struct ri_link_hello a_hello(unsigned what, unsigned more)
 {
 	struct ri_link_hello hello = { .node = what % NODES, .nodes = NODES, .host = "gpu",
 		.age_ms = more * 1000, .may_stop = (more & 1) != 0,
-		.met_ms = (more & 0x20) != 0 ? more * 1500 : 0 };
+		.met_ms = (more & 0x20) != 0 ? more * 1500 : 0,
+		.restarts = (more & 0x10) != 0 };
 
 	hello.life.bytes[0] = (unsigned char)(1 + (what >> 2) % 3);
 	hello.life.bytes[1] = (unsigned char)hello.node;
@@ -84,10 +90,32 @@ static void hear(unsigned what, unsigned more, int64_t now)
 		hear_end((size_t)node, session, more, now);
 	} else if (what % 4 == 3 && node >= 0) {
 		ri_centre_lose(&centre, (size_t)node, session, now);
-		if (more % 2 == 1)
+		if (more % 4 == 3)
 			ri_centre_break(&centre, (size_t)node, session, more * 100);
 		of_session[session] = session == 0 ? 0 : -1;
+	} else if (what % 4 == 0 && node >= 0) {
+		const struct ri_link_go vote = { .go = (more & 2) != 0 };
+
+		ri_muster_hear(&musters[more % 2], (size_t)node, session, &vote);
 	}
+}
+
+static bool never_further(void *context)
+{
+	(void)context;
+	return false;
+}
+
+static void begin_musters(bool gathers)
+{
+	centre.keyed = true;
+	centre.again = ri_link_restart_decide;
+	centre.gathers = gathers;
+	centre.last_mark = gathers;
+	centre.progressed = never_further;
+	for (int i = RI_LINK_START; i <= RI_LINK_LEAVE; i++)
+		musters[i] = (struct ri_muster){ .centre = &centre, .wait_ms = 5000,
+			.step = (enum ri_link_step)i };
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -102,6 +130,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	verdict[0] = '\0';
 	centre = (struct ri_centre){ .send = take, .drop = drop, .host = name, .nodes = nodes,
 		.count = NODES, .orders = true, .self = self, .roll_ms = 10000 };
+	begin_musters(size > 0 && (data[0] & 0x80) != 0);
 	ri_centre_begin(&centre, now);
 	of_session[0] = ri_centre_hello(&centre, 0, &self, now);
 	CHECK(of_session[0] == 0);
@@ -110,6 +139,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		hear(data[i], data[i + 1], now);
 		if (ri_centre_due(&centre) <= now)
 			ri_centre_pass(&centre, now);
+		for (int step = 0; step < 2; step++)
+			ri_muster_pass(&musters[step], now);
 		CHECK(ri_centre_due(&centre) > now);
 	}
 	CHECK(ri_centre_misses(&centre) || centre.called == NODES);

@@ -3,7 +3,8 @@
  * A member that hears anything of a centre, in any order, two bytes for each thing; the first
  * byte of all says whether it has a key, and whether its ranks may be stopped. It never crashes,
  * passes on one verdict, without a key none, at most 32 lines and 32 looks, answers each look once,
- * and calls nobody any more once it was sent away.
+ * takes each step once and where it said that it can, and calls nobody any more once it was sent
+ * away.
  */
 #include "fuzz.h"
 #include "link/member.h"
@@ -11,14 +12,15 @@
 enum { FOREIGN_MOST = 32, LOOKS_MOST = 32, OWN_MOST = 2 };
 
 static struct ri_member member;
-static unsigned verdicts, lines, looks, asked, answers;
+static unsigned verdicts, lines, looks, asked, answers, steps[2];
+static bool can[2];		/* PID 1 said so last */
 
 static void send_nothing(void *context, const struct ri_link_message *message)
 {
 	(void)context;
 	CHECK(message->kind == RI_LINK_HELLO || message->kind == RI_LINK_PHASE ||
 		message->kind == RI_LINK_END || message->kind == RI_LINK_LOOK ||
-		message->kind == RI_LINK_GROUPS);
+		message->kind == RI_LINK_GROUPS || message->kind == RI_LINK_GO);
 	answers += message->kind == RI_LINK_GROUPS;
 	CHECK(answers <= looks && (member.keyed || answers <= LOOKS_MOST));
 	CHECK(message->kind != RI_LINK_END || message->end.class == member.end.class);
@@ -29,6 +31,7 @@ static void judge(void *context, const struct ri_link_verdict *verdict)
 	(void)context;
 	CHECK(member.keyed && verdicts++ == 0);
 	CHECK(!verdict->order || member.self.may_stop);
+	CHECK(!verdict->again || member.self.restarts > 0);
 }
 
 static void note_heard(void *context)
@@ -54,6 +57,12 @@ static void find(void *context, const struct ri_link_found *found)
 {
 	(void)context;
 	CHECK(member.keyed && found->text[0] != '\0');
+}
+
+static void take_go(void *context, const struct ri_link_go *go)
+{
+	(void)context;
+	CHECK(member.keyed && steps[go->step]++ == 0 && (!go->go || can[go->step]));
 }
 
 static void say(void *context, const char *text)
@@ -82,7 +91,7 @@ static unsigned hear(unsigned what, unsigned more, int64_t now)
 	static struct ri_link_message message;
 	static const enum ri_link_kind kinds[] = { RI_LINK_HELLO, RI_LINK_HEARD, RI_LINK_NEWS,
 		RI_LINK_VERDICT, RI_LINK_PHASE, RI_LINK_END, RI_LINK_ASK, RI_LINK_LOOK,
-		RI_LINK_FOUND, RI_LINK_GROUPS };
+		RI_LINK_FOUND, RI_LINK_GROUPS, RI_LINK_GO };
 
 	memset(&message, 0, sizeof(message));
 	message.kind = kinds[what % (sizeof(kinds) / sizeof(kinds[0]))];
@@ -93,8 +102,11 @@ static unsigned hear(unsigned what, unsigned more, int64_t now)
 		make_text(message.news.text, more);
 	} else if (message.kind == RI_LINK_VERDICT) {
 		message.verdict = (struct ri_link_verdict){ .node = more, .named = true,
-			.order = (more & 1) != 0 };
+			.order = (more & 1) != 0, .again = (more & 2) != 0 };
 		make_text(message.verdict.text, more % 4);
+	} else if (message.kind == RI_LINK_GO) {
+		message.go = (struct ri_link_go){ .step = (enum ri_link_step)(more & 1),
+			.go = (more & 2) != 0 };
 	} else if (message.kind == RI_LINK_FOUND && more % 4 != 0) {
 		message.found.rank = more;
 		make_text(message.found.text, more % 4);
@@ -108,6 +120,7 @@ static unsigned hear(unsigned what, unsigned more, int64_t now)
 static unsigned play(unsigned what, unsigned more, int64_t now)
 {
 	static const struct ri_link_groups said = { "groups\n" };
+	struct ri_link_go vote = { .step = (enum ri_link_step)(more & 1), .go = (more & 2) != 0 };
 	struct ri_link_end end = { .class = (enum ri_link_class)(more % (RI_LINK_STOPPED + 1)),
 		.fatal = true, .text = "rank\n" };
 
@@ -120,8 +133,11 @@ static unsigned play(unsigned what, unsigned more, int64_t now)
 		ri_member_reach(&member, (enum ri_link_phase)(more % 3));
 		return 0;
 	case 2:
+		can[vote.step] = what % 8 == 7 ? vote.go : can[vote.step];
 		if (what % 2 == 0)
 			ri_member_end(&member, &end);
+		else if (what % 8 == 7)
+			ri_member_vote(&member, &vote);
 		else if (what % 4 == 1)
 			ri_member_look(&member, &(struct ri_link_look){ more % 2 == 0 }, now);
 		else
@@ -144,12 +160,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size == 0)
 		return 0;
-	verdicts = lines = looks = asked = answers = 0;
+	verdicts = lines = looks = asked = answers = steps[0] = steps[1] = 0;
+	can[0] = can[1] = false;
 	member = (struct ri_member){ .send = send_nothing, .judge = judge, .heard = note_heard,
-		.ask = ask, .look = take_look, .find = find,
+		.ask = ask, .look = take_look, .find = find, .go = take_go,
 		.say = say, .keyed = (data[0] & 1) != 0, .centre_name = "node-0",
 		.ports = "port 9471",
-		.self = { .node = 1, .nodes = 4, .may_stop = (data[0] & 2) != 0 },
+		.self = { .node = 1, .nodes = 4, .may_stop = (data[0] & 2) != 0,
+			.restarts = (data[0] & 8) != 0 },
 		.roll_ms = (data[0] & 4) != 0 ? 10000 : 0 };
 	ri_member_begin(&member, now);
 	for (size_t i = 1; i + 1 < size; i += 2) {

@@ -27,6 +27,8 @@ static const char *text_of(const struct ri_link_message *message)
 		return message->groups.text;
 	case RI_LINK_FOUND:
 		return message->found.text;
+	case RI_LINK_GO:
+		return message->go.text;
 	case RI_LINK_HELLO:
 	case RI_LINK_PHASE:
 	case RI_LINK_HEARD:

@@ -208,6 +208,14 @@ static void member_find(void *context, const struct ri_link_found *found)
 	fail();
 }
 
+/* Nor is a job started again. */
+static void member_go(void *context, const struct ri_link_go *go)
+{
+	(void)context;
+	(void)go;
+	fail();
+}
+
 static void member_say(void *context, const char *lines)
 {
 	struct life *life = context;
@@ -225,7 +233,7 @@ static void start(struct life *life)
 	life->alive = true;
 	life->member = (struct ri_member){ .send = member_send, .judge = member_judge,
 		.heard = member_heard, .ask = member_ask,
-		.look = member_look, .find = member_find,
+		.look = member_look, .find = member_find, .go = member_go,
 		.say = member_say, .context = life, .self = self,
 		.keyed = world.keyed, .centre_name = "host-0", .ports = "port 9471",
 		.roll_ms = 10000 };

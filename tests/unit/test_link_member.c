@@ -30,6 +30,8 @@ static struct ri_link_message to_centre[SENT];
 static size_t to_centre_count, judged, heard, asked, looked, found_count, lines;
 static struct ri_link_verdict verdict;
 static struct ri_link_found found;
+static struct ri_link_go go;
+static size_t went;
 static char line[2 * RI_LINK_TEXT];
 
 static void keep_sent(void *context, const struct ri_link_message *message)
@@ -72,6 +74,13 @@ static void keep_found(void *context, const struct ri_link_found *told)
 	found_count++;
 }
 
+static void keep_go(void *context, const struct ri_link_go *told)
+{
+	(void)context;
+	go = *told;
+	went++;
+}
+
 static void keep_line(void *context, const char *text)
 {
 	(void)context;
@@ -82,10 +91,11 @@ static void keep_line(void *context, const char *text)
 static int begin_member(void **state)
 {
 	(void)state;
+	went = 0;
 	to_centre_count = judged = heard = asked = looked = found_count = lines = 0;
 	now = 1000000;
 	member = (struct ri_member){ .send = keep_sent, .judge = keep_verdict, .heard = keep_heard,
-		.ask = keep_ask, .look = keep_look, .find = keep_found,
+		.ask = keep_ask, .look = keep_look, .find = keep_found, .go = keep_go,
 		.say = keep_line, .self = a_hello(2), .keyed = true,
 		.centre_name = "gpu-0", .ports = "port 9471", .roll_ms = 10000 };
 	ri_member_begin(&member, now);
@@ -450,11 +460,91 @@ static void test_the_time_of_an_end(void **state)
 	}
 }
 
+static bool is_told(enum ri_link_step step, bool goes)
+{
+	const struct ri_link_message message = { .kind = RI_LINK_GO,
+		.go = { .step = step, .go = goes } };
+
+	return ri_member_hear(&member, &message, now);
+}
+
+static void vote(enum ri_link_step step, bool goes)
+{
+	const struct ri_link_go said = { .step = step, .go = goes };
+
+	ri_member_vote(&member, &said);
+}
+
+static void test_steps_of_all_nodes(void **state)
+{
+	(void)state;
+	assert_false(is_told(RI_LINK_START, true));
+	vote(RI_LINK_START, true);
+	assert_int_equal(to_centre_count, 0);
+	from_centre(RI_LINK_TAKEN);
+	assert_int_equal(to_centre[to_centre_count - 1].kind, RI_LINK_GO);
+	assert_true(to_centre[to_centre_count - 1].go.go);
+	assert_true(ri_member_waits_for_all(&member, RI_LINK_START));
+	/* not of this one, and only once */
+	assert_true(is_told(RI_LINK_LEAVE, true));
+	assert_int_equal(went, 0);
+	assert_true(is_told(RI_LINK_START, true) && is_told(RI_LINK_START, true));
+	assert_int_equal(went, 1);
+	assert_true(go.go && go.step == RI_LINK_START);
+	assert_false(ri_member_waits_for_all(&member, RI_LINK_START));
+	/* what has been answered is not said again */
+	ri_member_lose(&member, "it closed the connection");
+	to_centre_count = 0;
+	from_centre(RI_LINK_TAKEN);
+	assert_int_equal(to_centre_count, 0);
+	/* who has changed its mind does not go */
+	vote(RI_LINK_LEAVE, true);
+	vote(RI_LINK_LEAVE, false);
+	assert_int_equal(to_centre_count, 2);
+	assert_true(is_told(RI_LINK_LEAVE, true));
+	assert_int_equal(went, 1);
+	assert_true(is_told(RI_LINK_LEAVE, false));
+	assert_int_equal(went, 2);
+	assert_false(go.go);
+}
+
+static void test_no_step_without_a_key(void **state)
+{
+	(void)state;
+	member.keyed = false;
+	from_centre(RI_LINK_TAKEN);
+	vote(RI_LINK_START, true);
+	assert_true(is_told(RI_LINK_START, true) && is_told(RI_LINK_START, false));
+	assert_int_equal(went, 0);
+}
+
+/* Not without a secret, and not for a node that was not asked to restart its ranks. */
+static void test_a_verdict_of_more(void **state)
+{
+	(void)state;
+	for (int bits = 0; bits < 8; bits++) {
+		struct ri_link_message said = { .kind = RI_LINK_VERDICT,
+			.verdict = { .again = (bits & 1) != 0, .text = "why\n" } };
+
+		begin_member(state);
+		member.keyed = (bits & 2) != 0;
+		member.self.restarts = (bits & 4) != 0 ? 2 : 0;
+		verdict.again = false;
+		from_centre(RI_LINK_TAKEN);
+		assert_true(ri_member_hear(&member, &said, now));
+		assert_int_equal(verdict.again, bits == 7);
+		assert_int_equal(member.again, bits == 7);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		MEMBER(test_a_member_joins),
 		MEMBER(test_a_question),
+		MEMBER(test_steps_of_all_nodes),
+		MEMBER(test_no_step_without_a_key),
+		MEMBER(test_a_verdict_of_more),
 		MEMBER(test_a_look_of_all_nodes),
 		MEMBER(test_groups_that_were_there_before),
 		MEMBER(test_looks_without_a_key),

@@ -38,7 +38,7 @@ static struct ri_link_message a_hello(void)
 		.kind = RI_LINK_HELLO,
 		.hello = { .life = { { 1, 0x7f, 0x80, 0xff } }, .centre = { { [15] = 9 } },
 			.node = 999, .nodes = 1000, .age_ms = 86400000, .met_ms = 5000,
-			.may_stop = true,
+			.may_stop = true, .restarts = 3,
 			.place = RI_LINK_REPLACED, .clock_us = 1769860800000000, .host = "gpu-0514",
 			.version = "0.1.0" },
 	};
@@ -56,6 +56,7 @@ static void test_hello(void **state)
 	assert_int_equal(read.hello.age_ms, 86400000);
 	assert_int_equal(read.hello.met_ms, 5000);
 	assert_true(read.hello.may_stop);
+	assert_int_equal(read.hello.restarts, 3);
 	assert_int_equal(read.hello.place, RI_LINK_REPLACED);
 	assert_int_equal(read.hello.clock_us, 1769860800000000);
 	assert_string_equal(read.hello.host, "gpu-0514");
@@ -68,7 +69,8 @@ static void test_ends_of_every_class(void **state)
 	for (int class = RI_LINK_DONE; class <= RI_LINK_STOPPED; class++) {
 		struct ri_link_message said = { .kind = RI_LINK_END, .end = {
 			.class = (enum ri_link_class)class, .fatal = class % 2 == 0,
-			.lives = class % 2 == 1, .at_us = 1769860800000000, .error_us = 250,
+			.lives = class % 2 == 1, .never = class % 2 == 0, .mark = RI_LINK_MARK,
+			.at_us = 1769860800000000, .error_us = 250,
 			.text = "rank 3 failed first\n  ValueError: \303\244\n" } };
 		struct ri_link_message read = round_trip(&said);
 
@@ -77,6 +79,8 @@ static void test_ends_of_every_class(void **state)
 		assert_int_equal(read.end.at_us, 1769860800000000);
 		assert_int_equal(read.end.error_us, 250);
 		assert_int_equal(read.end.lives, class % 2 == 1);
+		assert_int_equal(read.end.never, class % 2 == 0);
+		assert_int_equal(read.end.mark, RI_LINK_MARK);
 		assert_string_equal(read.end.text, said.end.text);
 	}
 }
@@ -85,16 +89,33 @@ static void test_news_and_verdict(void **state)
 {
 	struct ri_link_message news = { .kind = RI_LINK_NEWS, .news = { "waiting for node 3\n" } };
 	struct ri_link_message verdict = { .kind = RI_LINK_VERDICT, .verdict = {
-		.node = 7, .named = true, .order = true, .class = RI_LINK_STOPPED,
+		.node = 7, .named = true, .order = true, .again = true, .mark = 8,
+		.class = RI_LINK_STOPPED,
 		.text = "rank 9 failed first\n" } };
 	struct ri_link_message read = round_trip(&verdict);
 
 	(void)state;
 	assert_int_equal(read.verdict.node, 7);
-	assert_true(read.verdict.named && read.verdict.order);
+	assert_true(read.verdict.named && read.verdict.order && read.verdict.again);
+	assert_int_equal(read.verdict.mark, 8);
 	assert_int_equal(read.verdict.class, RI_LINK_STOPPED);
 	assert_string_equal(read.verdict.text, verdict.verdict.text);
 	assert_string_equal(round_trip(&news).news.text, news.news.text);
+}
+
+static void test_steps(void **state)
+{
+	(void)state;
+	for (int bits = 0; bits < 4; bits++) {
+		struct ri_link_message said = { .kind = RI_LINK_GO, .go = {
+			.step = (enum ri_link_step)(bits & 1), .go = (bits & 2) != 0,
+			.text = "why not\n" } };
+		struct ri_link_message read = round_trip(&said);
+
+		assert_int_equal(read.go.step, bits & 1);
+		assert_int_equal(read.go.go, (bits & 2) != 0);
+		assert_string_equal(read.go.text, "why not\n");
+	}
 }
 
 static void test_phases_and_heard(void **state)
@@ -219,7 +240,8 @@ static void test_what_is_out_of_bounds_is_refused(void **state)
 		{ "\"nodes\":1000", "\"nodes\":1048577" },
 		{ "\"age_ms\":86400000", "\"age_ms\":-1" },
 		{ "\"met_ms\":5000", "\"met_ms\":-1" },
-		{ "\"may_stop\":true", "\"may_stop\":1" }, { "\"replaced\"", "\"REPLACED\"" },
+		{ "\"may_stop\":true", "\"may_stop\":1" },
+		{ "\"restarts\":3", "\"restarts\":-1" }, { "\"replaced\"", "\"REPLACED\"" },
 		{ "017f80ff", "017f80f" }, { "017f80ff", "017f80fg" }, { "017f80ff", "017F80ff" },
 		{ "gpu-0514", "gpu\\n0514" }, { "\"centre\"", "\"last\"" },
 	};
@@ -250,12 +272,21 @@ static void test_verdicts_out_of_bounds(void **state)
 	assert_int_equal(read_changed(&verdict, "\"order\":false", "\"order\":null"), -1);
 	assert_int_equal(read_changed(&verdict, "\"class\":\"done\"", "\"class\":\"gone\""), -1);
 	assert_int_equal(read_changed(&verdict, "\"class\":\"done\"", "\"class\":5"), -1);
-	/* of a centre that does not say it */
+	/* of one that does not say it */
+	assert_int_equal(read_changed(&verdict, "\"again\":false,", ""), 0);
+	assert_int_equal(read_changed(&end, "\"mark\":0,", ""), 0);
 	assert_int_equal(read_changed(&verdict, "\"class\":\"done\",", ""), 0);
 	assert_int_equal(read_changed(&end, "\"own\"", "\"owner\""), -1);
 	assert_int_equal(read_changed(&end, "\"at_us\":0", "\"at_us\":253402300799000000"), 0);
 	assert_int_equal(read_changed(&end, "\"at_us\":0", "\"at_us\":253402300799000001"), -1);
 	assert_int_equal(read_changed(&end, "\"error_us\":0", "\"error_us\":-1"), -1);
+	assert_int_equal(read_changed(&end, "\"mark\":0", "\"mark\":-1"), -1);
+	assert_int_equal(read_changed(&end, "\"never\":false", "\"never\":0"), -1);
+	assert_int_equal(read_changed(&verdict, "\"mark\":0", "\"mark\":-1"), -1);
+	assert_int_equal(read_changed(&verdict, "\"again\":false", "\"again\":0"), -1);
+	assert_int_equal(read_text("{\"say\":\"go\",\"go\":true,\"text\":\"\"}"), -1);
+	assert_int_equal(read_text("{\"say\":\"go\",\"step\":\"run\",\"go\":true,"
+		"\"text\":\"\"}"), -1);
 	assert_int_equal(read_changed(&end, "\"fatal\":false", "\"fatal\":\"no\""), -1);
 }
 
@@ -310,6 +341,7 @@ int main(void)
 		cmocka_unit_test(test_hello),
 		cmocka_unit_test(test_ends_of_every_class),
 		cmocka_unit_test(test_news_and_verdict),
+		cmocka_unit_test(test_steps),
 		cmocka_unit_test(test_phases_and_heard),
 		cmocka_unit_test(test_a_look_of_all_nodes),
 		cmocka_unit_test(test_the_largest_text_fits),

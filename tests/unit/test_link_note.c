@@ -33,11 +33,13 @@ static void test_what_is_written_reads_the_same(void **state)
 	for (int class = RI_LINK_DONE; class <= RI_LINK_STOPPED; class++) {
 		round_trip(&(struct ri_link_message){ .kind = RI_LINK_END, .end = {
 			.class = (enum ri_link_class)class, .fatal = class % 2 == 1,
-			.at_us = 1769860800000000,
+			.at_us = 1769860800000000, .never = class % 2 == 0, .mark = 7,
 			.text = "why\n" } });
 		assert_int_equal(read.end.class, class);
 		assert_int_equal(read.end.fatal, class % 2 == 1);
 		assert_int_equal(read.end.at_us, 1769860800000000);
+		assert_int_equal(read.end.never, class % 2 == 0);
+		assert_int_equal(read.end.mark, 7);
 		assert_string_equal(read.end.text, "why\n");
 	}
 	round_trip(&(struct ri_link_message){ .kind = RI_LINK_HEARD });
@@ -47,15 +49,18 @@ static void test_what_is_written_reads_the_same(void **state)
 static void test_verdicts(void **state)
 {
 	(void)state;
-	for (int bits = 0; bits < 4; bits++) {
+	for (int bits = 0; bits < 8; bits++) {
 		round_trip(&(struct ri_link_message){ .kind = RI_LINK_VERDICT, .verdict = {
 			.node = 1048575, .class = RI_LINK_STOPPED,
 			.order = (bits & 1) != 0, .named = (bits & 2) != 0,
+			.again = (bits & 4) != 0, .mark = RI_LINK_MARK,
 			.text = "rank 9 failed first\n" } });
 		assert_int_equal(read.verdict.node, 1048575);
 		assert_int_equal(read.verdict.class, RI_LINK_STOPPED);
 		assert_int_equal(read.verdict.order, (bits & 1) != 0);
 		assert_int_equal(read.verdict.named, (bits & 2) != 0);
+		assert_int_equal(read.verdict.again, (bits & 4) != 0);
+		assert_int_equal(read.verdict.mark, RI_LINK_MARK);
 		assert_string_equal(read.verdict.text, "rank 9 failed first\n");
 	}
 }
@@ -90,6 +95,21 @@ static void test_a_look_of_all_nodes(void **state)
 	assert_false(ri_link_note_read(&read, &note, sizeof(note)));
 }
 
+static void test_steps(void **state)
+{
+	(void)state;
+	for (int bits = 0; bits < 4; bits++) {
+		round_trip(&(struct ri_link_message){ .kind = RI_LINK_GO, .go = {
+			.step = (enum ri_link_step)(bits & 1), .go = (bits & 2) != 0,
+			.text = "why not\n" } });
+		assert_int_equal(read.go.step, bits & 1);
+		assert_int_equal(read.go.go, (bits & 2) != 0);
+		assert_string_equal(read.go.text, "why not\n");
+	}
+	note.word = RI_LINK_LEAVE + 1;
+	assert_false(ri_link_note_read(&read, &note, sizeof(note)));
+}
+
 static void test_packets_that_are_none(void **state)
 {
 	const struct ri_link_message end = { .kind = RI_LINK_END, .end = { .text = "why\n" } };
@@ -103,7 +123,7 @@ static void test_packets_that_are_none(void **state)
 		bool good = kind == RI_LINK_PHASE || kind == RI_LINK_END ||
 			kind == RI_LINK_HEARD || kind == RI_LINK_VERDICT ||
 			kind == RI_LINK_ASK || kind == RI_LINK_LOOK ||
-			kind == RI_LINK_GROUPS || kind == RI_LINK_FOUND;
+			kind == RI_LINK_GROUPS || kind == RI_LINK_FOUND || kind == RI_LINK_GO;
 
 		note.kind = (unsigned char)kind;
 		assert_int_equal(ri_link_note_read(&read, &note, sizeof(note)), good);
@@ -113,8 +133,12 @@ static void test_packets_that_are_none(void **state)
 	assert_false(ri_link_note_read(&read, &note, sizeof(note)));
 	note.kind = RI_LINK_VERDICT;
 	assert_false(ri_link_note_read(&read, &note, sizeof(note)));
+	note.word = RI_LINK_STOPPED;
+	note.mark = RI_LINK_MARK + UINT64_C(1);
+	assert_false(ri_link_note_read(&read, &note, sizeof(note)));
 	note.kind = RI_LINK_PHASE;
 	assert_false(ri_link_note_read(&read, &note, sizeof(note)));
+	note.mark = 0;
 	note.word = RI_LINK_LEAVING;
 	assert_true(ri_link_note_read(&read, &note, sizeof(note)));
 	/* a text without an end */
@@ -139,6 +163,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_written_reads_the_same),
 		cmocka_unit_test(test_verdicts),
 		cmocka_unit_test(test_a_look_of_all_nodes),
+		cmocka_unit_test(test_steps),
 		cmocka_unit_test(test_packets_that_are_none),
 		cmocka_unit_test(test_texts_cannot_command_a_terminal),
 	};

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "link/muster.h"
+
+enum { NAMED_MAX = 8 };		/* nodes in one line */
+
+bool ri_muster_is_open(const struct ri_muster *muster)
+{
+	const struct ri_centre *centre = muster->centre;
+
+	return !muster->over && (muster->step == RI_LINK_START ? centre->gathers
+		: centre->decided && centre->verdict.again);
+}
+
+/* The first word stands. From now on the ends of an attempt that has begun count. */
+static void say(struct ri_muster *muster, bool go, const char *why)
+{
+	struct ri_centre *centre = muster->centre;
+	char line[RI_LINK_TEXT];
+	struct ri_text out;
+
+	ri_text_init(&out, line, sizeof(line));
+	if (!go)
+		ri_text_addf(&out, "the ranks do not start again: %s", why);
+	muster->over = true;
+	muster->said = (struct ri_link_message){ .kind = RI_LINK_GO,
+		.go = { .step = muster->step, .go = go } };
+	ri_link_text_set(muster->said.go.text, line);
+	centre->gathers = centre->gathers && !go;
+	for (size_t i = 0; i < centre->count; i++)
+		if (centre->nodes[i].here)
+			centre->send(centre->context, centre->nodes[i].session, &muster->said);
+}
+
+void ri_muster_hear(struct ri_muster *muster, size_t node, size_t session,
+	const struct ri_link_go *vote)
+{
+	struct ri_centre *centre = muster->centre;
+	struct ri_centre_node *member = &centre->nodes[node];
+
+	if (!member->here || member->session != session || !member->taken)
+		return;
+	member->ready[muster->step] = vote->go && !member->barred;
+	member->barred = member->barred || !vote->go;
+	if (muster->over)
+		centre->send(centre->context, session, &muster->said);
+	else if (!vote->go && ri_muster_is_open(muster))
+		say(muster, false, vote->text);
+}
+
+/* By when this node has to be there; a lost one may come back. */
+static int64_t due_of(const struct ri_muster *muster, const struct ri_centre_node *node)
+{
+	if (muster->step == RI_LINK_START)
+		return node->here && node->ready[RI_LINK_START] ? INT64_MAX
+			: muster->centre->begun + muster->wait_ms;
+	return node->here ? INT64_MAX : node->lost_at + muster->wait_ms;
+}
+
+int64_t ri_muster_due(const struct ri_muster *muster)
+{
+	int64_t due = INT64_MAX;
+
+	if (!ri_muster_is_open(muster))
+		return due;
+	for (size_t i = 0; i < muster->centre->count; i++) {
+		int64_t at = due_of(muster, &muster->centre->nodes[i]);
+
+		due = at < due ? at : due;
+	}
+	return due;
+}
+
+/* "node 2 (worker-2) has not come within 60 s" */
+static void give_up(struct ri_muster *muster, int64_t now)
+{
+	const struct ri_centre *centre = muster->centre;
+	size_t late = 0;
+	char why[RI_MAX_LINE];
+	struct ri_text out;
+
+	ri_text_init(&out, why, sizeof(why));
+	for (size_t i = 0; i < centre->count; i++) {
+		if (due_of(muster, &centre->nodes[i]) > now)
+			continue;
+		if (late++ >= NAMED_MAX)
+			continue;
+		ri_text_add(&out, late == 1 ? "" : ", ");
+		ri_centre_add_node(&out, centre, i);
+	}
+	if (late > NAMED_MAX)
+		ri_text_addf(&out, " and %zu more", late - NAMED_MAX);
+	ri_text_addf(&out, " %s not come within %lld s", late == 1 ? "has" : "have",
+		(long long)muster->wait_ms / 1000);
+	say(muster, false, why);
+}
+
+void ri_muster_pass(struct ri_muster *muster, int64_t now)
+{
+	const struct ri_centre *centre = muster->centre;
+	bool all = true;
+	char why[RI_MAX_LINE];
+	struct ri_text out;
+
+	for (size_t i = 0; i < centre->count && ri_muster_is_open(muster); i++) {
+		const struct ri_centre_node *node = &centre->nodes[i];
+
+		all = all && node->here && node->ready[muster->step];
+		if (!node->ended || node->class != RI_LINK_STOPPED)
+			continue;
+		ri_text_init(&out, why, sizeof(why));
+		ri_centre_add_node(&out, centre, i);
+		ri_text_add(&out, " was stopped from outside");
+		say(muster, false, why);
+	}
+	if (!ri_muster_is_open(muster))
+		return;
+	if (all)
+		say(muster, true, "");
+	else if (now >= ri_muster_due(muster))
+		give_up(muster, now);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A step that all nodes take together, or none does. Each says whether it can, and node 0's helper
+ * that they do, when all have said so and are connected; or, as soon as one cannot, that none does.
+ *
+ * A restart takes two. Behind a verdict with `again` a node can leave the attempt when its ranks
+ * have ended: then all execute themselves again. In the next attempt, whose keys are others, it can
+ * start its ranks when it is fit. So those of two attempts never run at once. It decides from
+ * messages and times alone, as link/centre.h does.
+ */
+#ifndef RI_LINK_MUSTER_H
+#define RI_LINK_MUSTER_H
+
+#include "link/centre.h"
+
+struct ri_muster {
+	/* Given by the caller. */
+	struct ri_centre *centre;
+	enum ri_link_step step;
+	int64_t wait_ms;	/* for a node that has not come, or was lost */
+	/* The rest starts as zeroes. */
+	bool over;		/* it was said, as follows */
+	struct ri_link_message said;
+};
+
+/*
+ * The node of a session says whether it can: RI_LINK_GO of this step goes here and not to
+ * ri_centre_hear. Who says it after all was said hears that again.
+ */
+void ri_muster_hear(struct ri_muster *muster, size_t node, size_t session,
+	const struct ri_link_go *vote);
+
+/* Is it waited for? */
+bool ri_muster_is_open(const struct ri_muster *muster);
+
+/* When it ends at the latest, or INT64_MAX. */
+int64_t ri_muster_due(const struct ri_muster *muster);
+
+/* Call this behind each thing that was heard, and when it is due. */
+void ri_muster_pass(struct ri_muster *muster, int64_t now);
+
+#endif

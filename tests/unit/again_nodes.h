@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The nodes of again_world.h, as far as their PID 1 goes: it does what shim/ does. */
+#ifndef TESTS_UNIT_AGAIN_NODES_H
+#define TESTS_UNIT_AGAIN_NODES_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "link/restart.h"
+#include "link/member.h"
+#include "link/muster.h"
+
+enum {
+	RUNS = 10000,
+	NODES = 5,
+	WIRES = 512,
+	EVENTS = 2048,
+	WAIT_MS = 60000,	/* --restart-wait */
+	SLACK_MS = 5000,	/* more for a member: node 0 may have begun later */
+	JUDGE_MS = 2500,
+	END_MS = 1500000,
+};
+
+enum what { START, CALL, CHECKED, RUN, FAIL, LOSE, DONE, GONE, STOP, KILL, TIRE, DIE, BREAK,
+	ARRIVE, WIRE_LOST };
+
+/* Of a node's PID 1. */
+enum state { GATHERS, RUNS_RANKS, WAITS, EXECUTES, OVER };
+
+enum mutant { SOUND, IGNORES_STOP, STARTS_AT_ONCE, VOTES_EARLY };
+
+struct wire {			/* between a member and a centre of one attempt */
+	size_t node, attempt;
+	bool ends[2];		/* as the member, as the centre sees it: open? */
+	bool broken;
+	int64_t last[2];	/* nothing overtakes: to the member, to the centre */
+	int64_t heard;		/* the node, as the centre has it; -1: no hello came */
+};
+
+struct event {
+	int64_t at;
+	enum what what;
+	size_t node, attempt, wire;
+	bool to_centre;
+	struct ri_link_message *message;
+};
+
+struct node {
+	struct ri_member member;
+	enum state state;
+	size_t number, attempt;
+	uint64_t restarts;	/* as its --restarts has it */
+	bool alive;		/* its helper: it stays for a moment behind PID 1's end */
+	bool runs;		/* its ranks, */
+	size_t of;		/* of that attempt */
+	bool stopped, unfit, judged, again;
+	int64_t stopped_at;
+	size_t said_yes;	/* the attempt in which it last said that it is fit, */
+	int64_t said_yes_at;	/* and when; 0: never */
+	int64_t since;		/* it has been in this state */
+	size_t wire;
+};
+
+static struct world {
+	uint64_t seed, drawn;
+	int64_t now;
+	size_t count, attempts;
+	bool harsh;
+	enum mutant mutant;
+	struct node nodes[NODES];
+	/* Node 0's, of its attempt. */
+	struct ri_centre centre;
+	struct ri_centre_node known[NODES];
+	struct ri_muster musters[2];
+	struct wire wires[WIRES];
+	size_t wire_count;
+	struct event events[EVENTS];
+	size_t event_count;
+	size_t wrong;		/* what must not happen, where a mutant makes it happen */
+} world;
+
+/* Of all worlds: one in which nothing happens proves nothing. */
+static size_t restarted, refused, ended;
+
+/* Marsaglia, "Xorshift RNGs", Journal of Statistical Software 8 (2003) 14. */
+static uint64_t draw(uint64_t below)
+{
+	world.drawn ^= world.drawn << 13;
+	world.drawn ^= world.drawn >> 7;
+	world.drawn ^= world.drawn << 17;
+	return (world.drawn * 0x2545f4914f6cdd1dULL >> 32) % below;
+}
+
+static bool happens(unsigned percent)
+{
+	return draw(100) < percent;
+}
+
+static void require(bool good, const char *what)
+{
+	if (good)
+		return;
+	world.wrong++;
+	if (world.mutant == SOUND)
+		fail_msg("seed %llu, %lld ms: %s", (unsigned long long)world.seed,
+			(long long)world.now, what);
+}
+
+static struct event *plan(int64_t at, enum what what, size_t node)
+{
+	struct event *event = &world.events[world.event_count++];
+
+	assert_true(world.event_count <= EVENTS);
+	*event = (struct event){ .at = at, .what = what, .node = node,
+		.attempt = world.nodes[node].attempt };
+	return event;
+}
+
+static int64_t after(int64_t least, uint64_t more)
+{
+	return world.now + least + (int64_t)draw(more);
+}
+
+/* PID 1 of a node. */
+
+static void enter(struct node *node, enum state state)
+{
+	node->state = state;
+	node->since = world.now;
+}
+
+/* All that must be true when ranks start. */
+static void start_ranks(struct node *node)
+{
+	for (size_t i = 0; i < world.count; i++) {
+		const struct node *other = &world.nodes[i];
+
+		require(!other->runs || (other->of == node->attempt && other != node),
+			"the ranks of two attempts run at once");
+		require(node->attempt == 0 || (other->said_yes == node->attempt &&
+			other->said_yes_at != 0), "a node has not said that it can");
+		require(node->attempt == 0 || !other->stopped ||
+			(other->stopped_at >= other->said_yes_at && other != node),
+			"the ranks start again after a stop");
+		require(node->attempt <= other->restarts, "too many restarts");
+	}
+	node->runs = true;
+	node->of = node->attempt;
+	enter(node, RUNS_RANKS);
+	ri_member_reach(&node->member, RI_LINK_RUNNING);
+}
+
+static void end_node(struct node *node)
+{
+	node->runs = false;
+	enter(node, OVER);
+	ended++;
+	plan(after(JUDGE_MS, 3000), DIE, node->number);
+}
+
+static void vote(struct node *node, bool go)
+{
+	struct ri_link_go said = { .go = go,
+		.step = node->state == GATHERS ? RI_LINK_START : RI_LINK_LEAVE };
+
+	if (!go)
+		strcpy(said.text, "this node cannot\n");
+	ri_member_vote(&node->member, &said);
+}
+
+static void say_end(struct node *node, enum ri_link_class class)
+{
+	struct ri_link_end end = { .class = class, .fatal = true, .mark = 2 + draw(3) };
+
+	snprintf(end.text, sizeof(end.text), "an end of node %zu\n", node->number);
+	ri_member_end(&node->member, &end);
+}
+
+static void refuse(struct node *node)
+{
+	vote(node, false);
+	if (node->stopped)
+		say_end(node, RI_LINK_STOPPED);
+	end_node(node);
+}
+
+/* Its ranks are gone. */
+static void take_gone(struct node *node)
+{
+	node->runs = false;
+	if ((node->stopped && world.mutant != IGNORES_STOP) || node->member.self.restarts == 0 ||
+		(node->judged && !node->again)) {
+		end_node(node);
+		return;
+	}
+	enter(node, WAITS);
+	plan(world.now + JUDGE_MS, TIRE, node->number);
+	vote(node, true);
+}
+
+/* No verdict, or nobody who says whether all can go on. */
+static void take_tiredness(struct node *node)
+{
+	int64_t most = node->state == GATHERS ? WAIT_MS + SLACK_MS
+		: node->again ? WAIT_MS : JUDGE_MS;
+
+	if (node->state != WAITS && node->state != GATHERS)
+		return;
+	if (world.now - node->since >= most && (node->state == GATHERS || !node->again ||
+		node->wire == 0) && !(node->state == WAITS && node->again && node->number == 0))
+		refuse(node);
+	else
+		plan(world.now + 1000, TIRE, node->number);
+}
+
+static void take_check(struct node *node)
+{
+	if (node->state != GATHERS)
+		return;
+	if ((node->stopped && world.mutant != IGNORES_STOP) || node->unfit) {
+		refuse(node);
+		return;
+	}
+	node->said_yes = node->attempt;
+	node->said_yes_at = world.now;
+	plan(world.now + 1000, TIRE, node->number);
+	if (world.mutant == STARTS_AT_ONCE)
+		start_ranks(node);
+	else
+		vote(node, true);
+}
+
+static void take_stop(struct node *node)
+{
+	if (node->stopped || node->state == OVER)
+		return;
+	node->stopped = true;
+	node->stopped_at = world.now;
+	if (world.mutant == IGNORES_STOP)
+		return;
+	if (node->state == RUNS_RANKS) {
+		say_end(node, RI_LINK_STOPPED);
+		plan(after(0, 20000), GONE, node->number);
+	} else if (node->state == WAITS || node->state == GATHERS) {
+		refuse(node);
+	}
+}
+
+static void fail_itself(struct node *node, enum ri_link_class class)
+{
+	if (node->state != RUNS_RANKS || !node->runs || node->stopped || node->judged ||
+		node->member.has_end)
+		return;
+	say_end(node, class);
+	plan(after(0, happens(10) ? 20000 : 500), GONE, node->number);
+	for (size_t i = 0; i < world.count && class != RI_LINK_LOSS; i++)
+		if (i != node->number && happens(60))
+			plan(after(0, 1500), LOSE, i);
+}
+
+static void take_verdict(void *context, const struct ri_link_verdict *verdict)
+{
+	struct node *node = context;
+
+	assert_false(node->judged);
+	node->judged = true;
+	node->again = verdict->again;
+	if (node->state == GATHERS)
+		take_gone(node);
+	else if (node->state == WAITS && !verdict->again)
+		end_node(node);
+	else if (node->state == RUNS_RANKS && verdict->order)
+		plan(after(0, happens(20) ? 100000 : 500), GONE, node->number);
+	if (node->state == RUNS_RANKS && verdict->again && world.mutant == VOTES_EARLY)
+		vote(node, true);
+}
+
+static void execute_again(struct node *node)
+{
+	enter(node, EXECUTES);
+	restarted += node->number == 0;
+	plan(world.now, DIE, node->number);
+	if (!world.harsh || !happens(2))
+		plan(after(5, happens(10) ? 10000 : 50), START, node->number);
+	else
+		enter(node, OVER);
+}
+
+static void take_go(void *context, const struct ri_link_go *go)
+{
+	struct node *node = context;
+
+	refused += !go->go && node->number == 0;
+	require(node->state != RUNS_RANKS || !go->go || world.mutant == VOTES_EARLY,
+		"it has not said that it can");
+	/* a verdict may overtake the word that they start */
+	if (node->state == OVER || (node->judged && go->step == RI_LINK_START))
+		return;
+	if (!go->go && node->state == RUNS_RANKS)
+		node->again = false;
+	else if (!go->go)
+		end_node(node);
+	else if (go->step == RI_LINK_START && node->state == GATHERS)
+		start_ranks(node);
+	else if (go->step == RI_LINK_LEAVE)
+		execute_again(node);
+}
+
+#endif

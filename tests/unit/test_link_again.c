@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whole jobs with --restarts in a made-up world. Whatever happens: the ranks of two attempts never
+ * run at once, none start again after a stop, and every node gets to an end.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "again_world.h"
+#include "thinned.h"
+
+/* Worlds for a test. */
+static size_t runs;
+
+/* Some of everything, at any time. */
+static void plan_troubles(void)
+{
+	for (size_t i = draw(6); i-- > 0;)
+		plan(20000 + (int64_t)draw(400000), FAIL, draw(world.count));
+	for (size_t i = 0; i < world.count; i++) {
+		if (happens(10))
+			plan(20000 + (int64_t)draw(400000), STOP, i);
+		if (happens(5))
+			plan(20000 + (int64_t)draw(400000), KILL, i);
+		if (happens(5))
+			plan(20000 + (int64_t)draw(400000), DONE, i);
+	}
+}
+
+static void test_whatever_happens(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= runs; seed++) {
+		begin_world(seed, true, SOUND);
+		plan_troubles();
+		run_world();
+		for (size_t i = 0; i < world.count; i++)
+			require(world.nodes[i].state == OVER ||
+				world.nodes[i].state == RUNS_RANKS, "a node waits for ever");
+	}
+	print_message("%zu restarts, %zu refused, %zu ends\n", restarted, refused, ended);
+	assert_true(restarted > runs / 2 && refused > runs / 20 && ended > runs);
+}
+
+/* A stop, and a failure at about the same time: around each of the steps of a restart. */
+static void test_a_stop_beside_a_failure(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= runs; seed++) {
+		begin_world(seed, happens(50), SOUND);
+		plan(30000, FAIL, draw(world.count));
+		plan(29000 + (int64_t)draw(4000), STOP, draw(world.count));
+		run_world();
+		for (size_t i = 0; i < world.count; i++)
+			require(world.nodes[i].state == OVER ||
+				world.nodes[i].state == RUNS_RANKS, "a node waits for ever");
+	}
+}
+
+/* The control: where nothing else happens each restart that may be is there. */
+static void test_nothing_but_failures(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= runs; seed++) {
+		size_t failures, most;
+
+		begin_world(seed, false, SOUND);
+		failures = draw(5);
+		most = world.nodes[0].restarts;
+		for (size_t i = 0; i < failures; i++)
+			plan(200000 * (1 + (int64_t)i), FAIL, draw(world.count));
+		run_world();
+		for (size_t i = 0; i < world.count; i++) {
+			const struct node *node = &world.nodes[i];
+
+			require(node->attempt == (failures < most ? failures : most),
+				"a restart that may be is missing");
+			require(node->state == (failures > most ? OVER : RUNS_RANKS) &&
+				node->runs == (failures <= most), "not the end that it should be");
+		}
+	}
+}
+
+/* The other control: what a test could miss is there, and noticed. */
+static void test_mutants_are_noticed(void **state)
+{
+	static const enum mutant mutants[] = { IGNORES_STOP, STARTS_AT_ONCE, VOTES_EARLY };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(mutants) / sizeof(mutants[0]); i++) {
+		size_t wrong = 0;
+
+		for (uint64_t seed = 1; seed <= runs / 10; seed++) {
+			begin_world(seed, true, mutants[i]);
+			plan_troubles();
+			run_world();
+			wrong += world.wrong;
+		}
+		print_message("mutant %zu: %zu\n", i, wrong);
+		assert_true(wrong > 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_whatever_happens),
+		cmocka_unit_test(test_a_stop_beside_a_failure),
+		cmocka_unit_test(test_nothing_but_failures),
+		cmocka_unit_test(test_mutants_are_noticed),
+	};
+
+	runs = thinned(RUNS, RUNS / 20);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

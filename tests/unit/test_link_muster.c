@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* After a failure: whether the ranks start again, and the steps that all nodes take together. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "centre_of.h"
+#include "link/restart.h"
+#include "link/muster.h"
+
+enum { WAIT_MS = 60000 };
+
+static struct ri_muster musters[2];
+static bool progressed;
+
+static bool has_progressed(void *context)
+{
+	(void)context;
+	return progressed;
+}
+
+static int begin_restarts(void **state)
+{
+	begin(state);
+	progressed = false;
+	centre.self.restarts = 2;
+	centre.again = ri_link_restart_decide;
+	centre.progressed = has_progressed;
+	for (int i = RI_LINK_START; i <= RI_LINK_LEAVE; i++)
+		musters[i] = (struct ri_muster){ .centre = &centre,
+			.step = (enum ri_link_step)i, .wait_ms = WAIT_MS };
+	all_come();
+	for (size_t i = 0; i < NODES; i++) {
+		nodes[i].restarts = 2;
+		reach(i, RI_LINK_RUNNING);
+	}
+	return 0;
+}
+
+static void pass_all(int64_t ms)
+{
+	pass(ms);
+	for (int i = RI_LINK_START; i <= RI_LINK_LEAVE; i++)
+		ri_muster_pass(&musters[i], now);
+}
+
+static void vote(size_t node, enum ri_link_step step, bool goes)
+{
+	struct ri_link_go said = { .step = step, .go = goes };
+
+	if (!goes)
+		strcpy(said.text, "node 2 is not fit");
+	ri_muster_hear(&musters[step], node, session_of(node, false), &said);
+	pass_all(0);
+}
+
+/* To each node that is there, once. */
+static void assert_said(enum ri_link_step step, bool goes, const char *text)
+{
+	size_t here = 0;
+
+	for (size_t i = 0; i < NODES; i++) {
+		const struct ri_link_message *said = last(session_of(i, false), RI_LINK_GO);
+
+		if (!nodes[i].here)
+			continue;
+		here++;
+		assert_non_null(said);
+		assert_int_equal(said->go.step, step);
+		assert_int_equal(said->go.go, goes);
+		assert_string_equal(said->go.text, text);
+	}
+	assert_int_equal(count(RI_LINK_GO), here);
+	assert_false(ri_muster_is_open(&musters[step]));
+}
+
+/* The ranks of node 1 failed of themselves. */
+static void fail_with(uint64_t mark, bool never)
+{
+	struct ri_link_message said = { .kind = RI_LINK_END, .end = { .class = RI_LINK_OWN,
+		.fatal = true, .mark = mark, .never = never, .text = "rank of node 1\n  why\n" } };
+
+	assert_true(ri_centre_hear(&centre, 1, 1, &said, now));
+	pass_all(RI_CENTRE_OWN_MS);
+}
+
+static void assert_refused(const char *why)
+{
+	const struct ri_link_message *said = last(0, RI_LINK_VERDICT);
+	char text[RI_LINK_TEXT];
+
+	snprintf(text, sizeof(text), "rank of node 1\n  why\n  the ranks do not start again: %s\n",
+		why);
+	assert_non_null(said);
+	assert_false(said->verdict.again);
+	assert_string_equal(said->verdict.text, text);
+	assert_false(ri_muster_is_open(&musters[RI_LINK_LEAVE]));
+}
+
+static void test_all_leave_when_all_ranks_have_ended(void **state)
+{
+	(void)state;
+	/* it ended at once, and before the verdict */
+	vote(1, RI_LINK_LEAVE, true);
+	fail_with(7, false);
+	for (size_t i = 0; i < NODES; i++) {
+		const struct ri_link_message *said = last(session_of(i, false), RI_LINK_VERDICT);
+
+		assert_true(said->verdict.again);
+		assert_int_equal(said->verdict.mark, 7);
+		assert_int_equal(said->verdict.order, i != 1);
+		assert_string_equal(said->verdict.text, "rank of node 1\n  why\n");
+	}
+	vote(0, RI_LINK_LEAVE, true);
+	vote(2, RI_LINK_LEAVE, true);
+	pass_all(10 * WAIT_MS);
+	assert_int_equal(count(RI_LINK_GO), 0);
+	vote(3, RI_LINK_LEAVE, true);
+	assert_said(RI_LINK_LEAVE, true, "");
+}
+
+static void test_what_stands_against_it(void **state)
+{
+	(void)state;
+	fail_with(7, true);
+	assert_refused("they would fail in the same way");
+
+	begin_restarts(state);
+	centre.last_mark = 7;
+	fail_with(7, false);
+	assert_refused("they failed in the same way before, and came no further");
+
+	begin_restarts(state);
+	nodes[3].restarts = 0;
+	fail_with(7, false);
+	assert_refused("node 3 (gpu-3) may not restart them any more (--restarts)");
+
+	begin_restarts(state);
+	ri_centre_lose(&centre, 2, 2, now);
+	fail_with(7, false);
+	assert_refused("node 2 (gpu-2) is not connected");
+
+	begin_restarts(state);
+	nodes[2].may_stop = false;
+	fail_with(7, false);
+	assert_refused("node 2 (gpu-2) cannot start them again");
+
+	begin_restarts(state);
+	reach(2, RI_LINK_LEAVING);
+	fail_with(7, false);
+	assert_refused("a rank of the job had ended with 0");
+
+	begin_restarts(state);
+	vote(2, RI_LINK_LEAVE, false);
+	fail_with(7, false);
+	assert_refused("node 2 (gpu-2) cannot start them again");
+}
+
+static void test_what_does_not(void **state)
+{
+	(void)state;
+	centre.last_mark = 7;
+	fail_with(8, false);
+	assert_true(last(0, RI_LINK_VERDICT)->verdict.again);
+
+	begin_restarts(state);
+	centre.last_mark = 7;
+	progressed = true;
+	fail_with(7, false);
+	assert_true(last(0, RI_LINK_VERDICT)->verdict.again);
+
+	/* losses alone, twice */
+	begin_restarts(state);
+	end(2, RI_LINK_LOSS);
+	pass_all(RI_CENTRE_SETTLE_MS);
+	assert_true(last(0, RI_LINK_VERDICT)->verdict.again);
+	assert_int_equal(last(0, RI_LINK_VERDICT)->verdict.mark, 1);
+	begin_restarts(state);
+	centre.last_mark = 1;
+	end(2, RI_LINK_LOSS);
+	pass_all(RI_CENTRE_SETTLE_MS);
+	assert_false(last(0, RI_LINK_VERDICT)->verdict.again);
+}
+
+/* Nobody asked for it: not a word. */
+static void test_without_restarts(void **state)
+{
+	(void)state;
+	centre.self.restarts = 0;
+	fail_with(7, false);
+	assert_verdict(0, 1, true);
+	assert_false(last(0, RI_LINK_VERDICT)->verdict.again);
+
+	begin_restarts(state);
+	centre.orders = false;
+	fail_with(7, false);
+	assert_verdict(0, 1, false);
+	assert_false(last(0, RI_LINK_VERDICT)->verdict.again);
+}
+
+static void test_a_stop_comes_before_all_have_left(void **state)
+{
+	(void)state;
+	fail_with(7, false);
+	for (size_t i = 0; i < NODES - 1; i++)
+		vote(i, RI_LINK_LEAVE, true);
+	end(3, RI_LINK_STOPPED);
+	pass_all(0);
+	assert_said(RI_LINK_LEAVE, false,
+		"the ranks do not start again: node 3 (gpu-3) was stopped from outside\n");
+
+	/* and a stop in the place of the failure restarts nothing */
+	begin_restarts(state);
+	end(3, RI_LINK_STOPPED);
+	fail_with(7, false);
+	assert_false(last(0, RI_LINK_VERDICT)->verdict.again);
+	assert_string_equal(last(0, RI_LINK_VERDICT)->verdict.text, "rank of node 3\n  why\n");
+}
+
+static void test_a_node_that_is_lost(void **state)
+{
+	(void)state;
+	fail_with(7, false);
+	for (size_t i = 0; i < NODES; i++)
+		if (i != 2)
+			vote(i, RI_LINK_LEAVE, true);
+	ri_centre_lose(&centre, 2, 2, now);
+	assert_int_equal(ri_muster_due(&musters[RI_LINK_LEAVE]), now + WAIT_MS);
+	pass_all(WAIT_MS - 1);
+	assert_int_equal(count(RI_LINK_GO), 0);
+	pass_all(1);
+	assert_said(RI_LINK_LEAVE, false, "the ranks do not start again: node 2 (gpu-2) has not "
+		"come within 60 s\n");
+}
+
+/* As a later attempt begins. */
+static void gather(void **state)
+{
+	begin_restarts(state);
+	centre.gathers = true;
+	sent_count = 0;
+	for (size_t i = 0; i < NODES; i++)
+		nodes[i].phase = RI_LINK_STARTING;
+}
+
+static void test_all_start_when_all_are_fit(void **state)
+{
+	gather(state);
+	for (size_t i = 0; i < NODES; i++) {
+		assert_int_equal(count(RI_LINK_GO), 0);
+		vote(i, RI_LINK_START, true);
+	}
+	assert_said(RI_LINK_START, true, "");
+	assert_false(centre.gathers);
+	/* who did not hear it asks again */
+	ri_centre_lose(&centre, 3, 3, now);
+	assert_int_equal(call(3, false), 3);
+	vote(3, RI_LINK_START, true);
+	assert_int_equal(count(RI_LINK_GO), NODES + 1);
+	nodes[3].restarts = 2;
+	/* and now it is an attempt as any other */
+	fail_with(7, false);
+	assert_true(last(0, RI_LINK_VERDICT)->verdict.again);
+}
+
+static void test_one_is_not_fit(void **state)
+{
+	gather(state);
+	vote(0, RI_LINK_START, true);
+	vote(2, RI_LINK_START, false);
+	end(2, RI_LINK_OWN);
+	assert_said(RI_LINK_START, false,
+		"the ranks do not start again: node 2 is not fit\n");
+	pass_all(10 * WAIT_MS);
+	assert_null(last(0, RI_LINK_VERDICT));
+	assert_int_equal(count(RI_LINK_GO), NODES);
+}
+
+static void test_some_do_not_come(void **state)
+{
+	gather(state);
+	ri_centre_lose(&centre, 1, 1, now);
+	vote(0, RI_LINK_START, true);
+	vote(2, RI_LINK_START, true);
+	assert_int_equal(ri_muster_due(&musters[RI_LINK_START]), centre.begun + WAIT_MS);
+	pass_all(WAIT_MS);
+	assert_said(RI_LINK_START, false, "the ranks do not start again: node 1 (gpu-1), node 3 "
+		"(gpu-3) have not come within 60 s\n");
+}
+
+static void test_a_stop_comes_before_all_have_started(void **state)
+{
+	gather(state);
+	for (size_t i = 0; i < NODES - 1; i++)
+		vote(i, RI_LINK_START, true);
+	end(1, RI_LINK_STOPPED);
+	vote(3, RI_LINK_START, true);
+	assert_said(RI_LINK_START, false,
+		"the ranks do not start again: node 1 (gpu-1) was stopped from outside\n");
+}
+
+#define RESTARTS(test) cmocka_unit_test_setup(test, begin_restarts)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RESTARTS(test_all_leave_when_all_ranks_have_ended),
+		RESTARTS(test_what_stands_against_it),
+		RESTARTS(test_what_does_not),
+		RESTARTS(test_without_restarts),
+		RESTARTS(test_a_stop_comes_before_all_have_left),
+		RESTARTS(test_a_node_that_is_lost),
+		RESTARTS(test_all_start_when_all_are_fit),
+		RESTARTS(test_one_is_not_fit),
+		RESTARTS(test_some_do_not_come),
+		RESTARTS(test_a_stop_comes_before_all_have_started),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
