@@ -10,6 +10,7 @@
 #include "check/print.h"
 #include "launch/asks_rank.h"
 #include "link/link.h"
+#include "report/brief.h"
 #include "report/launched.h"
 #include "say/cause.h"
 #include "say/report_file.h"
@@ -198,24 +199,97 @@ static void tell(struct ri_run *run, const struct ri_outcome *outcome, const str
 			"not answer [%s]", report->subject, ri_code_name(RI_CODE_FILE_SLOW));
 }
 
-static int end_unstarted(struct ri_run *run, int status, const struct ri_error *why)
+/* What stands in the place of another init is as silent as that. */
+static bool has_last_line(const struct ri_run *run)
 {
-	const struct ri_outcome outcome = ri_ends_of_none(run, status);
+	const struct ri_options *options = &run->found.options;
 
+	return options->action == RI_ACTION_LAUNCH && options->peer == RI_PEER_NONE &&
+		!options->disabled;
+}
+
+/* Of one command that just failed there is none, as there is no verdict. */
+static bool needs_last_line(const struct ri_run *run, const struct ri_outcome *outcome)
+{
+	enum ri_rank_end end = outcome->ranks[0].end;
+
+	return has_last_line(run) && (ri_report_says_more(outcome) || outcome->link.on ||
+		run->found.options.given.report.value != NULL ||
+		(outcome->first < 0 && (outcome->single || outcome->launches)) ||
+		end == RI_END_SIGNALED || end == RI_END_EXEC_FAILED);
+}
+
+static const char *make_last_line(const struct ri_brief *brief)
+{
+	static char line[RI_BRIEF_SIZE];
+	struct ri_text out;
+
+	ri_text_init(&out, line, sizeof(line));
+	ri_brief_add(&out, brief);
+	return line;
+}
+
+static void say_last_line(const char *line)
+{
+	if (line != NULL)
+		ri_log(RI_LEVEL_ALWAYS, "%s", line);
+}
+
+/* Nothing was started, or its start failed before there was anything to look after. */
+static struct ri_brief brief_of_none(const struct ri_run *run, enum ri_cause_word cause,
+	enum ri_class class, int status)
+{
+	struct ri_brief brief;
+
+	ri_brief_begin(&brief, &run->found.topology, ri_run_host(run));
+	brief.rank = ri_found_single_rank(&run->found);
+	brief.retries = ri_found_attempt(&run->found);
+	brief.cause = cause;
+	brief.class = class;
+	brief.status = status;
+	return brief;
+}
+
+static struct ri_brief brief_of_refusal(const struct ri_run *run, const struct ri_error *why)
+{
+	struct ri_brief brief = brief_of_none(run,
+		ri_cause_word_of_refusal(ri_code_status(why->code)), RI_CLASS_OWN,
+		ri_run_refusal(run));
+
+	/* numbers that contradict each other say nothing */
+	if (brief.cause == RI_CAUSE_REFUSED)
+		brief.rank = brief.node = -1;
+	return brief;
+}
+
+static int end_unstarted(struct ri_run *run, int status, const struct ri_brief *brief,
+	const struct ri_error *why)
+{
+	struct ri_outcome outcome = ri_ends_of_none(run, status);
+
+	outcome.brief = brief;
+	outcome.last_line = has_last_line(run) ? make_last_line(brief) : NULL;
 	tell(run, &outcome, why);
+	say_last_line(outcome.last_line);
 	return ri_run_leave(run, status);
 }
 
 int ri_run_stopped(struct ri_run *run, int number)
 {
+	struct ri_brief brief = brief_of_none(run, RI_CAUSE_PREEMPTED, RI_CLASS_STOPPED,
+		128 + number);
+	bool has_report = run->ended.has_report || run->found.carried != NULL;
+
 	ri_attempt_say_before(run);
-	if ((!run->ended.has_report && run->found.carried == NULL) ||
-		ri_run_reserve_telling(run) < 0)
+	brief.failed_before = run->found.carried != NULL;
+	if (!has_report && has_last_line(run) && ri_found_is_of_job(&run->found))
+		say_last_line(make_last_line(&brief));
+	if (!has_report || ri_run_reserve_telling(run) < 0)
 		return ri_run_leave(run, 128 + number);
 	run->started.supervised.stop = (struct ri_stop){
 		.asked = true, .number = number, .at_ms = ri_now_ms(),
 	};
-	return end_unstarted(run, 128 + number, NULL);
+	return end_unstarted(run, 128 + number, &brief, NULL);
 }
 
 /* No rank is started: the other nodes are to know why. */
@@ -228,17 +302,22 @@ static void tell_others(struct ri_run *run)
 
 int ri_run_fail(struct ri_run *run)
 {
+	const struct ri_brief brief = brief_of_refusal(run, &run->err);
+
 	tell_others(run);
 	if (ri_apart_stop() != 0)
 		return ri_run_stopped(run, ri_apart_stop());
 	ri_log_error(&run->err);
 	ri_attempt_say_before(run);
+	if (has_last_line(run))
+		say_last_line(make_last_line(&brief));
 	return ri_run_leave(run, ri_run_refusal(run));
 }
 
 int ri_run_refuse(struct ri_run *run)
 {
 	struct ri_error why = run->err;
+	struct ri_brief brief = brief_of_refusal(run, &why);
 
 	if (!run->checked.ran || ri_run_reserve_telling(run) < 0) {
 		run->err = why;
@@ -247,7 +326,7 @@ int ri_run_refuse(struct ri_run *run)
 	ri_log_error(&why);
 	ri_attempt_say_before(run);
 	tell_others(run);
-	return end_unstarted(run, ri_code_status(why.code), &why);
+	return end_unstarted(run, ri_code_status(why.code), &brief, &why);
 }
 
 /* One command that ended well: the user need not read that. */
@@ -287,6 +366,7 @@ int ri_run_tell(struct ri_run *run, int status)
 {
 	bool linked = ri_link_conclude(&run->started.job, status), again;
 	struct ri_outcome outcome;
+	struct ri_brief brief;
 
 	if (!linked && has_nothing_to_tell(run, status))
 		return ri_run_leave(run, status);
@@ -296,11 +376,16 @@ int ri_run_tell(struct ri_run *run, int status)
 	again = ri_attempt_decide(run, &outcome, status);
 	if (again)
 		ri_report_goes_on();
-	status = outcome.exit_status =
-		ri_run_status(run, status, ri_cause_word_find(&outcome));
+	outcome.exit_status = ri_run_status(run, status, ri_cause_word_find(&outcome));
+	if (ri_brief_find(&brief, &outcome, status))
+		outcome.brief = &brief;
+	if (outcome.brief != NULL && needs_last_line(run, &outcome))
+		outcome.last_line = make_last_line(&brief);
+	status = outcome.exit_status;
 	tell(run, &outcome, NULL);
 	say_rank(run, &outcome);
 	ri_attempt_say_why_not();
+	say_last_line(outcome.last_line);
 	if (again) {
 		ri_torch_files_remove(&run->started.torch_files, false);
 		ri_attempt_execute(run);

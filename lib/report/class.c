@@ -177,6 +177,12 @@ bool ri_class_left_program(const struct ri_evidence *evidence)
 		words->traceback.last.length > 0;
 }
 
+bool ri_class_was_held(const struct ri_outcome *outcome, const struct ri_rank_outcome *rank)
+{
+	return outcome->stop.signal != 0 && rank->told && rank->lingered_s == 0 &&
+		rank->course == RI_COURSE_ENDING && ri_class_left_program(&rank->evidence);
+}
+
 bool ri_time_is_before(struct timespec a, struct timespec b)
 {
 	return a.tv_sec != b.tv_sec ? a.tv_sec < b.tv_sec : a.tv_nsec < b.tv_nsec;

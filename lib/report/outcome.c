@@ -20,6 +20,20 @@ bool ri_outcome_is_silent(const struct ri_outcome *outcome)
 		rank->wrote.tail.length == 0;
 }
 
+bool ri_outcome_has_ranks(const struct ri_outcome *outcome)
+{
+	return outcome->count > 1 || outcome->launched ||
+		(outcome->topology != NULL && ri_topology_knows(outcome->topology, RI_FACT_RANK));
+}
+
+ssize_t ri_outcome_named(const struct ri_outcome *outcome)
+{
+	if (outcome->first < 0 || outcome->blame == RI_BLAME_UNKNOWN ||
+		outcome->blame == RI_BLAME_ELSEWHERE)
+		return -1;
+	return outcome->blame == RI_BLAME_FIRST ? outcome->first : (ssize_t)outcome->named;
+}
+
 void ri_rank_add_end(struct ri_text *out, const struct ri_rank_outcome *rank)
 {
 	char name[RI_SIGNAL_NAME];

@@ -20,6 +20,7 @@
 #include "words/read_words.h"
 
 struct ri_actor;
+struct ri_brief;
 struct ri_reason;
 
 enum ri_rank_end {
@@ -220,6 +221,8 @@ struct ri_outcome {
 	enum ri_blame blame;
 	size_t named;		/* index of the other one, of RI_BLAME_LEFT and _HELD */
 	const struct ri_reason *reason;	/* in its own words; NULL where there is no first one */
+	const struct ri_brief *brief;	/* for programs; NULL: nothing failed */
+	const char *last_line;	/* the same, where it is printed; or NULL */
 	const struct ri_cause *cause;	/* what explains it, or NULL */
 	const struct ri_gpu_errors *gpu_errors;	/* NULL: not known */
 	const char *printed;	/* lines of ri_verdict_add_printed, or NULL */
@@ -239,6 +242,12 @@ bool ri_rank_failed(const struct ri_rank_outcome *rank);
 
 /* Did a launcher fail, and is it known that its stderr was empty? Nothing else tells of that. */
 bool ri_outcome_is_silent(const struct ri_outcome *outcome);
+
+/* Are they ranks? A launcher or a plain command is none. */
+bool ri_outcome_has_ranks(const struct ri_outcome *outcome);
+
+/* The index of the one that is named for the failure, -1: none is. */
+ssize_t ri_outcome_named(const struct ri_outcome *outcome);
 
 /* Append "exit status 1", "killed by SIGKILL (9)", and by whose word. */
 void ri_rank_add_end(struct ri_text *out, const struct ri_rank_outcome *rank);

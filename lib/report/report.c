@@ -9,6 +9,7 @@
 #include "base/signals.h"
 #include "model/json.h"
 #include "report/actor.h"
+#include "report/brief.h"
 #include "report/class.h"
 #include "words/loss.h"
 #include "report/torch_error.h"
@@ -261,11 +262,9 @@ static json_t *describe_gpu_errors(struct ri_json *json, const struct ri_gpu_err
 /* The rank that is named, where one is. */
 static void put_named(struct ri_json *json, json_t *object, const struct ri_outcome *outcome)
 {
-	size_t named = (size_t)outcome->first;
+	ssize_t named = ri_outcome_named(outcome);
 
-	if (outcome->blame == RI_BLAME_LEFT || outcome->blame == RI_BLAME_HELD)
-		named = outcome->named;
-	if (outcome->blame != RI_BLAME_UNKNOWN && outcome->blame != RI_BLAME_ELSEWHERE) {
+	if (named >= 0) {
 		put_numbers(json, object, outcome, &outcome->ranks[named]);
 		return;
 	}
@@ -432,6 +431,7 @@ int ri_report_render(const struct ri_report *report, struct ri_text *out)
 	ri_json_put(&json, object, "topology", ri_json_topology(&json, outcome->topology));
 	ri_json_put(&json, object, "ranks", list_ranks(&json, outcome));
 	ri_json_put(&json, object, "first_failure", describe_first(&json, report));
+	ri_json_put(&json, object, "verdict", ri_brief_json(&json, outcome->brief));
 	ri_json_put(&json, object, "refusal", report->refusal == NULL ? json_null()
 		: split(&json, report->refusal, "refusal"));
 	ri_json_put(&json, object, "job_verdict",

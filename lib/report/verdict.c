@@ -24,13 +24,6 @@ enum {
 	AROUND_WORDS = 90,	/* and for ".. had raised .., 59 s before this stop, and .." */
 };
 
-/* A launcher or a plain command is no rank. */
-static bool has_ranks(const struct ri_outcome *outcome)
-{
-	return outcome->count > 1 || outcome->launched ||
-		ri_topology_knows(outcome->topology, RI_FACT_RANK);
-}
-
 static void add_command(struct ri_text *out, const struct ri_outcome *outcome)
 {
 	char command[PATH_MAX];
@@ -70,7 +63,7 @@ static void add_who(struct ri_text *out, const struct ri_outcome *outcome,
 		add_actor(out, outcome, rank->actor);
 		return;
 	}
-	if (has_ranks(outcome)) {
+	if (ri_outcome_has_ranks(outcome)) {
 		ri_text_addf(out, "rank %llu (local rank %llu, ", (unsigned long long)rank->rank,
 			(unsigned long long)rank->local_rank);
 	} else {
@@ -334,7 +327,7 @@ static void add_group(struct ri_text *out, const struct ri_outcome *outcome, siz
 	size_t count = 1;
 
 	ri_text_add(out, "  ");
-	if (has_ranks(outcome))
+	if (ri_outcome_has_ranks(outcome))
 		count = add_members(out, outcome, leader, is_member);
 	else
 		add_command(out, outcome);
@@ -373,13 +366,6 @@ static void add_time(struct ri_text *out, int64_t seconds)
 		ri_text_addf(out, "%lld h", (long long)seconds / 3600);
 }
 
-/* Had an exception ended its program when a stop from outside came, and did it still live? */
-static bool was_held(const struct ri_outcome *outcome, const struct ri_rank_outcome *rank)
-{
-	return outcome->stop.signal != 0 && rank->told && rank->lingered_s == 0 &&
-		rank->course == RI_COURSE_ENDING && ri_class_left_program(&rank->evidence);
-}
-
 /* "rank 1 had raised ValueError: bad batch 17, 9 h before this stop, and had not ended" */
 static void add_held(struct ri_text *out, const struct ri_outcome *outcome,
 	const struct ri_rank_outcome *rank, struct ri_span words)
@@ -403,7 +389,7 @@ void ri_verdict_add_printed(struct ri_text *out, const struct ri_outcome *outcom
 
 	for (size_t i = 0; i < outcome->count; i++) {
 		const struct ri_rank_outcome *rank = &outcome->ranks[i];
-		bool held = was_held(outcome, rank);
+		bool held = ri_class_was_held(outcome, rank);
 
 		if (!rank->evidence.printed && !held)
 			continue;

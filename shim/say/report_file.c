@@ -11,6 +11,7 @@
 
 #include "base/number.h"
 #include "check/print.h"
+#include "report/brief.h"
 #include "report/report.h"
 #include "say/json_memory.h"
 #include "say/whole_file.h"
@@ -35,6 +36,7 @@ enum {
 	MEMORY_AUTOPSY = 32 << 20,
 	MEMORY_RANK = 16384,
 	MEMORY_HOST = 256,
+	LAST_WORDS = RI_VERDICT_SIZE + RI_BRIEF_SIZE,
 };
 
 /*
@@ -225,8 +227,25 @@ static void make_plain(char *words)
 	}
 }
 
+/* What it says last is kept where that is too long. Returns its length. */
+static size_t shorten(char verdict[LAST_WORDS], const char *last_line)
+{
+	size_t length = strlen(verdict), room = TERMINATION_SIZE;
+
+	if (last_line != NULL)
+		room -= strlen(last_line) + 1;
+	if (length > room)
+		length = room;
+	while (verdict[length - 1] != '\n')
+		length--;
+	if (last_line == NULL)
+		return length;
+	return length + (size_t)snprintf(verdict + length, LAST_WORDS - length, "%s\n",
+		last_line);
+}
+
 /* A message that the command left there is its own. */
-static void leave_last_words(char *verdict)
+static void leave_last_words(char verdict[LAST_WORDS], const char *last_line)
 {
 	size_t length = strlen(verdict);
 	struct stat info;
@@ -238,10 +257,7 @@ static void leave_last_words(char *verdict)
 	fd = open(termination_log, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	if (length > TERMINATION_SIZE)
-		length = TERMINATION_SIZE;
-	while (verdict[length - 1] != '\n')
-		length--;
+	length = shorten(verdict, last_line);
 	if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size == 0 &&
 		write(fd, verdict, length) < 0)
 		ri_log(RI_LEVEL_NOTE, "%s: %s", termination_log, strerror(errno));
@@ -282,8 +298,7 @@ static void write_report(const struct ri_outcome *outcome, const struct ri_check
 			own.option->subject, strerror(errno));
 }
 
-/* Does the verdict know more than what became of one process? */
-static bool says_more(const struct ri_outcome *outcome)
+bool ri_report_says_more(const struct ri_outcome *outcome)
 {
 	const struct ri_rank_outcome *rank;
 
@@ -305,28 +320,28 @@ void ri_report_job(const char *verdict)
 static void tell_refusal(const struct ri_outcome *outcome, const struct ri_check_report *checked,
 	const struct ri_error *why)
 {
-	static char words[RI_VERDICT_SIZE];
+	static char words[LAST_WORDS];
 	struct ri_text out;
 
-	ri_text_init(&out, words, sizeof(words));
+	ri_text_init(&out, words, RI_VERDICT_SIZE);
 	ri_check_words(checked, &out);
 	ri_text_addf(&out, "%s: %s; %s [%s]\n", why->subject, why->text, why->hint,
 		ri_code_name(why->code));
-	leave_last_words(words);
 	if (own.option != NULL)
 		write_report(outcome, checked, words);
+	leave_last_words(words, outcome->last_line);
 }
 
 static void tell_ends(const struct ri_outcome *outcome, const struct ri_check_report *checked)
 {
-	static char verdict[RI_VERDICT_SIZE];
+	static char verdict[LAST_WORDS];
 	struct ri_text out;
 
-	ri_text_init(&out, verdict, sizeof(verdict));
+	ri_text_init(&out, verdict, RI_VERDICT_SIZE);
 	ri_verdict_render(outcome, outcome->reason, &out);
 	if (outcome->link.verdict != NULL) {	/* which was printed when it came */
 		print(verdict + strlen(outcome->link.verdict));
-	} else if (says_more(outcome)) {
+	} else if (ri_report_says_more(outcome)) {
 		print(verdict);
 	} else {
 		print_gpu_errors(outcome->gpu_errors);
@@ -335,7 +350,7 @@ static void tell_ends(const struct ri_outcome *outcome, const struct ri_check_re
 	if (outcome->hang.seen != NULL && outcome->first >= 0 &&
 		outcome->ranks[outcome->first].evidence.class == RI_CLASS_LOSS)
 		print_seen(outcome->hang.seen);
-	leave_last_words(verdict);
+	leave_last_words(verdict, outcome->last_line);
 	if (own.option != NULL)
 		write_report(outcome, checked, NULL);
 }

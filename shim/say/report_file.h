@@ -35,6 +35,9 @@ int ri_report_prepare(const struct ri_report_plan *plan, struct ri_arena *arena,
  */
 int ri_report_reserve(const struct ri_report_plan *plan, struct ri_error *err);
 
+/* Does the verdict know more than what became of one process? Only then it is printed. */
+bool ri_report_says_more(const struct ri_outcome *outcome);
+
 /* The verdict on the whole job has come: print it, before anything of it happens here. */
 void ri_report_job(const char *verdict);
 

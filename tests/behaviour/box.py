@@ -7,7 +7,9 @@ place="below"   a keeper is process 1, which adopts and reaps; what the program
                 left behind is still there when it has ended
 """
 
+import json
 import os
+import re
 import select
 import signal
 import shutil
@@ -27,11 +29,30 @@ BASE = {"PATH": PATH, "LC_ALL": "C"}
 PAYLOAD = [sys.executable, "-I", "-S", everybody.copy(os.path.join(HERE, "payload.py"))]
 
 
+def read_brief(line):
+    """The verdict's last line as a dictionary of texts; None where it is another one."""
+    if not line.startswith("rankinit: verdict cause="):
+        return None
+    rest = line.removeprefix("rankinit: verdict")
+    pairs = re.findall(r' (\w+)=("(?:[^"\\]|\\.)*"|[^" =]+)', rest)
+    assert "".join(f" {key}={value}" for key, value in pairs) == rest, line
+    assert len(line.encode()) < 400
+    return {key: json.loads(value) if value.startswith('"') else value for key, value in pairs}
+
+
 @dataclass
 class Result:
+    """What became of it. The verdict's last line is apart from the others: see test_brief.py."""
     status: int         # the exit code, or minus the signal that killed it
     out: bytes
     err: str
+    brief: dict = None  # the verdict's last line, where there is one
+
+    def __post_init__(self):
+        before, end, last = self.err.removesuffix("\n").rpartition("\n")
+        self.brief = read_brief(last)
+        if self.brief is not None:
+            self.err = before + end
 
     def lines(self):
         """What the program under test itself said."""

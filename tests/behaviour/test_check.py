@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from box import BASE, refused, warned
+from box import BASE, read_brief, refused, warned
 from peek import PATIENCE
 from test_check_hosts import HOSTS, PAIRS, change
 
@@ -342,7 +342,8 @@ def test_a_refusal_is_reported(box, place):
     assert report["check"]["fit"] is False
     failed, = [one for one in report["check"]["checks"] if one["status"] == "fail"]
     assert failed["id"] == "shm.size"
-    words = job.read("words").decode().splitlines()
+    *words, last = job.read("words").decode().splitlines()
+    assert read_brief("rankinit: " + last)["cause"] == "unfit" == report["verdict"]["cause"]
     assert len(words) == 2 and words[0].startswith("/dev/shm: ") and "(--require)" in words[0]
     assert words[1].startswith(f"--require: this node ({os.uname().nodename}) is not fit")
     assert "[check.unfit]" in words[1]

@@ -13,7 +13,7 @@ import threading
 import pytest
 
 import peek
-from box import BASE, warned
+from box import BASE, Result, warned
 from deadmount import is_held, mounted
 from peek import PATIENCE, wait_until
 from test_check import HUGE, ONE, UNMET, machine, rank, unfit
@@ -235,7 +235,9 @@ def test_a_hang_of_what_is_required(hung_launch):
     process = hung_launch("--require=shm=1k")
     out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out) == (123, b"")
-    assert b"[check.hung]" in err and err.endswith(b"[check.unfit]\n")
+    end = Result(process.returncode, out, err.decode())
+    assert "[check.hung]" in end.err and end.err.endswith("[check.unfit]\n")
+    assert end.brief["cause"] == "unfit"
 
 
 @pytest.mark.parametrize("options", [["--supervise=never"], [], ["--report=report"]], ids=str)
@@ -246,7 +248,8 @@ def test_a_stop_before_the_command_is_there(hung_launch, tmp_path, options):
     checker = child_of(process.pid)
     process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=PATIENCE)
-    assert (process.returncode, out, err) == (143, b"", b"")
+    end = Result(process.returncode, out, err.decode())
+    assert (end.status, end.out, end.err, end.brief["cause"]) == (143, b"", "", "preempted")
     wait_until(lambda: not os.path.exists(f"/proc/{checker}"), "no child stays")
     assert report.exists() == (len(options) > 0 and "--report" in options[0])
     if not report.exists():

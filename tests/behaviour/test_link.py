@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pytest
 
 import schema
-from box import refused
+from box import read_brief, refused
 from peek import wait_until
 
 KEY = "d08fbc5a150028b59a73c7852451d26f"
@@ -30,6 +30,11 @@ class Node:
     status: int
     lines: list
     out: str
+    brief: dict = None      # of its last line, which is none of the others
+
+    def __post_init__(self):
+        self.brief = read_brief(self.lines[-1]) if self.lines else None
+        self.lines = self.lines[:-1] if self.brief else self.lines
 
 
 class Nodes:

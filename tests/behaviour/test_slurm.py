@@ -134,7 +134,8 @@ def test_the_tasks_of_a_step_have_one_verdict(cluster):
         "  ZeroDivisionError: division by zero"]
     assert said[0][-2:] == ["  rank 0: told to stop, killed by SIGTERM (15)",
                             "  this node's exit status is 122"]
-    assert said[1][-1] == "  this node's exit status is 1"
+    assert said[1][-2] == "  this node's exit status is 1"
+    assert said[1][-1].startswith("verdict cause=exception class=own retry=never rank=1 node=1 ")
     assert codes == {0: 122, 1: 1} and status == 122
 
 

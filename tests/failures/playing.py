@@ -26,7 +26,7 @@ FAILED = re.compile(LIST + r"(?:all )?failed\b")
 # Where it says so of none, what else the first two lines hold against one: that it had left, or
 # did not come.
 BLAMED = re.compile(LIST + r"(?:did not|had ended|had exited|ended before|never|hangs|hung)\b")
-LEVEL = re.compile(r"rankinit: (?:warning|error|note|info)\b")
+LEVEL = re.compile(r"rankinit: (?:(?:warning|error|note|info)\b|verdict cause=)")
 
 
 class Jitter:

@@ -310,7 +310,7 @@ static void the_document(void **state)
 		"schema", "version", "exit_status", "launch", "host", "started", "ended",
 		"topology", "ranks", "first_failure", "job_verdict", "check",
 		"job_verdict_node", "stop", "facts", "roll_call", "roll_call_unproved", "clock",
-		"autopsy", "job_autopsy", "gpu_errors", "refusal", "restarts",
+		"autopsy", "job_autopsy", "gpu_errors", "refusal", "restarts", "verdict",
 	};
 	json_t *object, *first, *rank;
 

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/brief.h"
+
+#include <string.h>
+
+#include "redact/redact.h"
+#include "report/actor.h"
+#include "report/class.h"
+
+static int64_t number_of(const struct ri_topology *topology, enum ri_fact_id id)
+{
+	uint64_t number;
+
+	return topology != NULL && ri_topology_get(topology, id, &number) ? (int64_t)number : -1;
+}
+
+void ri_brief_begin(struct ri_brief *out, const struct ri_topology *topology, const char *host)
+{
+	*out = (struct ri_brief){
+		.rank = -1, .node = number_of(topology, RI_FACT_NODE_RANK), .host = host,
+	};
+	if (topology != NULL && ri_topology_knows(topology, RI_FACT_JOB_ID))
+		out->job = topology->facts[RI_FACT_JOB_ID].text;
+}
+
+/* Which rank is named, and where it ran. */
+static void name_rank(struct ri_brief *out, const struct ri_outcome *outcome)
+{
+	ssize_t named = ri_outcome_named(outcome);
+	const struct ri_actor *actor;
+
+	if (outcome->blame == RI_BLAME_ELSEWHERE) {
+		out->node = -1;
+		out->host = NULL;
+	}
+	if (named < 0)
+		return;
+	actor = outcome->ranks[named].actor;
+	if (actor != NULL) {
+		out->rank = actor->rank;
+		out->node = -1;	/* Ray's has an address, which is of any node */
+		out->host = NULL;
+	} else if (ri_outcome_has_ranks(outcome)) {
+		out->rank = (int64_t)outcome->ranks[named].rank;
+	}
+}
+
+bool ri_brief_find(struct ri_brief *out, const struct ri_outcome *outcome, int status)
+{
+	if (outcome->first < 0 && (outcome->stop.signal == 0 || outcome->exit_status == 0))
+		return false;
+	ri_brief_begin(out, outcome->topology, outcome->host);
+	out->cause = ri_cause_word_find(outcome);
+	out->status = status;
+	out->retries = outcome->restarts == NULL ? 0 : outcome->restarts->all;
+	if (outcome->first >= 0) {
+		out->class = outcome->ranks[outcome->first].evidence.class;
+		name_rank(out, outcome);
+		return true;
+	}
+	out->class = RI_CLASS_STOPPED;
+	for (size_t i = 0; i < outcome->count; i++)
+		out->failed_before |= ri_class_was_held(outcome, &outcome->ranks[i]);
+	if (outcome->single)
+		out->rank = (int64_t)outcome->ranks[0].rank;
+	return true;
+}
+
+static bool is_plain(const char *value)
+{
+	for (; *value != '\0'; value++)
+		if (*value <= ' ' || *value > '~' || strchr("\"=\\", *value) != NULL)
+			return false;
+	return true;
+}
+
+/* As in a string of JSON; bytes that are no UTF-8 are replaced. */
+static void add_escaped(struct ri_text *out, const char *value)
+{
+	size_t length;
+
+	for (; *value != '\0'; value += length) {
+		unsigned code = (unsigned char)value[0];
+
+		length = ri_utf8_length(value);
+		if (length == 2)
+			code = (code & 0x1f) << 6 | ((unsigned char)value[1] & 0x3f);
+		if (length == 0)
+			ri_text_add(out, "\\ufffd");
+		else if (length <= 2 && (code < ' ' || (code > '~' && code < 0xa0)))
+			ri_text_addf(out, "\\u%04x", code);
+		else if (code == '"' || code == '\\')
+			ri_text_addf(out, "\\%c", (int)code);
+		else
+			ri_text_add_bytes(out, value, length);
+		length += length == 0;
+	}
+}
+
+/* A name that somebody else gave. */
+static void add_name(struct ri_text *out, const char *key, const char *value)
+{
+	char bytes[RI_BRIEF_LINE];
+	struct ri_text name;
+
+	if (value == NULL || value[0] == '\0')
+		return;
+	ri_text_init(&name, bytes, sizeof(bytes));
+	ri_redact_word(&name, value);
+	out->cut = out->cut || name.cut;
+	ri_text_addf(out, is_plain(bytes) ? " %s=" : " %s=\"", key);
+	add_escaped(out, bytes);
+	ri_text_add(out, is_plain(bytes) ? "" : "\"");
+}
+
+static void add_number(struct ri_text *out, const char *key, int64_t number)
+{
+	if (number >= 0)
+		ri_text_addf(out, " %s=%lld", key, (long long)number);
+}
+
+static const char *failed_before(const struct ri_brief *brief)
+{
+	if (brief->cause != RI_CAUSE_PREEMPTED)
+		return NULL;
+	return brief->failed_before ? "yes" : "no";
+}
+
+static void add_all(struct ri_text *out, const struct ri_brief *brief, const char *host,
+	const char *job)
+{
+	ri_text_addf(out, "verdict cause=%s", ri_cause_word_name(brief->cause));
+	add_name(out, "class", ri_class_name(brief->class));
+	add_name(out, "retry", ri_retry_name(ri_cause_word_retry(brief->cause)));
+	add_number(out, "rank", brief->rank);
+	add_number(out, "node", brief->node);
+	add_name(out, "host", host);
+	add_number(out, "status", brief->status);
+	add_name(out, "failed_before", failed_before(brief));
+	add_number(out, "retries", (int64_t)brief->retries);
+	add_name(out, "job", job);
+}
+
+void ri_brief_add(struct ri_text *out, const struct ri_brief *brief)
+{
+	char line[RI_BRIEF_SIZE];
+	struct ri_text text;
+
+	for (int dropped = 0; dropped <= 2; dropped++) {
+		ri_text_init(&text, line, sizeof(line));
+		add_all(&text, brief, dropped > 1 ? NULL : brief->host,
+			dropped > 0 ? NULL : brief->job);
+		if (!text.cut)
+			break;
+	}
+	ri_text_add(out, line);
+}
+
+static json_t *number_or_null(int64_t number)
+{
+	return number < 0 ? json_null() : json_integer((json_int_t)number);
+}
+
+json_t *ri_brief_json(struct ri_json *json, const struct ri_brief *brief)
+{
+	const char *class;
+	json_t *object;
+
+	if (brief == NULL)
+		return json_null();
+	class = ri_class_name(brief->class);
+	object = json_object();
+	ri_json_put(json, object, "cause", json_string(ri_cause_word_name(brief->cause)));
+	ri_json_put(json, object, "class", class == NULL ? json_null() : json_string(class));
+	ri_json_put(json, object, "retry",
+		json_string(ri_retry_name(ri_cause_word_retry(brief->cause))));
+	ri_json_put(json, object, "rank", number_or_null(brief->rank));
+	ri_json_put(json, object, "node", number_or_null(brief->node));
+	ri_json_put(json, object, "host", brief->host == NULL ? json_null()
+		: ri_json_string(json, brief->host, "host"));
+	ri_json_put(json, object, "status", json_integer(brief->status));
+	ri_json_put(json, object, "retries", json_integer((json_int_t)brief->retries));
+	ri_json_put(json, object, "failed_before", brief->cause != RI_CAUSE_PREEMPTED
+		? json_null() : json_boolean(brief->failed_before));
+	return object;
+}
