@@ -30,6 +30,8 @@ enum {
 	GONE_MS = 1000,		/* for what SIGKILL has reached already */
 	STEP_MS = 10,
 	SEALS = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE,
+	/* Linux 6.3 include/uapi/linux/memfd.h; vm.memfd_noexec asks for it, or adds it */
+	NOEXEC_SEAL = 8,
 };
 
 static struct {
@@ -47,10 +49,11 @@ static bool read_carried(struct ri_carried *out, int fd)
 {
 	struct stat info;
 	char *bytes;
+	int seals = fcntl(fd, F_GET_SEALS);
 	bool ours;
 
-	if (fcntl(fd, F_GET_SEALS) != SEALS || fstat(fd, &info) < 0 || info.st_size < 1 ||
-		info.st_size > RI_CARRIED_SIZE)
+	if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &info) < 0 ||
+		info.st_size < 1 || info.st_size > RI_CARRIED_SIZE)
 		return false;
 	bytes = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (bytes == MAP_FAILED)
@@ -209,8 +212,8 @@ bool ri_attempt_decide(struct ri_run *run, const struct ri_outcome *outcome, int
 	own.alone = outcome->count == 1 && !ri_topology_knows(outcome->topology, RI_FACT_RANK);
 	own.failed = (struct ri_again_case){
 		.restarts = run->found.options.restarts, .attempt = ri_found_attempt(&run->found),
-		.stopped = ended->stop.asked || outcome->stop.signal != 0 ||
-			(ri_mask_pending() & ri_mask_stops()) != 0,
+		.stopped = ended->stop.asked || ended->interrupted ||
+			outcome->stop.signal != 0 || (ri_mask_pending() & ri_mask_stops()) != 0,
 		.ordered = ended->ordered, .unstarted = run->started.children.refused != 0,
 		.cause = ri_cause_word_find(outcome),
 		.signature = "", .before = before == NULL ? "" : before->signature,
@@ -266,7 +269,21 @@ struct ri_carried *ri_attempt_next(void)
 	return own.next;
 }
 
-/* Sealed, and out of the way of what the ranks inherit. Returns false, and errno. */
+/* A kernel before Linux 6.3 does not know the flag. */
+static int make_memory(void)
+{
+	const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+	int fd = (int)syscall(SYS_memfd_create, "rankinit-carried", flags | NOEXEC_SEAL);
+
+	if (fd < 0 && errno == EINVAL)
+		fd = (int)syscall(SYS_memfd_create, "rankinit-carried", flags);
+	return ri_fd_move_up(fd);
+}
+
+/*
+ * Sealed, and out of the way of what the ranks inherit. Returns false, and errno: also where the
+ * next attempt would not take it, and would be the first of an endless row.
+ */
 static bool leave_carried(void)
 {
 	char *bytes = ri_pages(RI_CARRIED_SIZE);
@@ -276,15 +293,17 @@ static bool leave_carried(void)
 	if (bytes == NULL)
 		return false;
 	length = ri_carried_write(own.next, bytes);
-	own.memory = ri_fd_move_up((int)syscall(SYS_memfd_create, "rankinit-carried",
-		MFD_CLOEXEC | MFD_ALLOW_SEALING));
+	own.memory = make_memory();
 	while (own.memory >= 0 && done < length) {
 		count = write(own.memory, bytes + done, length - done);
 		if (count <= 0)
 			return false;
 		done += (size_t)count;
 	}
-	return own.memory >= 0 && fcntl(own.memory, F_ADD_SEALS, SEALS) == 0;
+	if (own.memory < 0 || fcntl(own.memory, F_ADD_SEALS, SEALS) < 0)
+		return false;
+	errno = EINVAL;
+	return read_carried(own.next, own.memory);
 }
 
 /* Returns NULL where memory is out. */
