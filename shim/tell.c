@@ -208,13 +208,16 @@ static bool has_last_line(const struct ri_run *run)
 		!options->disabled;
 }
 
-/* Of one command that just failed there is none, as there is no verdict. */
+/*
+ * Of one command that just failed there is none, as there is no verdict, but where its status is
+ * shown by nothing else.
+ */
 static bool needs_last_line(const struct ri_run *run, const struct ri_outcome *outcome)
 {
 	enum ri_rank_end end = outcome->ranks[0].end;
 
 	return has_last_line(run) && (ri_report_says_more(outcome) || outcome->link.on ||
-		run->found.options.given.report.value != NULL ||
+		run->found.options.exit_class || run->found.options.given.report.value != NULL ||
 		(outcome->first < 0 && (outcome->single || outcome->launches)) ||
 		end == RI_END_SIGNALED || end == RI_END_EXEC_FAILED);
 }

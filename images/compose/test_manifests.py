@@ -11,6 +11,7 @@ import sys
 import build
 import pytest
 import wheels
+import yaml
 from manifests import BLOCK, Pod, Unknown, blocks, expand, read
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -112,7 +113,27 @@ def test_the_page_has_every_kind():
     assert list(blocks()) == NAMES
     assert len(re.findall(r"^```yaml$", read(), re.M)) == len(NAMES)
     for name, text in BLOCK.findall(read()):
-        assert text.count("\n") < 50, name
+        assert text.count("\n") < 55, name
+
+
+def holds(whole, part):
+    """Are these fields there, with these values?"""
+    return all(whole.get(name) == it for name, it in part.items())
+
+
+def test_the_rules_are_those_of_the_page_about_failures():
+    with open(os.path.join(build.TOP, "docs", "after-a-failure.md"), encoding="utf-8") as file:
+        found = re.findall(r"^<!-- part: (\S+) -->\n```yaml\n(.*?)^```$", file.read(), re.M | re.S)
+    parts = {name: yaml.safe_load(text) for name, text in found}
+    job, runtime = parts["indexed-job"], blocks()["trainjob"][0]["spec"]["template"]
+    assert holds(blocks()["indexed-job"][1]["spec"], job)
+    for jobs in blocks()["jobset"][0], runtime:
+        assert holds(jobs["spec"], parts["jobset"])
+        (node,) = jobs["spec"]["replicatedJobs"]
+        assert holds(node["template"]["spec"], {**job, "backoffLimit": 0})
+    for name in ("indexed-job", "jobset", "pytorchjob", "trainjob"):
+        text = json.dumps(blocks()[name])
+        assert "--exit-class" in text and "ExitCode" in text
 
 
 def test_what_no_schema_says():

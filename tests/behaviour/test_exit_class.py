@@ -11,6 +11,7 @@ import sys
 import pytest
 
 from box import refused, warned
+from peek import wait_until
 from test_check import ONE, UNMET
 from test_link import Nodes, failing
 from test_obituary import GREEDY, memory_group
@@ -95,9 +96,17 @@ def test_a_stop_from_outside(box, ranks, ending, ever):
     script = f"{trap}echo ready >>@FOLDER/log; while :; do sleep 0.05; done"
     for options, status in ([], ever), (["--exit-class"], SAME if ever else 0):
         job = box.start(*options, f"--nproc-per-node={ranks}", *SH, script)
-        job.until(*["ready"] * ranks)
+        wait_until(lambda: job.count("ready") == ranks, "all are ready")  # pylint: disable=W0640
         job.signal(signal.SIGTERM)
         assert job.wait().status == status
+
+
+def test_the_class_is_that_of_the_last_attempt(box):
+    script = "[ $RANKINIT_ATTEMPT = 1 ] && exec python3 -c 'raise ValueError'; exit 3"
+    words = [TWO, "--restarts=1", *SH, script]
+    assert box.run(*words).status == 1
+    result = box.run("--exit-class", *words)
+    assert result.status == NEVER and result.err.count("the ranks start again") == 1
 
 
 # --- several nodes, with the link -----------------------------------------------------

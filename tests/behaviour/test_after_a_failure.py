@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+docs/after-a-failure.md: its blocks are run, on what rankinit printed and wrote of five real ends.
+Whose program is not here is read by the rules of its manual: LogQL and logfmt (grafana.com/docs,
+Loki, "Log queries, logfmt"), Logs Insights (docs.aws.amazon.com, "parse": glob mode), Kusto
+(learn.microsoft.com, "parse operator"), evaluateOnExit of AWS Batch (its API reference).
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+from box import BASE
+from cluster import make_cluster
+from peek import wait_until
+from test_check import ONE, UNMET
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+RANKINIT = os.path.abspath(os.environ.get("RANKINIT", os.path.join(ROOT, "build", "rankinit")))
+BLOCK = re.compile(r"^<!-- (run|part): (\S+) -->\n```(\w+)\n(.*?)^```$", re.M | re.S)
+RAISE = [sys.executable, "-ISc", "raise ValueError('cause=xid class=own retry=other_node x')"]
+# the options and the command, the environment, and what is counted of it
+ENDS = [
+    (["--nproc-per-node=2", "--", *RAISE], {}, ("exception", "never")),
+    (["--exit-class", "--", *RAISE], {}, ("exception", "never")),
+    (["--nproc-per-node=2", "--", "sh", "-c", "kill -KILL $$"], {}, ("killed", "same")),
+    ([UNMET, "--", "true"], ONE, ("unfit", "other_node")),
+    (["--", "no-such"], {}, ("exec", "never")),
+    (["--nproc-per-node=2", "--", "sh", "-c", "echo 'verdict cause=xid' >&2"], {}, None),
+]
+COUNTED = Counter(counted for *_, counted in ENDS if counted)
+
+
+def read():
+    with open(os.path.join(ROOT, "docs", "after-a-failure.md"), encoding="utf-8") as file:
+        return file.read()
+
+
+def blocks(what="run"):
+    return {name: text for word, name, _, text in BLOCK.findall(read()) if word == what}
+
+
+@pytest.fixture(scope="module", name="ended")
+def fixture_ended(tmp_path_factory):
+    """The folder with a report of each end, and all lines of their logs."""
+    folder, log = tmp_path_factory.mktemp("ended"), []
+    for number, (words, env, _) in enumerate(ENDS):
+        done = subprocess.run([RANKINIT, f"--report={folder}/{number}.json", *words],
+                              env={**BASE, **env}, stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, timeout=60, check=False)
+        log += done.stderr.splitlines()
+    assert len(os.listdir(folder)) == len(ENDS), log
+    return str(folder), log
+
+
+def shell(script, cwd, **env):
+    done = subprocess.run(["sh", "-c", script], env={**BASE, **env}, cwd=cwd, text=True,
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+# --- counting --------------------------------------------------------------------------
+
+
+def needs_jq():
+    if shutil.which("jq") is None:
+        pytest.skip("jq is not installed")
+
+
+def test_jq_counts_the_reports(ended):
+    needs_jq()
+    lines = [line.split() for line in shell(blocks()["jq"], ended[0]).splitlines()]
+    assert Counter({(cause, retry): int(count) for count, cause, retry, _ in lines}) == COUNTED
+    assert {host for *_, host in lines} == {os.uname().nodename}
+
+
+def test_prometheus_reads_the_file(ended, tmp_path):
+    needs_jq()
+    shell(blocks()["prometheus"], ended[0], REPORTS=ended[0], TEXTFILES=str(tmp_path))
+    assert os.listdir(tmp_path) == ["rankinit.prom"]
+    text = (tmp_path / "rankinit.prom").read_text()
+    # prometheus.io/docs, "Exposition formats": the file ends with a line's end, and so each sample
+    head, *samples = text.removesuffix("\n").split("\n")
+    assert head == "# TYPE rankinit_failures gauge" and text.endswith("\n")
+    found = [re.fullmatch(r'([a-z_]+)\{cause="(\w+)",retry="(\w+)"\} (\d+)', one).groups()
+             for one in samples]
+    assert {name for name, *_ in found} == {"rankinit_failures"}
+    assert Counter({(cause, retry): int(count) for _, cause, retry, count in found}) == COUNTED
+
+
+def logfmt(line):
+    """As Loki reads it: keys that stand alone are dropped, quotes are as in JSON."""
+    pairs = re.findall(r'([^\s="]+)(?:=("(?:[^"\\]|\\.)*"|[^\s"]*))?', line)
+    return {re.sub(r"\W", "_", key): json.loads(value) if value[:1] == '"' else value
+            for key, value in pairs if value}
+
+
+def test_loki_counts_the_lines(ended):
+    keys, needle = re.fullmatch(
+        r'sum by \(([\w, ]+)\) \(count_over_time\(\{namespace="training"\} \|= "(.*)" '
+        r'\| logfmt \[1d\]\)\)\n', blocks()["loki"]).groups()
+    rows = [logfmt(line) for line in ended[1] if needle in line]
+    assert Counter(tuple(row[key] for key in keys.split(", ")) for row in rows) == COUNTED
+
+
+def glob_of(pattern):
+    """Of Logs Insights: a * is as little as fits."""
+    return re.compile("(.*?)".join(map(re.escape, pattern.split("*"))))
+
+
+def test_cloudwatch_counts_the_lines(ended):
+    needle, pattern, names, keys = re.fullmatch(
+        r'filter @message like "(.*)"\n\| parse @message "(.*)" as (.*)\n'
+        r'\| stats count\(\*\) by (.*)\n', blocks()["cloudwatch"]).groups()
+    assert pattern.count("*") == len(names.split(", "))
+    rows = [dict(zip(names.split(", "), glob_of(pattern).search(line).groups()))
+            for line in ended[1] if needle in line]
+    assert Counter(tuple(row[key] for key in keys.split(", ")) for row in rows) == COUNTED
+
+
+def test_azure_counts_the_lines(ended):
+    needle, pattern, keys = re.fullmatch(
+        r'ContainerLogV2\n\| where LogMessage contains "(.*)"\n'
+        r'\| parse tostring\(LogMessage\) with (.*)\n\| summarize count\(\) by (.*)\n',
+        blocks()["azure"]).groups()
+    parts = re.findall(r'\*|"[^"]*"|\w+', pattern)
+    wanted = re.compile("".join(
+        ".*?" if part == "*" else re.escape(part[1:-1]) if part[0] == '"' else f"(?P<{part}>.*?)"
+        for part in parts[:-1]) + ".*")
+    assert parts[0] == parts[-1] == "*"
+    rows = [wanted.fullmatch(line).groupdict() for line in ended[1]
+            if needle.lower() in line.lower()]
+    assert Counter(tuple(row[key] for key in keys.split(", ")) for row in rows) == COUNTED
+
+
+def test_what_a_rank_prints_is_not_counted(ended):
+    """The control: it is in the log, and in its form."""
+    assert any("cause=xid class=own retry=other_node x" in line for line in ended[1])
+    assert "verdict cause=xid" in ended[1]
+
+
+# --- exit statuses ---------------------------------------------------------------------
+
+
+def test_aws_batch_tries_again_what_is_worth_it():
+    """evaluateOnExit: the first condition all of whose patterns fit; without one it is tried."""
+    rules = json.loads(blocks()["aws-batch"])["retryStrategy"]["evaluateOnExit"]
+    assert len(rules) <= 5
+    for rule in rules:
+        assert rule["action"] in ("RETRY", "EXIT")
+        assert re.fullmatch(r"\d+\*?", rule.get("onExitCode", "0"))
+        assert all(re.fullmatch(r"[\w.: ]*\*?", rule.get(it, "")) for it in
+                   ("onReason", "onStatusReason"))
+
+    def action(code, status_reason="Essential container in task exited"):
+        job = {"onExitCode": str(code), "onReason": "", "onStatusReason": status_reason}
+        for rule in rules:
+            if all(job[name] == pattern or (pattern[-1] == "*" and
+                   job[name].startswith(pattern[:-1]))
+                   for name, pattern in rule.items() if name != "action"):
+                return rule["action"]
+        return "RETRY"
+    assert [action(code) for code in (120, 220, 230)] == ["EXIT", "RETRY", "RETRY"]
+    assert action(1) == action(125) == "EXIT"
+    assert action("", "Host EC2 (instance i-0) terminated.") == "RETRY"
+
+
+PODS = {"items": [
+    {"spec": {"nodeName": node}, "status": {"containerStatuses": [{"state": state}]}}
+    for node, state in [("a", {"terminated": {"exitCode": 220}}), ("b", {"running": {}}),
+                        ("c", {"terminated": {"exitCode": 230}}),
+                        ("c", {"terminated": {"exitCode": 230}}),
+                        ("d", {"terminated": {"exitCode": 230}})]]
+    + [{"spec": {}, "status": {"phase": "Pending"}}]}
+
+
+def test_the_bad_nodes_are_cordoned(tmp_path):
+    needs_jq()
+    (tmp_path / "pods").write_text(json.dumps(PODS))
+    (tmp_path / "kubectl").write_text(
+        '#!/bin/sh\ncase "$*" in "get pods -o json") cat pods;; *) echo "$*" >>asked;; esac\n')
+    (tmp_path / "kubectl").chmod(0o755)
+    shell(blocks()["cordon"], tmp_path, PATH=f"{tmp_path}:{BASE['PATH']}")
+    assert (tmp_path / "asked").read_text() == "cordon c\ncordon d\n"
+
+
+def test_the_statuses_are_those_of_the_program():
+    with open(os.path.join(ROOT, "lib", "report", "exit_class.h"), encoding="utf-8") as file:
+        numbers = set(re.findall(r"^\tRI_EXIT_\w+ = (\d+),$", file.read(), re.M))
+    text = read().partition("## An exit status for schedulers")[2].partition("\n## ")[0]
+    assert set(re.findall(r"^\| (\d{3}) \|", text, re.M)) == numbers
+    assert set(re.findall(r"\b(?:120|2[123]0)\b", text)) == numbers
+
+
+def test_every_block_has_a_test():
+    assert set(blocks()) == {"jq", "loki", "cloudwatch", "azure", "prometheus", "aws-batch",
+                             "cordon", "slurm"}
+    assert len(re.findall(r"^```\w+$", read(), re.M)) == len(BLOCK.findall(read()))
+    # of a manifest: images/compose/test_manifests.py
+    assert set(blocks("part")) == {"indexed-job", "jobset"}
+
+
+# --- Slurm -----------------------------------------------------------------------------
+
+# In the place of torchrun and, on node 1, of a rankinit that requires what no node has.
+TORCHRUN = """#!/bin/sh
+sleep 1
+[ "$SLURMD_NODENAME" = n0 ] && exec sleep 60
+case $(cat what) in never) exec python3 -c 'raise ValueError(17)';; same) exit 3;; esac
+"""
+WRAPPER = f"""#!/bin/sh
+[ "$SLURMD_NODENAME$(cat what)" = n1other_node ] && set -- {UNMET} "$@"
+exec {RANKINIT} "$@"
+"""
+
+
+@pytest.fixture(scope="module", name="slurm")
+def fixture_slurm(tmp_path_factory):
+    needs_jq()
+    made = make_cluster(tmp_path_factory.mktemp("again"), 3, "linuxproc")
+    yield made
+    made.close()
+
+
+def state_of(slurm, number):
+    return dict(re.findall(r"(\w+)=(\S*)", slurm.run("scontrol", "show", "job", number)))
+
+
+def submit(slurm, folder, what):
+    """The script on n0 and n1: the number of its job, when it has done all that it does."""
+    for name, text in ("torchrun", TORCHRUN), ("rankinit", WRAPPER):
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    (folder / "what").write_text(what)
+    (folder / ".rankinit-key").write_text("d08fbc5a150028b59a73c7852451d26f")
+    script = blocks()["slurm"].replace("#SBATCH --gpus-per-node=8\n", "#SBATCH --overcommit\n")
+    (folder / "job.sh").write_text(script)
+    env = {"HOME": str(folder), "PATH": f"{folder}:{BASE['PATH']}"}
+    number = slurm.run("sbatch", "--parsable", "--nodelist=n0,n1", f"--chdir={folder}",
+                       f"{folder}/job.sh", **env).strip()
+    wait_until(lambda: is_over(state_of(slurm, number)), f"the end of {folder}", 60)
+    return number
+
+
+def is_over(state):
+    """Or it waits to be started again."""
+    return state["Restarts"] != "0" or \
+        state["JobState"] not in ("PENDING", "RUNNING", "COMPLETING")
+
+
+@pytest.mark.parametrize("what, status, restarts", [
+    ("same", "0:0", "1"), ("other_node", "230:0", "0")])
+def test_a_batch_script_starts_itself_again(slurm, tmp_path, what, status, restarts):
+    number = submit(slurm, tmp_path, what)
+    state = state_of(slurm, number)
+    following = [state_of(slurm, one)["ExcNodeList"]
+                 for one in slurm.run("squeue", "-h", "-o", "%A").split() if one != number]
+    slurm.run("scancel", "--user=root")
+    log = (tmp_path / f"slurm-{number}.out").read_text()
+    assert (state["Restarts"], state["ExitCode"]) == (restarts, status), log
+    assert f"retry={what} " in log
+    assert following == (["n1"] if what == "other_node" else [])
+
+
+def test_a_cluster_starts_such_jobs_again(slurm, tmp_path):
+    (line,) = re.findall(r"^`(RequeueExit=\S+)` in slurm.conf", read(), re.M)
+    with open(f"{slurm.folder}/slurm.conf", "a", encoding="ascii") as file:
+        file.write(line + "\n")
+    slurm.run("scontrol", "reconfigure")
+    for status, restarts in ("120", "0"), ("220", "1"), ("230", "1"):
+        number = slurm.run("sbatch", "--parsable", f"--output={tmp_path}/log", "--wrap",
+                           f"exit {status}").strip()
+        wait_until(lambda: is_over(state_of(slurm, number)), status, 60)  # pylint: disable=W0640
+        assert state_of(slurm, number)["Restarts"] == restarts, status
