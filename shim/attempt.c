@@ -27,7 +27,11 @@
 enum {
 	FIRST_FD = 3,
 	MOST_FD = 1048576,
+	GONE_MS = 1000,		/* for what SIGKILL has reached already */
+	STEP_MS = 10,
 	SEALS = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE,
+	/* Linux 6.3 include/uapi/linux/memfd.h; vm.memfd_noexec asks for it, or adds it */
+	NOEXEC_SEAL = 8,
 };
 
 static struct {
@@ -35,6 +39,7 @@ static struct {
 	int program, folder;	/* O_PATH; of no use before ri_attempt_prepare */
 	int memory;		/* what is carried, sealed */
 	struct ri_carried *next;
+	bool alone;		/* what ran here has no rank */
 	enum ri_again why;
 	struct ri_again_case failed;
 } own;
@@ -44,10 +49,11 @@ static bool read_carried(struct ri_carried *out, int fd)
 {
 	struct stat info;
 	char *bytes;
+	int seals = fcntl(fd, F_GET_SEALS);
 	bool ours;
 
-	if (fcntl(fd, F_GET_SEALS) != SEALS || fstat(fd, &info) < 0 || info.st_size < 1 ||
-		info.st_size > RI_CARRIED_SIZE)
+	if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &info) < 0 ||
+		info.st_size < 1 || info.st_size > RI_CARRIED_SIZE)
 		return false;
 	bytes = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (bytes == MAP_FAILED)
@@ -79,6 +85,7 @@ int ri_attempt_take(struct ri_run *run, char **argv)
 		return 0;
 	}
 	close((int)fd);
+	fcntl(carried->program, F_SETFD, FD_CLOEXEC);
 	ri_mask_inherited = carried->mask;
 	prctl(PR_SET_NAME, carried->name, 0, 0, 0);
 	run->found.carried = carried;
@@ -98,6 +105,15 @@ bool ri_attempt_may_be(const struct ri_found *found)
 	return !found->options.disabled && ri_found_attempt(found) < found->options.restarts;
 }
 
+static int open_program(void)
+{
+	int fd = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+
+	if (fd < 0)
+		fd = open((const char *)getauxval(AT_EXECFN), O_PATH | O_CLOEXEC);
+	return ri_fd_move_up(fd);
+}
+
 int ri_attempt_prepare(const struct ri_found *found, struct ri_error *err)
 {
 	const char *subject = found->options.given.restarts.subject;
@@ -105,12 +121,8 @@ int ri_attempt_prepare(const struct ri_found *found, struct ri_error *err)
 	if (!ri_attempt_may_be(found))
 		return 0;
 	own.next = ri_pages(sizeof(*own.next));
-	own.program = open("/proc/self/exe", O_PATH | O_CLOEXEC);
-	if (own.program < 0)
-		own.program = open((const char *)getauxval(AT_EXECFN), O_PATH | O_CLOEXEC);
-	own.folder = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	own.program = ri_fd_move_up(own.program);
-	own.folder = ri_fd_move_up(own.folder);
+	own.program = found->carried != NULL ? found->carried->program : open_program();
+	own.folder = ri_fd_move_up(open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));
 	if (own.next != NULL && own.program >= 0 && own.folder >= 0)
 		return 0;
 	ri_fail(err, RI_CODE_RESTARTS_REFUSED, subject, "rankinit's own program or the current "
@@ -118,12 +130,26 @@ int ri_attempt_prepare(const struct ri_found *found, struct ri_error *err)
 	return ri_fail_hint(err, "leave it out, or mount /proc");
 }
 
-/* What a rank left would meet the ranks of the next attempt. */
+/*
+ * What a rank left would meet the ranks of the next attempt. A helper that is killed leaves its own
+ * workers, which die with it; they are ours for a moment.
+ */
 static bool all_are_gone(void)
 {
+	int64_t until = ri_now_ms() + GONE_MS;
 	siginfo_t info;
+	int status;
+	pid_t pid;
 
-	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
+	if (!ri_helper_end_all())
+		return false;
+	while ((pid = ri_children_reap(-1, &status, WNOHANG, NULL)) >= 0) {
+		if (pid == 0 && ri_now_ms() >= until)
+			return false;
+		if (pid == 0)
+			ri_mask_wait_for(RI_MASK_OF(SIGCHLD), &info, STEP_MS);
+	}
+	return errno == ECHILD;
 }
 
 static int64_t time_since(struct timespec from)
@@ -150,6 +176,7 @@ static void begin_next(const struct ri_run *run)
 		prctl(PR_GET_NAME, next->name, 0, 0, 0);
 	}
 	next->attempt++;
+	next->program = own.program;
 	next->lines = run->started.output.lines;
 }
 
@@ -182,12 +209,13 @@ bool ri_attempt_decide(struct ri_run *run, const struct ri_outcome *outcome, int
 
 	if (run->found.options.disabled || run->found.options.restarts == 0 || status == 0)
 		return false;
+	own.alone = outcome->count == 1 && !ri_topology_knows(outcome->topology, RI_FACT_RANK);
 	own.failed = (struct ri_again_case){
 		.restarts = run->found.options.restarts, .attempt = ri_found_attempt(&run->found),
-		.stopped = ended->stop.asked || outcome->stop.signal != 0 ||
-			(ri_mask_pending() & ri_mask_stops()) != 0,
+		.stopped = ended->stop.asked || ended->interrupted ||
+			outcome->stop.signal != 0 || (ri_mask_pending() & ri_mask_stops()) != 0,
 		.ordered = ended->ordered, .unstarted = run->started.children.refused != 0,
-		.remains = !all_are_gone(), .cause = ri_cause_word_find(outcome),
+		.cause = ri_cause_word_find(outcome),
 		.signature = "", .before = before == NULL ? "" : before->signature,
 		.lines = run->started.output.lines,
 		.lines_before = before == NULL ? 0 : before->lines,
@@ -199,6 +227,10 @@ bool ri_attempt_decide(struct ri_run *run, const struct ri_outcome *outcome, int
 		own.failed.signature = own.next->signature;
 	}
 	own.why = ri_again_decide(&own.failed);
+	if (own.why == RI_AGAIN_YES && !all_are_gone()) {
+		own.failed.remains = true;
+		own.why = ri_again_decide(&own.failed);
+	}
 	return own.why == RI_AGAIN_YES;
 }
 
@@ -210,7 +242,8 @@ void ri_attempt_say_why_not(void)
 	if (own.why == RI_AGAIN_YES)
 		return;
 	ri_text_init(&text, line, sizeof(line));
-	ri_text_add(&text, "the ranks do not start again: ");
+	ri_text_add(&text, own.alone ? "the command does not start again: "
+		: "the ranks do not start again: ");
 	ri_again_add(&text, own.why, &own.failed);
 	ri_log(RI_LEVEL_ALWAYS, "%s", line);
 }
@@ -236,7 +269,21 @@ struct ri_carried *ri_attempt_next(void)
 	return own.next;
 }
 
-/* Sealed, and out of the way of what the ranks inherit. Returns false, and errno. */
+/* A kernel before Linux 6.3 does not know the flag. */
+static int make_memory(void)
+{
+	const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+	int fd = (int)syscall(SYS_memfd_create, "rankinit-carried", flags | NOEXEC_SEAL);
+
+	if (fd < 0 && errno == EINVAL)
+		fd = (int)syscall(SYS_memfd_create, "rankinit-carried", flags);
+	return ri_fd_move_up(fd);
+}
+
+/*
+ * Sealed, and out of the way of what the ranks inherit. Returns false, and errno: also where the
+ * next attempt would not take it, and would be the first of an endless row.
+ */
 static bool leave_carried(void)
 {
 	char *bytes = ri_pages(RI_CARRIED_SIZE);
@@ -246,15 +293,17 @@ static bool leave_carried(void)
 	if (bytes == NULL)
 		return false;
 	length = ri_carried_write(own.next, bytes);
-	own.memory = ri_fd_move_up((int)syscall(SYS_memfd_create, "rankinit-carried",
-		MFD_CLOEXEC | MFD_ALLOW_SEALING));
+	own.memory = make_memory();
 	while (own.memory >= 0 && done < length) {
 		count = write(own.memory, bytes + done, length - done);
 		if (count <= 0)
 			return false;
 		done += (size_t)count;
 	}
-	return own.memory >= 0 && fcntl(own.memory, F_ADD_SEALS, SEALS) == 0;
+	if (own.memory < 0 || fcntl(own.memory, F_ADD_SEALS, SEALS) < 0)
+		return false;
+	errno = EINVAL;
+	return read_carried(own.next, own.memory);
 }
 
 /* Returns NULL where memory is out. */
@@ -288,13 +337,13 @@ void ri_attempt_execute(struct ri_run *run)
 {
 	char **envp;
 
-	ri_log(RI_LEVEL_ALWAYS, "%s; the ranks start again (restart %llu of %llu)",
-		own.next->failure, (unsigned long long)own.next->attempt,
+	ri_log(RI_LEVEL_ALWAYS, "%s; %s again (restart %llu of %llu)", own.next->failure,
+		own.alone ? "it starts" : "the ranks start", (unsigned long long)own.next->attempt,
 		(unsigned long long)run->found.options.restarts);
 	ri_said_forget();
 	envp = leave_carried() ? make_environment(run) : NULL;
-	if (envp != NULL && ri_helper_end_all() && fchdir(own.folder) == 0 &&
-		fcntl(own.memory, F_SETFD, 0) == 0) {
+	if (envp != NULL && fchdir(own.folder) == 0 &&
+		fcntl(own.memory, F_SETFD, 0) == 0 && fcntl(own.program, F_SETFD, 0) == 0) {
 		if (run->started.output.raised)
 			setrlimit(RLIMIT_NOFILE, &run->started.output.files_before);
 		ri_report_hand_on();

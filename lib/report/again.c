@@ -21,13 +21,13 @@ enum ri_again ri_again_decide(const struct ri_again_case *failed)
 		return RI_AGAIN_ORDERED;
 	if (failed->unstarted)
 		return RI_AGAIN_NO_START;
-	if (failed->remains)
-		return RI_AGAIN_REMAINS;
 	if (ri_cause_word_retry(failed->cause) == RI_RETRY_NEVER)
 		return RI_AGAIN_NEVER;
 	if (failed->attempt >= failed->restarts)
 		return RI_AGAIN_USED_UP;
-	return is_same(failed) ? RI_AGAIN_SAME : RI_AGAIN_YES;
+	if (is_same(failed))
+		return RI_AGAIN_SAME;
+	return failed->remains ? RI_AGAIN_REMAINS : RI_AGAIN_YES;
 }
 
 void ri_again_add(struct ri_text *out, enum ri_again why, const struct ri_again_case *failed)
@@ -35,18 +35,19 @@ void ri_again_add(struct ri_text *out, enum ri_again why, const struct ri_again_
 	static const char *const reasons[] = {
 		[RI_AGAIN_YES] = "",
 		[RI_AGAIN_STOPPED] = "a stop came from outside",
-		[RI_AGAIN_ORDERED] = "another node's failure stopped them",
-		[RI_AGAIN_NO_START] = "they could not be started",
-		[RI_AGAIN_REMAINS] = "a process that they left is still there",
-		[RI_AGAIN_SAME] = "the same failure came twice, and rank 0 got no further than "
-			"the last time",
+		[RI_AGAIN_ORDERED] = "another node's failure stopped this one",
+		[RI_AGAIN_NO_START] = "not all could be started",
+		[RI_AGAIN_REMAINS] = "a process that was left is still there",
+		[RI_AGAIN_SAME] = "the same failure came twice, and this attempt printed no "
+			"more than the one before it",
 	};
 
 	if (why == RI_AGAIN_USED_UP)
 		ri_text_addf(out, "--restarts=%llu is used up",
 			(unsigned long long)failed->restarts);
 	else if (why == RI_AGAIN_NEVER)
-		ri_text_addf(out, "they would end the same way (cause=%s, retry=never)",
+		ri_text_addf(out, "the next attempt would end the same way (cause=%s, "
+			"retry=never)",
 			ri_cause_word_name(failed->cause));
 	else
 		ri_text_add(out, reasons[why]);

@@ -16,10 +16,10 @@ enum ri_again {
 	RI_AGAIN_STOPPED,	/* a stop came from outside */
 	RI_AGAIN_ORDERED,	/* another node's failure stopped the ranks of this one */
 	RI_AGAIN_NO_START,	/* they were not started at all */
-	RI_AGAIN_REMAINS,	/* a process of theirs is still there */
 	RI_AGAIN_NEVER,		/* retry=never: they would fail again */
 	RI_AGAIN_USED_UP,
 	RI_AGAIN_SAME,		/* they did fail again, and got no further */
+	RI_AGAIN_REMAINS,	/* a process of theirs is still there */
 };
 
 /* What is known of the attempt that has failed. */

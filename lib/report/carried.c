@@ -19,7 +19,7 @@ struct written_failure {
 
 struct written {
 	char magic[24];
-	uint64_t size, pid, attempt, mask, lines, secret_length, count, all;
+	uint64_t size, pid, attempt, mask, lines, program, secret_length, count, all;
 	int64_t began_s, began_ns;
 	char name[RI_CARRIED_NAME];
 	char signature[RI_CARRIED_SIGNATURE];
@@ -83,6 +83,7 @@ size_t ri_carried_write(const struct ri_carried *carried, void *bytes)
 	out->attempt = carried->attempt;
 	out->mask = carried->mask;
 	out->lines = carried->lines;
+	out->program = (uint64_t)carried->program;
 	out->began_s = carried->began.tv_sec;
 	out->began_ns = carried->began.tv_nsec;
 	put_text(out->name, carried->name, sizeof(out->name));
@@ -102,15 +103,10 @@ static bool is_time(int64_t seconds, int64_t ns)
 	return seconds >= 0 && ns >= 0 && ns < NS;
 }
 
-/* An end, and what a process could not put on a terminal or into a line of its own. */
+/* It has an end. Whoever prints it replaces control characters, which an exception may have. */
 static bool is_text(const char *text, size_t size)
 {
-	size_t length = strnlen(text, size);
-
-	for (size_t i = 0; i < length; i++)
-		if ((unsigned char)text[i] < ' ' && text[i] != '\t' && text[i] != '\n')
-			return false;
-	return length < size;
+	return strnlen(text, size) < size;
 }
 
 static bool is_failure(const struct written_failure *in)
@@ -154,7 +150,8 @@ static bool is_whole(const struct written *in)
 {
 	if (memcmp(in->magic, magic, sizeof(magic)) != 0 || in->size != sizeof(*in) ||
 		in->pid < 1 || in->pid > INT32_MAX || in->attempt < 1 ||
-		in->attempt > MOST_TIMES || !is_time(in->began_s, in->began_ns) ||
+		in->attempt > MOST_TIMES || in->program > INT32_MAX ||
+		!is_time(in->began_s, in->began_ns) ||
 		in->secret_length > RI_CARRIED_SECRET || in->count > RI_RESTARTS ||
 		in->count > in->all || in->all > in->attempt ||
 		!is_text(in->name, sizeof(in->name)) ||
@@ -175,7 +172,8 @@ bool ri_carried_read(struct ri_carried *out, const void *bytes, size_t length)
 		return false;
 	*out = (struct ri_carried){
 		.pid = (pid_t)in->pid, .attempt = in->attempt, .mask = in->mask,
-		.lines = in->lines, .began = { .tv_sec = in->began_s, .tv_nsec = in->began_ns },
+		.lines = in->lines, .program = (int)in->program,
+		.began = { .tv_sec = in->began_s, .tv_nsec = in->began_ns },
 		.secret_length = in->secret_length,
 		.restarts = { .launcher = ri_restarts_own, .count = in->count, .all = in->all },
 	};

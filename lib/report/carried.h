@@ -33,6 +33,7 @@ struct ri_carried {
 	uint64_t mask;		/* signals that were blocked when rankinit was first executed */
 	struct timespec began;	/* the first attempt, CLOCK_REALTIME */
 	uint64_t lines;		/* of rank 0 in the last attempt, as far as they were read */
+	int program;		/* descriptor of rankinit itself, O_PATH */
 	char name[RI_CARRIED_NAME];	/* of the process, which an exec by a descriptor changes */
 	char signature[RI_CARRIED_SIGNATURE];	/* of how the last attempt failed: again.h */
 	char failure[RI_CARRIED_FAILURE];	/* the same for people, in a line without secrets */

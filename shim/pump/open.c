@@ -327,12 +327,35 @@ static void set_prefix(struct ri_lines *lines, const struct ri_output_wishes *wi
 	lines->prefix_length = (size_t)length;
 }
 
+/* stdout and stderr that are one and the same get their lines from one hand. */
+static bool is_same(int a, int b)
+{
+	struct stat one, other;
+
+	return fstat(a, &one) == 0 && fstat(b, &other) == 0 && one.st_dev == other.st_dev &&
+		one.st_ino == other.st_ino;
+}
+
+/*
+ * What rank 0 prints says how far an attempt came. A terminal stays one, and the one pipe of a
+ * command whose stdout and stderr are the same has both (share_pipe).
+ */
+static bool is_counted(const struct plan *plan, const struct ri_stream *stdout_of)
+{
+	const struct ri_output_wishes *wishes = plan->wishes;
+
+	if (!wishes->again || stdout_of != plan->output->streams || wishes->ranks[0].rank != 0)
+		return false;
+	return plan->redirects || (!isatty(STDOUT_FILENO) &&
+		(wishes->count > 1 || !is_same(STDOUT_FILENO, STDERR_FILENO)));
+}
+
 /* stdout (which is 0) or stderr of one rank. */
 static int make_stream(const struct plan *plan, size_t index, unsigned which)
 {
 	struct ri_output *output = plan->output;
 	struct ri_stream *stream = &output->streams[2 * index + which];
-	bool kept = which == 1 && plan->wishes->keeps_stderr;
+	bool kept = which == 1 && plan->wishes->keeps_stderr, read;
 
 	if (plan->pattern != NULL)
 		stream->file = &output->files[plan->shares ? 0 : index];
@@ -341,23 +364,15 @@ static int make_stream(const struct plan *plan, size_t index, unsigned which)
 	choose_forms(plan, stream);
 	if (kept)
 		stream->memory = &output->memories[index];
-	if (plan->redirects && stream->logged == RI_FORM_BYTES && !kept) {
+	read = kept || is_counted(plan, stream);
+	if (plan->redirects && stream->logged == RI_FORM_BYTES && !read) {
 		stream->logged = RI_FORM_NOTHING;
 		stream->given = stream->file->fd;
 		return 0;
 	}
-	if (!ri_output_is_wanted(plan->wishes->options) && !kept)
+	if (!ri_output_is_wanted(plan->wishes->options) && !read)
 		return 0;
 	return make_pipe(plan, stream);
-}
-
-/* stdout and stderr that are one and the same get their lines from one hand. */
-static bool is_same(int a, int b)
-{
-	struct stat one, other;
-
-	return fstat(a, &one) == 0 && fstat(b, &other) == 0 && one.st_dev == other.st_dev &&
-		one.st_ino == other.st_ino;
 }
 
 /* One command whose stderr alone is kept: where both go to one place, their order stays. */

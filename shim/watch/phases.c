@@ -55,7 +55,9 @@ static void tell_children(struct ri_supervisor *sv)
 /* The command has the first half of the time for itself. */
 void ri_phase_begin_end(struct ri_supervisor *sv, int64_t at, uint64_t limit)
 {
-	ri_state_stop();
+	/* a probe is not to end what may start again */
+	if (!sv->output->again)
+		ri_state_stop();
 	sv->begun = at;
 	sv->limit = (int64_t)limit;
 	sv->deadline = limit > 0 ? at + sv->limit / 2 : 0;

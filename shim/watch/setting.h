@@ -18,6 +18,7 @@
 struct ri_supervised {
 	struct ri_stop stop;	/* that came from outside */
 	struct ri_interrupt interrupt;	/* that the first failure may have ended of */
+	bool interrupted;	/* by SIGHUP, SIGINT or SIGQUIT, at any time */
 	bool ordered;		/* the ranks were stopped for another node's failure */
 	bool oom;		/* the cgroup counted an out-of-memory kill meanwhile */
 	bool knows_shm;

@@ -111,6 +111,9 @@ static void forward(struct ri_supervisor *sv, const siginfo_t *info)
 {
 	int number = info->si_signo, mapped = sv->options->signal_map.to[number];
 
+	/* one that --signal-map drops, or makes another of, is not meant to end anything */
+	if (mapped == number && (RI_MASK_OF(number) & INTERRUPTS & ri_mask_stops()) != 0)
+		sv->result->interrupted = true;
 	if (was_told_by_terminal(sv, info)) {
 		note_interrupt(sv, info, number);
 		if (number == SIGTSTP)

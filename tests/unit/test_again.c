@@ -31,7 +31,7 @@ static int begin(void **state)
 	};
 	carried = (struct ri_carried){
 		.pid = 7, .attempt = 2, .mask = ~(uint64_t)0, .began = { 1769817600, 5 },
-		.lines = 12, .name = "rankinit", .signature = "killed 1 3 0 9",
+		.lines = 12, .program = 5, .name = "rankinit", .signature = "killed 1 3 0 9",
 		.failure = "rank 1 failed", .secret = "a\0b", .secret_length = 3,
 		.restarts = { .launcher = ri_restarts_own, .count = 1, .all = 2 },
 	};
@@ -67,15 +67,17 @@ static void test_ranks_start_again(void **state)
 static void test_what_ends_the_job(void **state)
 {
 	bool *const facts[] = {
-		&failed.stopped, &failed.ordered, &failed.unstarted, &failed.remains,
+		&failed.stopped, &failed.ordered, &failed.unstarted,
 	};
 	static const enum ri_again whys[] = {
-		RI_AGAIN_STOPPED, RI_AGAIN_ORDERED, RI_AGAIN_NO_START, RI_AGAIN_REMAINS,
+		RI_AGAIN_STOPPED, RI_AGAIN_ORDERED, RI_AGAIN_NO_START,
 	};
 
 	(void)state;
+	failed.remains = true;
+	assert_int_equal(ri_again_decide(&failed), RI_AGAIN_REMAINS);
 	failed.cause = RI_CAUSE_EXCEPTION;
-	for (size_t i = 4; i-- > 0;) {	/* each counts before those behind it */
+	for (size_t i = 3; i-- > 0;) {	/* each counts before those behind it */
 		*facts[i] = true;
 		assert_int_equal(ri_again_decide(&failed), whys[i]);
 	}
@@ -87,7 +89,7 @@ static void test_what_would_come_again(void **state)
 	failed.cause = RI_CAUSE_DEVICE_ASSERT;
 	assert_int_equal(ri_again_decide(&failed), RI_AGAIN_NEVER);
 	assert_string_equal(reason(),
-		"they would end the same way (cause=device_assert, retry=never)");
+		"the next attempt would end the same way (cause=device_assert, retry=never)");
 }
 
 static void test_restarts_are_used_up(void **state)
@@ -156,6 +158,7 @@ static void test_what_is_carried_comes_back(void **state)
 	assert_int_equal(got.began.tv_sec, 1769817600);
 	assert_int_equal(got.began.tv_nsec, 5);
 	assert_int_equal(got.lines, 12);
+	assert_int_equal(got.program, 5);
 	assert_string_equal(got.name, "rankinit");
 	assert_string_equal(got.signature, "killed 1 3 0 9");
 	assert_string_equal(got.failure, "rank 1 failed");
