@@ -365,6 +365,16 @@ static void say_rank(const struct ri_run *run, const struct ri_outcome *outcome)
 			script, cause->text, cause->hint, ri_code_name(cause->code));
 }
 
+/*
+ * No line of ours has come since, and what the command wrote last to the stderr that it shares
+ * with us may have no end, as a bar of progress: a reader of lines would not find ours.
+ */
+static bool may_follow(const struct ri_run *run, const struct ri_outcome *outcome)
+{
+	return !run->started.output.active && outcome->first < 0 &&
+		outcome->ranks[0].end == RI_END_EXITED;
+}
+
 int ri_run_tell(struct ri_run *run, int status)
 {
 	bool linked = ri_link_conclude(&run->started.job, status), again;
@@ -388,6 +398,8 @@ int ri_run_tell(struct ri_run *run, int status)
 	tell(run, &outcome, NULL);
 	say_rank(run, &outcome);
 	ri_attempt_say_why_not();
+	if (outcome.last_line != NULL && may_follow(run, &outcome))
+		ri_log_follow(true);
 	say_last_line(outcome.last_line);
 	if (again) {
 		ri_torch_files_remove(&run->started.torch_files, false);

@@ -13,7 +13,6 @@ import signal
 import pytest
 
 from box import warned
-from peek import wait_until
 
 SH = ["sh", "-c"]
 # Each attempt leaves a line, and prints one more than that before it; the sixth ends well.
@@ -86,11 +85,19 @@ def test_a_program_that_may_not_be_executed_any_more(box):
     assert "cannot execute itself: Permission denied [restarts.refused]" in result.err
 
 
+def test_without_proc(box):
+    shell = "mkdir e; mount --bind e /proc"
+    job = box.start("--restarts=2", "--", *SH, COUNTS + "kill -9 $$", shell=shell)
+    result = job.wait()
+    assert result.status == 137 and job.log() == ["0", "1", "2"], result.err
+
+
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGQUIT])
 def test_a_key_while_the_ranks_end(box, number):
     """Rank 1 has failed already, and rank 0 takes its time."""
-    script = ("echo $RANK >>@FOLDER/log; [ $RANK = 1 ] && kill -9 $$; "
-              "trap 'echo told >>@FOLDER/log' TERM; trap 'exit 7' INT HUP QUIT; "
+    script = ("echo $RANK >>@FOLDER/log; "
+              "if [ $RANK = 1 ]; then until [ -e ready ]; do sleep 0.01; done; kill -9 $$; fi; "
+              "trap 'echo told >>@FOLDER/log' TERM; trap 'exit 7' INT HUP QUIT; : >ready; "
               "while :; do sleep 0.01; done")
     job = box.start("--restarts=2", "--nproc-per-node=2", "--", *SH, script)
     job.until("told")
@@ -103,13 +110,12 @@ def test_a_key_while_the_ranks_end(box, number):
 
 def test_signals_that_are_no_stop(box):
     """The control: those that a program takes for something else, or that are mapped to such."""
-    script = ("echo $RANK.$RANKINIT_ATTEMPT >>@FOLDER/log; [ $RANKINIT_ATTEMPT = 1 ] && exit 0; "
-              "trap 'kill -9 $$' USR1; while :; do sleep 0.01; done")
+    script = ("[ $RANKINIT_ATTEMPT = 1 ] && exit 0; trap 'kill -9 $$' USR1; echo ready "
+              ">>@FOLDER/log; while :; do sleep 0.01; done")
     for options, number in ([], signal.SIGUSR1), (["--signal-map=HUP:USR1"], signal.SIGHUP):
-        job = box.start("--restarts=2", *options, "--", *SH, script, env={"RANK": "0"})
-        job.until("0.0")
-        wait_until(lambda job=job: job.ended() or job.count("0.1") or job.signal(number),
-                   "it takes it")
+        job = box.start("--restarts=2", *options, "--", *SH, script)
+        job.until("ready")
+        job.signal(number)
         result = job.wait()
         assert result.status == 0 and len(again(result)) == 1, result.err
 
