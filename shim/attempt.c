@@ -15,7 +15,9 @@
 
 #include "base/number.h"
 #include "base/pages.h"
+#include "link/link.h"
 #include "report/again.h"
+#include "report/brief.h"
 #include "report/restarts.h"
 #include "say/report_file.h"
 #include "system/clock.h"
@@ -232,6 +234,30 @@ bool ri_attempt_decide(struct ri_run *run, const struct ri_outcome *outcome, int
 		own.why = ri_again_decide(&own.failed);
 	}
 	return own.why == RI_AGAIN_YES;
+}
+
+bool ri_attempt_is_alone(void)
+{
+	siginfo_t info;
+
+	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
+}
+
+bool ri_attempt_follow(struct ri_run *run, const struct ri_outcome *outcome, int status)
+{
+	struct ri_brief brief = { .cause = RI_CAUSE_UNKNOWN, .rank = -1 };
+
+	if (own.next == NULL || ri_link_key() == NULL || !all_are_gone())
+		return false;
+	ri_brief_find(&brief, outcome, status);
+	begin_next(run);
+	add_restart(run, outcome, brief.cause);
+	own.next->link.cause = brief.cause;
+	own.next->link.class = brief.class;
+	own.next->link.rank = brief.rank;
+	own.next->link.status = status;
+	ri_link_leave(own.next);
+	return true;
 }
 
 void ri_attempt_say_why_not(void)

@@ -38,6 +38,12 @@ bool ri_attempt_may_be(const struct ri_found *found);
 bool ri_attempt_decide(struct ri_run *run, const struct ri_outcome *outcome, int status);
 void ri_attempt_say_why_not(void);
 
+/* The same of a job of several nodes, which decide together, by the link. */
+bool ri_attempt_follow(struct ri_run *run, const struct ri_outcome *outcome, int status);
+
+/* Is there no process any more that the ranks have left? It would meet those that start again. */
+bool ri_attempt_is_alone(void);
+
 /* The number of a stop that has come before the ranks of this attempt; 0: none has. */
 int ri_attempt_find_stop(void);
 

@@ -339,6 +339,7 @@ static int check_restarts(const struct ri_found *found, struct ri_error *err)
 		: ri_restartable_check(&(struct ri_restartable){
 			.options = &found->options, .context = &found->source.context,
 			.topology = &found->topology, .rank = ri_found_single_rank(found),
+			.was_linked = found->carried != NULL && found->carried->link.on,
 		}, err);
 }
 

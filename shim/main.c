@@ -101,7 +101,7 @@ static int join(struct ri_run *run)
 		.host = options->link == RI_LINK_MODE_NO ? NULL : ri_run_host(run),
 		.children = &run->started.children, .stop = &run->started.supervised.stop,
 		.ordered = &run->started.supervised.ordered,
-		.so_far = ri_ends_so_far, .run = run,
+		.so_far = ri_ends_so_far, .run = run, .before = run->found.carried,
 	};
 	return ri_link_join(&run->started.job, &run->err);
 }
@@ -143,8 +143,8 @@ static int launch_command(struct ri_run *run)
 		return ri_run_fail(run);
 	if (status > 0)
 		return ri_run_stopped(run, status - 128);
-	if (ri_link_permit(&run->err) < 0)
-		return ri_run_fail(run);
+	if (ri_link_permit(&run->started.job, &run->err) < 0)
+		return run->found.carried == NULL ? ri_run_fail(run) : ri_run_stay(run);
 	/* a command may catch a stop, but the job was over once, and is to end */
 	status = run->found.carried == NULL ? 0 : ri_attempt_find_stop();
 	return status != 0 ? ri_run_stopped(run, status) : ri_run_start(run);

@@ -141,6 +141,12 @@ int ri_run_fail(struct ri_run *run);
 int ri_run_refuse(struct ri_run *run);
 
 /*
+ * The nodes of the job do not start their ranks again, as run->err says: the last attempt was the
+ * last. Returns the exit status with which this node would have ended then.
+ */
+int ri_run_stay(struct ri_run *run);
+
+/*
  * A stop by this signal came before there was a command: the report says so, where one was asked
  * for and its place is known. Returns the exit status, rewritten if --exit-map says so.
  */

@@ -172,6 +172,7 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 	launch->new_group = !terminal.shared && !launch->told_by_step;
 	launch->admits_us = ri_autopsy_needs_admission(&run->found.options);
 	launch->die_with_us = launch->self != 1;
+	run->started.output.seen = ri_link_lines();
 	ri_clock_read(CLOCK_REALTIME, &run->started.at);
 	if (ri_ranks_spawn(&ranks, &run->err) < 0) {
 		ri_terminal_restore(&terminal);

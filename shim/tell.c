@@ -284,6 +284,8 @@ int ri_run_stopped(struct ri_run *run, int number)
 	bool has_report = run->ended.has_report || run->found.carried != NULL;
 
 	ri_attempt_say_before(run);
+	if (run->found.carried != NULL)
+		ri_link_stop(&run->started.job, number);
 	brief.failed_before = run->found.carried != NULL;
 	if (!has_report && has_last_line(run) && ri_found_is_of_job(&run->found))
 		say_last_line(make_last_line(&brief));
@@ -332,6 +334,30 @@ int ri_run_refuse(struct ri_run *run)
 	return end_unstarted(run, ri_code_status(why.code), &brief, &why);
 }
 
+int ri_run_stay(struct ri_run *run)
+{
+	const struct ri_carried_link *before = &run->found.carried->link;
+	struct ri_brief brief = brief_of_none(run, before->cause, before->class, before->status);
+	struct ri_outcome outcome;
+
+	brief.rank = before->rank;
+	brief.node = before->node;
+	brief.host = NULL;
+	tell_others(run);
+	ri_log(RI_LEVEL_ALWAYS, "%s", run->err.text);
+	ri_report_job(before->verdict);
+	if (ri_run_reserve_telling(run) < 0)
+		return ri_run_leave(run, before->status);
+	outcome = ri_ends_of_none(run, before->status);
+	outcome.link.verdict = before->verdict;
+	outcome.link.verdict_node = before->node;
+	outcome.brief = &brief;
+	outcome.last_line = has_last_line(run) ? make_last_line(&brief) : NULL;
+	tell(run, &outcome, NULL);
+	say_last_line(outcome.last_line);
+	return ri_run_leave(run, before->status);
+}
+
 /* One command that ended well: the user need not read that. */
 static bool has_nothing_to_tell(const struct ri_run *run, int status)
 {
@@ -377,7 +403,8 @@ static bool may_follow(const struct ri_run *run, const struct ri_outcome *outcom
 
 int ri_run_tell(struct ri_run *run, int status)
 {
-	bool linked = ri_link_conclude(&run->started.job, status), again;
+	bool linked = ri_link_conclude(&run->started.job, status, ri_attempt_is_alone()), again;
+	bool has_others = run->started.job.part.nodes > 1;
 	struct ri_outcome outcome;
 	struct ri_brief brief;
 
@@ -386,7 +413,8 @@ int ri_run_tell(struct ri_run *run, int status)
 	outcome = ri_ends_gather(run, &status);
 	if (linked)
 		status = ri_link_judge(&run->started.job, &outcome, status);
-	again = ri_attempt_decide(run, &outcome, status);
+	again = has_others ? ri_attempt_follow(run, &outcome, status)
+		: ri_attempt_decide(run, &outcome, status);
 	if (again)
 		ri_report_goes_on();
 	outcome.exit_status = ri_run_status(run, status, ri_cause_word_find(&outcome));
@@ -397,6 +425,8 @@ int ri_run_tell(struct ri_run *run, int status)
 	status = outcome.exit_status;
 	tell(run, &outcome, NULL);
 	say_rank(run, &outcome);
+	if (!again && has_others && status != 0)
+		ri_link_say_why_not(&run->started.job);
 	ri_attempt_say_why_not();
 	if (outcome.last_line != NULL && may_follow(run, &outcome))
 		ri_log_follow(true);

@@ -352,7 +352,8 @@ void ri_member_give_up(const struct ri_member *member)
 	struct ri_text out;
 
 	if (!member->has_end || member->end_heard || member->judged || member->over ||
-		class == RI_LINK_DONE || class == RI_LINK_STOPPED)
+		class == RI_LINK_DONE || class == RI_LINK_STOPPED ||
+		member->steps[RI_LINK_START].answered)
 		return;
 	ri_text_init(&out, line, sizeof(line));
 	ri_text_addf(&out, "node 0 (%s), %s, %s", member->centre_name, member->ports,

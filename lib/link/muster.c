@@ -47,13 +47,14 @@ void ri_muster_hear(struct ri_muster *muster, size_t node, size_t session,
 		say(muster, false, vote->text);
 }
 
-/* By when this node has to be there; a lost one may come back. */
+/* By when this node has to be there. A lost one may come back, and one that is late may come. */
 static int64_t due_of(const struct ri_muster *muster, const struct ri_centre_node *node)
 {
 	if (muster->step == RI_LINK_START)
 		return node->here && node->ready[RI_LINK_START] ? INT64_MAX
 			: muster->centre->begun + muster->wait_ms;
-	return node->here ? INT64_MAX : node->lost_at + muster->wait_ms;
+	return node->here ? INT64_MAX : muster->wait_ms +
+		(node->lost_at == 0 ? muster->centre->failed_at : node->lost_at);
 }
 
 int64_t ri_muster_due(const struct ri_muster *muster)

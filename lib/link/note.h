@@ -9,6 +9,7 @@
 #define RI_LINK_NOTE_H
 
 #include "link/message.h"
+#include "link/seal.h"
 
 struct ri_link_note {
 	unsigned char kind;	/* enum ri_link_kind */
@@ -20,6 +21,7 @@ struct ri_link_note {
 	uint64_t at_us;		/* of an end */
 	uint64_t mark;		/* of that, or of the verdict */
 	int64_t rank;		/* of what was found */
+	unsigned char key[RI_SEAL_KEY];	/* of the helper's, to leave: the job's; else zeroes */
 	char text[RI_LINK_GROUPS_TEXT];	/* groups; of the others at most RI_LINK_TEXT */
 };
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "link/restart.h"
 
-/* What stands against it on this node; NULL: nothing. */
+/* What stands against it on this node; NULL: nothing. One that has not come yet may come. */
 static const char *find_bar(const struct ri_centre_node *node)
 {
+	if (ri_link_life_is_none(&node->life))
+		return NULL;
 	if (node->ended && node->class == RI_LINK_STOPPED)
 		return "was stopped from outside";
 	if (!node->here || !node->taken)

@@ -10,8 +10,9 @@
 
 /*
  * For struct ri_centre, which has just decided; its verdict has a class, and gets the mark of the
- * failure, and whether they do: where each rank of the job is known to end now, and could start
- * again. If node 0 was asked for that, and they do not, the lines of the verdict get the reason.
+ * failure, and whether they do: where no rank of the job has ended well, or on a node that is not
+ * there any more, or that could not start it again. If node 0 was asked for restarts, and there is
+ * none, the lines of the verdict get the reason.
  */
 void ri_link_restart_decide(struct ri_centre *centre, struct ri_text *lines);
 

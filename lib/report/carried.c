@@ -19,12 +19,15 @@ struct written_failure {
 
 struct written {
 	char magic[24];
-	uint64_t size, pid, attempt, mask, lines, program, secret_length, count, all;
+	uint64_t size, pid, attempt, mask, lines, program, linked, count, all;
 	int64_t began_s, began_ns;
 	char name[RI_CARRIED_NAME];
 	char signature[RI_CARRIED_SIGNATURE];
 	char failure[RI_CARRIED_FAILURE];
-	char secret[RI_CARRIED_SECRET];
+	uint64_t mark, status, cause, class;
+	int64_t rank, node;
+	unsigned char key[RI_CARRIED_KEY];
+	char verdict[RI_CARRIED_VERDICT];
 	struct written_failure failures[RI_RESTARTS];
 };
 
@@ -89,8 +92,15 @@ size_t ri_carried_write(const struct ri_carried *carried, void *bytes)
 	put_text(out->name, carried->name, sizeof(out->name));
 	put_text(out->signature, carried->signature, sizeof(out->signature));
 	put_text(out->failure, carried->failure, sizeof(out->failure));
-	out->secret_length = carried->secret_length;
-	memcpy(out->secret, carried->secret, carried->secret_length);
+	out->linked = carried->link.on;
+	out->mark = carried->link.mark;
+	out->status = (uint64_t)carried->link.status;
+	out->node = carried->link.node;
+	out->rank = carried->link.rank;
+	out->cause = carried->link.cause;
+	out->class = carried->link.class;
+	memcpy(out->key, carried->link.key, sizeof(out->key));
+	put_text(out->verdict, carried->link.verdict, sizeof(out->verdict));
 	out->count = carried->restarts.count;
 	out->all = carried->restarts.all;
 	for (size_t i = 0; i < carried->restarts.count; i++)
@@ -152,11 +162,15 @@ static bool is_whole(const struct written *in)
 		in->pid < 1 || in->pid > INT32_MAX || in->attempt < 1 ||
 		in->attempt > MOST_TIMES || in->program > INT32_MAX ||
 		!is_time(in->began_s, in->began_ns) ||
-		in->secret_length > RI_CARRIED_SECRET || in->count > RI_RESTARTS ||
+		in->linked > 1 || in->status > 255 || in->node < -1 ||
+		in->node >= RI_MAX_RANKS || in->rank < -1 || in->rank >= RI_MAX_RANKS ||
+		in->cause >= RI_CAUSE_COUNT || in->class > RI_CLASS_OWN ||
+		in->count > RI_RESTARTS ||
 		in->count > in->all || in->all > in->attempt ||
 		!is_text(in->name, sizeof(in->name)) ||
 		!is_text(in->signature, sizeof(in->signature)) ||
-		!is_text(in->failure, sizeof(in->failure)))
+		!is_text(in->failure, sizeof(in->failure)) ||
+		!is_text(in->verdict, sizeof(in->verdict)))
 		return false;
 	for (size_t i = 0; i < in->count; i++)
 		if (!is_failure(&in->failures[i]))
@@ -174,13 +188,17 @@ bool ri_carried_read(struct ri_carried *out, const void *bytes, size_t length)
 		.pid = (pid_t)in->pid, .attempt = in->attempt, .mask = in->mask,
 		.lines = in->lines, .program = (int)in->program,
 		.began = { .tv_sec = in->began_s, .tv_nsec = in->began_ns },
-		.secret_length = in->secret_length,
+		.link = { .on = in->linked != 0, .mark = in->mark, .status = (int)in->status,
+			.node = in->node, .rank = in->rank,
+			.cause = (enum ri_cause_word)in->cause,
+			.class = (enum ri_class)in->class },
 		.restarts = { .launcher = ri_restarts_own, .count = in->count, .all = in->all },
 	};
 	memcpy(out->name, in->name, sizeof(out->name));
 	memcpy(out->signature, in->signature, sizeof(out->signature));
 	memcpy(out->failure, in->failure, sizeof(out->failure));
-	memcpy(out->secret, in->secret, in->secret_length);
+	memcpy(out->link.key, in->key, sizeof(out->link.key));
+	memcpy(out->link.verdict, in->verdict, sizeof(out->link.verdict));
 	for (size_t i = 0; i < in->count; i++)
 		read_failure(&out->restarts.items[i], &in->failures[i]);
 	return true;

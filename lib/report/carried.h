@@ -12,6 +12,7 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "report/causes.h"
 #include "report/outcome.h"
 
 /* Of a descriptor of rankinit's own, for the rankinit that it executes: its number. */
@@ -24,7 +25,20 @@ enum {
 	RI_CARRIED_NAME = 16,	/* as the kernel has it, with its end */
 	RI_CARRIED_SIGNATURE = 256,
 	RI_CARRIED_FAILURE = 512,
-	RI_CARRIED_SECRET = 4096,
+	RI_CARRIED_KEY = 32,
+	RI_CARRIED_VERDICT = 3072,
+};
+
+/* Of a job of several nodes: what its link leaves (shim/link). */
+struct ri_carried_link {
+	bool on;
+	unsigned char key[RI_CARRIED_KEY];	/* of the job's first attempt */
+	uint64_t mark;		/* of the failure that ended the last one: link/message.h */
+	int64_t rank, node;	/* that failed; -1: not known */
+	enum ri_cause_word cause;
+	enum ri_class class;
+	int status;		/* with which this node would have ended then */
+	char verdict[RI_CARRIED_VERDICT];	/* on the last attempt, as lines */
 };
 
 struct ri_carried {
@@ -37,8 +51,7 @@ struct ri_carried {
 	char name[RI_CARRIED_NAME];	/* of the process, which an exec by a descriptor changes */
 	char signature[RI_CARRIED_SIGNATURE];	/* of how the last attempt failed: again.h */
 	char failure[RI_CARRIED_FAILURE];	/* the same for people, in a line without secrets */
-	char secret[RI_CARRIED_SECRET];	/* of the link, */
-	size_t secret_length;	/* 0: there is none */
+	struct ri_carried_link link;
 	struct ri_restarts restarts;	/* all that were made */
 };
 

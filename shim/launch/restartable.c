@@ -28,7 +28,8 @@ static int refuse_launcher(const struct ri_restartable *asked, const char *subje
 
 int ri_restartable_check(const struct ri_restartable *asked, struct ri_error *err)
 {
-	const char *subject = asked->options->given.restarts.subject;
+	const struct ri_options *options = asked->options;
+	const char *subject = options->given.restarts.subject;
 	uint64_t nodes;
 
 	if (asked->context->command->mode != RI_MODE_PROCESS)
@@ -40,11 +41,14 @@ int ri_restartable_check(const struct ri_restartable *asked, struct ri_error *er
 		return ri_fail_hint(err, "leave it out, or let rankinit start the ranks of a node: "
 			"--nproc-per-node=N");
 	}
-	if (ri_topology_get(asked->topology, RI_FACT_NNODES, &nodes) && nodes > 1) {
-		ri_fail(err, RI_CODE_RESTARTS_REFUSED, subject, "the job has %llu nodes, and the "
-			"ranks of one cannot start again without the others",
+	if (ri_topology_get(asked->topology, RI_FACT_NNODES, &nodes) && nodes > 1 &&
+		(options->link != RI_LINK_MODE_STOP ||
+			(options->given.link_key.value == NULL && !asked->was_linked))) {
+		ri_fail(err, RI_CODE_RESTARTS_REFUSED, subject, "the job has %llu nodes, which "
+			"start their ranks again together, by --link with a --link-key",
 			(unsigned long long)nodes);
-		return ri_fail_hint(err, "leave it out: the platform may start all of them again");
+		return ri_fail_hint(err, "add --link=yes and give all nodes the same "
+			"--link-key, or leave it out: the platform may start all of them again");
 	}
 	if (asked->options->subreaper == RI_SWITCH_NEVER && getpid() != 1) {
 		ri_fail(err, RI_CODE_RESTARTS_REFUSED, subject, "with --subreaper=no processes "

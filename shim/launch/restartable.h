@@ -12,6 +12,7 @@ struct ri_restartable {
 	const struct ri_options *options;
 	const struct ri_context *context;
 	const struct ri_topology *topology;
+	bool was_linked;	/* by the link of an attempt before this one, which had a key */
 	int64_t rank;		/* of the command, where others of its job run elsewhere; else -1 */
 };
 

@@ -4,6 +4,7 @@
 #include <sys/random.h>
 
 enum {
+	QUICK_MS = 10,		/* in a later attempt twice, four times ... as long until CALL_MS */
 	CALL_MS = 500,		/* between two calls, and as much again at random */
 	CALLS_LATER_MS = 300000,	/* without node 0; after that ten times as long */
 };
@@ -24,6 +25,11 @@ static void call_later(void)
 
 	ri_helper_look_whether_met();
 	ri_helper.calling = false;
+	/* node 0 left the last attempt with this node, and is about to listen */
+	if (ri_helper.setup->restarts.attempt > 0 && !ri_helper.member.met) {
+		ri_helper.quick_ms = ri_helper.quick_ms == 0 ? QUICK_MS : 2 * ri_helper.quick_ms;
+		pause = ri_helper.quick_ms < pause ? ri_helper.quick_ms : pause;
+	}
 	ri_helper.call_at = ri_helper.now + pause + random_ms(pause);
 }
 

@@ -11,6 +11,7 @@
 #include "hang/together.h"
 #include "link/centre.h"
 #include "link/member.h"
+#include "link/muster.h"
 #include "link/round.h"
 #include "link/look_up.h"
 #include "link/setup.h"
@@ -36,17 +37,21 @@ struct ri_helper {
 	struct ri_member member;
 	struct ri_centre centre;
 	struct ri_round round;
+	struct ri_muster musters[2];	/* by enum ri_link_step */
 	struct ri_together *together;	/* what the nodes said in the round that goes on, or NULL */
 	struct ri_arena groups;		/* its memory */
 	struct ri_look_up look_up;
 	bool calling;		/* some line calls */
 	int64_t call_at;
+	int64_t quick_ms;	/* between the first calls of a later attempt */
+	int64_t ran_at;		/* since when the ranks run; 0: they do not */
 	struct ri_addresses found;	/* that were called last */
 	uint16_t met_by;	/* our end of a rank's connection, at the last look; or 0 */
 	int64_t met_look;	/* when that was */
 	int64_t alone_at;	/* since when a member has no line to the centre */
 	bool at_odds;		/* that was said */
-	bool closing;		/* PID 1 has said all */
+	bool closing;		/* PID 1 has said all of how its ranks ended, */
+	bool left;		/* and all that it had to say */
 	bool closed;		/* and the helper lets go of its connections */
 	int64_t close_at;
 	int64_t now;

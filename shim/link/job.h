@@ -8,6 +8,7 @@
 #include "link/part.h"
 #include "link/roll_call.h"
 #include "options/options.h"
+#include "report/carried.h"
 #include "report/outcome.h"
 #include "system/mask.h"
 
@@ -21,7 +22,9 @@ struct ri_link_job {
 	const bool *ordered;		/* the ranks were stopped for another node's failure */
 	struct ri_outcome (*so_far)(void *run);	/* what is known by now of how they ended */
 	void *run;			/* of so_far */
+	struct ri_carried *before;	/* what the attempt before this one left; or NULL */
 	struct ri_link_part part;	/* of this node; take_part.c finds it, where it matters */
+	uint64_t restarts;	/* that may follow, with the other nodes; 0: none */
 };
 
 /*
@@ -34,10 +37,10 @@ int ri_link_join(struct ri_link_job *job, struct ri_error *err);
 bool ri_link_calls_roll(struct ri_link_job *job, struct ri_roll_call *roll);
 
 /*
- * Print a verdict that came before there were ranks. Returns 0, or -1 with RI_CODE_LINK_STOPPED:
- * then none is started.
+ * Print a verdict that came before there were ranks. When the job starts again wait until all nodes
+ * can, and none was stopped. Returns 0, or -1 with RI_CODE_LINK_STOPPED: then none is started.
  */
-int ri_link_permit(struct ri_error *err);
+int ri_link_permit(const struct ri_link_job *job, struct ri_error *err);
 
 /*
  * tell_others.c: what the others are told, and the verdict on the job. Without a link none is told,
@@ -59,8 +62,21 @@ void ri_link_print_verdict(const struct ri_link_job *job);
 /* What a look of all nodes has found since the last call: print it. */
 void ri_link_print_found(void);
 
-/* All is over: say the last word, wait a little for the verdict. Returns whether there is one. */
-bool ri_link_conclude(const struct ri_link_job *job, int status);
+/* A stop by this signal came before there were ranks: the same. */
+void ri_link_stop(const struct ri_link_job *job, int number);
+
+/*
+ * All is over: say the last word, wait a little for the verdict; where the ranks may start again
+ * wait for the other nodes, and then ri_link_key has an answer. gone: nothing is left of the ranks
+ * here. Returns whether there is a verdict.
+ */
+bool ri_link_conclude(const struct ri_link_job *job, int status, bool gone);
+
+/* The ranks were to start again, and do not: why, unless the verdict says it. */
+void ri_link_say_why_not(const struct ri_link_job *job);
+
+/* All nodes leave this attempt: what it leaves for the next. */
+void ri_link_leave(struct ri_carried *next);
 
 /* What that verdict makes of the end of this node. Returns the exit status. */
 int ri_link_judge(const struct ri_link_job *job, struct ri_outcome *outcome, int status);

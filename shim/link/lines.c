@@ -7,8 +7,11 @@
 #include <unistd.h>
 
 #include "link/note.h"
+#include "link/restart.h"
 #include "system/clock.h"
 #include "system/log.h"
+
+enum { LONG_MS = 60000 };	/* as lib/report/again.c has it: such an attempt got somewhere */
 
 _Static_assert((int)RI_GROUPS_MAX <= (int)RI_LINK_GROUPS_TEXT, "a node's groups fit");
 
@@ -24,13 +27,18 @@ static void say(void *context, const char *lines)
 }
 
 /* Send a message to PID 1. Where its socket is full or closed the message is lost. */
+static void send_note(const struct ri_link_note *note)
+{
+	if (send(ri_helper.inner, note, sizeof(*note), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		ri_log(RI_LEVEL_NOTE, "link: %s", strerror(errno));
+}
+
 static void tell_init(const struct ri_link_message *message)
 {
 	static struct ri_link_note note;
 
 	ri_link_note_make(&note, message);
-	if (send(ri_helper.inner, &note, sizeof(note), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		ri_log(RI_LEVEL_NOTE, "link: %s", strerror(errno));
+	send_note(&note);
 }
 
 static void judge(void *context, const struct ri_link_verdict *verdict)
@@ -77,6 +85,20 @@ static void pass_found_on(void *context, const struct ri_link_found *found)
 	(void)context;
 	message = (struct ri_link_message){ .kind = RI_LINK_FOUND, .found = *found };
 	tell_init(&message);
+}
+
+/* All nodes go, or none does. Only who goes on needs the key, and its helper alone has it. */
+static void pass_go_on(void *context, const struct ri_link_go *go)
+{
+	static struct ri_link_note note;
+	const struct ri_link_message message = { .kind = RI_LINK_GO, .go = *go };
+
+	(void)context;
+	ri_link_note_make(&note, &message);
+	if (go->go && go->step == RI_LINK_LEAVE)
+		memcpy(note.key, ri_helper.setup->restarts.key, sizeof(note.key));
+	send_note(&note);
+	ri_seal_wipe(&note, sizeof(note));
 }
 
 static const char *name_of(void *context, size_t node)
@@ -159,7 +181,10 @@ static bool hear_node(size_t node, size_t session, const struct ri_link_message 
 {
 	if (message->kind == RI_LINK_LOOK || message->kind == RI_LINK_GROUPS)
 		return ri_round_hear(&ri_helper.round, node, session, message, ri_helper.now);
-	return ri_centre_hear(&ri_helper.centre, node, session, message, ri_helper.now);
+	if (message->kind == RI_LINK_GO)
+		ri_muster_hear(&ri_helper.musters[message->go.step], node, session, &message->go);
+	return message->kind == RI_LINK_GO ||
+		ri_centre_hear(&ri_helper.centre, node, session, message, ri_helper.now);
 }
 
 static void send_to_centre(void *context, const struct ri_link_message *message)
@@ -280,7 +305,8 @@ void ri_helper_begin_member(void)
 	struct ri_text out;
 	const struct ri_link_setup *setup = ri_helper.setup;
 	struct ri_link_hello self = { .node = setup->part.node, .nodes = setup->part.nodes,
-		.may_stop = setup->part.may_stop && setup->orders };
+		.may_stop = setup->part.may_stop && setup->orders,
+		.restarts = setup->orders && setup->keys.keyed ? setup->restarts.left : 0 };
 
 	ri_text_init(&out, ports, sizeof(ports));
 	ri_link_ports_add(&out, &setup->part);
@@ -291,7 +317,7 @@ void ri_helper_begin_member(void)
 	ri_text_copy(self.version, sizeof(self.version), RI_VERSION);
 	ri_helper.member = (struct ri_member){
 		.send = send_to_centre, .judge = judge, .heard = note_heard, .ask = ask_init,
-		.look = pass_look_on, .find = pass_found_on, .say = say,
+		.look = pass_look_on, .find = pass_found_on, .go = pass_go_on, .say = say,
 		.self = self, .keyed = setup->keys.keyed, .centre_name = setup->part.centre,
 		.ports = ports,
 		.roll_ms = ri_helper.is_centre ? 0 : (int64_t)setup->roll_ms,
@@ -343,6 +369,16 @@ static void judge_groups(void *context, struct ri_link_found *out)
 	ri_arena_release(&ri_helper.groups);
 }
 
+/* Has the first rank come further than in the last attempt? */
+static bool has_progressed(void *context)
+{
+	const struct ri_link_setup *setup = ri_helper.setup;
+
+	(void)context;
+	return (ri_helper.ran_at != 0 && ri_helper.now - ri_helper.ran_at >= LONG_MS) ||
+		(setup->sight != NULL && setup->sight->lines > setup->restarts.last_lines);
+}
+
 void ri_helper_begin_centre(void)
 {
 	const struct ri_link_setup *setup = ri_helper.setup;
@@ -354,7 +390,13 @@ void ri_helper_begin_centre(void)
 		.count = setup->part.nodes, .keyed = setup->keys.keyed,
 		.orders = setup->orders && setup->keys.keyed,
 		.self = ri_helper.member.self, .roll_ms = (int64_t)setup->roll_ms,
+		.again = ri_link_restart_decide, .progressed = has_progressed,
+		.last_mark = setup->restarts.last_mark, .gathers = setup->restarts.attempt > 0,
 	};
+	for (int step = RI_LINK_START; step <= RI_LINK_LEAVE; step++)
+		ri_helper.musters[step] = (struct ri_muster){ .centre = &ri_helper.centre,
+			.step = (enum ri_link_step)step,
+			.wait_ms = (int64_t)setup->restarts.wait_ms };
 	if (ri_helper.centre.nodes == NULL)
 		_exit(1);
 	ri_helper.round = (struct ri_round){ .centre = &ri_helper.centre, .add = add_groups,

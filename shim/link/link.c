@@ -39,6 +39,8 @@ static struct {
 	bool looks, soon;	/* the centre said that it shall look */
 	bool found;		/* and what was found, */
 	struct timespec kept_at;	/* of it for the report; 0: none */
+	bool answered[2], goes[2];	/* by enum ri_link_step */
+	unsigned char key[RI_SEAL_KEY];
 } own = { .fd = -1, .place = -1 };
 
 /* Apart: what begins with a value costs memory from the start, and this is large. */
@@ -49,6 +51,7 @@ static struct room {
 	struct ri_link_note in, out;
 	struct ri_link_message heard, said;
 	struct ri_link_found found, kept;
+	char why_not[2][RI_LINK_TEXT];
 } *room;
 
 bool ri_link_is_on(void)
@@ -83,7 +86,7 @@ const struct ri_link_sight *ri_link_sight(void)
 /* Also where the helper dies: it is this rankinit that is the node. */
 static int take_place(const struct ri_link_setup *setup)
 {
-	own.place = ri_link_place_take(setup->keys.job, setup->part.node);
+	own.place = ri_link_place_take(setup->restarts.key, setup->part.node);
 	if (own.place < 0)	/* where the kernel has no such names each is on its own */
 		return errno == EADDRINUSE ? -1 : 0;
 	ri_kept_fds_add(own.place);
@@ -214,6 +217,18 @@ static void take_found(const struct ri_link_found *told)
 	ri_clock_read(CLOCK_REALTIME, &own.kept_at);
 }
 
+/* The key is no longer than this needed where the packet was. */
+static void take_go(const struct ri_link_go *go)
+{
+	if (own.answered[go->step])
+		return;
+	own.answered[go->step] = true;
+	own.goes[go->step] = go->go;
+	ri_text_copy(room->why_not[go->step], RI_LINK_TEXT, go->text);
+	memcpy(own.key, room->in.key, sizeof(own.key));
+	ri_seal_wipe(room->in.key, sizeof(room->in.key));
+}
+
 static void take(const struct ri_link_message *message)
 {
 	switch (message->kind) {
@@ -229,6 +244,9 @@ static void take(const struct ri_link_message *message)
 		break;
 	case RI_LINK_VERDICT:
 		take_verdict(&message->verdict);
+		break;
+	case RI_LINK_GO:
+		take_go(&message->go);
 		break;
 	default:
 		break;
@@ -289,6 +307,58 @@ const struct ri_link_found *ri_link_found(struct timespec *at)
 const struct ri_link_verdict *ri_link_verdict(void)
 {
 	return own.judged ? &verdict : NULL;
+}
+
+uint64_t *ri_link_lines(void)
+{
+	return own.helper == 0 || own.sight == NULL ? NULL : &own.sight->lines;
+}
+
+void ri_link_vote(enum ri_link_step step, const char *why_not)
+{
+	if (own.fd < 0)
+		return;
+	/* it may have no more to do then */
+	own.finishing = own.finishing || step == RI_LINK_LEAVE;
+	room->said.kind = RI_LINK_GO;
+	room->said.go.step = step;
+	room->said.go.go = why_not == NULL;
+	ri_link_text_set(room->said.go.text, why_not == NULL ? "" : why_not);
+	tell(&room->said);
+}
+
+/* Is there still something to wait for? */
+static bool may_go(enum ri_link_step step, int64_t until)
+{
+	if (own.fd < 0 || own.answered[step] || (ri_mask_pending() & ri_mask_stops()) != 0)
+		return false;
+	if (own.judged)
+		return step == RI_LINK_LEAVE && verdict.again;
+	return ri_now_ms() < until;
+}
+
+bool ri_link_await(enum ri_link_step step, int64_t most_ms)
+{
+	struct pollfd packets = { .fd = own.fd, .events = POLLIN };
+	int64_t until = ri_now_ms() + most_ms;
+
+	ri_link_hear();
+	while (may_go(step, until)) {
+		if (poll(&packets, 1, LOOK_MS) < 0)
+			ri_mask_pause(LOOK_MS);
+		ri_link_hear();
+	}
+	return own.answered[step] && own.goes[step];
+}
+
+const char *ri_link_why_not(enum ri_link_step step)
+{
+	return own.answered[step] && !own.goes[step] ? room->why_not[step] : NULL;
+}
+
+const unsigned char *ri_link_key(void)
+{
+	return own.answered[RI_LINK_LEAVE] && own.goes[RI_LINK_LEAVE] ? own.key : NULL;
 }
 
 void ri_link_finish(int64_t most_ms)

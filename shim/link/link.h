@@ -70,6 +70,24 @@ const struct ri_link_found *ri_link_found(struct timespec *at);
 /* The verdict on the job, or NULL as long as there is none. It lasts. */
 const struct ri_link_verdict *ri_link_verdict(void);
 
+/* Where the lines are counted that the first rank prints, for the helper; or NULL. */
+uint64_t *ri_link_lines(void);
+
+/* This node can take a step that all take together (link/muster.h); or why it cannot, in a line. */
+void ri_link_vote(enum ri_link_step step, const char *why_not);
+
+/*
+ * Wait until all nodes take a step that this one can take, or none does; also until that cannot
+ * be any more, most_ms are over, or a stop waits in the queue. Returns whether they take it.
+ */
+bool ri_link_await(enum ri_link_step step, int64_t most_ms);
+
+/* Why they do not, as lines, where node 0 has said so; or NULL. */
+const char *ri_link_why_not(enum ri_link_step step);
+
+/* All leave this attempt: the key of the job's first one, for the next; else NULL. */
+const unsigned char *ri_link_key(void);
+
 /*
  * All was said: wait until the helper is done, as long as it thinks fit and at most so long. A
  * stop that waits in the queue ends it. The helper is gone afterwards.

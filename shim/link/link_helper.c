@@ -48,15 +48,37 @@ static bool awaits_verdict(void)
 	return has_failed() && !ri_helper.member.judged;
 }
 
-/* Nodes that may call yet are to hear that the job has failed: from node 0, if it has a port. */
+/*
+ * Nodes that may call yet are to hear that the job has failed, or does not start again: from node
+ * 0, if it has a port.
+ */
 static bool is_missed(void)
 {
-	return ri_helper.is_centre && ri_helper.listener >= 0 &&
-		ri_centre_misses(&ri_helper.centre) &&
-		(has_failed() || (ri_helper.centre.decided && ri_helper.centre.fatal));
+	const struct ri_centre *centre = &ri_helper.centre;
+	bool stays = centre->gathers && ri_helper.musters[RI_LINK_START].over;
+
+	return ri_helper.is_centre && ri_helper.listener >= 0 && ri_centre_misses(centre) &&
+		(has_failed() || (centre->decided && centre->fatal) || stays);
 }
 
-/* It has said all: how long is it worth to go on? */
+/* All nodes are to leave this attempt when they can, and this one can. */
+static bool waits_to_leave(void)
+{
+	return (ri_helper.member.again &&
+		ri_member_waits_for_all(&ri_helper.member, RI_LINK_LEAVE)) ||
+		(ri_helper.is_centre && ri_muster_is_open(&ri_helper.musters[RI_LINK_LEAVE]));
+}
+
+/* Then it goes on for as long as there is a node 0, or may be. */
+static int64_t close_at(void)
+{
+	if (ri_helper.left || !waits_to_leave())
+		return ri_helper.close_at;
+	return ri_helper.is_centre || ri_helper.joined != 0 ? INT64_MAX
+		: ri_helper.alone_at + (int64_t)ri_helper.setup->restarts.wait_ms;
+}
+
+/* It has said all of how its ranks ended: how long is it worth to go on? */
 static void begin_closing(void)
 {
 	int64_t most = FLUSH_MS;
@@ -80,11 +102,18 @@ static void hear_init(void)
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (got <= 0 || !ri_link_note_read(&message, &note, (size_t)got)) {
+		ri_helper.left = true;
 		begin_closing();
 		return;
 	}
 	if (message.kind == RI_LINK_PHASE) {
 		ri_member_reach(&ri_helper.member, message.phase);
+		if (ri_helper.ran_at == 0)
+			ri_helper.ran_at = ri_helper.now;
+	} else if (message.kind == RI_LINK_GO) {
+		ri_member_vote(&ri_helper.member, &message.go);
+		if (message.go.step == RI_LINK_LEAVE)
+			begin_closing();
 	} else if (message.kind == RI_LINK_LOOK) {
 		ri_member_look(&ri_helper.member, &message.look, ri_helper.now);
 	} else if (message.kind == RI_LINK_GROUPS) {
@@ -101,7 +130,7 @@ static bool is_settled(void)
 {
 	bool said = !ri_helper.member.has_end || (ri_helper.member.end_heard && !awaits_verdict());
 
-	if (ri_member_awaits(&ri_helper.member, ri_helper.now))
+	if (ri_member_awaits(&ri_helper.member, ri_helper.now) || waits_to_leave())
 		return false;
 	if (!ri_helper.is_centre)
 		return said || ri_helper.member.over;
@@ -114,7 +143,7 @@ static bool is_closed(void)
 	bool lines = false;
 
 	if (!ri_helper.closing ||
-		(!ri_helper.closed && !is_settled() && ri_helper.now < ri_helper.close_at))
+		(!ri_helper.closed && !is_settled() && ri_helper.now < close_at()))
 		return false;
 	if (!ri_helper.closed) {
 		ri_helper.closed = true;
@@ -150,12 +179,14 @@ static int64_t find_due(void)
 	if (ri_helper.is_centre)
 		due = earlier(due, earlier(ri_centre_due(&ri_helper.centre),
 			ri_round_due(&ri_helper.round)));
+	for (int i = RI_LINK_START; ri_helper.is_centre && i <= RI_LINK_LEAVE; i++)
+		due = earlier(due, ri_muster_due(&ri_helper.musters[i]));
 	if (ri_helper.call_at != 0 && !ri_helper.closed && ri_member_calls(&ri_helper.member))
 		due = earlier(due, ri_helper.call_at);
 	if (ri_helper.look_up.fd >= 0)
 		due = earlier(due, ri_helper.look_up.until);
 	if (ri_helper.closing)
-		due = earlier(due, ri_helper.close_at);
+		due = earlier(due, ri_helper.closed ? ri_helper.close_at : close_at());
 	for (size_t i = 1; i < ri_helper.count; i++)
 		if (ri_helper.lines[i].wire.state == RI_WIRE_DEAD)
 			due = ri_helper.now;	/* killed behind its turn: it is to be buried */
@@ -173,7 +204,7 @@ static int wait(struct pollfd *polls)
 	size_t stranger;
 
 	polls[INNER] = (struct pollfd){ .events = POLLIN };
-	polls[INNER].fd = ri_helper.closing ? -1 : ri_helper.inner;
+	polls[INNER].fd = ri_helper.left ? -1 : ri_helper.inner;
 	if (ri_helper.listener >= 0)
 		room_at = ri_helper_room_at(&stranger);
 	polls[LISTENER] = (struct pollfd){ .events = POLLIN };
@@ -216,6 +247,8 @@ static void go_on(const struct pollfd *polls)
 	ri_member_pass(&ri_helper.member, ri_helper.now);
 	if (ri_helper.is_centre) {
 		ri_centre_pass(&ri_helper.centre, ri_helper.now);
+		for (int i = RI_LINK_START; i <= RI_LINK_LEAVE; i++)
+			ri_muster_pass(&ri_helper.musters[i], ri_helper.now);
 		ri_round_pass(&ri_helper.round, ri_helper.now);
 	} else if (!ri_helper.closed) {
 		ri_helper_look_after_calls();

@@ -14,8 +14,11 @@
 #include "system/apart.h"
 #include "system/log.h"
 
+#define EVER_MS UINT64_C(1000000000000)
+
 enum {
 	SECRET_MOST = 4096,
+	LATE_MS = 5000,		/* that node 0 may begin an attempt behind this one */
 	ROLL_CALL_MS = 30000,	/* without a link */
 };
 
@@ -123,19 +126,60 @@ static bool find_rendezvous(const struct ri_link_job *job, struct ri_rendezvous 
 		ri_source_mpi(job->topology->identity) != RI_SOURCE_NO_MPI);
 }
 
+static struct ri_link_restarts plan_restarts(const struct ri_link_job *job)
+{
+	const struct ri_carried *before = job->before;
+	struct ri_link_restarts plan = {
+		.left = job->restarts,
+		.wait_ms = job->options->restart_wait_ms == 0 ? EVER_MS
+			: job->options->restart_wait_ms,
+	};
+
+	if (before == NULL)
+		return plan;
+	plan.attempt = before->attempt;
+	plan.last_mark = before->link.mark;
+	plan.last_lines = before->lines;
+	return plan;
+}
+
+/* Of the job: of its name and the secret, or as the attempt before this one has it. */
+static int find_keys(const struct ri_link_job *job, struct ri_link_setup *setup,
+	struct ri_error *err)
+{
+	struct secret secret = { .length = 0 };
+	int status;
+
+	if (job->before != NULL) {
+		setup->keys.keyed = job->before->link.on;
+		memcpy(setup->restarts.key, job->before->link.key, RI_SEAL_KEY);
+		ri_seal_wipe(job->before->link.key, RI_SEAL_KEY);
+	} else {
+		status = find_secret(&job->options->given.link_key, &secret, err);
+		setup->keys.keyed = secret.length > 0;
+		if (status == 0)
+			ri_seal_job_key(setup->restarts.key, job->part.job,
+				setup->keys.keyed ? secret.bytes : NULL, secret.length);
+		ri_seal_wipe(secret.bytes, sizeof(secret.bytes));
+		if (status < 0)
+			return status;
+	}
+	ri_seal_attempt_key(setup->keys.job, setup->restarts.key, setup->restarts.attempt);
+	return 0;
+}
+
 /* The helper lives in a copy of our memory: what it needs may lie on our stack. */
 static int begin(const struct ri_link_job *job, struct ri_error *err)
 {
 	const struct ri_fact *hosts = &job->topology->facts[RI_FACT_HOSTS];
 	struct ri_link_setup setup = {
-		.part = job->part,
+		.part = job->part, .restarts = plan_restarts(job),
 		.orders = job->options->link == RI_LINK_MODE_STOP && job->part.apart,
 		.roll_ms = job->options->roll_call_ms, .host = job->host,
 		.ranks = job->context->fan_out,
 	};
 	struct ri_rendezvous place;
-	struct secret secret = { .length = 0 };
-	int status = find_secret(&job->options->given.link_key, &secret, err);
+	int status = find_keys(job, &setup, err);
 
 	if (hosts->state == RI_STATE_KNOWN) {
 		setup.hosts = hosts->list;
@@ -143,16 +187,12 @@ static int begin(const struct ri_link_job *job, struct ri_error *err)
 	}
 	if (find_rendezvous(job, &place))
 		setup.meeting = place.port;
-	setup.keys.keyed = secret.length > 0;
-	if (status == 0)
-		ri_seal_job_key(setup.keys.job, job->part.job,
-			setup.keys.keyed ? secret.bytes : NULL, secret.length);
-	ri_seal_wipe(secret.bytes, sizeof(secret.bytes));
 	if (status == 0 && ri_link_begin(&setup) < 0)
 		say_no_link(&setup, errno);
 	if (ri_link_is_on() && setup.keys.keyed)
 		say_if_mistaken(job);
 	ri_seal_wipe(&setup.keys, sizeof(setup.keys));
+	ri_seal_wipe(&setup.restarts, sizeof(setup.restarts));
 	return status;
 }
 
@@ -167,6 +207,15 @@ static int begin_at_ports(const struct ri_link_job *job, struct ri_error *err)
 	return 0;
 }
 
+/* How often may the ranks start again after this attempt, if all nodes agree? */
+static uint64_t find_restarts(const struct ri_link_job *job)
+{
+	uint64_t attempt = job->before == NULL ? 0 : job->before->attempt;
+	uint64_t most = job->options->restarts;
+
+	return job->part.may_stop && job->part.apart && attempt < most ? most - attempt : 0;
+}
+
 /* Returns as ri_link_join(). */
 static int join(struct ri_link_job *job, struct ri_error *err)
 {
@@ -178,8 +227,10 @@ static int join(struct ri_link_job *job, struct ri_error *err)
 		return ri_fail(err, RI_CODE_MEMORY, "--link", "no memory left for it");
 	if (options->supervise == RI_SWITCH_NEVER)
 		job->part.why_not = "by --supervise=never rankinit does not stay";
-	if (job->part.why_not == NULL)
+	if (job->part.why_not == NULL) {
+		job->restarts = find_restarts(job);
 		return begin_at_ports(job, err);
+	}
 	ri_log(RI_LEVEL_NOTE, "--link: %s, so this node has no link", job->part.why_not);
 	return 0;
 }
@@ -221,10 +272,32 @@ bool ri_link_calls_roll(struct ri_link_job *job, struct ri_roll_call *roll)
 	return true;
 }
 
-int ri_link_permit(struct ri_error *err)
+/* With the other nodes, or not at all. What a stop does that came meanwhile, the caller says. */
+static int permit_again(const struct ri_link_job *job, struct ri_error *err)
+{
+	uint64_t wait_ms = job->options->restart_wait_ms;
+	const char *why;
+
+	ri_link_vote(RI_LINK_START, NULL);
+	if (ri_link_await(RI_LINK_START, (int64_t)(wait_ms == 0 ? EVER_MS : wait_ms) + LATE_MS) ||
+		(ri_mask_pending() & ri_mask_stops()) != 0)
+		return 0;
+	why = ri_link_why_not(RI_LINK_START);
+	if (why != NULL)
+		return ri_fail(err, RI_CODE_LINK_STOPPED, "--restarts", "%.*s",
+			(int)strcspn(why, "\n"), why);
+	return ri_fail(err, RI_CODE_LINK_STOPPED, "--restarts", "the ranks do not start again: %s",
+		!ri_link_is_on() ? "this node has no link to the others"
+		: ri_link_verdict() != NULL ? "the job has failed again before"
+		: "node 0 has not said that all nodes can");
+}
+
+int ri_link_permit(const struct ri_link_job *job, struct ri_error *err)
 {
 	const struct ri_link_verdict *verdict;
 
+	if (job->before != NULL && job->before->link.on)
+		return permit_again(job, err);
 	if (!ri_link_hear())
 		return 0;
 	verdict = ri_link_verdict();

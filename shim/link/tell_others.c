@@ -6,7 +6,10 @@
 #include "base/signals.h"
 #include "base/span.h"
 #include "link/link.h"
+#include "report/again.h"
+#include "report/causes.h"
 #include "report/class.h"
+#include "report/restarts.h"
 #include "report/verdict.h"
 #include "say/report_file.h"
 #include "system/apart.h"
@@ -26,10 +29,32 @@ static void add_node(struct ri_text *out, const struct ri_link_job *job)
 	}
 }
 
-/* first: the rank that it is about; NULL: it is about the node, just now. */
-static void say_end(const struct ri_link_job *job, enum ri_link_class class,
-	const struct ri_rank_outcome *first, const char *lines)
+/* Would the ranks end so again, and by what is that end known? */
+static void sign(struct ri_link_end *end, const struct ri_outcome *outcome)
 {
+	static struct ri_restart restart;
+	enum ri_cause_word cause = ri_cause_word_find(outcome);
+	char signature[RI_CARRIED_SIGNATURE];
+	struct ri_text out;
+
+	restart = (struct ri_restart){ .known = false };
+	ri_restart_describe(&restart, outcome);
+	ri_text_init(&out, signature, sizeof(signature));
+	ri_again_sign(&out, cause, &restart.first, restart.words);
+	end->never = ri_cause_word_retry(cause) == RI_RETRY_NEVER;
+	/* FNV-1a (isthe.com/chongo/tech/comp/fnv); 0 and 1 mean something else */
+	end->mark = UINT64_C(14695981039346656037);
+	for (size_t i = 0; i < out.length; i++)
+		end->mark = (end->mark ^ (unsigned char)signature[i]) * UINT64_C(1099511628211);
+	end->mark = (end->mark & RI_LINK_MARK) | 2;
+}
+
+/* outcome: of the ranks that it is about; NULL: it is about the node, just now. */
+static void say_end(const struct ri_link_job *job, enum ri_link_class class,
+	const struct ri_outcome *outcome, const char *lines)
+{
+	const struct ri_rank_outcome *first =
+		outcome == NULL ? NULL : &outcome->ranks[outcome->first];
 	static struct ri_link_end end;
 	struct timespec at;
 
@@ -39,6 +64,8 @@ static void say_end(const struct ri_link_job *job, enum ri_link_class class,
 	end = (struct ri_link_end){ .class = class, .fatal = job->part.may_stop,
 		.lives = first != NULL && first->leaving,
 		.at_us = (uint64_t)at.tv_sec * 1000000 + (uint64_t)at.tv_nsec / 1000 };
+	if (outcome != NULL)
+		sign(&end, outcome);
 	ri_link_text_set(end.text, lines);
 	ri_link_end(&end);
 }
@@ -83,7 +110,6 @@ void ri_link_tell(const struct ri_link_job *job)
 {
 	static char lines[RI_VERDICT_SIZE];
 	struct ri_outcome outcome;
-	const struct ri_rank_outcome *first;
 	struct ri_text out;
 
 	if (!ri_link_is_on())
@@ -92,10 +118,9 @@ void ri_link_tell(const struct ri_link_job *job)
 	if (is_stopped(&outcome)) {
 		say_stop(job, outcome.stop.signal);
 	} else if (outcome.first >= 0) {
-		first = &outcome.ranks[outcome.first];
 		ri_text_init(&out, lines, sizeof(lines));
 		ri_verdict_render_job(&outcome, outcome.reason, &out);
-		say_end(job, class_of(&outcome), first, lines);
+		say_end(job, class_of(&outcome), &outcome, lines);
 	} else if (job->children->living == 0) {
 		say_end(job, RI_LINK_DONE, NULL, "");
 	}
@@ -144,6 +169,31 @@ void ri_link_print_found(void)
 		ri_log(RI_LEVEL_ALWAYS, "autopsy: %.*s", (int)line.length, line.at);
 }
 
+static const char stopped[] = "was stopped from outside";
+
+/* One node that cannot is enough. */
+static void refuse_step(const struct ri_link_job *job, enum ri_link_step step, const char *why)
+{
+	char line[RI_MAX_LINE];
+	struct ri_text out;
+
+	if (job->restarts == 0 && job->before == NULL)
+		return;
+	ri_text_init(&out, line, sizeof(line));
+	add_node(&out, job);
+	ri_text_addf(&out, " %s", why);
+	ri_link_vote(step, line);
+}
+
+void ri_link_stop(const struct ri_link_job *job, int number)
+{
+	if (!ri_link_is_on())
+		return;
+	say_stop(job, number);
+	refuse_step(job, RI_LINK_START, stopped);
+	ri_link_finish(FINISH_MS);
+}
+
 void ri_link_refuse(const struct ri_link_job *job, const struct ri_error *err, const char *reasons)
 {
 	char line[RI_MAX_LINE];
@@ -153,6 +203,7 @@ void ri_link_refuse(const struct ri_link_job *job, const struct ri_error *err, c
 		return;
 	if (ri_apart_stop() != 0) {
 		say_stop(job, ri_apart_stop());
+		refuse_step(job, RI_LINK_START, stopped);
 	} else if (err->code != RI_CODE_LINK_STOPPED) {
 		ri_text_init(&out, line, sizeof(line));
 		add_node(&out, job);
@@ -161,7 +212,11 @@ void ri_link_refuse(const struct ri_link_job *job, const struct ri_error *err, c
 		else
 			ri_text_addf(&out, " could not start: %s: %s", err->subject, err->text);
 		ri_text_addf(&out, " [%s]\n", ri_code_name(err->code));
+		if (job->before != NULL)
+			ri_link_vote(RI_LINK_START, line);
 		say_end(job, RI_LINK_OWN, NULL, line);
+	} else {
+		refuse_step(job, RI_LINK_LEAVE, "had not started its ranks");
 	}
 	ri_link_finish(FINISH_MS);
 }
@@ -177,7 +232,22 @@ static int64_t time_to_finish(const struct ri_link_job *job)
 	return left < 0 ? 0 : left;
 }
 
-bool ri_link_conclude(const struct ri_link_job *job, int status)
+/* Its ranks are gone, so all nodes may leave this attempt, where the verdict says so. */
+static void wait_to_leave(const struct ri_link_job *job, int status, bool gone)
+{
+	if (job->restarts == 0 || job->stop->asked || (status == 0 && !*job->ordered))
+		return;
+	if (!gone)
+		refuse_step(job, RI_LINK_LEAVE, "has a process that its ranks left");
+	else
+		ri_link_vote(RI_LINK_LEAVE, NULL);
+	if (!gone || ri_link_await(RI_LINK_LEAVE, FINISH_MS) ||
+		(ri_mask_pending() & ri_mask_stops()) == 0)
+		return;
+	refuse_step(job, RI_LINK_LEAVE, stopped);
+}
+
+bool ri_link_conclude(const struct ri_link_job *job, int status, bool gone)
 {
 	bool judged = ri_link_verdict() != NULL;
 
@@ -187,6 +257,7 @@ bool ri_link_conclude(const struct ri_link_job *job, int status)
 		say_stop(job, job->stop->number);
 	else if (!*job->ordered)
 		ri_link_tell(job);
+	wait_to_leave(job, status, gone);
 	ri_link_finish(time_to_finish(job));
 	ri_link_print_found();
 	if (!judged && ri_link_verdict() != NULL)
@@ -210,4 +281,32 @@ int ri_link_judge(const struct ri_link_job *job, struct ri_outcome *outcome, int
 		return status;
 	/* and so does a loss where no node is named: some node has to say that the job failed */
 	return verdict->named ? ri_code_status(RI_CODE_LINK_STOPPED) : status;
+}
+
+void ri_link_say_why_not(const struct ri_link_job *job)
+{
+	const struct ri_link_verdict *verdict = ri_link_verdict();
+	const char *why = ri_link_why_not(RI_LINK_LEAVE);
+
+	if (job->restarts == 0 || job->stop->asked || (verdict != NULL && !verdict->again))
+		return;
+	if (why != NULL)
+		ri_log(RI_LEVEL_ALWAYS, "%.*s", (int)strcspn(why, "\n"), why);
+	else
+		ri_log(RI_LEVEL_ALWAYS, "the ranks do not start again: %s", verdict == NULL
+			? "the link has no verdict on the job"
+			: "node 0 has not said that all nodes can");
+}
+
+void ri_link_leave(struct ri_carried *next)
+{
+	const struct ri_link_verdict *verdict = ri_link_verdict();
+
+	next->link.on = true;
+	memcpy(next->link.key, ri_link_key(), sizeof(next->link.key));
+	next->link.mark = verdict->mark;
+	next->link.node = verdict->named ? (int64_t)verdict->node : -1;
+	ri_text_copy(next->link.verdict, sizeof(next->link.verdict), verdict->text);
+	ri_text_copy(next->failure, sizeof(next->failure), verdict->text);
+	next->failure[strcspn(next->failure, "\n")] = '\0';
 }

@@ -120,6 +120,8 @@ static void count_lines(struct ri_output *output, size_t length)
 
 	while ((at = memchr(at, '\n', (size_t)(end - at))) != NULL && ++at <= end)
 		output->lines++;
+	if (output->seen != NULL)
+		*output->seen = output->lines;
 }
 
 static void take(struct ri_output *output, struct ri_stream *stream, size_t length)

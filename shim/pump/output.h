@@ -84,7 +84,8 @@ struct ri_output {
 	void (*alarm)(void *context, size_t index);
 	bool rang;		/* and the caller may wait otherwise now */
 	bool again;		/* as in the wishes */
-	uint64_t lines;		/* of the first rank then, as far as they come through here */
+	uint64_t lines;		/* of the first rank then, as far as they come through here, */
+	uint64_t *seen;		/* and in this place, too; or NULL */
 	int64_t heard_ms;	/* when a rank last wrote, CLOCK_MONOTONIC; 0: not known */
 	void *context;
 	uint64_t files_lost;		/* bytes that no log file took */

@@ -157,7 +157,7 @@ atexit.register(lambda: os.path.exists(STATE) and os.unlink(STATE))
 # What no value of its own changes in a command: test_explain.py, test_affinity.py,
 # test_autopsy.py and test_link.py have these.
 ELSEWHERE = {"nnodes", "hostfile", "root", "gpu_bind", "simulate", "link_key", "link_grace",
-             "roll_call", "autopsy_after", "autopsy_signal", "stall"}
+             "roll_call", "autopsy_after", "autopsy_signal", "stall", "restart_wait"}
 if len(cpus.cores()) < 2:
     ELSEWHERE |= {"bind_to"}
     del ROWS["bind_to"]
@@ -313,6 +313,7 @@ def test_unknown_option(box, word, hint):
                        "USR1,USR2"],
     "settle": ["-1", "1e3", "5s", "86401", "x"],
     "linger": ["-1", "1e3", "5s", "86401", "x"],
+    "restart_wait": ["-1", "1e3", "5s", "86401", "x"],
     "restarts": ["-1", "1e3", "1001", "x", "1.5", "3,4"],
     "exit_map": ["3", "3:", ":3", "3:9,", ",3:9", "256:0", "0:256", "-1:0", "3:9:1", "a:b",
                  "3 9", "143:0;1:2", "3:9,,4:5", "9" * 70000],

@@ -159,10 +159,9 @@ static void end_node(struct node *node)
 	plan(after(JUDGE_MS, 3000), DIE, node->number);
 }
 
-static void vote(struct node *node, bool go)
+static void vote(struct node *node, enum ri_link_step step, bool go)
 {
-	struct ri_link_go said = { .go = go,
-		.step = node->state == GATHERS ? RI_LINK_START : RI_LINK_LEAVE };
+	struct ri_link_go said = { .step = step, .go = go };
 
 	if (!go)
 		strcpy(said.text, "this node cannot\n");
@@ -179,7 +178,7 @@ static void say_end(struct node *node, enum ri_link_class class)
 
 static void refuse(struct node *node)
 {
-	vote(node, false);
+	vote(node, node->state == GATHERS ? RI_LINK_START : RI_LINK_LEAVE, false);
 	if (node->stopped)
 		say_end(node, RI_LINK_STOPPED);
 	end_node(node);
@@ -196,7 +195,7 @@ static void take_gone(struct node *node)
 	}
 	enter(node, WAITS);
 	plan(world.now + JUDGE_MS, TIRE, node->number);
-	vote(node, true);
+	vote(node, RI_LINK_LEAVE, true);
 }
 
 /* No verdict, or nobody who says whether all can go on. */
@@ -228,7 +227,7 @@ static void take_check(struct node *node)
 	if (world.mutant == STARTS_AT_ONCE)
 		start_ranks(node);
 	else
-		vote(node, true);
+		vote(node, RI_LINK_START, true);
 }
 
 static void take_stop(struct node *node)
@@ -266,14 +265,15 @@ static void take_verdict(void *context, const struct ri_link_verdict *verdict)
 	assert_false(node->judged);
 	node->judged = true;
 	node->again = verdict->again;
-	if (node->state == GATHERS)
-		take_gone(node);
-	else if (node->state == WAITS && !verdict->again)
+	if (node->state == GATHERS) {
+		vote(node, RI_LINK_LEAVE, false);
+		end_node(node);
+	} else if (node->state == WAITS && !verdict->again)
 		end_node(node);
 	else if (node->state == RUNS_RANKS && verdict->order)
 		plan(after(0, happens(20) ? 100000 : 500), GONE, node->number);
 	if (node->state == RUNS_RANKS && verdict->again && world.mutant == VOTES_EARLY)
-		vote(node, true);
+		vote(node, RI_LINK_LEAVE, true);
 }
 
 static void execute_again(struct node *node)

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--restarts over several nodes: all of them start their ranks again together, or none does."""
+
+import os
+import re
+import signal
+
+import pytest
+
+import peek
+from box import refused
+from peek import wait_until
+from test_link import KEY, OTHER_KEY, Nodes
+
+AGAIN = re.compile(r"rankinit: .*failed first .*; the ranks start again \(restart (\d+) of (\d+)\)")
+OFF = "rankinit:   the ranks do not start again: "
+NOT = "rankinit: the ranks do not start again: "
+
+
+def up(nodes, ranks=1):
+    """A rank says which attempt it is of, and waits until all of that attempt are there."""
+    last = nodes * ranks - 1
+    return (f"A=${{RANKINIT_ATTEMPT:-0}}; : > @FOLDER/up.$A.$RANK; for r in $(seq 0 {last}); do "
+            "until [ -e @FOLDER/up.$A.$r ]; do sleep 0.02; done; done; ")
+
+
+def kills(rank, attempts, then="exit 0"):
+    """Of the first so many attempts one rank is killed, each a line further; the others wait."""
+    return (f"seq 0 $A >&2; [ $A -lt {attempts} ] && {{ [ $RANK = {rank} ] && kill -9 $$; "
+            f"exec sleep 60; }}; {then}")
+
+
+def job(box, nodes, command, *options, ranks=1, **more):
+    return Nodes(box, nodes, ranks, up(nodes, ranks) + command, *options, **more)
+
+
+def restarts(node):
+    return [match[1] for match in map(AGAIN.fullmatch, node.lines) if match]
+
+
+def attempts(of, nodes):
+    """How often the ranks of each attempt were started."""
+    names = [name for name in os.listdir(of.job.folder) if name.startswith("up.")]
+    return sorted((int(a), int(r)) for _, a, r in (name.split(".") for name in names))
+
+
+def all_of(count, nodes):
+    return [(a, r) for a in range(count) for r in range(nodes)]
+
+
+@pytest.mark.parametrize("nodes, ranks, times", [(2, 1, 1), (2, 2, 2), (4, 1, 1)])
+def test_all_start_again(box, nodes, ranks, times):
+    its = job(box, nodes, kills(1, times, "echo $RANK $A $TORCHELASTIC_RESTART_COUNT $MASTER_PORT "
+              "${RANKINIT_LINK_KEY-none} ${RANKINIT_CARRIED-none}; exit 0"),
+              f"--restarts={times}", ranks=ranks)
+    ended = its.wait()
+    for number, node in ended.items():
+        assert node.status == 0, node.lines
+        assert restarts(node) == [str(n + 1) for n in range(times)], node.lines
+        expected = {f"{number * ranks + r} {times} {times} 29500 none none" for r in range(ranks)}
+        assert set(node.out.splitlines()) == expected
+    assert attempts(its, nodes) == all_of(times + 1, nodes * ranks)
+
+
+def test_without_restarts_they_do_not(box):
+    """The control."""
+    its = job(box, 2, kills(1, 1))
+    ended = its.wait()
+    assert (ended[0].status, ended[1].status) == (122, 137)
+    assert not restarts(ended[0]) and OFF not in "\n".join(ended[0].lines + ended[1].lines)
+    assert attempts(its, 2) == all_of(1, 2)
+
+
+def test_the_restarts_are_used_up(box):
+    its = job(box, 2, kills(1, 9), "--restarts=2")
+    ended = its.wait()
+    assert (ended[0].status, ended[1].status) == (122, 137), ended
+    assert [restarts(node) for node in ended.values()] == [["1", "2"], ["1", "2"]]
+    assert attempts(its, 2) == all_of(3, 2)
+
+
+def test_the_same_failure_twice(box):
+    its = job(box, 2, "[ $RANK = 1 ] && kill -9 $$; exec sleep 60", "--restarts=5")
+    ended = its.wait()
+    for node in ended.values():
+        assert restarts(node) == ["1"], node.lines
+        assert OFF + "they failed in the same way before, and came no further" in node.lines
+    assert (ended[0].status, ended[1].status) == (122, 137)
+
+
+def test_what_would_fail_again(box):
+    its = job(box, 2, "[ $RANK = 1 ] && exec python3 -c 'raise ValueError(17)'; exec sleep 60",
+              "--restarts=5")
+    ended = its.wait()
+    assert (ended[0].status, ended[1].status) == (122, 1)
+    for node in ended.values():
+        assert OFF + "they would fail in the same way" in node.lines, node.lines
+    assert attempts(its, 2) == all_of(1, 2)
+
+
+def test_one_node_has_no_restarts(box):
+    its = job(box, 3, kills(1, 1), of={0: ["--restarts=1"], 1: ["--restarts=1"]},
+              env={"RANKINIT_ATTEMPT": "0"})
+    ended = its.wait()
+    assert [ended[n].status for n in range(3)] == [122, 137, 122], ended
+    assert [line for line in ended[0].lines
+            if re.fullmatch(OFF + r"node 2 \(\S+\) may not restart them any more \(--restarts\)",
+                            line)], ended[0].lines
+
+
+@pytest.mark.parametrize("options, env", [
+    ([], {"RANKINIT_LINK_KEY": ""}), (["--link=tell"], {}), (["--link=no"], {}),
+])
+def test_refused_without_a_link_that_may(box, options, env):
+    env = {name: value for name, value in {"RANKINIT_LINK_KEY": KEY, **env}.items() if value}
+    result = box.run("--restarts=1", "--nnodes=2", "--node-rank=0", "--nproc-per-node=1",
+                     "--master-addr=127.0.0.1", "--link", *options, "--", "true", env=env)
+    line = refused(result, 125, "restarts.refused", "--restarts")
+    assert "the job has 2 nodes, which start their ranks again together, by --link with a " \
+        "--link-key" in line
+
+
+def test_another_secret(box):
+    """The nodes do not meet: each ends as it does alone, and none starts again."""
+    command = up(2) + kills(1, 1, "exit 0")
+    its = Nodes(box, 2, 1, command, "--restarts=1", "--restart-wait=2", of={},
+                before={1: f"export RANKINIT_LINK_KEY={OTHER_KEY}; :"})
+    wait_until(lambda: os.path.exists(os.path.join(its.job.folder, "status1")), "the end of node 1")
+    assert attempts(its, 2) == all_of(1, 2)
+    end_ranks(its, signal.SIGTERM)
+    ended = its.wait()
+    assert ended[1].status == 137 and not restarts(ended[1]) and not restarts(ended[0])
+    assert attempts(its, 2) == all_of(1, 2)
+
+
+def test_a_node_is_not_fit_the_second_time(box):
+    """Its rank lowers the limit of the rankinit above it."""
+    its = job(box, 3, "[ $RANK = 2 ] && prlimit --pid $PPID --nofile=64:64; " + kills(1, 1),
+              "--restarts=2", "--require=lim.nofile")
+    ended = its.wait()
+    assert [ended[n].status for n in range(3)] == [122, 137, 123], ended
+    for n in (0, 1):
+        assert [line for line in ended[n].lines
+                if re.match(NOT + r"node 2 \(\S+\) is not fit", line)], ended[n].lines
+        # the verdict on the failure that was the last one
+        assert len([line for line in ended[n].lines if line.startswith("rankinit: rank 1 (")
+                    and "killed by SIGKILL" in line and "start again" not in line]) == 2
+    assert attempts(its, 3) == all_of(1, 3)
+
+
+def end_ranks(its, number):
+    """Those that wait for it."""
+    for pid in its.job.others():
+        if peek.read(pid, "cmdline") == b"sleep\x0060\0":
+            os.kill(pid, number)
+
+
+def pids_of(its, node):
+    """The rankinit of a node: (pid, ...), its helper first gone."""
+    return [pid for pid in its.job.others()
+            if f"--node-rank={node}".encode() in peek.read(pid, "cmdline").split(b"\0")
+            and (peek.stat(pid) or ("",))[0] != "rankinit-link"]
+
+
+def gather(box, *options, nodes=2):
+    """A job that is to start again, and whose rank 1 takes its time to end."""
+    its = job(box, nodes, "[ $RANK = 1 ] && trap ': > @FOLDER/asked' TERM; "
+              "[ $RANK = 0 ] && { [ $A = 0 ] && kill -9 $$; }; [ $A = 0 ] || exit 0; "
+              "until [ -e @FOLDER/asked ]; do sleep 0.02; done; "
+              "until [ -e @FOLDER/go ]; do sleep 0.02; done; kill -9 $$", "--restarts=1", *options)
+    wait_until(lambda: os.path.exists(os.path.join(its.job.folder, "asked")), "an order")
+    return its
+
+
+def test_a_stop_before_all_have_left(box):
+    """From outside, as node 1 waits for the end of its rank."""
+    its = gather(box)
+    (node,) = pids_of(its, 1)
+    os.kill(node, signal.SIGTERM)
+    wait_until(lambda: os.path.exists(os.path.join(its.job.folder, "status0")), "the end of node 0")
+    with open(os.path.join(its.job.folder, "go"), "w", encoding="ascii"):
+        pass
+    ended = its.wait()
+    assert ended[0].status == 137, ended[0].lines
+    assert [line for line in ended[0].lines if re.fullmatch(
+        NOT + r"node 1 \(\S+\) was stopped from outside", line)], ended[0].lines
+    assert attempts(its, 2) == all_of(1, 2)
+
+
+def test_a_node_is_gone_before_all_have_left(box):
+    its = gather(box, "--restart-wait=1")
+    (node,) = pids_of(its, 1)
+    os.kill(node, signal.SIGKILL)
+    for pid in its.job.others():
+        if (peek.stat(pid) or ("",))[0] == "rankinit-link" and \
+                b"--node-rank=1" in peek.read(pid, "cmdline").split(b"\0"):
+            os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: os.path.exists(os.path.join(its.job.folder, "status0")), "the end of node 0")
+    with open(os.path.join(its.job.folder, "go"), "w", encoding="ascii"):
+        pass
+    its.job.wait()
+    assert its.job.read("status0").strip() == b"137"
+    assert [line for line in its.lines(0) if re.fullmatch(
+        NOT + r"node 1 \(\S+\) has not come within 1 s", line)], its.lines(0)
+    assert attempts(its, 2) == all_of(1, 2)
