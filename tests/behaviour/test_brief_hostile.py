@@ -121,12 +121,19 @@ def test_one_that_is_stopped_in_a_line(box):
     """Of a stop there may be no other line of ours before it."""
     for options, env in (([], OF_JOB), (["--nproc-per-node=2"], {})):
         job = box.start(*options, "--", "sh", "-c", f"trap 'exit 5' TERM; printf '{FORGED}' >&2; "
-                        ": >>@FOLDER/$RANK; sleep 60 & wait", env=env)
+                        ": >>@FOLDER/$RANK; while :; do sleep 0.01; done", env=env)
         wait_until(lambda: job.ended() or os.path.exists(job.folder + "/0"), "it runs")
         wait_until(lambda: FORGED in job.error_text(), "it has spoken")
         result = job.stop()
         assert result.status == 5, result.err
         assert last_of(job)["cause"] == "preempted"
+
+
+def test_colours(box):
+    """Other lines may have them, this one is for programs."""
+    job = box.start("--color=always", *FAILS)
+    assert job.wait().status == 4 and b"\x1b[1mrankinit: " in job.read("err")
+    assert last_of(job)["status"] == "4"
 
 
 def test_an_exception_with_secrets_and_a_verdict(box):
