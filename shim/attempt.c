@@ -274,11 +274,11 @@ void ri_attempt_say_why_not(void)
 	ri_log(RI_LEVEL_ALWAYS, "%s", line);
 }
 
-int ri_attempt_find_stop(void)
+int ri_attempt_take_stop(void)
 {
-	ri_sigset stops = ri_mask_pending() & ri_mask_stops();
+	siginfo_t info;
 
-	return stops == 0 ? 0 : __builtin_ctzll(stops) + 1;
+	return ri_mask_wait_for(ri_mask_stops(), &info, 0);
 }
 
 void ri_attempt_say_before(const struct ri_run *run)

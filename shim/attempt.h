@@ -44,8 +44,8 @@ bool ri_attempt_follow(struct ri_run *run, const struct ri_outcome *outcome, int
 /* Is there no process any more that the ranks have left? It would meet those that start again. */
 bool ri_attempt_is_alone(void);
 
-/* The number of a stop that has come before the ranks of this attempt; 0: none has. */
-int ri_attempt_find_stop(void);
+/* Take a stop that has come before the ranks of this attempt. Its number; 0: none has. */
+int ri_attempt_take_stop(void);
 
 /* How the attempt before this one failed, where this one ends before it has a rank; or none. */
 void ri_attempt_say_before(const struct ri_run *run);

@@ -106,6 +106,26 @@ static int join(struct ri_run *run)
 	return ri_link_join(&run->started.job, &run->err);
 }
 
+/* When the job starts again the master is one of those that wait until all nodes can. */
+static int wait_and_start(struct ri_run *run)
+{
+	bool again = run->found.carried != NULL;
+	int status;
+
+	if (again && ri_link_permit(&run->started.job, &run->err) < 0)
+		return ri_run_stay(run);
+	status = ri_master_wait(&run->found.options, &run->found.topology, &run->err);
+	if (status < 0)
+		return ri_run_fail(run);
+	if (status > 0)
+		return ri_run_stopped(run, status - 128);
+	if (!again && ri_link_permit(&run->started.job, &run->err) < 0)
+		return ri_run_fail(run);
+	/* a command may catch a stop, but the job was over once, and is to end */
+	status = again ? ri_attempt_take_stop() : 0;
+	return status != 0 ? ri_run_stopped(run, status) : ri_run_start(run);
+}
+
 static int launch_command(struct ri_run *run)
 {
 	int status;
@@ -138,16 +158,7 @@ static int launch_command(struct ri_run *run)
 		return status < 0 ? ri_run_refuse(run) : ri_run_stopped(run, status - 128);
 	if (run->found.host.root >= 0)
 		close(run->found.host.root);
-	status = ri_master_wait(&run->found.options, &run->found.topology, &run->err);
-	if (status < 0)
-		return ri_run_fail(run);
-	if (status > 0)
-		return ri_run_stopped(run, status - 128);
-	if (ri_link_permit(&run->started.job, &run->err) < 0)
-		return run->found.carried == NULL ? ri_run_fail(run) : ri_run_stay(run);
-	/* a command may catch a stop, but the job was over once, and is to end */
-	status = run->found.carried == NULL ? 0 : ri_attempt_find_stop();
-	return status != 0 ? ri_run_stopped(run, status) : ri_run_start(run);
+	return wait_and_start(run);
 }
 
 static int print_state(void *argument)

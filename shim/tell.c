@@ -415,6 +415,7 @@ int ri_run_tell(struct ri_run *run, int status)
 		status = ri_link_judge(&run->started.job, &outcome, status);
 	again = has_others ? ri_attempt_follow(run, &outcome, status)
 		: ri_attempt_decide(run, &outcome, status);
+	outcome.goes_on = again;
 	if (again)
 		ri_report_goes_on();
 	outcome.exit_status = ri_run_status(run, status, ri_cause_word_find(&outcome));

@@ -215,6 +215,7 @@ struct ri_outcome {
 	bool launched;		/* the command is a launcher, and the ranks are its own children */
 	bool launches;		/* the command may start ranks, whether any is told of or not */
 	int exit_status;
+	bool goes_on;		/* the ranks start again, and nothing ends with that status */
 	struct timespec started;
 	struct timespec ended;
 	ssize_t first;		/* index of the first failure, -1: none */

@@ -553,7 +553,8 @@ void ri_verdict_render(const struct ri_outcome *outcome, const struct ri_reason 
 	add_others(out, outcome);
 	if (outcome->restarts != NULL)
 		ri_restarts_add(out, outcome->restarts);
-	if (outcome->link.verdict != NULL || (outcome->first >= 0 && outcome->count > 1))
+	if (!outcome->goes_on &&
+		(outcome->link.verdict != NULL || (outcome->first >= 0 && outcome->count > 1)))
 		ri_text_addf(out, "  %s exit status is %d\n",
 			ri_blame_nodes(outcome) > 1 ? "this node's" : "the job's",
 			outcome->exit_status);

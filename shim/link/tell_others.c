@@ -235,15 +235,19 @@ static int64_t time_to_finish(const struct ri_link_job *job)
 /* Its ranks are gone, so all nodes may leave this attempt, where the verdict says so. */
 static void wait_to_leave(const struct ri_link_job *job, int status, bool gone)
 {
+	siginfo_t info;
+
 	if (job->restarts == 0 || job->stop->asked || (status == 0 && !*job->ordered))
 		return;
-	if (!gone)
+	if (!gone) {
 		refuse_step(job, RI_LINK_LEAVE, "has a process that its ranks left");
-	else
-		ri_link_vote(RI_LINK_LEAVE, NULL);
-	if (!gone || ri_link_await(RI_LINK_LEAVE, FINISH_MS) ||
-		(ri_mask_pending() & ri_mask_stops()) == 0)
 		return;
+	}
+	ri_link_vote(RI_LINK_LEAVE, NULL);
+	if (ri_link_await(RI_LINK_LEAVE, FINISH_MS) ||
+		ri_mask_wait_for(ri_mask_stops(), &info, 0) == 0)
+		return;
+	say_stop(job, info.si_signo);
 	refuse_step(job, RI_LINK_LEAVE, stopped);
 }
 

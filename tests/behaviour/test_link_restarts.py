@@ -203,3 +203,86 @@ def test_a_node_is_gone_before_all_have_left(box):
     assert [line for line in its.lines(0) if re.fullmatch(
         NOT + r"node 1 \(\S+\) has not come within 1 s", line)], its.lines(0)
     assert attempts(its, 2) == all_of(1, 2)
+
+
+# Node 2 does not come to the second attempt: rankinit there cannot write what it leaves for itself.
+ABSENT = "[ $RANK = 2 ] && [ $A = 0 ] && prlimit --pid $PPID --fsize=0; "
+
+
+def is_in_second(its, node):
+    """Its helper, of the attempt that has begun, is there."""
+    return [pid for pid in pids_of(its, node)
+            if b"\0RANKINIT_CARRIED=" in peek.read(pid, "environ")
+            and [child for child in peek.children(pid)
+                 if (peek.stat(child) or ("",))[0] == "rankinit-link"]]
+
+
+def gathers(box, of=None):
+    """A job of three nodes, two of which wait for the third one to start their ranks again."""
+    its = job(box, 3, ABSENT + kills(1, 1), "--restarts=1", of=of or {
+        node: ["--restart-wait=600"] for node in range(3)})
+    wait_until(lambda: is_in_second(its, 0) and is_in_second(its, 1), "two nodes that wait")
+    wait_until(lambda: os.path.exists(os.path.join(its.job.folder, "status2")), "the third one")
+    return its
+
+
+def test_a_node_does_not_come(box):
+    its = job(box, 3, ABSENT + kills(1, 1), "--restarts=1", "--restart-wait=1")
+    ended = its.wait()
+    assert [ended[n].status for n in (0, 1)] == [122, 137], ended
+    for n in (0, 1):
+        assert [line for line in ended[n].lines if re.fullmatch(
+            NOT + r"(node 2( \(\S+\))? has not come within 1 s|node 0 has not said .*)", line)
+            ], ended[n].lines
+        assert restarts(ended[n]) == ["1"]
+    assert attempts(its, 3) == all_of(1, 3)
+
+
+def test_a_stop_before_all_have_come(box):
+    its = gathers(box)
+    (node,) = pids_of(its, 1)
+    os.kill(node, signal.SIGTERM)
+    ended = its.wait()
+    assert [ended[n].status for n in (0, 1)] == [122, 143], ended
+    assert [line for line in ended[0].lines if re.fullmatch(
+        NOT + r"node 1 \(\S+\) was stopped from outside", line)], ended[0].lines
+    assert attempts(its, 3) == all_of(1, 3)
+
+
+def test_a_stop_of_node_0_before_all_have_come(box):
+    its = gathers(box)
+    (node,) = pids_of(its, 0)
+    os.kill(node, signal.SIGTERM)
+    ended = its.wait()
+    assert [ended[n].status for n in (0, 1)] == [143, 137], ended
+    assert [line for line in ended[1].lines if re.fullmatch(
+        NOT + r"node 0 \(\S+\) was stopped from outside", line)], ended[1].lines
+    assert attempts(its, 3) == all_of(1, 3)
+
+
+def test_node_0_dies_before_all_have_come(box):
+    """Nobody says that all nodes have come, so no rank starts."""
+    its = gathers(box, {0: ["--restart-wait=600"], 1: ["--restart-wait=1"],
+                        2: ["--restart-wait=1"]})
+    (node,) = is_in_second(its, 0)
+    for pid in [*peek.children(node), node]:
+        os.kill(pid, signal.SIGKILL)
+    ended = its.wait()
+    assert ended[1].status == 137, ended[1]
+    assert NOT + "node 0 has not said that all nodes can" in ended[1].lines, ended[1].lines
+    assert attempts(its, 3) == all_of(1, 3)
+
+
+def test_the_master_is_waited_for_when_all_have_come(box):
+    """Rank 0 listens when its node may start it: who waited for it before would wait in vain."""
+    serves = ("[ $RANK = 0 ] && exec python3 -c \"import os, socket, time; "
+              "socket.create_server(('10.9.0.1', 29500)); "
+              "f = '@FOLDER/up.%s.0' % os.environ['RANKINIT_ATTEMPT']; open(f, 'w').close(); "
+              "[time.sleep(.02) for _ in iter(lambda: os.path.exists(f[:-1] + '1'), True)]; "
+              "os.environ['RANKINIT_ATTEMPT'] == '0' and (os.kill(os.getpid(), 9))\"; ")
+    its = Nodes(box, 2, 1, serves + ": > @FOLDER/up.$RANKINIT_ATTEMPT.1; "
+                "[ $RANKINIT_ATTEMPT = 1 ] || exec sleep 60", "--restarts=1",
+                of={1: ["--wait-master=50"]})
+    ended = its.wait()
+    assert [ended[n].status for n in (0, 1)] == [0, 0], ended
+    assert attempts(its, 2) == all_of(2, 2)
