@@ -5,6 +5,7 @@ import os
 import pathlib
 import random
 import re
+import shlex
 import subprocess
 import tempfile
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ FAILED = re.compile(LIST + r"(?:all )?failed\b")
 # did not come.
 BLAMED = re.compile(LIST + r"(?:did not|had ended|had exited|ended before|never|hangs|hung)\b")
 LEVEL = re.compile(r"rankinit: (?:(?:warning|error|note|info)\b|verdict cause=)")
+MACHINE = "rankinit: verdict cause="     # the verdict's last line, for programs
 
 
 class Jitter:
@@ -133,10 +135,15 @@ class Verdict:
     status: int         # of rankinit; negative: the signal that ended it
     report: dict        # or None
     stderr: str
+    machine: dict       # of the line for programs; empty: there is none
 
     @property
     def headline(self):
         return self.lines[0] if self.lines else ""
+
+    @property
+    def retry(self):
+        return self.machine.get("retry")
 
     @property
     def named(self):
@@ -158,6 +165,12 @@ def ranks_of(words):
     """Of a list such as "0-2, 5 and 7"."""
     for first, last in re.findall(r"(\d+)(?:-(\d+))?", words):
         yield from range(int(first), int(last or first) + 1)
+
+
+def machine_line(stderr):
+    """Keys and words of the line for programs, which is the last one of its kind."""
+    lines = [line for line in stderr.splitlines() if line.startswith(MACHINE)]
+    return dict(word.split("=", 1) for word in shlex.split(lines[-1])[2:]) if lines else {}
 
 
 def verdict_lines(stderr):
@@ -216,7 +229,7 @@ def play(failure, seed, players):
             report = None
     if "\nactor: " in "\n" + stderr:
         return "an actor failed: " + re.search(r"^actor: (.*)", stderr, re.M)[1]
-    return Verdict(verdict_lines(stderr), status, report, stderr)
+    return Verdict(verdict_lines(stderr), status, report, stderr, machine_line(stderr))
 
 
 # What is wrong with a replay, the worst first.
@@ -259,3 +272,7 @@ def judge_report(verdict):
         yield "report", f"the report's first failure is rank {rank}"
     if verdict.report["exit_status"] != verdict.status:
         yield "report", f"the report's exit status is {verdict.report['exit_status']}"
+    for name in ("cause", "retry"):
+        said = (verdict.report.get("verdict") or {}).get(name)
+        if said != verdict.machine.get(name):
+            yield "report", f"the report's {name} is {said}, not {verdict.machine.get(name)}"

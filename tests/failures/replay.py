@@ -99,7 +99,8 @@ def show(result):
     """A replay's verdict beside the expectation."""
     failure = result.failure
     print(f"{failure.path}: {failure.title}")
-    print(f"    expected: culprit {failure.value('culprit')}, status {failure.status}"
+    print(f"    expected: culprit {failure.value('culprit')}, status {failure.status}, "
+          f"retry {failure.value('retry')}"
           + "".join(f", \"{cause}\"" for cause in failure.values("cause")))
     for replay in result.replays:
         print(f"    seed {replay.seed}: {'right' if not replay.faults else ''}"
@@ -107,6 +108,7 @@ def show(result):
         if not isinstance(replay.verdict, str):
             for line in replay.verdict.lines or replay.verdict.stderr.splitlines()[-10:]:
                 print(f"        {line}")
+            print("        " + " ".join(map("=".join, replay.verdict.machine.items())))
 
 
 def check_files(given):

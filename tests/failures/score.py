@@ -39,6 +39,28 @@ class Result:
     def worst(self):
         return min((what for what, _ in self.faults), key=WRONG.index, default="right")
 
+    @property
+    def retries(self):
+        """What to do next, as each replay has it."""
+        return [getattr(replay.verdict, "retry", None) for replay in self.replays]
+
+    @property
+    def retry_right(self):
+        return set(self.retries) == {self.failure.value("retry")}
+
+    @property
+    def takes_node(self):
+        """It would have a healthy node taken away."""
+        return self.failure.value("retry") == "never" and "other_node" in self.retries
+
+    def retry_sentence(self):
+        for replay in self.replays:
+            said = getattr(replay.verdict, "machine", {})
+            if said.get("retry") != self.failure.value("retry"):
+                return (f"{self.failure.name}: seed {replay.seed}: retry: cause {said.get('cause')}"
+                        f", {said.get('retry')}, not {self.failure.value('retry')}")
+        return f"{self.failure.name}: retry: right"
+
     def sentence(self):
         """One line about the first replay that shows the worst; in none of the words set aside."""
         if self.failure.half == "aside":
@@ -68,7 +90,11 @@ def torchrun_right(failure, field):
 # worse than none, and there must not be one. A silent death has no words that could mislead: only
 # one of thirty may be lost, to a race that the kernel does not let us see. What an orchestrator
 # does next depends on the exit status: it is exact. A replay that does not end tells nothing.
+#
+# Whether to start again may be wrong in one of ten, which costs one more attempt, or a look at it.
+# That a failure of the program takes a healthy node away costs the next one as well: none may.
 ASIDE, NO_WRONG_NAME, SILENT, STATUS, ENDED = 0.9, 1, 29 / 30, 1, 1
+RETRY, NO_NODE_TAKEN = 0.9, 1
 
 
 def rows(results):
@@ -85,6 +111,11 @@ def rows(results):
         NO_WRONG_NAME
     yield "exit status exact", results, lambda result: not result.has("status"), STATUS
     yield "replays that ended", results, lambda result: not result.has("broken"), ENDED
+    for name, half in (("known", known), ("set aside", aside)):
+        yield f"{name}: what to do next", half, lambda result: result.retry_right, RETRY
+    program = [result for result in results if result.failure.value("retry") == "never"]
+    yield "the program's: no node taken away", program, lambda result: not result.takes_node, \
+        NO_NODE_TAKEN
     for field, words in (("torchrun", "torchrun"), ("torchrun-record", "torchrun with @record")):
         both = [result for result in results if result.failure.value(field)]
         if both:
@@ -97,8 +128,12 @@ def print_table(results, whole):
     """The scores; how many requirements are met, and how many are not."""
     met = missed = 0
     for result in results:
-        if not result.is_right and result.failure.half != "aside":
+        if result.failure.half == "aside":
+            continue
+        if not result.is_right:
             print(result.sentence())
+        if not result.retry_right:
+            print(result.retry_sentence())
     for name, counted, reached, required in rows(results):
         part = sum(map(reached, counted))
         low = required is not None and part < required * len(counted) - 1e-9
@@ -148,7 +183,9 @@ def print_tests(results, whole):
 
 def as_json(results):
     return [{"name": result.failure.name, "half": result.failure.half, "worst": result.worst,
+             "retry": result.failure.value("retry"),
              "replays": [{"seed": replay.seed, "faults": [list(fault) for fault in replay.faults],
-                          "lines": getattr(replay.verdict, "lines", [])}
+                          "lines": getattr(replay.verdict, "lines", []),
+                          "machine": getattr(replay.verdict, "machine", {})}
                          for replay in result.replays]}
             for result in results]

@@ -275,23 +275,24 @@ def test_an_actor_that_cannot_play():
 
 # The sums.
 
-def result_of(half, *faults, silent=False, name="made"):
+def result_of(half, *faults, silent=False, name="made", retry="never"):
     failure = failure_of((HEADER + STEPS).replace("status: 7", "status: 7\nsilent: yes" * silent
                                                   or "status: 7"), half)
     failure.name = name
-    return score.Result(failure, [score.Replay("1", None, []),
-                                  score.Replay("2", None, [(what, "") for what in faults])])
+    said = playing.Verdict([], 7, None, "", {"cause": "made", "retry": retry})
+    return score.Result(failure, [score.Replay("1", said, []),
+                                  score.Replay("2", said, [(what, "") for what in faults])])
 
 
 def test_scores(capsys):
     good = [result_of(half, silent=True) for half in ("known", "aside") for _ in range(15)]
-    assert score.print_table(good, True) == (5, 0)
-    assert score.print_table(good[:15], True) == (4, 1)    # nothing was set aside
+    assert score.print_table(good, True) == (8, 0)
+    assert score.print_table(good[:15], True) == (6, 2)    # nothing was set aside
     for what, missed in (("cause", 0), ("status", 1), ("named wrongly", 1), ("broken", 1)):
-        assert score.print_table(good + [result_of("aside", what)], True) == (5 - missed, missed)
-    assert score.print_table(good + [result_of("known", "cause", silent=True)], True) == (5, 0)
+        assert score.print_table(good + [result_of("aside", what)], True) == (8 - missed, missed)
+    assert score.print_table(good + [result_of("known", "cause", silent=True)], True) == (8, 0)
     capsys.readouterr()
-    assert score.print_table(good + 2 * [result_of("aside", "cause", silent=True)], True) == (3, 2)
+    assert score.print_table(good + 2 * [result_of("aside", "cause", silent=True)], True) == (6, 2)
     table = capsys.readouterr().out
     assert "torchrun" not in table
     assert "  what is wrong of aside: 2 cause\n" in table and "made" not in table
@@ -299,6 +300,35 @@ def test_scores(capsys):
     assert "made: seed 2: named wrongly: \n" in capsys.readouterr().out
     assert re.search(r"^set aside: right +15 of 17 \(88.2 %\)   required: 90.0 %   MISSED$", table,
                      re.M)
+
+
+@pytest.mark.parametrize("retry, count, missed", [
+    ("never", 5, 0), ("same", 1, 0), ("same", 2, 1), ("other_node", 1, 1), ("other_node", 2, 2),
+    (None, 2, 1)])
+def test_scores_of_what_to_do_next(capsys, retry, count, missed):
+    """One of ten may be wrong, and no node be taken away; a failure is right all the same."""
+    good = [result_of(half) for half in ("known", "aside") for _ in range(9)]
+    worse = [result_of("known", retry=retry) for _ in range(count)]
+    assert score.print_table(good + worse, False) == (8 - missed, missed)
+    said = f"made: seed 1: retry: cause made, {retry}, not never\n"
+    assert capsys.readouterr().out.count(said) == count * (retry != "never")
+
+
+def test_the_line_for_programs_is_no_part_of_the_block():
+    said = ("rankinit: rank 2 failed\nrankinit:   it said so\n"
+            "rankinit: verdict cause=exception class=own retry=never host=\"a b\"\n")
+    assert playing.verdict_lines(said) == ["rank 2 failed", "  it said so"]
+    assert playing.machine_line(said) == {"cause": "exception", "class": "own", "retry": "never",
+                                          "host": "a b"}
+    assert playing.machine_line("rankinit: rank 2 failed\n") == {}
+
+
+def test_a_report_that_says_another_word():
+    failure = failure_of(HEADER + STEPS)
+    report = {"first_failure": None, "exit_status": 7, "verdict": {"cause": "timeout"}, "ranks": []}
+    verdict = playing.Verdict(["well"], 7, report, "", {"cause": "exception"})
+    assert ("report", "the report's cause is timeout, not exception") in playing.judge(
+        failure, verdict)
 
 
 def test_scores_of_torchrun(capsys):
