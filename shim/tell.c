@@ -235,7 +235,7 @@ static const char *make_last_line(const struct ri_brief *brief)
 static void say_last_line(const char *line)
 {
 	if (line != NULL)
-		ri_log(RI_LEVEL_PROGRAM, "%s", line);
+		ri_log(RI_LEVEL_ALWAYS, "%s", line);
 }
 
 /* Nothing was started, or its start failed before there was anything to look after. */

@@ -80,6 +80,7 @@ struct ri_rank_outcome {
 	bool core;
 	bool oom;		/* the cgroup counted an out-of-memory kill meanwhile */
 	bool told;		/* we had told it to stop before it ended */
+	bool spoke;		/* and it had written something in the minute before that */
 	/* it lives, has raised an exception, and is silent since; or its launcher ended of that */
 	bool leaving;
 	unsigned lingered_s;	/* so long after its exception we stopped it; 0: we did not */

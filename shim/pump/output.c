@@ -124,12 +124,23 @@ static void count_lines(struct ri_output *output, size_t length)
 		*output->seen = output->lines;
 }
 
+/* The watchdogs of a rank that hangs go on: what they write is no sign of life. */
+static void hear(struct ri_output *output, const struct ri_stream *stream, size_t length)
+{
+	static const char watchdogs[] = "ProcessGroupNCCL.cpp";
+
+	output->heard_ms = ri_now_ms();
+	if (output->memories != NULL && !ri_span_has((struct ri_span){ output->in, length },
+			watchdogs))
+		output->memories[(stream - output->streams) / 2].heard_ms = output->heard_ms;
+}
+
 static void take(struct ri_output *output, struct ri_stream *stream, size_t length)
 {
 	struct ri_sink *sink = &stream->group->sink;
 	char *lines;
 
-	output->heard_ms = ri_now_ms();
+	hear(output, stream, length);
 	if (output->again && stream < output->streams + 2)
 		count_lines(output, length);
 	if (stream->memory != NULL)
@@ -359,6 +370,13 @@ struct ri_tail_text ri_output_tail(struct ri_output *output, size_t index)
 	if (index >= output->count || output->memories[index].tail.bytes == NULL)
 		return (struct ri_tail_text){ .bytes = NULL };
 	return ri_tail_read(&output->memories[index].tail);
+}
+
+bool ri_output_is_heard(const struct ri_output *output, size_t index, int64_t since_ms)
+{
+	return output->memories != NULL && index < output->count &&
+		output->memories[index].heard_ms > 0 &&
+		output->memories[index].heard_ms >= since_ms;
 }
 
 struct timespec ri_output_traceback(const struct ri_output *output, size_t index)

@@ -131,6 +131,12 @@ void ri_output_finish(struct ri_output *output, bool stopped);
 /* What is remembered of a rank's stderr; bytes are NULL: nothing was kept. */
 struct ri_tail_text ri_output_tail(struct ri_output *output, size_t index);
 
+/*
+ * Did a rank write something of its own since then (CLOCK_MONOTONIC)? False where its stderr is not
+ * remembered.
+ */
+bool ri_output_is_heard(const struct ri_output *output, size_t index, int64_t since_ms);
+
 /* When its last traceback began (CLOCK_REALTIME); zero: there was none. */
 struct timespec ri_output_traceback(const struct ri_output *output, size_t index);
 

@@ -28,6 +28,7 @@ struct ri_memory {
 	struct ri_tail tail;
 	struct ri_watch watch;
 	struct timespec traceback;
+	int64_t heard_ms;		/* when the rank last wrote of its own, CLOCK_MONOTONIC */
 };
 
 struct ri_stream {

@@ -68,7 +68,6 @@ static void emit(enum ri_level level, const char *text)
 		[RI_LEVEL_WARNING] = { "warning: ", "33" },
 		[RI_LEVEL_ALWAYS] = { "", "1" },
 		[RI_LEVEL_ERROR] = { "error: ", "31" },
-		[RI_LEVEL_PROGRAM] = { "", NULL },
 	};
 	char line[RI_MAX_LINE];
 	struct ri_text out;
@@ -80,7 +79,7 @@ static void emit(enum ri_level level, const char *text)
 	if (inside)
 		ri_text_add(&out, "\n");
 	inside = false;
-	if (coloring == RI_LOG_COLOR && looks[level].color != NULL)
+	if (coloring == RI_LOG_COLOR)
 		ri_text_addf(&out, "\033[%smrankinit: %s\033[0m%s", looks[level].color,
 			looks[level].word, text);
 	else

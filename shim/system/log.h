@@ -22,7 +22,6 @@ enum ri_level {
 	RI_LEVEL_WARNING,	/* unless --quiet */
 	RI_LEVEL_ALWAYS,	/* an obituary */
 	RI_LEVEL_ERROR,
-	RI_LEVEL_PROGRAM,	/* for a program that reads it: never coloured */
 };
 
 /* When to colour: whether stderr is a terminal is asked only for a line. */

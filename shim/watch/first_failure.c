@@ -107,6 +107,7 @@ void ri_settle_describe(const struct ri_child *child, struct ri_output *output, 
 
 	out->pid = child->pid;
 	out->told = child->told && !was_dying(child);
+	out->spoke = out->told && child->spoke;
 	out->leaving = child->leaving && child->lives && !child->told;
 	out->order = child->order;
 	out->started = child->started;

@@ -22,6 +22,7 @@ enum {
 	KILL_AGAIN_MS = 100,		/* for what was forked under the SIGKILLs */
 	LOOK_MS = 500,			/* that a stop waits for a look at a silent job */
 	SAY_AFTER_MS = 1000,		/* a wait longer than this is said */
+	SPOKE_MS = 60000,		/* a rank that is at work says so about as often */
 	SAY_ASKED_MS = 5000,		/* and one for a shell that waits for what it runs */
 };
 
@@ -45,6 +46,8 @@ static void tell_children(struct ri_supervisor *sv)
 		struct ri_child *child = &sv->children->items[i];
 
 		child->told = child->lives;
+		child->spoke = child->lives &&
+			ri_output_is_heard(sv->output, i, ri_now_ms() - SPOKE_MS);
 		if (child->lives)
 			ri_leftovers_wake(child->pid);
 	}

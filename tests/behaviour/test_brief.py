@@ -29,7 +29,7 @@ def test_the_first_of_several_ranks(box):
     result = box.run("--nproc-per-node=3", "--", "sh", "-c",
                      "[ $RANK = 1 ] && exit 4; sleep 60")
     assert result.status == 4
-    fits(result.brief, cause="unknown", **{"class": "unknown"}, retry="same", rank=1, node=0,
+    fits(result.brief, cause="exit_status", **{"class": "unknown"}, retry="never", rank=1, node=0,
          status=4, retries=0)
 
 
@@ -200,3 +200,20 @@ def test_the_last_words_of_a_pod_have_it(box, length):
     assert result.brief["cause"] == "exception"
     job = box.start("--", "sh", "-c", "exit 3", shell=WORDS)
     assert job.wait().err == "" and "verdict" not in job.read("words").decode()
+
+
+LOST = (r"printf 'Traceback (most recent call last):\n  File \"/job/train.py\", line 8, in f\n    "
+        r"g()\nRuntimeError: Socket Timeout\n' >&2; exit 1")
+WATCHDOG = "[rank0]:[E612 10:41:16.9 ProcessGroupNCCL.cpp:1575] preparing to dump debug info"
+
+
+@pytest.mark.parametrize("words, cause, retry", [
+    ("Map:  41%", "late", "never"), ("", "timeout", "same"), (WATCHDOG, "timeout", "same")])
+def test_a_rank_that_does_not_come(box, words, cause, retry):
+    """It is at work, if it says something; its watchdog does so where it hangs, too."""
+    said = f"echo '{words}' >&2; " if words else ""
+    result = box.run("--nproc-per-node=2", "--", "sh", "-c",
+                     f"[ $RANK = 1 ] || {{ {said}: >@FOLDER/said; exec sleep 60; }}; "
+                     f"until [ -e @FOLDER/said ]; do sleep 0.02; done; {LOST}")
+    assert result.status == 1 and result.brief["rank"] == "0"
+    assert (result.brief["cause"], result.brief["retry"]) == (cause, retry)

@@ -382,7 +382,8 @@ def test_the_copy_for_kubernetes(box):
     assert result.out.startswith(b"rank 1 (local rank 1, pid ")
     assert b"failed first: exit status 3" in result.out
     *_, before, last = result.out.decode().splitlines()
-    assert before == "  the job's exit status is 3" and last.startswith("verdict cause=unknown ")
+    assert before == "  the job's exit status is 3"
+    assert last.startswith("verdict cause=exit_status ")
 
 
 def test_the_state_of_ranks(box):

@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "fuzz.h"
+#include "report/causes.h"
 #include "report/class.h"
 #include "report/report.h"
 
@@ -45,6 +46,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	ri_class_find(&rank);
 	ri_reason_find(&rank, &reason);
+	outcome.reason = &reason;
+	CHECK(ri_cause_word_find(&outcome) < RI_CAUSE_COUNT);
 	ri_text_init(&out, text, sizeof(text));
 	ri_verdict_render(&outcome, &reason, &out);
 	CHECK(!out.cut);

@@ -44,7 +44,7 @@ cp build/rankinit "$copies/whole/build"
 whole
 
 cat >big.c <<'EOF'
-char big[1100000] = { 1 };
+char big[1130000] = { 1 };
 const char *const file = "/etc/nsswitch.conf";
 int main(void) { return file[0] + big[0]; }
 EOF

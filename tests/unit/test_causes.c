@@ -10,7 +10,9 @@
 #include <cmocka.h>
 
 #include "report/causes.h"
+#include "report/class.h"
 #include "report/outcome.h"
+#include "report/reason.h"
 #include "words/loss.h"
 
 static void each_word_has_a_name_of_its_own(void **state)
@@ -58,13 +60,28 @@ static enum ri_cause_word of_loss(enum ri_loss_kind kind, enum ri_blame blame)
 		.evidence = { .class = RI_CLASS_LOSS, .loss = &loss } }, blame);
 }
 
+/* It wrote nothing to stderr. */
+static struct ri_rank_outcome silent(int status)
+{
+	return (struct ri_rank_outcome){ .end = RI_END_EXITED, .exit_code = status,
+		.wrote.tail = { "", 0 } };
+}
+
 static void ends(void **state)
 {
 	(void)state;
 	assert_int_equal(of((struct ri_rank_outcome){ .end = RI_END_EXEC_FAILED }, 0),
 		RI_CAUSE_EXEC);
 	assert_int_equal(of((struct ri_rank_outcome){ .end = RI_END_EXITED, .exit_code = 3 }, 0),
-		RI_CAUSE_UNKNOWN);
+		RI_CAUSE_UNKNOWN);	/* its stderr was not read */
+	assert_int_equal(of(silent(3), 0), RI_CAUSE_EXIT_STATUS);
+	assert_int_equal(of(silent(128 + SIGSEGV), 0), RI_CAUSE_SIGNAL);
+	assert_int_equal(of(silent(128 + SIGTERM), 0), RI_CAUSE_KILLED);
+	assert_int_equal(of(silent(250), 0), RI_CAUSE_EXIT_STATUS);
+	assert_int_equal(of((struct ri_rank_outcome){ .end = RI_END_SIGNALED, .signal = SIGPIPE },
+			0), RI_CAUSE_UNKNOWN);
+	assert_int_equal(of((struct ri_rank_outcome){ .end = RI_END_SIGNALED, .signal = SIGTERM },
+			0), RI_CAUSE_KILLED);
 	assert_int_equal(of((struct ri_rank_outcome){ .end = RI_END_SIGNALED, .signal = SIGSEGV },
 			0), RI_CAUSE_SIGNAL);
 	assert_int_equal(of((struct ri_rank_outcome){ .end = RI_END_SIGNALED, .signal = SIGKILL },
@@ -83,6 +100,148 @@ static void losses(void **state)
 	assert_int_equal(of_loss(RI_LOSS_CLOCK, RI_BLAME_HELD), RI_CAUSE_TIMEOUT);
 	assert_int_equal(of_loss(RI_LOSS_MISMATCH, RI_BLAME_UNKNOWN), RI_CAUSE_MISMATCH);
 	assert_int_equal(of_loss(RI_LOSS_PEER, RI_BLAME_LEFT), RI_CAUSE_EARLY_EXIT);
+}
+
+static const struct {
+	enum ri_cause_word cause;
+	const char *words, *also, *example, *source;
+} rows[] = {
+#define RI_CAUSE_WORDS(symbol, words_, also_, example_, source_) \
+	{ RI_CAUSE_##symbol, words_, also_, example_, source_ },
+#include "report/cause_words.def"
+#undef RI_CAUSE_WORDS
+};
+
+static enum ri_cause_word of_exception(const char *exception)
+{
+	static struct ri_reason reason;
+	const struct ri_rank_outcome rank = {
+		.end = RI_END_EXITED, .exit_code = 1, .evidence.ended_of_traceback = true,
+	};
+	const struct ri_outcome outcome = { .ranks = &rank, .count = 1, .reason = &reason };
+
+	reason.has_traceback = true;
+	reason.traceback.last = (struct ri_span){ exception, strlen(exception) };
+	return ri_cause_word_find(&outcome);
+}
+
+static void each_row_has_its_words(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_true(rows[i].source[0] != '\0');
+		if (of_exception(rows[i].example) != rows[i].cause)
+			fail_msg("%s: %s", rows[i].words, rows[i].example);
+	}
+	assert_int_equal(of_exception("ValueError: a TimeoutError is none"), RI_CAUSE_EXCEPTION);
+	assert_int_equal(of_exception(""), RI_CAUSE_EXCEPTION);
+}
+
+/* Read as a rank wrote it, with what stands around the exception. */
+static enum ri_cause_word of_tail(const char *tail, int signal)
+{
+	static struct ri_reason reason;
+	struct ri_rank_outcome rank = {
+		.end = signal != 0 ? RI_END_SIGNALED : RI_END_EXITED, .exit_code = 1,
+		.signal = signal, .wrote.tail = { tail, strlen(tail) },
+	};
+	const struct ri_outcome outcome = { .ranks = &rank, .count = 1, .reason = &reason };
+
+	ri_class_find(&rank);
+	ri_reason_find(&rank, &reason);
+	return ri_cause_word_find(&outcome);
+}
+
+#define HEADER "Traceback (most recent call last):\n  File \"/job/x.py\", line 8, in f\n    f()\n"
+#define DIRECT "\nThe above exception was the direct cause of the following exception:\n\n"
+#define ENDED "RuntimeError: DataLoader worker (pid(s) 7) exited unexpectedly\n"
+
+static void words_around_the_exception(void **state)
+{
+	(void)state;
+	assert_int_equal(of_tail(HEADER "ValueError: bad batch 17\n", 0), RI_CAUSE_EXCEPTION);
+	assert_int_equal(of_tail(HEADER "MemoryError\n" DIRECT HEADER "ValueError: x\n", 0),
+		RI_CAUSE_OOM_HOST);
+	assert_int_equal(of_tail("train.py: error: unrecognized arguments: --x\n", 0),
+		RI_CAUSE_EXCEPTION);
+	assert_int_equal(of_tail("terminate called after throwing an instance of 'c10::Error'\n"
+		"  what():  CUDA error: uncorrectable ECC error encountered\n", SIGABRT),
+		RI_CAUSE_ECC);
+	assert_int_equal(of_tail("terminate called after throwing an instance of 'E'\n", SIGABRT),
+		RI_CAUSE_SIGNAL);
+	assert_int_equal(of_tail(HEADER ENDED, 0), RI_CAUSE_KILLED);
+	assert_int_equal(of_tail("thread 'main' panicked at src/main.rs:3:5:\n" HEADER ENDED, 0),
+		RI_CAUSE_EXCEPTION);
+	/* what a rank wrote is not why somebody killed it */
+	assert_int_equal(of_tail("NCCL WARN Call to ibv_poll_cq failed: No such device\n", SIGKILL),
+		RI_CAUSE_KILLED);
+}
+
+static enum ri_cause_word with_xid(struct ri_gpu_error error, int signal)
+{
+	const struct ri_gpu_errors errors = { .items = { error }, .count = 1 };
+	const struct ri_rank_outcome rank = {
+		.end = signal != 0 ? RI_END_SIGNALED : RI_END_EXITED, .exit_code = 1,
+		.signal = signal, .evidence.ended_of_traceback = signal == 0,
+	};
+	const struct ri_outcome outcome = { .ranks = &rank, .count = 1, .gpu_errors = &errors };
+
+	return ri_cause_word_find(&outcome);
+}
+
+/* A program's own Xid, one after the end, or one beside an exception of its own: none of these. */
+static void gpus_that_failed(void **state)
+{
+	(void)state;
+	assert_int_equal(with_xid((struct ri_gpu_error){ .number = 79, .fatal = true }, SIGSEGV),
+		RI_CAUSE_XID);
+	assert_int_equal(with_xid((struct ri_gpu_error){ .number = 95, .fatal = true }, SIGBUS),
+		RI_CAUSE_ECC);
+	assert_int_equal(with_xid((struct ri_gpu_error){ .number = 79, .fatal = true }, SIGKILL),
+		RI_CAUSE_KILLED);
+	assert_int_equal(with_xid((struct ri_gpu_error){ .number = 79, .fatal = true }, 0),
+		RI_CAUSE_EXCEPTION);
+	assert_int_equal(with_xid((struct ri_gpu_error){ .number = 79 }, SIGSEGV), RI_CAUSE_SIGNAL);
+	assert_int_equal(with_xid((struct ri_gpu_error){ .number = 31, .fatal = true,
+		.of_program = true }, SIGSEGV), RI_CAUSE_SIGNAL);
+	assert_int_equal(with_xid((struct ri_gpu_error){ .number = 79, .fatal = true,
+		.later = true }, SIGSEGV), RI_CAUSE_SIGNAL);
+}
+
+/* Rank 1 is held against, rank 0 has lost it. */
+static enum ri_cause_word of_two(enum ri_blame blame, struct ri_rank_outcome named)
+{
+	const struct ri_loss loss = { .kind = RI_LOSS_CLOCK, .words = "", .also = "" };
+	const struct ri_rank_outcome ranks[] = {
+		{ .end = RI_END_EXITED, .exit_code = 1, .evidence = { .class = RI_CLASS_LOSS,
+			.loss = &loss } }, named,
+	};
+	const struct ri_outcome outcome = {
+		.ranks = ranks, .count = 2, .blame = blame, .named = 1,
+	};
+
+	return ri_cause_word_find(&outcome);
+}
+
+static void what_the_other_one_did(void **state)
+{
+	static const char stop[] = "INFO: Received signal 15, exiting\n";
+
+	(void)state;
+	assert_int_equal(of_two(RI_BLAME_HELD, (struct ri_rank_outcome){ .told = true }),
+		RI_CAUSE_TIMEOUT);
+	assert_int_equal(of_two(RI_BLAME_HELD, (struct ri_rank_outcome){ .told = true,
+		.spoke = true }), RI_CAUSE_LATE);
+	assert_int_equal(of_two(RI_BLAME_HELD, (struct ri_rank_outcome){ .told = true,
+		.evidence.words.has_traceback = true }), RI_CAUSE_EXCEPTION);
+	assert_int_equal(of_two(RI_BLAME_LEFT, (struct ri_rank_outcome){ .end = RI_END_EXITED }),
+		RI_CAUSE_EARLY_EXIT);
+	assert_int_equal(of_two(RI_BLAME_FIRST, (struct ri_rank_outcome){ .end = RI_END_EXITED }),
+		RI_CAUSE_EARLY_EXIT);
+	assert_int_equal(of_two(RI_BLAME_LEFT, (struct ri_rank_outcome){ .end = RI_END_EXITED,
+		.wrote.tail = { stop, sizeof(stop) - 1 } }), RI_CAUSE_PREEMPTED);
+	assert_int_equal(of_two(RI_BLAME_UNKNOWN, (struct ri_rank_outcome){ .spoke = true }),
+		RI_CAUSE_TIMEOUT);
 }
 
 static void nothing_failed(void **state)
@@ -114,6 +273,10 @@ int main(void)
 		cmocka_unit_test(only_a_bad_node_means_another_one),
 		cmocka_unit_test(ends),
 		cmocka_unit_test(losses),
+		cmocka_unit_test(each_row_has_its_words),
+		cmocka_unit_test(words_around_the_exception),
+		cmocka_unit_test(gpus_that_failed),
+		cmocka_unit_test(what_the_other_one_did),
 		cmocka_unit_test(nothing_failed),
 		cmocka_unit_test(refusals),
 	};
