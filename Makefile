@@ -81,10 +81,10 @@ SHIM_OBJ := $(SHIM_SRC:%.c=$(O)/%.o)
 # What no start goes through without waiting for the machine. It is made small, and linked behind
 # all else, the libraries too: a start needs pages of the program that lie side by side.
 LATE  := shim/attempt shim/show shim/simulate shim/ends shim/tell shim/preflight/unasked shim/hang/% shim/check/% shim/link/% \
-	shim/launch/restartable shim/play/% shim/probe/% shim/say/% shim/watch/first_failure shim/watch/signalled lib/blame/% \
-	lib/base/recorded lib/hang/% lib/image/% lib/link/% lib/node/% lib/play/% lib/python/% \
+	shim/launch/restartable shim/launch/exec_failure shim/launch/script_% shim/options/usage shim/play/% shim/probe/% shim/say/% shim/watch/first_failure shim/watch/signalled lib/blame/% \
+	lib/base/account lib/base/recorded lib/demand/% lib/hang/% lib/image/% lib/link/% lib/node/% lib/play/% lib/python/% \
 	lib/redact/% lib/report/% lib/words/%
-EARLY := shim/hang/autopsy shim/check/wishes shim/link/link shim/link/take_part shim/link/roll_call \
+EARLY := shim/hang/autopsy shim/hang/course shim/check/wishes shim/link/link shim/link/take_part shim/link/roll_call \
 	shim/say/report_file shim/say/json_memory shim/say/state_file lib/link/part lib/link/rendezvous \
 	lib/node/place
 LATE_OBJ  := $(filter-out $(EARLY:%=$(O)/%.o), \

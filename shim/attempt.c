@@ -37,7 +37,6 @@ enum {
 };
 
 static struct {
-	char **argv;
 	int program, folder;	/* O_PATH; of no use before ri_attempt_prepare */
 	int memory;		/* what is carried, sealed */
 	struct ri_carried *next;
@@ -65,16 +64,13 @@ static bool read_carried(struct ri_carried *out, int fd)
 	return ours;
 }
 
-int ri_attempt_take(struct ri_run *run, char **argv)
+int ri_attempt_take(struct ri_run *run)
 {
 	const struct ri_range fds = { FIRST_FD, MOST_FD };
 	const char *value = ri_env_get(&run->found.env, RI_CARRIED_VARIABLE);
 	struct ri_carried *carried;
 	uint64_t fd;
 
-	own.argv = argv;
-	if (value == NULL)
-		return 0;
 	carried = ri_pages(sizeof(*carried));
 	if (carried == NULL)
 		return ri_fail(&run->err, RI_CODE_MEMORY, RI_CARRIED_VARIABLE,
@@ -96,10 +92,9 @@ int ri_attempt_take(struct ri_run *run, char **argv)
 
 const char *ri_attempt_headline(const struct ri_found *found, struct ri_arena *arena)
 {
-	return found->carried == NULL ? NULL
-		: ri_arena_format(arena, "rankinit: restart %llu of %llu: %s",
-			(unsigned long long)found->carried->attempt,
-			(unsigned long long)found->options.restarts, found->carried->failure);
+	return ri_arena_format(arena, "rankinit: restart %llu of %llu: %s",
+		(unsigned long long)found->carried->attempt,
+		(unsigned long long)found->options.restarts, found->carried->failure);
 }
 
 bool ri_attempt_may_be(const struct ri_found *found)
@@ -211,7 +206,7 @@ bool ri_attempt_decide(struct ri_run *run, const struct ri_outcome *outcome, int
 
 	if (run->found.options.disabled || run->found.options.restarts == 0 || status == 0)
 		return false;
-	own.alone = outcome->count == 1 && !ri_topology_knows(outcome->topology, RI_FACT_RANK);
+	own.alone = ri_outcome_is_alone(outcome);
 	own.failed = (struct ri_again_case){
 		.restarts = run->found.options.restarts, .attempt = ri_found_attempt(&run->found),
 		.stopped = ended->stop.asked || ended->interrupted ||
@@ -374,7 +369,9 @@ void ri_attempt_execute(struct ri_run *run)
 			setrlimit(RLIMIT_NOFILE, &run->started.output.files_before);
 		ri_report_hand_on();
 		drop_own_signals();
-		syscall(SYS_execveat, own.program, "", own.argv, envp, AT_EMPTY_PATH);
+		syscall(SYS_execveat, own.program, "", run->argv, envp, AT_EMPTY_PATH);
+		/* a profile may deny that one; and qemu-user knows itself by this name */
+		execve("/proc/self/exe", run->argv, envp);
 	}
 	ri_log(RI_LEVEL_ERROR, "the ranks do not start again: rankinit cannot execute itself: %s "
 		"[%s]", strerror(errno), ri_code_name(RI_CODE_RESTARTS_REFUSED));

@@ -17,15 +17,15 @@ struct ri_found;
 struct ri_run;
 
 /*
- * The first thing after the environment was read: found.carried is what the attempt before this one
- * has left, or NULL. argv is kept for the next one. -1: no memory.
+ * The first thing after the environment was read, where it has RI_CARRIED_VARIABLE: found.carried
+ * is what the attempt before this one has left, or NULL. -1: no memory.
  */
-int ri_attempt_take(struct ri_run *run, char **argv);
+int ri_attempt_take(struct ri_run *run);
 
 /* Hold the program and the working directory, before either is left. -1 as above. */
 int ri_attempt_prepare(const struct ri_found *found, struct ri_error *err);
 
-/* What stands above this attempt in log files; NULL: it is the first. */
+/* What stands above this attempt in log files; not for the first. */
 const char *ri_attempt_headline(const struct ri_found *found, struct ri_arena *arena);
 
 /* May there be another attempt after this one? */

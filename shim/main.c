@@ -37,7 +37,8 @@ static int read_options(struct ri_run *run, char **argv)
 	}
 	if (ri_env_init(&run->found.env, environ, &run->arena, &run->err) < 0)
 		return -1;
-	if (ri_attempt_take(run, argv) < 0)
+	run->argv = argv;
+	if (ri_env_get(&run->found.env, RI_CARRIED_VARIABLE) != NULL && ri_attempt_take(run) < 0)
 		return -1;
 	status = ri_options_read(&run->found.options, argv, &run->found.env, &run->findings,
 		&run->err);

@@ -53,6 +53,7 @@ struct ri_ended {
  * zeroes: an initialiser would make the binary 80 KiB larger.
  */
 struct ri_run {
+	char **argv;		/* as rankinit was executed with */
 	struct ri_found found;
 	struct ri_started started;
 	struct ri_ended ended;

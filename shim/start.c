@@ -76,8 +76,9 @@ static int prepare_output(struct ri_run *run)
 		.keeps_stderr = count > 1 || run->found.options.exit_class ||
 			run->found.options.restarts > 0 ||
 			run->found.options.given.report.value != NULL,
-		.again = ri_attempt_may_be(&run->found),
-		.headline = ri_attempt_headline(&run->found, &run->arena),
+		.again = run->found.options.restarts > 0 && ri_attempt_may_be(&run->found),
+		.headline = run->found.carried == NULL ? NULL
+			: ri_attempt_headline(&run->found, &run->arena),
 	};
 	bool needs = wishes.keeps_stderr;
 	uint64_t rank = 0, local_rank = 0, node;

@@ -11,6 +11,12 @@ bool ri_rank_failed(const struct ri_rank_outcome *rank)
 		(rank->end == RI_END_RUNNING && rank->word_of != NULL);
 }
 
+bool ri_outcome_is_alone(const struct ri_outcome *outcome)
+{
+	return outcome->count == 1 && !outcome->launched &&
+		!ri_topology_knows(outcome->topology, RI_FACT_RANK);
+}
+
 bool ri_outcome_is_silent(const struct ri_outcome *outcome)
 {
 	const struct ri_rank_outcome *rank = outcome->ranks;

@@ -242,6 +242,9 @@ struct ri_outcome {
 /* Did it end otherwise than by exit(0), or is about to? One that was not started did not. */
 bool ri_rank_failed(const struct ri_rank_outcome *rank);
 
+/* Is what it tells of one command that has no rank? */
+bool ri_outcome_is_alone(const struct ri_outcome *outcome);
+
 /* Did a launcher fail, and is it known that its stderr was empty? Nothing else tells of that. */
 bool ri_outcome_is_silent(const struct ri_outcome *outcome);
 

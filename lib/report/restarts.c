@@ -44,8 +44,7 @@ void ri_restart_describe(struct ri_restart *restart, const struct ri_outcome *ou
 	if (outcome->first < 0 || outcome->reason == NULL)
 		return;
 	keep(restart, &outcome->ranks[outcome->first], outcome->reason);
-	restart->alone = outcome->count == 1 &&
-		!ri_topology_knows(outcome->topology, RI_FACT_RANK);
+	restart->alone = ri_outcome_is_alone(outcome);
 }
 
 /* "failed: exit status 1, after 0.595 s: ValueError: bad batch 17", in a line that began there. */

@@ -344,7 +344,8 @@ static bool is_counted(const struct plan *plan, const struct ri_stream *stdout_o
 {
 	const struct ri_output_wishes *wishes = plan->wishes;
 
-	if (!wishes->again || stdout_of != plan->output->streams || wishes->ranks[0].rank != 0)
+	if (wishes->options->restarts == 0 || wishes->options->disabled ||
+		stdout_of != plan->output->streams || wishes->ranks[0].rank != 0)
 		return false;
 	return plan->redirects || (!isatty(STDOUT_FILENO) &&
 		(wishes->count > 1 || !is_same(STDOUT_FILENO, STDERR_FILENO)));

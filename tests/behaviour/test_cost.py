@@ -216,6 +216,12 @@ def test_system_calls_of_several_ranks(traced):
     assert first <= BEFORE_SPAWN["init"] + 6 + 9 + 9 + 2 + 7 * count, made[:first]
 
 
+def test_restarts_cost_those_who_ask_for_them(traced):
+    plain, asked = (traced("init", f"--restarts={most}")[0] for most in (0, 1))
+    assert names(before_spawn(plain)) == names(before_spawn(traced("init")[0]))
+    assert any("O_PATH" in text for text in before_spawn(asked)), "the control: its own program"
+
+
 # The second of two nodes, whose rank is started here.
 NODE = ["--node-rank=1", "--nnodes=2", "--master-addr=10.0.0.4", "--master-port=1",
         "--nproc-per-node=1", "--checks=none"]

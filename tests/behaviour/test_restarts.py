@@ -332,6 +332,24 @@ def test_a_stop_that_comes_between_two_attempts(box, tool):
     assert read_report(job, "report.json.1")["exit_status"] == 137
 
 
+@pytest.mark.parametrize("call, status", [("execveat", 0), ("memfd_create", 137)])
+def test_the_kernel_refuses(box, tool, call, status):
+    """There is another way to execute, and none to carry; then the verdict is the job's."""
+    job = box.start("-o", "@FOLDER/trace", "-e", f"trace={call}", "-e",
+                    f"inject={call}:error=EPERM", box.rankinit, "--restarts=9",
+                    "--nproc-per-node=2", "--report=report.json", "--", *killed(1),
+                    program=tool("strace"), place="below")
+    result = job.wait()
+    if b"INJECTED" not in job.read("trace"):
+        pytest.skip("strace cannot inject errors here")
+    assert result.status == status, result.err
+    assert read_report(job, "report.json")["exit_status"] == status
+    if status != 0:
+        assert result.lines()[-1] == (
+            "rankinit: error: the ranks do not start again: rankinit cannot execute itself: "
+            "Operation not permitted [restarts.refused]")
+
+
 def test_a_node_that_is_not_fit_any_more(box):
     """The checks run before each attempt; the failure before it is told with theirs."""
     ruin = "[ $RANK = 1 ] && prlimit --pid $PPID --nofile=64:64; "
