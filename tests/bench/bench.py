@@ -27,6 +27,7 @@ import hosts
 import launched
 import nodes
 import output
+import restart
 import tables
 from counts import CannotRun
 
@@ -41,8 +42,8 @@ ENVIRONMENTS = {
 }
 RANKS = (8, 64)
 FEW = 8     # as many as slow launchers are asked to start
-TOPICS = ("start", "checks", "ranks", "launched", "death", "nodes", "autopsy", "output", "hosts",
-          "deaf", "latency", "idle", "system_calls", "container")
+TOPICS = ("start", "checks", "ranks", "launched", "death", "nodes", "restart", "autopsy", "output",
+          "hosts", "deaf", "latency", "idle", "system_calls", "container")
 
 # Row, init (for --init), program, arguments.
 INITS = (
@@ -291,6 +292,19 @@ class Bench:
             self.fail("nodes", f"{name}@plain", reason)
         self.results["nodes"] = {f"{name}@plain": row for name, row in results.items()}
         tables.nodes(results, problems, nodes.BOUND)
+
+    def restart(self):
+        """One rank dies; how long until the job runs again?"""
+        if "rankinit" not in self.found:
+            raise CannotRun("no rankinit")
+        results, problems = restart.measure(self.found["rankinit"][0], nodes.find_python(TOP),
+                                            3 if self.options.quick else 10)
+        for (count, name), reason in problems.items():
+            if not reason.startswith("skipped"):
+                self.fail("restart", f"{name}-{count}@plain", reason)
+        self.results["restart"] = {f"{name}-{count}@plain": row
+                                   for (count, name), row in results.items()}
+        tables.restart(results, problems)
 
     def autopsy(self):
         """What do ranks that wait do? Read from outside."""

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long after the death of a rank its job runs again: until each new rank has said a line."""
+
+import os
+import select
+import signal
+import statistics
+import subprocess
+import time
+
+from nodes import free_port
+
+PATIENCE = 120  # seconds until all ranks have said a line
+NODES, RANKS = 4, 4     # those of one node; with several nodes each has one
+# its pid without $$, of which torchrun makes one $
+RANK = ["/bin/sh", "-c", 'read -r pid rest </proc/self/stat; echo "$pid"; exec sleep 600']
+
+
+def ways(program, python):
+    """(nodes, name) -> the words of a node before its ranks' command, by node and two ports."""
+    def rankinit(*more):
+        return lambda node, port, other: [
+            program, "--checks=none", "-q", "--restarts=1", "--log-prefix=no",
+            *[word.format(node=node, port=port, other=other) for word in more], "--"]
+
+    def torchrun(*more):
+        return lambda node, port, other: [
+            python, "-m", "torch.distributed.run", "--no-python", "--max-restarts=1",
+            *[word.format(node=node, port=port, other=other) for word in more]]
+
+    return {
+        (1, "rankinit"): rankinit(f"--nproc-per-node={RANKS}"),
+        (1, "torchrun"): torchrun("--standalone", f"--nproc-per-node={RANKS}"),
+        (NODES, "rankinit"): rankinit(
+            "--nproc-per-node=1", f"--nnodes={NODES}", "--node-rank={node}",
+            "--master-addr=127.0.0.1", "--master-port={port}", "--link", "--link-port={other}"),
+        (NODES, "torchrun"): torchrun(
+            "--nproc-per-node=1", f"--nnodes={NODES}", "--rdzv-backend=c10d", "--rdzv-id=bench",
+            "--rdzv-endpoint=127.0.0.1:{port}"),
+    }
+
+
+class Lines:
+    """What the ranks say, whichever node they are of: a pipe that all of them have."""
+
+    def __init__(self):
+        self.end, self.other = os.pipe()
+        self.rest = b""
+
+    def next(self, count):
+        """The pids of so many ranks, in the order of their lines."""
+        found, end = [], time.monotonic() + PATIENCE
+        while len(found) < count:
+            if not select.select([self.end], [], [], max(0, end - time.monotonic()))[0]:
+                raise RuntimeError(f"failed: {len(found)} of {count} ranks started")
+            *lines, self.rest = (self.rest + os.read(self.end, 65536)).split(b"\n")
+            found += map(int, lines)
+        return found
+
+    def close(self):
+        os.close(self.end)
+        os.close(self.other)
+
+
+def end_for_good(jobs, pids):
+    """Our own children, and what they started, which said its pid."""
+    for job in jobs:
+        job.terminate()
+    for job in jobs:
+        try:
+            job.wait(10)
+        except subprocess.TimeoutExpired:
+            job.kill()
+            job.wait()
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
+def once(way, nodes):
+    """Nanoseconds from the death of a rank until every new one has said a line."""
+    count = RANKS if nodes == 1 else nodes
+    port, other = free_port(), free_port()
+    env = {"PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1",
+           "RANKINIT_LINK_KEY": os.urandom(32).hex()}
+    lines, pids = Lines(), []
+    jobs = [subprocess.Popen([*way(node, port, other), *RANK], env=env, stdin=subprocess.DEVNULL,
+                             stdout=lines.other, stderr=subprocess.DEVNULL)
+            for node in range(nodes)]
+    try:
+        pids = lines.next(count)
+        time.sleep(1)   # they are about to sleep
+        begin = time.monotonic_ns()
+        os.kill(pids[-1], signal.SIGKILL)
+        pids = lines.next(count)
+        return time.monotonic_ns() - begin
+    finally:
+        end_for_good(jobs, pids)
+        lines.close()
+
+
+def measure(program, python, rounds):
+    """(nodes, name) -> {median, q1, q3} in ns; (nodes, name) -> what went wrong."""
+    times, problems = {}, {}
+    for _ in range(rounds):
+        for key, way in ways(program, python).items():
+            if key in problems or (key[1] == "torchrun" and python is None):
+                problems.setdefault(key, "skipped: torch cannot be imported: make frameworks")
+                continue
+            try:
+                times.setdefault(key, []).append(once(way, key[0]))
+            except (RuntimeError, OSError) as error:
+                problems[key] = str(error)
+    found = {}
+    for key, seen in times.items():
+        if key not in problems:
+            q1, median, q3 = (int(value) for value in statistics.quantiles(seen, n=4))
+            found[key] = {"median": median, "q1": q1, "q3": q3, "rounds": rounds}
+    return found, problems
