@@ -95,22 +95,37 @@ static void give_up(struct ri_muster *muster, int64_t now)
 	say(muster, false, why);
 }
 
+/* What stands against it on this node by now, which may have come late; NULL: nothing. */
+static const char *find_bar(const struct ri_muster *muster, const struct ri_centre_node *node)
+{
+	if (node->ended && node->class == RI_LINK_STOPPED)
+		return "was stopped from outside";
+	if (muster->step == RI_LINK_START || !node->here)
+		return NULL;
+	/* nobody tells its ranks to end: they are no part of what failed */
+	if (!node->taken)
+		return "has come only after the failure";
+	return node->restarts == 0 ? "may not restart them any more (--restarts)" : NULL;
+}
+
 void ri_muster_pass(struct ri_muster *muster, int64_t now)
 {
 	const struct ri_centre *centre = muster->centre;
 	bool all = true;
 	char why[RI_MAX_LINE];
+	const char *bar;
 	struct ri_text out;
 
 	for (size_t i = 0; i < centre->count && ri_muster_is_open(muster); i++) {
 		const struct ri_centre_node *node = &centre->nodes[i];
 
 		all = all && node->here && node->ready[muster->step];
-		if (!node->ended || node->class != RI_LINK_STOPPED)
+		bar = find_bar(muster, node);
+		if (bar == NULL)
 			continue;
 		ri_text_init(&out, why, sizeof(why));
 		ri_centre_add_node(&out, centre, i);
-		ri_text_add(&out, " was stopped from outside");
+		ri_text_addf(&out, " %s", bar);
 		say(muster, false, why);
 	}
 	if (!ri_muster_is_open(muster))
