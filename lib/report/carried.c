@@ -119,6 +119,17 @@ static bool is_text(const char *text, size_t size)
 	return strnlen(text, size) < size;
 }
 
+/* What log files get as it is. */
+static bool is_plain(const char *text, size_t size)
+{
+	size_t length = strnlen(text, size);
+
+	for (size_t i = 0; i < length; i++)
+		if ((unsigned char)text[i] < ' ')
+			return false;
+	return length < size;
+}
+
 static bool is_failure(const struct written_failure *in)
 {
 	return in->number >= 1 && in->number <= MOST_TIMES && in->most <= MOST_TIMES &&
@@ -169,7 +180,7 @@ static bool is_whole(const struct written *in)
 		in->count > in->all || in->all > in->attempt ||
 		!is_text(in->name, sizeof(in->name)) ||
 		!is_text(in->signature, sizeof(in->signature)) ||
-		!is_text(in->failure, sizeof(in->failure)) ||
+		!is_plain(in->failure, sizeof(in->failure)) ||
 		!is_text(in->verdict, sizeof(in->verdict)))
 		return false;
 	for (size_t i = 0; i < in->count; i++)
