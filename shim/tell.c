@@ -253,12 +253,27 @@ static struct ri_brief brief_of_none(const struct ri_run *run, enum ri_cause_wor
 	return brief;
 }
 
+/* The job had failed before. */
+static struct ri_brief brief_of_job(const struct ri_run *run, int status)
+{
+	struct ri_outcome outcome = {
+		.topology = &run->found.topology, .first = -1, .exit_status = status,
+	};
+	struct ri_brief brief;
+
+	ri_link_put_verdict(&outcome.link);
+	ri_brief_find(&brief, &outcome, status);
+	return brief;
+}
+
 static struct ri_brief brief_of_refusal(const struct ri_run *run, const struct ri_error *why)
 {
 	struct ri_brief brief = brief_of_none(run,
 		ri_cause_word_of_refusal(ri_code_status(why->code)), RI_CLASS_OWN,
 		ri_run_refusal(run));
 
+	if (why->code == RI_CODE_LINK_STOPPED)
+		return brief_of_job(run, brief.status);
 	/* numbers that contradict each other say nothing */
 	if (brief.cause == RI_CAUSE_REFUSED)
 		brief.rank = brief.node = -1;
@@ -404,7 +419,7 @@ static bool may_follow(const struct ri_run *run, const struct ri_outcome *outcom
 int ri_run_tell(struct ri_run *run, int status)
 {
 	bool linked = ri_link_conclude(&run->started.job, status, ri_attempt_is_alone()), again;
-	bool has_others = run->started.job.part.nodes > 1;
+	bool has_others = run->started.job.part.nodes > 1, failed;
 	struct ri_outcome outcome;
 	struct ri_brief brief;
 
@@ -413,13 +428,17 @@ int ri_run_tell(struct ri_run *run, int status)
 	outcome = ri_ends_gather(run, &status);
 	if (linked)
 		status = ri_link_judge(&run->started.job, &outcome, status);
+	outcome.exit_status = status;
+	failed = ri_brief_find(&brief, &outcome, status);
 	again = has_others ? ri_attempt_follow(run, &outcome, status)
 		: ri_attempt_decide(run, &outcome, status);
 	outcome.goes_on = again;
 	if (again)
 		ri_report_goes_on();
-	outcome.exit_status = ri_run_status(run, status, ri_cause_word_find(&outcome));
-	if (ri_brief_find(&brief, &outcome, status))
+	outcome.exit_status = ri_run_status(run, status,
+		failed ? brief.cause : RI_CAUSE_UNKNOWN);
+	/* a stop that --exit-map takes for a success is none to tell of */
+	if (failed && (outcome.first >= 0 || outcome.exit_status != 0))
 		outcome.brief = &brief;
 	if (outcome.brief != NULL && needs_last_line(run, &outcome))
 		outcome.last_line = make_last_line(&brief);

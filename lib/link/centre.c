@@ -10,20 +10,6 @@ enum {
 	ROLL_MOST_MS = 3600000,
 };
 
-void ri_centre_add_node(struct ri_text *out, const struct ri_centre *centre, size_t node)
-{
-	const char *host = centre->nodes[node].host;
-
-	if (host[0] == '\0')
-		host = centre->host(centre->context, node);
-	ri_text_addf(out, "node %zu", node);
-	if (host != NULL && host[0] != '\0') {
-		ri_text_add(out, " (");
-		ri_text_add_shown(out, host, RI_LINK_WORD);
-		ri_text_add(out, ")");
-	}
-}
-
 static void send_all(struct ri_centre *centre, const struct ri_link_message *message)
 {
 	for (size_t i = 0; i < centre->count; i++)
@@ -83,49 +69,19 @@ static void decide(struct ri_centre *centre, enum ri_link_class class, const cha
 			send_verdict(centre, i);
 }
 
-static void decide_for(struct ri_centre *centre, size_t node, enum ri_link_class class,
-	const char *text, bool fatal, int64_t now)
+/* That end ended the job, but for a stop, which the others get themselves. */
+static void decide_for(struct ri_centre *centre, size_t node, const struct ri_link_end *end,
+	const char *text, int64_t now)
 {
-	centre->verdict.node = node;
-	centre->verdict.named = true;
-	centre->fatal = fatal;
-	decide(centre, class, text, now);
-}
+	struct ri_link_verdict *verdict = &centre->verdict;
 
-/* Nodes that may explain a loss: without a word, or gone. */
-static void add_suspects(struct ri_text *out, const struct ri_centre *centre, int64_t now)
-{
-	size_t named = 0;
-
-	for (size_t i = 0; i < centre->count && named < NAMED_MAX; i++) {
-		const struct ri_centre_node *node = &centre->nodes[i];
-		bool done = node->ended && node->class == RI_LINK_DONE;
-		bool left = !done && node->phase == RI_LINK_LEAVING;
-		bool gone = !node->here && !node->ended && !ri_link_life_is_none(&node->life);
-
-		if (!done && !left && !gone)
-			continue;
-		ri_text_add(out, left ? "  a rank of " : "  ");
-		ri_centre_add_node(out, centre, i);
-		if (done || left)
-			ri_text_add(out, " had ended with 0\n");
-		else
-			ri_text_addf(out, " has been silent for %lld s\n",
-				(long long)(now - node->heard_at) / 1000);
-		named++;
-	}
-}
-
-/* Lines of a node below ours, as many whole ones as there are in so many bytes. */
-static void add_below(struct ri_text *out, const char *lines, size_t most)
-{
-	for (const char *line = lines, *end; *line != '\0'; line = end) {
-		end = line + strcspn(line, "\n");
-		if ((size_t)(end - lines) > most)
-			break;
-		ri_text_addf(out, "  %.*s\n", (int)(end - line), line);
-		end += *end == '\n';
-	}
+	ri_text_copy(verdict->host, sizeof(verdict->host), ri_centre_host(centre, node));
+	verdict->node = node;
+	verdict->named = true;
+	verdict->cause = end->cause;
+	verdict->rank = end->rank;
+	centre->fatal = end->fatal && end->class != RI_LINK_STOPPED;
+	decide(centre, end->class, text, now);
 }
 
 /* Losses alone: a node whose ranks lost a peer is not to blame for it. */
@@ -138,12 +94,14 @@ static void decide_losses(struct ri_centre *centre, int64_t now)
 	ri_text_addf(&out, "cannot tell which rank failed first: ranks of %zu %s lost others, and "
 		"no rank failed of itself\n", centre->losers,
 		centre->losers == 1 ? "node" : "nodes");
-	add_suspects(&out, centre, now);
+	ri_centre_add_suspects(&out, centre, now);
 	ri_text_add(&out, "  the first to lose another was ");
 	ri_centre_add_node(&out, centre, centre->ends[0].node);
 	ri_text_add(&out, ":\n");
-	add_below(&out, centre->ends[0].end.text, RI_LINK_TEXT);
+	ri_centre_add_below(&out, centre->ends[0].end.text, RI_LINK_TEXT);
 	centre->fatal = centre->ends[0].end.fatal;
+	centre->verdict.cause = centre->ends[0].end.cause;
+	centre->verdict.rank = -1;
 	decide(centre, RI_LINK_LOSS, lines, now);
 }
 
@@ -160,9 +118,10 @@ static void decide_tie(struct ri_centre *centre, int64_t now)
 		"ms, so either may be the first:\n", (unsigned long long)apart / 1000,
 		(unsigned long long)error / 1000 + 1);
 	for (size_t i = 0; i < 2; i++)
-		add_below(&out, centre->ends[i].end.text, RI_LINK_TEXT / 2 - RI_MAX_QUOTE * 2);
+		ri_centre_add_below(&out, centre->ends[i].end.text,
+			RI_LINK_TEXT / 2 - RI_MAX_QUOTE * 2);
 	centre->tied = true;
-	decide_for(centre, centre->ends[0].node, a->class, lines, a->fatal, now);
+	decide_for(centre, centre->ends[0].node, a, lines, now);
 }
 
 /* The time is over, or all have been heard: the best that is known decides. */
@@ -185,9 +144,9 @@ static void decide_best(struct ri_centre *centre, int64_t now)
 	if (centre->end_count == 2 && other->end.class == RI_LINK_UNKNOWN &&
 		ri_link_end_is_earlier(&other->end, &best->end)) {
 		ri_text_add(&out, "  before that, and without a word:\n");
-		add_below(&out, other->end.text, RI_LINK_TEXT);
+		ri_centre_add_below(&out, other->end.text, RI_LINK_TEXT);
 	}
-	decide_for(centre, best->node, best->end.class, lines, best->end.fatal, now);
+	decide_for(centre, best->node, &best->end, lines, now);
 }
 
 /* Keep the best two; of a node that says more than before, that. */
@@ -293,7 +252,7 @@ static void take_end(struct ri_centre *centre, size_t node, const struct ri_link
 		centre->ends[0].end.class > RI_LINK_LOSS) {
 		decide_best(centre, now);	/* a failure was there before the stop */
 	} else if (end->class == RI_LINK_STOPPED) {
-		decide_for(centre, node, RI_LINK_STOPPED, end->text, false, now);
+		decide_for(centre, node, end, end->text, now);
 	} else {
 		settle(centre, node, end, now);
 	}
@@ -346,6 +305,9 @@ static void tell_of_twins(struct ri_centre *centre, size_t node, const char *oth
 /* Its ranks ran, it is gone without a word, and here is another: that is proof. */
 static void decide_restart(struct ri_centre *centre, size_t node, int64_t now)
 {
+	static const struct ri_link_end killed = {
+		.class = RI_LINK_OWN, .fatal = true, .cause = RI_CAUSE_KILLED, .rank = -1,
+	};
 	char line[RI_MAX_LINE];
 	struct ri_text out;
 
@@ -353,7 +315,7 @@ static void decide_restart(struct ri_centre *centre, size_t node, int64_t now)
 	ri_centre_add_node(&out, centre, node);
 	ri_text_add(&out, " failed first: it was started again, and ended before without a word, "
 		"as of SIGKILL for the whole container\n");
-	decide_for(centre, node, RI_LINK_OWN, line, true, now);
+	decide_for(centre, node, &killed, line, now);
 }
 
 /* The life that is still connected goes, and does not call again. */

@@ -158,9 +158,10 @@ static json_t *pack(const struct ri_link_message *message)
 			(json_int_t)found->rank, "node", (json_int_t)found->node, "text",
 			found->text);
 	case RI_LINK_END:
-		return json_pack("{s:s, s:s, s:b, s:b, s:b, s:I, s:I, s:I, s:s}", "say", say,
-			"class", classes[end->class], "fatal", end->fatal, "lives", end->lives,
-			"never", end->never, "mark", (json_int_t)end->mark, "at_us",
+		return json_pack("{s:s, s:s, s:s, s:I, s:b, s:b, s:I, s:I, s:I, s:s}",
+			"say", say, "class", classes[end->class], "cause",
+			ri_cause_word_name(end->cause), "rank", (json_int_t)end->rank, "fatal",
+			end->fatal, "lives", end->lives, "mark", (json_int_t)end->mark, "at_us",
 			(json_int_t)end->at_us, "error_us", (json_int_t)end->error_us, "text",
 			end->text);
 	case RI_LINK_PHASE:
@@ -171,7 +172,9 @@ static json_t *pack(const struct ri_link_message *message)
 	case RI_LINK_NEWS:
 		return json_pack("{s:s, s:s}", "say", say, "text", message->news.text);
 	case RI_LINK_VERDICT:
-		return json_pack("{s:s, s:I, s:b, s:b, s:b, s:I, s:s, s:s}", "say", say, "node",
+		return json_pack("{s:s, s:s, s:I, s:s, s:I, s:b, s:b, s:b, s:I, s:s, s:s}", "say",
+			say, "cause", ri_cause_word_name(verdict->cause), "rank",
+			(json_int_t)verdict->rank, "host", verdict->host, "node",
 			(json_int_t)verdict->node, "named", verdict->named, "order",
 			verdict->order, "again", verdict->again, "mark",
 			(json_int_t)verdict->mark, "class", classes[verdict->class], "text",
@@ -267,20 +270,22 @@ static bool read_phase(enum ri_link_phase *out, json_t *object)
 
 static bool read_end(struct ri_link_end *out, json_t *object)
 {
-	json_int_t mark = 0, at = 0, error = 0;
-	const char *class, *text;
-	int fatal, lives = 0, never = 0, index;
+	json_int_t mark = 0, at = 0, error = 0, rank = -1;
+	const char *class, *cause = NULL, *text;
+	int fatal, lives = 0, index;
 
-	if (json_unpack(object, "{s:s, s:b, s?:b, s?:b, s?:I, s?:I, s?:I, s:s}", "class", &class,
-		    "fatal", &fatal, "lives", &lives, "never", &never, "mark", &mark, "at_us", &at,
-		    "error_us", &error, "text", &text) < 0)
+	if (json_unpack(object, "{s:s, s?:s, s?:I, s:b, s?:b, s?:I, s?:I, s?:I, s:s}",
+		    "class", &class, "cause", &cause, "rank", &rank, "fatal", &fatal, "lives",
+		    &lives, "mark", &mark, "at_us", &at, "error_us", &error, "text",
+		    &text) < 0)
 		return false;
 	index = find(classes, COUNT(classes), class);
 	if (index < 0 || mark < 0 || at < 0 || at > RI_LINK_CLOCK || error < 0 ||
-		error > RI_LINK_CLOCK)
+		error > RI_LINK_CLOCK || rank < -1 || rank >= RI_MAX_RANKS)
 		return false;
+	out->cause = ri_cause_word_of(cause);
+	out->rank = rank;
 	out->mark = (uint64_t)mark;
-	out->never = never;
 	out->at_us = (uint64_t)at;
 	out->error_us = (uint64_t)error;
 	out->class = (enum ri_link_class)index;
@@ -299,25 +304,30 @@ static bool read_news(struct ri_link_news *out, json_t *object)
 
 static bool read_verdict(struct ri_link_verdict *out, json_t *object)
 {
-	/* a centre of an older version leaves the class out */
-	const char *class = classes[RI_LINK_UNKNOWN], *text;
-	json_int_t node, mark = 0;
+	/* a centre of an older version leaves these out */
+	const char *class = classes[RI_LINK_UNKNOWN], *cause = NULL, *host = "", *text;
+	json_int_t node, mark = 0, rank = -1;
 	int named, order, again = 0, index;
 
-	if (json_unpack(object, "{s:I, s:b, s:b, s?:b, s?:I, s?:s, s:s}", "node", &node, "named",
-		    &named, "order", &order, "again", &again, "mark", &mark, "class", &class,
+	if (json_unpack(object, "{s?:s, s?:I, s?:s, s:I, s:b, s:b, s?:b, s?:I, s?:s, s:s}",
+		    "cause", &cause, "rank", &rank, "host", &host, "node", &node, "named", &named,
+		    "order", &order, "again", &again, "mark", &mark, "class", &class,
 		    "text", &text) < 0)
 		return false;
 	index = find(classes, COUNT(classes), class);
-	if (index < 0 || node < 0 || node >= RI_MAX_RANKS || mark < 0)
+	if (index < 0 || node < 0 || node >= RI_MAX_RANKS || mark < 0 || rank < -1 ||
+		rank >= RI_MAX_RANKS)
 		return false;
+	out->cause = ri_cause_word_of(cause);
+	out->rank = rank;
 	out->again = again;
 	out->mark = (uint64_t)mark;
 	out->class = (enum ri_link_class)index;
 	out->node = (uint64_t)node;
 	out->named = named;
 	out->order = order;
-	return copy(out->text, sizeof(out->text), text, true);
+	return copy(out->host, sizeof(out->host), host, false) &&
+		copy(out->text, sizeof(out->text), text, true);
 }
 
 static bool read_go(struct ri_link_go *out, json_t *object)

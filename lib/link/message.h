@@ -13,6 +13,7 @@
 
 #include "base/limits.h"
 #include "base/text.h"
+#include "report/causes.h"
 
 enum {
 	RI_LINK_FRAME = 8192,	/* bytes of any message */
@@ -81,7 +82,8 @@ struct ri_link_end {
 	enum ri_link_class class;
 	bool fatal;		/* the job cannot go on without these ranks */
 	bool lives;		/* its rank has raised, and is still on its way out */
-	bool never;		/* the ranks would end so again */
+	enum ri_cause_word cause;
+	int64_t rank;		/* that is named; -1: none is */
 	uint64_t mark;		/* the same of the same failure; 0: not known */
 	/*
 	 * When, in microseconds since 1970; 0: that is not known. Within a node by its own clock,
@@ -101,7 +103,10 @@ struct ri_link_verdict {
 	bool order;		/* the member is to stop */
 	bool again;		/* the ranks of all nodes are to start again when all have ended */
 	uint64_t mark;		/* of the end that decided */
-	enum ri_link_class class;	/* of the end that decided */
+	enum ri_link_class class;	/* of the end that decided, as these: */
+	enum ri_cause_word cause;
+	int64_t rank;		/* -1: none is named */
+	char host[RI_LINK_WORD];	/* of the node; "": not known */
 	char text[RI_LINK_TEXT];
 };
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { FATAL = 1, SOON = 1, GOES = 1, NAMED = 2, LIVES = 2, NEVER = 4, AGAIN = 4 };
+enum { FATAL = 1, SOON = 1, GOES = 1, NAMED = 2, LIVES = 2, AGAIN = 4 };
 
 _Static_assert((int)RI_LINK_TEXT <= (int)RI_LINK_GROUPS_TEXT, "a packet has room for each text");
 
@@ -18,9 +18,10 @@ void ri_link_note_make(struct ri_link_note *out, const struct ri_link_message *m
 		out->word = (unsigned char)message->phase;
 	} else if (message->kind == RI_LINK_END) {
 		out->word = (unsigned char)end->class;
-		out->flags = (unsigned char)((end->fatal ? FATAL : 0) | (end->lives ? LIVES : 0) |
-			(end->never ? NEVER : 0));
+		out->flags = (unsigned char)((end->fatal ? FATAL : 0) | (end->lives ? LIVES : 0));
 		out->mark = end->mark;
+		out->cause = (unsigned char)end->cause;
+		out->rank = end->rank;
 		out->at_us = end->at_us;
 		ri_link_text_set(out->text, end->text);
 	} else if (message->kind == RI_LINK_VERDICT) {
@@ -28,6 +29,9 @@ void ri_link_note_make(struct ri_link_note *out, const struct ri_link_message *m
 		out->flags = (unsigned char)((verdict->order ? FATAL : 0) |
 			(verdict->named ? NAMED : 0) | (verdict->again ? AGAIN : 0));
 		out->mark = verdict->mark;
+		out->cause = (unsigned char)verdict->cause;
+		out->rank = verdict->rank;
+		ri_text_copy(out->host, sizeof(out->host), verdict->host);
 		out->node = (uint32_t)verdict->node;
 		ri_link_text_set(out->text, verdict->text);
 	} else if (message->kind == RI_LINK_LOOK) {
@@ -45,18 +49,56 @@ void ri_link_note_make(struct ri_link_note *out, const struct ri_link_message *m
 	}
 }
 
+static bool has_rank(const struct ri_link_note *note)
+{
+	return note->rank >= -1 && note->rank < RI_MAX_RANKS;
+}
+
 static bool read_found(struct ri_link_found *out, const struct ri_link_note *note)
 {
 	out->rank = note->rank;
 	out->node = note->node;
 	ri_link_text_set(out->text, note->text);
-	return note->rank >= -1 && note->rank < RI_MAX_RANKS && note->node < RI_MAX_RANKS;
+	return has_rank(note) && note->node < RI_MAX_RANKS;
+}
+
+static bool read_end(struct ri_link_end *out, const struct ri_link_note *note)
+{
+	out->class = (enum ri_link_class)note->word;
+	out->cause = (enum ri_cause_word)note->cause;
+	out->rank = note->rank;
+	out->fatal = (note->flags & FATAL) != 0;
+	out->lives = (note->flags & LIVES) != 0;
+	out->mark = note->mark;
+	out->at_us = note->at_us;
+	out->error_us = 0;
+	ri_link_text_set(out->text, note->text);
+	return note->word <= RI_LINK_STOPPED && note->at_us <= RI_LINK_CLOCK &&
+		note->mark <= RI_LINK_MARK && note->cause < RI_CAUSE_COUNT && has_rank(note);
+}
+
+static bool read_verdict(struct ri_link_verdict *out, const struct ri_link_note *note)
+{
+	out->class = (enum ri_link_class)note->word;
+	out->cause = (enum ri_cause_word)note->cause;
+	out->rank = note->rank;
+	out->node = note->node;
+	out->order = (note->flags & FATAL) != 0;
+	out->named = (note->flags & NAMED) != 0;
+	out->again = (note->flags & AGAIN) != 0;
+	out->mark = note->mark;
+	ri_text_copy(out->host, sizeof(out->host), note->host);
+	ri_text_replace_controls(out->host);
+	ri_link_text_set(out->text, note->text);
+	return note->word <= RI_LINK_STOPPED && note->mark <= RI_LINK_MARK &&
+		note->cause < RI_CAUSE_COUNT && has_rank(note);
 }
 
 bool ri_link_note_read(struct ri_link_message *out, const struct ri_link_note *note,
 	size_t length)
 {
-	if (length != sizeof(*note) || memchr(note->text, '\0', sizeof(note->text)) == NULL)
+	if (length != sizeof(*note) || memchr(note->text, '\0', sizeof(note->text)) == NULL ||
+		memchr(note->host, '\0', sizeof(note->host)) == NULL)
 		return false;
 	out->kind = (enum ri_link_kind)note->kind;
 	switch (note->kind) {
@@ -64,28 +106,12 @@ bool ri_link_note_read(struct ri_link_message *out, const struct ri_link_note *n
 		out->phase = (enum ri_link_phase)note->word;
 		return note->word <= RI_LINK_LEAVING;
 	case RI_LINK_END:
-		out->end.class = (enum ri_link_class)note->word;
-		out->end.fatal = (note->flags & FATAL) != 0;
-		out->end.lives = (note->flags & LIVES) != 0;
-		out->end.never = (note->flags & NEVER) != 0;
-		out->end.mark = note->mark;
-		out->end.at_us = note->at_us;
-		out->end.error_us = 0;
-		ri_link_text_set(out->end.text, note->text);
-		return note->word <= RI_LINK_STOPPED && note->at_us <= RI_LINK_CLOCK &&
-			note->mark <= RI_LINK_MARK;
+		return read_end(&out->end, note);
 	case RI_LINK_HEARD:
 	case RI_LINK_ASK:
 		return true;
 	case RI_LINK_VERDICT:
-		out->verdict.class = (enum ri_link_class)note->word;
-		out->verdict.node = note->node;
-		out->verdict.order = (note->flags & FATAL) != 0;
-		out->verdict.named = (note->flags & NAMED) != 0;
-		out->verdict.again = (note->flags & AGAIN) != 0;
-		out->verdict.mark = note->mark;
-		ri_link_text_set(out->verdict.text, note->text);
-		return note->word <= RI_LINK_STOPPED && note->mark <= RI_LINK_MARK;
+		return read_verdict(&out->verdict, note);
 	case RI_LINK_LOOK:
 		out->look.soon = (note->flags & SOON) != 0;
 		return true;

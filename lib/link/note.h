@@ -14,13 +14,14 @@
 struct ri_link_note {
 	unsigned char kind;	/* enum ri_link_kind */
 	unsigned char word;	/* a phase, a class or a step */
-	/* 1: fatal, an order, soon, go; 2: named, or the rank lives; 4: never, or again */
+	/* 1: fatal, an order, soon, go; 2: named, or the rank lives; 4: again */
 	unsigned char flags;
-	unsigned char zero;
+	unsigned char cause;	/* enum ri_cause_word */
 	uint32_t node;
 	uint64_t at_us;		/* of an end */
 	uint64_t mark;		/* of that, or of the verdict */
-	int64_t rank;		/* of what was found */
+	int64_t rank;		/* of an end, of the verdict, or of what was found */
+	char host[RI_LINK_WORD];	/* of the verdict */
 	unsigned char key[RI_SEAL_KEY];	/* of the helper's, to leave: the job's; else zeroes */
 	char text[RI_LINK_GROUPS_TEXT];	/* groups; of the others at most RI_LINK_TEXT */
 };

@@ -23,46 +23,72 @@ void ri_brief_begin(struct ri_brief *out, const struct ri_topology *topology, co
 		out->job = topology->facts[RI_FACT_JOB_ID].text;
 }
 
-/* Which rank is named, and where it ran. */
-static void name_rank(struct ri_brief *out, const struct ri_outcome *outcome)
+int64_t ri_brief_rank(const struct ri_outcome *outcome)
 {
 	ssize_t named = ri_outcome_named(outcome);
-	const struct ri_actor *actor;
 
-	if (outcome->blame == RI_BLAME_ELSEWHERE) {
-		out->node = -1;
-		out->host = NULL;
-	}
 	if (named < 0)
-		return;
-	actor = outcome->ranks[named].actor;
-	if (actor != NULL) {
-		out->rank = actor->rank;
-		out->node = -1;	/* Ray's has an address, which is of any node */
-		out->host = NULL;
-	} else if (ri_outcome_has_ranks(outcome)) {
-		out->rank = (int64_t)outcome->ranks[named].rank;
-	}
+		return -1;
+	if (outcome->ranks[named].actor != NULL)
+		return outcome->ranks[named].actor->rank;
+	return ri_outcome_has_ranks(outcome) ? (int64_t)outcome->ranks[named].rank : -1;
 }
 
-bool ri_brief_find(struct ri_brief *out, const struct ri_outcome *outcome, int status)
+/* It may have run elsewhere; an actor of Ray's has an address, which is of any node. */
+static bool is_here(const struct ri_outcome *outcome)
 {
-	if (outcome->first < 0 && (outcome->stop.signal == 0 || outcome->exit_status == 0))
-		return false;
-	ri_brief_begin(out, outcome->topology, outcome->host);
-	out->cause = ri_cause_word_find(outcome);
-	out->status = status;
-	out->retries = outcome->restarts == NULL ? 0 : outcome->restarts->all;
-	if (outcome->first >= 0) {
-		out->class = outcome->ranks[outcome->first].evidence.class;
-		name_rank(out, outcome);
-		return true;
-	}
+	ssize_t named = ri_outcome_named(outcome);
+
+	return outcome->blame != RI_BLAME_ELSEWHERE &&
+		(named < 0 || outcome->ranks[named].actor == NULL);
+}
+
+static void take_first(struct ri_brief *out, const struct ri_outcome *outcome)
+{
+	out->class = outcome->ranks[outcome->first].evidence.class;
+	out->rank = ri_brief_rank(outcome);
+	if (is_here(outcome))
+		return;
+	out->node = -1;
+	out->host = NULL;
+}
+
+static void take_stop(struct ri_brief *out, const struct ri_outcome *outcome)
+{
 	out->class = RI_CLASS_STOPPED;
 	for (size_t i = 0; i < outcome->count; i++)
 		out->failed_before |= ri_class_was_held(outcome, &outcome->ranks[i]);
 	if (outcome->single)
 		out->rank = (int64_t)outcome->ranks[0].rank;
+}
+
+/* The job's, which each of its nodes tells alike. */
+static void take_job(struct ri_brief *out, const struct ri_brief *job)
+{
+	out->cause = job->cause;
+	out->class = job->class;
+	out->rank = job->rank;
+	out->node = job->node;
+	out->host = job->host;
+}
+
+bool ri_brief_find(struct ri_brief *out, const struct ri_outcome *outcome, int status)
+{
+	bool of_job = outcome->link.brief != NULL && !outcome->link.verdict_is_here;
+
+	if (outcome->first < 0 && ((outcome->stop.signal == 0 && !of_job) ||
+		outcome->exit_status == 0))
+		return false;
+	ri_brief_begin(out, outcome->topology, outcome->host);
+	out->cause = ri_cause_word_find(outcome);
+	out->status = status;
+	out->retries = outcome->restarts == NULL ? 0 : outcome->restarts->all;
+	if (of_job)
+		take_job(out, outcome->link.brief);
+	else if (outcome->first >= 0)
+		take_first(out, outcome);
+	else
+		take_stop(out, outcome);
 	return true;
 }
 

@@ -34,7 +34,13 @@ struct ri_brief {
  */
 void ri_brief_begin(struct ri_brief *out, const struct ri_topology *topology, const char *host);
 
-/* Of what became of the ranks. Returns false where nothing failed. */
+/* The rank of this node that is named, -1: none is. */
+int64_t ri_brief_rank(const struct ri_outcome *outcome);
+
+/*
+ * Of what became of the ranks, or of the job, where the link has a verdict on that. Returns false
+ * where nothing failed.
+ */
 bool ri_brief_find(struct ri_brief *out, const struct ri_outcome *outcome, int status);
 
 /*

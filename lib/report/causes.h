@@ -36,8 +36,8 @@ enum ri_retry ri_cause_word_retry(enum ri_cause_word word);
 const char *ri_retry_name(enum ri_retry retry);
 
 /*
- * Why the command or the ranks of this node ended, or, where the other nodes have a verdict on the
- * job, why that did not run on here. RI_CAUSE_UNKNOWN also where nothing failed.
+ * Why the command or the ranks of this node ended; RI_CAUSE_UNKNOWN also where nothing failed. Why
+ * the job did report/brief.h says.
  */
 enum ri_cause_word ri_cause_word_find(const struct ri_outcome *outcome);
 

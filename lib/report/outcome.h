@@ -184,6 +184,7 @@ struct ri_link_outcome {
 	const char *verdict;	/* on the whole job, or NULL */
 	bool verdict_is_here;	/* it names this node */
 	int64_t verdict_node;	/* that it names; -1: none */
+	const struct ri_brief *brief;	/* the same for programs, without what is of this node */
 	const char *roll_call;	/* what the last one said, or NULL */
 	const char *unproved;	/* the same, by nodes without a key */
 	bool compared;		/* this clock with that of node 0: */

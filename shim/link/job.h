@@ -78,6 +78,9 @@ void ri_link_say_why_not(const struct ri_link_job *job);
 /* All nodes leave this attempt: what it leaves for the next. */
 void ri_link_leave(struct ri_carried *next);
 
+/* Fill in what there is of that verdict. */
+void ri_link_put_verdict(struct ri_link_outcome *out);
+
 /* What that verdict makes of the end of this node. Returns the exit status. */
 int ri_link_judge(const struct ri_link_job *job, struct ri_outcome *outcome, int status);
 

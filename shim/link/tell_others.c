@@ -7,7 +7,7 @@
 #include "base/span.h"
 #include "link/link.h"
 #include "report/again.h"
-#include "report/causes.h"
+#include "report/brief.h"
 #include "report/class.h"
 #include "report/restarts.h"
 #include "report/verdict.h"
@@ -29,19 +29,17 @@ static void add_node(struct ri_text *out, const struct ri_link_job *job)
 	}
 }
 
-/* Would the ranks end so again, and by what is that end known? */
+/* By what is that end known, if the ranks end so again? */
 static void sign(struct ri_link_end *end, const struct ri_outcome *outcome)
 {
 	static struct ri_restart restart;
-	enum ri_cause_word cause = ri_cause_word_find(outcome);
 	char signature[RI_CARRIED_SIGNATURE];
 	struct ri_text out;
 
 	restart = (struct ri_restart){ .known = false };
 	ri_restart_describe(&restart, outcome);
 	ri_text_init(&out, signature, sizeof(signature));
-	ri_again_sign(&out, cause, &restart.first, restart.words);
-	end->never = ri_cause_word_retry(cause) == RI_RETRY_NEVER;
+	ri_again_sign(&out, end->cause, &restart.first, restart.words);
 	/* FNV-1a (isthe.com/chongo/tech/comp/fnv); 0 and 1 mean something else */
 	end->mark = UINT64_C(14695981039346656037);
 	for (size_t i = 0; i < out.length; i++)
@@ -51,7 +49,7 @@ static void sign(struct ri_link_end *end, const struct ri_outcome *outcome)
 
 /* outcome: of the ranks that it is about; NULL: it is about the node, just now. */
 static void say_end(const struct ri_link_job *job, enum ri_link_class class,
-	const struct ri_outcome *outcome, const char *lines)
+	enum ri_cause_word cause, const struct ri_outcome *outcome, const char *lines)
 {
 	const struct ri_rank_outcome *first =
 		outcome == NULL ? NULL : &outcome->ranks[outcome->first];
@@ -62,6 +60,7 @@ static void say_end(const struct ri_link_job *job, enum ri_link_class class,
 	if (first != NULL)
 		at = ri_moment_find(first).at;
 	end = (struct ri_link_end){ .class = class, .fatal = job->part.may_stop,
+		.cause = cause, .rank = outcome == NULL ? -1 : ri_brief_rank(outcome),
 		.lives = first != NULL && first->leaving,
 		.at_us = (uint64_t)at.tv_sec * 1000000 + (uint64_t)at.tv_nsec / 1000 };
 	if (outcome != NULL)
@@ -78,7 +77,7 @@ static void say_stop(const struct ri_link_job *job, int number)
 	ri_text_init(&out, line, sizeof(line));
 	add_node(&out, job);
 	ri_text_addf(&out, " was stopped from outside by %s\n", ri_signal_name(number, name));
-	say_end(job, RI_LINK_STOPPED, NULL, line);
+	say_end(job, RI_LINK_STOPPED, RI_CAUSE_PREEMPTED, NULL, line);
 }
 
 /* What this end says of the job; what is blamed on a rank that hangs, or left, is less sure. */
@@ -120,9 +119,9 @@ void ri_link_tell(const struct ri_link_job *job)
 	} else if (outcome.first >= 0) {
 		ri_text_init(&out, lines, sizeof(lines));
 		ri_verdict_render_job(&outcome, outcome.reason, &out);
-		say_end(job, class_of(&outcome), &outcome, lines);
+		say_end(job, class_of(&outcome), ri_cause_word_find(&outcome), &outcome, lines);
 	} else if (job->children->living == 0) {
-		say_end(job, RI_LINK_DONE, NULL, "");
+		say_end(job, RI_LINK_DONE, RI_CAUSE_UNKNOWN, NULL, "");
 	}
 }
 
@@ -214,7 +213,8 @@ void ri_link_refuse(const struct ri_link_job *job, const struct ri_error *err, c
 		ri_text_addf(&out, " [%s]\n", ri_code_name(err->code));
 		if (job->before != NULL)
 			ri_link_vote(RI_LINK_START, line);
-		say_end(job, RI_LINK_OWN, NULL, line);
+		say_end(job, RI_LINK_OWN, ri_cause_word_of_refusal(ri_code_status(err->code)), NULL,
+			line);
 	} else {
 		refuse_step(job, RI_LINK_LEAVE, "had not started its ranks");
 	}
@@ -269,12 +269,29 @@ bool ri_link_conclude(const struct ri_link_job *job, int status, bool gone)
 	return ri_link_verdict() != NULL;
 }
 
+void ri_link_put_verdict(struct ri_link_outcome *out)
+{
+	static const enum ri_class classes[] = {
+		[RI_LINK_LOSS] = RI_CLASS_LOSS, [RI_LINK_UNKNOWN] = RI_CLASS_UNKNOWN,
+		[RI_LINK_OWN] = RI_CLASS_OWN, [RI_LINK_STOPPED] = RI_CLASS_STOPPED,
+	};
+	const struct ri_link_verdict *verdict = ri_link_verdict();
+	static struct ri_brief brief;
+
+	out->verdict = verdict->text;
+	out->verdict_node = verdict->named ? (int64_t)verdict->node : -1;
+	brief = (struct ri_brief){
+		.cause = verdict->cause, .class = classes[verdict->class], .rank = verdict->rank,
+		.node = out->verdict_node, .host = verdict->host,
+	};
+	out->brief = &brief;
+}
+
 int ri_link_judge(const struct ri_link_job *job, struct ri_outcome *outcome, int status)
 {
 	const struct ri_link_verdict *verdict = ri_link_verdict();
 
-	outcome->link.verdict = verdict->text;
-	outcome->link.verdict_node = verdict->named ? (int64_t)verdict->node : -1;
+	ri_link_put_verdict(&outcome->link);
 	outcome->link.verdict_is_here = verdict->named && verdict->node == job->part.node &&
 		outcome->first >= 0;
 	if (*job->ordered)

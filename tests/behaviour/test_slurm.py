@@ -132,10 +132,11 @@ def test_the_tasks_of_a_step_have_one_verdict(cluster):
     assert said[0][:2] == said[1][:2] == [
         "rank 1 (local rank 0, pid P on n1) failed first (node 1 of 2): exit status 1, after T",
         "  ZeroDivisionError: division by zero"]
-    assert said[0][-2:] == ["  rank 0: told to stop, killed by SIGTERM (15)",
-                            "  this node's exit status is 122"]
+    assert said[0][-3:-1] == ["  rank 0: told to stop, killed by SIGTERM (15)",
+                              "  this node's exit status is 122"]
     assert said[1][-2] == "  this node's exit status is 1"
-    assert said[1][-1].startswith("verdict cause=exception class=own retry=never rank=1 node=1 ")
+    why = "verdict cause=exception class=own retry=never rank=1 node=1 host=n1 status="
+    assert said[0][-1].startswith(why + "122 ") and said[1][-1].startswith(why + "1 ")
     assert codes == {0: 122, 1: 1} and status == 122
 
 

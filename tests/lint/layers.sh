@@ -74,7 +74,7 @@ look lib/to base model command
 look lib/words base model output redact
 look lib/report base model output redact words
 look lib/play base from
-look lib/link base node model command
+look lib/link base node model command report
 look lib/blame base words report
 look lib/hang base model redact from words report
 

@@ -69,8 +69,9 @@ static void test_ends_of_every_class(void **state)
 	for (int class = RI_LINK_DONE; class <= RI_LINK_STOPPED; class++) {
 		struct ri_link_message said = { .kind = RI_LINK_END, .end = {
 			.class = (enum ri_link_class)class, .fatal = class % 2 == 0,
-			.lives = class % 2 == 1, .never = class % 2 == 0, .mark = RI_LINK_MARK,
+			.lives = class % 2 == 1, .mark = RI_LINK_MARK,
 			.at_us = 1769860800000000, .error_us = 250,
+			.cause = RI_CAUSE_ECC, .rank = class - 1,
 			.text = "rank 3 failed first\n  ValueError: \303\244\n" } };
 		struct ri_link_message read = round_trip(&said);
 
@@ -79,8 +80,9 @@ static void test_ends_of_every_class(void **state)
 		assert_int_equal(read.end.at_us, 1769860800000000);
 		assert_int_equal(read.end.error_us, 250);
 		assert_int_equal(read.end.lives, class % 2 == 1);
-		assert_int_equal(read.end.never, class % 2 == 0);
 		assert_int_equal(read.end.mark, RI_LINK_MARK);
+		assert_int_equal(read.end.cause, RI_CAUSE_ECC);
+		assert_int_equal(read.end.rank, class - 1);
 		assert_string_equal(read.end.text, said.end.text);
 	}
 }
@@ -90,7 +92,8 @@ static void test_news_and_verdict(void **state)
 	struct ri_link_message news = { .kind = RI_LINK_NEWS, .news = { "waiting for node 3\n" } };
 	struct ri_link_message verdict = { .kind = RI_LINK_VERDICT, .verdict = {
 		.node = 7, .named = true, .order = true, .again = true, .mark = 8,
-		.class = RI_LINK_STOPPED,
+		.class = RI_LINK_STOPPED, .cause = RI_CAUSE_PREEMPTED, .rank = 9,
+		.host = "gpu-\303\244",
 		.text = "rank 9 failed first\n" } };
 	struct ri_link_message read = round_trip(&verdict);
 
@@ -99,6 +102,9 @@ static void test_news_and_verdict(void **state)
 	assert_true(read.verdict.named && read.verdict.order && read.verdict.again);
 	assert_int_equal(read.verdict.mark, 8);
 	assert_int_equal(read.verdict.class, RI_LINK_STOPPED);
+	assert_int_equal(read.verdict.cause, RI_CAUSE_PREEMPTED);
+	assert_int_equal(read.verdict.rank, 9);
+	assert_string_equal(read.verdict.host, "gpu-\303\244");
 	assert_string_equal(read.verdict.text, verdict.verdict.text);
 	assert_string_equal(round_trip(&news).news.text, news.news.text);
 }
@@ -281,13 +287,48 @@ static void test_verdicts_out_of_bounds(void **state)
 	assert_int_equal(read_changed(&end, "\"at_us\":0", "\"at_us\":253402300799000001"), -1);
 	assert_int_equal(read_changed(&end, "\"error_us\":0", "\"error_us\":-1"), -1);
 	assert_int_equal(read_changed(&end, "\"mark\":0", "\"mark\":-1"), -1);
-	assert_int_equal(read_changed(&end, "\"never\":false", "\"never\":0"), -1);
 	assert_int_equal(read_changed(&verdict, "\"mark\":0", "\"mark\":-1"), -1);
 	assert_int_equal(read_changed(&verdict, "\"again\":false", "\"again\":0"), -1);
 	assert_int_equal(read_text("{\"say\":\"go\",\"go\":true,\"text\":\"\"}"), -1);
 	assert_int_equal(read_text("{\"say\":\"go\",\"step\":\"run\",\"go\":true,"
 		"\"text\":\"\"}"), -1);
 	assert_int_equal(read_changed(&end, "\"fatal\":false", "\"fatal\":\"no\""), -1);
+}
+
+/* An older version has none, and a later one may have others. */
+static void test_words_for_a_cause(void **state)
+{
+	static const struct {
+		const char *members;
+		int status;
+		enum ri_cause_word cause;
+		int64_t rank;
+	} rows[] = {
+		{ "", 0, RI_CAUSE_UNKNOWN, -1 },
+		{ ",\"cause\":\"ecc\",\"rank\":3,\"host\":\"a\"", 0, RI_CAUSE_ECC, 3 },
+		{ ",\"cause\":\"sunspots\"", 0, RI_CAUSE_UNKNOWN, -1 },
+		{ ",\"cause\":7", -1, 0, 0 },
+		{ ",\"rank\":-2", -1, 0, 0 },
+		{ ",\"rank\":1048576", -1, 0, 0 },
+		{ ",\"host\":\"a\\nb\"", -1, 0, 0 },
+		{ ",\"host\":null", -1, 0, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct ri_link_message read = { .kind = RI_LINK_ASK };
+		char text[256];
+
+		snprintf(text, sizeof(text), "{\"say\":\"verdict\",\"node\":0,\"named\":true,"
+			"\"order\":true,\"text\":\"\"%s}", rows[i].members);
+		assert_int_equal(ri_link_message_read(&read, text, strlen(text)), rows[i].status);
+		if (rows[i].status < 0)
+			continue;
+		assert_int_equal(read.verdict.cause, rows[i].cause);
+		assert_int_equal(read.verdict.rank, rows[i].rank);
+	}
+	assert_int_equal(read_text("{\"say\":\"end\",\"class\":\"own\",\"fatal\":true,"
+		"\"text\":\"\",\"rank\":-2}"), -1);
 }
 
 static void test_looks_out_of_bounds(void **state)
@@ -349,6 +390,7 @@ int main(void)
 		cmocka_unit_test(test_broken_ones_are_refused),
 		cmocka_unit_test(test_what_is_out_of_bounds_is_refused),
 		cmocka_unit_test(test_verdicts_out_of_bounds),
+		cmocka_unit_test(test_words_for_a_cause),
 		cmocka_unit_test(test_looks_out_of_bounds),
 		cmocka_unit_test(test_too_long),
 	};

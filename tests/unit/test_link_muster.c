@@ -80,7 +80,9 @@ static void assert_said(enum ri_link_step step, bool goes, const char *text)
 static void fail_with(uint64_t mark, bool never)
 {
 	struct ri_link_message said = { .kind = RI_LINK_END, .end = { .class = RI_LINK_OWN,
-		.fatal = true, .mark = mark, .never = never, .text = "rank of node 1\n  why\n" } };
+		.fatal = true, .mark = mark,
+		.cause = never ? RI_CAUSE_EXCEPTION : RI_CAUSE_UNKNOWN,
+		.text = "rank of node 1\n  why\n" } };
 
 	assert_true(ri_centre_hear(&centre, 1, 1, &said, now));
 	pass_all(RI_CENTRE_OWN_MS);

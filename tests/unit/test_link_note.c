@@ -33,13 +33,15 @@ static void test_what_is_written_reads_the_same(void **state)
 	for (int class = RI_LINK_DONE; class <= RI_LINK_STOPPED; class++) {
 		round_trip(&(struct ri_link_message){ .kind = RI_LINK_END, .end = {
 			.class = (enum ri_link_class)class, .fatal = class % 2 == 1,
-			.at_us = 1769860800000000, .never = class % 2 == 0, .mark = 7,
+			.at_us = 1769860800000000, .mark = 7,
+			.cause = RI_CAUSE_XID, .rank = class - 1,
 			.text = "why\n" } });
 		assert_int_equal(read.end.class, class);
 		assert_int_equal(read.end.fatal, class % 2 == 1);
 		assert_int_equal(read.end.at_us, 1769860800000000);
-		assert_int_equal(read.end.never, class % 2 == 0);
 		assert_int_equal(read.end.mark, 7);
+		assert_int_equal(read.end.cause, RI_CAUSE_XID);
+		assert_int_equal(read.end.rank, class - 1);
 		assert_string_equal(read.end.text, "why\n");
 	}
 	round_trip(&(struct ri_link_message){ .kind = RI_LINK_HEARD });
@@ -54,6 +56,7 @@ static void test_verdicts(void **state)
 			.node = 1048575, .class = RI_LINK_STOPPED,
 			.order = (bits & 1) != 0, .named = (bits & 2) != 0,
 			.again = (bits & 4) != 0, .mark = RI_LINK_MARK,
+			.cause = RI_CAUSE_XID, .rank = bits - 1, .host = "gpu-0514",
 			.text = "rank 9 failed first\n" } });
 		assert_int_equal(read.verdict.node, 1048575);
 		assert_int_equal(read.verdict.class, RI_LINK_STOPPED);
@@ -61,8 +64,38 @@ static void test_verdicts(void **state)
 		assert_int_equal(read.verdict.named, (bits & 2) != 0);
 		assert_int_equal(read.verdict.again, (bits & 4) != 0);
 		assert_int_equal(read.verdict.mark, RI_LINK_MARK);
+		assert_int_equal(read.verdict.cause, RI_CAUSE_XID);
+		assert_int_equal(read.verdict.rank, bits - 1);
+		assert_string_equal(read.verdict.host, "gpu-0514");
 		assert_string_equal(read.verdict.text, "rank 9 failed first\n");
 	}
+}
+
+/* The helper speaks with the network. */
+static void test_a_cause_that_is_none(void **state)
+{
+	static const enum ri_link_kind kinds[] = { RI_LINK_END, RI_LINK_VERDICT };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		ri_link_note_make(&note, &(struct ri_link_message){ .kind = kinds[i] });
+		note.cause = RI_CAUSE_COUNT - 1;
+		assert_true(ri_link_note_read(&read, &note, sizeof(note)));
+		note.cause = RI_CAUSE_COUNT;
+		assert_false(ri_link_note_read(&read, &note, sizeof(note)));
+		note.cause = 0;
+		note.rank = -2;
+		assert_false(ri_link_note_read(&read, &note, sizeof(note)));
+		note.rank = -1;
+		memcpy(note.host, "a\033b", 4);
+		assert_true(ri_link_note_read(&read, &note, sizeof(note)));
+		memset(note.host, 'h', sizeof(note.host));
+		assert_false(ri_link_note_read(&read, &note, sizeof(note)));
+	}
+	ri_link_note_make(&note, &(struct ri_link_message){ .kind = RI_LINK_VERDICT });
+	memcpy(note.host, "a\033b", 4);
+	assert_true(ri_link_note_read(&read, &note, sizeof(note)));
+	assert_string_equal(read.verdict.host, "a?b");
 }
 
 static void test_a_look_of_all_nodes(void **state)
@@ -162,6 +195,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_is_written_reads_the_same),
 		cmocka_unit_test(test_verdicts),
+		cmocka_unit_test(test_a_cause_that_is_none),
 		cmocka_unit_test(test_a_look_of_all_nodes),
 		cmocka_unit_test(test_steps),
 		cmocka_unit_test(test_packets_that_are_none),
