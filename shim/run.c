@@ -74,12 +74,7 @@ int ri_run_status(const struct ri_run *run, int status, enum ri_cause_word why)
 	return ends_with_class(options) ? ri_exit_class(status, why) : options->exit_map.to[status];
 }
 
-enum ri_cause_word ri_run_why_unstarted(int status)
+int ri_run_leave(struct ri_run *run, int status, enum ri_cause_word why)
 {
-	return status > 128 ? RI_CAUSE_PREEMPTED : ri_cause_word_of_refusal(status);
-}
-
-int ri_run_leave(struct ri_run *run, int status)
-{
-	return ri_run_end(run, ri_run_status(run, status, ri_run_why_unstarted(status)));
+	return ri_run_end(run, ri_run_status(run, status, why));
 }

@@ -98,11 +98,8 @@ int ri_run_refusal(const struct ri_run *run);
  */
 int ri_run_status(const struct ri_run *run, int status, enum ri_cause_word why);
 
-/* Why nothing was started, where rankinit would end with this status. */
-enum ri_cause_word ri_run_why_unstarted(int status);
-
-/* It ends before there is a command. Returns the exit status, rewritten if --exit-map says so. */
-int ri_run_leave(struct ri_run *run, int status);
+/* It ends before there is a command, for this reason. Returns as ri_run_status. */
+int ri_run_leave(struct ri_run *run, int status, enum ri_cause_word why);
 
 /* It ends with this status: torch's error files go, --state has it. Returns it. */
 int ri_run_end(struct ri_run *run, int status);
@@ -123,8 +120,8 @@ struct ri_outcome ri_ends_so_far(void *run);
  */
 struct ri_outcome ri_ends_gather(struct ri_run *run, int *status);
 
-/* What there is to tell where nothing was started, and rankinit ends with this status. */
-struct ri_outcome ri_ends_of_none(struct ri_run *run, int status);
+/* What there is to tell where nothing was started, and rankinit ends with this status, and why. */
+struct ri_outcome ri_ends_of_none(struct ri_run *run, int status, enum ri_cause_word why);
 
 /* tell.c: options that need somebody who stays to write something. */
 bool ri_telling_is_wanted(const struct ri_options *options);

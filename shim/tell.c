@@ -283,13 +283,13 @@ static struct ri_brief brief_of_refusal(const struct ri_run *run, const struct r
 static int end_unstarted(struct ri_run *run, int status, const struct ri_brief *brief,
 	const struct ri_error *why)
 {
-	struct ri_outcome outcome = ri_ends_of_none(run, status);
+	struct ri_outcome outcome = ri_ends_of_none(run, status, brief->cause);
 
 	outcome.brief = brief;
 	outcome.last_line = has_last_line(run) ? make_last_line(brief) : NULL;
 	tell(run, &outcome, why);
 	say_last_line(outcome.last_line);
-	return ri_run_leave(run, status);
+	return ri_run_leave(run, status, brief->cause);
 }
 
 int ri_run_stopped(struct ri_run *run, int number)
@@ -305,7 +305,7 @@ int ri_run_stopped(struct ri_run *run, int number)
 	if (!has_report && has_last_line(run) && ri_found_is_of_job(&run->found))
 		say_last_line(make_last_line(&brief));
 	if (!has_report || ri_run_reserve_telling(run) < 0)
-		return ri_run_leave(run, 128 + number);
+		return ri_run_leave(run, 128 + number, brief.cause);
 	run->started.supervised.stop = (struct ri_stop){
 		.asked = true, .number = number, .at_ms = ri_now_ms(),
 	};
@@ -331,7 +331,7 @@ int ri_run_fail(struct ri_run *run)
 	ri_attempt_say_before(run);
 	if (has_last_line(run))
 		say_last_line(make_last_line(&brief));
-	return ri_run_leave(run, ri_run_refusal(run));
+	return ri_run_leave(run, ri_run_refusal(run), brief.cause);
 }
 
 int ri_run_refuse(struct ri_run *run)
@@ -362,15 +362,15 @@ int ri_run_stay(struct ri_run *run)
 	ri_log(RI_LEVEL_ALWAYS, "%s", run->err.text);
 	ri_report_job(before->verdict);
 	if (ri_run_reserve_telling(run) < 0)
-		return ri_run_leave(run, before->status);
-	outcome = ri_ends_of_none(run, before->status);
+		return ri_run_leave(run, before->status, before->cause);
+	outcome = ri_ends_of_none(run, before->status, before->cause);
 	outcome.link.verdict = before->verdict;
 	outcome.link.verdict_node = before->node;
 	outcome.brief = &brief;
 	outcome.last_line = has_last_line(run) ? make_last_line(&brief) : NULL;
 	tell(run, &outcome, NULL);
 	say_last_line(outcome.last_line);
-	return ri_run_leave(run, before->status);
+	return ri_run_leave(run, before->status, before->cause);
 }
 
 /* One command that ended well: the user need not read that. */
@@ -424,7 +424,7 @@ int ri_run_tell(struct ri_run *run, int status)
 	struct ri_brief brief;
 
 	if (!linked && has_nothing_to_tell(run, status))
-		return ri_run_leave(run, status);
+		return ri_run_leave(run, status, RI_CAUSE_UNKNOWN);
 	outcome = ri_ends_gather(run, &status);
 	if (linked)
 		status = ri_link_judge(&run->started.job, &outcome, status);

@@ -213,7 +213,7 @@ def test_every_block_has_a_test():
 TORCHRUN = """#!/bin/sh
 sleep 1
 [ "$SLURMD_NODENAME" = n0 ] && exec sleep 60
-case $(cat what) in never) exec python3 -c 'raise ValueError(17)';; same) exit 3;; esac
+case $(cat what) in never) exec python3 -c 'raise ValueError(17)';; same) kill -KILL $$;; esac
 """
 WRAPPER = f"""#!/bin/sh
 [ "$SLURMD_NODENAME$(cat what)" = n1other_node ] && set -- {UNMET} "$@"
@@ -256,7 +256,7 @@ def is_over(state):
 
 
 @pytest.mark.parametrize("what, status, restarts", [
-    ("same", "0:0", "1"), ("other_node", "230:0", "0")])
+    ("never", "120:0", "0"), ("same", "0:0", "1"), ("other_node", "230:0", "0")])
 def test_a_batch_script_starts_itself_again(slurm, tmp_path, what, status, restarts):
     number = submit(slurm, tmp_path, what)
     state = state_of(slurm, number)

@@ -5,6 +5,7 @@ the same job without the option.
 """
 
 import re
+import shlex
 import signal
 import sys
 
@@ -29,8 +30,8 @@ STORE = ("The client socket has timed out after 1000ms while trying to connect t
 ENDS = {
     "an exception": (RAISE, 1, NEVER),
     "an exception of one of two": ([TWO, *RAISE], 1, NEVER),
-    "a status alone": ([*SH, "exit 3"], 3, SAME),
-    "a status of several": ([TWO, *SH, "exit 3"], 3, SAME),
+    "a status alone": ([*SH, "exit 3"], 3, NEVER),
+    "a status of several": ([TWO, *SH, "exit 3"], 3, NEVER),
     "a crash": ([*SH, "ulimit -c 0; kill -SEGV $$"], 139, NEVER),
     "a kill from somewhere": ([*SH, "kill -KILL $$"], 137, SAME),
     "a store that is not there": ([TWO, "--", sys.executable, "-ISc", LOST.format(STORE)], 1, SAME),
@@ -40,7 +41,7 @@ ENDS = {
     "no command": ([], 125, NEVER),
     "no such option": (["--nonsense", "--", "true"], 125, NEVER),
     "a wrong value": (["--grace=x", "--", "true"], 125, NEVER),
-    "what looks like a class": ([*SH, "exit 230"], 230, SAME),
+    "what looks like a class": ([*SH, "exit 230"], 230, NEVER),
     "a clean end": ([*SH, "exit 0"], 0, 0),
     "a clean end of two": ([TWO, *SH, "exit 0"], 0, 0),
 }
@@ -102,7 +103,7 @@ def test_a_stop_from_outside(box, ranks, ending, ever):
 
 
 def test_the_class_is_that_of_the_last_attempt(box):
-    script = "[ $RANKINIT_ATTEMPT = 1 ] && exec python3 -c 'raise ValueError'; exit 3"
+    script = "[ $RANKINIT_ATTEMPT = 1 ] && exec python3 -c 'raise ValueError'; kill -KILL $$"
     words = [TWO, "--restarts=1", *SH, script]
     assert box.run(*words).status == 1
     result = box.run("--exit-class", *words)
@@ -112,8 +113,9 @@ def test_the_class_is_that_of_the_last_attempt(box):
 # --- several nodes, with the link -----------------------------------------------------
 
 @pytest.mark.parametrize("what, ever, here, there", [
-    ("exit 7", 7, SAME, SAME),
-], ids=["same"])
+    (f"exec {shlex.join(RAISE[1:])}", 1, NEVER, NEVER),
+    ("kill -KILL $$", 137, SAME, SAME),
+], ids=["never", "same"])
 def test_the_nodes_that_the_link_stopped(box, what, ever, here, there):
     job = failing(1, what)
     ended = Nodes(box, 2, 1, job).wait()
@@ -165,7 +167,7 @@ def test_another_init_ends_as_ever(box, tmp_path, name):
     assert result.status == 3
     assert re.search(rf"^rankinit: RANKINIT_EXIT_CLASS: is not used: under the name {name} "
                      r".*\[option\.yields\]$", result.err, re.M), result.err
-    assert box.run(*SH, "exit 3", env=env).status == SAME, "the control: its own name"
+    assert box.run(*SH, "exit 3", env=env).status == NEVER, "the control: its own name"
 
 
 def test_a_disabled_rankinit_ends_as_ever(box):

@@ -79,7 +79,7 @@ ROWS = {
     "signal_map": Row(MAPPED, "USR1:USR2", "two", "USR1:10", "one"),
     "signal_group": Row(GROUP, "yes", "group", "no", "alone"),
     "exit_map": Row("exit 3", "3:9", 9, "4:9", 3, see=lambda result: result.status),
-    "exit_class": Row("exit 3", "yes", 220, "no", 3, see=lambda result: result.status),
+    "exit_class": Row("exit 3", "yes", 120, "no", 3, see=lambda result: result.status),
     "user": Row("id -un", "daemon", "daemon", "root", "root"),
     "cap_drop": Row(f"{BOUNDING} | grep -c '[13579bdf]$'", "CHOWN", "0", "kill", "1"),
     "cap_keep": Row(BOUNDING, "cap_kill", "0000000000000020", "chown", "0000000000000001",
