@@ -80,13 +80,19 @@ LIB_OBJ  := $(LIB_SRC:%.c=$(O)/%.o)
 SHIM_OBJ := $(SHIM_SRC:%.c=$(O)/%.o)
 # What no start goes through without waiting for the machine. It is made small, and linked behind
 # all else, the libraries too: a start needs pages of the program that lie side by side.
-LATE  := shim/attempt shim/show shim/simulate shim/ends shim/tell shim/preflight/unasked shim/hang/% shim/check/% shim/link/% \
-	shim/launch/restartable shim/launch/exec_failure shim/launch/script_% shim/options/usage shim/play/% shim/probe/% shim/say/% shim/watch/first_failure shim/watch/signalled lib/blame/% \
-	lib/base/account lib/base/recorded lib/demand/% lib/hang/% lib/image/% lib/link/% lib/node/% lib/play/% lib/python/% \
+LATE  := shim/attempt shim/show shim/simulate shim/ends shim/tell shim/preflight/unasked \
+	shim/hang/% shim/check/% shim/link/% shim/launch/restartable shim/launch/exec_failure \
+	shim/launch/script_% shim/launch/local_master shim/launch/port shim/system/name_service \
+	shim/options/usage shim/play/% shim/probe/% shim/say/% shim/watch/first_failure \
+	shim/watch/signalled lib/base/account lib/base/mounts lib/base/recorded lib/blame/% \
+	lib/demand/% lib/hang/% lib/image/% lib/link/% lib/node/% lib/play/% lib/python/% \
 	lib/redact/% lib/report/% lib/words/%
-EARLY := shim/hang/autopsy shim/hang/course shim/check/wishes shim/link/link shim/link/take_part shim/link/roll_call \
-	shim/say/report_file shim/say/json_memory shim/say/state_file lib/link/part lib/link/rendezvous \
-	lib/node/place
+EARLY := shim/hang/autopsy shim/hang/course shim/check/wishes shim/link/link shim/link/take_part \
+	shim/link/roll_call shim/say/report_file shim/say/json_memory shim/say/state_file \
+	lib/link/part lib/link/rendezvous lib/node/place
+# What a start goes through all the same, and is too large to stand before the libraries.
+FIRST_OBJ := $(addprefix $(O)/,shim/tell.o lib/redact/token.o lib/redact/secrecy.o \
+	lib/redact/redact.o)
 LATE_OBJ  := $(filter-out $(EARLY:%=$(O)/%.o), \
 	$(filter $(LATE:%=$(O)/%.o),$(SHIM_OBJ) $(LIB_OBJ)))
 EARLY_OBJ := $(filter-out $(LATE_OBJ),$(SHIM_OBJ) $(LIB_OBJ))
@@ -129,7 +135,7 @@ $(O)/librankinit.a: $(LIB_OBJ)
 $(EXE): $(EARLY_OBJ) $(filter $(LATE_OBJ),$(SHIM_OBJ)) $(O)/librankinit.a
 	$(call say,LD)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@.tmp $(EARLY_OBJ) $(LDLIBS) -lc \
-		$(filter-out $(EARLY_OBJ),$^) $(LDLIBS)
+		$(FIRST_OBJ) $(filter-out $(EARLY_OBJ) $(FIRST_OBJ),$^) $(LDLIBS)
 	$(if $(filter release,$(KIND)),$(Q)$(CROSS)strip $@.tmp)
 	@mv $@.tmp $@
 
