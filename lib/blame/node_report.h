@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "base/limits.h"
 #include "words/loss.h"
+#include "report/causes.h"
 #include "report/outcome.h"
 #include "words/watchdog.h"
 
@@ -45,6 +46,8 @@ struct ri_reported_failure {
 	enum ri_class class;	/* RI_CLASS_NONE: no rank failed */
 	int64_t at;		/* as above */
 	const char *how;	/* "exit status 1", "killed by SIGKILL" */
+	bool has_cause;		/* an older rankinit does not say it: */
+	enum ri_cause_word cause;
 	const char *lines[RI_REPORTED_LINES];	/* why, or why the node started no rank */
 	size_t line_count;
 };

@@ -91,6 +91,22 @@ def test_a_node_that_the_link_named_and_that_left_no_report(blame, box, tmp_path
     assert said in page(box, tmp_path)
 
 
+@pytest.mark.parametrize("said, known, retry", [
+    ("ecc", "ecc", "other_node"), ("exception", "exception", "never"),
+    ("sunspots", "unknown", "same")])
+def test_what_to_do_next(blame, box, tmp_path, said, known, retry):
+    """A word of a later version is unknown."""
+    ends = [report(0, 2, OWN, STOPPED), report(1, 2, LOSS, LOSS, at=61)]
+    document = blame(*ends)
+    assert (document["suspects"][0]["cause"], document["suspects"][0]["retry"]) == (None, None)
+    assert "    cause: " not in page(box, tmp_path)
+    for end, cause in zip(ends, (said, "unknown")):
+        end["verdict"] = {"cause": cause}
+    document = blame(*ends)
+    assert (document["suspects"][0]["cause"], document["suspects"][0]["retry"]) == (known, retry)
+    assert f"    cause: {known}, retry: {retry}\n" in page(box, tmp_path)
+
+
 def test_a_rank_that_had_left(blame):
     document = blame(report(0, 2, ({}, 58), (LOSS, 60)), report(1, 2, LOSS, LOSS, at=61))
     assert (document["finding"], names(document)) == ("left", [(0, 0)])
