@@ -101,6 +101,7 @@ static int join(struct ri_run *run)
 		.context = &run->found.source.context,
 		.host = options->link == RI_LINK_MODE_NO ? NULL : ri_run_host(run),
 		.children = &run->started.children, .stop = &run->started.supervised.stop,
+		.interrupted = &run->started.supervised.interrupted,
 		.ordered = &run->started.supervised.ordered,
 		.so_far = ri_ends_so_far, .run = run, .before = run->found.carried,
 	};

@@ -19,6 +19,7 @@ struct ri_link_job {
 	const char *host;		/* of this node; NULL: not known, or there is no link */
 	const struct ri_children *children;
 	const struct ri_stop *stop;	/* that came from outside */
+	const bool *interrupted;	/* SIGHUP, SIGINT or SIGQUIT has come */
 	const bool *ordered;		/* the ranks were stopped for another node's failure */
 	struct ri_outcome (*so_far)(void *run);	/* what is known by now of how they ended */
 	void *run;			/* of so_far */

@@ -239,8 +239,9 @@ static void wait_to_leave(const struct ri_link_job *job, int status, bool gone)
 
 	if (job->restarts == 0 || job->stop->asked || (status == 0 && !*job->ordered))
 		return;
-	if (!gone) {
-		refuse_step(job, RI_LINK_LEAVE, "has a process that its ranks left");
+	if (!gone || *job->interrupted) {
+		refuse_step(job, RI_LINK_LEAVE, gone ? stopped
+			: "has a process that its ranks left");
 		return;
 	}
 	ri_link_vote(RI_LINK_LEAVE, NULL);
