@@ -75,7 +75,7 @@ ROWS = {
     "grace": Row("echo $OMPI_MCA_odls_base_sigkill_timeout", "10", "4", "0", ""),
     "settle": Row(LOST, "0", "stopped", "2", "spoke", more=["--nproc-per-node=2"]),
     "linger": Row(HELD, "0.2", "stopped", "0", "ended", more=["--nproc-per-node=2"]),
-    "restarts": Row("echo $RANKINIT_ATTEMPT; exit 1", "1", "0\n1", "0", ""),
+    "restarts": Row("echo $RANKINIT_ATTEMPT; kill -9 $$", "1", "0\n1", "0", ""),
     "signal_map": Row(MAPPED, "USR1:USR2", "two", "USR1:10", "one"),
     "signal_group": Row(GROUP, "yes", "group", "no", "alone"),
     "exit_map": Row("exit 3", "3:9", 9, "4:9", 3, see=lambda result: result.status),
