@@ -37,12 +37,13 @@ def test_memory_files_that_no_one_may_execute(box, value):
     assert len(again(result)) == 2 and "--restarts=2 is used up" in result.err
 
 
-# torch's error file has the words of a failure whose cause is not known.
+# A time-out may not come again; the words are those of torch's error file.
 RAISES = """
 import json, os, sys
 with open("log", "a") as log:
     log.write(os.environ["RANKINIT_ATTEMPT"] + "\\n")
-words = os.environ["RANKINIT_ATTEMPT"] + os.fsencode(sys.argv[1]).decode("latin-1")
+words = "TimeoutError: " + os.environ["RANKINIT_ATTEMPT"] + " "
+words += os.fsencode(sys.argv[1]).decode("latin-1")
 with open(os.environ["TORCHELASTIC_ERROR_FILE"], "w") as file:
     json.dump({"message": {"message": words}}, file)
 sys.exit(1 if len(open("log").readlines()) < 6 else 0)
