@@ -237,6 +237,22 @@ static void test_a_node_that_is_lost(void **state)
 		"come within 60 s\n");
 }
 
+/* It has said that it can, but could have been stopped since, and not say so. */
+static void test_who_is_lost_must_come_back(void **state)
+{
+	(void)state;
+	fail_with(7, false);
+	for (size_t i = 0; i < NODES - 1; i++)
+		vote(i, RI_LINK_LEAVE, true);
+	ri_centre_lose(&centre, 2, 2, now);
+	vote(3, RI_LINK_LEAVE, true);
+	assert_int_equal(count(RI_LINK_GO), 0);
+	assert_int_equal(call(2, false), 2);
+	nodes[2].restarts = 2;
+	pass_all(0);
+	assert_said(RI_LINK_LEAVE, true, "");
+}
+
 /* As a later attempt begins. */
 static void gather(void **state)
 {
@@ -314,6 +330,7 @@ int main(void)
 		RESTARTS(test_without_restarts),
 		RESTARTS(test_a_stop_comes_before_all_have_left),
 		RESTARTS(test_a_node_that_is_lost),
+		RESTARTS(test_who_is_lost_must_come_back),
 		RESTARTS(test_all_start_when_all_are_fit),
 		RESTARTS(test_one_is_not_fit),
 		RESTARTS(test_some_do_not_come),
