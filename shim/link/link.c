@@ -364,7 +364,9 @@ const unsigned char *ri_link_key(void)
 void ri_link_finish(int64_t most_ms)
 {
 	struct pollfd packets = { .fd = own.fd, .events = POLLIN };
-	bool is_worth_it = own.failed || own.awaits || most_ms < CALM_MS;
+	/* nodes that come late are to hear of these, too */
+	bool is_off = own.answered[RI_LINK_START] && !own.goes[RI_LINK_START];
+	bool is_worth_it = own.failed || own.awaits || is_off || most_ms < CALM_MS;
 	int64_t until = ri_now_ms() + (is_worth_it ? most_ms : CALM_MS);
 
 	if (own.helper == 0)

@@ -140,7 +140,7 @@ def test_another_secret(box):
 def test_a_node_is_not_fit_the_second_time(box):
     """Its rank lowers the limit of the rankinit above it."""
     its = job(box, 3, "[ $RANK = 2 ] && prlimit --pid $PPID --nofile=64:64; " + kills(1, 1),
-              "--restarts=2", "--require=lim.nofile")
+              "--restarts=2", "--require=lim.nofile", "--restart-wait=10")
     ended = its.wait()
     assert [ended[n].status for n in range(3)] == [122, 137, 123], ended
     for n in (0, 1):
