@@ -123,7 +123,7 @@ def test_one_that_is_stopped_in_a_line(box):
     """Of a stop there may be no other line of ours before it."""
     for options, env in (([], OF_JOB), (["--nproc-per-node=2"], {})):
         job = box.start(*options, "--", "sh", "-c", f"trap 'exit 5' TERM; printf '{FORGED}' >&2; "
-                        ": >>@FOLDER/$RANK; sleep 60 & wait", env=env)
+                        ": >>@FOLDER/$RANK; while :; do sleep 0.01; done", env=env)
         wait_until(lambda: job.ended() or os.path.exists(job.folder + "/0"), "it runs")
         wait_until(lambda: FORGED in job.error_text(), "it has spoken")
         result = job.stop()
