@@ -315,8 +315,9 @@ static void test_nearest_option(void **state)
 		{ "stat", "state" }, { "graze", "grace" }, { "wait", "wait_master" },
 		{ "prefix", NULL }, { "log", NULL }, { "signal", NULL }, { "master", NULL },
 		{ "rewrite", NULL }, { "help_me", NULL }, { "hlep", "help" }, { "heap", "help" },
-		{ "timeout", NULL }, { "retry", NULL }, { "restart", NULL }, { "epochs", NULL },
-		{ "np", NULL }, { "n", NULL }, { "", NULL }, { "devices", NULL }, { "env", NULL },
+		{ "timeout", NULL }, { "retry", NULL }, { "restart", "restarts" },
+		{ "epochs", NULL }, { "np", NULL }, { "n", NULL }, { "", NULL },
+		{ "devices", NULL }, { "env", NULL },
 		{ "workers", NULL }, { "init", NULL }, { "config", NULL }, { "debug", NULL },
 		{ "name", NULL }, { "port", NULL }, { "backend", NULL }, { "ssh", NULL },
 	};
