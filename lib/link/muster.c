@@ -31,6 +31,12 @@ static void say(struct ri_muster *muster, bool go, const char *why)
 			centre->send(centre->context, centre->nodes[i].session, &muster->said);
 }
 
+void ri_muster_greet(const struct ri_muster *muster, size_t session)
+{
+	if (muster->over)
+		muster->centre->send(muster->centre->context, session, &muster->said);
+}
+
 void ri_muster_hear(struct ri_muster *muster, size_t node, size_t session,
 	const struct ri_link_go *vote)
 {
@@ -41,9 +47,8 @@ void ri_muster_hear(struct ri_muster *muster, size_t node, size_t session,
 		return;
 	member->ready[muster->step] = vote->go && !member->barred;
 	member->barred = member->barred || !vote->go;
-	if (muster->over)
-		centre->send(centre->context, session, &muster->said);
-	else if (!vote->go && ri_muster_is_open(muster))
+	ri_muster_greet(muster, session);
+	if (!vote->go && ri_muster_is_open(muster))
 		say(muster, false, vote->text);
 }
 

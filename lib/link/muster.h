@@ -30,6 +30,9 @@ struct ri_muster {
 void ri_muster_hear(struct ri_muster *muster, size_t node, size_t session,
 	const struct ri_link_go *vote);
 
+/* A node has come, by this session: what was said to all before, it hears now. */
+void ri_muster_greet(const struct ri_muster *muster, size_t session);
+
 /* Is it waited for? */
 bool ri_muster_is_open(const struct ri_muster *muster);
 

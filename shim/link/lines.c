@@ -236,6 +236,8 @@ static bool hear_member(size_t session, const struct ri_link_message *message)
 	if (message->kind != RI_LINK_HELLO)
 		return false;
 	line->node = ri_centre_hello(&ri_helper.centre, session, &message->hello, ri_helper.now);
+	for (int step = RI_LINK_START; line->node >= 0 && step <= RI_LINK_LEAVE; step++)
+		ri_muster_greet(&ri_helper.musters[step], session);
 	return true;
 }
 

@@ -180,6 +180,14 @@ static bool is_there(const struct wire *wire, bool centre)
 	return node->alive && node->attempt == wire->attempt;
 }
 
+static void greet(struct wire *wire, const struct event *event)
+{
+	wire->heard = ri_centre_hello(&world.centre, event->wire, &event->message->hello,
+		world.now);
+	for (int i = RI_LINK_START; wire->heard >= 0 && i <= RI_LINK_LEAVE; i++)
+		ri_muster_greet(&world.musters[i], event->wire);
+}
+
 static void arrive(struct event *event)
 {
 	struct wire *wire = &world.wires[event->wire];
@@ -191,8 +199,7 @@ static void arrive(struct event *event)
 		require(ri_member_hear(&node->member, event->message, world.now) ||
 			world.mutant != SOUND, "not what a centre says");
 	else if (event->message->kind == RI_LINK_HELLO)
-		wire->heard = ri_centre_hello(&world.centre, event->wire, &event->message->hello,
-			world.now);
+		greet(wire, event);
 	else if (wire->heard >= 0)
 		hear((size_t)wire->heard, event->wire, event->message);
 }

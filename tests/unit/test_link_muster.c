@@ -294,6 +294,11 @@ static void test_one_is_not_fit(void **state)
 	pass_all(10 * WAIT_MS);
 	assert_null(last(0, RI_LINK_VERDICT));
 	assert_int_equal(count(RI_LINK_GO), NODES);
+	/* one that comes now need not say anything to hear it */
+	ri_muster_greet(&musters[RI_LINK_START], 9);
+	ri_muster_greet(&musters[RI_LINK_LEAVE], 9);
+	assert_int_equal(count(RI_LINK_GO), NODES + 1);
+	assert_false(last(9, RI_LINK_GO)->go.go);
 }
 
 static void test_some_do_not_come(void **state)
