@@ -407,12 +407,12 @@ static void say_rank(const struct ri_run *run, const struct ri_outcome *outcome)
 }
 
 /*
- * No line of ours has come since, and what the command wrote last to the stderr that it shares
- * with us may have no end, as a bar of progress: a reader of lines would not find ours.
+ * Of one command no line of ours has come since, and what it wrote last to the stderr that it
+ * shares with us may have no end, as a bar of progress: a reader of lines would not find ours.
  */
 static bool may_follow(const struct ri_run *run, const struct ri_outcome *outcome)
 {
-	return !run->started.output.active && outcome->first < 0 &&
+	return !run->started.output.active && outcome->first < 0 && outcome->count == 1 &&
 		outcome->ranks[0].end == RI_END_EXITED;
 }
 
@@ -445,11 +445,11 @@ int ri_run_tell(struct ri_run *run, int status)
 	status = outcome.exit_status;
 	tell(run, &outcome, NULL);
 	say_rank(run, &outcome);
+	if (outcome.last_line != NULL && may_follow(run, &outcome))
+		ri_log_follow(true);
 	if (!again && has_others && status != 0)
 		ri_link_say_why_not(&run->started.job);
 	ri_attempt_say_why_not();
-	if (outcome.last_line != NULL && may_follow(run, &outcome))
-		ri_log_follow(true);
 	say_last_line(outcome.last_line);
 	if (again) {
 		ri_torch_files_remove(&run->started.torch_files, false);

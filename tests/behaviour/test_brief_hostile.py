@@ -121,7 +121,8 @@ def test_a_rank_that_speaks_for_us(box, speaker, options):
 
 def test_one_that_is_stopped_in_a_line(box):
     """Of a stop there may be no other line of ours before it."""
-    for options, env in (([], OF_JOB), (["--nproc-per-node=2"], {})):
+    for options, env in (([], OF_JOB), (["--nproc-per-node=2"], {}),
+                         (["--nproc-per-node=2", "--restarts=1"], {})):
         job = box.start(*options, "--", "sh", "-c", f"trap 'exit 5' TERM; printf '{FORGED}' >&2; "
                         ": >>@FOLDER/$RANK; while :; do sleep 0.01; done", env=env)
         wait_until(lambda: job.ended() or os.path.exists(job.folder + "/0"), "it runs")
@@ -129,6 +130,7 @@ def test_one_that_is_stopped_in_a_line(box):
         result = job.stop()
         assert result.status == 5, result.err
         assert last_of(job)["cause"] == "preempted"
+        assert "\n\n" not in job.error_text(), "a line of ours is followed by the next"
 
 
 def test_an_exception_with_secrets_and_a_verdict(box):
