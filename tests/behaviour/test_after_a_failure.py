@@ -30,11 +30,13 @@ ENDS = [
     (["--nproc-per-node=2", "--", *RAISE], {}, ("exception", "never")),
     (["--exit-class", "--", *RAISE], {}, ("exception", "never")),
     (["--nproc-per-node=2", "--", "sh", "-c", "kill -KILL $$"], {}, ("killed", "same")),
+    (["--restarts=1", "--", "sh", "-c", "kill -KILL $$"], {}, ("killed", "same")),
     ([UNMET, "--", "true"], ONE, ("unfit", "other_node")),
     (["--", "no-such"], {}, ("exec", "never")),
     (["--nproc-per-node=2", "--", "sh", "-c", "echo 'verdict cause=xid' >&2"], {}, None),
 ]
-COUNTED = Counter(counted for *_, counted in ENDS if counted)
+RESTARTED = [("killed", "same")]     # the attempt before, whose report has a name of its own
+COUNTED = Counter([counted for *_, counted in ENDS if counted] + RESTARTED)
 
 
 def read():
@@ -55,7 +57,7 @@ def fixture_ended(tmp_path_factory):
                               env={**BASE, **env}, stdin=subprocess.DEVNULL, capture_output=True,
                               text=True, timeout=60, check=False)
         log += done.stderr.splitlines()
-    assert len(os.listdir(folder)) == len(ENDS), log
+    assert len(os.listdir(folder)) == len(ENDS) + len(RESTARTED), log
     return str(folder), log
 
 
