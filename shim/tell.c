@@ -418,7 +418,8 @@ static bool may_follow(const struct ri_run *run, const struct ri_outcome *outcom
 
 int ri_run_tell(struct ri_run *run, int status)
 {
-	bool linked = ri_link_conclude(&run->started.job, status, ri_attempt_is_alone()), again;
+	bool alone = ri_link_is_on() && ri_attempt_is_alone();
+	bool linked = ri_link_conclude(&run->started.job, status, alone), again;
 	bool has_others = run->started.job.part.nodes > 1, failed;
 	struct ri_outcome outcome;
 	struct ri_brief brief;

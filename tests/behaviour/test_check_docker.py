@@ -247,11 +247,12 @@ def test_unfit_launch(engine):
     lines = refused.stderr.decode().splitlines()
     assert (refused.returncode, refused.stdout) == (123, b"")
     found = {name: [line for line in lines if f" [{name}." in line] for name in FLAGS}
-    assert [len(found[name]) for name in FLAGS] == [1, 1, 1] and len(lines) == 4, lines
+    assert [len(found[name]) for name in FLAGS] == [1, 1, 1] and len(lines) == 5, lines
     for name, flags in FLAGS.items():
         assert found[name][0].startswith(f"rankinit: error: {SUBJECTS[name]}: ")
         assert [flag for flag in flags if flag not in found[name][0]] == []
-    assert lines[-1].endswith("[check.unfit]")
+    assert lines[-2].endswith("[check.unfit]")
+    assert lines[-1].startswith("rankinit: verdict cause=unfit "), lines
     # a command without an identity is let through; it is a rankinit, and may look itself
     alone = engine.run(MACHINE, DEFAULT, launch)
     assert alone.returncode == 0 and alone.stdout.startswith(b"rankinit ")

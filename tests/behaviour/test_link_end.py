@@ -33,8 +33,7 @@ def test_a_connection_that_broke_before_the_verdict(box, net, how):
     again = Peer(connect(node.port(), seconds=2), node.name)
     again.meet()
     assert again.hello(2, 3)["place"] == "taken"
-    assert again.hear("verdict") == {"say": "verdict", "node": 1, "named": True, "order": True,
-                                     "class": "own", "text": BLAME}
+    assert again.hear("verdict") == link_peer.verdict(1, BLAME, order=True)
     again.close()
     node.is_stopped(BLAME.splitlines()[0])
 

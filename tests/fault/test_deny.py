@@ -111,7 +111,7 @@ def test_why_it_failed_in_a_copy(command, status, code):
     result = run_denied(scenario, *EMULATOR)
     assert result.status == status, result.story()
     assert f"rankinit: error: {command}: " in result.stderr, result.story()
-    assert result.stderr.rstrip().endswith(f"[{code}]"), result.story()
+    assert result.stderr.splitlines()[-2].endswith(f"[{code}]"), result.story()
 
 
 CLOSES = """i=0
