@@ -101,7 +101,7 @@ def test_every_log_names_the_rank(box, rank):
     assert (ended[node].status, ended[1 - node].status) == (7, 122)
     assert {**ended[node].brief, "status": "122"} == ended[1 - node].brief
     assert ended[node].brief == {
-        "cause": "unknown", "class": "unknown", "retry": "same", "rank": str(rank),
+        "cause": "exit_status", "class": "unknown", "retry": "never", "rank": str(rank),
         "node": str(node), "host": os.uname().nodename, "status": "7", "retries": "0"}
     # what is said of the others here comes once, behind that
     other = f"ranks {2 * (1 - node)}-{2 * (1 - node) + 1}"
