@@ -272,7 +272,7 @@ static void keep_gpu_errors(struct ri_reported_failure *failure, const json_t *e
 	}
 }
 
-/* That a launcher had started its ranks again is no failure; of the first cause the exception. */
+/* That the ranks had been started again is no failure; of the first cause the exception. */
 static void keep_restarts(struct ri_reported_failure *failure, const json_t *restarts,
 	struct ri_arena *arena)
 {
@@ -283,7 +283,7 @@ static void keep_restarts(struct ri_reported_failure *failure, const json_t *res
 
 	if (count == 0 || failure->line_count == RI_REPORTED_LINES)
 		return;
-	line = ri_arena_format(arena, "before it: the launcher had started its ranks again %zu "
+	line = ri_arena_format(arena, "before it: the ranks had been started again %zu "
 		"time%s%s%.*s", count, count == 1 ? "" : "s",
 		first == NULL ? "" : ", at first for ",
 		first == NULL ? 0 : cut(first, 255), first == NULL ? "" : first);

@@ -302,7 +302,7 @@ def test_blame_tells_of_the_last_attempt(launch, box):
     job.wait()
     page = box.run("--blame", f"{job.folder}/r.json").out.decode()
     assert "exit status 5" in page and "exit status 1" not in page, page
-    assert ("before it: the launcher had started its ranks again 1 time, at first for ValueError: "
+    assert ("before it: the ranks had been started again 1 time, at first for ValueError: "
             "bad batch 17") in page, page
 
 
