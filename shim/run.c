@@ -64,7 +64,7 @@ int ri_run_end(struct ri_run *run, int status)
 static bool ends_with_class(const struct ri_options *options)
 {
 	return options->exit_class && options->given.exit_map.subject == NULL &&
-		options->supervise != RI_SWITCH_NEVER && options->given.simulate.value == NULL;
+		options->supervise != RI_SWITCH_NEVER && options->simulation.shape == NULL;
 }
 
 int ri_run_status(const struct ri_run *run, int status, enum ri_cause_word why)

@@ -199,13 +199,16 @@ static void tell(struct ri_run *run, const struct ri_outcome *outcome, const str
 			"not answer [%s]", report->subject, ri_code_name(RI_CODE_FILE_SLOW));
 }
 
-/* What stands in the place of another init is as silent as that. */
+/*
+ * What stands in the place of another init is as silent as that. The members of a simulated job
+ * have said theirs, and where they end with classes no status of theirs tells the cause.
+ */
 static bool has_last_line(const struct ri_run *run)
 {
 	const struct ri_options *options = &run->found.options;
 
 	return options->action == RI_ACTION_LAUNCH && options->peer == RI_PEER_NONE &&
-		!options->disabled;
+		!options->disabled && !(options->exit_class && options->simulation.shape != NULL);
 }
 
 /*

@@ -29,7 +29,7 @@ static void open_report(struct ri_members *members)
 
 /*
  * The loop has the platform's patience, and none of the options: they are those of
- * the members.
+ * the members. With classes it has to know that a member's status is one.
  */
 static struct ri_options loop_options(const struct ri_options *given)
 {
@@ -38,6 +38,7 @@ static struct ri_options loop_options(const struct ri_options *given)
 		.color = given->color, .called = given->called, .log_prefix = given->log_prefix,
 		.log_prefix_node = true, .grace_ms = given->simulation.shape->grace_s * 1000ULL,
 		.command = given->command, .simulation = given->simulation,
+		.exit_class = given->exit_class,
 	};
 
 	ri_signal_map_init(&options.signal_map);
