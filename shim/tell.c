@@ -213,7 +213,7 @@ static bool has_last_line(const struct ri_run *run)
 
 /*
  * Of one command that just failed there is none, as there is no verdict, but where its status is
- * shown by nothing else.
+ * shown by nothing else, or what becomes of it is said all the same.
  */
 static bool needs_last_line(const struct ri_run *run, const struct ri_outcome *outcome)
 {
@@ -221,6 +221,7 @@ static bool needs_last_line(const struct ri_run *run, const struct ri_outcome *o
 
 	return has_last_line(run) && (ri_report_says_more(outcome) || outcome->link.on ||
 		run->found.options.exit_class || run->found.options.given.report.value != NULL ||
+		run->found.options.restarts > 0 ||
 		(outcome->first < 0 && (outcome->single || outcome->launches)) ||
 		end == RI_END_SIGNALED || end == RI_END_EXEC_FAILED);
 }

@@ -58,13 +58,15 @@ def test_a_launcher_in_front(box, tmp_path):
 
 
 def test_one_command(box):
-    """As silent as it is today, but where a signal killed it, or a report is wanted."""
+    """As silent as it is today, but where a signal killed it, a report is wanted, or restarts."""
     assert silent(box.run("--", "sh", "-c", "exit 3")).status == 3
     assert silent(box.run("--", "true")).err == ""
     result = box.run("--", "sh", "-c", "kill -SEGV $$")
     assert result.status == 139
     fits(result.brief, cause="signal", **{"class": "own"}, retry="never", status=139,
          retries=0)
+    result = box.run("--restarts=2", "--", "sh", "-c", "exit 3")
+    assert (result.status, result.brief["cause"]) == (3, "exit_status")
     result = box.run("--report=fd:1", "--", "sh", "-c", "exit 3")
     assert result.status == 3 and result.brief["status"] == "3"
 
