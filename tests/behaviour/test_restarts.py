@@ -450,3 +450,61 @@ def test_signals_go_to_the_ranks_of_each_attempt(box):
         job.signal(signal.SIGUSR1)
         job.until(f"{attempt} usr")
     assert job.wait().status == 0
+
+
+HELD = """import os, socket, threading, time
+attempt = int(os.environ["RANKINIT_ATTEMPT"])
+with open("@FOLDER/log", "a") as log:
+    log.write(os.environ["RANK"] + f" {attempt}\\n")
+if attempt == 0 and os.environ["RANK"] == "1":
+    threading.Thread(target=time.sleep, args=(600,)).start()
+    raise socket.gaierror(-3, "Temporary failure in name resolution")
+time.sleep(0 if attempt else 600)
+"""
+
+
+def test_a_rank_that_does_not_get_to_its_end(box):
+    """--linger stops it, and all start again; without it nothing ends."""
+    words = ["--restarts=1", "--nproc-per-node=2", "--", sys.executable, "-ISc", HELD]
+    job = box.start("--linger=1", *words)
+    result = job.wait()
+    assert result.status == 0, result.err
+    assert attempts(job) == ["0 0", "0 1", "1 0", "1 1"]
+    assert restarts(result)[0][1:] == (1, 1) and "had not ended" in result.err, result.err
+    control = box.start("--linger=0", *words)
+    wait_until(lambda: attempts(control) == ["0 0", "1 0"], "both ranks")
+    wait_until(lambda: "gaierror" in control.error_text(), "its exception")
+    control.signal(signal.SIGTERM)
+    assert control.wait().status == 143 and attempts(control) == ["0 0", "1 0"]
+
+
+MEETS = """import os, signal, socket, time
+attempt = int(os.environ["RANKINIT_ATTEMPT"])
+where = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
+if os.environ["RANK"] == "0":
+    store = socket.create_server(where)
+    store.accept()[0].recv(1)
+else:
+    while True:
+        try:
+            peer = socket.create_connection(where)
+            break
+        except ConnectionRefusedError:
+            time.sleep(0.01)
+    if attempt == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    peer.send(b"x")
+with open("@FOLDER/log", "a") as log:
+    log.write(os.environ["RANK"] + f" {attempt}\\n")
+"""
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_the_ranks_meet_where_they_met(box, place):
+    """Rank 0 listens on MASTER_PORT, and does so again."""
+    job = box.start("--restarts=1", "--nproc-per-node=2", "--", sys.executable, "-ISc", MEETS,
+                    place=place)
+    result = job.wait()
+    assert result.status == 0, result.err
+    assert attempts(job) in (["0 0", "0 1", "1 1"], ["0 1", "1 1"])
+    assert restarts(result)[0][1:] == (1, 1)
