@@ -114,12 +114,12 @@ static void test_restarts(void **state)
 		"\"restarts\": [{\"exception\": \"ValueError: bad\", \"number\": 1}, 7]}", why), 0);
 	assert_int_equal(report.failure.rank, 3);
 	assert_int_equal(report.failure.line_count, 1);
-	assert_string_equal(report.failure.lines[0], "before it: the launcher had started its "
-		"ranks again 2 times, at first for ValueError: bad");
+	assert_string_equal(report.failure.lines[0], "before it: the ranks had been started "
+		"again 2 times, at first for ValueError: bad");
 	assert_int_equal(read(&report, BEGIN RANKS ", \"first_failure\": {\"rank\": 3}, "
 		"\"restarts\": [null]}", why), 0);
-	assert_string_equal(report.failure.lines[0], "before it: the launcher had started its "
-		"ranks again 1 time");
+	assert_string_equal(report.failure.lines[0], "before it: the ranks had been started "
+		"again 1 time");
 	/* of a job that did not fail they are none */
 	assert_int_equal(read(&report, BEGIN RANKS ", \"first_failure\": null, "
 		"\"restarts\": [{\"exception\": \"ValueError: bad\", \"number\": 1}]}", why), 0);
