@@ -22,7 +22,8 @@ def run_(python_with):
              "--nproc-per-node=2", *options, os.path.join(TRAIN, "restarts.py")],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS, check=False,
             env=clean_env(FAILS=str(fails)))
-        lines = [line for line in done.stderr.splitlines() if line.startswith("rankinit: ")]
+        lines = [line for line in done.stderr.splitlines() if line.startswith("rankinit: ") and
+                 not line.startswith("rankinit: verdict cause=")]
         return done.returncode, lines, done.stderr
     return run
 
