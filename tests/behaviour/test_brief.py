@@ -2,6 +2,8 @@
 """The verdict's last line, for programs: when there is one, and that the report says the same."""
 
 import json
+import os
+import re
 
 import pytest
 
@@ -219,3 +221,12 @@ def test_a_rank_that_does_not_come(box, words, cause, retry):
                      f"until [ -e @FOLDER/said ]; do sleep 0.02; done; {LOST}")
     assert result.status == 1 and result.brief["rank"] == "0"
     assert (result.brief["cause"], result.brief["retry"]) == (cause, retry)
+
+
+def test_the_schema_has_the_causes_of_the_table():
+    root = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, os.pardir)
+    with open(os.path.join(root, "lib", "report", "causes.def"), encoding="utf-8") as file:
+        table = re.findall(r'^RI_CAUSE\(\w+, "(\w+)"', file.read(), re.M)
+    with open(os.path.join(root, "docs", "report.schema.json"), encoding="utf-8") as file:
+        brief = json.load(file)["definitions"]["verdict"]
+    assert len(table) > 20 and sorted(brief["properties"]["cause"]["enum"]) == sorted(table)

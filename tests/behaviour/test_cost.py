@@ -304,7 +304,7 @@ def test_private_memory(box, place):
     wait_until(lambda: peek.private_memory(big.main()) > 256, "a larger one")
 
 
-# Pages that are not there when a start uses them, until it sleeps: 34 or a few more, as stacks
+# Pages that are not there when a start uses them, until it sleeps: 38 or one more, as stacks
 # begin at random addresses. What no start uses is linked behind the rest (LATE in the Makefile).
 PAGE_FAULTS = 39
 

@@ -161,10 +161,10 @@ def end_ranks(its, number):
 
 
 def pids_of(its, node):
-    """The rankinit of a node: (pid, ...), its helper first gone."""
-    return [pid for pid in its.job.others()
-            if f"--node-rank={node}".encode() in peek.read(pid, "cmdline").split(b"\0")
-            and (peek.stat(pid) or ("",))[0] != "rankinit-link"]
+    """The rankinit of a node: (pid, ...), without the helpers, which have its words."""
+    found = [pid for pid in its.job.others()
+             if f"--node-rank={node}".encode() in peek.read(pid, "cmdline").split(b"\0")]
+    return [pid for pid in found if (peek.stat(pid) or ("", "", found[0]))[2] not in found]
 
 
 def gather(box, *options, nodes=2):
