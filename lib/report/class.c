@@ -34,7 +34,7 @@ static bool may_be_message(const struct ri_rank_outcome *rank)
 		rank->ended.tv_sec - rank->traceback_at.tv_sec <= MESSAGE_SECONDS;
 
 	return recent && (rank->end == RI_END_EXITED ? rank->exit_code == 1
-		: rank->wrote.head > 0 && rank->course == RI_COURSE_ENDING);
+		: rank->wrote.head > 0 && rank->course == RI_COURSE_LEFT);
 }
 
 /*
@@ -70,7 +70,7 @@ static bool has_survived(const struct ri_rank_outcome *rank)
 	const struct ri_words *words = &rank->evidence.words;
 
 	/* a program that is over ended of its own exception, unless that ended a thread only */
-	if (!rank->told || (rank->course == RI_COURSE_ENDING && !words->traceback.aside))
+	if (!rank->told || (rank->course == RI_COURSE_LEFT && !words->traceback.aside))
 		return false;
 	return rank->course == RI_COURSE_RUNNING || (words->loss == NULL && !words->tells_of_stop);
 }
@@ -108,7 +108,7 @@ static bool find_file(struct ri_rank_outcome *rank)
 	struct ri_span message;
 
 	/* a rank that was stopped has not failed, even where another wrote its file */
-	if (file.at == NULL || (rank->told && rank->course != RI_COURSE_ENDING) ||
+	if (file.at == NULL || (rank->told && rank->course != RI_COURSE_LEFT) ||
 		!ri_torch_error_read(file, &error))
 		return false;
 	message = (struct ri_span){ error.message, strlen(error.message) };
@@ -180,7 +180,7 @@ bool ri_class_left_program(const struct ri_evidence *evidence)
 bool ri_class_was_held(const struct ri_outcome *outcome, const struct ri_rank_outcome *rank)
 {
 	return outcome->stop.signal != 0 && rank->told && rank->lingered_s == 0 &&
-		rank->course == RI_COURSE_ENDING && ri_class_left_program(&rank->evidence);
+		rank->course == RI_COURSE_LEFT && ri_class_left_program(&rank->evidence);
 }
 
 bool ri_time_is_before(struct timespec a, struct timespec b)

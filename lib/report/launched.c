@@ -55,7 +55,7 @@ static void note_held(const struct ri_launched_source *source, size_t index,
 
 		if (held->index != index)
 			continue;
-		out->course = RI_COURSE_ENDING;
+		out->course = RI_COURSE_LEFT;
 		out->traceback_at = held->raised;
 		out->lingered_s = held->lingered_s;
 		out->held = held->lingered_s > 0 ? held->held : NULL;
@@ -65,7 +65,7 @@ static void note_held(const struct ri_launched_source *source, size_t index,
 
 static bool is_held(const struct ri_rank_outcome *rank)
 {
-	return rank->course == RI_COURSE_ENDING;
+	return rank->course == RI_COURSE_LEFT;
 }
 
 static int compare_ranks(const void *a, const void *b)

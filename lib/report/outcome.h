@@ -44,7 +44,7 @@ enum ri_class {
 enum ri_course {
 	RI_COURSE_UNKNOWN,
 	RI_COURSE_RUNNING,	/* its program: what it had printed had not ended it */
-	RI_COURSE_ENDING,	/* its program was over, or it ended without being told */
+	RI_COURSE_LEFT,		/* an exception had left its program, or it ended without being told */
 };
 
 /* What a rank left to read. */

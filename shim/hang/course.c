@@ -88,7 +88,7 @@ static pid_t look_at(pid_t rank, struct ri_course_seen *seen)
 		ri_python_stack(&python, &threads.list[threads.count - 1], &stack);
 	seen->hash = stack.hash;
 	if (pid == rank)
-		seen->course = runs ? RI_COURSE_RUNNING : RI_COURSE_ENDING;
+		seen->course = runs ? RI_COURSE_RUNNING : RI_COURSE_LEFT;
 	ri_text_init(&held, seen->held, sizeof(seen->held));
 	ri_text_init(&words, seen->words, sizeof(seen->words));
 	if (!runs)
@@ -211,7 +211,7 @@ bool ri_course_take(struct ri_children *children)
 		if (!child->doubtful)
 			continue;
 		child->doubtful = false;
-		child->course = seen <= RI_COURSE_ENDING ? seen : RI_COURSE_UNKNOWN;
+		child->course = seen <= RI_COURSE_LEFT ? seen : RI_COURSE_UNKNOWN;
 		child->course_at = own.begun;
 	}
 	return true;

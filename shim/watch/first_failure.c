@@ -81,7 +81,7 @@ static void describe_unsaid(const struct ri_child *child, size_t index,
 	const char *words = ri_course_child(index)->words;
 
 	out->traceback_at = child->raised_at;
-	out->course = RI_COURSE_ENDING;
+	out->course = RI_COURSE_LEFT;
 	out->wrote = (struct ri_rank_wrote){ .tail = { words, strlen(words) } };
 }
 
@@ -96,7 +96,7 @@ static enum ri_course course_of(const struct ri_child *child, struct timespec tr
 {
 	if (child->finalizing ||
 		(!child->lives && WIFEXITED(child->wait_status) && child->unheeding))
-		return RI_COURSE_ENDING;
+		return RI_COURSE_LEFT;
 	return was_looked_at(child, traceback_at) ? child->course : RI_COURSE_UNKNOWN;
 }
 
@@ -268,7 +268,7 @@ static bool is_undecided(const struct ri_child *child, struct ri_output *output,
 	if (child->doubtful && ri_course_is_asked())
 		return true;
 	if (!has_own_words(child, output, index) ||
-		(was_looked_at(child, at) && child->course == RI_COURSE_ENDING))
+		(was_looked_at(child, at) && child->course == RI_COURSE_LEFT))
 		return false;
 	ri_clock_read(CLOCK_REALTIME, &now);
 	at.tv_sec += (time_t)(settle_ms / 1000);
@@ -304,7 +304,7 @@ static bool is_leaving(const struct ri_child *child, struct ri_output *output, s
 		(child->doubtful && ri_course_is_asked()))
 		return false;
 	if (was_looked_at(child, at) && child->course != RI_COURSE_UNKNOWN)
-		return child->course == RI_COURSE_ENDING;
+		return child->course == RI_COURSE_LEFT;
 	ri_clock_read(CLOCK_REALTIME, &now);
 	return (child->leaving || now.tv_sec - at.tv_sec <= FRESH_S) && !goes_on(&words);
 }

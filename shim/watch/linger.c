@@ -170,7 +170,7 @@ static bool lingers(struct rank *rank, enum ri_course course)
 {
 	bool seen_over = rank->over || !rank->ran;
 
-	rank->over = course == RI_COURSE_ENDING;
+	rank->over = course == RI_COURSE_LEFT;
 	rank->ran = rank->ran || course == RI_COURSE_RUNNING;
 	if (rank->over && seen_over)
 		return true;

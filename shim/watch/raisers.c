@@ -155,7 +155,7 @@ static ssize_t find_alone(const struct ri_launched_source *source)
 		most = rank->local_ranks > most ? rank->local_ranks : most;
 		if (rank->order != 0 || course == RI_COURSE_UNKNOWN)
 			return -1;
-		if (course != RI_COURSE_ENDING || own.room->marks[i])
+		if (course != RI_COURSE_LEFT || own.room->marks[i])
 			continue;
 		if (found >= 0)
 			return -1;
@@ -217,7 +217,7 @@ static bool note(const struct sight *sight, size_t index)
 	struct raiser *item = &own.room->items[index];
 	struct ri_words words;
 	bool labelled = has_raised(&sight->source, index, &words);
-	bool over = seen->course == RI_COURSE_ENDING &&
+	bool over = seen->course == RI_COURSE_LEFT &&
 		!ri_time_is_before(sight->traceback, rank->started) &&
 		(labelled || ((ssize_t)index == sight->alone &&
 			ri_launched_raised(&sight->source, NULL, &words)));

@@ -198,7 +198,7 @@ static void classes_of_who_was_told(void **state)
 	(void)state;
 	is_stopped(0);
 	expect_class(RI_CLASS_STOPPED);
-	ranks[0].course = RI_COURSE_ENDING;
+	ranks[0].course = RI_COURSE_LEFT;
 	exits(0, 0, OWN, 150);
 	expect_class(RI_CLASS_OWN);
 	assert_false(ranks[0].evidence.printed);
@@ -274,7 +274,7 @@ static void of_the_file_of_torch(void **state)
 	exits(0, 0, "", 0);
 	is_stopped(0);
 	expect_class(RI_CLASS_STOPPED);
-	ranks[0].course = RI_COURSE_ENDING;
+	ranks[0].course = RI_COURSE_LEFT;
 	expect_class(RI_CLASS_OWN);
 	begin(NULL);
 	exits(0, 1, "", 0);
@@ -346,7 +346,7 @@ static void one_that_hangs_after_its_traceback(void **state)
 	is_stopped(1);
 	is_stopped(2);
 	exits(2, 0, OWN "[rank2]:[W1122 01:02:03.4 a.cpp:1] x\n", 140);
-	ranks[2].course = RI_COURSE_ENDING;
+	ranks[2].course = RI_COURSE_LEFT;
 	is_stopped(3);
 	expect(2, RI_BLAME_FIRST);
 	/* the control: where nobody saw that its program was over */
@@ -442,7 +442,7 @@ static void an_exception_that_was_handled(void **state)
 		ranks[0].course = RI_COURSE_UNKNOWN;
 		expect(1, RI_BLAME_FIRST);
 		/* the control: one that is on its way out counts, and came first */
-		ranks[0].course = RI_COURSE_ENDING;
+		ranks[0].course = RI_COURSE_LEFT;
 		expect(0, RI_BLAME_FIRST);
 	}
 	/* and one that hangs after it, where the others only lose it */

@@ -148,7 +148,7 @@ static void who_had_printed_an_exception(void **state)
 		"  the job's exit status is 1\n");
 	/* the control: it ended of it */
 	for (int i = 0; i < RANKS; i++)
-		ranks[i].course = RI_COURSE_ENDING;
+		ranks[i].course = RI_COURSE_LEFT;
 	verdict();
 	ri_text_init(&out, printed, sizeof(printed));
 	ri_verdict_add_printed(&out, &outcome, &reason);
@@ -179,7 +179,7 @@ static void who_had_not_ended(void **state)
 	ranks[1].end = RI_END_SIGNALED;
 	ranks[1].signal = SIGTERM;
 	ranks[1].told = true;
-	ranks[1].course = RI_COURSE_ENDING;
+	ranks[1].course = RI_COURSE_LEFT;
 	ranks[1].traceback_at.tv_sec = ranks[1].ended.tv_sec - 1;
 	outcome.stop.signal = SIGTERM;
 	held(9 * 3600 + 1800, "rank 1 had raised ValueError: bad, password=***, 9 h before "
@@ -196,7 +196,7 @@ static void who_had_not_ended(void **state)
 	exits(1, 0, HEAD "ValueError: bad sample\n");
 	ranks[1].end = RI_END_SIGNALED;
 	ranks[1].told = true;
-	ranks[1].course = RI_COURSE_ENDING;
+	ranks[1].course = RI_COURSE_LEFT;
 	held(120, "");
 }
 
@@ -209,7 +209,7 @@ static void who_lingered(void **state)
 		ranks[i].end = RI_END_SIGNALED;
 		ranks[i].signal = SIGTERM;
 		ranks[i].told = true;
-		ranks[i].course = RI_COURSE_ENDING;
+		ranks[i].course = RI_COURSE_LEFT;
 		ranks[i].lingered_s = 30;
 	}
 	ranks[1].held = "it is in work (a.py:3)";

@@ -522,7 +522,7 @@ static void test_one_that_was_held_at_a_stop(void **state)
 		ri_class_find(&ranks[i]);
 	ri_blame_find(&outcome);
 	assert_int_equal(outcome.first, -1);
-	assert_int_equal(ranks[1].course, RI_COURSE_ENDING);
+	assert_int_equal(ranks[1].course, RI_COURSE_LEFT);
 	assert_true(ri_class_left_program(&ranks[1].evidence));
 	assert_true(ranks[0].told && ranks[1].told);
 	/* the control: without the look nothing is told of them */

@@ -76,7 +76,7 @@ static void one_that_lingered(void **state)
 	ranks[1].wrote.tail = SPAN_OF(tail);
 	ranks[1].traceback_at.tv_sec = 160;
 	ranks[1].told = true;
-	ranks[1].course = RI_COURSE_ENDING;
+	ranks[1].course = RI_COURSE_LEFT;
 	outcome.stop.signal = SIGTERM;
 	ranks[1].lingered_s = 30;
 	expect(1);
@@ -106,7 +106,7 @@ static void by_no_traceback_that_is_old(void **state)
 	ranks[0].wrote.tail.at = tail;
 	ranks[0].wrote.tail.length = strlen(tail);
 	/* the control: it is the last that it said, and its program was over */
-	ranks[0].course = RI_COURSE_ENDING;
+	ranks[0].course = RI_COURSE_LEFT;
 	expect(0);
 	strcat(tail, "step 1\nstep 2\nstep 3\nstep 4\n");
 	ranks[0].wrote.tail.length = strlen(tail);
@@ -147,7 +147,7 @@ static void by_a_message_of_many_lines(void **state)
 	expect(0);
 	/* of one that was stopped: it was at its exit, and its beginning alone was kept */
 	ranks[1] = (struct ri_rank_outcome){ .end = RI_END_SIGNALED, .signal = SIGTERM,
-		.told = true, .course = RI_COURSE_ENDING, .order = 3, .wrote.tail.at = tail,
+		.told = true, .course = RI_COURSE_LEFT, .order = 3, .wrote.tail.at = tail,
 		.wrote.tail.length = strlen(tail), .wrote.head = 100, .ended = { .tv_sec = 200 },
 		.traceback_at = { .tv_sec = 195 } };
 	expect(1);
@@ -328,7 +328,7 @@ static void of_an_end_of_another(void **state)
 	(void)state;
 	interrupts(199);
 	ranks[0] = (struct ri_rank_outcome){ .order = 2, KILLED(SIGTERM), .told = true,
-		.course = RI_COURSE_ENDING, .ended = { .tv_sec = 200 },
+		.course = RI_COURSE_LEFT, .ended = { .tv_sec = 200 },
 		.traceback_at = { .tv_sec = 198 } };
 	says(0, "Traceback (most recent call last):\n");
 	expect_interrupted(false);
