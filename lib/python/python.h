@@ -9,6 +9,7 @@
  *     ri_python_threads        its threads
  *     ri_python_stack          the frames of one of them, the innermost first
  *     ri_python_raised         the exception that one of them handles
+ *     ri_python_left           the exception that has left the program
  *
  * All that is read is hostile: every list is bounded, a circle ends as a broken one, a string
  * is cut. Memory is the caller's. A process that runs changes while it is read: the functions
@@ -121,6 +122,8 @@ struct ri_python_frame {
 	uint64_t code;			/* address of the code object */
 	uint32_t instruction;		/* bytes from its first instruction */
 	uint32_t line;			/* 0: not known, or an instruction without one */
+	bool entered;			/* from 3.11 on: C code has called it, and may take what
+					   it raises */
 	char file[RI_PYTHON_NAME];	/* UTF-8, as code.co_filename; "" where it was unreadable */
 	char function[RI_PYTHON_NAME];	/* qualname from 3.11 on ("Trainer.step"), name before */
 };
@@ -132,6 +135,7 @@ struct ri_python_stack {
 	size_t depth;			/* of the stack; more than count: outer ones are left out */
 	uint64_t hash;			/* of code and instruction of all frames of the depth */
 	uint64_t outermost;		/* code object of the outermost frame; 0: there is none */
+	uint64_t interpreter;		/* the thread's */
 	bool cut;			/* there are more than RI_PYTHON_WALK */
 };
 
@@ -163,12 +167,25 @@ enum ri_python_answer ri_python_raised(struct ri_python *python,
 
 /*
  * Does the exception leave the program for certain as soon as what handles it is done? So it is
- * where that is a finally, or an except without a way out but raise, and where the same holds for
- * all that stands around the calls of the outer frames: by the exception tables, which Python has
- * from 3.11 on. A with around them may swallow it. The stack must have all frames of its depth.
+ * where that is a finally, or an except without a way out but raise, where the same holds for all
+ * that stands around the calls of the outer frames, by the exception tables, which Python has from
+ * 3.11 on, where none of these frames was entered from C, which may take it, where the outermost one
+ * is the program's (that of another thread, or of a greenlet, is not), and where nobody types at a
+ * prompt. A with around them may swallow it. The stack must have all frames of its depth.
  */
 bool ri_python_leaves(struct ri_python *python, const struct ri_python_stack *stack,
 	const struct ri_python_raised *raised);
+
+/*
+ * Has an uncaught exception left the program for good? RI_PYTHON_OK: .exception and all else of *out
+ * say which one, and .at where it was raised; or .exception is 0: it has not, for all that is known.
+ * RI_PYTHON_CHANGED: it could not be read in several attempts, and *out says nothing. It rests on
+ * sys.last_value, which CPython sets before it prints (Python/pythonrun.c, _PyErr_PrintEx); left.c
+ * says how it tells others that set it. The caller makes sure of two things: that the process's
+ * program is python itself, since one that embeds it may go on; and that a second later the same
+ * exception has left, since `python -i` has no prompt for a moment.
+ */
+enum ri_python_answer ri_python_left(struct ri_python *python, struct ri_python_raised *out);
 
 /*
  * Does the main thread still run the program? It has left it for good where the outermost frame

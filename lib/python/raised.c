@@ -12,24 +12,35 @@ enum {
 	IS_STRING = 1 << 28,
 };
 
-static bool has_flag(struct ri_python *python, uint64_t object, uint64_t flag, uint64_t *type)
+static bool read_flags(struct ri_python *python, uint64_t object, uint64_t *flags)
 {
-	struct ri_python_word word = { .offset = python->layout.object_type };
-	struct ri_python_word flags = { .offset = python->layout.type_flags };
+	struct ri_python_word type = { .offset = python->layout.object_type };
+	struct ri_python_word word = { .offset = python->layout.type_flags };
 
-	if (!ri_python_words(python, object, &word, 1) ||
-		!ri_python_words(python, word.value, &flags, 1))
+	if (!ri_python_words(python, object, &type, 1) ||
+		!ri_python_words(python, type.value, &word, 1))
 		return false;
-	*type = word.value;
-	return (flags.value & flag) != 0;
+	*flags = word.value;
+	return true;
+}
+
+bool ri_python_exception(struct ri_python *python, uint64_t object, bool *is)
+{
+	uint64_t flags;
+
+	if (!read_flags(python, object, &flags))
+		return false;
+	*is = (flags & IS_EXCEPTION) != 0;
+	return true;
 }
 
 /* A generator that handles none has an entry without one: then that outside of it counts. */
-static enum ri_python_answer find_exception(struct ri_python *python, uint64_t entry,
-	uint64_t *exception, uint64_t *type)
+static enum ri_python_answer find_exception(
+	struct ri_python *python, uint64_t entry, uint64_t *exception)
 {
 	const struct ri_python_layout *layout = &python->layout;
 	struct ri_python_walk walk = { .steps = 0 };
+	bool is;
 
 	for (*exception = 0; entry != 0; ) {
 		struct ri_python_word words[] = { { .offset = layout->handled_exception },
@@ -39,7 +50,8 @@ static enum ri_python_answer find_exception(struct ri_python *python, uint64_t e
 			!ri_python_words(python, entry, words, 2))
 			return RI_PYTHON_CHANGED;
 		/* None, in some minors */
-		if (words[0].value != 0 && has_flag(python, words[0].value, IS_EXCEPTION, type)) {
+		if (words[0].value != 0 &&
+			ri_python_exception(python, words[0].value, &is) && is) {
 			*exception = words[0].value;
 			return RI_PYTHON_OK;
 		}
@@ -49,13 +61,15 @@ static enum ri_python_answer find_exception(struct ri_python *python, uint64_t e
 }
 
 /* A string of C, whose end may lie before a page that is not there. */
-static bool read_type(struct ri_python *python, uint64_t type, char name[RI_PYTHON_NAME])
+bool ri_python_type(struct ri_python *python, uint64_t object, char name[RI_PYTHON_NAME])
 {
+	struct ri_python_word type = { .offset = python->layout.object_type };
 	struct ri_python_word word = { .offset = python->layout.type_name };
 	size_t got;
 
 	memset(name, 0, RI_PYTHON_NAME);
-	if (!ri_python_words(python, type, &word, 1))
+	if (!ri_python_words(python, object, &type, 1) ||
+		!ri_python_words(python, type.value, &word, 1))
 		return false;
 	got = ri_python_read_some(python, word.value, name, 1, RI_PYTHON_NAME - 1);
 	if (got < RI_PYTHON_NAME - 1 && got > 0 && memchr(name, '\0', got) == NULL)
@@ -69,7 +83,7 @@ static void read_message(struct ri_python *python, uint64_t tuple, char message[
 {
 	const struct ri_python_layout *layout = &python->layout;
 	struct ri_python_word size = { .offset = layout->bytes_size };
-	uint64_t argument, type;
+	uint64_t argument, flags;
 
 	message[0] = '\0';
 	if (tuple == 0 || !ri_python_words(python, tuple, &size, 1))
@@ -77,14 +91,13 @@ static void read_message(struct ri_python *python, uint64_t tuple, char message[
 	for (uint64_t i = 0; i < size.value && i < ARGUMENTS; i++)
 		if (ri_python_read(python, tuple + layout->tuple_items + 8 * i, &argument,
 			    sizeof(argument)) &&
-			has_flag(python, argument, IS_STRING, &type)) {
+			read_flags(python, argument, &flags) && (flags & IS_STRING) != 0) {
 			ri_python_name(python, argument, false, message);
 			return;
 		}
 }
 
-/* The address of the frame that a frame object stands for. */
-static uint64_t frame_of(struct ri_python *python, uint64_t object)
+uint64_t ri_python_frame_of(struct ri_python *python, uint64_t object)
 {
 	struct ri_python_word word = { .offset = python->layout.frame_data };
 
@@ -110,33 +123,40 @@ static bool read_traceback(struct ri_python *python, uint64_t entry, struct ri_p
 			!ri_python_words(python, entry, words, 3))
 			return false;
 		if (out->handler == 0)
-			out->handler = frame_of(python, words[1].value);
+			out->handler = ri_python_frame_of(python, words[1].value);
 	}
-	if (!ri_python_words(python, frame_of(python, words[1].value), &code, 1))
+	if (!ri_python_words(python, ri_python_frame_of(python, words[1].value), &code, 1))
 		return false;
 	return ri_python_describe(python, code.value & ~(uint64_t)layout->code_tag,
 		(int32_t)words[2].value, &out->at);
 }
 
+bool ri_python_tell(struct ri_python *python, uint64_t exception, struct ri_python_raised *out)
+{
+	const struct ri_python_layout *layout = &python->layout;
+	struct ri_python_word words[] = { { .offset = layout->exception_args },
+		{ .offset = layout->exception_traceback } };
+
+	*out = (struct ri_python_raised){ .exception = exception };
+	if (!ri_python_type(python, exception, out->type) ||
+		!ri_python_words(python, exception, words, 2))
+		return false;
+	read_message(python, words[0].value, out->message);
+	return read_traceback(python, words[1].value, out);
+}
+
 enum ri_python_answer ri_python_raised(struct ri_python *python,
 	const struct ri_python_thread *thread, struct ri_python_raised *out)
 {
-	const struct ri_python_layout *layout = &python->layout;
-	struct ri_python_word handles = { .offset = layout->thread_handles };
-	struct ri_python_word words[] = { { .offset = layout->exception_args },
-		{ .offset = layout->exception_traceback } };
+	struct ri_python_word handles = { .offset = python->layout.thread_handles };
 	enum ri_python_answer answer;
-	uint64_t type;
+	uint64_t exception;
 
 	*out = (struct ri_python_raised){ .exception = 0 };
 	if (!ri_python_words(python, thread->state, &handles, 1))
 		return RI_PYTHON_CHANGED;
-	answer = find_exception(python, handles.value, &out->exception, &type);
-	if (answer != RI_PYTHON_OK || out->exception == 0)
+	answer = find_exception(python, handles.value, &exception);
+	if (answer != RI_PYTHON_OK || exception == 0)
 		return answer;
-	if (!read_type(python, type, out->type) ||
-		!ri_python_words(python, out->exception, words, 2))
-		return RI_PYTHON_CHANGED;
-	read_message(python, words[0].value, out->message);
-	return read_traceback(python, words[1].value, out) ? RI_PYTHON_OK : RI_PYTHON_CHANGED;
+	return ri_python_tell(python, exception, out) ? RI_PYTHON_OK : RI_PYTHON_CHANGED;
 }

@@ -68,6 +68,46 @@ int ri_python_take(struct ri_python_bytes *stream);
 bool ri_python_name(
 	struct ri_python *python, uint64_t address, bool end_matters, char name[RI_PYTHON_NAME]);
 
+/* raised.c */
+
+/* Is the object an exception? False: it could not be read. */
+bool ri_python_exception(struct ri_python *python, uint64_t object, bool *is);
+
+/* The name of an object's type. False: it could not be read, and is empty. */
+bool ri_python_type(struct ri_python *python, uint64_t object, char name[RI_PYTHON_NAME]);
+
+/* The address of the frame that a frame object stands for; 0: it could not be read. */
+uint64_t ri_python_frame_of(struct ri_python *python, uint64_t object);
+
+/* What is known of an exception. False: a part could not be read, and is empty or 0. */
+bool ri_python_tell(struct ri_python *python, uint64_t exception, struct ri_python_raised *out);
+
+/* left.c: does somebody type at a prompt (sys.ps1)? So it is, too, where it could not be read. */
+bool ri_python_prompts(struct ri_python *python, uint64_t interpreter);
+
+/* left.c: is a frame with this code object that of a function of a module? OK: yes; NONE: no. */
+enum ri_python_answer ri_python_is_of(struct ri_python *python, uint64_t frame, uint64_t code,
+	const char *function, const char *module);
+
+/*
+ * The same of the program's own frame: that of the module __main__, or of what "python -m" begins
+ * with (Lib/runpy.py, _run_module_as_main).
+ */
+enum ri_python_answer ri_python_is_program(
+	struct ri_python *python, uint64_t frame, uint64_t code);
+
+/* A frame as the process has it. */
+struct ri_python_place {
+	uint64_t address, previous, code;
+	int64_t instruction;	/* bytes from the first one; less than 0: it has not begun */
+	unsigned char owner;	/* from 3.11 on */
+	bool inner;		/* the interpreter's own: the step from C into Python */
+	bool entered;		/* C code has called it; known in 3.11 alone */
+};
+
+/* stack.c. False: it could not be read, or what is there is no frame. */
+bool ri_python_place(struct ri_python *python, uint64_t address, struct ri_python_place *out);
+
 /*
  * stack.c: the function, file and line of an instruction of a code object. False: a part could not
  * be read, and is empty or 0.

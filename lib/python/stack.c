@@ -10,13 +10,6 @@ enum {
 	TRIES = 16,
 };
 
-/* A frame as the process has it. */
-struct frame {
-	uint64_t address, previous, code;
-	int64_t instruction;	/* bytes from the first one; less than 0: it has not begun */
-	bool inner;		/* the interpreter's own: the step from C into Python */
-};
-
 /* 0: the thread runs no Python. */
 static bool read_innermost(struct ri_python *python, uint64_t state, uint64_t *frame)
 {
@@ -28,30 +21,30 @@ static bool read_innermost(struct ri_python *python, uint64_t state, uint64_t *f
 		ri_python_read(python, *frame + layout->cframe_frame, frame, sizeof(*frame));
 }
 
-static bool read_frame(struct ri_python *python, uint64_t address, struct frame *frame)
+bool ri_python_place(struct ri_python *python, uint64_t address, struct ri_python_place *out)
 {
 	const struct ri_python_layout *layout = &python->layout;
 	struct ri_python_word words[] = { { .offset = layout->frame_previous },
 		{ .offset = layout->frame_code }, { .offset = layout->frame_instruction },
-		{ .offset = layout->frame_owner } };
+		{ .offset = layout->frame_owner }, { .offset = layout->frame_entry } };
 
-	if (!ri_python_words(python, address, words, 4))
+	if (!ri_python_words(python, address, words, 5))
 		return false;
-	*frame = (struct frame){ .address = address, .previous = words[0].value,
+	*out = (struct ri_python_place){ .address = address, .previous = words[0].value,
 		.code = words[1].value & ~(uint64_t)layout->code_tag,
-		.inner = layout->owner_inner != RI_PYTHON_NO &&
-			(words[3].value & 0xff) >= layout->owner_inner };
+		.owner = words[3].value & 0xff, .entered = (words[4].value & 0xff) != 0 };
+	out->inner = layout->owner_inner != RI_PYTHON_NO && out->owner >= layout->owner_inner;
 	if (layout->code_first == RI_PYTHON_NO) {
-		frame->instruction = (int32_t)words[2].value;
+		out->instruction = (int32_t)words[2].value;
 		/* 3.10 counts units of two bytes (gh-71376), 3.9 bytes */
-		if (python->minor == 10 && frame->instruction > 0)
-			frame->instruction *= 2;
+		if (python->minor == 10 && out->instruction > 0)
+			out->instruction *= 2;
 	} else {
-		frame->instruction =
-			(int64_t)(words[2].value - frame->code - layout->code_first);
+		out->instruction =
+			(int64_t)(words[2].value - out->code - layout->code_first);
 	}
-	return frame->inner ||
-		(frame->instruction >= -8 && frame->instruction <= LARGEST_CODE);
+	return out->inner ||
+		(out->instruction >= -8 && out->instruction <= LARGEST_CODE);
 }
 
 bool ri_python_describe(struct ri_python *python, uint64_t code, int64_t instruction,
@@ -74,13 +67,15 @@ bool ri_python_describe(struct ri_python *python, uint64_t code, int64_t instruc
 }
 
 /* The next place of the caller's. */
-static bool fill(struct ri_python *python, const struct frame *frame, struct ri_python_stack *stack)
+static bool fill(struct ri_python *python, const struct ri_python_place *frame,
+	struct ri_python_stack *stack)
 {
 	struct ri_python_frame *out = &stack->frames[stack->count++];
 
 	bool good = ri_python_describe(python, frame->code, frame->instruction, out);
 
 	out->address = frame->address;
+	out->entered = frame->entered;
 	return good;
 }
 
@@ -96,11 +91,12 @@ enum ri_python_answer ri_python_stack(struct ri_python *python,
 {
 	enum ri_python_answer answer = RI_PYTHON_OK;
 	struct ri_python_walk walk = { .steps = 0 };
-	struct frame frame;
+	struct ri_python_place frame;
 	uint64_t address;
 
 	stack->count = stack->depth = 0;
 	stack->outermost = 0;
+	stack->interpreter = thread->interpreter;
 	stack->hash = 0xcbf29ce484222325;
 	stack->cut = false;
 	if (!read_innermost(python, thread->state, &address))
@@ -110,9 +106,11 @@ enum ri_python_answer ri_python_stack(struct ri_python *python,
 		if (stack->cut)
 			return answer;
 		if (!ri_python_walk_on(&walk, address, RI_PYTHON_WALK) ||
-			!read_frame(python, address, &frame))
+			!ri_python_place(python, address, &frame))
 			return RI_PYTHON_CHANGED;
 		address = frame.previous;
+		if (frame.inner && stack->count > 0 && stack->count == stack->depth)
+			stack->frames[stack->count - 1].entered = true;
 		if (frame.inner)
 			continue;
 		stack->depth++;

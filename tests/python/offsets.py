@@ -23,7 +23,7 @@ MINORS = (9, 10, 11, 12, 13, 14)
 HEADERS = ("Python.h", "internal/pycore_runtime.h", "internal/pycore_interp.h",
            "internal/pycore_pystate.h", "internal/pycore_frame.h", "internal/pycore_code.h",
            "internal/pycore_interpframe.h", "internal/pycore_debug_offsets.h",
-           "frameobject.h", "opcode.h")
+           "internal/pycore_dict.h", "frameobject.h", "opcode.h")
 
 
 def of(struct, member):
@@ -39,14 +39,16 @@ FRAME = "struct _PyInterpreterFrame"
 THREAD = "struct _ts"
 INTERPRETER = "struct _is"
 RUNTIME = "struct pyruntimestate"
+KEYS = "struct _dictkeysobject"
 
 # name -> what C says of it in 3.9, 3.10, 3.11, 3.12, 3.13 and 3.14; None: there is none.
 OFFSETS = {
     # in _PyRuntime: the newest interpreter
     "interpreters": [of(RUNTIME, "interpreters.head")] * 4 +
                     [debug("runtime_state", "interpreters_head")] * 2,
-    # in an interpreter: the next older one, and its newest thread
+    # in an interpreter: the next older one, the dict of its sys, and its newest thread
     "interpreter_next": [of(INTERPRETER, "next")] * 4 + [debug("interpreter_state", "next")] * 2,
+    "sysdict": [of(INTERPRETER, "sysdict")] * 4 + [debug("interpreter_state", "sysdict")] * 2,
     "threads": [of(INTERPRETER, "tstate_head")] * 2 + [of(INTERPRETER, "threads.head")] * 2 +
                [debug("interpreter_state", "threads_head")] * 2,
     # in a thread: the next older one, what pthread_self() and gettid() say in it
@@ -90,6 +92,9 @@ OFFSETS = {
     "type_name": [of("PyTypeObject", "tp_name")] * 4 + [debug("type_object", "tp_name")] * 2,
     "type_flags": [of("PyTypeObject", "tp_flags")] * 4 + [debug("type_object", "tp_flags")] * 2,
     "tuple_items": [of("PyTupleObject", "ob_item")] * 4 + [debug("tuple_object", "ob_item")] * 2,
+    # in a dict: its keys, and their values where several dicts share the keys
+    "dict_keys": [of("PyDictObject", "ma_keys")] * 4 + [debug("dict_object", "ma_keys")] * 2,
+    "dict_values": [of("PyDictObject", "ma_values")] * 4 + [debug("dict_object", "ma_values")] * 2,
 }
 CONSTANTS = {
     # where the characters of any other str begin
@@ -98,6 +103,8 @@ CONSTANTS = {
     "owner_inner": [None] * 3 + ["FRAME_OWNED_BY_CSTACK"] * 2 + ["FRAME_OWNED_BY_INTERPRETER"],
     # bits of a frame's pointer to its code object that are no address
     "code_tag": ["0"] * 5 + ["Py_TAG_BITS"],
+    # in a thread: 1 for the first one of its interpreter
+    "thread_number": [of(THREAD, "id")] * 6,
     # in a thread: what it handles; in such an entry: the exception, and the entry outside of it
     "thread_handles": [of(THREAD, "exc_info")] * 6,
     "handled_exception": [of("_PyErr_StackItem", "exc_value")] * 6,
@@ -111,11 +118,31 @@ CONSTANTS = {
     "traceback_frame": [of("PyTracebackObject", "tb_frame")] * 6,
     "traceback_instruction": [of("PyTracebackObject", "tb_lasti")] * 6,
     "frame_data": [None] * 2 + [of(OLD_FRAME, "f_frame")] * 4,
+    # in a frame object: that of its caller, which it has from its end on; in a frame: its state (3.9:
+    # it runs; later ones tell by frame_owner), which is this or more when it has ended; its globals;
+    # has C code called it?
+    "frame_caller": [of(OLD_FRAME, "f_back")] * 6,
+    "frame_state": [of(OLD_FRAME, "f_executing"), of(OLD_FRAME, "f_state")] + [None] * 4,
+    "frame_ended": ["0", "FRAME_RAISED"] + ["FRAME_OWNED_BY_FRAME_OBJECT"] * 4,
+    "frame_globals": [of(OLD_FRAME, "f_globals")] * 2 + [of(FRAME, "f_globals")] * 4,
+    "frame_entry": [None] * 2 + [of(FRAME, "is_entry")] + [None] * 3,
+    # in a code object: its instructions, where they are no part of it
+    "code_bytes": [of("PyCodeObject", "co_code")] * 2 + [None] * 4,
     # in a code object: its exception table; the instruction that a handler begins with, and the one
     # that does nothing
     "code_handlers": [None] * 2 + [of("PyCodeObject", "co_exceptiontable")] * 4,
     "handler_begins": [None] * 2 + ["PUSH_EXC_INFO"] * 4,
     "does_nothing": [None] * 2 + ["NOP"] * 4,
+    # the instructions that raise
+    "raises": ["RAISE_VARARGS"] * 6,
+    "raises_again": ["RERAISE"] * 6,
+    # in the keys of a dict: how many indices (from 3.11 on the logarithm of their bytes), what kinds
+    # of keys, how many entries, and the indices, which the entries follow; 3.9 and 3.10 have that
+    # struct in Objects/dict-common.h, which is not installed
+    "keys_size": ["8"] * 2 + [of(KEYS, "dk_log2_index_bytes")] * 4,
+    "keys_kind": [None] * 2 + [of(KEYS, "dk_kind")] * 4,
+    "keys_count": ["32"] * 2 + [of(KEYS, "dk_nentries")] * 4,
+    "keys_indices": ["40"] * 2 + [of(KEYS, "dk_indices")] * 4,
 }
 ROWS = {**{name: ("OFFSET", row) for name, row in OFFSETS.items()},
         **{name: ("CONSTANT", row) for name, row in CONSTANTS.items()}}
@@ -157,7 +184,7 @@ def ask(include, minor, compiler):
 def table():
     """name -> [number for each minor], as the table has it."""
     with open(TABLE, encoding="utf-8") as file:
-        rows = re.findall(r"^RI_PYTHON_(OFFSET|CONSTANT)\((\w+),([^)]*)\)", file.read(), re.M)
+        rows = re.findall(r"^RI_PYTHON_(OFFSET|CONSTANT)\(\s*(\w+),([^)]*)\)", file.read(), re.M)
     return {name: (kind, [ABSENT if word.strip() == "RI_PYTHON_NO" else int(word)
                           for word in numbers.split(",")]) for kind, name, numbers in rows}
 

@@ -13,8 +13,10 @@
  *     FILE<tab>LINE<tab>FUNCTION<tab>INSTRUCTION
  *     raised ANSWER leaves 0 by FUNCTION<tab>FILE:LINE FUNCTION<tab>TYPE<tab>MESSAGE
  *
- * The last one where the thread handles an exception: does it leave the program, which function
- * handles it, and what raised it?
+ *     left ANSWER<tab>FILE:LINE FUNCTION<tab>TYPE<tab>MESSAGE
+ *
+ * "raised" where the thread handles an exception: does it leave the program, which function
+ * handles it, and what raised it? "left", behind all threads, where an exception has left it.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -115,6 +117,17 @@ static void print_raised(
 		raised.message);
 }
 
+static void print_left(void)
+{
+	static struct ri_python_raised left;
+	enum ri_python_answer answer = ri_python_left(&python, &left);
+
+	if (answer == RI_PYTHON_OK && left.exception == 0)
+		return;
+	printf("left %s\t%s:%u %s\t%s\t%.*s\n", answers[answer], left.at.file, left.at.line,
+		left.at.function, left.type, (int)strcspn(left.message, "\n"), left.message);
+}
+
 static void print_thread(const struct ri_python_thread *thread)
 {
 	struct ri_python_stack stack = { .frames = frames, .room = 64 };
@@ -138,6 +151,7 @@ static void print_stacks(pid_t pid)
 		printf("threads %s\n", answers[answer]);
 	for (size_t i = 0; i < threads.count; i++)
 		print_thread(&threads.list[i]);
+	print_left();
 }
 
 static uint64_t now_us(void)

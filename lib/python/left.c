@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Has an uncaught exception left the program? CPython keeps it as sys.last_value before it prints
+ * it (Python/pythonrun.c, _PyErr_PrintEx, 3.9 to 3.14), and until the modules are cleared at the very
+ * end (Python/pylifecycle.c, finalize_modules). Test runners, prompts and C extensions keep theirs
+ * there, too, and go on. The exception's own traceback tells them apart: its first entry is the
+ * outermost frame that it left, which must be the program's, called by none, and ended by it.
+ */
+#include <string.h>
+
+#include "python/python.h"
+#include "python/remote.h"
+
+enum {
+	TRIES = 4,
+	ENTRIES = 1024,		/* of the dict of sys; a new one of 3.14 has 115 */
+	OLDEST_ENTRIES = 8,	/* of a module's: __name__ is the first of any */
+	LONGEST = 16,		/* bytes of a key that is looked for, '\0' included */
+	KEYS_HEADER = 40,	/* bytes of a dict's keys before their indices */
+	ENTRY = 24,		/* hash, key and value */
+	STR_ENTRY = 16,		/* key and value, where all keys are str */
+	/* Objects/dict-common.h, Include/internal/pycore_dict.h: enum DictKeysKind */
+	KIND_GENERAL = 0,
+	KIND_STR = 1,
+	/* bits of PyASCIIObject.state (Include/cpython/unicodeobject.h) */
+	COMPACT_ASCII = 3 << 5,
+	FRAME_CLEARED = 4,	/* Include/cpython/frameobject.h of 3.10 */
+	LAST_EXC = 12,		/* the first minor with sys.last_exc */
+	FIRST_THREAD = 1,	/* Python/pystate.c, new_threadstate */
+};
+
+/* A key of a dict that is looked for, and what it has there; 0: it is not there. */
+struct wanted {
+	const char *key;
+	uint64_t value;
+};
+
+/* A dict's keys. */
+struct keys {
+	uint64_t entries;	/* address of the first one, the oldest */
+	uint64_t count;		/* of them, deleted ones too */
+	size_t size;		/* bytes of one */
+};
+
+/* The indices of 3.9 and 3.10 have as many bytes as one needs; later ones say how many all have. */
+static bool read_keys(struct ri_python *python, uint64_t dict, struct keys *keys)
+{
+	const struct ri_python_layout *layout = &python->layout;
+	struct ri_python_word words[] = { { .offset = layout->dict_keys },
+		{ .offset = layout->dict_values } };
+	unsigned char head[KEYS_HEADER];
+	unsigned kind = KIND_GENERAL;
+	uint64_t size;
+
+	if (!ri_python_words(python, dict, words, 2) || words[1].value != 0 ||
+		!ri_python_read(python, words[0].value, head, sizeof(head)))
+		return false;
+	memcpy(&keys->count, head + layout->keys_count, sizeof(keys->count));
+	memcpy(&size, head + layout->keys_size, sizeof(size));
+	if (layout->keys_kind == RI_PYTHON_NO) {
+		size *= size <= UINT8_MAX ? 1 : size <= UINT16_MAX ? 2 : 4;
+	} else {
+		kind = head[layout->keys_kind];
+		size = head[layout->keys_size] < 32 ? 1ULL << head[layout->keys_size] : UINT64_MAX;
+	}
+	keys->size = kind == KIND_STR ? STR_ENTRY : ENTRY;
+	keys->entries = words[0].value + layout->keys_indices + size;
+	return kind <= KIND_STR && size <= UINT32_MAX;
+}
+
+/* Is the key this one? A key that is no str is none. */
+static bool compare_key(struct ri_python *python, uint64_t key, struct wanted *wanted,
+	size_t count, struct wanted **found)
+{
+	const struct ri_python_layout *layout = &python->layout;
+	struct ri_python_word words[] = { { .offset = layout->str_length },
+		{ .offset = layout->str_state } };
+	char name[LONGEST];
+
+	*found = NULL;
+	if (!ri_python_words(python, key, words, 2))
+		return false;
+	if (words[0].value >= LONGEST || (words[1].value & COMPACT_ASCII) != COMPACT_ASCII)
+		return true;
+	for (size_t i = 0; i < count; i++) {
+		size_t length = strlen(wanted[i].key);
+
+		if (length != words[0].value)
+			continue;
+		if (!ri_python_read(python, key + layout->str_ascii, name, length))
+			return false;
+		if (memcmp(name, wanted[i].key, length) == 0)
+			*found = &wanted[i];
+	}
+	return true;
+}
+
+/* What a dict has under these keys, or of a module's dict among its oldest entries. */
+static bool look_up(struct ri_python *python, uint64_t dict, bool oldest, struct wanted *wanted,
+	size_t count)
+{
+	static unsigned char entries[ENTRIES * ENTRY];
+	struct keys keys;
+
+	if (!read_keys(python, dict, &keys))
+		return false;
+	if (oldest && keys.count > OLDEST_ENTRIES)
+		keys.count = OLDEST_ENTRIES;
+	if (keys.count > ENTRIES ||
+		!ri_python_read(python, keys.entries, entries, keys.count * keys.size))
+		return false;
+	for (size_t i = 0; i < keys.count; i++) {
+		uint64_t pair[2];
+		struct wanted *found;
+
+		memcpy(pair, entries + (i + 1) * keys.size - sizeof(pair), sizeof(pair));
+		if (pair[0] == 0 || pair[1] == 0)
+			continue;
+		if (!compare_key(python, pair[0], wanted, count, &found))
+			return false;
+		if (found != NULL)
+			found->value = pair[1];
+	}
+	return true;
+}
+
+/* The answers of what follows: RI_PYTHON_OK is yes, _NONE no, _CHANGED that it could not be read. */
+static enum ri_python_answer yes_or_no(bool yes)
+{
+	return yes ? RI_PYTHON_OK : RI_PYTHON_NONE;
+}
+
+/* What sys keeps as its last exception, 0 for none, and whether somebody types at a prompt. */
+static bool read_sys(
+	struct ri_python *python, uint64_t interpreter, uint64_t *exception, bool *prompts)
+{
+	struct wanted keys[] = { { "last_value", 0 }, { "last_exc", 0 }, { "ps1", 0 } };
+	struct ri_python_word sysdict = { .offset = python->layout.sysdict };
+	char type[RI_PYTHON_NAME] = "NoneType";
+	bool is = false;
+
+	if (!ri_python_words(python, interpreter, &sysdict, 1) ||
+		!look_up(python, sysdict.value, false, keys, 3) ||
+		(keys[0].value != 0 && !ri_python_exception(python, keys[0].value, &is)) ||
+		(keys[2].value != 0 && !ri_python_type(python, keys[2].value, type)))
+		return false;
+	/* who sets the older of the two alone is not the interpreter */
+	is = is && (python->minor < LAST_EXC || keys[1].value == keys[0].value);
+	*exception = is ? keys[0].value : 0;
+	*prompts = strcmp(type, "NoneType") != 0;
+	return true;
+}
+
+bool ri_python_prompts(struct ri_python *python, uint64_t interpreter)
+{
+	uint64_t exception;
+	bool prompts;
+
+	return !read_sys(python, interpreter, &exception, &prompts) || prompts;
+}
+
+static bool read_function(struct ri_python *python, uint64_t code, char function[RI_PYTHON_NAME])
+{
+	struct ri_python_word word = { .offset = python->layout.code_name };
+
+	return ri_python_words(python, code, &word, 1) &&
+		ri_python_name(python, word.value, false, function);
+}
+
+/* Are a frame's globals those of the module of this name? */
+static enum ri_python_answer is_of_module(
+	struct ri_python *python, uint64_t frame, const char *module)
+{
+	struct ri_python_word globals = { .offset = python->layout.frame_globals };
+	struct wanted name = { "__name__", 0 };
+	char found[RI_PYTHON_NAME];
+
+	if (!ri_python_words(python, frame, &globals, 1) ||
+		!look_up(python, globals.value, true, &name, 1))
+		return RI_PYTHON_CHANGED;
+	/* what is no str has no name */
+	return yes_or_no(name.value != 0 && ri_python_name(python, name.value, false, found) &&
+		strcmp(found, module) == 0);
+}
+
+enum ri_python_answer ri_python_is_of(struct ri_python *python, uint64_t frame, uint64_t code,
+	const char *function, const char *module)
+{
+	char found[RI_PYTHON_NAME];
+
+	if (!read_function(python, code, found))
+		return RI_PYTHON_CHANGED;
+	return strcmp(found, function) == 0 ? is_of_module(python, frame, module) : RI_PYTHON_NONE;
+}
+
+enum ri_python_answer ri_python_is_program(struct ri_python *python, uint64_t frame, uint64_t code)
+{
+	enum ri_python_answer answer =
+		ri_python_is_of(python, frame, code, "<module>", "__main__");
+
+	return answer != RI_PYTHON_NONE ? answer :
+		ri_python_is_of(python, frame, code, "_run_module_as_main", "runpy");
+}
+
+/* Is it on no stack any more? */
+static enum ri_python_answer has_ended(
+	struct ri_python *python, const struct ri_python_place *frame)
+{
+	const struct ri_python_layout *layout = &python->layout;
+	unsigned char state;
+
+	if (layout->frame_state == RI_PYTHON_NO)
+		return yes_or_no(frame->owner == layout->frame_ended);
+	if (!ri_python_read(python, frame->address + layout->frame_state, &state, sizeof(state)))
+		return RI_PYTHON_CHANGED;
+	return yes_or_no(state == layout->frame_ended ||
+		(python->minor == 10 && state == FRAME_CLEARED));
+}
+
+/* Where a program sets sys.last_value itself and ends well, it ends by a return. */
+static enum ri_python_answer has_raised(
+	struct ri_python *python, const struct ri_python_place *frame, int64_t instruction)
+{
+	const struct ri_python_layout *layout = &python->layout;
+	struct ri_python_word bytes = { .offset = layout->code_bytes };
+	uint64_t first = frame->code + layout->code_first;
+	unsigned char code;
+
+	if (frame->instruction == instruction)
+		return RI_PYTHON_OK;
+	if (frame->instruction < 0)
+		return RI_PYTHON_NONE;
+	if (!ri_python_words(python, frame->code, &bytes, 1))
+		return RI_PYTHON_CHANGED;
+	if (layout->code_first == RI_PYTHON_NO)
+		first = bytes.value + layout->bytes_data;
+	if (!ri_python_read(python, first + (uint64_t)frame->instruction, &code, sizeof(code)))
+		return RI_PYTHON_CHANGED;
+	return yes_or_no(code == layout->raises || code == layout->raises_again);
+}
+
+/* Is the outermost frame that it left the program's, called by none, and ended by it? */
+static enum ri_python_answer has_left_program(struct ri_python *python, uint64_t exception)
+{
+	const struct ri_python_layout *layout = &python->layout;
+	struct ri_python_word trace = { .offset = layout->exception_traceback };
+	struct ri_python_word words[] = { { .offset = layout->traceback_frame },
+		{ .offset = layout->traceback_instruction } };
+	struct ri_python_word caller = { .offset = layout->frame_caller };
+	enum ri_python_answer answer;
+	struct ri_python_place frame;
+
+	if (!ri_python_words(python, exception, &trace, 1))
+		return RI_PYTHON_CHANGED;
+	if (trace.value == 0)
+		return RI_PYTHON_NONE;
+	if (!ri_python_words(python, trace.value, words, 2) ||
+		!ri_python_words(python, words[0].value, &caller, 1))
+		return RI_PYTHON_CHANGED;
+	if (caller.value != 0)
+		return RI_PYTHON_NONE;
+	if (!ri_python_place(python, ri_python_frame_of(python, words[0].value), &frame))
+		return RI_PYTHON_CHANGED;
+	answer = ri_python_is_program(python, frame.address, frame.code);
+	if (answer == RI_PYTHON_OK)
+		answer = has_ended(python, &frame);
+	return answer != RI_PYTHON_OK ? answer :
+		has_raised(python, &frame, (int32_t)words[1].value);
+}
+
+/*
+ * Does the main thread run nothing that is the program's, or comes before a prompt (Lib/site.py,
+ * register_readline)? And is it the one that began? A child that another thread has forked has that
+ * thread alone, and its parent's sys.last_value.
+ */
+static enum ri_python_answer is_outside(
+	struct ri_python *python, const struct ri_python_thread *thread)
+{
+	static const char *const names[] = { "<module>", "_run_module_as_main",
+		"register_readline" };
+	struct ri_python_stack stack = { .frames = NULL, .room = 0 };
+	struct ri_python_word number = { .offset = python->layout.thread_number };
+	char function[RI_PYTHON_NAME] = "";
+
+	if (!ri_python_words(python, thread->state, &number, 1) ||
+		ri_python_stack(python, thread, &stack) != RI_PYTHON_OK || stack.cut ||
+		(stack.outermost != 0 && !read_function(python, stack.outermost, function)))
+		return RI_PYTHON_CHANGED;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(function, names[i]) == 0)
+			return RI_PYTHON_NONE;
+	return yes_or_no(number.value == FIRST_THREAD);
+}
+
+static enum ri_python_answer look(struct ri_python *python, struct ri_python_raised *out)
+{
+	static struct ri_python_threads threads;
+	const struct ri_python_thread *main_thread;
+	enum ri_python_answer answer = ri_python_threads(python, NULL, &threads);
+	uint64_t exception;
+	bool prompts;
+
+	if (answer != RI_PYTHON_OK || threads.count == 0)
+		return RI_PYTHON_CHANGED;
+	main_thread = &threads.list[threads.count - 1];
+	if (!read_sys(python, main_thread->interpreter, &exception, &prompts))
+		return RI_PYTHON_CHANGED;
+	if (exception == 0 || prompts)
+		return RI_PYTHON_NONE;
+	answer = has_left_program(python, exception);
+	if (answer == RI_PYTHON_OK)
+		answer = is_outside(python, main_thread);
+	if (answer == RI_PYTHON_OK && !ri_python_tell(python, exception, out))
+		answer = RI_PYTHON_CHANGED;
+	return answer;
+}
+
+enum ri_python_answer ri_python_left(struct ri_python *python, struct ri_python_raised *out)
+{
+	for (int i = 0; i < TRIES; i++) {
+		enum ri_python_answer answer = look(python, out);
+
+		if (answer == RI_PYTHON_OK)
+			return answer;
+		*out = (struct ri_python_raised){ .exception = 0 };
+		if (answer == RI_PYTHON_NONE)
+			return RI_PYTHON_OK;
+	}
+	return RI_PYTHON_CHANGED;
+}
