@@ -17,9 +17,9 @@
 #include "say/gpu_errors.h"
 #include "system/clock.h"
 #include "watch/first_failure.h"
+#include "watch/linger.h"
 #include "watch/obituary.h"
 #include "watch/others.h"
-#include "watch/raisers.h"
 #include "watch/restarted.h"
 
 static void add_end(struct ri_run *run, size_t index)
@@ -264,10 +264,11 @@ static void take_launched(struct ri_run *run, struct ri_outcome *outcome)
 	source.traceback = ri_output_traceback(&run->started.output, 0);
 	if (stop->asked)
 		source.stopped = time_of(stop->at_ms);
-	if (run->ended.launched == NULL || source.room == NULL ||
-		(!ri_raisers_tell(&source) && !ri_rank_failed(launcher)))
-		return;
 	source.count = ri_others_seen(&source.seen);
+	ri_linger_tell(&source);
+	if (run->ended.launched == NULL || source.room == NULL ||
+		(source.held_count == 0 && !ri_rank_failed(launcher)))
+		return;
 	source.error_count = ri_others_errors(&source.errors);
 	count = ri_launched_outcomes(&source, run->ended.launched, RI_LAUNCHED);
 	if (count == 0)

@@ -55,17 +55,29 @@ static void note_held(const struct ri_launched_source *source, size_t index,
 
 		if (held->index != index)
 			continue;
-		out->course = RI_COURSE_LEFT;
+		/* one that ended of itself said its own words */
+		if (out->end == RI_END_EXITED)
+			continue;
+		out->in_hand = held->in_hand;
+		out->course = held->in_hand ? RI_COURSE_RUNNING : RI_COURSE_LEFT;
 		out->traceback_at = held->raised;
 		out->lingered_s = held->lingered_s;
-		out->held = held->lingered_s > 0 ? held->held : NULL;
-		out->wrote.tail = held->unsaid;
+		out->held = held->in_hand || held->lingered_s > 0 ? held->held : NULL;
+		out->wrote.tail = held->words;
 	}
 }
 
 static bool is_held(const struct ri_rank_outcome *rank)
 {
 	return rank->course == RI_COURSE_LEFT;
+}
+
+static bool any_left(const struct ri_rank_outcome *ranks, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (is_held(&ranks[i]))
+			return true;
+	return false;
 }
 
 static int compare_ranks(const void *a, const void *b)
@@ -317,16 +329,6 @@ static struct ri_span cut_shared(struct ri_span shared)
 	return found;
 }
 
-/* One that was held may be told, and comes before those that were not. */
-static bool may_own_words(const struct ri_rank_outcome *rank, const struct ri_rank_outcome *silent)
-{
-	if (rank->told && !is_held(rank))
-		return false;
-	if (silent == NULL || is_held(rank) != is_held(silent))
-		return silent == NULL || is_held(rank);
-	return rank->order < silent->order;
-}
-
 /* Words that bear no owner go to the first failure that has none of its own. */
 static void give_words(const struct ri_launched_source *source, struct ri_rank_outcome *ranks,
 	size_t count)
@@ -342,14 +344,13 @@ static void give_words(const struct ri_launched_source *source, struct ri_rank_o
 		rank->wrote.tail = copy_lines(source,
 			&(struct ri_owner){ .rank = (int64_t)rank->rank, .pid = rank->pid,
 				.local_rank = (int64_t)rank->local_rank }, &room);
-		if (rank->wrote.tail.length == 0 && may_own_words(rank, silent))
+		if (rank->wrote.tail.length == 0 && !rank->told &&
+			(silent == NULL || rank->order < silent->order))
 			silent = rank;
 	}
 	if (silent == NULL)
 		return;
-	silent->wrote.tail = copy_lines(source, NULL, &room);
-	if (!is_held(silent))
-		silent->wrote.tail = cut_shared(silent->wrote.tail);
+	silent->wrote.tail = cut_shared(copy_lines(source, NULL, &room));
 }
 
 static struct ri_span whole_lines(const struct ri_launched_source *source)
@@ -360,37 +361,6 @@ static struct ri_span whole_lines(const struct ri_launched_source *source)
 	if (source->cut)
 		ri_span_line(&text, &half);
 	return text;
-}
-
-static struct ri_owner owner_of(const struct ri_launched *rank)
-{
-	return (struct ri_owner){ .rank = rank->rank, .pid = rank->pid,
-		.local_rank = rank->local_rank < 0 ? rank->rank : rank->local_rank };
-}
-
-bool ri_launched_raised(const struct ri_launched_source *given, const struct ri_launched *rank,
-	struct ri_words *out)
-{
-	struct ri_launched_source source = *given;
-	struct ri_rank_outcome seen = { .end = RI_END_EXITED, .exit_code = 1 };
-	struct ri_owner owner;
-	char *room = source.room;
-
-	if (rank != NULL)
-		owner = owner_of(rank);
-	source.text = whole_lines(given);
-	seen.wrote.tail = copy_lines(&source, rank == NULL ? NULL : &owner, &room);
-	ri_class_find(&seen);
-	*out = seen.evidence.words;
-	return ri_class_left_program(&seen.evidence);
-}
-
-bool ri_launched_has_traceback(const struct ri_launched_source *source,
-	const struct ri_launched *rank)
-{
-	const struct ri_owner owner = owner_of(rank);
-
-	return ri_label_has_traceback(whole_lines(source), &owner);
 }
 
 /* --- of Ray's drivers ------------------------------------------------------ */
@@ -557,7 +527,7 @@ size_t ri_launched_outcomes(const struct ri_launched_source *given, struct ri_ra
 	whole = is_whole(source, count);
 	count = drop_unknown(out, take_words(source, out, count, room));
 	first = find_first(out, count, whole);
-	if (first == NULL && source->held_count == 0)
+	if (first == NULL && !any_left(out, count))
 		return 0;
 	mark_told(source, out, count, first);
 	if (source->text.at != NULL)

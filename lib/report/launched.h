@@ -45,13 +45,14 @@ struct ri_launched {
 	int wait_status;	/* as wait4(2) gives it */
 };
 
-/* One that had raised an exception, and was seen behind the end of its program. */
+/* One that had an exception when it was seen last. */
 struct ri_launched_held {
 	size_t index;		/* of those that were seen */
+	bool in_hand;		/* which leaves its program for certain; false: it has left it */
 	struct timespec raised;	/* CLOCK_REALTIME, as far as that is known */
 	unsigned lingered_s;	/* after that the launcher was stopped for it; 0: it was not */
 	const char *held;	/* by what it was kept from its end; or NULL */
-	struct ri_span unsaid;	/* a traceback that it had not printed; at NULL: it had */
+	struct ri_span words;	/* what Python prints of it */
 };
 
 struct ri_launched_source {
@@ -64,7 +65,6 @@ struct ri_launched_source {
 	struct timespec stopped;	/* CLOCK_REALTIME, a stop from outside; 0: none came */
 	struct timespec started, ended;	/* the launcher did */
 	char *room;		/* of RI_LAUNCHED_WORDS, for the words of the ranks */
-	/* of these the text ends with the look that saw them; no other rank ended before it */
 	const struct ri_launched_held *held;
 	size_t held_count;
 	/* Ray starts them, whose driver says by its last exception who failed: */
@@ -78,22 +78,10 @@ struct ri_launched_source {
 bool ri_launched_is_past(const struct ri_launched_source *source, const struct ri_launched *seen);
 
 /*
- * Is the exception that a rank's lines end with, or with NULL those that bear no owner, one that
- * left its program? Then *out has these words, which lie in the room. The lines of a rank bear its
- * label.
- */
-bool ri_launched_raised(const struct ri_launched_source *source, const struct ri_launched *rank,
-	struct ri_words *out);
-
-/* Does a traceback begin in the lines of a rank, by their label? */
-bool ri_launched_has_traceback(const struct ri_launched_source *source,
-	const struct ri_launched *rank);
-
-/*
  * The outcomes of the ranks that were seen last under their numbers, of the last start of their
  * launcher, or that the launcher tells of, in the order of their numbers, out of room at most.
  * Classes are not found yet. Returns how many; 0 where none failed before the launcher ended,
- * and none was held.
+ * and no exception had left the program of one.
  */
 size_t ri_launched_outcomes(const struct ri_launched_source *given, struct ri_rank_outcome *out,
 	size_t room);

@@ -85,6 +85,8 @@ struct ri_rank_outcome {
 	bool leaving;
 	unsigned lingered_s;	/* so long after its exception we stopped it; 0: we did not */
 	const char *held;	/* by what it was kept from its end, "it waits in ..."; or NULL */
+	/* it had one in hand that leaves its program for certain, when it was told: as wrote.tail */
+	bool in_hand;
 	enum ri_course course;	/* of one that was told, after its last traceback began */
 	unsigned order;		/* 1: reaped first; 0: unknown, its end is compared */
 	/* the launcher that tells of the end, or that it failed; NULL: the kernel does */

@@ -3,29 +3,48 @@
 
 #include <signal.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
-#include "hang/held.h"
-#include "hang/in_hand.h"
-#include "hang/look.h"
 #include "base/limits.h"
 #include "base/number.h"
 #include "base/pages.h"
-#include "system/clock.h"
+#include "base/text.h"
+#include "hang/facts.h"
+#include "hang/held.h"
+#include "hang/judge.h"
+#include "hang/look.h"
+#include "python/python.h"
 #include "system/helper.h"
+#include "system/clock.h"
 #include "system/own_proc.h"
 
 enum {
 	MOST_S = 5,		/* hundreds of ranks take 3; verdicts wait for --settle */
+	AGAIN_S = 1,		/* python -i is behind its program for some ms before it says so */
 	DEEPEST = 4,		/* shells and wrappers in front of a rank */
+	FRAMES = 128,		/* of a deeper stack it is not known whether one catches it */
+	COLUMNS = 200,		/* of a file, a function, and a message */
+	PROCESSES = RI_MAX_LOCAL + RI_LAUNCHED,	/* the children, then the others */
 };
 
-static struct ri_python_maps maps;
+/* Shared with the process that looks, which may be killed while it writes. */
+struct page {
+	volatile bool looks_again;
+	struct {
+		volatile unsigned round;	/* the look that has written all of this; 0: none */
+		struct ri_course_seen seen;
+	} of[PROCESSES];
+};
 
 static struct {
-	struct ri_course_seen *seen;	/* of each child and each other; shared with the helper */
+	struct page *page;	/* NULL: there was no look yet */
 	pid_t helper;		/* 0: none */
+	unsigned round, answered;	/* the last look, and the last one whose answer was taken */
 	struct timespec begun;	/* CLOCK_REALTIME */
 } own;
+
+static struct ri_python_maps maps;
 
 /* Is the process's program python itself? Its maps are read. */
 static bool is_python(pid_t pid)
@@ -66,73 +85,145 @@ static pid_t find_inner(pid_t pid)
 	return 0;
 }
 
-/*
- * Where the process's program is python itself: see ri_python_runs. Behind a shell it is not known
- * whose the words on stderr are: only what it has in hand counts. Returns which process it is.
- */
-static pid_t look_at(pid_t rank, struct ri_course_seen *seen)
+/* What asks a program or a generator to end (Lib's "Built-in Exceptions", "Base classes"). */
+static bool is_order(const char *type)
 {
-	static struct ri_python_threads threads;
-	static struct ri_python python;
-	struct ri_python_stack stack = { .room = 0 };
-	pid_t pid = is_python(rank) ? rank : find_inner(rank);
-	const struct ri_python_memory memory = ri_autopsy_memory(&pid);
-	struct ri_text held, words;
-	bool runs;
+	static const char *const names[] = { "SystemExit", "KeyboardInterrupt", "GeneratorExit" };
 
-	if (pid == 0 || ri_python_find(&python, &memory, &maps) != RI_PYTHON_OK ||
-		ri_python_runs(&python, &runs) != RI_PYTHON_OK)
-		return rank;
-	ri_python_threads(&python, NULL, &threads);
-	if (threads.count > 0)
-		ri_python_stack(&python, &threads.list[threads.count - 1], &stack);
-	seen->hash = stack.hash;
-	if (pid == rank)
-		seen->course = runs ? RI_COURSE_RUNNING : RI_COURSE_LEFT;
-	ri_text_init(&held, seen->held, sizeof(seen->held));
-	ri_text_init(&words, seen->words, sizeof(seen->words));
-	if (!runs)
-		ri_held_say(&python, &held);
-	else if (threads.count > 0)
-		seen->hand = ri_in_hand_read(pid, &python, &threads.list[threads.count - 1],
-			stack.hash, &words, &held);
-	seen->known = runs && threads.count > 0 && stack.hash != 0;
-	return pid;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(type, names[i]) == 0)
+			return true;
+	return false;
 }
 
-static void forget(struct ri_course_seen *seen)
+/* A debugger, or a stop by job control (proc(5), the states t and T), or a read of a terminal. */
+static bool is_held_by_person(pid_t pid)
 {
-	seen->course = RI_COURSE_UNKNOWN;
-	seen->known = false;
-	seen->hand = (struct ri_in_hand){ .exception = 0 };
-	seen->held[0] = seen->words[0] = '\0';
+	static char text[RI_AUTOPSY_FILE + 1];
+	uint64_t tracer = 0;
+	struct ri_procstat process;
+	struct ri_call call;
+	char file[16];
+
+	if (!ri_proc_read(pid, &process) || strchr("Tt", process.state) != NULL)
+		return true;
+	if (ri_autopsy_read(text, "/proc/%d/status", (int)pid) <= 0 ||
+		!ri_hang_read_field(text, "TracerPid", &tracer) || tracer != 0)
+		return true;
+	if (ri_autopsy_read(text, "/proc/%d/syscall", (int)pid) <= 0 ||
+		!ri_call_read(text, &call) || ri_call_row(&call) == NULL)
+		return false;
+	/* readline waits in select(2) or poll(2), for standard input */
+	if (ri_call_row(&call)->kind != RI_CALL_EVENT && ri_call_row(&call)->kind != RI_CALL_FILE)
+		return false;
+	return ri_autopsy_link(file, sizeof(file), "/proc/%d/fd/%d", (int)pid,
+			ri_call_file(&call) < 0 ? STDIN_FILENO : ri_call_file(&call)) &&
+		(strncmp(file, "/dev/pts/", 9) == 0 || strncmp(file, "/dev/tty", 8) == 0 ||
+			strcmp(file, "/dev/console") == 0);
+}
+
+/* Of a message the first line. */
+static void write_words(const struct ri_python_raised *raised, struct ri_course_seen *seen)
+{
+	char message[RI_PYTHON_NAME];
+	struct ri_text words;
+
+	ri_text_init(&words, seen->words, sizeof(seen->words));
+	ri_text_copy(message, sizeof(message), raised->message);
+	message[strcspn(message, "\n")] = '\0';
+	ri_text_add(&words, "Traceback (most recent call last):\n  File \"");
+	ri_text_add_shown(&words, raised->at.file, COLUMNS);
+	ri_text_addf(&words, "\", line %u, in ", raised->at.line);
+	ri_text_add_shown(&words, raised->at.function, COLUMNS);
+	ri_text_add(&words, "\n");
+	ri_text_add_shown(&words, raised->type, COLUMNS);
+	ri_text_add(&words, message[0] == '\0' ? "" : ": ");
+	ri_text_add_shown(&words, message, RI_PYTHON_NAME);
+	ri_text_add(&words, "\n");
+}
+
+/*
+ * What the handler calls, which says more than what that ends in: it itself, or behind decorators
+ * (torch/distributed/c10d_logger.py, wrapper).
+ */
+static size_t find_called(const struct ri_python_stack *stack, size_t handler)
+{
+	size_t called = handler;
+
+	while (called > 0 && (called == handler ||
+		strcmp(ri_wait_name(stack->frames[called].function), "wrapper") == 0))
+		called--;
+	return called;
+}
+
+/* Does its main thread handle an exception that leaves the program for certain after that? */
+static void look_at_hand(struct ri_python *python, struct ri_python_raised *raised,
+	struct ri_course_seen *seen)
+{
+	static struct ri_python_threads threads;
+	static struct ri_python_frame frames[FRAMES];
+	struct ri_python_stack stack = { .frames = frames, .room = FRAMES };
+	struct ri_python_stack again = { .room = 0 };
+	const struct ri_python_thread *main;
+	struct ri_text held;
+	size_t handler = 0;
+
+	ri_python_threads(python, NULL, &threads);
+	if (threads.count == 0)
+		return;
+	main = &threads.list[threads.count - 1];
+	if (ri_python_stack(python, main, &stack) != RI_PYTHON_OK ||
+		ri_python_raised(python, main, raised) != RI_PYTHON_OK || raised->exception == 0 ||
+		is_order(raised->type) || !ri_python_leaves(python, &stack, raised) ||
+		ri_python_stack(python, main, &again) != RI_PYTHON_OK || again.hash != stack.hash)
+		return;
+	while (stack.frames[handler].address != raised->handler)
+		handler++;
+	seen->in_hand = true;
+	seen->exception = raised->exception;
+	ri_text_init(&held, seen->held, sizeof(seen->held));
+	ri_held_add(&held, &stack.frames[handler], &stack.frames[find_called(&stack, handler)]);
+}
+
+/*
+ * A shell in front of a rank may go on after its python has failed, so what is seen there of an
+ * exception is told, and proves nothing of the rank.
+ */
+static void look_at(pid_t rank, struct ri_course_seen *seen)
+{
+	static struct ri_python_raised raised;
+	static struct ri_python python;
+	pid_t pid = is_python(rank) ? rank : find_inner(rank);
+	const struct ri_python_memory memory = ri_autopsy_memory(&pid);
+	struct ri_text held;
+	bool runs;
+
+	*seen = (struct ri_course_seen){ .course = RI_COURSE_UNKNOWN };
+	if (pid == 0 || ri_python_find(&python, &memory, &maps) != RI_PYTHON_OK ||
+		ri_python_left(&python, &raised) != RI_PYTHON_OK)
+		return;
+	if (raised.exception != 0 && !is_order(raised.type)) {
+		seen->course = RI_COURSE_LEFT;
+		seen->exception = raised.exception;
+		ri_text_init(&held, seen->held, sizeof(seen->held));
+		ri_held_say(&python, &held);
+	} else if (raised.exception == 0 && ri_python_runs(&python, &runs) == RI_PYTHON_OK && runs) {
+		seen->course = RI_COURSE_RUNNING;
+		look_at_hand(&python, &raised, seen);
+	}
+	if (pid != rank) {
+		seen->inner = pid;
+		seen->course = RI_COURSE_UNKNOWN;
+	}
+	if (seen->exception == 0)
+		return;
+	write_words(&raised, seen);
+	seen->by_person = is_held_by_person(pid);
 }
 
 static bool lives(const struct ri_launched *other)
 {
 	return other->is_rank && other->order == 0;
-}
-
-static void look_at_child(pid_t pid, struct ri_course_seen *seen)
-{
-	struct ri_procstat process = { .ticks = 0 };
-
-	ri_proc_read(look_at(pid, seen), &process);
-	seen->ticks = process.ticks;
-}
-
-/* Its number may be another process's, until it was looked at. */
-static void look_at_other(const struct ri_launched *other, struct ri_course_seen *seen)
-{
-	struct ri_procstat process = { .ticks = 0 };
-
-	pid_t looked_at = look_at(other->pid, seen);
-
-	if (!ri_proc_read(other->pid, &process) || process.started != other->born)
-		forget(seen);
-	if (looked_at != other->pid)
-		ri_proc_read(looked_at, &process);
-	seen->ticks = process.ticks;
 }
 
 /* For a moment only: the helper has a copy. */
@@ -141,17 +232,55 @@ struct job {
 	struct ri_course_others others;
 };
 
+/* The process of that index, which is to be looked at; 0: it is not. */
+static pid_t find_process(const struct job *job, size_t index)
+{
+	const struct ri_launched *other = &job->others.items[index - RI_MAX_LOCAL];
+	struct ri_procstat process;
+
+	if (index < job->children->started)
+		return job->children->items[index].doubtful ? job->children->items[index].pid : 0;
+	if (index < RI_MAX_LOCAL || index >= RI_MAX_LOCAL + job->others.count || !lives(other))
+		return 0;
+	/* its number may be another process's by now */
+	return ri_proc_read(other->pid, &process) && process.started == other->born
+		? other->pid : 0;
+}
+
+static void note(size_t index, const struct ri_course_seen *seen)
+{
+	own.page->of[index].seen = *seen;
+	own.page->of[index].round = own.round;
+}
+
 static void look(void *context)
 {
+	static uint64_t exceptions[PROCESSES];
+	static struct ri_course_seen seen;
 	const struct job *job = context;
-	const struct ri_children *children = job->children;
+	pid_t pid;
 
-	for (size_t i = 0; i < children->started; i++)
-		if (children->items[i].doubtful)
-			look_at_child(children->items[i].pid, &own.seen[i]);
-	for (size_t i = 0; i < job->others.count; i++)
-		if (lives(&job->others.items[i]))
-			look_at_other(&job->others.items[i], &own.seen[RI_MAX_LOCAL + i]);
+	for (size_t i = 0; i < PROCESSES; i++) {
+		if ((pid = find_process(job, i)) == 0)
+			continue;
+		look_at(pid, &seen);
+		exceptions[i] = seen.exception;
+		if (seen.exception == 0)
+			note(i, &seen);
+		else
+			own.page->looks_again = true;
+	}
+	if (!own.page->looks_again)
+		return;
+	nanosleep(&(struct timespec){ .tv_sec = AGAIN_S }, NULL);
+	for (size_t i = 0; i < PROCESSES; i++) {
+		if (exceptions[i] == 0 || (pid = find_process(job, i)) == 0)
+			continue;
+		look_at(pid, &seen);
+		if (seen.exception != exceptions[i])
+			seen = (struct ri_course_seen){ .course = RI_COURSE_UNKNOWN };
+		note(i, &seen);
+	}
 }
 
 /* Whose user the helper becomes: that of others is their launcher's. */
@@ -163,12 +292,6 @@ static pid_t find_doubtful(const struct ri_children *children, struct ri_course_
 	return others.count > 0 && children->living > 0 ? children->items[0].pid : 0;
 }
 
-static void forget_others(size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		forget(&own.seen[RI_MAX_LOCAL + i]);
-}
-
 void ri_course_ask(struct ri_children *children, struct ri_course_others others)
 {
 	struct job job = { children, others };
@@ -176,16 +299,13 @@ void ri_course_ask(struct ri_children *children, struct ri_course_others others)
 
 	if (child == 0 || own.helper != 0)
 		return;
-	if (own.seen == NULL)
-		own.seen = ri_pages_shared(
-			(RI_MAX_LOCAL + RI_LAUNCHED) * sizeof(*own.seen));
-	if (own.seen == NULL)
+	if (own.page == NULL)
+		own.page = ri_pages_shared(sizeof(*own.page));
+	if (own.page == NULL)
 		return;
 	ri_clock_read(CLOCK_REALTIME, &own.begun);
-	for (size_t i = 0; i < children->started; i++)
-		if (children->items[i].doubtful)
-			forget(&own.seen[i]);
-	forget_others(others.count);
+	own.round++;
+	own.page->looks_again = false;
 	own.helper = ri_helper_start(&(struct ri_helper_task){
 		.body = look, .context = &job, .signal = SIGIO, .user = RI_HELPER_OWNER,
 		.name = "rankinit-look", .owned = child, .seconds = MOST_S,
@@ -199,20 +319,34 @@ bool ri_course_is_asked(void)
 	return own.helper != 0;
 }
 
+bool ri_course_looks_again(void)
+{
+	return own.helper != 0 && own.page->looks_again;
+}
+
+/* What has left its program has left it for good, unless another program runs in its place. */
+static void take(struct ri_child *child, const struct ri_course_seen *seen)
+{
+	child->course_at = own.begun;
+	if (seen->course != RI_COURSE_UNKNOWN || child->course != RI_COURSE_LEFT)
+		child->course = seen->course;
+	child->in_hand = seen->in_hand && seen->inner == 0;
+	if (seen->exception == 0 || seen->inner != 0)
+		child->raised_at.tv_sec = 0;
+	else if (child->raised_at.tv_sec == 0)
+		child->raised_at = own.begun;
+}
+
 bool ri_course_take(struct ri_children *children)
 {
 	if (own.helper == 0 || !ri_helper_reap(own.helper, NULL))
 		return false;
 	own.helper = 0;
+	own.answered = own.round;
 	for (size_t i = 0; i < children->started; i++) {
-		struct ri_child *child = &children->items[i];
-		unsigned char seen = own.seen[i].course;
-
-		if (!child->doubtful)
-			continue;
-		child->doubtful = false;
-		child->course = seen <= RI_COURSE_LEFT ? seen : RI_COURSE_UNKNOWN;
-		child->course_at = own.begun;
+		if (children->items[i].doubtful && ri_course_child(i) != NULL)
+			take(&children->items[i], ri_course_child(i));
+		children->items[i].doubtful = false;
 	}
 	return true;
 }
@@ -221,9 +355,10 @@ const struct ri_course_seen *ri_course_child(size_t index)
 {
 	struct ri_course_seen *seen;
 
-	if (own.seen == NULL)
+	if (own.page == NULL || own.page->of[index].round == 0 ||
+		own.page->of[index].round < own.answered)
 		return NULL;
-	seen = &own.seen[index];
+	seen = &own.page->of[index].seen;
 	seen->held[sizeof(seen->held) - 1] = seen->words[sizeof(seen->words) - 1] = '\0';
 	return seen;
 }
@@ -231,13 +366,6 @@ const struct ri_course_seen *ri_course_child(size_t index)
 const struct ri_course_seen *ri_course_other(size_t index)
 {
 	return ri_course_child(RI_MAX_LOCAL + index);
-}
-
-const char *ri_course_held(size_t index)
-{
-	const struct ri_course_seen *seen = ri_course_child(index);
-
-	return seen == NULL || seen->held[0] == '\0' ? NULL : seen->held;
 }
 
 struct ri_span ri_course_exception(const struct ri_course_seen *seen)

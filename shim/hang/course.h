@@ -2,7 +2,8 @@
 /*
  * A Python program may print an exception and go on, or end of it, which may take a while. A
  * process beside PID 1 reads in its memory which of the two it does; PID 1 never waits for that
- * process.
+ * process. What it finds is a proof, never a guess: it looks twice, a second apart, wherever the
+ * first look finds an exception, and the second has to find the same one.
  */
 #ifndef RI_SHIM_HANG_COURSE_H
 #define RI_SHIM_HANG_COURSE_H
@@ -11,16 +12,26 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "hang/in_hand.h"
 #include "launch/children.h"
 #include "report/launched.h"
 
-enum { RI_COURSE_HELD = 512, RI_COURSE_WORDS = 2048 };
+enum { RI_COURSE_HELD = 512, RI_COURSE_WORDS = 4096 };
 
 /* Ranks that a child started, as they were seen; count 0: none. */
 struct ri_course_others {
 	const struct ri_launched *items;
 	size_t count;
+};
+
+/* What the last look saw of a process. */
+struct ri_course_seen {
+	uint64_t exception;	/* its address, of one that left the program or is in hand; 0: none */
+	enum ri_course course;	/* RI_COURSE_LEFT: it has left; RI_COURSE_RUNNING: it is no such one */
+	bool in_hand;		/* a finally or an except runs for it, and it leaves after that */
+	bool by_person;		/* a debugger, a stop or a read of a terminal holds the process */
+	pid_t inner;		/* all of this is of the python that a shell waits for; 0: it is not */
+	char held[RI_COURSE_HELD];	/* "it is in upload (train.py:5)"; or "" */
+	char words[RI_COURSE_WORDS];	/* what Python prints of the exception; or "" */
 };
 
 /*
@@ -32,34 +43,23 @@ void ri_course_ask(struct ri_children *children, struct ri_course_others others)
 /* Does a process look just now? */
 bool ri_course_is_asked(void);
 
-/* A look is over: what it saw is in the children now. Returns false where none is. */
+/* Has it found an exception, so that it looks a second time? */
+bool ri_course_looks_again(void);
+
+/*
+ * A look is over: what it saw is in the children now, which are doubtful no longer. Returns false
+ * where none is.
+ */
 bool ri_course_take(struct ri_children *children);
 
 /*
- * What the last look saw that child in whose program was over, or that has an exception in hand:
- * "it waits in threading._shutdown for ...". NULL: there was no such look. It is good until the
- * next one at the same child.
+ * What was seen of a child, or of one of the others, by its index there; NULL: the last look was
+ * not at it. One that goes on may write it anew.
  */
-const char *ri_course_held(size_t index);
-
-/* What the last look saw. */
-struct ri_course_seen {
-	unsigned char course;	/* enum ri_course */
-	uint64_t hash;		/* of its main thread's stack */
-	uint64_t ticks;		/* of a CPU that it was given since it began */
-	bool known;		/* whether it has an exception in hand, and which */
-	struct ri_in_hand hand;
-	char held[RI_COURSE_HELD];	/* as above; or "" */
-	char words[RI_COURSE_WORDS];	/* a traceback of the exception in hand; or "" */
-};
-
-/* Of one of the others. NULL: there was no such look. It may be written while a process looks. */
+const struct ri_course_seen *ri_course_child(size_t index);
 const struct ri_course_seen *ri_course_other(size_t index);
 
-/* The same of a child, and good as long as ri_course_held. */
-const struct ri_course_seen *ri_course_child(size_t index);
-
-/* "ValueError: bad batch 17", of one that has an exception in hand. */
+/* "ValueError: bad batch 17", of one that has an exception. */
 struct ri_span ri_course_exception(const struct ri_course_seen *seen);
 
 /* The job is over: end the process that looks. */

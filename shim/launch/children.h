@@ -30,17 +30,14 @@ struct ri_child {
 	int64_t ended_ms;	/* CLOCK_MONOTONIC */
 	struct timespec started, ended;	/* CLOCK_REALTIME */
 	struct timespec gone_at;	/* when it was first seen to be dying; 0: it was not */
-	bool leaving;		/* it has raised an exception, and said nothing since */
+	bool leaving;		/* an exception has left its program, and it lives */
 	enum ri_class class;	/* of its end, where that was asked for */
-	bool doubtful;		/* it printed a traceback, and may end of it or go on */
-	enum ri_course course;	/* which of the two, as autopsy/course.h saw it */
+	bool doubtful;		/* it is to be looked at: may an exception be ending it? */
+	enum ri_course course;	/* as hang/course.h saw it */
+	bool in_hand;		/* and so of an exception that it had in hand */
 	struct timespec course_at;	/* CLOCK_REALTIME, before the look; 0: there was none */
+	struct timespec raised_at;	/* CLOCK_REALTIME, when either was seen first; 0: not */
 	bool unheeding;		/* a stop would not end it before it ends of itself */
-	bool interruptible;	/* it was seen with a handler for SIGINT, as Python has one, */
-	char program[16];	/* when the kernel had this name for it: exec(2) changes it */
-	bool uncaught;		/* it had no such handler any more when it was looked at */
-	bool finalizing;	/* it had none when it was told: Python was at its very end */
-	struct timespec raised_at;	/* since then it has one in hand, unsaid; 0: not known */
 	unsigned lingered_s;	/* so long after its exception we stopped it; 0: we did not */
 };
 

@@ -11,11 +11,7 @@
 #include "system/own_proc.h"
 #include "watch/descendants.h"
 
-enum {
-	SHARE = 64,		/* of the time, at most, goes into looking */
-	FRESH_S = 10,		/* an exception that is older was caught, and its program went on */
-	SAID_SINCE = 4,		/* lines that show the same */
-};
+enum { SHARE = 64 };	/* of the time, at most, goes into looking */
 
 static bool catches(const struct ri_procstat *process, int number)
 {
@@ -40,10 +36,6 @@ void ri_settle_look(struct ri_children *children)
 			continue;
 		if (process.dying)
 			child->gone_at = now;
-		if (!catches(&process, SIGINT))
-			continue;
-		child->interruptible = true;
-		memcpy(child->program, process.name, sizeof(child->program));
 	}
 	next = begun + SHARE * (ri_now_us() - begun);
 }
@@ -74,30 +66,36 @@ static bool was_dying(const struct ri_child *child)
 		!(WIFSIGNALED(child->wait_status) && WTERMSIG(child->wait_status) == SIGTERM);
 }
 
-/* What it has in hand was not said: a traceback of that, as its memory has it. */
-static void describe_unsaid(const struct ri_child *child, size_t index,
-	struct ri_rank_outcome *out)
+/* It was looked at since then. */
+static bool was_looked_at(const struct ri_child *child, struct timespec then)
 {
-	const char *words = ri_course_child(index)->words;
-
-	out->traceback_at = child->raised_at;
-	out->course = RI_COURSE_LEFT;
-	out->wrote = (struct ri_rank_wrote){ .tail = { words, strlen(words) } };
+	return child->course_at.tv_sec != 0 && !ri_time_is_before(child->course_at, then);
 }
 
-/* Since its last traceback began. */
-static bool was_looked_at(const struct ri_child *child, struct timespec traceback_at)
-{
-	return child->course_at.tv_sec != 0 && !ri_time_is_before(child->course_at, traceback_at);
-}
-
-/* Whether it ended, or was about to, before it was told. */
+/*
+ * Whether it ended, or was about to, before it was told: an exception had left its program, or it
+ * ended with a status though it had no handler for what it was told.
+ */
 static enum ri_course course_of(const struct ri_child *child, struct timespec traceback_at)
 {
-	if (child->finalizing ||
+	if (child->course == RI_COURSE_LEFT ||
 		(!child->lives && WIFEXITED(child->wait_status) && child->unheeding))
 		return RI_COURSE_LEFT;
 	return was_looked_at(child, traceback_at) ? child->course : RI_COURSE_UNKNOWN;
+}
+
+/* Of what it has not said, a traceback as its memory has it. */
+static void describe_unsaid(const struct ri_child *child, size_t index,
+	struct ri_rank_outcome *out)
+{
+	const struct ri_course_seen *seen = ri_course_child(index);
+	bool unsaid = child->course == RI_COURSE_LEFT && out->traceback_at.tv_sec == 0;
+
+	out->in_hand = child->in_hand && child->told && seen != NULL;
+	if (!out->in_hand && (!unsaid || seen == NULL))
+		return;
+	out->traceback_at = child->raised_at;
+	out->wrote = (struct ri_rank_wrote){ .tail = { seen->words, strlen(seen->words) } };
 }
 
 void ri_settle_describe(const struct ri_child *child, struct ri_output *output, size_t index,
@@ -121,9 +119,12 @@ void ri_settle_describe(const struct ri_child *child, struct ri_output *output, 
 	out->traceback_at = ri_output_traceback(output, index);
 	out->course = course_of(child, out->traceback_at);
 	out->lingered_s = child->lingered_s;
-	out->held = child->lingered_s > 0 ? ri_course_held(index) : NULL;
-	if (child->raised_at.tv_sec != 0)
-		describe_unsaid(child, index, out);
+	if (child->raised_at.tv_sec == 0)
+		return;
+	describe_unsaid(child, index, out);
+	if ((out->in_hand || child->lingered_s > 0) && ri_course_child(index) != NULL &&
+		ri_course_child(index)->held[0] != '\0')
+		out->held = ri_course_child(index)->held;
 }
 
 /* What its end is evidence of; of one that lives, what it would be if it ended now. */
@@ -187,61 +188,44 @@ static bool has_lost(const struct ri_children *children, struct ri_output *outpu
 	return false;
 }
 
-/* It lives, and its last words are an exception of its own: these. */
-static bool find_own_words(const struct ri_child *child, struct ri_output *output, size_t index,
-	struct ri_words *out)
-{
-	struct ri_evidence evidence;
-
-	if (!child->lives || child->told || ri_output_traceback(output, index).tv_sec == 0)
-		return false;
-	evidence = judge(child, output, index);
-	*out = evidence.words;
-	return evidence.class == RI_CLASS_OWN;
-}
-
+/* It lives, and has printed an exception that it may be ending of. */
 static bool has_own_words(const struct ri_child *child, struct ri_output *output, size_t index)
 {
-	struct ri_words words;
-
-	return find_own_words(child, output, index, &words);
+	return child->lives && !child->told && ri_output_traceback(output, index).tv_sec != 0 &&
+		judge(child, output, index).class == RI_CLASS_OWN;
 }
 
+/* When the first of those that failed ended; 0: none did. */
+static struct timespec first_failure(const struct ri_children *children)
+{
+	struct timespec first = { .tv_sec = 0 };
+
+	for (size_t i = 0; i < children->started; i++)
+		if (failed(&children->items[i]) && (first.tv_sec == 0 ||
+			ri_time_is_before(children->items[i].ended, first)))
+			first = children->items[i].ended;
+	return first;
+}
+
+/* Where losses alone were seen, what was lost may have an exception that it has not printed. */
 void ri_settle_ask(struct ri_children *children, struct ri_output *output)
 {
+	struct timespec first = first_failure(children);
+	bool lost;
+
 	if (ri_course_is_asked() || !ri_descendants_are_shown())
 		return;
+	lost = has_ended(children, output, RI_CLASS_LOSS) &&
+		!has_ended(children, output, RI_CLASS_OWN);
 	for (size_t i = 0; i < children->started; i++) {
 		struct ri_child *child = &children->items[i];
-		struct ri_procstat process;
 
-		child->doubtful = !was_looked_at(child, ri_output_traceback(output, i)) &&
-			has_own_words(child, output, i);
-		if (child->doubtful)
-			child->uncaught = ri_proc_read(child->pid, &process) &&
-				!catches(&process, SIGINT);
+		child->doubtful = child->lives && !child->told &&
+			((lost && !was_looked_at(child, first)) ||
+			(!was_looked_at(child, ri_output_traceback(output, i)) &&
+				has_own_words(child, output, i)));
 	}
 	ri_course_ask(children, (struct ri_course_others){ .count = 0 });
-}
-
-bool ri_settle_may_linger(const struct ri_child *child, struct ri_output *output, size_t index,
-	struct ri_words *out)
-{
-	struct ri_evidence evidence;
-
-	if (!child->lives || child->told || ri_output_traceback(output, index).tv_sec == 0)
-		return false;
-	evidence = judge(child, output, index);
-	*out = evidence.words;
-	return ri_class_left_program(&evidence);
-}
-
-/* A program that had no handler for SIGINT, or is no Python by now, cannot be judged by that. */
-static bool is_finalizing(const struct ri_child *child, const struct ri_procstat *process)
-{
-	return child->interruptible && !catches(process, SIGINT) &&
-		strncmp(child->program, process->name, sizeof(child->program)) == 0 &&
-		!(child->uncaught && child->course == RI_COURSE_RUNNING);
 }
 
 void ri_settle_prepare_stop(struct ri_children *children, int number)
@@ -255,7 +239,6 @@ void ri_settle_prepare_stop(struct ri_children *children, int number)
 		if (!child->lives || !ri_proc_read(child->pid, &process))
 			continue;
 		child->unheeding = number == 0 || !catches(&process, number);
-		child->finalizing = is_finalizing(child, &process);
 	}
 }
 
@@ -267,8 +250,7 @@ static bool is_undecided(const struct ri_child *child, struct ri_output *output,
 
 	if (child->doubtful && ri_course_is_asked())
 		return true;
-	if (!has_own_words(child, output, index) ||
-		(was_looked_at(child, at) && child->course == RI_COURSE_LEFT))
+	if (child->course == RI_COURSE_LEFT || !has_own_words(child, output, index))
 		return false;
 	ri_clock_read(CLOCK_REALTIME, &now);
 	at.tv_sec += (time_t)(settle_ms / 1000);
@@ -288,27 +270,6 @@ bool ri_settle_is_open(struct ri_children *children, struct ri_output *output, i
 	return has_ended(children, output, RI_CLASS_LOSS) || has_lost(children, output);
 }
 
-/* Where its memory cannot tell: lines since, or a thread alone that ended, mean that it goes on. */
-static bool goes_on(const struct ri_words *words)
-{
-	return !words->has_traceback || words->traceback.last.length == 0 ||
-		words->traceback.lines_after >= SAID_SINCE || words->traceback.aside;
-}
-
-static bool is_leaving(const struct ri_child *child, struct ri_output *output, size_t index)
-{
-	struct timespec at = ri_output_traceback(output, index), now;
-	struct ri_words words;
-
-	if (!find_own_words(child, output, index, &words) ||
-		(child->doubtful && ri_course_is_asked()))
-		return false;
-	if (was_looked_at(child, at) && child->course != RI_COURSE_UNKNOWN)
-		return child->course == RI_COURSE_LEFT;
-	ri_clock_read(CLOCK_REALTIME, &now);
-	return (child->leaving || now.tv_sec - at.tv_sec <= FRESH_S) && !goes_on(&words);
-}
-
 bool ri_settle_find_leavers(struct ri_children *children, struct ri_output *output)
 {
 	bool found = false;
@@ -317,7 +278,7 @@ bool ri_settle_find_leavers(struct ri_children *children, struct ri_output *outp
 	for (size_t i = 0; i < children->started; i++) {
 		struct ri_child *child = &children->items[i];
 
-		child->leaving = is_leaving(child, output, i);
+		child->leaving = child->lives && !child->told && child->course == RI_COURSE_LEFT;
 		found = found || child->leaving;
 	}
 	return found;

@@ -22,23 +22,14 @@
 void ri_settle_look(struct ri_children *children);
 
 /*
- * Some have failed: begin to look which of the others, that have printed an exception, end of it.
- * ri_course_take has the answer.
+ * Some have failed: begin to look which of the others, that have printed an exception, end of it;
+ * of all others, where the failures are losses alone. ri_course_take has the answer.
  */
 void ri_settle_ask(struct ri_children *children, struct ri_output *output);
 
 /*
- * It was not told to stop, and lives: are its last words an exception that may have ended its
- * program? Then *out has these words.
- */
-bool ri_settle_may_linger(const struct ri_child *child, struct ri_output *output, size_t index,
-	struct ri_words *out);
-
-/*
  * Before they are told by this signal; 0: by none. What ends with a status though it had no
- * handler for the signal, ended by itself. A Python that has given up its handler for SIGINT is
- * behind its last line (Python/pylifecycle.c, Py_FinalizeEx), unless its program did that, or
- * another one runs in its place.
+ * handler for the signal, ended by itself.
  */
 void ri_settle_prepare_stop(struct ri_children *children, int number);
 
@@ -57,9 +48,8 @@ bool ri_settle_is_open(struct ri_children *children, struct ri_output *output, i
 bool ri_settle_timed_out(const struct ri_children *children, struct ri_output *output);
 
 /*
- * Mark the children that have raised an exception of their own and are on their way out of it,
- * which may take long: by what ri_course_take saw, else by what they say. Asks as ri_settle_ask
- * does. Returns whether there are any.
+ * Mark the children whose program an exception has left, by what ri_course_take saw: they are on
+ * their way out, which may take long. Asks as ri_settle_ask does. Returns whether there are any.
  */
 bool ri_settle_find_leavers(struct ri_children *children, struct ri_output *output);
 

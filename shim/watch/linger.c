@@ -1,151 +1,203 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "watch/linger.h"
 
+#include <string.h>
+
 #include "base/limits.h"
+#include "base/pages.h"
 #include "base/path.h"
 #include "hang/course.h"
 #include "system/clock.h"
 #include "watch/descendants.h"
-#include "watch/first_failure.h"
 #include "watch/others.h"
-#include "watch/raisers.h"
-#include "watch/silent.h"
 
 enum {
-	SAID = 4,		/* ranks of which a line is said */
+	SAID = 4,		/* ranks of which a line is said after one look */
+	TELL_MS = 30000,	/* after an exception: most programs have ended by then */
 	BUSY_MS = 1000,		/* another look is on its way */
 };
 
-struct rank {
-	int64_t due;		/* CLOCK_MONOTONIC ms; 0: never */
-	int64_t step;		/* ms until the next look */
-	size_t lines;		/* behind its exception's first, some time later */
-	bool counted;		/* these are known */
-	bool asked;		/* it is looked at */
-	bool ran;		/* its program did, after the traceback */
-	bool over;		/* and was over afterwards */
+/* What the looks have seen of one. */
+struct seen {
+	uint64_t exception;	/* 0: none */
+	int64_t since;		/* CLOCK_MONOTONIC ms: as far as is known it was raised then */
+	int64_t left;		/* since then it is known to have left its program; 0: it is not */
+	unsigned lingered_s;	/* it was ended so long after its exception; 0: it was not */
+	bool told;
 };
 
 static struct {
-	struct rank ranks[RI_MAX_LOCAL];
-	int64_t after_ms;
-	int64_t next;		/* no rank is due before; 0: none is */
+	const struct ri_options *options;
+	struct seen *of;	/* of each child and then of each other; NULL: there was no look */
+	int64_t tell_ms;
+	int64_t due;		/* after a traceback, or for what was seen; 0: never */
+	int64_t heard, step;	/* the job is silent since then, and that is looked at after this */
+	bool asked;		/* the look that is on its way is ours */
+	bool over;
+	struct ri_launched_held held[RI_LAUNCHED];
+	struct timespec stopped;	/* when a launcher was, for one of its ranks; 0: not by us */
 } own;
 
-static void plan(struct rank *rank, int64_t due)
+void ri_linger_begin(const struct ri_options *options)
 {
-	rank->due = due;
-	if (own.next == 0 || due < own.next)
-		own.next = due;
+	int64_t linger = (int64_t)options->linger_ms;
+
+	own.options = options;
+	own.tell_ms = linger > 0 && linger < TELL_MS ? linger : TELL_MS;
+	own.heard = ri_now_ms();
+	own.step = own.tell_ms / 2;
 }
 
-void ri_linger_begin(size_t index, int64_t after_ms)
+static void plan(int64_t due)
 {
-	struct rank *rank = &own.ranks[index];
+	if (own.due == 0 || due < own.due)
+		own.due = due;
+}
 
-	ri_raisers_begin(after_ms);
-	own.after_ms = after_ms;
-	if (after_ms == 0)
-		return;
-	*rank = (struct rank){ .step = after_ms };
-	plan(rank, ri_now_ms() + after_ms / 2);
+void ri_linger_suspect(void)
+{
+	if (own.options != NULL)
+		plan(ri_now_ms() + own.tell_ms / 2);
+}
+
+void ri_linger_end(void)
+{
+	own.over = true;
 }
 
 int64_t ri_linger_due(const struct ri_output *output)
 {
-	int64_t others = ri_raisers_due(), silent = ri_silent_due(output);
-
-	others = silent < others ? silent : others;
-	return own.next == 0 || others < own.next ? others : own.next;
-}
-
-/*
- * Shall it be looked at now? By half of its time the message is printed, however long that is: what
- * comes after it shows that the rank gets on.
- */
-static bool is_suspect(struct rank *rank, const struct ri_child *child, struct ri_output *output,
-	size_t index)
-{
-	struct ri_words words;
-
-	rank->due = 0;
-	if (!ri_settle_may_linger(child, output, index, &words))
-		return false;
-	if (rank->counted && words.lines_since == rank->lines)
-		return true;
-	rank->due = ri_now_ms() + (rank->counted ? own.after_ms : own.after_ms - own.after_ms / 2);
-	rank->lines = words.lines_since;
-	rank->counted = true;
-	return false;
-}
-
-static struct ri_course_others wish_silent(struct ri_children *children,
-	const struct ri_output *output, struct ri_course_others others)
-{
-	struct ri_course_others all;
-
-	if (ri_silent_due(output) > ri_now_ms())
-		return others;
-	if (ri_course_is_asked()) {
-		ri_silent_wait();
-		return others;
+	if (own.options == NULL || own.over || own.asked)
+		return INT64_MAX;
+	if (output->heard_ms > own.heard) {
+		own.heard = output->heard_ms;
+		own.step = own.tell_ms / 2;
 	}
-	all = ri_silent_wish(children);
-	return others.count > 0 ? others : all;
+	return own.due != 0 && own.due < own.heard + own.step ? own.due : own.heard + own.step;
 }
 
-void ri_linger_act(struct ri_children *children, struct ri_output *output)
+static bool ask(struct ri_children *children)
 {
 	struct ri_course_others others = { .count = 0 };
-	int64_t now = ri_now_ms();
-	bool busy = ri_course_is_asked();
-
-	own.next = 0;
-	if (ri_raisers_due() <= now && !busy)
-		others = ri_raisers_wish(output);
-	for (size_t i = 0; i < children->started; i++) {
-		struct rank *rank = &own.ranks[i];
-
-		if (rank->due != 0 && rank->due <= now && busy)
-			rank->due = now + BUSY_MS;
-		else if (rank->due != 0 && rank->due <= now)
-			children->items[i].doubtful = rank->asked =
-				is_suspect(rank, &children->items[i], output, i);
-		if (rank->due != 0)
-			plan(rank, rank->due);
-	}
-	others = wish_silent(children, output, others);
-	if (!busy && ri_descendants_are_shown())
-		ri_course_ask(children, others);
-	if (!ri_course_is_asked())
-		ri_silent_wait();
-	if (ri_raisers_due() <= now || (others.count > 0 && !ri_course_is_asked()))
-		ri_raisers_wait();
-	/* without a look there is no answer */
-	for (size_t i = 0; i < children->started && !ri_course_is_asked(); i++)
-		own.ranks[i].asked = children->items[i].doubtful = false;
-}
-
-bool ri_linger_ask(struct ri_children *children, struct ri_output *output)
-{
-	struct ri_words words;
 
 	if (ri_course_is_asked() || !ri_descendants_are_shown())
 		return ri_course_is_asked();
+	others.count = ri_others_seen(&others.items);
 	for (size_t i = 0; i < children->started; i++)
-		children->items[i].doubtful =
-			ri_settle_may_linger(&children->items[i], output, i, &words);
-	ri_course_ask(children, ri_raisers_wish(output));
+		children->items[i].doubtful = children->items[i].lives;
+	ri_course_ask(children, others);
 	return ri_course_is_asked();
 }
 
-static void say(const struct ri_children *children, size_t index, const struct ri_end *end,
-	struct ri_span exception)
+void ri_linger_act(struct ri_children *children)
 {
-	const struct ri_child *child = &children->items[index];
-	char who[64];
+	int64_t now = ri_now_ms();
+	bool busy = ri_course_is_asked();
+
+	if (now >= own.heard + own.step)
+		own.step += own.step;
+	own.due = busy ? now + BUSY_MS : 0;
+	own.asked = !busy && ask(children);
+}
+
+bool ri_linger_ask(struct ri_children *children)
+{
+	return own.options != NULL && ask(children);
+}
+
+/* Which of the lines is said, if any. */
+enum say {
+	SAY_NOTHING,
+	SAY_RAISED,
+	SAY_ENDED,
+};
+
+/*
+ * The exception was raised when its traceback began, or as far as is known when it was first seen.
+ * --linger counts from the proof, and anew where a person has let go of it.
+ */
+static enum say note(struct seen *seen, const struct ri_course_seen *now, int64_t raised)
+{
+	int64_t at = ri_now_ms(), linger = (int64_t)own.options->linger_ms;
+	bool left = now->course == RI_COURSE_LEFT;
+
+	if (now->exception == 0) {
+		*seen = (struct seen){ .told = seen->told };
+		return SAY_NOTHING;
+	}
+	if (now->exception != seen->exception)
+		*seen = (struct seen){ .exception = now->exception, .told = seen->told,
+			.since = left && raised != 0 ? raised : at };
+	if (!left || now->by_person)
+		seen->left = 0;
+	else if (seen->left == 0)
+		seen->left = at;
+	if (linger > 0 && seen->left != 0 && at >= seen->left + linger)
+		return SAY_ENDED;
+	if (linger > 0 && left)
+		plan(seen->left == 0 ? at + linger : seen->left + linger);
+	/* one that is soon ended is told of then */
+	if (seen->told || (left && linger > 0 && linger <= TELL_MS))
+		return SAY_NOTHING;
+	if (at < seen->since + own.tell_ms) {
+		plan(seen->since + own.tell_ms);
+		return SAY_NOTHING;
+	}
+	seen->told = true;
+	return SAY_RAISED;
+}
+
+static unsigned seconds_since(const struct seen *seen)
+{
+	int64_t seconds = (ri_now_ms() - seen->since) / 1000;
+
+	return seconds < 1 ? 1 : (unsigned)seconds;
+}
+
+/* "rank 1 (pid 17)", "the python (pid 18) of rank 1 (pid 17)" */
+static void say(const char *who, const struct ri_course_seen *now, const struct seen *seen,
+	enum say what, unsigned *said)
+{
+	char inner[128];
 	struct ri_text text;
 
+	if ((*said)++ >= SAID)
+		return;
+	ri_text_init(&text, inner, sizeof(inner));
+	if (now->inner != 0)
+		ri_text_addf(&text, "the python (pid %d) of ", (int)now->inner);
+	ri_text_add(&text, who);
+	ri_verdict_lingers(inner, ri_course_exception(now), seconds_since(seen), now->held,
+		what == SAY_ENDED);
+}
+
+/* CLOCK_MONOTONIC ms, of a time of CLOCK_REALTIME; 0 stays 0. */
+static int64_t monotonic(struct timespec at)
+{
+	struct timespec now;
+
+	if (at.tv_sec == 0)
+		return 0;
+	ri_clock_read(CLOCK_REALTIME, &now);
+	return ri_now_ms() - (now.tv_sec - at.tv_sec) * 1000 -
+		(now.tv_nsec - at.tv_nsec) / 1000000;
+}
+
+static bool take_child(struct ri_children *children, const struct ri_output *output, size_t index,
+	const struct ri_end *end, unsigned *said)
+{
+	struct ri_child *child = &children->items[index];
+	const struct ri_course_seen *now = ri_course_child(index);
+	struct seen *seen = &own.of[index];
+	char who[64];
+	struct ri_text text;
+	enum say what;
+
+	if (!child->lives || child->told || now == NULL)
+		return false;
+	what = note(seen, now, monotonic(ri_output_traceback(output, index)));
+	if (what == SAY_NOTHING)
+		return false;
 	ri_text_init(&text, who, sizeof(who));
 	if (children->count > 1 || end->rank >= 0)
 		ri_text_addf(&text, "rank %lld", end->rank >= 0 ? (long long)end->rank
@@ -153,92 +205,84 @@ static void say(const struct ri_children *children, size_t index, const struct r
 	else
 		ri_text_add_shown(&text, ri_path_name(end->command), sizeof(who) / 2);
 	ri_text_addf(&text, " (pid %d)", (int)child->pid);
-	ri_verdict_lingers(who, exception, child->lingered_s, ri_course_held(index));
+	say(who, now, seen, what, said);
+	if (what == SAY_ENDED)
+		child->lingered_s = seconds_since(seen);
+	return what == SAY_ENDED;
 }
 
-/* By the clock that has its traceback's time; at least 1. */
-static unsigned seconds_since(struct timespec at)
+static bool take_other(const struct ri_launched *rank, size_t index, unsigned *said)
 {
-	struct timespec now;
+	const struct ri_course_seen *now = ri_course_other(index);
+	struct seen *seen = &own.of[RI_MAX_LOCAL + index];
+	char who[80];
+	struct ri_text text;
+	enum say what;
 
-	ri_clock_read(CLOCK_REALTIME, &now);
-	return now.tv_sec > at.tv_sec ? (unsigned)(now.tv_sec - at.tv_sec) : 1;
+	if (!rank->is_rank || rank->order != 0 || now == NULL)
+		return false;
+	what = note(seen, now, 0);
+	if (what == SAY_NOTHING)
+		return false;
+	ri_text_init(&text, who, sizeof(who));
+	ri_text_addf(&text, "rank %lld (local rank %lld, pid %d)", (long long)rank->rank,
+		(long long)(rank->local_rank < 0 ? rank->rank : rank->local_rank), (int)rank->pid);
+	say(who, now, seen, what, said);
+	if (what == SAY_ENDED)
+		seen->lingered_s = seconds_since(seen);
+	return what == SAY_ENDED;
 }
 
-/* It was looked at: is it at its end, and does it stay there? */
-static bool lingers(struct rank *rank, enum ri_course course)
-{
-	bool seen_over = rank->over || !rank->ran;
-
-	rank->over = course == RI_COURSE_LEFT;
-	rank->ran = rank->ran || course == RI_COURSE_RUNNING;
-	if (rank->over && seen_over)
-		return true;
-	rank->step *= rank->over ? 1 : 2;
-	plan(rank, ri_now_ms() + (rank->over ? own.after_ms : rank->step));
-	return false;
-}
-
-/* Those of ours that have said nothing: as lingers(). Returns how many there are by now. */
-static unsigned take_silent(struct ri_children *children, const struct ri_end *end, unsigned found)
-{
-	for (size_t i = 0; i < children->started && !ri_others_are_watched(); i++) {
-		struct ri_child *child = &children->items[i];
-		unsigned seconds = ri_silent_stands(i);
-
-		if (seconds == 0 || !child->lives || child->told || child->lingered_s > 0)
-			continue;
-		child->lingered_s = seconds;
-		ri_clock_read(CLOCK_REALTIME, &child->raised_at);
-		child->raised_at.tv_sec -= seconds;
-		if (found++ < SAID)
-			say(children, i, end, ri_course_exception(ri_course_child(i)));
-	}
-	return found;
-}
-
-/* The same of a launcher's. */
-static bool take_silent_others(struct ri_output *output)
+bool ri_linger_take(struct ri_children *children, const struct ri_output *output,
+	const struct ri_end *end)
 {
 	const struct ri_launched *others;
 	size_t count = ri_others_seen(&others);
-	bool held = false;
+	unsigned said = 0;
+	bool ended = false, launched = false;
 
-	for (size_t i = 0; i < count; i++) {
-		unsigned seconds = ri_silent_stands(RI_MAX_LOCAL + i);
-
-		held = (seconds > 0 && ri_raisers_hold(output, i, seconds)) || held;
-	}
-	if (held)
-		ri_raisers_keep(output);
-	return held;
+	if (!own.asked)
+		return false;
+	own.asked = false;
+	if (own.of == NULL)
+		own.of = ri_pages((RI_MAX_LOCAL + RI_LAUNCHED) * sizeof(*own.of));
+	if (own.of == NULL)
+		return false;
+	for (size_t i = 0; i < children->started; i++)
+		ended = take_child(children, output, i, end, &said) || ended;
+	for (size_t i = 0; i < count; i++)
+		launched = take_other(&others[i], i, &said) || launched;
+	if (said > SAID)
+		ri_verdict_more_linger(said - SAID);
+	if (launched)
+		ri_clock_read(CLOCK_REALTIME, &own.stopped);
+	return ended || launched;
 }
 
-bool ri_linger_take(struct ri_children *children, struct ri_output *output,
-	const struct ri_end *end)
+/* What the last look saw is no evidence of one that has ended since without being told. */
+void ri_linger_tell(struct ri_launched_source *source)
 {
-	struct ri_words words;
-	unsigned found = 0;
-	bool held = false;
+	struct timespec now;
+	size_t count = 0;
 
-	for (size_t i = 0; i < children->started; i++) {
-		struct ri_child *child = &children->items[i];
+	ri_clock_read(CLOCK_REALTIME, &now);
+	for (size_t i = 0; i < source->count; i++) {
+		const struct ri_course_seen *seen = ri_course_other(i);
+		struct seen before = { .since = ri_now_ms() };
 
-		if (!own.ranks[i].asked)
+		if (seen == NULL || seen->exception == 0 || seen->inner != 0)
 			continue;
-		own.ranks[i].asked = false;
-		if (!lingers(&own.ranks[i], child->course) ||
-			!ri_settle_may_linger(child, output, i, &words))
-			continue;
-		child->lingered_s = seconds_since(ri_output_traceback(output, i));
-		if (found++ < SAID)
-			say(children, i, end, words.traceback.last);
+		if (own.of != NULL && own.of[RI_MAX_LOCAL + i].exception == seen->exception)
+			before = own.of[RI_MAX_LOCAL + i];
+		own.held[count++] = (struct ri_launched_held){
+			.index = i, .lingered_s = before.lingered_s, .in_hand = seen->in_hand,
+			.raised.tv_sec = now.tv_sec - (ri_now_ms() - before.since) / 1000,
+			.held = seen->held[0] == '\0' ? NULL : seen->held,
+			.words = { seen->words, strlen(seen->words) },
+		};
 	}
-	if (ri_silent_take(children)) {
-		found = take_silent(children, end, found);
-		held = take_silent_others(output);
-	}
-	if (found > SAID)
-		ri_verdict_more_linger(found - SAID);
-	return ri_raisers_take(output, false) > 0 || found > 0 || held;
+	source->held = own.held;
+	source->held_count = count;
+	if (own.stopped.tv_sec != 0)
+		source->stopped = own.stopped;
 }

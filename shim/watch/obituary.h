@@ -45,11 +45,11 @@ int ri_verdict_status(int wait_status);
 void ri_verdict_obituary(const struct ri_end *end, struct ri_oom *oom);
 
 /*
- * Print that a rank ("rank 1 (pid 17)") raised this, has not ended for so long, and is stopped for
- * it; held is by what it is kept from its end, or NULL.
+ * Print that a rank ("rank 1 (pid 17)") raised this and has not ended for so long, and with ended
+ * that it is stopped for it; held is by what it is kept from its end, or "".
  */
 void ri_verdict_lingers(const char *who, struct ri_span exception, unsigned seconds,
-	const char *held);
+	const char *held, bool ended);
 
 /* Print that so many more do. */
 void ri_verdict_more_linger(unsigned count);

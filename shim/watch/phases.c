@@ -13,7 +13,6 @@
 #include "watch/linger.h"
 #include "watch/first_failure.h"
 #include "watch/signalling.h"
-#include "watch/silent.h"
 
 enum {
 	GRACE_AFTER_END_MS = 10000,	/* for what a command left, without --grace */
@@ -21,6 +20,7 @@ enum {
 	GIVE_UP_MS = 2000,		/* between SIGKILL and naming the processes that stay */
 	KILL_AGAIN_MS = 100,		/* for what was forked under the SIGKILLs */
 	LOOK_MS = 500,			/* that a stop waits for a look at a silent job */
+	LOOK_AGAIN_MS = 1000,		/* and for a second one at a rank with an exception */
 	SAY_AFTER_MS = 1000,		/* a wait longer than this is said */
 	SPOKE_MS = 60000,		/* a rank that is at work says so about as often */
 	SAY_ASKED_MS = 5000,		/* and one for a shell that waits for what it runs */
@@ -37,7 +37,7 @@ static void tell_children(struct ri_supervisor *sv)
 	if (sv->stopped_by_step && number == SIGTERM)
 		number = 0;
 	sv->phase = RI_PHASE_ASKED;
-	ri_silent_end();
+	ri_linger_end();
 	ri_settle_prepare_stop(sv->children, number);
 	ri_spare_children(sv->children, ri_phase_to_groups(sv));
 	if (number != 0)
@@ -81,12 +81,23 @@ static void look_or_ask(struct ri_supervisor *sv)
 {
 	bool looks = (sv->silent || ri_autopsy_is_together()) && ri_autopsy_ask(RI_AUTOPSY_STOP);
 
-	if (!ri_linger_ask(sv->children, sv->output) && !looks) {
+	if (!ri_linger_ask(sv->children) && !looks) {
 		ask_command(sv);
 		return;
 	}
 	sv->phase = RI_PHASE_LOOKING;
 	sv->deadline = ri_now_ms() + LOOK_MS;
+}
+
+/* The time is over. What was found needs a second look, a second later; once. */
+static void look_again_or_ask(struct ri_supervisor *sv)
+{
+	if (!ri_course_looks_again() || sv->looked_again) {
+		ask_command(sv);
+		return;
+	}
+	sv->looked_again = true;
+	sv->deadline = ri_now_ms() + LOOK_AGAIN_MS;
 }
 
 static void say_shell(struct ri_supervisor *sv)
@@ -319,7 +330,7 @@ static const reaction grid[RI_PHASES][RI_EVENTS] = {
 		[RI_EVENT_LOOKED] = ask_command,
 		[RI_EVENT_COMMAND_GONE] = sweep_after_stop,
 		[RI_EVENT_ALL_GONE] = finish,
-		[RI_EVENT_DEADLINE] = ask_command,
+		[RI_EVENT_DEADLINE] = look_again_or_ask,
 	},
 	[RI_PHASE_ASKED] = {
 		[RI_EVENT_INSISTED] = kill_now,

@@ -24,7 +24,7 @@ enum ri_event {
 	RI_EVENT_INSISTED,	/* Ctrl-C was pressed three times in a row */
 	RI_EVENT_RANK_FAILED,	/* and others run */
 	RI_EVENT_ORDERED,	/* the job has failed on another node */
-	RI_EVENT_LINGERED,	/* a rank has raised an exception, and does not get to its end */
+	RI_EVENT_LINGERED,	/* an exception has left a rank's program, and --linger is over */
 	RI_EVENT_LOOKED,	/* the process that looked at a job or its ranks has ended */
 	RI_EVENT_COMMAND_GONE,	/* with all its ranks; children are left */
 	RI_EVENT_ALL_GONE,	/* there is no child any more */
@@ -53,6 +53,7 @@ struct ri_supervisor {
 	int64_t pressed;	/* CLOCK_MONOTONIC ms */
 	pid_t self;		/* 1: we are the init of a PID namespace */
 	bool has_more;		/* children may be left to reap */
+	bool looked_again;	/* before a stop: its first time was not enough */
 	bool spared;		/* an order came, and a rank was on its way out of an exception */
 	int64_t begun;		/* the end of the job: CLOCK_MONOTONIC ms, as the next two */
 	int64_t deadline;	/* 0: none */

@@ -25,11 +25,9 @@
 #include "watch/others.h"
 #include "watch/obituary.h"
 #include "watch/phases.h"
-#include "watch/raisers.h"
 #include "watch/restarted.h"
 #include "watch/first_failure.h"
 #include "watch/signalling.h"
-#include "watch/silent.h"
 #include "watch/step.h"
 
 enum {
@@ -302,8 +300,6 @@ static void take_course(struct ri_supervisor *sv)
 		ri_linger_take(sv->children, sv->output, &sv->end)) {
 		sv->status = 1;
 		ri_phase_happen(sv, RI_EVENT_LINGERED);
-	} else if (sv->phase == RI_PHASE_LOOKING) {
-		ri_raisers_take(sv->output, true);
 	}
 }
 
@@ -340,7 +336,7 @@ static void take_time(struct ri_supervisor *sv)
 		ri_phase_happen(sv, RI_EVENT_TICK);
 	}
 	if (now >= ri_linger_due(sv->output))
-		ri_linger_act(sv->children, sv->output);
+		ri_linger_act(sv->children);
 	ri_timetable_act(sv->setting->timetable, now);
 }
 
@@ -367,10 +363,12 @@ static void look(void *supervisor, size_t index)
 {
 	const struct ri_supervisor *sv = supervisor;
 
+	(void)index;
+
 	if (sv->phase < RI_PHASE_ASKED) {
 		ri_settle_look(sv->children);
 		ri_others_look();
-		ri_linger_begin(index, (int64_t)sv->options->linger_ms);
+		ri_linger_suspect();
 	}
 }
 
@@ -435,7 +433,7 @@ int ri_supervise_run(struct ri_children *children, const struct ri_supervise *se
 	setting->output->alarm = look;
 	setting->output->context = &sv;
 	if (setting->output->memories != NULL || setting->has_others)
-		ri_silent_begin(setting->options);
+		ri_linger_begin(setting->options);
 	if (children->refused != 0)
 		ri_phase_happen(&sv, RI_EVENT_RANK_FAILED);
 	while (sv.phase != RI_PHASE_OVER) {

@@ -101,24 +101,6 @@ def test_where_memory_cannot_be_read_nobody_is_accused(run, actor):
     assert "rankinit:   rank 1 had printed: KeyError: 'the real one'" in found
 
 
-def test_a_python_at_its_very_end_is_seen_without_its_memory(run, actor):
-    """It has no handler for SIGINT any more, which /proc tells everybody."""
-    script = LONG.replace("atexit.register(upload)", """class Communicator:
-        def __del__(self, say=say, sleep=time.sleep):
-            say('raised')
-            sleep(3600)
-    sys.communicator = Communicator()""").replace(
-        "def say(name): open('@FOLDER/' + name, 'w').close()",
-        "def say(name, make=os.open, how=os.O_CREAT): make('@FOLDER/' + name, how)").replace(
-        "    log('bad", "    wait('up')\n    log('bad").replace(
-        # with its handler, when rank 0 prints
-        "wait('logged')\nif", "if rank == '1': say('up')\nwait('logged')\nif")
-    found, status, first = run(script, program=actor("deny"), words=DENIED)
-    assert found[0].startswith("rankinit: rank 1 (local rank 1, pid "), found
-    assert (status, first["rank"]) == (9, 1)
-    assert PRINTED in found and "rankinit:   rank 2: exit status 9" in found
-
-
 # The handler is there when the traceback is read, and then it is not.
 @pytest.mark.parametrize("then", [
     "signal.signal(signal.SIGINT, signal.SIG_DFL)",
