@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Has an uncaught exception left the program? CPython keeps it as sys.last_value before it prints
- * it (Python/pythonrun.c, _PyErr_PrintEx, 3.9 to 3.14), and until the modules are cleared at the very
+ * it (Python/pythonrun.c, _PyErr_PrintEx, 3.9 to 3.14), until the modules are cleared at the very
  * end (Python/pylifecycle.c, finalize_modules). Test runners, prompts and C extensions keep theirs
  * there, too, and go on. The exception's own traceback tells them apart: its first entry is the
  * outermost frame that it left, which must be the program's, called by none, and ended by it.
@@ -124,7 +124,7 @@ static bool look_up(struct ri_python *python, uint64_t dict, bool oldest, struct
 	return true;
 }
 
-/* The answers of what follows: RI_PYTHON_OK is yes, _NONE no, _CHANGED that it could not be read. */
+/* The answers of what follows: RI_PYTHON_OK is yes, _NONE no; _CHANGED: it could not be read. */
 static enum ri_python_answer yes_or_no(bool yes)
 {
 	return yes ? RI_PYTHON_OK : RI_PYTHON_NONE;

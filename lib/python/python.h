@@ -167,23 +167,23 @@ enum ri_python_answer ri_python_raised(struct ri_python *python,
 
 /*
  * Does the exception leave the program for certain as soon as what handles it is done? So it is
- * where that is a finally, or an except without a way out but raise, where the same holds for all
- * that stands around the calls of the outer frames, by the exception tables, which Python has from
- * 3.11 on, where none of these frames was entered from C, which may take it, where the outermost one
- * is the program's (that of another thread, or of a greenlet, is not), and where nobody types at a
- * prompt. A with around them may swallow it. The stack must have all frames of its depth.
+ * where that is a finally, or an except without a way out but raise, and where the same holds for
+ * all that stands around the calls of the outer frames: by the exception tables, which Python has
+ * from 3.11 on. None of these frames may have been entered from C, which may take the exception;
+ * the outermost one must be the program's, not that of another thread or a greenlet; and nobody may
+ * type at a prompt. A with around them may swallow it. The stack must have all frames of its depth.
  */
 bool ri_python_leaves(struct ri_python *python, const struct ri_python_stack *stack,
 	const struct ri_python_raised *raised);
 
 /*
- * Has an uncaught exception left the program for good? RI_PYTHON_OK: .exception and all else of *out
- * say which one, and .at where it was raised; or .exception is 0: it has not, for all that is known.
- * RI_PYTHON_CHANGED: it could not be read in several attempts, and *out says nothing. It rests on
- * sys.last_value, which CPython sets before it prints (Python/pythonrun.c, _PyErr_PrintEx); left.c
- * says how it tells others that set it. The caller makes sure of two things: that the process's
- * program is python itself, since one that embeds it may go on; and that a second later the same
- * exception has left, since `python -i` has no prompt for a moment.
+ * Has an uncaught exception left the program for good? RI_PYTHON_OK: *out says which one, and .at
+ * where it was raised; or .exception is 0: it has not, for all that is known. RI_PYTHON_CHANGED: it
+ * could not be read in several attempts, and *out says nothing. It rests on sys.last_value, which
+ * CPython sets before it prints (Python/pythonrun.c, _PyErr_PrintEx); left.c says how it tells
+ * others that set it. The caller makes sure of two things: that the process's program is python
+ * itself, since one that embeds it may go on; and that a second later the same exception has left,
+ * since `python -i` has no prompt for a moment.
  */
 enum ri_python_answer ri_python_left(struct ri_python *python, struct ri_python_raised *out);
 

@@ -45,38 +45,135 @@ struct step {
 };
 
 struct list {
-	struct step steps[MAX_STEPS];
+	struct step steps[MAX_STEPS + 1];	/* the last one is none */
 	size_t count;
 };
 
 /*
  * To who looks at its memory it is a CPython 3.11 (lib/python/offsets.def has the places) whose
- * main thread runs one frame, that of the program, until the program has ended.
+ * main thread runs one frame, that of the program. Once the program has ended it runs none, and
+ * sys.last_value is an exception whose traceback has that frame, which is ended.
  */
-static struct {
+struct string {
 	uint64_t head[2], length, hash;
 	uint32_t state, unused[3];
-	char characters[16];
-} module = { .length = 8, .state = 1 << 6 | 1 << 5 | 1 << 2, .characters = "<module>" };
-static uint64_t interpreter[16], thread[32], cframe[2], frame[16], code[32];
+	char characters[512];
+};
+#define COMPACT (1 << 6 | 1 << 5 | 1 << 2)
+#define STRING(text) { .length = sizeof(text) - 1, .state = COMPACT, .characters = text }
+static struct string module = STRING("<module>"), file = STRING("/job/train.py");
+static struct string name_key = STRING("__name__"), name = STRING("__main__");
+static struct string last_value = STRING("last_value"), message = STRING("");
+
+struct dict {
+	uint64_t object[6], keys[5], entry[2];
+};
+static struct dict sys, globals;
+/* One entry for one instruction, on the first line (Objects/locations.md of 3.11). */
+static struct { uint64_t head[2], size, hash; unsigned char bytes[8]; } lines = {
+	.size = 2, .bytes = { 0x80 | 13 << 3, 0 },
+};
+static char type_name[256] = "Exception";
+static uint64_t exception_type[32], string_type[32];
+static uint64_t exception[8], arguments[4], traceback[8], object[8];
+static uint64_t interpreter[128], thread[32], cframe[2], frame[16], code[32];
 uint64_t _PyRuntime[16];
 uint32_t Py_Version = 0x030b02f0;
 
+/* All keys are str (byte 10), the indices have 1 << 3 bytes (byte 9), and the value is none yet. */
+static void begin_dict(struct dict *dict, struct string *key)
+{
+	dict->object[4] = (uintptr_t)dict->keys;
+	dict->keys[1] = 1 << 16 | 3 << 8;
+	dict->keys[3] = 1;
+	dict->entry[0] = (uintptr_t)key;
+}
+
+static void begin_exception(void)
+{
+	exception_type[3] = (uintptr_t)type_name;
+	exception_type[21] = 1 << 30;
+	string_type[21] = 1 << 28;
+	message.head[1] = (uintptr_t)string_type;
+	exception[1] = (uintptr_t)exception_type;
+	exception[3] = (uintptr_t)arguments;
+	exception[5] = (uintptr_t)traceback;
+	arguments[2] = 1;
+	arguments[3] = (uintptr_t)&message;
+	traceback[3] = (uintptr_t)object;
+	object[3] = (uintptr_t)frame;
+}
+
 static void begin_program(void)
 {
-	code[14] = code[16] = (uintptr_t)&module;
+	begin_dict(&sys, &last_value);
+	begin_dict(&globals, &name_key);
+	globals.entry[1] = (uintptr_t)&name;
+	begin_exception();
+	code[9] = 1;
+	code[14] = (uintptr_t)&file;
+	code[16] = (uintptr_t)&module;
+	code[17] = (uintptr_t)&lines;
+	frame[1] = (uintptr_t)&globals;
 	frame[4] = (uintptr_t)code;
 	frame[7] = (uintptr_t)code + 184;
 	cframe[1] = (uintptr_t)frame;
 	thread[7] = (uintptr_t)cframe;
 	thread[20] = (uint64_t)getpid();
+	thread[30] = 1;
 	interpreter[2] = (uintptr_t)thread;
+	interpreter[113] = (uintptr_t)&sys;
 	_PyRuntime[5] = (uintptr_t)interpreter;
 }
 
-static void end_program(void)
+/* "torch.distributed.DistBackendError: NCCL error": the type's name follows the last dot. */
+static void name_exception(const char *line)
 {
+	size_t length = strcspn(line, ":\n");
+	const char *said = line[length] == ':' ? line + length + 1 : "";
+
+	for (const char *dot; (dot = memchr(line, '.', length)) != NULL; line = dot + 1)
+		length -= (size_t)(dot + 1 - line);
+	snprintf(type_name, sizeof(type_name), "%.*s", (int)length, line);
+	said += *said == ' ';
+	message.length = (uint64_t)snprintf(message.characters, sizeof(message.characters), "%.*s",
+		(int)strcspn(said, "\n"), said);
+	if (message.length >= sizeof(message.characters))
+		message.length = sizeof(message.characters) - 1;
+}
+
+/* What the last traceback of a text ends in, whose lines may have a label; NULL: there is none. */
+static const char *find_exception(const char *text)
+{
+	static const char header[] = "Traceback (most recent call last)";
+	const char *at = NULL, *line;
+	size_t label = 0;
+
+	for (const char *next = text; next != NULL && (next = strstr(next, header)) != NULL; next++)
+		at = next;
+	for (line = at; line != NULL && line > text && line[-1] != '\n'; line--)
+		label++;
+	while (at != NULL && (at = strchr(at, '\n')) != NULL) {
+		at++;
+		if (strnlen(at, label + 1) <= label)
+			return NULL;
+		if (at[label] != ' ')
+			return at + label;
+	}
+	return NULL;
+}
+
+/* text is what it says next; NULL: nothing. */
+static void end_program(const char *text)
+{
+	const char *line = find_exception(text);
+
+	if (line != NULL)
+		name_exception(line);
+	/* owned by its object: no thread runs it (byte 69) */
+	((unsigned char *)frame)[69] = 2;
 	cframe[1] = 0;
+	sys.entry[1] = (uintptr_t)exception;
 }
 
 static struct list play, term;
@@ -111,6 +208,7 @@ static void read_step(FILE *file, struct step *step)
 	step->text = malloc(step->length + 1);
 	if (step->text == NULL || fread(step->text, 1, step->length, file) != step->length)
 		fail("plan");
+	step->text[step->length] = '\0';
 }
 
 static void read_plan(void)
@@ -346,7 +444,7 @@ static void do_step(const struct step *step)
 	else if (strcmp(what, "close") == 0)
 		close_all();
 	else if (strcmp(what, "ending") == 0)
-		end_program();
+		end_program(step[1].text);
 	else if (strcmp(what, "ignore") == 0)
 		signal(SIGTERM, SIG_IGN);
 	else

@@ -118,9 +118,9 @@ CONSTANTS = {
     "traceback_frame": [of("PyTracebackObject", "tb_frame")] * 6,
     "traceback_instruction": [of("PyTracebackObject", "tb_lasti")] * 6,
     "frame_data": [None] * 2 + [of(OLD_FRAME, "f_frame")] * 4,
-    # in a frame object: that of its caller, which it has from its end on; in a frame: its state (3.9:
-    # it runs; later ones tell by frame_owner), which is this or more when it has ended; its globals;
-    # has C code called it?
+    # in a frame object: that of its caller, which it has from its end on; in a frame: its state
+    # (3.9: it runs; from 3.11 on frame_owner tells it), what that is when it has ended, its globals,
+    # and whether C code has called it
     "frame_caller": [of(OLD_FRAME, "f_back")] * 6,
     "frame_state": [of(OLD_FRAME, "f_executing"), of(OLD_FRAME, "f_state")] + [None] * 4,
     "frame_ended": ["0", "FRAME_RAISED"] + ["FRAME_OWNED_BY_FRAME_OBJECT"] * 4,
@@ -136,9 +136,9 @@ CONSTANTS = {
     # the instructions that raise
     "raises": ["RAISE_VARARGS"] * 6,
     "raises_again": ["RERAISE"] * 6,
-    # in the keys of a dict: how many indices (from 3.11 on the logarithm of their bytes), what kinds
-    # of keys, how many entries, and the indices, which the entries follow; 3.9 and 3.10 have that
-    # struct in Objects/dict-common.h, which is not installed
+    # in the keys of a dict: how many indices (from 3.11 on the logarithm of their bytes), what
+    # kinds of keys, how many entries, and the indices, which the entries follow; 3.9 and 3.10 have
+    # that struct in Objects/dict-common.h, which is not installed
     "keys_size": ["8"] * 2 + [of(KEYS, "dk_log2_index_bytes")] * 4,
     "keys_kind": [None] * 2 + [of(KEYS, "dk_kind")] * 4,
     "keys_count": ["32"] * 2 + [of(KEYS, "dk_nentries")] * 4,
