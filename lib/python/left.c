@@ -281,13 +281,16 @@ static enum ri_python_answer is_outside(
 	struct ri_python_stack stack = { .frames = NULL, .room = 0 };
 	struct ri_python_word number = { .offset = python->layout.thread_number };
 	char function[RI_PYTHON_NAME] = "";
+	const char *name;
 
 	if (!ri_python_words(python, thread->state, &number, 1) ||
 		ri_python_stack(python, thread, &stack) != RI_PYTHON_OK || stack.cut ||
 		(stack.outermost != 0 && !read_function(python, stack.outermost, function)))
 		return RI_PYTHON_CHANGED;
+	/* "enablerlcompleter.<locals>.register_readline", from 3.11 on */
+	name = strrchr(function, '.') != NULL ? strrchr(function, '.') + 1 : function;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strcmp(function, names[i]) == 0)
+		if (strcmp(name, names[i]) == 0)
 			return RI_PYTHON_NONE;
 	return yes_or_no(number.value == FIRST_THREAD);
 }

@@ -119,7 +119,7 @@ CONSTANTS = {
     "traceback_instruction": [of("PyTracebackObject", "tb_lasti")] * 6,
     "frame_data": [None] * 2 + [of(OLD_FRAME, "f_frame")] * 4,
     # in a frame object: that of its caller, which it has from its end on; in a frame: its state
-    # (3.9: it runs; from 3.11 on frame_owner tells it), what that is when it has ended, its globals,
+    # (3.9: it runs; from 3.11 on frame_owner tells it), what that is after its end, its globals,
     # and whether C code has called it
     "frame_caller": [of(OLD_FRAME, "f_back")] * 6,
     "frame_state": [of(OLD_FRAME, "f_executing"), of(OLD_FRAME, "f_state")] + [None] * 4,

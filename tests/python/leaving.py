@@ -1,0 +1,646 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small programs that hang, and what each of them shows from outside.
+
+LEFT: an uncaught exception has left the program. HAND: one is in hand that leaves it for certain
+(from 3.11 on; before that it is NONE). NONE: neither, for all that is known.
+
+Each row has a name, what it shows, its text, how it starts (as a file, or by "-c", "-m", stdin and
+others that write() has; "image" is a file that starts sys.executable), and in which minors. hang() says so in the file READY before it hangs; look_at(pid)
+names another process than the one that was started.
+"""
+
+import os
+import shutil
+import textwrap
+
+LEFT, HAND, NONE = "left", "hand", "none"
+TERMINAL = "a terminal"     # as stdin
+# Bound early: when __del__ of a global runs, the other globals are None.
+PRELUDE = """import atexit, os, sys, threading, time
+def tell(text=b"hangs\\n", write=os.write,
+         file=os.open(os.environ["READY"], os.O_WRONLY | os.O_APPEND)):
+    write(file, text)
+def hang(*_, tell=tell, sleep=time.sleep):
+    tell()
+    while True:
+        sleep(1000)
+def look_at(pid):
+    tell(b"look %d\\n" % pid)
+def fail(*_):
+    raise ValueError("bad batch 17")
+def waits():
+    threading.Thread(target=hang).start()
+def keep(error):
+    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
+    sys.last_exc = error
+"""
+ROWS = []
+
+
+def row(name, shows, text, how="file", minors=range(9, 15)):
+    ROWS.append((name, shows, textwrap.dedent(text), how, minors))
+
+
+# --- an uncaught exception has left them
+
+row("a thread waits", LEFT, "waits(); fail()")
+row("an atexit callback", LEFT, "atexit.register(hang); fail()")
+row("an atexit callback in C", LEFT, "atexit.register(time.sleep, 1000); tell(); fail()")
+row("an excepthook", LEFT, "sys.excepthook = hang; fail()")
+row("stderr is full", LEFT, """
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    try:
+        while True:
+            os.write(write, b"x" * 4096)
+    except BlockingIOError:
+        os.set_blocking(write, True)
+    os.dup2(write, 2)
+    tell()
+    fail()
+    """)
+row("the end of a cycle", LEFT, """
+    class Cycle:
+        __del__ = hang
+    cycle = Cycle()
+    cycle.own = cycle
+    del cycle
+    fail()
+    """)
+row("a child of multiprocessing", LEFT, """
+    import multiprocessing
+    multiprocessing.get_context("fork").Process(target=hang).start()
+    fail()
+    """)
+row("a pool of threads", LEFT, """
+    from concurrent.futures import ThreadPoolExecutor
+    ThreadPoolExecutor().submit(hang)
+    fail()
+    """)
+row("a log handler", LEFT, """
+    import logging
+    class Uploads(logging.Handler):
+        flush = hang
+    handler = Uploads()
+    fail()
+    """)
+for _how in ("-m", "-c", "stdin", "zip", "folder", "package", "-u -X dev"):
+    row(f"started as {_how}", LEFT, "waits(); fail()", _how)
+row("KeyboardInterrupt", LEFT, "waits(); raise KeyboardInterrupt")
+row("BaseException", LEFT, "class Mine(BaseException): pass\nwaits(); raise Mine(17)")
+row("raise again", LEFT, """
+    waits()
+    try:
+        fail()
+    except ValueError:
+        raise
+    """)
+row("raise from", LEFT, """
+    waits()
+    try:
+        fail()
+    except ValueError as error:
+        raise RuntimeError("lost") from error
+    """)
+row("a finally in the module", LEFT, "waits()\ntry:\n    fail()\nfinally:\n    done = 1\n")
+row("a with in the module", LEFT, """
+    waits()
+    with open(os.devnull) as file:
+        fail()
+    """)
+row("asyncio", LEFT, """
+    import asyncio
+    async def main():
+        await asyncio.sleep(0)
+        fail()
+    waits()
+    asyncio.run(main())
+    """)
+row("run_path", LEFT, """
+    import runpy
+    if __name__ == "__main__":
+        waits()
+        runpy.run_path(__file__, run_name="inner")
+    else:
+        fail()
+    """)
+row("a module that is not there", LEFT, "waits()\nimport there_is_no_such_module\n")
+row("a module that is broken", LEFT, """
+    with open(os.path.join(os.path.dirname(__file__), "broken.py"), "w") as file:
+        file.write("def (")
+    waits()
+    import broken
+    """)
+row("after an exec", LEFT, """
+    if "again" not in sys.argv:
+        os.execv(sys.executable, [sys.executable, __file__, "again"])
+    waits()
+    fail()
+    """, "image")
+row("a forked child", LEFT, """
+    pid = os.fork()
+    if pid:
+        look_at(pid)
+        time.sleep(1000)
+    waits()
+    fail()
+    """)
+row("register_at_fork", LEFT, """
+    os.register_at_fork(after_in_child=lambda: None)
+    pid = os.fork()
+    if pid:
+        look_at(pid)
+        time.sleep(1000)
+    waits()
+    fail()
+    """)
+row("settrace", LEFT, """
+    def trace(*_):
+        return trace
+    waits()
+    sys.settrace(trace)
+    fail()
+    """)
+row("a hook that clears frames", LEFT, """
+    import traceback
+    def hook(kind, error, trace):
+        traceback.clear_frames(trace)
+    sys.excepthook = hook
+    waits()
+    fail()
+    """)
+row("a hook that fails", LEFT, "sys.excepthook = fail; waits(); raise KeyError(3)")
+row("a hook that exits", LEFT, "sys.excepthook = lambda *_: sys.exit(3); waits(); fail()")
+row("5,000 globals", LEFT, """
+    globals().update((f"name_{i}", i) for i in range(5000))
+    waits(); fail()
+    """)
+row("200 names in sys", LEFT, """
+    for i in range(200):
+        setattr(sys, f"name_{i}", i)
+    waits(); fail()
+    """)
+row("a key that is no str", LEFT, "sys.__dict__[3] = 4; waits(); fail()")
+row("recursion", LEFT, "def deeper(): deeper()\nwaits(); deeper()")
+row("MemoryError", LEFT, "waits(); raise MemoryError")
+row("a second exception", LEFT, """
+    try:
+        fail()
+    except ValueError as error:
+        keep(error)
+    waits()
+    raise KeyError(4)
+    """)
+row("a class's body", LEFT, "waits()\nclass Model:\n    fail()\n")
+row("exec", LEFT, "waits()\nexec('fail()')")
+row("a generator", LEFT, "waits()\nlist(fail() for _ in range(3))")
+row("through C", LEFT, "waits()\nsorted([3, 2], key=fail)")
+row("an exception without a message", LEFT, "waits()\nassert 1 == 2")
+row("a group", LEFT, "waits()\nraise ExceptionGroup('two', [ValueError(1), KeyError(2)])", minors=range(11, 15))
+
+# --- it did not
+
+row("a good end with a thread", NONE, "waits()")
+row("sys.exit(1) with a thread", NONE, "waits(); sys.exit(1)")
+row("sys.exit(text) with a thread", NONE, "waits(); sys.exit('no data')")
+row("a good end with atexit", NONE, "atexit.register(hang)")
+row("print_exc", NONE, """
+    import traceback
+    try:
+        fail()
+    except ValueError:
+        traceback.print_exc()
+    hang()
+    """)
+row("print_exc and a good end", NONE, """
+    import traceback
+    try:
+        fail()
+    except ValueError:
+        traceback.print_exc()
+    waits()
+    """)
+row("logging.exception", NONE, """
+    import logging
+    try:
+        fail()
+    except ValueError:
+        logging.exception("it failed")
+        hang()
+    """)
+row("a thread's exception", NONE, """
+    thread = threading.Thread(target=fail)
+    thread.start()
+    thread.join()
+    waits()
+    """)
+row("a low thread's exception", NONE, """
+    import _thread
+    _thread.start_new_thread(fail, ())
+    time.sleep(0.1)
+    hang()
+    """)
+row("the hook by hand", NONE, """
+    try:
+        fail()
+    except ValueError:
+        sys.excepthook(*sys.exc_info())
+    waits()
+    """)
+for _end, _text in (("goes on", "hang()"), ("ends", "waits()"), ("exits", "waits(); sys.exit(1)"),
+                    ("ends late", "atexit.register(hang)")):
+    row(f"a test runner {_end}", NONE, f"""
+        def run():
+            try:
+                fail()
+            except ValueError as error:
+                keep(error)
+        run()
+        {_text}
+        """)
+    row(f"last_value by hand {_end}", NONE, f"""
+        try:
+            fail()
+        except ValueError as error:
+            keep(error)
+        {_text}
+        """)
+row("last_value is a text", NONE, "sys.last_value = sys.last_exc = 'text'; waits()")
+row("last_value without a traceback", NONE, "keep(ValueError(3)); waits()")
+row("sys.exit in an except", NONE, """
+    waits()
+    try:
+        fail()
+    except ValueError:
+        sys.exit(1)
+    """)
+row("PyErr_Print goes on", NONE, """
+    import ctypes
+    call = ctypes.pythonapi
+    def print_it():
+        call.PyRun_SimpleString(b"1 / 0")
+    print_it()
+    hang()
+    """)
+row("PyErr_Print and a good end", NONE, """
+    import ctypes
+    ctypes.pythonapi.PyRun_SimpleString(b"raise ValueError(3)")
+    waits()
+    """)
+row("exec that is caught", NONE, """
+    try:
+        exec("fail()")
+    except ValueError as error:
+        pass
+    waits()
+    """)
+row("like coverage", NONE, """
+    import traceback
+    try:
+        exec(compile("fail()", "prog.py", "exec"), {**globals(), "__name__": "__main__"})
+    except Exception:
+        traceback.print_exc()
+        status = 1
+    waits()
+    sys.exit(status)
+    """)
+row("__del__ that fails", NONE, """
+    class Broken:
+        __del__ = fail
+    Broken()
+    hang()
+    """)
+row("an atexit callback that fails", NONE, "atexit.register(hang); atexit.register(fail)")
+row("a task that nobody awaits", NONE, """
+    import asyncio
+    async def lost():
+        fail()
+    async def main():
+        asyncio.ensure_future(lost())
+        await asyncio.sleep(0.05)
+    asyncio.run(main())
+    waits()
+    """)
+# 3.12 lets no thread fork once its end has begun
+row("another thread forks", NONE, """
+    def forks():
+        while not hasattr(sys, "last_value"):
+            time.sleep(0.01)
+        time.sleep(0.2)
+        pid = os.fork()
+        if pid:
+            look_at(pid)
+        hang()
+    threading.Thread(target=forks).start()
+    fail()
+    """, minors=(9, 10, 11, 13, 14))
+row("a test runner's thread forks", NONE, """
+    def run():
+        try:
+            fail()
+        except ValueError as error:
+            keep(error)
+    run()
+    def forks():
+        pid = os.fork()
+        if pid:
+            look_at(pid)
+        hang()
+    threading.Thread(target=forks).start()
+    """)
+row("an exec in the hook", NONE, """
+    if "again" in sys.argv:
+        hang()
+    sys.excepthook = lambda *_: os.execv(sys.executable, [sys.executable, __file__, "again"])
+    fail()
+    """, "image")
+for _start in ("fork", "spawn"):
+    row(f"a child by {_start}", NONE, f"""
+        import multiprocessing
+        def body():
+            look_at(os.getpid())
+            hang()
+        if __name__ == "__main__":
+            multiprocessing.get_context("{_start}").Process(target=body).start()
+        """, "image")
+row("code.interact", NONE, """
+    import code
+    tell()
+    code.interact("", lambda *_: time.sleep(1000))
+    """)
+row("code.interact after a failure", NONE, """
+    import code
+    lines = iter(["fail()", "hang()"])
+    code.interact("", lambda *_: next(lines), {**globals()})
+    """)
+row("code.interact has ended", NONE, """
+    import code
+    lines = iter(["fail()", "exit()"])
+    def line(*_):
+        for text in lines:
+            return text
+        raise EOFError
+    try:
+        code.interact("", line, {**globals()})
+    except SystemExit:
+        pass
+    waits()
+    """)
+row("the prompt", NONE, "tell()\nfail()", "prompt")
+row("the prompt in a call", NONE, "fail()\nhang()", "prompt")
+row("python -i", NONE, "tell()\nfail()", "-i")
+row("PYTHONINSPECT", NONE, "tell()\nfail()", "inspect")
+row("set PYTHONINSPECT", NONE, "os.environ['PYTHONINSPECT'] = '1'\ntell()\nfail()", "open")
+row("a sub-interpreter", NONE, """
+    try:
+        if sys.version_info >= (3, 13):
+            from _interpreters import create, exec as run
+        else:
+            from _xxsubinterpreters import create, run_string as run
+        run(create(), "raise ValueError(3)")
+    except Exception:
+        pass
+    hang()
+    """)
+
+# --- what cannot be seen
+
+row("__del__ of a global", NONE, """
+    class Last:
+        __del__ = hang
+    last = Last()
+    del hang
+    fail()
+    """)
+row("a child that raised", NONE, """
+    import multiprocessing
+    def body():
+        look_at(os.getpid())
+        waits()
+        fail()
+    multiprocessing.get_context("fork").Process(target=body).start()
+    """)
+row("last_value is deleted", NONE, """
+    def hook(*_):
+        del sys.last_value
+    sys.excepthook = hook
+    waits()
+    fail()
+    """)
+
+# --- in hand, and leaves for certain
+
+row("a finally in a function", HAND, """
+    def main():
+        try:
+            fail()
+        finally:
+            hang()
+    main()
+    """)
+row("a finally around the module", HAND, "try:\n    fail()\nfinally:\n    hang()\n")
+row("an except that raises", HAND, """
+    def main():
+        try:
+            fail()
+        except ValueError:
+            hang()
+            raise
+    main()
+    """)
+row("an except that raises another", HAND, """
+    def main():
+        try:
+            fail()
+        except ValueError as error:
+            hang()
+            raise RuntimeError("lost") from error
+    main()
+    """)
+for _how in ("-m", "-c", "stdin", "zip", "package"):
+    row(f"a finally in {_how}", HAND, """
+        def main():
+            try:
+                fail()
+            finally:
+                hang()
+        main()
+        """, _how)
+row("a finally within a finally", HAND, """
+    def inner():
+        try:
+            fail()
+        finally:
+            hang()
+    def main():
+        try:
+            inner()
+        finally:
+            done = 1
+    main()
+    """)
+row("what C called raised it", HAND, """
+    def main():
+        try:
+            sorted([3, 2], key=fail)
+        finally:
+            hang()
+    main()
+    """)
+
+# --- in hand, and may be caught
+
+for _name, _call in (
+        ("hasattr", "hasattr(Model(), 'name')"), ("getattr", "getattr(Model(), 'name', 3)"),
+        ("a property", "hasattr(Model(), 'size')"), ("len", "list(Model())"),
+        ("in", "3 in Model()"), ("sort", "sorted([Model(), Model()])"), ("bool", "bool(Model())"),
+        ("next", "next(iter(Model()), 3)"), ("a key", "{Model(): 3}"), ("str", "str(Model())"),
+        ("map", "list(map(work, [3]))"), ("del", "Model().delete()"), ("exec", "exec('work()')"),
+        ("a callback", "ctypes.CFUNCTYPE(None)(work)()"), ("a class", "Model.build()"),
+        ("partial", "functools.partial(work)()"), ("close", "Model().batches()"),
+        ("reduce", "functools.reduce(work, [3, 2])"), ("a comparison", "Model() == 3"),
+        ("a format", "f'{Model()}'"), ("a signal", "Model.signal()"),
+        ("isinstance", "isinstance(3, Kind('Kind', (), {}))")):
+    row(f"in hand below {_name}", NONE, f"""
+        import ctypes, functools, signal
+        def work(*_):
+            try:
+                raise AttributeError("name")
+            finally:
+                hang()
+        class Kind(type):
+            __instancecheck__ = work
+        class Held:
+            __del__ = work
+        class Model:
+            __getattr__ = __length_hint__ = __lt__ = __bool__ = __hash__ = __str__ = work
+            __eq__ = __format__ = __contains__ = size = work
+            size = property(work)
+            def __iter__(self):
+                return self
+            __next__ = work
+            def delete(self):
+                held = Held()
+                del held
+            def batches(self):
+                def inner():
+                    try:
+                        yield 1
+                    finally:
+                        work()
+                kept = inner()
+                next(kept)
+                kept.close()
+            @staticmethod
+            def build():
+                class Inner:
+                    work()
+            @staticmethod
+            def signal():
+                signal.signal(signal.SIGUSR1, work)
+                os.kill(os.getpid(), signal.SIGUSR1)
+                time.sleep(1000)
+        def main():
+            {_call}
+        main()
+        """)
+row("in hand below a suppress", NONE, """
+    import contextlib
+    with contextlib.suppress(ValueError):
+        try:
+            fail()
+        finally:
+            hang()
+    """)
+row("in hand below an except", NONE, """
+    def main():
+        try:
+            fail()
+        finally:
+            hang()
+    try:
+        main()
+    except KeyError:
+        pass
+    """)
+row("in hand in an except", NONE, "try:\n    fail()\nexcept ValueError:\n    hang()\n")
+row("in hand in a thread", NONE, """
+    def work():
+        try:
+            fail()
+        finally:
+            hang()
+    threading.Thread(target=work).start()
+    time.sleep(1000)
+    """)
+row("in hand in an atexit callback", NONE, """
+    @atexit.register
+    def work():
+        try:
+            fail()
+        finally:
+            hang()
+    """)
+row("in hand in a task", NONE, """
+    import asyncio
+    async def work():
+        try:
+            fail()
+        finally:
+            hang()
+    async def main():
+        await asyncio.gather(work(), return_exceptions=True)
+    asyncio.run(main())
+    """)
+row("in hand at a prompt", NONE, """
+    exec('''def main():
+        try:
+            fail()
+        finally:
+            hang()''')
+    main()
+    """, "prompt")
+row("in hand in a child of multiprocessing", NONE, """
+    import multiprocessing
+    def work():
+        look_at(os.getpid())
+        try:
+            fail()
+        finally:
+            hang()
+    multiprocessing.get_context("fork").Process(target=work).start()
+    """)
+row("in hand in a context manager", NONE, """
+    import contextlib
+    @contextlib.contextmanager
+    def held():
+        try:
+            yield
+        finally:
+            hang()
+    with held():
+        fail()
+    """)
+
+
+def write(folder, text, how):
+    """Writes the program's files: the words behind the interpreter, and its stdin, None for none."""
+    path, job = os.path.join(folder, "train.py"), os.path.join(folder, "job")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(PRELUDE + text)
+    if how in ("folder", "package", "zip"):
+        os.mkdir(job)
+        os.replace(path, os.path.join(job, "__main__.py"))
+    if how == "zip":
+        shutil.make_archive(job, "zip", job)
+    if how == "prompt":
+        os.replace(path, os.path.join(folder, "prelude.py"))
+        with open(os.path.join(folder, "prelude.py"), "w", encoding="utf-8") as file:
+            file.write(PRELUDE)
+    return {
+        "-m": (["-m", "train"], None), "-c": (["-c", PRELUDE + text], None),
+        "stdin": (["-"], PRELUDE + text), "folder": ([job], None), "package": (["-m", "job"], None),
+        "zip": ([job + ".zip"], None), "-u -X dev": (["-u", "-X", "dev", path], None),
+        "prompt": (["-i", "-c", ""], "from prelude import *\nimport os, sys\n" + text + "\n"),
+        "-i": (["-i", path], TERMINAL), "inspect": ([path], TERMINAL), "open": ([path], TERMINAL),
+    }.get(how, ([path], None))
