@@ -4,6 +4,7 @@ What lib/python reads of real interpreters, by build/release/tests/pystack: comp
 faulthandler says inside of them, with py-spy's answer from outside, and with their own line tables.
 """
 
+import concurrent.futures
 import contextlib
 import json
 import os
@@ -69,6 +70,8 @@ def look(pystack, pid, **options):
                                     "answer": head[4], "reads": int(head[5]), "frames": []})
         elif line.startswith("raised "):
             seen["threads"][-1]["raised"] = line.removeprefix("raised ").split("\t")
+        elif line.startswith("left "):
+            seen["left"] = line
         else:
             file, number, function, _ = line.split("\t")
             seen["threads"][-1]["frames"].append((file, int(number), function))
@@ -134,33 +137,39 @@ def test_stacks_are_those_of_faulthandler(pystack, words):
     assert max(thread["depth"] for thread in seen["threads"]) == 103
 
 
-with open(raises.__file__, encoding="utf-8") as source:
-    RAISES = source.read()
+def in_hand(pystack, words, name):
+    """What the main thread has in hand that runs this function of raises.py; None: nothing."""
+    def seen():
+        first, second = look(pystack, python.pid), look(pystack, python.pid)
+        thread = (first["threads"] or [{"frames": []}])[-1]
+        functions = [frame[2] for frame in thread["frames"]]
+        return thread if first == second and name in functions and (
+            functions[0] == "wait" or "raised" in thread) else None
+    with subprocess.Popen([*words, "-W", "ignore", "-I", raises.__file__], env={"THREADS": name},
+                          stdout=subprocess.DEVNULL) as python:
+        try:
+            return wait_until(seen, name).get("raised")
+        finally:
+            python.kill()
 
 
 @EVERY
 def test_exceptions_in_hand(pystack, words):
-    """Of each thread's function: what it has in hand, and whether that leaves the function."""
-    names = [function.__name__ for function in raises.LEAVES + raises.STAYS + raises.NOTHING]
-    with started(words, "exec(compile({!r}, '/job/train.py', 'exec'))".format(RAISES)) \
-            as (python, _):
-        seen = wait_until(lambda: {thread["frames"][-1][2]: thread.get("raised")
-                                   for thread in look(pystack, python.pid)["threads"]
-                                   if thread["answer"] == "ok" and thread["frames"]},
-                          "its threads")
-        minor = int(look(pystack, python.pid)["release"].split(".")[1])
-    assert set(names) <= set(seen)
-    line = RAISES.splitlines().index("        raise ValueError(f\"bad batch {number}\\n(20 left)\","
-                                     " \"and more\")") + 1
+    """Of each function: what it has in hand, and whether that leaves the program."""
+    functions = raises.LEAVES + raises.STAYS + raises.NOTHING
+    minor = int(re.search(r"3\.(\d+)", os.path.basename(words[-1]))[1])
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        seen = dict(zip(functions, pool.map(
+            lambda function: in_hand(pystack, words, function.__name__), functions)))
+    line = raises.step.__code__.co_firstlineno + 2
     for function in raises.LEAVES + raises.STAYS:
-        head, place, kind, message = seen[function.__name__]
+        head, place, kind, message = seen[function]
         # before 3.11 there is no exception table
         leaves = int(function in raises.LEAVES and minor >= 11)
-        assert head.startswith(f"ok leaves {leaves} by "), (function.__name__, head)
-        assert (place, kind, message) == (f"/job/train.py:{line} step", "ValueError",
-                                          "bad batch 17"), function.__name__
-    for function in raises.NOTHING:
-        assert seen[function.__name__] is None, seen[function.__name__]
+        assert head.startswith(f"ok leaves {leaves} by "), (function, head)
+        assert (place, kind, message) == (f"{raises.__file__}:{line} step", "ValueError",
+                                          "bad batch 17"), function
+    assert [seen[function] for function in raises.NOTHING] == [None] * len(raises.NOTHING)
 
 
 @OWN

@@ -32,17 +32,33 @@ static void check_string(const char *name, bool end_matters)
 		CHECK((name[length - 4] & 0xc0) != 0xc0);
 }
 
+static void check_exception(enum ri_python_answer answer, const struct ri_python_raised *raised)
+{
+	CHECK(answer == RI_PYTHON_OK || answer == RI_PYTHON_CHANGED);
+	CHECK(answer != RI_PYTHON_OK || raised->exception == 0 || raised->type[0] != '\0');
+	CHECK(strnlen(raised->type, RI_PYTHON_NAME) < RI_PYTHON_NAME);
+	check_string(raised->message, false);
+	check_string(raised->at.file, true);
+}
+
+static void check_left(struct ri_python *python)
+{
+	static struct ri_python_raised left;
+	enum ri_python_answer answer = ri_python_left(python, &left);
+
+	check_exception(answer, &left);
+	/* what has left came from a frame; what is not known says nothing */
+	CHECK((left.exception != 0) == (left.type[0] != '\0'));
+	CHECK((left.exception != 0) == (left.handler != 0));
+	CHECK(answer == RI_PYTHON_OK || left.exception == 0);
+}
+
 static void check_raised(struct ri_python *python, const struct ri_python_thread *thread,
 	const struct ri_python_stack *stack)
 {
 	static struct ri_python_raised raised;
-	enum ri_python_answer answer = ri_python_raised(python, thread, &raised);
 
-	CHECK(answer == RI_PYTHON_OK || answer == RI_PYTHON_CHANGED);
-	CHECK(answer != RI_PYTHON_OK || raised.exception == 0 || raised.type[0] != '\0');
-	CHECK(strnlen(raised.type, RI_PYTHON_NAME) < RI_PYTHON_NAME);
-	check_string(raised.message, false);
-	check_string(raised.at.file, true);
+	check_exception(ri_python_raised(python, thread, &raised), &raised);
 	CHECK(!ri_python_leaves(python, stack, &raised) ||
 		(raised.handler != 0 && stack->count == stack->depth));
 }
@@ -84,6 +100,8 @@ static void look(void)
 		CHECK(threads.count <= RI_PYTHON_THREADS && threads.all >= threads.count);
 		for (size_t i = 0; i < threads.count; i++)
 			check_stack(&python, &threads.list[i]);
+		CHECK(python.reads <= RI_PYTHON_READS);
+		check_left(&python);
 	}
 	CHECK(python.reads <= RI_PYTHON_READS);
 }

@@ -3,7 +3,7 @@
 """image.py PYSTACK OUT PROGRAM THREADS COMMAND...: an image of what a Python keeps in its memory.
 
 COMMAND is an interpreter, or qemu-aarch64-static and one of that architecture. It runs a
-program of this folder with these threads (program.py "far long", raises.py "a_finally a_choice"),
+program of this folder with these threads (program.py "far long", raises.py "a_choice a_finally"),
 pystack reads their stacks, and the bytes that it read, no others, go to OUT:
 what tests/unit/test_python.c and the fuzzers read again. It reads a little past the end of a
 string; paths of this machine that lie there become dots.
@@ -11,10 +11,13 @@ string; paths of this machine that lie there become dots.
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 
+# raises.py is the program itself, of which it matters that nothing has called it.
+FILE = "/tmp/job/train.py"
 HERE = os.path.dirname(os.path.abspath(__file__))
 START = 'exec(compile(open({!r}, encoding="utf-8").read(), "/job/train.py", "exec"))'
 
@@ -49,8 +52,11 @@ def without_paths(block):
 
 
 def main(pystack, out, name, threads, *command):
-    program = START.format(name)
-    with subprocess.Popen([*command, "-I", "-c", program], cwd=HERE, stdout=subprocess.PIPE,
+    words = ["-c", START.format(name)]
+    if name != "program.py":
+        os.makedirs(os.path.dirname(FILE), exist_ok=True)
+        words = [shutil.copy(os.path.join(HERE, name), FILE)]
+    with subprocess.Popen([*command, "-I", *words], cwd=HERE, stdout=subprocess.PIPE,
                           env={"THREADS": threads, "LC_ALL": "C.UTF-8"}) as started:
         try:
             started.stdout.readline()
