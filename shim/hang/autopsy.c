@@ -63,7 +63,6 @@ static struct {
 	struct ri_autopsy_answer *answer;
 	pid_t helper;		/* 0: none */
 	enum ri_autopsy_why why;	/* of the helper, or the last one */
-	int64_t until;		/* from then on it is left behind */
 	int64_t watch_at;	/* --stall: the next watch; 0: never */
 	int64_t asked;		/* when a signal was followed last; 0: never */
 	char *document;		/* the last one that was whole; NULL: there is none */
@@ -201,17 +200,11 @@ static void say_unfinished(const char *why)
 			ri_code_name(RI_CODE_AUTOPSY_UNFINISHED));
 }
 
-/* May a look begin? A process that is over its time, in state D say, is left behind. */
+/* May a look begin? */
 static bool is_free(void)
 {
 	ri_autopsy_take(NULL);
-	if (own.helper == 0)
-		return true;
-	if (ri_now_ms() < own.until || !ri_helper_leave(own.helper))
-		return false;
-	own.helper = 0;
-	say_unfinished("did not end in time, and was left");
-	return true;
+	return own.helper == 0;
 }
 
 /*
@@ -257,7 +250,6 @@ bool ri_autopsy_ask(enum ri_autopsy_why why)
 	if (own.answer == NULL)
 		return refuse();
 	own.why = why;
-	own.until = ri_now_ms() + reasons[why].most_ms + AGAIN_MS;
 	own.answer->whole = false;
 	own.answer->groups[0] = '\0';
 	own.helper = start(why);
@@ -350,7 +342,7 @@ static void conclude(int status)
 	keep_groups();
 	if (!own.answer->whole) {
 		say_unfinished(WIFSIGNALED(status) && WTERMSIG(status) != SIGALRM ? "was killed"
-			: WIFSIGNALED(status) ? "took too long, and ended" : "ended");
+			: WIFSIGNALED(status) ? "ran out of time" : "ended");
 		return;
 	}
 	own.answer->lines[sizeof(own.answer->lines) - 1] = '\0';
@@ -420,21 +412,26 @@ bool ri_autopsy_is_together(void)
 	return own.helper != 0 && is_of_job(own.why);
 }
 
-/* Do all ranks run, and shall they? */
-static bool is_running(void)
+/* Does --stall watch, and do all ranks run, as they shall? */
+static bool watches(void)
 {
-	return !*own.stopped && own.children->living == own.children->started;
+	return own.watch_at != 0 && !*own.stopped &&
+		own.children->living == own.children->started;
 }
 
 int64_t ri_autopsy_due(void *context)
 {
+	int64_t late = ri_helper_due(own.helper);
+
 	(void)context;
-	return own.watch_at == 0 || !is_running() ? INT64_MAX : own.watch_at;
+	return !watches() || late < own.watch_at ? late : own.watch_at;
 }
 
 void ri_autopsy_act(void *context)
 {
-	(void)context;
+	ri_autopsy_take(context);
+	if (!watches() || ri_now_ms() < own.watch_at)
+		return;
 	own.watch_at = next_watch();
 	ri_autopsy_ask(RI_AUTOPSY_WATCH);
 }

@@ -21,6 +21,7 @@
 enum {
 	REAP_MS = 200,		/* a killed helper that stays longer is left behind */
 	STEP_MS = 1,
+	LATE_MS = 1000,		/* behind its time, until it is plain that SIGALRM did not end it */
 	LEFT = 4,		/* that may stay though they were killed */
 	MOST = LEFT + 5,	/* link, roll call, autopsy, course and others have one each */
 	NOBODY = 65534,		/* the kernel's own number for no user (fs/overflowuid) */
@@ -31,6 +32,7 @@ static bool woken;		/* SIGIO may come of one of them from now on */
 /* The hidden ones that have not been reaped; pid 0: a free place. */
 static struct hidden {
 	pid_t pid;
+	int64_t due;		/* when it is given up; INT64_MAX: it has no time */
 	bool left;		/* its owner has given it up */
 } all[MOST];
 
@@ -126,11 +128,12 @@ pid_t ri_helper_start(const struct ri_helper_task *task)
 		run(task, parent);
 	woken = woken || (task->signal == SIGIO && pid > 0);
 	if (place != NULL)
-		*place = (struct hidden){ .pid = pid };
+		*place = (struct hidden){ .pid = pid, .due = task->seconds == 0 ? INT64_MAX
+			: ri_now_ms() + 1000 * (int64_t)task->seconds + LATE_MS };
 	return pid;
 }
 
-bool ri_helper_reap(pid_t pid, int *status)
+static bool has_ended(pid_t pid, int *status)
 {
 	struct hidden *helper = find(pid);
 
@@ -141,6 +144,31 @@ bool ri_helper_reap(pid_t pid, int *status)
 	return true;
 }
 
+bool ri_helper_reap(pid_t pid, int *status)
+{
+	int64_t now;
+
+	if (has_ended(pid, status))
+		return true;
+	now = ri_now_ms();
+	if (now < ri_helper_due(pid))
+		return false;
+	if (!ri_helper_leave(pid)) {
+		find(pid)->due = now + LATE_MS;
+		return false;
+	}
+	if (status != NULL)
+		*status = SIGALRM;
+	return true;
+}
+
+int64_t ri_helper_due(pid_t pid)
+{
+	const struct hidden *helper = pid == 0 ? NULL : find(pid);
+
+	return helper == NULL || helper->left ? INT64_MAX : helper->due;
+}
+
 bool ri_helper_end(pid_t pid, ri_sigset told, int *status)
 {
 	int64_t until = ri_now_ms() + REAP_MS;
@@ -148,7 +176,7 @@ bool ri_helper_end(pid_t pid, ri_sigset told, int *status)
 	siginfo_t info;
 
 	kill(pid, SIGKILL);
-	while (!ri_helper_reap(pid, status)) {
+	while (!has_ended(pid, status)) {
 		if (ri_now_ms() >= until) {
 			if (helper != NULL)
 				helper->left = true;
@@ -165,7 +193,7 @@ static size_t reap_left(void)
 	size_t count = 0;
 
 	for (size_t i = 0; i < MOST; i++)
-		if (all[i].pid != 0 && all[i].left && !ri_helper_reap(all[i].pid, NULL))
+		if (all[i].pid != 0 && all[i].left && !has_ended(all[i].pid, NULL))
 			count++;
 	return count;
 }

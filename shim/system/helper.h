@@ -14,6 +14,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "system/mask.h"
@@ -43,7 +44,8 @@ struct ri_helper_task {
 	pid_t owned;		/* for RI_HELPER_OWNER: the process whose user it becomes */
 	/*
 	 * Then SIGALRM ends it, the one signal that it does not block, and it has no descriptor
-	 * of ours. 0: it has all of them and our mask, and its owner sees to its end.
+	 * of ours; of one that is stopped or in state D ri_helper_reap says so in its place. 0: it
+	 * has all of them and our mask, and its owner sees to its end.
 	 */
 	unsigned seconds;
 };
@@ -57,9 +59,13 @@ pid_t ri_helper_start(const struct ri_helper_task *task);
 
 /*
  * Has it ended? Reaps it then. *status is that of wait(2), and stays as it is where somebody else
- * reaped it before; status may be NULL.
+ * reaped it before; status may be NULL. A hidden one that is a second over its time does not hear
+ * SIGALRM: it is left as by ri_helper_leave, with the status of one that ended of that signal.
  */
 bool ri_helper_reap(pid_t pid, int *status);
+
+/* From when on ri_helper_reap leaves it, in ms of CLOCK_MONOTONIC; INT64_MAX: never. */
+int64_t ri_helper_due(pid_t pid);
 
 /*
  * Kill a helper, also one that was not started here, and wait a fifth of a second at most until

@@ -225,6 +225,44 @@ static void test_its_time(void **state)
 		.body = stay, .signal = SIGCHLD, .seconds = 1 }), SIGALRM);
 }
 
+static void stop_oneself(void *context)
+{
+	(void)context;
+	raise(SIGSTOP);
+}
+
+/* Stopped it hears no SIGALRM: what is seen of it is the same. */
+static void test_one_that_is_stopped_in_its_time(void **state)
+{
+	pid_t pid = ri_helper_start(&(struct ri_helper_task){
+		.body = stop_oneself, .signal = SIGIO, .seconds = 1 });
+	int status = 0;
+
+	(void)state;
+	assert_true(pid > 0);
+	assert_true(ri_helper_due(pid) < INT64_MAX);
+	for (int i = 0; i < PATIENCE_MS && !ri_helper_reap(pid, &status); i++)
+		ri_mask_pause(1);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM);
+	assert_true(ri_helper_due(pid) == INT64_MAX);
+	assert_true(take_one());
+	assert_false(ri_helper_is_one(pid));
+	assert_int_equal(waitpid(pid, NULL, __WALL | WNOHANG), -1);
+}
+
+static void test_without_a_time_it_is_never_given_up(void **state)
+{
+	pid_t pid = ri_helper_start(&(struct ri_helper_task){
+		.body = stop_oneself, .signal = SIGIO });
+
+	(void)state;
+	assert_true(ri_helper_due(pid) == INT64_MAX);
+	assert_int_equal(waitpid(pid, NULL, __WALL | WUNTRACED), pid);
+	assert_false(ri_helper_reap(pid, NULL));
+	assert_true(ri_helper_end(pid, RI_MASK_OF(SIGIO), NULL));
+	assert_true(ri_helper_due(0) == INT64_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -238,6 +276,8 @@ int main(void)
 		cmocka_unit_test(test_the_rights_of_one_that_hears_strangers),
 		cmocka_unit_test(test_whose_user_it_becomes),
 		cmocka_unit_test(test_its_time),
+		cmocka_unit_test(test_one_that_is_stopped_in_its_time),
+		cmocka_unit_test(test_without_a_time_it_is_never_given_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
