@@ -30,8 +30,9 @@ enum {
 	RI_PYTHON_NAME = 256,		/* bytes of a file's or function's name, '\0' included */
 	RI_PYTHON_INTERPRETERS = 64,	/* walked at most; nearly all processes have 1 */
 	RI_PYTHON_THREADS = 256,	/* of all interpreters of a process, that are listed */
-	RI_PYTHON_WALK = 4096,		/* threads, or frames of one thread, walked at most */
-	RI_PYTHON_READS = 262144,	/* of one look; 256 threads of 64 frames take 90,000 */
+	RI_PYTHON_CROWD = 65536,	/* ... that are walked: the main thread stands behind all */
+	RI_PYTHON_WALK = 4096,		/* frames of one thread, walked at most */
+	RI_PYTHON_READS = 262144,	/* of one look: the crowd, 256 threads of 64 frames 90,000 */
 };
 
 /* Exactly so many bytes at an address; false where one of them cannot be read. */
@@ -112,7 +113,7 @@ struct ri_python_threads {
 /*
  * The threads of all interpreters, the newest first as CPython keeps them: the main thread is
  * the last one. A thread has an entry in each interpreter that it has run, with the same tid.
- * RI_PYTHON_OK, or _CHANGED with those found before.
+ * RI_PYTHON_OK, or _CHANGED with those found before, of which the last one may be any.
  */
 enum ri_python_answer ri_python_threads(struct ri_python *python,
 	const struct ri_python_tasks *tasks, struct ri_python_threads *out);

@@ -44,8 +44,8 @@ static enum ri_python_answer walk_threads(struct ri_python *python, uint64_t int
 		struct ri_python_word words[] = { { .offset = layout->thread_next },
 			{ .offset = layout->thread_pthread }, { .offset = layout->thread_tid } };
 
-		if (out->all >= RI_PYTHON_WALK ||
-			!ri_python_walk_on(&walk, state, RI_PYTHON_WALK) ||
+		if (out->all >= RI_PYTHON_CROWD ||
+			!ri_python_walk_on(&walk, state, RI_PYTHON_CROWD) ||
 			!ri_python_words(python, state, words, 3))
 			return RI_PYTHON_CHANGED;
 		*next_place(out) = (struct ri_python_thread){ .state = state,

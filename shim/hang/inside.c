@@ -198,6 +198,16 @@ static void keep_stack(struct ri_hang *hang, struct ri_hang_process *process,
 	process->stack_count++;
 }
 
+/* Where threads begin and end meanwhile, the walk may break off before it comes to the main one. */
+static bool read_threads(struct ri_python *python, const struct ri_python_tasks *tasks,
+	struct ri_python_threads *threads)
+{
+	for (int i = 0; i < TRIES; i++)
+		if (ri_python_threads(python, tasks, threads) == RI_PYTHON_OK)
+			return true;
+	return false;
+}
+
 static void read_stacks(struct ri_hang *hang, struct ri_hang_process *process,
 	struct ri_python *python)
 {
@@ -205,9 +215,9 @@ static void read_stacks(struct ri_hang *hang, struct ri_hang_process *process,
 	static struct ri_python_threads threads;
 	static int32_t tasks[RI_AUTOPSY_TASKS];
 	const struct ri_python_tasks ids = { tasks, ri_autopsy_list_tasks(process->pid, tasks) };
+	bool whole = read_threads(python, &ids, &threads);
 	size_t main;
 
-	ri_python_threads(python, &ids, &threads);
 	if (threads.count == 0)
 		return;
 	main = threads.count - 1;	/* the oldest one */
@@ -219,7 +229,8 @@ static void read_stacks(struct ri_hang *hang, struct ri_hang_process *process,
 
 		if (i > 0 && at == main)
 			continue;
-		torn = read_stack(python, &threads.list[at], &stack) != RI_PYTHON_OK;
+		torn = read_stack(python, &threads.list[at], &stack) != RI_PYTHON_OK ||
+			(i == 0 && !whole);
 		if (i == 0 || stack.count > 0)
 			keep_stack(hang, process, &stack, threads.list[at].tid, torn);
 	}

@@ -28,6 +28,7 @@ def barrier():
     os.read(os.pipe()[0], 1)
 """
 PYTHON = [sys.executable, "-I", "-S"]
+CROWD = everybody.copy(os.path.join(os.path.dirname(HERE), "python/crowd.py"))
 RANKS = 4
 VICTIM = "2"
 ATTEMPTS = 10   # at what takes a process that runs for some ten milliseconds
@@ -228,6 +229,18 @@ def test_processes_of_somebody_else(hang, rankinit):
     assert len(autopsy["processes"]) >= RANKS
     assert {one["class"] for one in autopsy["processes"]} == {"refused"}
     assert all("the kernel refuses its memory" in one["no_stack"] for one in autopsy["groups"])
+
+
+def test_a_process_of_five_thousand_threads(box, rankinit):
+    """Its own thread is told of, and no other one in its place."""
+    job = box.start("--checks=none", "--supervise=always", "--", *PYTHON, CROWD)
+    wait_until(lambda: b"there" in job.read("out"), "its threads")
+    autopsy = look(rankinit, job.pid)
+    (process,), (group,) = autopsy["processes"], autopsy["groups"]
+    assert process["threads"] == 5001
+    assert group["threads"][0]["main"]
+    assert [frame["function"] for frame in group["threads"][0]["frames"]] == \
+        ["wait", "main", "<module>"]
 
 
 def test_a_filter_that_refuses(hang, rankinit, actor):

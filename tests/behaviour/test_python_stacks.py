@@ -181,6 +181,22 @@ def test_threads_have_the_ids_of_the_kernel(pystack, words):
     assert seen["threads"][-1]["tid"] == python.pid
 
 
+with open(os.path.join(TOP, "tests/python/crowd.py"), encoding="utf-8") as source:
+    CROWD = source.read()
+
+
+@OWN
+def test_the_main_thread_of_a_crowd(pystack, words):
+    """CPython has the newest first, so it stands behind all others."""
+    with started(words, CROWD) as (python, line):
+        assert line == "there"
+        seen = settled(pystack, python.pid)
+        assert len(os.listdir(f"/proc/{python.pid}/task")) == 5001
+    assert seen["answer"] == "ok"
+    assert seen["threads"][-1]["tid"] == python.pid
+    assert [frame[2] for frame in seen["threads"][-1]["frames"]] == ["wait", "main", "<module>"]
+
+
 def spy():
     found = [os.environ.get("PY_SPY", ""), shutil.which("py-spy") or "",
              os.path.join(TOP, "build/frameworks/torch/bin/py-spy")]

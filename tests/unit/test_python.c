@@ -785,6 +785,55 @@ static void what_cannot_be_read_is_never_a_no(void **state)
 	}
 }
 
+/* A made-up crowd of threads, newer than those of the image. */
+enum { CROWD_STEP = 4096 };
+static const uint64_t crowd = 0x100000000000;
+static uint64_t crowd_size, behind_crowd;
+
+static bool read_crowd(void *context, uint64_t address, void *out, size_t size)
+{
+	uint64_t which = (address - crowd) / CROWD_STEP, from = (address - crowd) % CROWD_STEP;
+	uint64_t next = which + 1 == crowd_size ? behind_crowd : crowd + (which + 1) * CROWD_STEP;
+	uint64_t place = python.layout.thread_next;
+
+	if (address < crowd || which >= crowd_size)
+		return image_read(context, address, out, size);
+	memset(out, 0, size);
+	if (from <= place && place + sizeof(next) <= from + size)
+		memcpy((char *)out + place - from, &next, sizeof(next));
+	return true;
+}
+
+static void the_main_thread_stands_behind_a_crowd(void **state)
+{
+	bool runs = false;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(images); i++) {
+		uint64_t head, main_state;
+
+		open_found(images[i].image);
+		assert_int_equal(ri_python_threads(&python, NULL, &threads), RI_PYTHON_OK);
+		main_state = threads.list[2].state;
+		head = threads.list[0].interpreter + python.layout.threads;
+		behind_crowd = word_at(head);
+		put(head, crowd);
+		python.memory.read = read_crowd;
+		for (crowd_size = 4096; crowd_size <= 65533; crowd_size += 61437) {
+			assert_int_equal(ri_python_threads(&python, NULL, &threads), RI_PYTHON_OK);
+			assert_int_equal(threads.all, crowd_size + 3);
+			assert_int_equal(threads.count, RI_PYTHON_THREADS);
+			assert_int_equal(threads.list[RI_PYTHON_THREADS - 1].state, main_state);
+			compare_stack(&threads.list[RI_PYTHON_THREADS - 1], main_stack,
+				COUNT(main_stack));
+			assert_int_equal(ri_python_runs(&python, &runs), RI_PYTHON_OK);
+			assert_true(runs);
+		}
+		crowd_size = 65534;
+		assert_int_equal(ri_python_threads(&python, NULL, &threads), RI_PYTHON_CHANGED);
+	}
+}
+
 /* Reads of one look are counted, and past the limit nothing is read any more. */
 static void the_reads_of_a_look_are_bounded(void **state)
 {
@@ -806,6 +855,7 @@ static void the_reads_of_a_look_are_bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_main_thread_stands_behind_a_crowd),
 		cmocka_unit_test(reads_the_stacks_of_every_minor),
 		cmocka_unit_test(sees_whether_the_program_runs),
 		cmocka_unit_test(the_outermost_frames_are_left_out_where_there_is_no_room),
