@@ -231,9 +231,6 @@ PATTERNS = {
                 r"^.*?(\d+) skipped.* in [\d.]+", r"^\[  SKIPPED \] (\d+) test"),
 }
 
-TELLING = re.compile(r"error|abort|terminate|fail|refused|timed? ?out", re.I)
-
-
 def count(output):
     """What the output of one command says: passed, failed, skipped."""
     totals = {}
@@ -250,34 +247,6 @@ def run_command(command, niceness=0):
     return done, done.stdout.decode(errors="replace")
 
 
-def why(output, test):
-    """What pytest says of a test that failed, and its programs' last words that sound like it."""
-    name = re.escape(test.rpartition("::")[2])
-    section = re.search(rf"^_+ {name} _+\n(.*?)(?=^_+ \S+ _+$|^=+ \S.* =+$)", output, re.M | re.S)
-    lines = section[1].splitlines() if section else []
-    asserted = [line[1:].strip() for line in lines if line.startswith("E ")]
-    said = [line.strip() for line in lines if TELLING.search(line) and line[0] not in "E> "]
-    return "; ".join(line[:200] for line in asserted[:1] + said[-1:]) or "it does not say why"
-
-
-def run_again(command, output, said):
-    """
-    Frameworks fail of their own now and then (PyTorch's gloo aborts as a process ends), and
-    of thousands of tests side by side on a slow machine one may see what no other did. A few
-    tests that failed may try once more, alone; each is named with what it said, to be mended.
-    """
-    failed = re.findall(r"^FAILED (\S+::.*?)(?: - .*)?$", output, re.M)
-    if not failed or len(failed) != said["failed"] or len(failed) > 4:
-        return None
-    for test in failed:
-        print(f"once more: {test}: {why(output, test)}", flush=True)
-    around = command[:command.index(PYTHON)]
-    done, again = run_command([*around, *PYTEST, *failed])
-    passed = count(again)["passed"]
-    return done, output + again, {"passed": said["passed"] + passed,
-                                  "failed": len(failed) - passed, "skipped": said["skipped"]}
-
-
 def run_suite(name):
     totals = {"passed": 0, "failed": 0, "skipped": 0}
     text, wrong = [], []
@@ -288,8 +257,6 @@ def run_suite(name):
             break
         done, output = run_command(command, 19 if name in COMPUTING else 0)
         said = count(output)
-        if said["failed"]:
-            done, output, said = run_again(command, output, said) or (done, output, said)
         # a command that failed without saying so is a failed test
         if done.returncode != 0 and said["failed"] == 0:
             output += f"{command}: exit status {done.returncode}\n"
