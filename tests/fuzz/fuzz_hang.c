@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Anything as the files of /proc/PID; and, behind a line "%%", processes of any form, each a line
- * "STATE RANK CALL;NAME;PATH;FILE;FUNCTION;FILE;FUNCTION...", as judged and as shown.
+ * Anything as the files of /proc/PID; and, behind each of two lines "%%", a look at processes of
+ * any form, as ranks are found among them, as they are judged and as they are shown. Without the
+ * second look the first one counts twice. A line is "PID PARENT STATE NAME;WORD;WORD...", of
+ * processes in the order of their numbers, and a word begins with what it is:
+ *     V  a variable      C  /proc/PID/syscall    F  a frame of the main stack, FILE,FUNCTION
+ *     P  a path          N  mount, on /data      T  of another thread
+ *     W  wchan           B  of another thread    t  the name of a tracer
+ *     p  enum ri_hang_python    c  ms of CPU     n  waits    u i d r x  a flag
+ * A line "cut", "seccomp", "yama", "loss" or "ras" is none of a process.
  */
 #include "fuzz.h"
 #include "hang/facts.h"
@@ -60,49 +67,148 @@ static const char *next(char **rest)
 	return word;
 }
 
-static void add_stack(struct ri_hang_process *process, char *rest)
+static void add_frame(struct ri_hang_process *process, int which, char *word)
 {
-	struct ri_hang_frame *frames = hang->frames + hang->frame_count;
-	uint32_t count = 0;
+	struct ri_hang_frame *frame = &hang->frames[hang->frame_count];
+	struct ri_hang_stack *stack = &process->stacks[which];
+	char *function = word + strcspn(word, ",");
 
-	while (*rest != '\0' && count < RI_HANG_FRAMES) {
-		const char *file = ri_hang_keep_string(hang, next(&rest));
-
-		frames[count] = (struct ri_hang_frame){
-			.file = file, .line = count,
-			.function = ri_hang_keep_string(hang, next(&rest)),
-		};
-		count++;
-	}
-	if (count == 0)
+	/* the frames of a stack lie together */
+	if (process->stack_count > (uint32_t)which + 1 || process->stack_count < (uint32_t)which ||
+		stack->count == RI_HANG_FRAMES || hang->frame_count == RI_HANG_STACKS)
 		return;
-	hang->frame_count += count;
+	if (*function != '\0')
+		*function++ = '\0';
+	if (process->stack_count == (uint32_t)which) {
+		*stack = (struct ri_hang_stack){ .frames = frame, .tid = which + 100 };
+		process->stack_count++;
+	}
+	*frame = (struct ri_hang_frame){ .file = ri_hang_keep_string(hang, word),
+		.function = ri_hang_keep_string(hang, function), .line = stack->count };
+	stack->depth = ++stack->count;
+	for (const char *at = function; *at != '\0'; at++)
+		stack->hash = stack->hash * 31 + (unsigned char)*at;
+	hang->frame_count++;
 	process->python = RI_HANG_HAS_PYTHON;
-	process->stack_count = 1;
-	process->stacks[0] = (struct ri_hang_stack){ .frames = frames, .count = count,
-		.depth = count, .hash = count };
 }
 
-static void add(struct ri_hang_look *look, char *line)
+static void add_mount(struct ri_hang_process *process, const char *type)
+{
+	ri_text_copy(process->mount_type, sizeof(process->mount_type), type);
+	ri_text_copy(process->mount, sizeof(process->mount), "/data");
+}
+
+static void set_flag(struct ri_hang_process *process, char flag)
+{
+	process->unlooked = process->unlooked || flag == 'u';
+	process->unread = process->unread || flag == 'i';
+	process->dying = process->dying || flag == 'd';
+	process->call_refused = process->call_refused || flag == 'r';
+	if (flag == 'x' && process->stack_count > 0)
+		process->stacks[0].torn = true;
+}
+
+static void add_word(struct ri_hang_process *process, struct ri_hang_identity *said, char *word)
+{
+	char *value = word + (*word != '\0');
+	unsigned number = (unsigned)strtoul(value, NULL, 10);
+
+	switch (*word) {
+	case 'V':
+		ri_hang_note_variable(said, value);
+		break;
+	case 'C':
+		ri_call_read(value, &process->call);
+		break;
+	case 'F':
+	case 'T':
+		add_frame(process, *word == 'T', value);
+		break;
+	case 'P':
+		ri_text_copy(process->path, sizeof(process->path), value);
+		break;
+	case 'N':
+		add_mount(process, value);
+		break;
+	case 'W':
+		ri_hang_read_wchan(value, process->wchan, sizeof(process->wchan));
+		break;
+	case 'B':
+		process->blocked_tid = 77;
+		ri_hang_read_wchan(value, process->blocked_wchan, sizeof(process->blocked_wchan));
+		break;
+	case 't':
+		process->tracer = 78;
+		ri_text_copy(process->tracer_name, sizeof(process->tracer_name), value);
+		break;
+	case 'p':
+		process->python = (enum ri_hang_python)(number % (RI_HANG_SLOW + 1));
+		process->python_errno = process->python == RI_HANG_REFUSED ? (int)number % 40 : 0;
+		ri_text_copy(process->release, sizeof(process->release), "3.8 or older");
+		break;
+	case 'c':
+		process->has_cpu = true;
+		process->cpu_ms = number;
+		process->main_us = (uint64_t)number * 1000;
+		break;
+	case 'n':
+		process->has_switches = true;
+		process->naps = number;
+		break;
+	default:
+		set_flag(process, *word);
+	}
+}
+
+static void claim(struct ri_hang_process *process, const struct ri_hang_identity *said)
+{
+	struct ri_hang_place place = { -1, -1, -1 };
+
+	process->claim = ri_hang_claim_of(said, &place);
+	process->rank = place.rank;
+	process->local_rank = place.local_rank;
+	process->local_ranks = place.local_ranks < 0 ? 0 : place.local_ranks;
+}
+
+/* Returns false for a line that is none of a process. */
+static bool add(struct ri_hang_look *look, char *line)
 {
 	struct ri_hang_process *process = &look->processes[look->count];
-	char *rest = line;
+	struct ri_hang_identity said = ri_hang_unsaid;
+	char *rest = line, state = 'S';
 	const char *head = next(&rest);
+	int pid, parent, begun = 0;
 
+	if (sscanf(head, "%9d %9d %c %n", &pid, &parent, &state, &begun) < 3 || begun == 0)
+		return false;
+	/* as /proc lists them */
+	if (pid <= 0 || (look->count > 0 && pid <= process[-1].pid))
+		return true;
 	*process = (struct ri_hang_process){
-		.pid = (pid_t)look->count + 2, .started = 1, .state = head[0], .rank = -1,
-		.parent = (pid_t)look->count / 2 + 1, .child = -1, .since_us = 1000,
-		.has_cpu = head[0] == 'S',
+		.pid = pid, .parent = parent, .started = (uint64_t)pid, .rank = -1, .file = -1,
+		.state = state == '0' ? '\0' : state, .child = -1, .since_us = 1000000,
+		.waits_at = -1, .python = RI_HANG_NO_PYTHON,
 	};
-	if (head[0] != '\0' && head[1] >= '0' && head[1] <= '9') {
-		process->rank = head[1] - '0';
-		process->is_rank = true;
-		ri_call_read(head + 2, &process->call);
-	}
-	ri_text_copy(process->name, sizeof(process->name), next(&rest));
-	ri_text_copy(process->path, sizeof(process->path), next(&rest));
-	add_stack(process, rest);
+	ri_text_copy(process->name, sizeof(process->name), head + begun);
+	while (*rest != '\0')
+		add_word(process, &said, (char *)(uintptr_t)next(&rest));
+	process->at_us = (int64_t)hang->looks_taken * 1000000;
+	process->main_ns = hang->looks_taken * process->main_us * 1000;
+	process->cpu_ticks = hang->looks_taken * process->cpu_ms / 10;
+	claim(process, &said);
 	look->count++;
+	return true;
+}
+
+static void note(const char *line)
+{
+	hang->cut_ms = strncmp(line, "cut", 3) == 0 ? 1500 : hang->cut_ms;
+	hang->cut_errno = strcmp(line, "cut short") == 0 ? 11 : hang->cut_errno;
+	hang->by_seccomp = hang->by_seccomp || strcmp(line, "seccomp") == 0;
+	hang->yama = strcmp(line, "yama") == 0 ? 1 : hang->yama;
+	hang->after_loss = hang->after_loss || strcmp(line, "loss") == 0;
+	if (strcmp(line, "ras") == 0)
+		hang->ras = (struct ri_ras){ .answer = RI_RAS_FOREIGN, .address = "localhost:1" };
 }
 
 static void check_text(void)
@@ -139,7 +245,8 @@ static void check_lines(void)
 {
 	static struct ri_groups groups;
 	static char lines[RI_GROUPS_MAX];
-	size_t ranks = 0, length = ri_groups_write(hang, lines);
+	/* those that have ended are told of, too */
+	size_t ranks = ri_hang_newer(hang)->ended_count, length = ri_groups_write(hang, lines);
 
 	for (size_t i = 0; i < ri_hang_newer(hang)->count; i++)
 		ranks += ri_hang_newer(hang)->processes[i].is_rank;
@@ -149,31 +256,60 @@ static void check_lines(void)
 	CHECK(strchr(lines, '"') == NULL && strchr(lines, '\\') == NULL);
 }
 
-static void judge(const char *processes)
+static void look_at(unsigned which, const char *processes)
 {
-	struct ri_hang_moment moments[PROCESSES] = { { .pid = 0 } };
+	char *text = fuzz_string(processes, strlen(processes)), *lines[PROCESSES + 1];
+	struct ri_hang_look *look = &hang->looks[which];
 
-	hang->looks_taken = hang->frame_count = hang->text_length = 0;
-	for (unsigned i = 0; i < 2; i++) {
-		char *text = fuzz_string(processes, strlen(processes)), *lines[PROCESSES + 1];
+	hang->last = which;
+	look->count = look->own_count = look->left_out = look->missing_count = look->ended_count = 0;
+	look->listed = true;
+	look->suspect = -1;
+	fuzz_split(text, lines, 0, PROCESSES);
+	for (char **line = lines; *line != NULL; line++)
+		if (!add(look, *line))
+			note(*line);
+	/* as if whoever looks had started the first of them */
+	look->own_count = look->count / 2;
+	look->listed = hang->cut_errno == 0;
+	hang->looks_taken++;
+	ri_hang_find_ranks(look);
+	ri_hang_judge(hang);
+	free(text);
+}
 
-		hang->last = i;
-		ri_hang_newer(hang)->count = 0;
-		fuzz_split(text, lines, 0, PROCESSES);
-		for (char **line = lines; *line != NULL; line++)
-			add(ri_hang_newer(hang), *line);
-		/* as if whoever looks had started the first of them */
-		ri_hang_newer(hang)->own_count = ri_hang_newer(hang)->count / 2;
-		hang->looks_taken++;
-		ri_hang_judge(hang);
-		free(text);
-	}
-	ri_hang_looks_agree(hang);
-	CHECK(ri_hang_newer(hang)->suspect < (int)ri_hang_newer(hang)->count);
-	ri_hang_has_moved(hang, moments, PROCESSES);
+static void check_look(struct ri_hang *judged, struct ri_hang_moment *moments)
+{
+	const struct ri_hang_process *unreadable = ri_hang_find_unreadable(judged);
+	char words[RI_HANG_COLUMNS * 4];
+	struct ri_text out;
+
+	CHECK(ri_hang_newer(judged)->suspect < (int)ri_hang_newer(judged)->count);
+	ri_hang_has_moved(judged, moments, PROCESSES);
+	ri_text_init(&out, words, sizeof(words));
+	if (unreadable != NULL)
+		ri_hang_say_unreadable(judged, unreadable, &out);
+	CHECK(fuzz_is_printable(words));
 	check_text();
 	check_document();
 	check_lines();
+}
+
+static void judge(char *first)
+{
+	struct ri_hang_moment moments[PROCESSES] = { { .pid = 0 } };
+	const char *second = fuzz_cut_part(first);
+
+	hang->looks_taken = hang->frame_count = hang->text_length = 0;
+	hang->cut_ms = 0;
+	hang->cut_errno = hang->yama = 0;
+	hang->by_seccomp = hang->after_loss = false;
+	hang->ras.answer = RI_RAS_NOT_ASKED;
+	look_at(0, first);
+	check_look(hang, moments);
+	look_at(1, *second == '\0' ? first : second);
+	ri_hang_looks_agree(hang);
+	check_look(hang, moments);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
