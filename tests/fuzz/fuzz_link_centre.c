@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A centre that hears anything, in any order, two bytes for each thing: a hello, a phase, an end,
- * a lost connection, a vote, time. It never crashes; an order goes only to a life that it took,
- * behind a failure; there is one verdict; and a step is taken if all can take it.
+ * a lost connection, a vote, a look, time. It never crashes; an order goes only to a life that it
+ * took, behind a failure; there is one verdict; a step is taken if all can take it; and a
+ * look is asked for in a round, which ends.
  */
 #include "fuzz.h"
 #include "link/restart.h"
 #include "link/muster.h"
+#include "link/round.h"
 
 enum { NODES = 4, SESSIONS = 64 };
 
@@ -16,6 +18,8 @@ static int64_t of_session[SESSIONS];
 static bool failed;		/* some node said so */
 static char verdict[RI_LINK_TEXT];
 static struct ri_muster musters[2];
+static struct ri_round a_round;
+static bool further;		/* the ranks have come further than those before them */
 
 static void take(void *context, size_t session, const struct ri_link_message *message)
 {
@@ -24,8 +28,10 @@ static void take(void *context, size_t session, const struct ri_link_message *me
 	for (size_t i = 0; i < NODES && message->kind == RI_LINK_GO && message->go.go; i++)
 		CHECK(nodes[i].here && nodes[i].taken && nodes[i].ready[message->go.step] &&
 			!nodes[i].barred);
+	CHECK(message->kind != RI_LINK_LOOK || a_round.open);
 	if (message->kind != RI_LINK_VERDICT)
 		return;
+	CHECK(!message->verdict.again || centre.self.restarts > 0);
 	CHECK(verdict[0] == '\0' || strcmp(verdict, message->verdict.text) == 0);
 	ri_text_copy(verdict, sizeof(verdict), message->verdict.text);
 	CHECK(!message->verdict.order || failed);
@@ -48,7 +54,7 @@ static const char *name(void *context, size_t node)
 static struct ri_link_hello a_hello(unsigned what, unsigned more)
 {
 	struct ri_link_hello hello = { .node = what % NODES, .nodes = NODES, .host = "gpu",
-		.age_ms = more * 1000, .may_stop = (more & 1) != 0,
+		.age_ms = more * 1000, .may_stop = (more & 4) != 0,
 		.met_ms = (more & 0x20) != 0 ? more * 1500 : 0,
 		.restarts = (more & 0x10) != 0 };
 
@@ -67,9 +73,35 @@ static void hear_end(size_t node, size_t session, unsigned more, int64_t now)
 		.class = (enum ri_link_class)(more % (RI_LINK_STOPPED + 1)),
 		.fatal = (more & 8) != 0, .lives = (more & 16) != 0,
 		.at_us = (uint64_t)(more >> 5) * 1000, .error_us = (more & 4) * 400,
+		.mark = more >> 6, .rank = -1,
 		.text = "rank\n" } };
 	failed = failed || (end.end.class != RI_LINK_DONE && end.end.class != RI_LINK_STOPPED);
 	CHECK(ri_centre_hear(&centre, node, session, &end, now));
+}
+
+static void keep_groups(void *context, size_t node, const char *groups)
+{
+	CHECK(context == &a_round && node < NODES && groups[0] != '\0' && a_round.open);
+}
+
+static void judge_round(void *context, struct ri_link_found *found)
+{
+	CHECK(context == &a_round && found->rank == -1 && found->text[0] == '\0');
+}
+
+static void hear_look(size_t node, size_t session, unsigned more, int64_t now)
+{
+	static struct ri_link_message message;
+	unsigned owed = nodes[node].owed;
+	bool counts = nodes[node].here && nodes[node].taken && nodes[node].session == session;
+
+	message = (struct ri_link_message){ .kind = RI_LINK_LOOK, .look = { (more & 1) != 0 } };
+	if ((more & 2) != 0) {
+		message = (struct ri_link_message){ .kind = RI_LINK_GROUPS };
+		ri_text_copy(message.groups.text, 8, (more & 4) != 0 ? "groups\n" : "");
+	}
+	CHECK(ri_round_hear(&a_round, node, session, &message, now) ==
+		((more & 2) == 0 || (counts && owed > 0)));
 }
 
 static void hear(unsigned what, unsigned more, int64_t now)
@@ -84,6 +116,10 @@ static void hear(unsigned what, unsigned more, int64_t now)
 		/* a second life after ranks ran is a failure, too */
 		failed = failed || centre.nodes[hello.node].phase != RI_LINK_STARTING;
 		of_session[session] = ri_centre_hello(&centre, session, &hello, now);
+		for (int i = 0; i < 2 && of_session[session] >= 0; i++)
+			ri_muster_greet(&musters[i], session);
+	} else if (what % 4 == 1 && node >= 0 && (more & 0x80) != 0) {
+		hear_look((size_t)node, session, more, now);
 	} else if (what % 4 == 1 && node >= 0) {
 		CHECK(ri_centre_hear(&centre, (size_t)node, session, &phase, now));
 	} else if (what % 4 == 2 && node >= 0) {
@@ -100,19 +136,21 @@ static void hear(unsigned what, unsigned more, int64_t now)
 	}
 }
 
-static bool never_further(void *context)
+static bool come_further(void *context)
 {
 	(void)context;
-	return false;
+	return further;
 }
 
 static void begin_musters(bool gathers)
 {
+	a_round = (struct ri_round){ .centre = &centre, .add = keep_groups, .judge = judge_round,
+		.context = &a_round };
 	centre.keyed = true;
 	centre.again = ri_link_restart_decide;
 	centre.gathers = gathers;
 	centre.last_mark = gathers;
-	centre.progressed = never_further;
+	centre.progressed = come_further;
 	for (int i = RI_LINK_START; i <= RI_LINK_LEAVE; i++)
 		musters[i] = (struct ri_muster){ .centre = &centre, .wait_ms = 5000,
 			.step = (enum ri_link_step)i };
@@ -120,7 +158,8 @@ static void begin_musters(bool gathers)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct ri_link_hello self = a_hello(0, 1);
+	unsigned first = size > 0 ? data[0] : 0;
+	struct ri_link_hello self = a_hello(0, (first & 0x40) != 0 ? 0x14 : 4);
 	int64_t now = 1000000000;
 
 	memset(nodes, 0, sizeof(nodes));
@@ -130,7 +169,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	verdict[0] = '\0';
 	centre = (struct ri_centre){ .send = take, .drop = drop, .host = name, .nodes = nodes,
 		.count = NODES, .orders = true, .self = self, .roll_ms = 10000 };
-	begin_musters(size > 0 && (data[0] & 0x80) != 0);
+	further = (first & 0x20) != 0;
+	begin_musters((first & 0x80) != 0);
 	ri_centre_begin(&centre, now);
 	of_session[0] = ri_centre_hello(&centre, 0, &self, now);
 	CHECK(of_session[0] == 0);
@@ -141,7 +181,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			ri_centre_pass(&centre, now);
 		for (int step = 0; step < 2; step++)
 			ri_muster_pass(&musters[step], now);
-		CHECK(ri_centre_due(&centre) > now);
+		ri_round_pass(&a_round, now);
+		CHECK(ri_centre_due(&centre) > now && ri_round_due(&a_round) > now);
+		CHECK(ri_muster_due(&musters[0]) > now && ri_muster_due(&musters[1]) > now);
 	}
 	CHECK(ri_centre_misses(&centre) || centre.called == NODES);
 	ri_centre_close(&centre, now);
