@@ -102,9 +102,25 @@ def machine_corpus():
     return made
 
 
+def redact_corpus():
+    """What the unit tests know as secrets and as harmless, each kind of them as one file."""
+    made = os.path.join("build", "check", "golden-redact")
+    shutil.rmtree(made, ignore_errors=True)
+    os.makedirs(made)
+    signs = str.maketrans("␛␉␍␠", "\x1b\t\r ", "«»")
+    for name in "hidden", "doubt", "kept":
+        with open(f"tests/unit/redact.{name}", encoding="utf-8") as file:
+            kinds = re.split(r"^##.*\n", file.read(), flags=re.M)
+        for number, kind in enumerate(kind for kind in kinds if kind.strip()):
+            with open(os.path.join(made, f"{name}-{number}"), "w", encoding="utf-8") as out:
+                out.write(kind.replace("\n%%\n", "\n").translate(signs))
+    return made
+
+
 # Targets with one more corpus, made of what other tests have.
 CORPORA = {"env": lambda: golden_corpus("env"), "job": lambda: golden_corpus("job"),
-           "mixed": lambda: golden_corpus("mixed"), "machine": machine_corpus}
+           "mixed": lambda: golden_corpus("mixed"), "machine": machine_corpus,
+           "redact": redact_corpus}
 
 
 def fuzz_commands():

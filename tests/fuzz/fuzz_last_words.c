@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each line is something, and what is found of the last words lies in the text, without an end. */
+/*
+ * Each line is something; what is found of the last words lies in the text, without an end; and what
+ * they say of the end is read.
+ */
 #include "fuzz.h"
 #include "words/last_words.h"
 #include "words/line.h"
+#include "words/read_words.h"
 
 static void check_inside(struct ri_span text, struct ri_span span)
 {
@@ -35,6 +39,18 @@ static void check_words(struct ri_span text, const struct ri_last_words *words)
 		check_inside(text, words->lines[i]);
 }
 
+static void check_said(struct ri_span text, bool has_traceback)
+{
+	struct ri_words said;
+
+	ri_words_read(text, &said);
+	CHECK(said.has_traceback == has_traceback);
+	if (!has_traceback)
+		CHECK(said.loss == NULL && said.workers_loss == NULL && !said.uncaught);
+	if (said.has_calls)
+		CHECK(fuzz_is_printable(said.calls[0].op) && fuzz_is_printable(said.calls[1].op));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *bytes = fuzz_string(data, size);
@@ -53,6 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		ri_last_words_find(text, &traceback, &words);
 		check_words(text, &words);
 	}
+	check_said(text, has_traceback);
 	count = ri_last_lines_find(text, lines);
 	CHECK(count <= RI_LAST_LINES);
 	for (size_t i = 0; i < count; i++)

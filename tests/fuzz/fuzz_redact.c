@@ -47,6 +47,21 @@ static void check_form(const char *form, const char *before, const char *after)
 	free(room);
 }
 
+/* Stars in the place of a secret: nothing else moves, and there is one where one is found. */
+static void check_mask(const uint8_t *data, size_t size)
+{
+	char *text = fuzz_string(data, size), *masked = fuzz_string(data, size);
+	size_t length = strlen(text);
+
+	ri_redact_mask(masked);
+	CHECK(strlen(masked) == length);
+	CHECK(ri_redact_finds(text) == (strcmp(text, masked) != 0));
+	for (size_t i = 0; i < length; i++)
+		CHECK(masked[i] == text[i] || masked[i] == '*');
+	free(masked);
+	free(text);
+}
+
 /* The same as words: the secret in one of its own, behind any two. */
 static void check_words(char *before, char *after)
 {
@@ -83,6 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	looks = ri_redact(&out, (struct ri_span){ (const char *)data, size });
 	CHECK(!out.cut && looks <= RI_REDACT_LOOKS * (size + 64));
 	free(room);
+	check_mask(data, size);
 	for (char *p = text; *p != '\0'; p++)
 		if (strchr("\"'`([{", *p) != NULL)
 			*p = '_';

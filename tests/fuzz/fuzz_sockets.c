@@ -6,17 +6,29 @@
 static struct ri_arrivals arrivals;
 static bool missing[4];
 
+static void say(const struct ri_arrival_look *arrival)
+{
+	char line[RI_ARRIVAL_LINE];
+	struct ri_text out;
+
+	ri_text_init(&out, line, sizeof(line));
+	ri_arrival_say(&out, arrival);
+	CHECK(out.length > 0 && fuzz_is_printable(line));
+}
+
 static void look(const struct ri_rendezvous *place, char *const *lines,
 	const struct ri_arrival_host *hosts, size_t host_count)
 {
 	struct ri_arrival_look arrival = { .place = place, .ms = 30000, .why = "why" };
 	static const char *const names[] = { "a", "b", "c", "d" };
-	char line[RI_ARRIVAL_LINE];
+	unsigned char node0[16];
 	struct ri_socket socket;
-	struct ri_text out;
 
+	ri_socket_ipv4(node0, (unsigned char[]){ 10, 0, 0, 4 });
 	memset(&arrivals, 0, sizeof(arrivals));
 	arrivals.place = place;
+	arrivals.masters = (const unsigned char (*)[16])&node0;
+	arrivals.master_count = place->crowded;
 	for (; *lines != NULL; lines++)
 		if (ri_socket_read(&socket, *lines))
 			ri_arrivals_add(&arrivals, &socket);
@@ -27,9 +39,12 @@ static void look(const struct ri_rendezvous *place, char *const *lines,
 	arrival.hosts = names;
 	if (ri_arrivals_name(&arrivals, hosts, host_count, missing))
 		arrival.missing = missing;
-	ri_text_init(&out, line, sizeof(line));
-	ri_arrival_say(&out, &arrival);
-	CHECK(out.length > 0 && fuzz_is_printable(line));
+	say(&arrival);
+	/* what a call of node 0 adds to that */
+	for (int state = RI_ARRIVAL_NAMELESS; place->node > 0 && state <= RI_ARRIVAL_AWAY; state++) {
+		arrival.state = (enum ri_arrival_state)state;
+		say(&arrival);
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -46,6 +61,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	place.crowded = true;
 	look(&place, lines, hosts, 3);
 	place.node = 1;
+	look(&place, lines, hosts, 3);
+	place.crowded = false;
 	look(&place, lines, hosts, 3);
 	free(text);
 	return 0;
