@@ -107,7 +107,7 @@ def redact_corpus():
     made = os.path.join("build", "check", "golden-redact")
     shutil.rmtree(made, ignore_errors=True)
     os.makedirs(made)
-    signs = str.maketrans("␛␉␍␠", "\x1b\t\r ", "«»")
+    signs = str.maketrans("\u241b\u2409\u240d\u2420", "\x1b\t\r ", "\xab\xbb")
     for name in "hidden", "doubt", "kept":
         with open(f"tests/unit/redact.{name}", encoding="utf-8") as file:
             kinds = re.split(r"^##.*\n", file.read(), flags=re.M)

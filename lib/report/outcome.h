@@ -44,7 +44,7 @@ enum ri_class {
 enum ri_course {
 	RI_COURSE_UNKNOWN,
 	RI_COURSE_RUNNING,	/* its program: what it had printed had not ended it */
-	RI_COURSE_LEFT,		/* an exception had left its program, or it ended without being told */
+	RI_COURSE_LEFT,		/* an exception had left it, or it ended without being told */
 };
 
 /* What a rank left to read. */
@@ -85,7 +85,7 @@ struct ri_rank_outcome {
 	bool leaving;
 	unsigned lingered_s;	/* so long after its exception we stopped it; 0: we did not */
 	const char *held;	/* by what it was kept from its end, "it waits in ..."; or NULL */
-	/* it had one in hand that leaves its program for certain, when it was told: as wrote.tail */
+	/* when it was told it had one in hand that leaves it for certain, as wrote.tail has it */
 	bool in_hand;
 	enum ri_course course;	/* of one that was told, after its last traceback began */
 	unsigned order;		/* 1: reaped first; 0: unknown, its end is compared */

@@ -207,7 +207,8 @@ static void look_at(pid_t rank, struct ri_course_seen *seen)
 		seen->exception = raised.exception;
 		ri_text_init(&held, seen->held, sizeof(seen->held));
 		ri_held_say(&python, &held);
-	} else if (raised.exception == 0 && ri_python_runs(&python, &runs) == RI_PYTHON_OK && runs) {
+	} else if (raised.exception == 0 &&
+		ri_python_runs(&python, &runs) == RI_PYTHON_OK && runs) {
 		seen->course = RI_COURSE_RUNNING;
 		look_at_hand(&python, &raised, seen);
 	}
@@ -312,6 +313,11 @@ void ri_course_ask(struct ri_children *children, struct ri_course_others others)
 	});
 	if (own.helper < 0)
 		own.helper = 0;
+}
+
+int64_t ri_course_due(void)
+{
+	return ri_helper_due(own.helper);
 }
 
 bool ri_course_is_asked(void)

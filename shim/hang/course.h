@@ -25,11 +25,11 @@ struct ri_course_others {
 
 /* What the last look saw of a process. */
 struct ri_course_seen {
-	uint64_t exception;	/* its address, of one that left the program or is in hand; 0: none */
-	enum ri_course course;	/* RI_COURSE_LEFT: it has left; RI_COURSE_RUNNING: it is no such one */
-	bool in_hand;		/* a finally or an except runs for it, and it leaves after that */
-	bool by_person;		/* a debugger, a stop or a read of a terminal holds the process */
-	pid_t inner;		/* all of this is of the python that a shell waits for; 0: it is not */
+	uint64_t exception;	/* its address, of one that has left or is in hand; 0: none */
+	enum ri_course course;	/* RI_COURSE_LEFT: it has left; _RUNNING: it has not */
+	bool in_hand;		/* a finally or an except runs for it, then it leaves */
+	bool by_person;		/* a debugger, a stop or a read of a terminal holds it */
+	pid_t inner;		/* the python behind a shell, of which all this is; 0: none */
 	char held[RI_COURSE_HELD];	/* "it is in upload (train.py:5)"; or "" */
 	char words[RI_COURSE_WORDS];	/* what Python prints of the exception; or "" */
 };
@@ -42,6 +42,9 @@ void ri_course_ask(struct ri_children *children, struct ri_course_others others)
 
 /* Does a process look just now? */
 bool ri_course_is_asked(void);
+
+/* From when on ri_course_take gives it up, CLOCK_MONOTONIC ms; INT64_MAX: there is none. */
+int64_t ri_course_due(void);
 
 /* Has it found an exception, so that it looks a second time? */
 bool ri_course_looks_again(void);

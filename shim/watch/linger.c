@@ -31,7 +31,7 @@ static struct {
 	struct seen *of;	/* of each child and then of each other; NULL: there was no look */
 	int64_t tell_ms;
 	int64_t due;		/* after a traceback, or for what was seen; 0: never */
-	int64_t heard, step;	/* the job is silent since then, and that is looked at after this */
+	int64_t heard, step;	/* the job is silent since then, and looked at after this */
 	bool asked;		/* the look that is on its way is ours */
 	bool over;
 	struct ri_launched_held held[RI_LAUNCHED];
@@ -67,7 +67,9 @@ void ri_linger_end(void)
 
 int64_t ri_linger_due(const struct ri_output *output)
 {
-	if (own.options == NULL || own.over || own.asked)
+	if (own.asked)
+		return ri_course_due();
+	if (own.options == NULL || own.over)
 		return INT64_MAX;
 	if (output->heard_ms > own.heard) {
 		own.heard = output->heard_ms;
@@ -94,6 +96,8 @@ void ri_linger_act(struct ri_children *children)
 	int64_t now = ri_now_ms();
 	bool busy = ri_course_is_asked();
 
+	if (own.asked)
+		return;
 	if (now >= own.heard + own.step)
 		own.step += own.step;
 	own.due = busy ? now + BUSY_MS : 0;

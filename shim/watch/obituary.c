@@ -114,8 +114,8 @@ void ri_verdict_lingers(const char *who, struct ri_span exception, unsigned seco
 	ri_text_init(&text, shown, sizeof(shown));
 	ri_redact(&text, exception);
 	ri_text_replace_controls(shown);
-	ri_log(RI_LEVEL_ALWAYS, "%s raised %s and has not ended for %u s%s%s%s", who, shown, seconds,
-		held[0] == '\0' ? "" : ": ", held, ended ? "; --linger stops it now" : "");
+	ri_log(RI_LEVEL_ALWAYS, "%s raised %s and has not ended for %u s%s%s%s", who, shown,
+		seconds, held[0] == '\0' ? "" : ": ", held, ended ? "; --linger stops it now" : "");
 }
 
 void ri_verdict_more_linger(unsigned count)

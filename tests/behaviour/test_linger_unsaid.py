@@ -131,7 +131,7 @@ def test_one_with_an_exception_in_hand_is_told_and_not_ended(box, what):
 
 @HAS_TABLES
 def test_ranks_whose_exception_may_be_caught(box):
-    """They are looked at with one that leaves its program, which comes later: that alone is told."""
+    """They are looked at with one that will leave, which comes later: that alone is told."""
     texts = {number: unsaid(body) for number, body in enumerate(GO_ON.values())}
     last = len(texts)
     texts[last] = unsaid(IN_HAND["a finally"][0], before="time.sleep(1)\n")
@@ -213,7 +213,8 @@ def test_looks_at_a_silent_job_become_seldom(box):
     'sleep 9999 & %s -ISc "$1"; wait'])
 def test_a_shell_in_front_of_each_rank(box, shell):
     """The shell may go on, so its python is told of, and not the rank ended."""
-    body = "    try:\n        step()\n    finally:\n        if os.environ['RANK'] == '1': hold()\n" \
+    body = "    try:\n        step()\n    finally:\n" \
+        "        if os.environ['RANK'] == '1': hold()\n" \
         "        else: os.execvp('sleep', ['sleep', '600'])"
     job = box.start("--nproc-per-node=2", "--linger=0.5", "--grace=3", "--autopsy-after=0", "--",
                     "bash", "-c", shell % sys.executable, "bash", unsaid(body))

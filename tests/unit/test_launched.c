@@ -415,39 +415,6 @@ static void test_more_than_there_is_room_for(void **state)
 	assert_false(has_words(1, "ValueError"));
 }
 
-static const char *const labelled =
-	"[rank0]: Traceback (most recent call last):\n"
-	"[rank0]:   File \"train.py\", line 5, in step\n"
-	"[rank0]: ValueError: caught\n"
-	"[rank1]: Traceback (most recent call last):\n"
-	"[rank1]:   File \"train.py\", line 3, in <module>\n"
-	"[rank1]: ValueError: bad batch 17\n"
-	"[rank1]: one more line\n";
-
-/* Who raised one that left the program, by the words alone. */
-static void test_who_raised(void **state)
-{
-	const struct ri_launched zero = seen(10, 0, 0, 0), one = seen(11, 1, 0, 0);
-	struct ri_launched_source source = {
-		.room = room, .text = { labelled, strlen(labelled) },
-	};
-	struct ri_words words;
-
-	(void)state;
-	assert_true(ri_launched_has_traceback(&source, &zero));
-	assert_true(ri_launched_has_traceback(&source, &one));
-	assert_false(ri_launched_raised(&source, &zero, &words));
-	assert_false(ri_launched_raised(&source, NULL, &words));
-	assert_true(ri_launched_raised(&source, &one, &words));
-	assert_true(ri_span_has(words.traceback.last, "ValueError: bad batch 17"));
-	assert_int_equal(words.lines_since, 1);
-	source.text = (struct ri_span){ unnumbered, strlen(unnumbered) };
-	assert_false(ri_launched_has_traceback(&source, &one));
-	assert_false(ri_launched_raised(&source, &one, &words));
-	assert_true(ri_launched_raised(&source, NULL, &words));
-	assert_true(ri_span_has(words.traceback.last, "ValueError: bad batch 17"));
-}
-
 static const char raised[] = "Traceback (most recent call last):\n"
 	"  File \"train.py\", line 3, in <module>\nValueError: bad batch 17\n";
 
@@ -456,12 +423,13 @@ static void test_one_that_lingered(void **state)
 {
 	static const struct ri_launched_held held = {
 		.index = 1, .raised.tv_sec = 150, .lingered_s = 30, .held = "it is in work",
+		.words = { raised, sizeof(raised) - 1 },
 	};
 	const struct ri_launched items[] = { seen(10, 0, 1, SIGTERM), seen(11, 1, 2, SIGTERM) };
 	const struct ri_launched living[] = { seen(10, 0, 0, 0), seen(11, 1, 0, 0) };
 	struct ri_launched_source source = {
 		.seen = items, .count = 2, .room = room, .stopped.tv_sec = 180,
-		.text = { raised, strlen(raised) }, .held = &held, .held_count = 1,
+		.text = { "", 0 }, .held = &held, .held_count = 1,
 	};
 
 	(void)state;
@@ -489,11 +457,13 @@ static void test_one_that_lingered(void **state)
 /* An older kernel tells that it ended, and not how. */
 static void test_one_that_lingered_on_an_older_kernel(void **state)
 {
-	static const struct ri_launched_held held = { .index = 0, .lingered_s = 30 };
+	static const struct ri_launched_held held = {
+		.index = 0, .lingered_s = 30, .words = { raised, sizeof(raised) - 1 },
+	};
 	struct ri_launched items[] = { seen(11, 1, 2, 0) };
 	const struct ri_launched_source source = {
 		.seen = items, .count = 1, .room = room, .stopped.tv_sec = 180,
-		.text = { raised, strlen(raised) }, .held = &held, .held_count = 1,
+		.text = { "", 0 }, .held = &held, .held_count = 1,
 	};
 
 	(void)state;
@@ -504,14 +474,43 @@ static void test_one_that_lingered_on_an_older_kernel(void **state)
 	assert_true(has_words(0, "ValueError: bad batch 17"));
 }
 
+/* The other one timed out, and the launcher stopped it with its exception in hand. */
+static void test_one_with_an_exception_in_hand(void **state)
+{
+	static const struct ri_launched_held held = {
+		.index = 1, .raised.tv_sec = 150, .in_hand = true, .held = "it is in work",
+		.words = { raised, sizeof(raised) - 1 },
+	};
+	const struct ri_launched items[] = { seen(10, 0, 1, EXIT_1), seen(11, 1, 2, SIGTERM) };
+	const struct ri_launched ended[] = { seen(10, 0, 2, EXIT_1), seen(11, 1, 1, EXIT_1) };
+	struct ri_launched_source source = {
+		.seen = items, .count = 2, .room = room, .text = { "", 0 }, .held = &held,
+		.held_count = 1,
+	};
+
+	(void)state;
+	assert_int_equal(ri_launched_outcomes(&source, ranks, 8), 2);
+	assert_true(ranks[1].told && ranks[1].in_hand);
+	assert_int_equal(ranks[1].course, RI_COURSE_RUNNING);
+	assert_string_equal(ranks[1].held, "it is in work");
+	assert_true(has_words(1, "ValueError: bad batch 17"));
+	/* it came to its end since, and said itself what it ended of */
+	source.seen = ended;
+	assert_int_equal(ri_launched_outcomes(&source, ranks, 8), 2);
+	assert_false(ranks[1].in_hand);
+	assert_false(has_words(1, "ValueError: bad batch 17"));
+}
+
 /* It was at its end when a stop came from outside: that is no failure, but worth a line. */
 static void test_one_that_was_held_at_a_stop(void **state)
 {
-	static const struct ri_launched_held held = { .index = 1, .raised.tv_sec = 150 };
+	struct ri_launched_held held = {
+		.index = 1, .raised.tv_sec = 150, .words = { raised, sizeof(raised) - 1 },
+	};
 	const struct ri_launched items[] = { seen(10, 0, 1, SIGTERM), seen(11, 1, 2, SIGTERM) };
 	struct ri_launched_source source = {
 		.seen = items, .count = 2, .room = room, .stopped.tv_sec = 180,
-		.text = { raised, strlen(raised) }, .held = &held, .held_count = 1,
+		.text = { "", 0 }, .held = &held, .held_count = 1,
 	};
 	struct ri_outcome outcome = { .ranks = ranks, .launched = true, .stop.signal = SIGTERM };
 
@@ -523,9 +522,11 @@ static void test_one_that_was_held_at_a_stop(void **state)
 	ri_blame_find(&outcome);
 	assert_int_equal(outcome.first, -1);
 	assert_int_equal(ranks[1].course, RI_COURSE_LEFT);
-	assert_true(ri_class_left_program(&ranks[1].evidence));
+	assert_true(ranks[1].evidence.ended_of_traceback);
 	assert_true(ranks[0].told && ranks[1].told);
-	/* the control: without the look nothing is told of them */
+	/* the control: what it has in hand alone, or nothing that was seen, is no end of it */
+	held.in_hand = true;
+	assert_int_equal(ri_launched_outcomes(&source, ranks, 8), 0);
 	source.held_count = 0;
 	assert_int_equal(ri_launched_outcomes(&source, ranks, 8), 0);
 }
@@ -553,9 +554,9 @@ int main(void)
 		cmocka_unit_test(test_where_no_rank_failed),
 		cmocka_unit_test(test_a_stop_from_outside),
 		cmocka_unit_test(test_more_than_there_is_room_for),
-		cmocka_unit_test(test_who_raised),
 		cmocka_unit_test(test_one_that_lingered),
 		cmocka_unit_test(test_one_that_lingered_on_an_older_kernel),
+		cmocka_unit_test(test_one_with_an_exception_in_hand),
 		cmocka_unit_test(test_one_that_was_held_at_a_stop),
 	};
 
