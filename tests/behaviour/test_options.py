@@ -31,6 +31,13 @@ HELD = ("[ $RANK = 0 ] && { trap 'echo stopped; exit 1' TERM; "
         "        time.sleep(0.02)\n"
         "threading.Thread(target=hold).start()\n"
         "raise ValueError'")
+
+
+def soon(command):
+    """What it prints when that is no 0 any more; where it stays so, after 5 seconds."""
+    return f"for i in $(seq 50); do n=$({command}); [ $n = 0 ] || break; sleep .1; done; echo $n"
+
+
 MAPPED = ('trap "echo one; exit" USR1; trap "echo two; exit" USR2; kill -USR1 1; '
           'while :; do sleep 0.02; done')
 BOUNDING = "sed -n 's/^CapBnd:.//p' /proc/self/status"
@@ -147,10 +154,10 @@ ROWS |= {
 }
 NODE = ["--node-rank=0", "--nnodes=2", "--master-addr=10.255.255.1", "--nproc-per-node=1"]
 ROWS |= {
-    "link": Row("sleep .5; cat /proc/[0-9]*/comm | grep -c rankinit-link", "yes", "1", "no", "0",
+    "link": Row(soon("cat /proc/[0-9]*/comm | grep -c rankinit-link"), "yes", "1", "no", "0",
                 more=NODE),
     # 1E62 is 7778
-    "link_port": Row("sleep .5; cat /proc/net/tcp* | grep -c ':1E62 .* 0A '", "7778", "1", "7779",
+    "link_port": Row(soon("cat /proc/net/tcp* | grep -c ':1E62 .* 0A '"), "7778", "1", "7779",
                      "0", more=[*NODE, "--link"]),
 }
 atexit.register(lambda: os.path.exists(STATE) and os.unlink(STATE))
