@@ -49,7 +49,8 @@ static inline void fuzz_explain(const struct ri_context *context,
 	/* two ranks that differ, as a fan-out has them */
 	static const struct ri_env_edits none = { .count = 0 };
 	const struct ri_explained_rank ranks[] = {
-		{ .rank = 0, .local_rank = 0, .edits = edits, .argv = argv },
+		{ .rank = 0, .local_rank = 0, .edits = edits, .argv = argv, .gpu = "GPU-0",
+		  .cpus = "0-3" },
 		{ .rank = 1, .local_rank = 1, .edits = &none, .argv = argv },
 	};
 	const struct ri_explain explained = {
@@ -152,6 +153,17 @@ static inline void fuzz_check_ranks(struct ri_topology topology, uint64_t count)
 	CHECK(rank == first + count - 1 && rank < size && local == count - 1);
 }
 
+/* A machine that has the names of an even length, and another process on an even port. */
+static inline bool fuzz_is_here(const char *host)
+{
+	return strlen(host) % 2 == 0;
+}
+
+static inline unsigned fuzz_pick_port(unsigned usual)
+{
+	return usual | 1;
+}
+
 static inline void fuzz_run_job(struct ri_options *options, struct ri_context *context,
 	struct fuzz_kinds *kinds)
 {
@@ -195,13 +207,14 @@ static inline void fuzz_run_job(struct ri_options *options, struct ri_context *c
 static inline void fuzz_run(char **words, char **strings, const char *hostfile,
 	struct ri_host *host, const char *host_name, struct fuzz_kinds *kinds)
 {
+	static const struct ri_meeting meeting = { fuzz_is_here, fuzz_pick_port };
 	struct ri_error err = RI_ERROR_INIT;
 	struct ri_options options;
 	struct ri_host named = { .root = -1 };
 	struct ri_env env;
 	struct ri_context context = {
 		.env = &env, .arena = &arena, .findings = &findings, .wishes = &options.wishes,
-		.host = host == NULL ? &named : host,
+		.host = host == NULL ? &named : host, .meeting = host == NULL ? &meeting : NULL,
 	};
 
 	context.host->name = host_name;
