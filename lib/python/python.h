@@ -32,7 +32,7 @@ enum {
 	RI_PYTHON_THREADS = 256,	/* of all interpreters of a process, that are listed */
 	RI_PYTHON_CROWD = 65536,	/* ... that are walked: the main thread stands behind all */
 	RI_PYTHON_WALK = 4096,		/* frames of one thread, walked at most */
-	RI_PYTHON_READS = 262144,	/* of one look: the crowd, 256 threads of 64 frames 90,000 */
+	RI_PYTHON_READS = 262144,	/* of one look; 256 threads of 64 frames take 90,000 */
 };
 
 /* Exactly so many bytes at an address; false where one of them cannot be read. */

@@ -262,7 +262,8 @@ static void look_at(unsigned which, const char *processes)
 	struct ri_hang_look *look = &hang->looks[which];
 
 	hang->last = which;
-	look->count = look->own_count = look->left_out = look->missing_count = look->ended_count = 0;
+	look->count = look->own_count = look->left_out = 0;
+	look->missing_count = look->ended_count = 0;
 	look->listed = true;
 	look->suspect = -1;
 	fuzz_split(text, lines, 0, PROCESSES);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each line is something; what is found of the last words lies in the text, without an end; and what
- * they say of the end is read.
+ * Each line is something; what is found of the last words lies in the text, without an end; and
+ * what they say of the end is read.
  */
 #include "fuzz.h"
 #include "words/last_words.h"

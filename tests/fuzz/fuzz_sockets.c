@@ -41,8 +41,8 @@ static void look(const struct ri_rendezvous *place, char *const *lines,
 		arrival.missing = missing;
 	say(&arrival);
 	/* what a call of node 0 adds to that */
-	for (int state = RI_ARRIVAL_NAMELESS; place->node > 0 && state <= RI_ARRIVAL_AWAY; state++) {
-		arrival.state = (enum ri_arrival_state)state;
+	for (int i = RI_ARRIVAL_NAMELESS; place->node > 0 && i <= RI_ARRIVAL_AWAY; i++) {
+		arrival.state = (enum ri_arrival_state)i;
 		say(&arrival);
 	}
 }
