@@ -2,10 +2,17 @@
 """What /proc tells about processes, and waiting for it to tell something."""
 
 import os
+import socket
 import time
 
 # Only something broken ever waits so long; the machine may be busy.
 PATIENCE = 30.0
+
+
+def free_port():
+    """One that no process of this machine uses, as the kernel says."""
+    with socket.create_server(("", 0)) as taken:
+        return taken.getsockname()[1]
 
 
 def wait_until(condition, what, seconds=PATIENCE):

@@ -11,6 +11,7 @@ import pytest
 import cpus
 import peek
 from box import refused, warned
+from peek import free_port
 
 SHOW = ["grep", "^Cpus_allowed_list:", "/proc/self/status"]
 several_cores = pytest.mark.skipif(len(cpus.cores()) < 2, reason="one core is all there is here")
@@ -136,7 +137,7 @@ def test_nodes_in_turn(box):
 @pytest.mark.parametrize("env", [{}, rank(0, 2)], ids=["alone", "a rank of mpirun"])
 def test_threads(box, options, there, expected, env):
     result = box.run(*options, "--", "sh", "-c", "echo ${OMP_NUM_THREADS-unset}",
-                     env={**env, "OMP_NUM_THREADS": there})
+                     env={**env, "OMP_NUM_THREADS": there, "MASTER_PORT": str(free_port())})
     assert (result.status, result.out.decode().strip(), result.err) == (0, expected, "")
 
 

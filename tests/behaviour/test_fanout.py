@@ -9,6 +9,7 @@ import socket
 import pytest
 
 from box import refused, warned
+from peek import free_port
 
 SAY = ["sh", "-c", 'echo "$RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $NODE_RANK '
                    '$MASTER_ADDR:$MASTER_PORT $*"', "sh"]
@@ -91,8 +92,8 @@ def test_an_address_of_this_machine_is_kept(box):
     ({"PET_NNODES": "1", "PET_NODE_RANK": "0", "MASTER_ADDR": "no-such-host"}, []),
     ({"MASTER_ADDR": "no-such-host"}, ["--nnodes=2", "--node-rank=0"])])
 def test_a_master_that_is_said_stays(box, env, options):
-    result = box.run("--nproc-per-node=1", *options, "--", "sh", "-c", "echo $MASTER_ADDR",
-                     env=env)
+    result = box.run("--nproc-per-node=1", f"--master-port={free_port()}", *options, "--",
+                     "sh", "-c", "echo $MASTER_ADDR", env=env)
     assert (result.status, result.out, result.err) == (0, b"no-such-host\n", "")
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import peek
 from box import refused
-from peek import wait_until
+from peek import free_port, wait_until
 from test_terminal import CTRL_C, CTRL_Z, terminal  # noqa: F401  a fixture
 
 TERM, INT, KILL = signal.SIGTERM, signal.SIGINT, signal.SIGKILL
@@ -524,8 +524,8 @@ def test_512_ranks(box, actor, place):
 
 @pytest.mark.parametrize("place", PLACES)
 def test_512_short_ranks(box, actor, place):
-    job = box.start("-v", "--nproc-per-node=512", "--checks=none", "--",
-                    actor("probe"), "/dev/null", "exit=0", place=place)
+    job = box.start("-v", "--nproc-per-node=512", "--checks=none", f"--master-port={free_port()}",
+                    "--", actor("probe"), "/dev/null", "exit=0", place=place)
     result = job.wait()
     assert result.status == 0 and set(result.err.splitlines()) == {
         line for line in result.err.splitlines() if line.endswith("[omp.threads]")}

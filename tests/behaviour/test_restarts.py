@@ -11,7 +11,7 @@ import pytest
 
 import schema
 from box import refused, warned
-from peek import wait_until
+from peek import free_port, wait_until
 from test_terminal import CTRL_C, terminal  # noqa: F401  a fixture
 
 PLACES = ["init", "below"]
@@ -116,8 +116,8 @@ def test_the_next_attempt_finds_what_the_first_one_did(box, options):
     inherited, report = os.open("/dev/null", os.O_RDONLY), os.memfd_create("report", 0)
     os.set_inheritable(inherited, True)
     words = [word.replace("@FD", str(report)) for word in options]
-    job = box.start("--restarts=1", "--nproc-per-node=2", *words, "--", sys.executable, "-ISc",
-                    FINDS, "word", env={"EVEN": "a\nb", "TORCHELASTIC_RUN_ID": "x"},
+    job = box.start("--restarts=1", "--nproc-per-node=2", f"--master-port={free_port()}", *words,
+                    "--", sys.executable, "-ISc", FINDS, "word", env={"EVEN": "a\nb", "TORCHELASTIC_RUN_ID": "x"},
                     pass_fds=(inherited, report), nsrun=(), shell="umask 027; chmod 777 @FOLDER; "
                     "trap '' USR1; ulimit -Sn 512")
     result = job.wait()

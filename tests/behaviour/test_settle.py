@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from peek import wait_until
+from peek import free_port, wait_until
 
 PYTHON = ["/usr/bin/python3", "-I", "-S", "-c"]
 # Each rank is connected to each other one, as frameworks are, and waits until one is gone. What it
@@ -69,7 +69,8 @@ REPORT = "--report=report.json"
 
 def run(box, script, *options, count=4, **more):
     """The verdict's lines, the status and the report's first failure."""
-    job = box.start(f"--nproc-per-node={count}", REPORT, *options, "--", *PYTHON, script, **more)
+    job = box.start(f"--nproc-per-node={count}", f"--master-port={free_port()}", REPORT, *options,
+                    "--", *PYTHON, script, **more)
     result = job.wait()
     lines = result.lines()
     return lines, result.status, json.loads(job.read("report.json"))["first_failure"]
