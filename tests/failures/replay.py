@@ -32,7 +32,6 @@ import reading  # noqa: E402  pylint: disable=wrong-import-position
 import score    # noqa: E402  pylint: disable=wrong-import-position
 
 TOP = reading.HERE.parent.parent
-AGAIN = 10      # of more the machine is not the reason
 
 
 def arguments_of(words):
@@ -78,23 +77,6 @@ def play_all(failures, seeds, players, jobs):
             for at, failure in enumerate(failures)]
 
 
-def play_again(results, seeds, players):
-    """
-    Where all CPUs are busy with others, ranks end in another order than was recorded. What
-    went wrong is played once more, two at a time, and it is said that it was.
-    """
-    listed = score.unsolved()
-    wrong = [result for result in results
-             if not result.is_right and result.failure.name not in listed]
-    if len(wrong) > AGAIN:
-        return results
-    for result in wrong:
-        print(f"once more: {result.sentence()}")
-    again = {result.failure.name: result
-             for result in play_all([result.failure for result in wrong], seeds, players, 2)}
-    return [again.get(result.failure.name, result) for result in results]
-
-
 def show(result):
     """A replay's verdict beside the expectation."""
     failure = result.failure
@@ -132,8 +114,6 @@ def main(words):
     seeds = [given.seed] if given.seed else [str(seed + 1) for seed in range(given.seeds)]
     players = playing.Players(given.binary.resolve(), given.actor.resolve(), given.option)
     results = play_all(failures, seeds, players, given.jobs)
-    if not given.score and not given.seed:
-        results = play_again(results, seeds, players)
     if given.v:
         for result in results:
             show(result)
