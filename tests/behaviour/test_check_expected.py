@@ -233,7 +233,9 @@ def test_a_family_makes_each_rank_look(box):
 def test_a_rank_says_what_local_rank_0_cannot_see(box):
     """The limit of one rank is lower: in a line, with what local rank 0 has no reason to say."""
     words = ["--require=lim.nofile,net.loopback", "--", "sh", "-c", "echo ran"]
-    first = box.run(*words, env=test_check.rank(0), shell="ulimit -n 5000; ulimit -c 0")
+    port = {"MASTER_PORT": str(peek.free_port())}
+    first = box.run(*words, env={**test_check.rank(0), **port},
+                    shell="ulimit -n 5000; ulimit -c 0")
     assert (first.status, first.out, first.err) == (0, b"ran\n", "")
     other = box.run(*words, env=test_check.rank(1), shell="ulimit -n 1000; ulimit -c 0")
     assert (other.status, other.out, len(other.lines())) == (123, b"", 1)
