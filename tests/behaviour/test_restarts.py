@@ -117,9 +117,10 @@ def test_the_next_attempt_finds_what_the_first_one_did(box, options):
     os.set_inheritable(inherited, True)
     words = [word.replace("@FD", str(report)) for word in options]
     job = box.start("--restarts=1", "--nproc-per-node=2", f"--master-port={free_port()}", *words,
-                    "--", sys.executable, "-ISc", FINDS, "word", env={"EVEN": "a\nb", "TORCHELASTIC_RUN_ID": "x"},
-                    pass_fds=(inherited, report), nsrun=(), shell="umask 027; chmod 777 @FOLDER; "
-                    "trap '' USR1; ulimit -Sn 512")
+                    "--", sys.executable, "-ISc", FINDS, "word",
+                    env={"EVEN": "a\nb", "TORCHELASTIC_RUN_ID": "x"},
+                    pass_fds=(inherited, report), nsrun=(),
+                    shell="umask 027; chmod 777 @FOLDER; trap '' USR1; ulimit -Sn 512")
     result = job.wait()
     os.close(inherited)
     os.close(report)
