@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""harmless.py [--python=PATH] [--rankinit=FILE] [--count=N] [--seed=N] [--jobs=N] [--print]
+"""harmless.py [--python=PATH] [--rankinit=FILE] [--count=N] [--seed=N] [--jobs=N]
 
 Random programs that are well: each catches, logs, quotes, forks, execs and saves slowly, at places
 that look like a hang after an exception, writes its file "done" as the last thing that it does, and
 ends with status 0. rankinit runs them: one of them, two ranks, or two below a launcher. Whoever of
-them is stopped, or named by a line or by the report, is printed with its seed. --print shows the
-program of a seed alone. With several --python, they take turns.
+them is stopped, or named by a line or by the report, is printed with its seed. --alone runs them
+without rankinit, and --print shows the program of a seed. Several --python take turns, and
+--python=all is every one that is here.
 """
 
 import argparse
@@ -21,6 +22,8 @@ import signal
 import subprocess
 import sys
 import tempfile
+
+import interpreters
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
@@ -538,8 +541,10 @@ def program(seed):
     return "\n".join(body), mode, (LINGER, "--report=r.json", *options)
 
 
-def command(mode, python, text):
+def command(mode, python):
     """The words behind rankinit's options; the launcher is ./torchrun."""
+    if mode == "alone":
+        return [*python, "train.py"]
     if mode == "torchrun":
         line = f"exec {' '.join(python)} train.py"
         return ["--", "./torchrun", line, line]
@@ -558,13 +563,15 @@ BLAMES = re.compile(r"^rankinit: .*(\brank \d|\bfailed\b|\braised\b|\bverdict\b|
 
 def judge(folder, mode, done):
     """What is wrong; None: nothing is."""
-    ranks = 1 if mode == "one" else 2
+    ranks = 1 if mode in ("one", "alone") else 2
     text = done.stderr.decode("utf-8", "replace")
     found = BLAMES.search(text)
     if done.returncode != 0:
         return f"ended with {done.returncode}"
     if not all(os.path.exists(os.path.join(folder, f"done-{rank}")) for rank in range(ranks)):
         return "has not done all"
+    if mode == "alone":
+        return None
     if found:
         return f"said: {text[found.start():].splitlines()[0]}"
     with open(os.path.join(folder, "r.json"), encoding="utf-8") as file:
@@ -575,7 +582,7 @@ def judge(folder, mode, done):
 
 def in_namespace():
     """rankinit is process 1 of a container, where this user may make one."""
-    words = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    words = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
     done = subprocess.run([*words, "/bin/true"], capture_output=True, check=False) \
         if shutil.which("unshare") else None
     return words if done and done.returncode == 0 else []
@@ -588,7 +595,7 @@ def run(text, mode, options, python, rankinit, before, shim):
             with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
                 file.write(content)
         os.chmod(os.path.join(folder, "torchrun"), 0o755)
-        words = [*before, rankinit, *options, *command(mode, python, text)]
+        words = [*before, *([rankinit, *options] if rankinit else []), *command(mode, python)]
         with subprocess.Popen(
                 words, cwd=folder, env={"PATH": os.environ["PATH"], "DONE": folder,
                                         "LC_ALL": "C.UTF-8"},
@@ -609,8 +616,9 @@ def run_all(pythons, rankinit, seeds, jobs):
 
     def one(seed):
         text, mode, options = program(seed)
-        python = pythons[seed % len(pythons)]
-        wrong, said = run(text, mode, options, python, rankinit, before, shim)
+        mode = mode if rankinit else "alone"
+        more, python = interpreters.laid_over(pythons[seed % len(pythons)])
+        wrong, said = run(text, mode, options, python, rankinit, before + more, shim)
         return (seed, python, f"{mode}: {wrong}", said) if wrong else None
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         return [found for found in pool.map(one, seeds) if found]
@@ -623,14 +631,17 @@ def main():
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=4 * (os.cpu_count() or 1))
+    parser.add_argument("--alone", action="store_true")
     parser.add_argument("--print", action="store_true")
     given = parser.parse_args()
     if given.print:
         print(*program(given.seed)[::-1], sep="\n")
         return 0
-    pythons = [path.split() for path in given.python or ["/usr/bin/python3"]]
-    wrong = run_all(pythons, given.rankinit, range(given.seed, given.seed + given.count),
-                    given.jobs)
+    pythons = [[path] for path in given.python or ["/usr/bin/python3"]]
+    if given.python == ["all"]:
+        pythons = interpreters.native()
+    wrong = run_all(pythons, None if given.alone else given.rankinit,
+                    range(given.seed, given.seed + given.count), given.jobs)
     for seed, python, why, said in wrong:
         print(f"seed {seed}, {python[-1]}: {why}")
         print("".join(f"    {line}\n" for line in said.splitlines() if "rankinit: " in line),

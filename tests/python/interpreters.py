@@ -43,6 +43,19 @@ def as_itself(words):
     return ["chroot", root, words[-1].removeprefix(root)]
 
 
+def laid_over(words):
+    """As root, in a mount namespace: (what a command begins with, what starts it in there).
+
+    The folder /usr of one of these roots lies over this machine's. So it starts without its
+    loader's name, and finds itself as sys.executable; any other is as it is.
+    """
+    root, path = as_itself(words)[1:] if len(as_itself(words)) > 1 else (None, words[-1])
+    if root is None:
+        return [], words
+    mount = 'mount -t overlay -o "lowerdir=$0/usr:/usr" overlay /usr && exec "$@"'
+    return ["/bin/sh", "-c", mount, root], [path]
+
+
 def folders():
     """Where this machine's own interpreters are, of any minor."""
     return ["/usr/bin", "/usr/local/bin",
@@ -62,6 +75,12 @@ def found():
         if os.path.exists(words[-1]) and shutil.which(words[0]):
             names.setdefault((wanted[1], MACHINES[wanted[2]][0]), words)
     return [(f"3.{minor}-{machine}", words) for (minor, machine), words in sorted(names.items())]
+
+
+def native():
+    """The words that start each one of this machine's architecture, its own by its own name."""
+    return [words for name, words in found() if name.endswith(os.uname().machine) and
+            (len(words) == 1 or len(laid_over(words)[1]) == 1)]
 
 
 def mirror():
