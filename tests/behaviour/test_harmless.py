@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random programs that are well (tests/python/harmless.py): rankinit stops and names none of them."""
+"""Random programs that are well (tests/python/harmless.py): rankinit stops and names none."""
 
 import os
 import sys

@@ -8,6 +8,7 @@ import concurrent.futures
 import contextlib
 import os
 import pty
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ sys.path.insert(0, os.path.join(TOP, "tests/python"))
 import interpreters  # noqa: E402  pylint: disable=wrong-import-position
 import leaving  # noqa: E402  pylint: disable=wrong-import-position
 
+TERMINAL = "a terminal"     # as stdin
 NATIVE = [pytest.param(name, words, id=name) for name, words in interpreters.found()
           if os.uname().machine in name]
 AT_ONCE = 12
@@ -29,11 +31,54 @@ AT_ONCE = 12
 LOOKS, PAUSE = 4, 0.05
 
 
+# Bound early: when __del__ of a global runs, the other globals are None.
+PRELUDE = """import atexit, os, sys, threading, time
+def tell(text=b"hangs\\n", write=os.write,
+         file=os.open(os.environ["READY"], os.O_WRONLY | os.O_APPEND)):
+    write(file, text)
+def hang(*_, tell=tell, sleep=time.sleep):
+    tell()
+    while True:
+        sleep(1000)
+def look_at(pid):
+    tell(b"look %d\\n" % pid)
+def fail(*_):
+    raise ValueError("bad batch 17")
+def waits():
+    threading.Thread(target=hang).start()
+def keep(error):
+    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
+    sys.last_exc = error
+"""
+
 @pytest.fixture(name="pystack", scope="session")
 def pystack_fixture():
     path = os.environ.get("PYSTACK", os.path.join(TOP, "build/release/tests/pystack"))
     assert os.access(path, os.X_OK), f"{path} is not there: make actors"
     return path
+
+
+def write(folder, text, how):
+    """Writes the program's files: the words behind the interpreter, and its stdin or None."""
+    path, job = os.path.join(folder, "train.py"), os.path.join(folder, "job")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(PRELUDE + text)
+    if how in ("folder", "package", "zip"):
+        os.mkdir(job)
+        os.replace(path, os.path.join(job, "__main__.py"))
+    if how == "zip":
+        shutil.make_archive(job, "zip", job)
+    if how == "prompt":
+        os.replace(path, os.path.join(folder, "prelude.py"))
+        with open(os.path.join(folder, "prelude.py"), "w", encoding="utf-8") as file:
+            file.write(PRELUDE)
+    return {
+        "-m": (["-m", "train"], None), "-c": (["-c", PRELUDE + text], None),
+        "stdin": (["-"], PRELUDE + text), "folder": ([job], None), "package": (["-m", "job"], None),
+        "zip": ([job + ".zip"], None), "-u -X dev": (["-u", "-X", "dev", path], None),
+        "prompt": (["-i", "-c", ""], "from prelude import *\nimport os, sys\n" + text + "\n"),
+        "-i": (["-i", path], TERMINAL), "inspect": ([path], TERMINAL), "open": ([path], TERMINAL),
+    }.get(how, ([path], None))
 
 
 def look(pystack, pid):
@@ -87,10 +132,10 @@ def run_row(pystack, words, folder, row):
     path = os.path.join(folder, "ready")
     with open(path, "w", encoding="ascii"):
         pass
-    more, stdin = leaving.write(folder, text, how)
+    more, stdin = write(folder, text, how)
     env = {"READY": path, "PATH": os.environ["PATH"], "PYTHONPATH": folder, "TERM": "dumb",
            **({"PYTHONINSPECT": "1"} if how == "inspect" else {})}
-    terminal = pty.openpty() if stdin == leaving.TERMINAL else ()
+    terminal = pty.openpty() if stdin == TERMINAL else ()
     with subprocess.Popen([*words, *more], cwd=folder, env=env, start_new_session=True,
                           stdin=terminal[1] if terminal else subprocess.PIPE,
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as python:

@@ -1,39 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small programs that hang, and what each of them shows from outside.
+"""Small programs that hang, and what each of them shows from outside: for test_python_left.py.
 
 LEFT: an uncaught exception has left the program. HAND: one is in hand that leaves it for certain
 (from 3.11 on; before that it is NONE). NONE: neither, for all that is known.
 
 Each row has a name, what it shows, its text, how it starts (as a file, or by "-c", "-m", stdin and
-others that write() has; "image" is a file that starts sys.executable), and in which minors. hang() says so in the file READY before it hangs; look_at(pid)
-names another process than the one that was started.
+others that write() has; "image" is a file that starts sys.executable), and in which minors.
 """
 
-import os
-import shutil
 import textwrap
 
 LEFT, HAND, NONE = "left", "hand", "none"
-TERMINAL = "a terminal"     # as stdin
-# Bound early: when __del__ of a global runs, the other globals are None.
-PRELUDE = """import atexit, os, sys, threading, time
-def tell(text=b"hangs\\n", write=os.write,
-         file=os.open(os.environ["READY"], os.O_WRONLY | os.O_APPEND)):
-    write(file, text)
-def hang(*_, tell=tell, sleep=time.sleep):
-    tell()
-    while True:
-        sleep(1000)
-def look_at(pid):
-    tell(b"look %d\\n" % pid)
-def fail(*_):
-    raise ValueError("bad batch 17")
-def waits():
-    threading.Thread(target=hang).start()
-def keep(error):
-    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
-    sys.last_exc = error
-"""
 ROWS = []
 
 
@@ -196,7 +173,8 @@ row("exec", LEFT, "waits()\nexec('fail()')")
 row("a generator", LEFT, "waits()\nlist(fail() for _ in range(3))")
 row("through C", LEFT, "waits()\nsorted([3, 2], key=fail)")
 row("an exception without a message", LEFT, "waits()\nassert 1 == 2")
-row("a group", LEFT, "waits()\nraise ExceptionGroup('two', [ValueError(1), KeyError(2)])", minors=range(11, 15))
+row("a group", LEFT, "waits()\nraise ExceptionGroup('two', [ValueError(1), KeyError(2)])",
+    minors=range(11, 15))
 
 # --- it did not
 
@@ -621,26 +599,3 @@ row("in hand in a context manager", NONE, """
     with held():
         fail()
     """)
-
-
-def write(folder, text, how):
-    """Writes the program's files: the words behind the interpreter, and its stdin, None for none."""
-    path, job = os.path.join(folder, "train.py"), os.path.join(folder, "job")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(PRELUDE + text)
-    if how in ("folder", "package", "zip"):
-        os.mkdir(job)
-        os.replace(path, os.path.join(job, "__main__.py"))
-    if how == "zip":
-        shutil.make_archive(job, "zip", job)
-    if how == "prompt":
-        os.replace(path, os.path.join(folder, "prelude.py"))
-        with open(os.path.join(folder, "prelude.py"), "w", encoding="utf-8") as file:
-            file.write(PRELUDE)
-    return {
-        "-m": (["-m", "train"], None), "-c": (["-c", PRELUDE + text], None),
-        "stdin": (["-"], PRELUDE + text), "folder": ([job], None), "package": (["-m", "job"], None),
-        "zip": ([job + ".zip"], None), "-u -X dev": (["-u", "-X", "dev", path], None),
-        "prompt": (["-i", "-c", ""], "from prelude import *\nimport os, sys\n" + text + "\n"),
-        "-i": (["-i", path], TERMINAL), "inspect": ([path], TERMINAL), "open": ([path], TERMINAL),
-    }.get(how, ([path], None))
