@@ -72,6 +72,8 @@ def look(pystack, pid, **options):
             seen["threads"][-1]["raised"] = line.removeprefix("raised ").split("\t")
         elif line.startswith("left "):
             seen["left"] = line
+        elif line.startswith("threads "):
+            seen["torn"] = line  # it begins or ends one just now
         else:
             file, number, function, _ = line.split("\t")
             seen["threads"][-1]["frames"].append((file, int(number), function))
