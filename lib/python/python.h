@@ -29,6 +29,7 @@ enum {
 	RI_PYTHON_OBJECTS = 8,		/* mapped files that are looked at; real processes have 3 */
 	RI_PYTHON_NAME = 256,		/* bytes of a file's or function's name, '\0' included */
 	RI_PYTHON_INTERPRETERS = 64,	/* walked at most; nearly all processes have 1 */
+	RI_PYTHON_PATH = 8,		/* of a traceback's frames */
 	RI_PYTHON_THREADS = 256,	/* of all interpreters of a process, that are listed */
 	RI_PYTHON_CROWD = 65536,	/* ... that are walked: the main thread stands behind all */
 	RI_PYTHON_WALK = 4096,		/* frames of one thread, walked at most */
@@ -156,6 +157,9 @@ struct ri_python_raised {
 	char type[RI_PYTHON_NAME];	/* "ValueError", without its module where Python has that */
 	char message[RI_PYTHON_NAME];	/* of its first two arguments the first str, cut; or "" */
 	struct ri_python_frame at;	/* that raised it; .code 0: not known */
+	/* the frames that lead there, the outermost first, .at the last; of many the inner ones */
+	struct ri_python_frame path[RI_PYTHON_PATH];
+	size_t path_count;
 	uint64_t handler;		/* .address of the frame that handles it; 0: not known */
 };
 

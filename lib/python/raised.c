@@ -111,24 +111,33 @@ static bool read_traceback(struct ri_python *python, uint64_t entry, struct ri_p
 {
 	const struct ri_python_layout *layout = &python->layout;
 	struct ri_python_walk walk = { .steps = 0 };
-	struct ri_python_word code = { .offset = layout->frame_code };
+	bool whole = true;
+	struct ri_python_word kept[RI_PYTHON_PATH][2];	/* its frame, its instruction */
 	struct ri_python_word words[] = { { .offset = layout->traceback_next },
 		{ .offset = layout->traceback_frame },
 		{ .offset = layout->traceback_instruction } };
 
-	if (entry == 0)
-		return true;
 	for (; entry != 0; entry = words[0].value) {
 		if (!ri_python_walk_on(&walk, entry, RI_PYTHON_WALK) ||
 			!ri_python_words(python, entry, words, 3))
 			return false;
 		if (out->handler == 0)
 			out->handler = ri_python_frame_of(python, words[1].value);
+		memcpy(kept[(walk.steps - 1) % RI_PYTHON_PATH], words + 1, sizeof(kept[0]));
 	}
-	if (!ri_python_words(python, ri_python_frame_of(python, words[1].value), &code, 1))
-		return false;
-	return ri_python_describe(python, code.value & ~(uint64_t)layout->code_tag,
-		(int32_t)words[2].value, &out->at);
+	/* of an outer frame, unlike the innermost, a name may be missing */
+	for (size_t i = walk.steps > RI_PYTHON_PATH ? walk.steps - RI_PYTHON_PATH : 0;
+		i < walk.steps; i++) {
+		const struct ri_python_word *one = kept[i % RI_PYTHON_PATH];
+		struct ri_python_word code = { .offset = layout->frame_code };
+
+		whole = ri_python_words(python, ri_python_frame_of(python, one[0].value), &code, 1) &&
+			ri_python_describe(python, code.value & ~(uint64_t)layout->code_tag,
+				(int32_t)one[1].value, &out->at);
+		if (whole)
+			out->path[out->path_count++] = out->at;
+	}
+	return whole;
 }
 
 bool ri_python_tell(struct ri_python *python, uint64_t exception, struct ri_python_raised *out)

@@ -131,11 +131,14 @@ static void write_words(const struct ri_python_raised *raised, struct ri_course_
 	ri_text_init(&words, seen->words, sizeof(seen->words));
 	ri_text_copy(message, sizeof(message), raised->message);
 	message[strcspn(message, "\n")] = '\0';
-	ri_text_add(&words, "Traceback (most recent call last):\n  File \"");
-	ri_text_add_shown(&words, raised->at.file, COLUMNS);
-	ri_text_addf(&words, "\", line %u, in ", raised->at.line);
-	ri_text_add_shown(&words, raised->at.function, COLUMNS);
-	ri_text_add(&words, "\n");
+	ri_text_add(&words, "Traceback (most recent call last):\n");
+	for (size_t i = 0; i < raised->path_count; i++) {
+		ri_text_add(&words, "  File \"");
+		ri_text_add_shown(&words, raised->path[i].file, COLUMNS);
+		ri_text_addf(&words, "\", line %u, in ", raised->path[i].line);
+		ri_text_add_shown(&words, raised->path[i].function, COLUMNS);
+		ri_text_add(&words, "\n");
+	}
 	ri_text_add_shown(&words, raised->type, COLUMNS);
 	ri_text_add(&words, message[0] == '\0' ? "" : ": ");
 	ri_text_add_shown(&words, message, RI_PYTHON_NAME);
@@ -236,16 +239,17 @@ struct job {
 /* The process of that index, which is to be looked at; 0: it is not. */
 static pid_t find_process(const struct job *job, size_t index)
 {
-	const struct ri_launched *other = &job->others.items[index - RI_MAX_LOCAL];
+	const struct ri_launched *other;
 	struct ri_procstat process;
 
 	if (index < job->children->started)
 		return job->children->items[index].doubtful ? job->children->items[index].pid : 0;
-	if (index < RI_MAX_LOCAL || index >= RI_MAX_LOCAL + job->others.count || !lives(other))
+	if (index < RI_MAX_LOCAL || index >= RI_MAX_LOCAL + job->others.count)
 		return 0;
+	other = &job->others.items[index - RI_MAX_LOCAL];
 	/* its number may be another process's by now */
-	return ri_proc_read(other->pid, &process) && process.started == other->born
-		? other->pid : 0;
+	return lives(other) && ri_proc_read(other->pid, &process) &&
+		process.started == other->born ? other->pid : 0;
 }
 
 static void note(size_t index, const struct ri_course_seen *seen)
@@ -333,7 +337,6 @@ bool ri_course_looks_again(void)
 /* What has left its program has left it for good, unless another program runs in its place. */
 static void take(struct ri_child *child, const struct ri_course_seen *seen)
 {
-	child->course_at = own.begun;
 	if (seen->course != RI_COURSE_UNKNOWN || child->course != RI_COURSE_LEFT)
 		child->course = seen->course;
 	child->in_hand = seen->in_hand && seen->inner == 0;
@@ -350,9 +353,14 @@ bool ri_course_take(struct ri_children *children)
 	own.helper = 0;
 	own.answered = own.round;
 	for (size_t i = 0; i < children->started; i++) {
-		if (children->items[i].doubtful && ri_course_child(i) != NULL)
-			take(&children->items[i], ri_course_child(i));
-		children->items[i].doubtful = false;
+		struct ri_child *child = &children->items[i];
+
+		if (!child->doubtful)
+			continue;
+		child->doubtful = false;
+		child->course_at = own.begun;
+		if (ri_course_child(i) != NULL)
+			take(child, ri_course_child(i));
 	}
 	return true;
 }

@@ -31,7 +31,7 @@ static struct {
 	struct seen *of;	/* of each child and then of each other; NULL: there was no look */
 	int64_t tell_ms;
 	int64_t due;		/* after a traceback, or for what was seen; 0: never */
-	int64_t heard, step;	/* the job is silent since then; it is looked at after this */
+	int64_t heard, step;	/* the job is silent since then: when that is looked at */
 	bool asked;		/* the look that is on its way is ours */
 	bool over;
 	struct ri_launched_held held[RI_LAUNCHED];

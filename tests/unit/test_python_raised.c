@@ -37,6 +37,7 @@ static void compare_raised(void)
 	assert_string_equal(raised.at.file, "/tmp/job/train.py");
 	assert_string_equal(raised.at.function, "step");
 	assert_int_equal(raised.at.line, 27);
+	assert_string_equal(raised.path[raised.path_count - 1].function, "step");
 }
 
 static void the_exception_in_hand_is_read(void **state)
