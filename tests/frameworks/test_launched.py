@@ -228,3 +228,20 @@ def test_a_rank_of_torchrun_that_does_not_get_to_its_end(python_with, hook):
     assert lines[1].startswith("rankinit: rank 1 ("), whole
     assert " failed first: raised the error below, and had not ended " in lines[1], whole
     assert lines[3] == "rankinit:   ValueError: bad batch 17", whole
+
+
+@pytest.mark.parametrize("launcher", [None, "torchrun"])
+def test_a_rank_whose_teardown_waits(python_with, launcher):
+    """It is told while it waits with its exception in hand, and named when the others time out."""
+    command = TORCH[launcher][1] if launcher else []
+    words = [PROGRAM, "--linger=3", "--grace=10", *([] if launcher else ["--nproc-per-node=3"]),
+             "--", python_with("torch"), *command, os.path.join(TRAIN, "teardown.py")]
+    lines, whole = verdict(words, "teardown",
+                           lambda words, env: start(words, {**env, "SECONDS": "15"}))
+    assert lines[0].startswith("rankinit: rank 1 ("), whole
+    assert " raised ValueError: bad batch 17 and has not ended for " in lines[0], whole
+    assert " s: it is in main (" in lines[0] and ", and there in barrier (" in lines[0], whole
+    assert lines[1].startswith("rankinit: rank 1 ("), whole
+    assert ") did not come when all others waited for it: " in lines[1] or \
+        ") failed first: exit status 1" in lines[1], whole
+    assert " cause=exception " in whole and " retry=never rank=1 " in whole, whole
