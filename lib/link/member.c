@@ -244,7 +244,10 @@ static void take_found(struct ri_member *member, const struct ri_link_found *fou
 		say_foreign(member, found->text);
 }
 
-/* Ranks start on nobody's word but that of the secret, and where this node has said that it can. */
+/*
+ * Ranks start on nobody's word but that of the secret, and where this node has said that it can. If
+ * it has taken that back, the word may have crossed: the others go, and this node has to know.
+ */
 static void take_go(struct ri_member *member, const struct ri_link_go *go)
 {
 	struct ri_member_step *step = &member->steps[go->step];
@@ -262,6 +265,7 @@ void ri_member_vote(struct ri_member *member, const struct ri_link_go *vote)
 
 	step->vote = *vote;
 	step->votes = true;
+	step->able = step->able || vote->go;
 	if (member->joined)
 		send_vote(member, step);
 }
@@ -270,7 +274,7 @@ bool ri_member_waits_for_all(const struct ri_member *member, enum ri_link_step s
 {
 	const struct ri_member_step *is = &member->steps[step];
 
-	return is->votes && is->vote.go && !is->answered;
+	return is->able && !is->answered;
 }
 
 bool ri_member_awaits(const struct ri_member *member, int64_t now)

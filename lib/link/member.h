@@ -43,6 +43,7 @@ struct ri_member {
 	struct ri_member_step {
 		bool votes;		/* this node has said whether it can, */
 		struct ri_link_go vote;	/* so, */
+		bool able;		/* that it can, by this word or an earlier one, */
 		bool answered;		/* and the centre whether all do */
 	} steps[2];			/* by enum ri_link_step */
 	bool has_end, end_heard;
@@ -81,7 +82,7 @@ void ri_member_end(struct ri_member *member, const struct ri_link_end *end);
 /* PID 1 says whether this node can take a step; the last word counts. */
 void ri_member_vote(struct ri_member *member, const struct ri_link_go *vote);
 
-/* Has it said that it can, and not heard whether all do? */
+/* Has it said that it can, be it taken back since, and not heard whether all do? */
 bool ri_member_waits_for_all(const struct ri_member *member, enum ri_link_step step);
 
 /*

@@ -40,6 +40,8 @@ static struct {
 	bool found;		/* and what was found, */
 	struct timespec kept_at;	/* of it for the report; 0: none */
 	bool answered[2], goes[2];	/* by enum ri_link_step */
+	bool refused;		/* this node has said that it cannot take one */
+	ri_sigset told;		/* stops in the queue of which the others know by that */
 	unsigned char key[RI_SEAL_KEY];
 } own = { .fd = -1, .place = -1 };
 
@@ -318,6 +320,9 @@ void ri_link_vote(enum ri_link_step step, const char *why_not)
 {
 	if (own.fd < 0)
 		return;
+	own.refused = own.refused || why_not != NULL;
+	if (why_not != NULL)
+		own.told = ri_mask_pending() & ri_mask_stops();
 	/* it may have no more to do then */
 	own.finishing = own.finishing || step == RI_LINK_LEAVE;
 	room->said.kind = RI_LINK_GO;
@@ -327,14 +332,20 @@ void ri_link_vote(enum ri_link_step step, const char *why_not)
 	tell(&room->said);
 }
 
+/* One of which the others are to hear first. It stays in the queue, also for the next attempt. */
+static bool has_stop(void)
+{
+	return (ri_mask_pending() & ri_mask_stops() & ~own.told) != 0;
+}
+
 /* Is there still something to wait for? */
 static bool may_go(enum ri_link_step step, int64_t until)
 {
-	if (own.fd < 0 || own.answered[step] || (ri_mask_pending() & ri_mask_stops()) != 0)
+	bool open = !own.judged || (step == RI_LINK_LEAVE && verdict.again);
+
+	if (own.fd < 0 || own.answered[step] || !open || has_stop())
 		return false;
-	if (own.judged)
-		return step == RI_LINK_LEAVE && verdict.again;
-	return ri_now_ms() < until;
+	return (own.judged && !own.refused) || ri_now_ms() < until;
 }
 
 bool ri_link_await(enum ri_link_step step, int64_t most_ms)
@@ -366,7 +377,7 @@ void ri_link_finish(int64_t most_ms)
 	struct pollfd packets = { .fd = own.fd, .events = POLLIN };
 	/* nodes that come late are to hear of these, too */
 	bool is_off = own.answered[RI_LINK_START] && !own.goes[RI_LINK_START];
-	bool is_worth_it = own.failed || own.awaits || is_off || most_ms < CALM_MS;
+	bool is_worth_it = own.failed || own.refused || own.awaits || is_off || most_ms < CALM_MS;
 	int64_t until = ri_now_ms() + (is_worth_it ? most_ms : CALM_MS);
 
 	if (own.helper == 0)
@@ -374,7 +385,7 @@ void ri_link_finish(int64_t most_ms)
 	own.finishing = true;
 	if (own.fd >= 0)
 		shutdown(own.fd, SHUT_WR);
-	while (own.fd >= 0 && ri_now_ms() < until && (ri_mask_pending() & ri_mask_stops()) == 0) {
+	while (own.fd >= 0 && ri_now_ms() < until && !has_stop()) {
 		if (poll(&packets, 1, LOOK_MS) < 0)
 			ri_mask_pause(LOOK_MS);
 		ri_link_hear();

@@ -73,12 +73,16 @@ const struct ri_link_verdict *ri_link_verdict(void);
 /* Where the lines are counted that the first rank prints, for the helper; or NULL. */
 uint64_t *ri_link_lines(void);
 
-/* This node can take a step that all take together (link/muster.h); or why it cannot, in a line. */
+/*
+ * This node can take a step that all take together (link/muster.h); or why it cannot, in a line,
+ * which also tells them of the stops that wait in the queue by now.
+ */
 void ri_link_vote(enum ri_link_step step, const char *why_not);
 
 /*
- * Wait until all nodes take a step that this one can take, or none does; also until that cannot
- * be any more, most_ms are over, or a stop waits in the queue. Returns whether they take it.
+ * Wait until all nodes take a step of which this one has said that it can, or none does; also until
+ * that cannot be any more, most_ms are over, or a stop of which the others do not know waits in the
+ * queue. Returns whether they take it.
  */
 bool ri_link_await(enum ri_link_step step, int64_t most_ms);
 
@@ -90,7 +94,7 @@ const unsigned char *ri_link_key(void);
 
 /*
  * All was said: wait until the helper is done, as long as it thinks fit and at most so long. A
- * stop that waits in the queue ends it. The helper is gone afterwards.
+ * stop in the queue of which the others do not know ends it. The helper is gone afterwards.
  */
 void ri_link_finish(int64_t most_ms);
 

@@ -78,6 +78,20 @@ static int64_t close_at(void)
 		: ri_helper.alone_at + (int64_t)ri_helper.setup->restarts.wait_ms;
 }
 
+/* This node has said that it cannot start its ranks. */
+static bool has_refused(void)
+{
+	const struct ri_member_step *step = &ri_helper.member.steps[RI_LINK_START];
+
+	return step->votes && !step->vote.go;
+}
+
+/* Node 0 is to hear that, and may not have begun this attempt yet. */
+static bool is_unheard(void)
+{
+	return has_refused() && !ri_helper.is_centre && !ri_helper.member.met;
+}
+
 /* It has said all of how its ranks ended: how long is it worth to go on? */
 static void begin_closing(void)
 {
@@ -86,7 +100,8 @@ static void begin_closing(void)
 	ri_helper.closing = true;
 	if (awaits_verdict() && ri_helper.member.joined)
 		most = JUDGE_MS;
-	if (is_missed() || (awaits_verdict() && !ri_helper.is_centre && !ri_helper.member.met))
+	if (is_missed() || is_unheard() ||
+		(awaits_verdict() && !ri_helper.is_centre && !ri_helper.member.met))
 		most = FIND_MS;
 	ri_helper.close_at = ri_helper.now + most;
 	if (most < FOUND_MS && ri_member_awaits(&ri_helper.member, ri_helper.close_at))
@@ -128,12 +143,14 @@ static void hear_init(void)
 /* Has what was said last arrived, as far as it can? */
 static bool is_settled(void)
 {
-	bool said = !ri_helper.member.has_end || (ri_helper.member.end_heard && !awaits_verdict());
+	const struct ri_member *member = &ri_helper.member;
+	bool said = !member->has_end || (member->end_heard && !awaits_verdict()) ||
+		(has_refused() && member->steps[RI_LINK_START].answered);
 
-	if (ri_member_awaits(&ri_helper.member, ri_helper.now) || waits_to_leave())
+	if (ri_member_awaits(member, ri_helper.now) || waits_to_leave())
 		return false;
 	if (!ri_helper.is_centre)
-		return said || ri_helper.member.over;
+		return said || member->over;
 	return said && !is_missed();
 }
 

@@ -278,9 +278,12 @@ static int permit_again(const struct ri_link_job *job, struct ri_error *err)
 	uint64_t wait_ms = job->options->restart_wait_ms;
 	const char *why;
 
+	/* the attempt before this one may have left it in the queue: first */
+	if (ri_mask_pending_stop() != 0)
+		return 0;
 	ri_link_vote(RI_LINK_START, NULL);
 	if (ri_link_await(RI_LINK_START, (int64_t)(wait_ms == 0 ? EVER_MS : wait_ms) + LATE_MS) ||
-		(ri_mask_pending() & ri_mask_stops()) != 0)
+		ri_mask_pending_stop() != 0)
 		return 0;
 	why = ri_link_why_not(RI_LINK_START);
 	if (why != NULL)

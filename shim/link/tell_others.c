@@ -225,31 +225,38 @@ void ri_link_refuse(const struct ri_link_job *job, const struct ri_error *err, c
 static int64_t time_to_finish(const struct ri_link_job *job)
 {
 	uint64_t grace_ms = job->options->grace_ms;
-	int64_t left = job->stop->at_ms + (int64_t)grace_ms - ri_now_ms();
+	int64_t left = (int64_t)grace_ms;
 
-	if (!job->stop->asked || grace_ms == 0 || left > FINISH_MS)
+	if (job->stop->asked)
+		left += job->stop->at_ms - ri_now_ms();
+	else if (ri_mask_pending_stop() == 0)
+		return FINISH_MS;
+	if (grace_ms == 0 || left > FINISH_MS)
 		return FINISH_MS;
 	return left < 0 ? 0 : left;
 }
 
-/* Its ranks are gone, so all nodes may leave this attempt, where the verdict says so. */
+/*
+ * Its ranks are gone, so all nodes may leave this attempt, where the verdict says so. A stop is
+ * looked for before this node says that it can, and stays in the queue: where it comes later the
+ * word that all leave may cross the one that this node cannot, and the next attempt finds it.
+ */
 static void wait_to_leave(const struct ri_link_job *job, int status, bool gone)
 {
-	siginfo_t info;
+	bool able = gone && !*job->interrupted && !job->stop->asked && ri_mask_pending_stop() == 0;
 
-	if (job->restarts == 0 || job->stop->asked || (status == 0 && !*job->ordered))
+	if (job->restarts == 0 || (status == 0 && !*job->ordered))
 		return;
-	if (!gone || *job->interrupted) {
-		refuse_step(job, RI_LINK_LEAVE, gone ? stopped
-			: "has a process that its ranks left");
-		return;
+	if (able) {
+		ri_link_vote(RI_LINK_LEAVE, NULL);
+		if (ri_link_await(RI_LINK_LEAVE, FINISH_MS) || ri_mask_pending_stop() == 0)
+			return;
 	}
-	ri_link_vote(RI_LINK_LEAVE, NULL);
-	if (ri_link_await(RI_LINK_LEAVE, FINISH_MS) ||
-		ri_mask_wait_for(ri_mask_stops(), &info, 0) == 0)
-		return;
-	say_stop(job, info.si_signo);
-	refuse_step(job, RI_LINK_LEAVE, stopped);
+	if (ri_mask_pending_stop() != 0)
+		say_stop(job, ri_mask_pending_stop());
+	refuse_step(job, RI_LINK_LEAVE, gone ? stopped : "has a process that its ranks left");
+	if (able)
+		ri_link_await(RI_LINK_LEAVE, time_to_finish(job) / 2);
 }
 
 bool ri_link_conclude(const struct ri_link_job *job, int status, bool gone)

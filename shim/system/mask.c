@@ -62,6 +62,15 @@ ri_sigset ri_mask_stops(void)
 	return stops;
 }
 
+int ri_mask_pending_stop(void)
+{
+	ri_sigset stops = ri_mask_pending() & ri_mask_stops();
+
+	if ((stops & RI_MASK_OF(SIGTERM)) != 0)
+		return SIGTERM;
+	return stops == 0 ? 0 : __builtin_ctzll(stops) + 1;
+}
+
 /*
  * The kernel gives the lowest number first (signal(7), "Real-time signals"), so
  * that an endless sender of some would keep a SIGTERM waiting.

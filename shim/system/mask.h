@@ -71,6 +71,9 @@ ri_sigset ri_mask_stops(void);
 #define RI_MASK_MAY_STOP (RI_MASK_OF(SIGTERM) | RI_MASK_OF(SIGINT) | RI_MASK_OF(SIGQUIT) | \
 	RI_MASK_OF(SIGHUP))
 
+/* A stop that waits in the queue, and stays there: its number, SIGTERM first; 0: there is none. */
+int ri_mask_pending_stop(void);
+
 /* Give SIGCHLD its default action: one that is ignored is never reported. */
 void ri_mask_default_chld(void);
 

@@ -19,16 +19,20 @@ enum {
 	WAIT_MS = 60000,	/* --restart-wait */
 	SLACK_MS = 5000,	/* more for a member: node 0 may have begun later */
 	JUDGE_MS = 2500,
+	FIND_MS = 4500,		/* where node 0 may not have begun yet */
+	FINISH_MS = 5000,	/* that a stop waits for the answer of the others */
 	END_MS = 1500000,
 };
 
-enum what { START, CALL, CHECKED, RUN, FAIL, LOSE, DONE, GONE, STOP, KILL, TIRE, DIE, BREAK,
-	ARRIVE, WIRE_LOST };
+enum what { START, CALL, CHECKED, SAY_YES, LOOK, RUN, FAIL, LOSE, DONE, GONE, STOP, KILL, TIRE, DIE,
+	BREAK, ARRIVE, WIRE_LOST };
 
-/* Of a node's PID 1. */
-enum state { GATHERS, RUNS_RANKS, WAITS, EXECUTES, OVER };
+/* Of a node's PID 1. In REFUSES it has taken back that it can leave, and waits for the answer. */
+enum state { GATHERS, RUNS_RANKS, WAITS, REFUSES, EXECUTES, OVER };
 
-enum mutant { SOUND, IGNORES_STOP, STARTS_AT_ONCE, VOTES_EARLY };
+/* TAKES_STOP takes a stop off the queue when it sees it, ENDS_AT_ONCE waits for no answer then. */
+enum mutant { SOUND, IGNORES_STOP, STARTS_AT_ONCE, VOTES_EARLY, TAKES_STOP, ENDS_AT_ONCE,
+	VOTES_UNSEEN };
 
 struct wire {			/* between a member and a centre of one attempt */
 	size_t node, attempt;
@@ -55,9 +59,11 @@ struct node {
 	bool runs;		/* its ranks, */
 	size_t of;		/* of that attempt */
 	bool stopped, unfit, judged, again;
-	int64_t stopped_at;
+	int64_t stopped_at, looked_at;	/* for it, as the last thing before its ranks */
+	bool pending;		/* that stop is in the queue */
+	bool able, answered, goes;	/* of this state's step: it said yes; what its PID 1 hears */
 	size_t said_yes;	/* the attempt in which it last said that it is fit, */
-	int64_t said_yes_at;	/* and when; 0: never */
+	int64_t said_yes_at;	/* and when it had looked for a stop before; 0: never */
 	int64_t since;		/* it has been in this state */
 	size_t wire;
 };
@@ -67,6 +73,7 @@ static struct world {
 	int64_t now;
 	size_t count, attempts;
 	bool harsh;
+	struct node *aimed;	/* a stop comes to it within a step: as it says yes, or as all go */
 	enum mutant mutant;
 	struct node nodes[NODES];
 	/* Node 0's, of its attempt. */
@@ -81,7 +88,7 @@ static struct world {
 } world;
 
 /* Of all worlds: one in which nothing happens proves nothing. */
-static size_t restarted, refused, ended;
+static size_t restarted, refused, ended, crossed;
 
 /* Marsaglia, "Xorshift RNGs", Journal of Statistical Software 8 (2003) 14. */
 static uint64_t draw(uint64_t below)
@@ -128,6 +135,24 @@ static void enter(struct node *node, enum state state)
 {
 	node->state = state;
 	node->since = world.now;
+	if (state != REFUSES)
+		node->able = node->answered = node->goes = false;
+}
+
+static void say_end(struct node *node, enum ri_link_class class)
+{
+	struct ri_link_end end = { .class = class, .fatal = true, .mark = 2 + draw(3) };
+
+	snprintf(end.text, sizeof(end.text), "an end of node %zu\n", node->number);
+	ri_member_end(&node->member, &end);
+}
+
+/* They get it. */
+static void stop_ranks(struct node *node)
+{
+	node->pending = false;
+	say_end(node, RI_LINK_STOPPED);
+	plan(after(0, 20000), GONE, node->number);
 }
 
 /* All that must be true when ranks start. */
@@ -141,7 +166,9 @@ static void start_ranks(struct node *node)
 		require(node->attempt == 0 || (other->said_yes == node->attempt &&
 			other->said_yes_at != 0), "a node has not said that it can");
 		require(node->attempt == 0 || !other->stopped ||
-			(other->stopped_at >= other->said_yes_at && other != node),
+			(other->stopped_at >= other->said_yes_at &&
+			(other != node || (other->pending &&
+			other->stopped_at >= other->looked_at))),
 			"the ranks start again after a stop");
 		require(node->attempt <= other->restarts, "too many restarts");
 	}
@@ -149,14 +176,18 @@ static void start_ranks(struct node *node)
 	node->of = node->attempt;
 	enter(node, RUNS_RANKS);
 	ri_member_reach(&node->member, RI_LINK_RUNNING);
+	if (node->pending && world.mutant != IGNORES_STOP)
+		stop_ranks(node);
 }
 
 static void end_node(struct node *node)
 {
+	int64_t stays = node->state == GATHERS ? FIND_MS : JUDGE_MS;
+
 	node->runs = false;
 	enter(node, OVER);
 	ended++;
-	plan(after(JUDGE_MS, 3000), DIE, node->number);
+	plan(after(stays, 500), DIE, node->number);
 }
 
 static void vote(struct node *node, enum ri_link_step step, bool go)
@@ -168,14 +199,6 @@ static void vote(struct node *node, enum ri_link_step step, bool go)
 	ri_member_vote(&node->member, &said);
 }
 
-static void say_end(struct node *node, enum ri_link_class class)
-{
-	struct ri_link_end end = { .class = class, .fatal = true, .mark = 2 + draw(3) };
-
-	snprintf(end.text, sizeof(end.text), "an end of node %zu\n", node->number);
-	ri_member_end(&node->member, &end);
-}
-
 static void refuse(struct node *node)
 {
 	vote(node, node->state == GATHERS ? RI_LINK_START : RI_LINK_LEAVE, false);
@@ -184,18 +207,45 @@ static void refuse(struct node *node)
 	end_node(node);
 }
 
+/*
+ * A step, as PID 1's system calls follow each other: it looks for a stop, says that it can take the
+ * step, and then hears and looks in turn, at the latest when poll(2) has waited for 50 ms. Anything
+ * may happen between two of these.
+ */
+static void begin_step(struct node *node)
+{
+	if (node->pending && world.mutant != IGNORES_STOP && world.mutant != VOTES_UNSEEN) {
+		refuse(node);
+		return;
+	}
+	if (node->state == GATHERS) {
+		node->said_yes = node->attempt;
+		node->said_yes_at = world.now;
+	}
+	plan(after(0, 3), SAY_YES, node->number);
+}
+
+static void say_yes(struct node *node)
+{
+	if (node == world.aimed && happens(20))
+		plan(after(0, 100), STOP, node->number);
+	node->able = true;
+	plan(after(0, 50), LOOK, node->number);
+	plan(world.now + (node->state == WAITS ? JUDGE_MS : 1000), TIRE, node->number);
+	vote(node, node->state == WAITS ? RI_LINK_LEAVE : RI_LINK_START, true);
+}
+
 /* Its ranks are gone. */
 static void take_gone(struct node *node)
 {
 	node->runs = false;
-	if ((node->stopped && world.mutant != IGNORES_STOP) || node->member.self.restarts == 0 ||
-		(node->judged && !node->again)) {
+	if ((node->stopped && !node->pending && world.mutant != IGNORES_STOP) ||
+		node->member.self.restarts == 0 || (node->judged && !node->again)) {
 		end_node(node);
 		return;
 	}
 	enter(node, WAITS);
-	plan(world.now + JUDGE_MS, TIRE, node->number);
-	vote(node, RI_LINK_LEAVE, true);
+	begin_step(node);
 }
 
 /* No verdict, or nobody who says whether all can go on. */
@@ -204,7 +254,7 @@ static void take_tiredness(struct node *node)
 	int64_t most = node->state == GATHERS ? WAIT_MS + SLACK_MS
 		: node->again ? WAIT_MS : JUDGE_MS;
 
-	if (node->state != WAITS && node->state != GATHERS)
+	if ((node->state != WAITS && node->state != GATHERS) || !node->able)
 		return;
 	if (world.now - node->since >= most && (node->state == GATHERS || !node->again ||
 		node->wire == 0) && !(node->state == WAITS && node->again && node->number == 0))
@@ -217,33 +267,82 @@ static void take_check(struct node *node)
 {
 	if (node->state != GATHERS)
 		return;
-	if ((node->stopped && world.mutant != IGNORES_STOP) || node->unfit) {
+	if (node->unfit)
 		refuse(node);
-		return;
-	}
-	node->said_yes = node->attempt;
-	node->said_yes_at = world.now;
-	plan(world.now + 1000, TIRE, node->number);
-	if (world.mutant == STARTS_AT_ONCE)
+	else if (world.mutant == STARTS_AT_ONCE)
 		start_ranks(node);
 	else
-		vote(node, RI_LINK_START, true);
+		begin_step(node);
 }
 
+/* It waits in the queue until PID 1 looks; ranks that run get it. */
 static void take_stop(struct node *node)
 {
 	if (node->stopped || node->state == OVER)
 		return;
 	node->stopped = true;
 	node->stopped_at = world.now;
-	if (world.mutant == IGNORES_STOP)
-		return;
-	if (node->state == RUNS_RANKS) {
-		say_end(node, RI_LINK_STOPPED);
-		plan(after(0, 20000), GONE, node->number);
-	} else if (node->state == WAITS || node->state == GATHERS) {
+	node->pending = true;
+	if (node->state == RUNS_RANKS && node->runs && world.mutant != IGNORES_STOP)
+		stop_ranks(node);
+}
+
+static void execute_again(struct node *node)
+{
+	enter(node, EXECUTES);
+	restarted += node->number == 0;
+	plan(world.now, DIE, node->number);
+	if (!world.harsh || !happens(2))
+		plan(after(5, !happens(10) ? 50 : world.harsh ? 10000 : 3000), START,
+			node->number);
+	else
+		enter(node, OVER);
+}
+
+/* What was answered: a stop that is in the queue stays there for the next attempt. */
+static void follow(struct node *node)
+{
+	if (!node->goes)
+		end_node(node);
+	else if (node->state != GATHERS)
+		execute_again(node);
+	else if (node->pending && world.mutant != IGNORES_STOP)
 		refuse(node);
+	else
+		plan(after(0, 3), RUN, node->number);
+	node->looked_at = world.now;
+	node->able = false;
+}
+
+/* While it waits for the answer a stop is seen, of which the others have not heard. */
+static void take_back(struct node *node)
+{
+	crossed++;
+	if (world.mutant == TAKES_STOP)
+		node->pending = false;
+	if (node->state == GATHERS || world.mutant == ENDS_AT_ONCE) {
+		refuse(node);
+		return;
 	}
+	say_end(node, RI_LINK_STOPPED);
+	vote(node, RI_LINK_LEAVE, false);
+	if (node->state != OVER)	/* the verdict may have come by that */
+		enter(node, REFUSES);
+}
+
+static void look(struct node *node)
+{
+	if (!node->able || node->state == RUNS_RANKS || node->state == EXECUTES ||
+		node->state == OVER)
+		return;
+	if (node->answered)
+		follow(node);
+	else if (node->state == REFUSES && world.now - node->since >= FINISH_MS)
+		end_node(node);
+	else if (node->pending && node->state != REFUSES && world.mutant != IGNORES_STOP)
+		take_back(node);
+	if (!node->answered)
+		plan(after(0, 50), LOOK, node->number);
 }
 
 static void fail_itself(struct node *node, enum ri_link_class class)
@@ -268,7 +367,7 @@ static void take_verdict(void *context, const struct ri_link_verdict *verdict)
 	if (node->state == GATHERS) {
 		vote(node, RI_LINK_LEAVE, false);
 		end_node(node);
-	} else if (node->state == WAITS && !verdict->again)
+	} else if ((node->state == WAITS || node->state == REFUSES) && !verdict->again)
 		end_node(node);
 	else if (node->state == RUNS_RANKS && verdict->order)
 		plan(after(0, happens(20) ? 100000 : 500), GONE, node->number);
@@ -276,35 +375,29 @@ static void take_verdict(void *context, const struct ri_link_verdict *verdict)
 		vote(node, RI_LINK_LEAVE, true);
 }
 
-static void execute_again(struct node *node)
-{
-	enter(node, EXECUTES);
-	restarted += node->number == 0;
-	plan(world.now, DIE, node->number);
-	if (!world.harsh || !happens(2))
-		plan(after(5, happens(10) ? 10000 : 50), START, node->number);
-	else
-		enter(node, OVER);
-}
-
 static void take_go(void *context, const struct ri_link_go *go)
 {
 	struct node *node = context;
 
 	refused += !go->go && node->number == 0;
+	require(world.harsh || strstr(go->text, " not come within ") == NULL,
+		"the others wait for a node that was stopped");
 	require(node->state != RUNS_RANKS || !go->go || world.mutant == VOTES_EARLY,
 		"it has not said that it can");
 	/* a verdict may overtake the word that they start */
 	if (node->state == OVER || (node->judged && go->step == RI_LINK_START))
 		return;
-	if (!go->go && node->state == RUNS_RANKS)
+	if (node->state == RUNS_RANKS && !go->go)
 		node->again = false;
-	else if (!go->go)
-		end_node(node);
-	else if (go->step == RI_LINK_START && node->state == GATHERS)
-		start_ranks(node);
-	else if (go->step == RI_LINK_LEAVE)
+	else if (node->state == RUNS_RANKS)
 		execute_again(node);
+	else if (!node->able)
+		end_node(node);
+	if (!node->able)
+		return;
+	node->answered = true;
+	node->goes = go->go;
+	plan(after(0, 3), LOOK, node->number);
 }
 
 #endif

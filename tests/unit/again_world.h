@@ -269,10 +269,24 @@ static void start_life(struct node *node)
 	node->unfit = world.harsh && happens(3);
 }
 
+/* That all go is on its way to the node: its PID 1, which polls, may see a stop before. */
+static void aim(struct node *node)
+{
+	if (node == NULL || !happens(50))
+		return;
+	plan(world.now, STOP, node->number);
+	plan(after(0, 3), LOOK, node->number);
+}
+
 static void pass_musters(void)
 {
-	for (int i = RI_LINK_START; i <= RI_LINK_LEAVE && world.nodes[0].alive; i++)
+	for (int i = RI_LINK_START; i <= RI_LINK_LEAVE && world.nodes[0].alive; i++) {
+		bool over = world.musters[i].over;
+
 		ri_muster_pass(&world.musters[i], world.now);
+		if (!over && world.musters[i].over && world.musters[i].said.go.go)
+			aim(world.aimed);
+	}
 }
 
 static void happen(struct event *event)
@@ -291,10 +305,20 @@ static void happen(struct event *event)
 	case CHECKED:
 		take_check(node);
 		break;
+	case SAY_YES:
+		if (!is_old && (node->state == GATHERS || node->state == WAITS))
+			say_yes(node);
+		break;
+	case LOOK:
+		if (!is_old)
+			look(node);
+		break;
 	case RUN:
-		if (node->state == GATHERS && node->stopped)
+		if (is_old || node->state != GATHERS)
+			break;
+		if (node->attempt == 0 && node->pending)
 			refuse(node);
-		else if (node->state == GATHERS)
+		else
 			start_ranks(node);
 		break;
 	case FAIL:
