@@ -56,6 +56,11 @@ def job_key(name, secret=SECRET):
     return blake2b(b"rankinit link 1: job\0", name, key=of_secret)
 
 
+def attempt_key(key, attempt):
+    """Of a later attempt of the job that has this key."""
+    return blake2b(b"rankinit link 1: attempt\0", struct.pack(">Q", attempt), key=key)
+
+
 BASE = b"\x09" + bytes(31)
 
 
@@ -116,6 +121,10 @@ def end(text, kind="own", fatal=True):
 
 def phase(name):
     return {"say": "phase", "phase": name}
+
+
+def go(step, goes=True, text=""):
+    return {"say": "go", "step": step, "go": goes, "text": text}
 
 
 def news(text):
