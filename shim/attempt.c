@@ -38,7 +38,8 @@ enum {
 
 static struct {
 	int program, folder;	/* O_PATH; of no use before ri_attempt_prepare */
-	int memory;		/* what is carried, sealed */
+	int memory;		/* what is carried, sealed, */
+	char **envp;		/* and the environment that names it */
 	struct ri_carried *next;
 	bool alone;		/* what ran here has no rank */
 	enum ri_again why;
@@ -88,6 +89,12 @@ int ri_attempt_take(struct ri_run *run)
 	prctl(PR_SET_NAME, carried->name, 0, 0, 0);
 	run->found.carried = carried;
 	return 0;
+}
+
+void ri_attempt_begin(const struct ri_found *found)
+{
+	if (found->carried != NULL && found->carried->last_line[0] != '\0')
+		ri_log(RI_LEVEL_ALWAYS, "%s", found->carried->last_line);
 }
 
 const char *ri_attempt_headline(const struct ri_found *found, struct ri_arena *arena)
@@ -199,97 +206,6 @@ static void add_restart(const struct ri_run *run, const struct ri_outcome *outco
 		ri_again_sign(&text, cause, &restart.first, restart.words);
 }
 
-bool ri_attempt_decide(struct ri_run *run, const struct ri_outcome *outcome, int status)
-{
-	const struct ri_carried *before = run->found.carried;
-	const struct ri_supervised *ended = &run->started.supervised;
-
-	if (run->found.options.disabled || run->found.options.restarts == 0 || status == 0)
-		return false;
-	own.alone = ri_outcome_is_alone(outcome);
-	own.failed = (struct ri_again_case){
-		.restarts = run->found.options.restarts, .attempt = ri_found_attempt(&run->found),
-		.stopped = ended->stop.asked || ended->interrupted ||
-			outcome->stop.signal != 0 || (ri_mask_pending() & ri_mask_stops()) != 0,
-		.ordered = ended->ordered, .unstarted = run->started.children.refused != 0,
-		.cause = ri_cause_word_find(outcome),
-		.signature = "", .before = before == NULL ? "" : before->signature,
-		.lines = run->started.output.lines,
-		.lines_before = before == NULL ? 0 : before->lines,
-		.lasted_ms = time_since(run->started.at),
-	};
-	if (own.next != NULL) {
-		begin_next(run);
-		add_restart(run, outcome, own.failed.cause);
-		own.failed.signature = own.next->signature;
-	}
-	own.why = ri_again_decide(&own.failed);
-	if (own.why == RI_AGAIN_YES && !all_are_gone()) {
-		own.failed.remains = true;
-		own.why = ri_again_decide(&own.failed);
-	}
-	return own.why == RI_AGAIN_YES;
-}
-
-bool ri_attempt_is_alone(void)
-{
-	siginfo_t info;
-
-	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
-}
-
-bool ri_attempt_follow(struct ri_run *run, const struct ri_outcome *outcome, int status)
-{
-	struct ri_brief brief = { .cause = RI_CAUSE_UNKNOWN, .rank = -1 };
-
-	if (own.next == NULL || ri_link_key() == NULL || !all_are_gone())
-		return false;
-	ri_brief_find(&brief, outcome, status);
-	begin_next(run);
-	add_restart(run, outcome, brief.cause);
-	own.next->link.cause = brief.cause;
-	own.next->link.class = brief.class;
-	own.next->link.rank = brief.rank;
-	own.next->link.status = status;
-	ri_link_leave(own.next);
-	return true;
-}
-
-void ri_attempt_say_why_not(void)
-{
-	char line[RI_MAX_LINE];
-	struct ri_text text;
-
-	if (own.why == RI_AGAIN_YES)
-		return;
-	ri_text_init(&text, line, sizeof(line));
-	ri_text_add(&text, own.alone ? "the command does not start again: "
-		: "the ranks do not start again: ");
-	ri_again_add(&text, own.why, &own.failed);
-	ri_log(RI_LEVEL_ALWAYS, "%s", line);
-}
-
-int ri_attempt_take_stop(void)
-{
-	siginfo_t info;
-
-	return ri_mask_wait_for(ri_mask_stops(), &info, 0);
-}
-
-void ri_attempt_say_before(const struct ri_run *run)
-{
-	const struct ri_carried *carried = run->found.carried;
-
-	if (carried != NULL)
-		ri_log(RI_LEVEL_ALWAYS, "before restart %llu: %s",
-			(unsigned long long)carried->attempt, carried->failure);
-}
-
-struct ri_carried *ri_attempt_next(void)
-{
-	return own.next;
-}
-
 /* A kernel before Linux 6.3 does not know the flag. */
 static int make_memory(void)
 {
@@ -345,6 +261,119 @@ static char **make_environment(struct ri_run *run)
 	return ri_env_apply(&run->found.env, &edits, &run->arena, &run->err);
 }
 
+/* On a mount that is noexec by now, say. A kernel before Linux 5.8 does not tell. */
+static bool may_execute(void)
+{
+	return syscall(SYS_faccessat2, own.program, "", X_OK, AT_EMPTY_PATH | AT_EACCESS) == 0 ||
+		errno != EACCES;
+}
+
+/*
+ * All that can fail, before anything is said of the next attempt. Returns 0, or errno, and the
+ * reason is known then.
+ */
+static int make_ready(struct ri_run *run, const struct ri_outcome *outcome)
+{
+	if (outcome->last_line != NULL)
+		ri_text_copy(own.next->last_line, sizeof(own.next->last_line), outcome->last_line);
+	errno = ENOMEM;
+	if (may_execute() && leave_carried() && (own.envp = make_environment(run)) != NULL)
+		return 0;
+	own.failed.error = errno;
+	own.why = RI_AGAIN_REFUSED;
+	return own.failed.error;
+}
+
+bool ri_attempt_decide(struct ri_run *run, const struct ri_outcome *outcome, int status)
+{
+	const struct ri_carried *before = run->found.carried;
+	const struct ri_supervised *ended = &run->started.supervised;
+
+	if (run->found.options.disabled || run->found.options.restarts == 0 || status == 0)
+		return false;
+	own.alone = ri_outcome_is_alone(outcome);
+	own.failed = (struct ri_again_case){
+		.restarts = run->found.options.restarts, .attempt = ri_found_attempt(&run->found),
+		.stopped = ended->stop.asked || ended->interrupted ||
+			outcome->stop.signal != 0 || ri_mask_pending_stop() != 0,
+		.ordered = ended->ordered, .unstarted = run->started.children.refused != 0,
+		.cause = ri_cause_word_find(outcome),
+		.signature = "", .before = before == NULL ? "" : before->signature,
+		.lines = run->started.output.lines,
+		.lines_before = before == NULL ? 0 : before->lines,
+		.lasted_ms = time_since(run->started.at),
+	};
+	if (own.next != NULL) {
+		begin_next(run);
+		add_restart(run, outcome, own.failed.cause);
+		own.failed.signature = own.next->signature;
+	}
+	own.why = ri_again_decide(&own.failed);
+	if (own.why == RI_AGAIN_YES && !all_are_gone()) {
+		own.failed.remains = true;
+		own.why = ri_again_decide(&own.failed);
+	}
+	return own.why == RI_AGAIN_YES && make_ready(run, outcome) == 0;
+}
+
+bool ri_attempt_is_alone(void)
+{
+	siginfo_t info;
+
+	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
+}
+
+bool ri_attempt_follow(struct ri_run *run, const struct ri_outcome *outcome, int status)
+{
+	struct ri_brief brief = { .cause = RI_CAUSE_UNKNOWN, .rank = -1 };
+
+	if (own.next == NULL || ri_link_key() == NULL)
+		return false;
+	if (!all_are_gone()) {
+		own.why = RI_AGAIN_REMAINS;
+		return false;
+	}
+	ri_brief_find(&brief, outcome, status);
+	begin_next(run);
+	add_restart(run, outcome, brief.cause);
+	own.next->link.cause = brief.cause;
+	own.next->link.class = brief.class;
+	own.next->link.rank = brief.rank;
+	own.next->link.status = status;
+	ri_link_leave(own.next);
+	return make_ready(run, outcome) == 0;
+}
+
+void ri_attempt_say_why_not(void)
+{
+	char line[RI_MAX_LINE];
+	struct ri_text text;
+
+	if (own.why == RI_AGAIN_YES)
+		return;
+	ri_text_init(&text, line, sizeof(line));
+	ri_text_add(&text, own.alone ? "the command does not start again: "
+		: "the ranks do not start again: ");
+	ri_again_add(&text, own.why, &own.failed);
+	ri_log(RI_LEVEL_ALWAYS, "%s", line);
+}
+
+int ri_attempt_take_stop(void)
+{
+	siginfo_t info;
+
+	return ri_mask_wait_for(ri_mask_stops(), &info, 0);
+}
+
+void ri_attempt_say_before(const struct ri_run *run)
+{
+	const struct ri_carried *carried = run->found.carried;
+
+	if (carried != NULL)
+		ri_log(RI_LEVEL_ALWAYS, "before restart %llu: %s",
+			(unsigned long long)carried->attempt, carried->failure);
+}
+
 /* The socket to a helper, or a helper's end, may have sent it: the next attempt has neither. */
 static void drop_own_signals(void)
 {
@@ -354,25 +383,32 @@ static void drop_own_signals(void)
 		;
 }
 
+void ri_attempt_say_again(const struct ri_run *run)
+{
+	const struct ri_carried *carried = run->found.carried;
+	bool alone = run->started.children.count == 1 &&
+		!ri_topology_knows(&run->found.topology, RI_FACT_RANK);
+
+	if (carried != NULL)
+		ri_log(RI_LEVEL_ALWAYS, "%s; %s again (restart %llu of %llu)", carried->failure,
+			alone ? "it starts" : "the ranks start",
+			(unsigned long long)carried->attempt,
+			(unsigned long long)run->found.options.restarts);
+}
+
 void ri_attempt_execute(struct ri_run *run)
 {
-	char **envp;
-
-	ri_log(RI_LEVEL_ALWAYS, "%s; %s again (restart %llu of %llu)", own.next->failure,
-		own.alone ? "it starts" : "the ranks start", (unsigned long long)own.next->attempt,
-		(unsigned long long)run->found.options.restarts);
 	ri_said_forget();
-	envp = leave_carried() ? make_environment(run) : NULL;
-	if (envp != NULL && fchdir(own.folder) == 0 &&
+	if (fchdir(own.folder) == 0 &&
 		fcntl(own.memory, F_SETFD, 0) == 0 && fcntl(own.program, F_SETFD, 0) == 0) {
 		if (run->started.output.raised)
 			setrlimit(RLIMIT_NOFILE, &run->started.output.files_before);
 		ri_report_hand_on();
 		drop_own_signals();
-		syscall(SYS_execveat, own.program, "", run->argv, envp, AT_EMPTY_PATH);
+		syscall(SYS_execveat, own.program, "", run->argv, own.envp, AT_EMPTY_PATH);
 		/* a profile may deny that one; and qemu-user knows itself by this name */
-		execve("/proc/self/exe", run->argv, envp);
+		execve("/proc/self/exe", run->argv, own.envp);
 	}
-	ri_log(RI_LEVEL_ERROR, "the ranks do not start again: rankinit cannot execute itself: %s "
-		"[%s]", strerror(errno), ri_code_name(RI_CODE_RESTARTS_REFUSED));
+	own.failed.error = errno;
+	own.why = RI_AGAIN_REFUSED;
 }

@@ -22,6 +22,9 @@ struct ri_run;
  */
 int ri_attempt_take(struct ri_run *run);
 
+/* Say the last line of the verdict on the attempt before this one. */
+void ri_attempt_begin(const struct ri_found *found);
+
 /* Hold the program and the working directory, before either is left. -1 as above. */
 int ri_attempt_prepare(const struct ri_found *found, struct ri_error *err);
 
@@ -32,8 +35,9 @@ const char *ri_attempt_headline(const struct ri_found *found, struct ri_arena *a
 bool ri_attempt_may_be(const struct ri_found *found);
 
 /*
- * All is gone. Does the job start again? If not, the line about why is said by
- * ri_attempt_say_why_not, behind the verdict. status: of the attempt, before --exit-map.
+ * All is gone. Does the job start again? Then all that ri_attempt_execute takes is there, with
+ * outcome->last_line. If not, the line about why is said by ri_attempt_say_why_not, behind the
+ * verdict. status: of the attempt, before --exit-map.
  */
 bool ri_attempt_decide(struct ri_run *run, const struct ri_outcome *outcome, int status);
 void ri_attempt_say_why_not(void);
@@ -50,13 +54,10 @@ int ri_attempt_take_stop(void);
 /* How the attempt before this one failed, where this one ends before it has a rank; or none. */
 void ri_attempt_say_before(const struct ri_run *run);
 
-/*
- * What the next attempt finds, which may be filled in further; all of it is there once
- * ri_attempt_decide has returned true.
- */
-struct ri_carried *ri_attempt_next(void);
+/* The ranks of a later attempt start: nothing stands against it any more. */
+void ri_attempt_say_again(const struct ri_run *run);
 
-/* Execute this program again. Returns only if that failed, which it has said. */
+/* Execute this program again. Returns only if that failed, and ri_attempt_say_why_not says it. */
 void ri_attempt_execute(struct ri_run *run);
 
 #endif

@@ -43,6 +43,7 @@ static int read_options(struct ri_run *run, char **argv)
 	status = ri_options_read(&run->found.options, argv, &run->found.env, &run->findings,
 		&run->err);
 	ri_log_init(options->quiet, options->verbose, ri_found_color(&run->found));
+	ri_attempt_begin(&run->found);
 	return status;
 }
 

@@ -175,6 +175,7 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 	launch->die_with_us = launch->self != 1;
 	run->started.output.seen = ri_link_lines();
 	ri_clock_read(CLOCK_REALTIME, &run->started.at);
+	ri_attempt_say_again(run);
 	if (ri_ranks_spawn(&ranks, &run->err) < 0) {
 		ri_terminal_restore(&terminal);
 		note_refusal(run);

@@ -420,6 +420,18 @@ static bool may_follow(const struct ri_run *run, const struct ri_outcome *outcom
 		outcome->ranks[0].end == RI_END_EXITED;
 }
 
+/* The next attempt says the last line, and that it starts. Returns only where there is none. */
+static void go_on(struct ri_run *run, struct ri_outcome *outcome)
+{
+	outcome->goes_on = true;
+	ri_report_goes_on(true);
+	tell(run, outcome, NULL);
+	ri_torch_files_remove(&run->started.torch_files, false);
+	ri_attempt_execute(run);
+	outcome->goes_on = false;
+	ri_report_goes_on(false);
+}
+
 int ri_run_tell(struct ri_run *run, int status)
 {
 	bool alone = ri_link_is_on() && ri_attempt_is_alone();
@@ -435,11 +447,6 @@ int ri_run_tell(struct ri_run *run, int status)
 		status = ri_link_judge(&run->started.job, &outcome, status);
 	outcome.exit_status = status;
 	failed = ri_brief_find(&brief, &outcome, status);
-	again = has_others ? ri_attempt_follow(run, &outcome, status)
-		: ri_attempt_decide(run, &outcome, status);
-	outcome.goes_on = again;
-	if (again)
-		ri_report_goes_on();
 	outcome.exit_status = ri_run_status(run, status,
 		failed ? brief.cause : RI_CAUSE_UNKNOWN);
 	/* a stop that --exit-map takes for a success is none to tell of */
@@ -447,7 +454,11 @@ int ri_run_tell(struct ri_run *run, int status)
 		outcome.brief = &brief;
 	if (outcome.brief != NULL && needs_last_line(run, &outcome))
 		outcome.last_line = make_last_line(&brief);
+	again = has_others ? ri_attempt_follow(run, &outcome, status)
+		: ri_attempt_decide(run, &outcome, status);
 	status = outcome.exit_status;
+	if (again)
+		go_on(run, &outcome);
 	tell(run, &outcome, NULL);
 	say_rank(run, &outcome);
 	if (outcome.last_line != NULL && may_follow(run, &outcome))
@@ -456,9 +467,5 @@ int ri_run_tell(struct ri_run *run, int status)
 		ri_link_say_why_not(&run->started.job);
 	ri_attempt_say_why_not();
 	say_last_line(outcome.last_line);
-	if (again) {
-		ri_torch_files_remove(&run->started.torch_files, false);
-		ri_attempt_execute(run);
-	}
 	return ri_run_end(run, status);
 }

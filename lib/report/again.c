@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/error.h"
+
 enum { LONG_MS = 60000 };	/* an attempt of that length has got somewhere */
 
 /* Nothing was gained by the last start, and nothing will be by another one. */
@@ -27,7 +29,9 @@ enum ri_again ri_again_decide(const struct ri_again_case *failed)
 		return RI_AGAIN_USED_UP;
 	if (is_same(failed))
 		return RI_AGAIN_SAME;
-	return failed->remains ? RI_AGAIN_REMAINS : RI_AGAIN_YES;
+	if (failed->remains)
+		return RI_AGAIN_REMAINS;
+	return failed->error != 0 ? RI_AGAIN_REFUSED : RI_AGAIN_YES;
 }
 
 void ri_again_add(struct ri_text *out, enum ri_again why, const struct ri_again_case *failed)
@@ -49,6 +53,9 @@ void ri_again_add(struct ri_text *out, enum ri_again why, const struct ri_again_
 		ri_text_addf(out, "the next attempt would end the same way (cause=%s, "
 			"retry=never)",
 			ri_cause_word_name(failed->cause));
+	else if (why == RI_AGAIN_REFUSED)
+		ri_text_addf(out, "rankinit cannot execute itself: %s [%s]",
+			strerror(failed->error), ri_code_name(RI_CODE_RESTARTS_REFUSED));
 	else
 		ri_text_add(out, reasons[why]);
 }

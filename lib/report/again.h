@@ -20,6 +20,7 @@ enum ri_again {
 	RI_AGAIN_USED_UP,
 	RI_AGAIN_SAME,		/* they did fail again, and got no further */
 	RI_AGAIN_REMAINS,	/* a process of theirs is still there */
+	RI_AGAIN_REFUSED,	/* the kernel has refused what it takes */
 };
 
 /* What is known of the attempt that has failed. */
@@ -27,6 +28,7 @@ struct ri_again_case {
 	uint64_t restarts;	/* --restarts */
 	uint64_t attempt;	/* 0: the first */
 	bool stopped, ordered, unstarted, remains;
+	int error;		/* of what the kernel has refused; 0: nothing */
 	enum ri_cause_word cause;
 	const char *signature, *before;	/* of this failure and of the one before it; "": none */
 	uint64_t lines, lines_before;	/* of rank 0, in this attempt and in the one before */

@@ -24,6 +24,7 @@ struct written {
 	char name[RI_CARRIED_NAME];
 	char signature[RI_CARRIED_SIGNATURE];
 	char failure[RI_CARRIED_FAILURE];
+	char last_line[RI_BRIEF_SIZE];
 	uint64_t mark, status, cause, class;
 	int64_t rank, node;
 	unsigned char key[RI_CARRIED_KEY];
@@ -92,6 +93,7 @@ size_t ri_carried_write(const struct ri_carried *carried, void *bytes)
 	put_text(out->name, carried->name, sizeof(out->name));
 	put_text(out->signature, carried->signature, sizeof(out->signature));
 	put_text(out->failure, carried->failure, sizeof(out->failure));
+	put_text(out->last_line, carried->last_line, sizeof(out->last_line));
 	out->linked = carried->link.on;
 	out->mark = carried->link.mark;
 	out->status = (uint64_t)carried->link.status;
@@ -181,6 +183,7 @@ static bool is_whole(const struct written *in)
 		!is_text(in->name, sizeof(in->name)) ||
 		!is_text(in->signature, sizeof(in->signature)) ||
 		!is_plain(in->failure, sizeof(in->failure)) ||
+		!is_plain(in->last_line, sizeof(in->last_line)) ||
 		!is_text(in->verdict, sizeof(in->verdict)))
 		return false;
 	for (size_t i = 0; i < in->count; i++)
@@ -208,6 +211,7 @@ bool ri_carried_read(struct ri_carried *out, const void *bytes, size_t length)
 	memcpy(out->name, in->name, sizeof(out->name));
 	memcpy(out->signature, in->signature, sizeof(out->signature));
 	memcpy(out->failure, in->failure, sizeof(out->failure));
+	memcpy(out->last_line, in->last_line, sizeof(out->last_line));
 	memcpy(out->link.key, in->key, sizeof(out->link.key));
 	memcpy(out->link.verdict, in->verdict, sizeof(out->link.verdict));
 	for (size_t i = 0; i < in->count; i++)

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "report/brief.h"
 #include "report/causes.h"
 #include "report/outcome.h"
 
@@ -51,6 +52,7 @@ struct ri_carried {
 	char name[RI_CARRIED_NAME];	/* of the process, which an exec by a descriptor changes */
 	char signature[RI_CARRIED_SIGNATURE];	/* of how the last attempt failed: again.h */
 	char failure[RI_CARRIED_FAILURE];	/* the same for people, in a line without secrets */
+	char last_line[RI_BRIEF_SIZE];	/* of its verdict, which nobody has said yet; "": none */
 	struct ri_carried_link link;
 	struct ri_restarts restarts;	/* all that were made */
 };

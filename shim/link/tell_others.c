@@ -317,7 +317,9 @@ void ri_link_say_why_not(const struct ri_link_job *job)
 	const struct ri_link_verdict *verdict = ri_link_verdict();
 	const char *why = ri_link_why_not(RI_LINK_LEAVE);
 
-	if (job->restarts == 0 || job->stop->asked || (verdict != NULL && !verdict->again))
+	/* where all leave it is this node alone that cannot, and knows why */
+	if (job->restarts == 0 || job->stop->asked || (verdict != NULL && !verdict->again) ||
+		ri_link_key() != NULL)
 		return;
 	if (why != NULL)
 		ri_log(RI_LEVEL_ALWAYS, "%.*s", (int)strcspn(why, "\n"), why);

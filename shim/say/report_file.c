@@ -164,9 +164,9 @@ int ri_report_reserve(const struct ri_report_plan *plan, struct ri_error *err)
 	return 0;
 }
 
-void ri_report_goes_on(void)
+void ri_report_goes_on(bool goes_on)
 {
-	own.goes_on = true;
+	own.goes_on = goes_on;
 }
 
 void ri_report_hand_on(void)

@@ -42,10 +42,10 @@ bool ri_report_says_more(const struct ri_outcome *outcome);
 void ri_report_job(const char *verdict);
 
 /*
- * There will be another attempt after this one, which gives the report of this one another name: a
+ * Will there be another attempt after this one? It gives the report of this one another name: a
  * descriptor, a device and /dev/termination-log are left to the last one.
  */
-void ri_report_goes_on(void);
+void ri_report_goes_on(bool goes_on);
 
 /* The descriptor of --report stays open in what this process executes. */
 void ri_report_hand_on(void);

@@ -333,22 +333,43 @@ def test_a_stop_that_comes_between_two_attempts(box, tool):
     assert read_report(job, "report.json.1")["exit_status"] == 137
 
 
-@pytest.mark.parametrize("call, status", [("execveat", 0), ("memfd_create", 137)])
-def test_the_kernel_refuses(box, tool, call, status):
-    """There is another way to execute, and none to carry; then the verdict is the job's."""
-    job = box.start("-o", "@FOLDER/trace", "-e", f"trace={call}", "-e",
-                    f"inject={call}:error=EPERM", box.rankinit, "--restarts=9",
-                    "--nproc-per-node=2", "--report=report.json", "--", *killed(1),
-                    program=tool("strace"), place="below")
+# What the kernel refuses of a restart, and in which words. There are two ways to execute.
+REFUSED = {
+    "nothing": ([], None),
+    "one way": (["execveat:error=EPERM"], None),
+    "memory file": (["memfd_create:error=EPERM"], "Operation not permitted"),
+    "both ways": (["execveat:error=EACCES", "execve:error=E2BIG"],
+                  "Argument list too long"),
+    "size of files": ("prlimit --pid $PPID --fsize=12000; ", "File too large"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_the_kernel_refuses(box, tool, what):
+    """Then nobody says that the ranks start again, and the verdict is the job's, said once."""
+    faults, words = REFUSED[what]
+    ruin = faults if isinstance(faults, str) else ""
+    report = os.memfd_create("report")
+    trace = [] if ruin else [word for fault in faults for word in ("-e", f"inject={fault}")]
+    job = box.start("-o", "@FOLDER/trace", "-e", "trace=execveat,execve,memfd_create", *trace,
+                    box.rankinit, "--restarts=9", "--nproc-per-node=2", f"--report=fd:{report}",
+                    "--", *SH, SAY + "[ $RANK = 1 ] && { " + ruin + ":; }; " + KILLED % 1 +
+                    WAIT % 1 + "exit 0", program=tool("strace"), place="below",
+                    pass_fds=(report,))
     result = job.wait()
-    if b"INJECTED" not in job.read("trace"):
+    if faults and not ruin and b"INJECTED" not in job.read("trace"):
         pytest.skip("strace cannot inject errors here")
-    assert result.status == status, result.err
-    assert read_report(job, "report.json")["exit_status"] == status
-    if status != 0:
-        assert result.lines()[-1] == (
-            "rankinit: error: the ranks do not start again: rankinit cannot execute itself: "
-            "Operation not permitted [restarts.refused]")
+    with open(report, "rb") as file:
+        file.seek(0)
+        document = file.read()
+    assert result.status == (0 if words is None else 137), result.err
+    assert json.loads(document)["exit_status"] == result.status
+    if words is None:
+        assert attempts(job) == ["0 0", "0 1", "1 0", "1 1"] and len(restarts(result)) == 1
+        return
+    assert attempts(job) == ["0 0", "1 0"] and restarts(result) == []
+    assert why_not(result) == f"rankinit cannot execute itself: {words} [restarts.refused]"
+    assert result.brief["cause"] == "killed" and "rankinit: verdict" not in result.err
 
 
 def test_a_node_that_is_not_fit_any_more(box):

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --restarts: when ranks start again, and what one attempt leaves for the next. */
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -32,7 +33,7 @@ static int begin(void **state)
 	carried = (struct ri_carried){
 		.pid = 7, .attempt = 2, .mask = ~(uint64_t)0, .began = { 1769817600, 5 },
 		.lines = 12, .program = 5, .name = "rankinit", .signature = "killed 1 3 0 9",
-		.failure = "rank 1 failed",
+		.failure = "rank 1 failed", .last_line = "verdict cause=killed",
 		.link = { .on = true, .key = { [31] = 7 }, .mark = 9, .node = -1, .status = 122,
 			.rank = 3, .cause = RI_CAUSE_KILLED, .class = RI_CLASS_OWN,
 			.verdict = "rank 1 failed first\n  ValueError: bad\n" },
@@ -78,7 +79,11 @@ static void test_what_ends_the_job(void **state)
 
 	(void)state;
 	failed.remains = true;
+	failed.error = EFBIG;
 	assert_int_equal(ri_again_decide(&failed), RI_AGAIN_REMAINS);
+	failed.remains = false;
+	assert_string_equal(reason(),
+		"rankinit cannot execute itself: File too large [restarts.refused]");
 	failed.cause = RI_CAUSE_EXCEPTION;
 	for (size_t i = 3; i-- > 0;) {	/* each counts before those behind it */
 		*facts[i] = true;
@@ -165,6 +170,7 @@ static void test_what_is_carried_comes_back(void **state)
 	assert_string_equal(got.name, "rankinit");
 	assert_string_equal(got.signature, "killed 1 3 0 9");
 	assert_string_equal(got.failure, "rank 1 failed");
+	assert_string_equal(got.last_line, "verdict cause=killed");
 	assert_true(got.link.on);
 	assert_memory_equal(got.link.key, carried.link.key, RI_CARRIED_KEY);
 	assert_int_equal(got.link.mark, 9);
