@@ -24,6 +24,7 @@
 #include "system/helper.h"
 #include "system/mask.h"
 #include "system/said.h"
+#include "watch/leftovers.h"
 #include "run.h"
 
 enum {
@@ -148,6 +149,8 @@ static bool all_are_gone(void)
 	if (!ri_helper_end_all())
 		return false;
 	while ((pid = ri_children_reap(-1, &status, WNOHANG, NULL)) >= 0) {
+		if (pid == 0 && ri_leftovers_are_gone())
+			return true;
 		if (pid == 0 && ri_now_ms() >= until)
 			return false;
 		if (pid == 0)
@@ -320,7 +323,8 @@ bool ri_attempt_is_alone(void)
 {
 	siginfo_t info;
 
-	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
+	return (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD) ||
+		ri_leftovers_are_gone();
 }
 
 bool ri_attempt_follow(struct ri_run *run, const struct ri_outcome *outcome, int status)

@@ -1,14 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "watch/descendants.h"
 
+#include <unistd.h>
+
 #include "system/helper.h"
 #include "system/own_proc.h"
 
 static pid_t self;
+static bool spares;		/* what is not the job's */
+static uint64_t begun;		/* when the first rank was started; 0: that is not known */
 
 void ri_descendants_init(pid_t own_pid)
 {
 	self = own_pid;
+}
+
+void ri_descendants_spare_others(pid_t first_rank)
+{
+	struct ri_procstat rank;
+
+	spares = true;
+	begun = ri_descendants_are_shown() && ri_proc_read(first_rank, &rank) ? rank.started : 0;
+}
+
+bool ri_descendants_have_others(void)
+{
+	return self == 1 && spares && ri_descendants_are_shown();
 }
 
 bool ri_descendants_are_shown(void)
@@ -33,7 +50,32 @@ static bool is_helper(const struct ri_procstat *process)
 	return ri_helper_is_one(process->pid) || ri_helper_is_one(process->parent);
 }
 
-/* PID 1 owns each process of its namespace; else descendants alone are ours. */
+/* Of PID 1's namespace; descendants.h has the rule. */
+static bool is_of_job(const struct ri_procstat *process)
+{
+	struct ri_procstat at = *process;
+
+	for (int depth = 0; depth < RI_GENERATIONS; depth++) {
+		if (at.parent == 0 || at.started < begun)
+			return false;
+		if (at.parent != self) {
+			/* it may have become an orphan meanwhile */
+			if (!ri_descendants_read_parent(&at, &at) && !ri_proc_read(at.pid, &at))
+				return true;
+			continue;
+		}
+		if (at.session == at.pid || at.session == getsid(0))
+			return true;
+		if (at.session == 0)
+			return false;
+		/* the kernel gives no process the number of a session that has members */
+		if (!ri_proc_read(at.session, &at))
+			return true;
+	}
+	return true;
+}
+
+/* PID 1 owns each process of its namespace, or of its job; else descendants alone are ours. */
 static bool is_ours(const struct ri_procstat *process)
 {
 	struct ri_procstat at = *process;
@@ -41,7 +83,7 @@ static bool is_ours(const struct ri_procstat *process)
 	if (process->pid == self || is_helper(process))
 		return false;
 	if (self == 1)
-		return true;
+		return !spares || is_of_job(process);
 	for (int depth = 0; depth < RI_GENERATIONS && at.parent > 1; depth++) {
 		if (at.parent == self)
 			return true;

@@ -282,7 +282,8 @@ static void tell_one_by_one(bool children_of_told)
 void ri_leftovers_stop(bool command_lives, bool passes_on)
 {
 	bool ours = ri_descendants_are_shown();
-	bool at_once = !command_lives && !told_some && !(ours && there_is_a_relay());
+	bool at_once = !command_lives && !told_some && !ri_descendants_have_others() &&
+		!(ours && there_is_a_relay());
 
 	parents_stop = command_lives && passes_on;
 	if (self == 1 && (at_once || !ours) && tell_all_at_once())
@@ -361,10 +362,25 @@ void ri_leftovers_kill(void)
 	bool spares = (ri_link_is_on() || ri_others_are_watched()) && passes++ < SPARING_PASSES &&
 		ri_descendants_are_shown();
 
-	if (self == 1 && !spares && (kill(-1, SIGKILL) == 0 || errno == ESRCH))
+	if (self == 1 && !spares && !ri_descendants_have_others() &&
+		(kill(-1, SIGKILL) == 0 || errno == ESRCH))
 		return;
 	if (ri_descendants_are_shown())
 		ri_descendants_each(end, NULL);
+}
+
+static bool find_any(const struct ri_procstat *process, void *found)
+{
+	(void)process;
+	*(bool *)found = true;
+	return false;
+}
+
+bool ri_leftovers_are_gone(void)
+{
+	bool found = false;
+
+	return ri_descendants_have_others() && ri_descendants_each(find_any, &found) && !found;
 }
 
 struct naming {

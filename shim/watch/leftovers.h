@@ -5,7 +5,8 @@
  * kills them in the end.
  *
  * PID 1 of a namespace signals all at once with kill(-1), which no fork escapes, unless it must
- * leave out some: the command at half of the grace, the ranks of an mpirun. Then, and if rankinit
+ * leave out some: the command at half of the grace, the ranks of an mpirun, what is not the job's
+ * where the ranks may start again (watch/descendants.h). Then, and if rankinit
  * is not PID 1, it looks for them in /proc: kill(-1) of another process than PID 1 would hit every
  * process of the user.
  */
@@ -79,6 +80,12 @@ void ri_leftovers_say_shell(const struct ri_children *children);
 
 /* SIGKILL for all that are left. */
 void ri_leftovers_kill(void);
+
+/*
+ * PID 1 has children yet. Are all of them what is not the job's, where that is spared? An orphan of
+ * somebody who came from outside is one.
+ */
+bool ri_leftovers_are_gone(void);
 
 /*
  * "WHAT: python3 (12), sh (13, zombie of 12)": name the processes that are left, at most a few.

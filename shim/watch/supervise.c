@@ -19,6 +19,7 @@
 #include "system/log.h"
 #include "system/mask.h"
 #include "system/helper.h"
+#include "watch/descendants.h"
 #include "watch/job_look.h"
 #include "watch/leftovers.h"
 #include "watch/linger.h"
@@ -258,6 +259,9 @@ static void reap(struct ri_supervisor *sv)
 		ri_leftovers_stop_orphans();
 	else if (sv->children->living < lived && sv->status != 0 && !sv->setting->goes_on)
 		ri_phase_happen(sv, RI_EVENT_RANK_FAILED);
+	if (pid == 0 && sv->phase >= RI_PHASE_SWEEPING && sv->phase < RI_PHASE_OVER &&
+		ri_leftovers_are_gone())
+		ri_phase_happen(sv, RI_EVENT_ALL_GONE);
 }
 
 static bool is_of_helpers(const struct ri_supervisor *sv, const siginfo_t *info)
@@ -430,6 +434,8 @@ int ri_supervise_run(struct ri_children *children, const struct ri_supervise *se
 	let_go(setting->output);
 	ri_verdict_watch(&sv.oom);
 	ri_leftovers_init(launch->self);
+	if (setting->output->again && children->started > 0)
+		ri_descendants_spare_others(children->items[0].pid);
 	setting->output->alarm = look;
 	setting->output->context = &sv;
 	if (setting->output->memories != NULL || setting->has_others)

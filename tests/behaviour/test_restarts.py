@@ -5,10 +5,12 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
 
 import pytest
 
+import peek
 import schema
 from box import refused, warned
 from peek import free_port, wait_until
@@ -166,6 +168,44 @@ def test_what_the_ranks_left_is_gone_before(box, place):
                         place=place)
     control.wait()
     assert control.read("seen") != b"", "the control: it would be seen"
+
+
+# By number, the seconds of a sleep that is asked for. The job leaves 6 and 7; 4 is older than it.
+LIVES = 'for n in 1 2 3 4 5 6 7; do grep -lzxqs "333$n" /proc/[0-9]*/cmdline && echo $n; done'
+LEAVES = ("if [ $RANKINIT_ATTEMPT = 0 ]; then sleep 33''36 & setsid sleep 33''37 & echo up >>@FOLDER"
+          "/log; until [ -e @FOLDER/go ]; do sleep 0.01; done; kill -9 $$; fi; ")
+
+
+def come_from_outside(job):
+    """A shell as of nsenter, one with a session of its own as of kubectl exec, one that is gone."""
+    words = ["sleep 33''31; :"], ["setsid", "(sleep 33''32 &) ; sleep 33''33; :"], \
+        ["(setsid sleep 33''35 &)"]
+    shells = [subprocess.Popen(["nsenter", "-t", str(job.pid), "-p", "-m", "--", *before, "sh",
+                                "-c", script]) for *before, script in words]
+    shells.pop().wait()
+    wait_until(lambda: {"3331", "3332", "3333", "3335", "3336", "3337"} <= {
+        peek.read(pid, "cmdline").decode().split("\0")[1] for pid in job.members()
+        if peek.read(pid, "cmdline").startswith(b"sleep\0")}, "all of them")
+    return shells
+
+
+def test_a_restart_spares_who_came_from_outside(box):
+    """
+    And what is older than the ranks, but nothing that the job left. A daemon whose starter is gone
+    may be either, and counts as the job's.
+    """
+    job = box.start("--restarts=1", "--grace=0.2", "--", *SH,
+                    LEAVES + LIVES + " >@FOLDER/seen; exit 0",
+                    shell="setsid sleep 3334 & sleep 0.1")
+    job.until("up")
+    shells = come_from_outside(job)
+    with open(f"{job.folder}/go", "w", encoding="ascii"):
+        pass
+    result = job.wait()
+    assert result.status == 0 and len(restarts(result)) == 1, result.err
+    assert job.read("seen").split() == [b"1", b"2", b"3", b"4"]
+    for shell in shells:
+        shell.wait()
 
 
 def test_logs_go_on_below_a_line(box):
