@@ -373,6 +373,56 @@ def test_a_stop_that_comes_between_two_attempts(box, tool):
     assert read_report(job, "report.json.1")["exit_status"] == 137
 
 
+# The ranks of the second attempt end by a stop alone.
+UNTIL_STOPPED = SAY + KILLED % 1 + WAIT % 1 + "exec sleep 60"
+
+
+def traced(box, tool, *words):
+    return box.start("-o", "@FOLDER/trace", *words, box.rankinit, "--restarts=9",
+                     "--nproc-per-node=2", "--", *SH, UNTIL_STOPPED, program=tool("strace"),
+                     place="below")
+
+
+def stop_rankinit(job):
+    """Not strace, which has started it."""
+    pids = [pid for pid, name in job.others().items() if name == "rankinit"]
+    for pid in pids[:1]:
+        job.signal(signal.SIGTERM, pid)
+
+
+def calls_of_a_restart(box, tool):
+    """(call, how many before it): from the end of a rank until those of the next attempt run."""
+    job = traced(box, tool)
+    job.until("0 1", "1 1")
+    stop_rankinit(job)
+    result = job.wait()
+    assert result.status == 143 and len(restarts(result)) == 1, result.err
+    lines = [line for line in job.read("trace").decode().splitlines() if re.match(r"\w+\(", line)]
+    names = [line.partition("(")[0] for line in lines]
+    first = next(at for at, line in enumerate(lines) if line.startswith("wait4(")
+                 and "SIGKILL" in line)
+    last = max(at for at, name in enumerate(names) if name in ("clone", "vfork", "fork"))
+    found = {}
+    for at, name in enumerate(names):
+        if first <= at <= last + 10:
+            found.setdefault(name, []).append(names[:at].count(name) + 1)
+    return found
+
+
+def test_a_stop_at_any_call_of_a_restart(box, tool):
+    """It reaches the ranks that start again, or none starts: behind the first, a middle, the last
+    of each kind of call."""
+    for name, numbers in calls_of_a_restart(box, tool).items():
+        for number in sorted({numbers[0], numbers[len(numbers) // 2], numbers[-1]}):
+            job = traced(box, tool, "-e", f"trace={name}", "-e",
+                         f"inject={name}:signal=TERM:when={number}")
+            wait_until(lambda: job.ended() or {"0 1", "1 1"} <= set(job.log()), "an end or ranks")
+            if job.read("trace").count(name.encode() + b"(") < number:  # fewer than before
+                stop_rankinit(job)
+            result = job.wait()
+            assert result.status in (137, 143), (name, number, result.err)
+
+
 # What the kernel refuses of a restart, and in which words. There are two ways to execute.
 REFUSED = {
     "nothing": ([], None),
