@@ -61,7 +61,7 @@ struct node {
 	bool stopped, unfit, judged, again;
 	int64_t stopped_at, looked_at;	/* for it, as the last thing before its ranks */
 	bool pending;		/* that stop is in the queue */
-	bool able, answered, goes;	/* of this state's step: it said yes; what its PID 1 hears */
+	bool able, answered, goes;	/* of this step: it said yes; what PID 1 hears */
 	size_t said_yes;	/* the attempt in which it last said that it is fit, */
 	int64_t said_yes_at;	/* and when it had looked for a stop before; 0: never */
 	int64_t since;		/* it has been in this state */
