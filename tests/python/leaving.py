@@ -123,12 +123,9 @@ row("a forked child", LEFT, """
     fail()
     """)
 row("register_at_fork", LEFT, """
-    os.register_at_fork(after_in_child=lambda: None)
-    pid = os.fork()
-    if pid:
-        look_at(pid)
+    os.register_at_fork(after_in_child=lambda: (look_at(os.getpid()), waits()))
+    if os.fork():
         time.sleep(1000)
-    waits()
     fail()
     """)
 row("settrace", LEFT, """
@@ -305,10 +302,10 @@ row("another thread forks", NONE, """
         while not hasattr(sys, "last_value"):
             time.sleep(0.01)
         time.sleep(0.2)
-        pid = os.fork()
-        if pid:
-            look_at(pid)
-        hang()
+        if os.fork() == 0:
+            look_at(os.getpid())
+            hang()
+        time.sleep(1000)
     threading.Thread(target=forks).start()
     fail()
     """, minors=(9, 10, 11, 13, 14))
@@ -320,10 +317,10 @@ row("a test runner's thread forks", NONE, """
             keep(error)
     run()
     def forks():
-        pid = os.fork()
-        if pid:
-            look_at(pid)
-        hang()
+        if os.fork() == 0:
+            look_at(os.getpid())
+            hang()
+        time.sleep(1000)
     threading.Thread(target=forks).start()
     """)
 row("an exec in the hook", NONE, """
