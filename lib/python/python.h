@@ -171,12 +171,13 @@ enum ri_python_answer ri_python_raised(struct ri_python *python,
 	const struct ri_python_thread *thread, struct ri_python_raised *out);
 
 /*
- * Does the exception leave the program for certain as soon as what handles it is done? So it is
- * where that is a finally, or an except without a way out but raise, and where the same holds for
- * all that stands around the calls of the outer frames: by the exception tables, which Python has
- * from 3.11 on. None of these frames may have been entered from C, which may take the exception;
- * the outermost one must be the program's, not that of another thread or a greenlet; and nobody may
- * type at a prompt. A with around them may swallow it. The stack must have all frames of its depth.
+ * Does the exception leave the program for certain as soon as what handles it is done, unless that
+ * ends the program itself (os._exit, exec, sys.exit)? So it is where that is a finally, or an
+ * except without a way out but raise, and where the same holds for all that stands around the calls
+ * of the outer frames: by the exception tables, which Python has from 3.11 on. None of these frames
+ * may have been entered from C, which may take the exception; the outermost one must be the
+ * program's, not that of another thread or a greenlet; and nobody may type at a prompt. A with
+ * around them may swallow it. The stack must have all frames of its depth.
  */
 bool ri_python_leaves(struct ri_python *python, const struct ri_python_stack *stack,
 	const struct ri_python_raised *raised);
