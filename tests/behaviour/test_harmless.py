@@ -27,7 +27,7 @@ def test_programs_that_are_well_are_left_alone(rankinit):
 def test_one_that_is_not_well_is_named(rankinit, mode):
     """The control: the same program as one above, but for its last line."""
     wrong, said = harmless.run(RAISES, mode, (harmless.LINGER, "--report=r.json"), PYTHON, rankinit,
-                               harmless.in_namespace(), harmless.launcher())
+                               harmless.in_namespace())
     assert wrong == "ended with 1", said
     assert harmless.BLAMES.search(said) and "ValueError: bad batch 17" in said, said
 

@@ -2,59 +2,22 @@
 """
 Ranks that a launcher starts: which failed first and why, though their parent is another one.
 
-The launcher is a stand-in that starts, reaps and stops its ranks as torchrun does (torch/
-distributed/elastic/multiprocessing/api.py); tests/frameworks has the real ones.
+The launcher is a stand-in, launcher.py; tests/frameworks has the real ones.
 """
 
 import json
 import os
 import pathlib
 import signal
-import sys
 
 import pytest
 
 import peek
 import schema
+from launcher import LAUNCHER
 from peek import wait_until
 from test_obituary import GREEDY, enter, memory_group
 from test_terminal import terminal  # noqa: F401  a fixture
-
-LAUNCHER = f"""#!{sys.executable} -IS
-import os, signal, sys
-ranks, restarts = {{}}, int(os.environ.pop("RESTARTS", "0"))
-tells = "TELLS" in os.environ
-signal.signal(signal.SIGTERM, lambda *_: [os.kill(pid, 15) for pid in ranks])
-def start(attempt):
-    for rank, command in enumerate(sys.argv[1:]):
-        pid = os.fork()
-        if pid == 0:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            world = str(len(sys.argv) - 1)
-            os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=world,
-                              LOCAL_WORLD_SIZE=world, ATTEMPT=str(attempt))
-            if "ERRORS" in os.environ:
-                os.environ["TORCHELASTIC_ERROR_FILE"] = os.path.abspath(
-                    os.environ["ERRORS"] % (attempt, rank))
-            if tells:
-                os.environ.update(TORCHELASTIC_RESTART_COUNT=str(attempt),
-                                  TORCHELASTIC_MAX_RESTARTS=str(restarts))
-            os.execv("/bin/sh", ["sh", "-c", command])
-        ranks[pid] = rank
-for attempt in range(restarts + 1):
-    start(attempt)
-    failed = False
-    while ranks:
-        pid, status = os.wait()
-        del ranks[pid]
-        if status and not failed:
-            failed = True
-            for pid in ranks:
-                os.kill(pid, int(os.environ.get("STOP", "15")))
-    if not failed:
-        sys.exit(0)
-sys.exit(1)
-"""
 
 SCRIPT = """#!/bin/sh
 ./torchrun "$@"

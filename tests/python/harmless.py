@@ -26,8 +26,10 @@ import tempfile
 import interpreters
 from harmless_parts import BLOCKS, ENDS, ERRORS, HEAD, LAST_WORDS
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.dirname(os.path.dirname(HERE))
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.append(os.path.join(TOP, "tests/behaviour"))
+from launcher import LAUNCHER  # noqa: E402  pylint: disable=wrong-import-position
+
 PATIENCE = 60
 # Which of the words below starts it: as one command, as two ranks, or below a launcher.
 MODES = ("one", "ranks", "torchrun")
@@ -92,12 +94,6 @@ def command(mode, python):
     return [*(["--nproc-per-node=2"] if mode == "ranks" else []), "--", *python, "train.py"]
 
 
-def launcher():
-    sys.path.append(os.path.join(TOP, "tests/behaviour"))
-    from test_launched import LAUNCHER  # pylint: disable=import-outside-toplevel
-    return LAUNCHER
-
-
 # A line that says that a rank, or a job, is not well.
 BLAMES = re.compile(r"^rankinit: .*(\brank \d|\bfailed\b|\braised\b|\bverdict\b|\bstop)", re.M)
 
@@ -129,10 +125,10 @@ def in_namespace():
     return words if done and done.returncode == 0 else []
 
 
-def run(text, mode, options, python, rankinit, before, shim):
+def run(text, mode, options, python, rankinit, before):
     """Runs it in a folder of its own: what is wrong with that, None for nothing; what it said."""
     with tempfile.TemporaryDirectory(prefix="harmless-") as folder:
-        for name, content in (("train.py", text), ("torchrun", shim)):
+        for name, content in (("train.py", text), ("torchrun", LAUNCHER)):
             with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
                 file.write(content)
         os.chmod(os.path.join(folder, "torchrun"), 0o755)
@@ -153,13 +149,13 @@ def run(text, mode, options, python, rankinit, before, shim):
 
 def run_all(pythons, rankinit, seeds, jobs):
     """[(seed, python, what is wrong, what was said)] of those with which something is."""
-    before, shim = in_namespace(), launcher()
+    before = in_namespace()
 
     def one(seed):
         text, mode, options = program(seed)
         mode = mode if rankinit else "alone"
         more, python = interpreters.laid_over(pythons[seed % len(pythons)])
-        wrong, said = run(text, mode, options, python, rankinit, before + more, shim)
+        wrong, said = run(text, mode, options, python, rankinit, before + more)
         return (seed, python, f"{mode}: {wrong}", said) if wrong else None
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         return [found for found in pool.map(one, seeds) if found]
