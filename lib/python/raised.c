@@ -131,7 +131,8 @@ static bool read_traceback(struct ri_python *python, uint64_t entry, struct ri_p
 		const struct ri_python_word *one = kept[i % RI_PYTHON_PATH];
 		struct ri_python_word code = { .offset = layout->frame_code };
 
-		whole = ri_python_words(python, ri_python_frame_of(python, one[0].value), &code, 1) &&
+		whole = ri_python_words(python, ri_python_frame_of(python, one[0].value), &code,
+				1) &&
 			ri_python_describe(python, code.value & ~(uint64_t)layout->code_tag,
 				(int32_t)one[1].value, &out->at);
 		if (whole)

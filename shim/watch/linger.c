@@ -35,7 +35,7 @@ static struct {
 	bool asked;		/* the look that is on its way is ours */
 	bool over;
 	struct ri_launched_held held[RI_LAUNCHED];
-	struct timespec stopped;	/* when a launcher was, for one of its ranks; 0: not by us */
+	struct timespec stopped;	/* a launcher, for one of its ranks; 0: not by us */
 } own;
 
 void ri_linger_begin(const struct ri_options *options)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rank 1 raises, and its teardown waits for the others, who wait for it until their time is over."""
+"""Rank 1 raises, and its teardown waits for the others, who wait for it for SECONDS."""
 
 import datetime
 import os
