@@ -300,7 +300,7 @@ bool ri_attempt_decide(struct ri_run *run, const struct ri_outcome *outcome, int
 		.stopped = ended->stop.asked || ended->interrupted ||
 			outcome->stop.signal != 0 || ri_mask_pending_stop() != 0,
 		.ordered = ended->ordered, .unstarted = run->started.children.refused != 0,
-		.cause = ri_cause_word_find(outcome),
+		.why = ri_why_find(outcome),
 		.signature = "", .before = before == NULL ? "" : before->signature,
 		.lines = run->started.output.lines,
 		.lines_before = before == NULL ? 0 : before->lines,
@@ -308,7 +308,7 @@ bool ri_attempt_decide(struct ri_run *run, const struct ri_outcome *outcome, int
 	};
 	if (own.next != NULL) {
 		begin_next(run);
-		add_restart(run, outcome, own.failed.cause);
+		add_restart(run, outcome, own.failed.why.cause);
 		own.failed.signature = own.next->signature;
 	}
 	own.why = ri_again_decide(&own.failed);
@@ -329,7 +329,7 @@ bool ri_attempt_is_alone(void)
 
 bool ri_attempt_follow(struct ri_run *run, const struct ri_outcome *outcome, int status)
 {
-	struct ri_brief brief = { .cause = RI_CAUSE_UNKNOWN, .rank = -1 };
+	struct ri_brief brief = { .why = ri_why_unknown, .rank = -1 };
 
 	if (own.next == NULL || ri_link_key() == NULL)
 		return false;
@@ -339,8 +339,8 @@ bool ri_attempt_follow(struct ri_run *run, const struct ri_outcome *outcome, int
 	}
 	ri_brief_find(&brief, outcome, status);
 	begin_next(run);
-	add_restart(run, outcome, brief.cause);
-	own.next->link.cause = brief.cause;
+	add_restart(run, outcome, brief.why.cause);
+	own.next->link.why = brief.why;
 	own.next->link.class = brief.class;
 	own.next->link.rank = brief.rank;
 	own.next->link.status = status;

@@ -228,14 +228,14 @@ static void add_surroundings(const struct ri_run *run, struct ri_outcome *outcom
 	}
 }
 
-struct ri_outcome ri_ends_of_none(struct ri_run *run, int status, enum ri_cause_word why)
+struct ri_outcome ri_ends_of_none(struct ri_run *run, int status, enum ri_retry retry)
 {
 	struct ri_outcome outcome;
 
 	clock_gettime(CLOCK_REALTIME, &run->started.at);
 	outcome = begin_outcome(run);
 	outcome.ended = run->started.at;
-	outcome.exit_status = ri_run_status(run, status, why);
+	outcome.exit_status = ri_run_status(run, status, retry);
 	if (run->found.options.given.report.value != NULL)
 		add_surroundings(run, &outcome);
 	number_ranks(run, outcome.count);

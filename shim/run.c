@@ -67,14 +67,15 @@ static bool ends_with_class(const struct ri_options *options)
 		options->supervise != RI_SWITCH_NEVER && options->simulation.shape == NULL;
 }
 
-int ri_run_status(const struct ri_run *run, int status, enum ri_cause_word why)
+int ri_run_status(const struct ri_run *run, int status, enum ri_retry retry)
 {
 	const struct ri_options *options = &run->found.options;
 
-	return ends_with_class(options) ? ri_exit_class(status, why) : options->exit_map.to[status];
+	return ends_with_class(options) ? ri_exit_class(status, retry)
+		: options->exit_map.to[status];
 }
 
-int ri_run_leave(struct ri_run *run, int status, enum ri_cause_word why)
+int ri_run_leave(struct ri_run *run, int status, enum ri_retry retry)
 {
-	return ri_run_end(run, ri_run_status(run, status, why));
+	return ri_run_end(run, ri_run_status(run, status, retry));
 }

@@ -96,10 +96,10 @@ int ri_run_refusal(const struct ri_run *run);
  * The exit status for the job's own one, which ended or did not begin for this reason: as
  * --exit-map or --exit-class has it.
  */
-int ri_run_status(const struct ri_run *run, int status, enum ri_cause_word why);
+int ri_run_status(const struct ri_run *run, int status, enum ri_retry retry);
 
 /* It ends before there is a command, for this reason. Returns as ri_run_status. */
-int ri_run_leave(struct ri_run *run, int status, enum ri_cause_word why);
+int ri_run_leave(struct ri_run *run, int status, enum ri_retry retry);
 
 /* It ends with this status: torch's error files go, --state has it. Returns it. */
 int ri_run_end(struct ri_run *run, int status);
@@ -121,7 +121,7 @@ struct ri_outcome ri_ends_so_far(void *run);
 struct ri_outcome ri_ends_gather(struct ri_run *run, int *status);
 
 /* What there is to tell where nothing was started, and rankinit ends with this status, and why. */
-struct ri_outcome ri_ends_of_none(struct ri_run *run, int status, enum ri_cause_word why);
+struct ri_outcome ri_ends_of_none(struct ri_run *run, int status, enum ri_retry retry);
 
 /* tell.c: options that need somebody who stays to write something. */
 bool ri_telling_is_wanted(const struct ri_options *options);

@@ -152,13 +152,13 @@ int ri_run_explain(struct ri_run *run)
 	int status;
 
 	if (stop > 0)
-		return ri_run_leave(run, stop, RI_CAUSE_PREEMPTED);
+		return ri_run_leave(run, stop, RI_RETRY_SAME);
 	if (stop < 0) {
 		run->err = err;
 		return ri_run_fail(run);
 	}
 	status = ri_code_status(run->err.code);
-	return ri_run_status(run, status, ri_cause_word_of_refusal(status));
+	return ri_run_status(run, status, ri_why_of_refusal(status).retry);
 }
 
 int ri_run_check(struct ri_run *run)
@@ -173,12 +173,12 @@ int ri_run_check(struct ri_run *run)
 	if (ri_preflight_check(&preflight, checked, &run->err) < 0)
 		return ri_run_fail(run);
 	if (checked->stop != 0)
-		return ri_run_leave(run, 128 + checked->stop, RI_CAUSE_PREEMPTED);
+		return ri_run_leave(run, 128 + checked->stop, RI_RETRY_SAME);
 	if (ri_print_check(run->found.options.action_value, checked,
 		    ri_found_color(&run->found), &run->err) < 0)
 		return ri_run_fail(run);
 	return checked->unfit ? ri_run_status(run, ri_code_status(RI_CODE_CHECK_UNFIT),
-			RI_CAUSE_UNFIT) : ri_run_status(run, 0, RI_CAUSE_UNKNOWN);
+			RI_RETRY_OTHER_NODE) : ri_run_status(run, 0, RI_RETRY_SAME);
 }
 
 static int capture(struct ri_run *run, struct ri_error *err)
@@ -212,7 +212,7 @@ int ri_run_capture(struct ri_run *run)
 	int stop = capture(run, &err);
 
 	if (stop > 0)
-		return ri_run_leave(run, stop, RI_CAUSE_PREEMPTED);
+		return ri_run_leave(run, stop, RI_RETRY_SAME);
 	if (stop == 0)
 		return 0;
 	run->err = err;

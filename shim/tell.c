@@ -243,7 +243,7 @@ static void say_last_line(const char *line)
 }
 
 /* Nothing was started, or its start failed before there was anything to look after. */
-static struct ri_brief brief_of_none(const struct ri_run *run, enum ri_cause_word cause,
+static struct ri_brief brief_of_none(const struct ri_run *run, struct ri_why why,
 	enum ri_class class, int status)
 {
 	struct ri_brief brief;
@@ -251,7 +251,7 @@ static struct ri_brief brief_of_none(const struct ri_run *run, enum ri_cause_wor
 	ri_brief_begin(&brief, &run->found.topology, ri_run_host(run));
 	brief.rank = ri_found_single_rank(&run->found);
 	brief.retries = ri_found_attempt(&run->found);
-	brief.cause = cause;
+	brief.why = why;
 	brief.class = class;
 	brief.status = status;
 	return brief;
@@ -273,13 +273,13 @@ static struct ri_brief brief_of_job(const struct ri_run *run, int status)
 static struct ri_brief brief_of_refusal(const struct ri_run *run, const struct ri_error *why)
 {
 	struct ri_brief brief = brief_of_none(run,
-		ri_cause_word_of_refusal(ri_code_status(why->code)), RI_CLASS_OWN,
+		ri_why_of_refusal(ri_code_status(why->code)), RI_CLASS_OWN,
 		ri_run_refusal(run));
 
 	if (why->code == RI_CODE_LINK_STOPPED)
 		return brief_of_job(run, brief.status);
 	/* numbers that contradict each other say nothing */
-	if (brief.cause == RI_CAUSE_REFUSED)
+	if (brief.why.cause == RI_CAUSE_REFUSED)
 		brief.rank = brief.node = -1;
 	return brief;
 }
@@ -287,18 +287,18 @@ static struct ri_brief brief_of_refusal(const struct ri_run *run, const struct r
 static int end_unstarted(struct ri_run *run, int status, const struct ri_brief *brief,
 	const struct ri_error *why)
 {
-	struct ri_outcome outcome = ri_ends_of_none(run, status, brief->cause);
+	struct ri_outcome outcome = ri_ends_of_none(run, status, brief->why.retry);
 
 	outcome.brief = brief;
 	outcome.last_line = has_last_line(run) ? make_last_line(brief) : NULL;
 	tell(run, &outcome, why);
 	say_last_line(outcome.last_line);
-	return ri_run_leave(run, status, brief->cause);
+	return ri_run_leave(run, status, brief->why.retry);
 }
 
 int ri_run_stopped(struct ri_run *run, int number)
 {
-	struct ri_brief brief = brief_of_none(run, RI_CAUSE_PREEMPTED, RI_CLASS_STOPPED,
+	struct ri_brief brief = brief_of_none(run, ri_why_stopped, RI_CLASS_STOPPED,
 		128 + number);
 	bool has_report = run->ended.has_report || run->found.carried != NULL;
 
@@ -309,7 +309,7 @@ int ri_run_stopped(struct ri_run *run, int number)
 	if (!has_report && has_last_line(run) && ri_found_is_of_job(&run->found))
 		say_last_line(make_last_line(&brief));
 	if (!has_report || ri_run_reserve_telling(run) < 0)
-		return ri_run_leave(run, 128 + number, brief.cause);
+		return ri_run_leave(run, 128 + number, brief.why.retry);
 	run->started.supervised.stop = (struct ri_stop){
 		.asked = true, .number = number, .at_ms = ri_now_ms(),
 	};
@@ -335,7 +335,7 @@ int ri_run_fail(struct ri_run *run)
 	ri_attempt_say_before(run);
 	if (has_last_line(run))
 		say_last_line(make_last_line(&brief));
-	return ri_run_leave(run, ri_run_refusal(run), brief.cause);
+	return ri_run_leave(run, ri_run_refusal(run), brief.why.retry);
 }
 
 int ri_run_refuse(struct ri_run *run)
@@ -356,7 +356,7 @@ int ri_run_refuse(struct ri_run *run)
 int ri_run_stay(struct ri_run *run)
 {
 	const struct ri_carried_link *before = &run->found.carried->link;
-	struct ri_brief brief = brief_of_none(run, before->cause, before->class, before->status);
+	struct ri_brief brief = brief_of_none(run, before->why, before->class, before->status);
 	struct ri_outcome outcome;
 
 	brief.rank = before->rank;
@@ -366,15 +366,15 @@ int ri_run_stay(struct ri_run *run)
 	ri_log(RI_LEVEL_ALWAYS, "%s", run->err.text);
 	ri_report_job(before->verdict);
 	if (ri_run_reserve_telling(run) < 0)
-		return ri_run_leave(run, before->status, before->cause);
-	outcome = ri_ends_of_none(run, before->status, before->cause);
+		return ri_run_leave(run, before->status, before->why.retry);
+	outcome = ri_ends_of_none(run, before->status, before->why.retry);
 	outcome.link.verdict = before->verdict;
 	outcome.link.verdict_node = before->node;
 	outcome.brief = &brief;
 	outcome.last_line = has_last_line(run) ? make_last_line(&brief) : NULL;
 	tell(run, &outcome, NULL);
 	say_last_line(outcome.last_line);
-	return ri_run_leave(run, before->status, before->cause);
+	return ri_run_leave(run, before->status, before->why.retry);
 }
 
 /* One command that ended well: the user need not read that. */
@@ -441,14 +441,14 @@ int ri_run_tell(struct ri_run *run, int status)
 	struct ri_brief brief;
 
 	if (!linked && has_nothing_to_tell(run, status))
-		return ri_run_leave(run, status, RI_CAUSE_UNKNOWN);
+		return ri_run_leave(run, status, RI_RETRY_SAME);
 	outcome = ri_ends_gather(run, &status);
 	if (linked)
 		status = ri_link_judge(&run->started.job, &outcome, status);
 	outcome.exit_status = status;
 	failed = ri_brief_find(&brief, &outcome, status);
 	outcome.exit_status = ri_run_status(run, status,
-		failed ? brief.cause : RI_CAUSE_UNKNOWN);
+		failed ? brief.why.retry : RI_RETRY_SAME);
 	/* a stop that --exit-map takes for a success is none to tell of */
 	if (failed && (outcome.first >= 0 || outcome.exit_status != 0))
 		outcome.brief = &brief;

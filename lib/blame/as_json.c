@@ -42,7 +42,7 @@ static void put_suspect(struct ri_writer *writer, const struct ri_reports *job,
 		report->failure.class != RI_CLASS_NONE;
 	bool has_reason = failed || job->conclusion == RI_CONCLUSION_REFUSED;
 	bool has_cause = has_reason && report->failure.has_cause;
-	enum ri_cause_word cause = report->failure.cause;
+	const struct ri_why *why = &report->failure.why;
 
 	ri_writer_open(writer, NULL, '{');
 	ri_writer_number(writer, "node", report->node);
@@ -51,9 +51,8 @@ static void put_suspect(struct ri_writer *writer, const struct ri_reports *job,
 	ri_writer_number(writer, "local_rank", rank == NULL ? -1 : rank->local_rank);
 	ri_writer_string(writer, "class", failed ? ri_class_name(report->failure.class) : NULL);
 	ri_writer_string(writer, "how", failed ? report->failure.how : NULL);
-	ri_writer_string(writer, "cause", has_cause ? ri_cause_word_name(cause) : NULL);
-	ri_writer_string(writer, "retry",
-		has_cause ? ri_retry_name(ri_cause_word_retry(cause)) : NULL);
+	ri_writer_string(writer, "cause", has_cause ? ri_cause_word_name(why->cause) : NULL);
+	ri_writer_string(writer, "retry", has_cause ? ri_retry_name(why->retry) : NULL);
 	ri_writer_string(writer, "did", autopsy == NULL ? NULL : autopsy->did);
 	ri_writer_time(writer, "at", suspect->at);
 	ri_writer_open(writer, "reason", '[');

@@ -94,8 +94,8 @@ static void add_reason(struct ri_writer *writer, const struct ri_suspect *suspec
 	add_lines(writer, failure->lines, failure->line_count, most);
 	if (failure->has_cause)
 		ri_writer_addf(writer, "    cause: %s, retry: %s\n",
-			ri_cause_word_name(failure->cause),
-			ri_retry_name(ri_cause_word_retry(failure->cause)));
+			ri_cause_word_name(failure->why.cause),
+			ri_retry_name(failure->why.retry));
 	add_report(writer, suspect);
 }
 

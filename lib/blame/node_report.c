@@ -294,13 +294,15 @@ static void keep_restarts(struct ri_reported_failure *failure, const json_t *res
 static void read_failure(struct ri_node_report *out, const json_t *document, struct ri_arena *arena)
 {
 	const json_t *failure = json_object_get(document, "first_failure");
-	const char *cause = json_string_value(
-		json_object_get(json_object_get(document, "verdict"), "cause"));
+	const json_t *verdict = json_object_get(document, "verdict");
+	const char *cause = json_string_value(json_object_get(verdict, "cause"));
 	struct ri_reported_failure *first = &out->failure;
 
 	first->rank = -1;
 	first->has_cause = cause != NULL;
-	first->cause = ri_cause_word_of(cause);
+	first->why.cause = ri_cause_word_of(cause);
+	first->why.retry = ri_retry_of(json_string_value(json_object_get(verdict, "retry")),
+		first->why.cause);
 	keep_lines(first, json_object_get(document, "refusal"), arena);
 	if (!json_is_object(failure))
 		return;

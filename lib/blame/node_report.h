@@ -47,7 +47,7 @@ struct ri_reported_failure {
 	int64_t at;		/* as above */
 	const char *how;	/* "exit status 1", "killed by SIGKILL" */
 	bool has_cause;		/* an older rankinit does not say it: */
-	enum ri_cause_word cause;
+	struct ri_why why;
 	const char *lines[RI_REPORTED_LINES];	/* why, or why the node started no rank */
 	size_t line_count;
 };

@@ -78,7 +78,7 @@ static void decide_for(struct ri_centre *centre, size_t node, const struct ri_li
 	ri_text_copy(verdict->host, sizeof(verdict->host), ri_centre_host(centre, node));
 	verdict->node = node;
 	verdict->named = true;
-	verdict->cause = end->cause;
+	verdict->why = end->why;
 	verdict->rank = end->rank;
 	centre->fatal = end->fatal && end->class != RI_LINK_STOPPED;
 	decide(centre, end->class, text, now);
@@ -100,7 +100,7 @@ static void decide_losses(struct ri_centre *centre, int64_t now)
 	ri_text_add(&out, ":\n");
 	ri_centre_add_below(&out, centre->ends[0].end.text, RI_LINK_TEXT);
 	centre->fatal = centre->ends[0].end.fatal;
-	centre->verdict.cause = centre->ends[0].end.cause;
+	centre->verdict.why = centre->ends[0].end.why;
 	centre->verdict.rank = -1;
 	decide(centre, RI_LINK_LOSS, lines, now);
 }
@@ -306,7 +306,8 @@ static void tell_of_twins(struct ri_centre *centre, size_t node, const char *oth
 static void decide_restart(struct ri_centre *centre, size_t node, int64_t now)
 {
 	static const struct ri_link_end killed = {
-		.class = RI_LINK_OWN, .fatal = true, .cause = RI_CAUSE_KILLED, .rank = -1,
+		.class = RI_LINK_OWN, .fatal = true, .rank = -1,
+		.why = { RI_CAUSE_KILLED, RI_RETRY_SAME },
 	};
 	char line[RI_MAX_LINE];
 	struct ri_text out;

@@ -158,9 +158,10 @@ static json_t *pack(const struct ri_link_message *message)
 			(json_int_t)found->rank, "node", (json_int_t)found->node, "text",
 			found->text);
 	case RI_LINK_END:
-		return json_pack("{s:s, s:s, s:s, s:I, s:b, s:b, s:I, s:I, s:I, s:s}",
+		return json_pack("{s:s, s:s, s:s, s:s, s:I, s:b, s:b, s:I, s:I, s:I, s:s}",
 			"say", say, "class", classes[end->class], "cause",
-			ri_cause_word_name(end->cause), "rank", (json_int_t)end->rank, "fatal",
+			ri_cause_word_name(end->why.cause), "retry",
+			ri_retry_name(end->why.retry), "rank", (json_int_t)end->rank, "fatal",
 			end->fatal, "lives", end->lives, "mark", (json_int_t)end->mark, "at_us",
 			(json_int_t)end->at_us, "error_us", (json_int_t)end->error_us, "text",
 			end->text);
@@ -172,8 +173,9 @@ static json_t *pack(const struct ri_link_message *message)
 	case RI_LINK_NEWS:
 		return json_pack("{s:s, s:s}", "say", say, "text", message->news.text);
 	case RI_LINK_VERDICT:
-		return json_pack("{s:s, s:s, s:I, s:s, s:I, s:b, s:b, s:b, s:I, s:s, s:s}", "say",
-			say, "cause", ri_cause_word_name(verdict->cause), "rank",
+		return json_pack("{s:s, s:s, s:s, s:I, s:s, s:I, s:b, s:b, s:b, s:I, s:s, s:s}",
+			"say", say, "cause", ri_cause_word_name(verdict->why.cause), "retry",
+			ri_retry_name(verdict->why.retry), "rank",
 			(json_int_t)verdict->rank, "host", verdict->host, "node",
 			(json_int_t)verdict->node, "named", verdict->named, "order",
 			verdict->order, "again", verdict->again, "mark",
@@ -271,19 +273,21 @@ static bool read_phase(enum ri_link_phase *out, json_t *object)
 static bool read_end(struct ri_link_end *out, json_t *object)
 {
 	json_int_t mark = 0, at = 0, error = 0, rank = -1;
-	const char *class, *cause = NULL, *text;
+	/* a member of an older version has no retry: it followed from the cause */
+	const char *class, *cause = NULL, *retry = NULL, *text;
 	int fatal, lives = 0, index;
 
-	if (json_unpack(object, "{s:s, s?:s, s?:I, s:b, s?:b, s?:I, s?:I, s?:I, s:s}",
-		    "class", &class, "cause", &cause, "rank", &rank, "fatal", &fatal, "lives",
-		    &lives, "mark", &mark, "at_us", &at, "error_us", &error, "text",
-		    &text) < 0)
+	if (json_unpack(object, "{s:s, s?:s, s?:s, s?:I, s:b, s?:b, s?:I, s?:I, s?:I, s:s}",
+		    "class", &class, "cause", &cause, "retry", &retry, "rank", &rank, "fatal",
+		    &fatal, "lives", &lives, "mark", &mark, "at_us", &at, "error_us", &error,
+		    "text", &text) < 0)
 		return false;
 	index = find(classes, COUNT(classes), class);
 	if (index < 0 || mark < 0 || at < 0 || at > RI_LINK_CLOCK || error < 0 ||
 		error > RI_LINK_CLOCK || rank < -1 || rank >= RI_MAX_RANKS)
 		return false;
-	out->cause = ri_cause_word_of(cause);
+	out->why.cause = ri_cause_word_of(cause);
+	out->why.retry = ri_retry_of(retry, out->why.cause);
 	out->rank = rank;
 	out->mark = (uint64_t)mark;
 	out->at_us = (uint64_t)at;
@@ -305,12 +309,14 @@ static bool read_news(struct ri_link_news *out, json_t *object)
 static bool read_verdict(struct ri_link_verdict *out, json_t *object)
 {
 	/* a centre of an older version leaves these out */
-	const char *class = classes[RI_LINK_UNKNOWN], *cause = NULL, *host = "", *text;
+	const char *class = classes[RI_LINK_UNKNOWN], *cause = NULL, *retry = NULL;
+	const char *host = "", *text;
 	json_int_t node, mark = 0, rank = -1;
 	int named, order, again = 0, index;
 
-	if (json_unpack(object, "{s?:s, s?:I, s?:s, s:I, s:b, s:b, s?:b, s?:I, s?:s, s:s}",
-		    "cause", &cause, "rank", &rank, "host", &host, "node", &node, "named", &named,
+	if (json_unpack(object, "{s?:s, s?:s, s?:I, s?:s, s:I, s:b, s:b, s?:b, s?:I, s?:s, s:s}",
+		    "cause", &cause, "retry", &retry, "rank", &rank, "host", &host, "node", &node,
+		    "named", &named,
 		    "order", &order, "again", &again, "mark", &mark, "class", &class,
 		    "text", &text) < 0)
 		return false;
@@ -318,7 +324,8 @@ static bool read_verdict(struct ri_link_verdict *out, json_t *object)
 	if (index < 0 || node < 0 || node >= RI_MAX_RANKS || mark < 0 || rank < -1 ||
 		rank >= RI_MAX_RANKS)
 		return false;
-	out->cause = ri_cause_word_of(cause);
+	out->why.cause = ri_cause_word_of(cause);
+	out->why.retry = ri_retry_of(retry, out->why.cause);
 	out->rank = rank;
 	out->again = again;
 	out->mark = (uint64_t)mark;

@@ -82,7 +82,7 @@ struct ri_link_end {
 	enum ri_link_class class;
 	bool fatal;		/* the job cannot go on without these ranks */
 	bool lives;		/* its rank has raised, and is still on its way out */
-	enum ri_cause_word cause;
+	struct ri_why why;
 	int64_t rank;		/* that is named; -1: none is */
 	uint64_t mark;		/* the same of the same failure; 0: not known */
 	/*
@@ -104,7 +104,7 @@ struct ri_link_verdict {
 	bool again;		/* the ranks of all nodes are to start again when all have ended */
 	uint64_t mark;		/* of the end that decided */
 	enum ri_link_class class;	/* of the end that decided, as these: */
-	enum ri_cause_word cause;
+	struct ri_why why;
 	int64_t rank;		/* -1: none is named */
 	char host[RI_LINK_WORD];	/* of the node; "": not known */
 	char text[RI_LINK_TEXT];

@@ -20,7 +20,8 @@ void ri_link_note_make(struct ri_link_note *out, const struct ri_link_message *m
 		out->word = (unsigned char)end->class;
 		out->flags = (unsigned char)((end->fatal ? FATAL : 0) | (end->lives ? LIVES : 0));
 		out->mark = end->mark;
-		out->cause = (unsigned char)end->cause;
+		out->cause = (unsigned char)end->why.cause;
+		out->retry = (unsigned char)end->why.retry;
 		out->rank = end->rank;
 		out->at_us = end->at_us;
 		ri_link_text_set(out->text, end->text);
@@ -29,7 +30,8 @@ void ri_link_note_make(struct ri_link_note *out, const struct ri_link_message *m
 		out->flags = (unsigned char)((verdict->order ? FATAL : 0) |
 			(verdict->named ? NAMED : 0) | (verdict->again ? AGAIN : 0));
 		out->mark = verdict->mark;
-		out->cause = (unsigned char)verdict->cause;
+		out->cause = (unsigned char)verdict->why.cause;
+		out->retry = (unsigned char)verdict->why.retry;
 		out->rank = verdict->rank;
 		ri_text_copy(out->host, sizeof(out->host), verdict->host);
 		out->node = (uint32_t)verdict->node;
@@ -49,6 +51,11 @@ void ri_link_note_make(struct ri_link_note *out, const struct ri_link_message *m
 	}
 }
 
+static bool has_why(const struct ri_link_note *note)
+{
+	return note->cause < RI_CAUSE_COUNT && note->retry < RI_RETRY_COUNT;
+}
+
 static bool has_rank(const struct ri_link_note *note)
 {
 	return note->rank >= -1 && note->rank < RI_MAX_RANKS;
@@ -65,7 +72,8 @@ static bool read_found(struct ri_link_found *out, const struct ri_link_note *not
 static bool read_end(struct ri_link_end *out, const struct ri_link_note *note)
 {
 	out->class = (enum ri_link_class)note->word;
-	out->cause = (enum ri_cause_word)note->cause;
+	out->why.cause = (enum ri_cause_word)note->cause;
+	out->why.retry = (enum ri_retry)note->retry;
 	out->rank = note->rank;
 	out->fatal = (note->flags & FATAL) != 0;
 	out->lives = (note->flags & LIVES) != 0;
@@ -74,13 +82,14 @@ static bool read_end(struct ri_link_end *out, const struct ri_link_note *note)
 	out->error_us = 0;
 	ri_link_text_set(out->text, note->text);
 	return note->word <= RI_LINK_STOPPED && note->at_us <= RI_LINK_CLOCK &&
-		note->mark <= RI_LINK_MARK && note->cause < RI_CAUSE_COUNT && has_rank(note);
+		note->mark <= RI_LINK_MARK && has_why(note) && has_rank(note);
 }
 
 static bool read_verdict(struct ri_link_verdict *out, const struct ri_link_note *note)
 {
 	out->class = (enum ri_link_class)note->word;
-	out->cause = (enum ri_cause_word)note->cause;
+	out->why.cause = (enum ri_cause_word)note->cause;
+	out->why.retry = (enum ri_retry)note->retry;
 	out->rank = note->rank;
 	out->node = note->node;
 	out->order = (note->flags & FATAL) != 0;
@@ -91,7 +100,7 @@ static bool read_verdict(struct ri_link_verdict *out, const struct ri_link_note 
 	ri_text_replace_controls(out->host);
 	ri_link_text_set(out->text, note->text);
 	return note->word <= RI_LINK_STOPPED && note->mark <= RI_LINK_MARK &&
-		note->cause < RI_CAUSE_COUNT && has_rank(note);
+		has_why(note) && has_rank(note);
 }
 
 bool ri_link_note_read(struct ri_link_message *out, const struct ri_link_note *note,

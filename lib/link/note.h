@@ -17,6 +17,7 @@ struct ri_link_note {
 	/* 1: fatal, an order, soon, go; 2: named, or the rank lives; 4: again */
 	unsigned char flags;
 	unsigned char cause;	/* enum ri_cause_word */
+	unsigned char retry;	/* enum ri_retry */
 	uint32_t node;
 	uint64_t at_us;		/* of an end */
 	uint64_t mark;		/* of that, or of the verdict */

@@ -36,7 +36,7 @@ static bool is_in_vain(struct ri_centre *centre, struct ri_text *why)
 	bool named = centre->verdict.named && centre->end_count > 0;
 
 	centre->verdict.mark = named ? end->mark : RI_RESTART_LOSSES;
-	if (named && ri_cause_word_retry(end->cause) == RI_RETRY_NEVER)
+	if (named && end->why.retry == RI_RETRY_NEVER)
 		ri_text_add(why, "they would fail in the same way");
 	else if (centre->verdict.mark != 0 && centre->verdict.mark == centre->last_mark &&
 		!centre->progressed(centre->context))

@@ -23,7 +23,7 @@ enum ri_again ri_again_decide(const struct ri_again_case *failed)
 		return RI_AGAIN_ORDERED;
 	if (failed->unstarted)
 		return RI_AGAIN_NO_START;
-	if (ri_cause_word_retry(failed->cause) == RI_RETRY_NEVER)
+	if (failed->why.retry == RI_RETRY_NEVER)
 		return RI_AGAIN_NEVER;
 	if (failed->attempt >= failed->restarts)
 		return RI_AGAIN_USED_UP;
@@ -52,7 +52,7 @@ void ri_again_add(struct ri_text *out, enum ri_again why, const struct ri_again_
 	else if (why == RI_AGAIN_NEVER)
 		ri_text_addf(out, "the next attempt would end the same way (cause=%s, "
 			"retry=never)",
-			ri_cause_word_name(failed->cause));
+			ri_cause_word_name(failed->why.cause));
 	else if (why == RI_AGAIN_REFUSED)
 		ri_text_addf(out, "rankinit cannot execute itself: %s [%s]",
 			strerror(failed->error), ri_code_name(RI_CODE_RESTARTS_REFUSED));

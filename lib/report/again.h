@@ -29,7 +29,7 @@ struct ri_again_case {
 	uint64_t attempt;	/* 0: the first */
 	bool stopped, ordered, unstarted, remains;
 	int error;		/* of what the kernel has refused; 0: nothing */
-	enum ri_cause_word cause;
+	struct ri_why why;
 	const char *signature, *before;	/* of this failure and of the one before it; "": none */
 	uint64_t lines, lines_before;	/* of rank 0, in this attempt and in the one before */
 	int64_t lasted_ms;	/* this attempt */

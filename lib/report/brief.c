@@ -65,7 +65,7 @@ static void take_stop(struct ri_brief *out, const struct ri_outcome *outcome)
 /* The job's, which each of its nodes tells alike. */
 static void take_job(struct ri_brief *out, const struct ri_brief *job)
 {
-	out->cause = job->cause;
+	out->why = job->why;
 	out->class = job->class;
 	out->rank = job->rank;
 	out->node = job->node;
@@ -80,7 +80,7 @@ bool ri_brief_find(struct ri_brief *out, const struct ri_outcome *outcome, int s
 		outcome->exit_status == 0))
 		return false;
 	ri_brief_begin(out, outcome->topology, outcome->host);
-	out->cause = ri_cause_word_find(outcome);
+	out->why = ri_why_find(outcome);
 	out->status = status;
 	out->retries = outcome->restarts == NULL ? 0 : outcome->restarts->all;
 	if (of_job)
@@ -147,7 +147,7 @@ static void add_number(struct ri_text *out, const char *key, int64_t number)
 
 static const char *failed_before(const struct ri_brief *brief)
 {
-	if (brief->cause != RI_CAUSE_PREEMPTED)
+	if (brief->why.cause != RI_CAUSE_PREEMPTED)
 		return NULL;
 	return brief->failed_before ? "yes" : "no";
 }
@@ -155,9 +155,9 @@ static const char *failed_before(const struct ri_brief *brief)
 static void add_all(struct ri_text *out, const struct ri_brief *brief, const char *host,
 	const char *job)
 {
-	ri_text_addf(out, "verdict cause=%s", ri_cause_word_name(brief->cause));
+	ri_text_addf(out, "verdict cause=%s", ri_cause_word_name(brief->why.cause));
 	add_name(out, "class", ri_class_name(brief->class));
-	add_name(out, "retry", ri_retry_name(ri_cause_word_retry(brief->cause)));
+	add_name(out, "retry", ri_retry_name(brief->why.retry));
 	add_number(out, "rank", brief->rank);
 	add_number(out, "node", brief->node);
 	add_name(out, "host", host);
@@ -196,17 +196,16 @@ json_t *ri_brief_json(struct ri_json *json, const struct ri_brief *brief)
 		return json_null();
 	class = ri_class_name(brief->class);
 	object = json_object();
-	ri_json_put(json, object, "cause", json_string(ri_cause_word_name(brief->cause)));
+	ri_json_put(json, object, "cause", json_string(ri_cause_word_name(brief->why.cause)));
 	ri_json_put(json, object, "class", class == NULL ? json_null() : json_string(class));
-	ri_json_put(json, object, "retry",
-		json_string(ri_retry_name(ri_cause_word_retry(brief->cause))));
+	ri_json_put(json, object, "retry", json_string(ri_retry_name(brief->why.retry)));
 	ri_json_put(json, object, "rank", number_or_null(brief->rank));
 	ri_json_put(json, object, "node", number_or_null(brief->node));
 	ri_json_put(json, object, "host", brief->host == NULL ? json_null()
 		: ri_json_string(json, brief->host, "host"));
 	ri_json_put(json, object, "status", json_integer(brief->status));
 	ri_json_put(json, object, "retries", json_integer((json_int_t)brief->retries));
-	ri_json_put(json, object, "failed_before", brief->cause != RI_CAUSE_PREEMPTED
+	ri_json_put(json, object, "failed_before", brief->why.cause != RI_CAUSE_PREEMPTED
 		? json_null() : json_boolean(brief->failed_before));
 	return object;
 }

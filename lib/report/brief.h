@@ -16,9 +16,9 @@ enum {
 	RI_BRIEF_SIZE = RI_BRIEF_LINE - (int)sizeof("rankinit: ") + 1,	/* of it without that */
 };
 
-/* Which rank failed first, of which node. The strings are borrowed. */
+/* Why the job ended, which rank failed first, of which node. The strings are borrowed. */
 struct ri_brief {
-	enum ri_cause_word cause;
+	struct ri_why why;
 	enum ri_class class;
 	int64_t rank, node;	/* -1: not known */
 	const char *host, *job;	/* NULL: not known */

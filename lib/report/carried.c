@@ -25,7 +25,7 @@ struct written {
 	char signature[RI_CARRIED_SIGNATURE];
 	char failure[RI_CARRIED_FAILURE];
 	char last_line[RI_BRIEF_SIZE];
-	uint64_t mark, status, cause, class;
+	uint64_t mark, status, cause, retry, class;
 	int64_t rank, node;
 	unsigned char key[RI_CARRIED_KEY];
 	char verdict[RI_CARRIED_VERDICT];
@@ -99,7 +99,8 @@ size_t ri_carried_write(const struct ri_carried *carried, void *bytes)
 	out->status = (uint64_t)carried->link.status;
 	out->node = carried->link.node;
 	out->rank = carried->link.rank;
-	out->cause = carried->link.cause;
+	out->cause = carried->link.why.cause;
+	out->retry = carried->link.why.retry;
 	out->class = carried->link.class;
 	memcpy(out->key, carried->link.key, sizeof(out->key));
 	put_text(out->verdict, carried->link.verdict, sizeof(out->verdict));
@@ -177,7 +178,8 @@ static bool is_whole(const struct written *in)
 		!is_time(in->began_s, in->began_ns) ||
 		in->linked > 1 || in->status > 255 || in->node < -1 ||
 		in->node >= RI_MAX_RANKS || in->rank < -1 || in->rank >= RI_MAX_RANKS ||
-		in->cause >= RI_CAUSE_COUNT || in->class > RI_CLASS_OWN ||
+		in->cause >= RI_CAUSE_COUNT || in->retry >= RI_RETRY_COUNT ||
+		in->class > RI_CLASS_OWN ||
 		in->count > RI_RESTARTS ||
 		in->count > in->all || in->all > in->attempt ||
 		!is_text(in->name, sizeof(in->name)) ||
@@ -204,7 +206,7 @@ bool ri_carried_read(struct ri_carried *out, const void *bytes, size_t length)
 		.began = { .tv_sec = in->began_s, .tv_nsec = in->began_ns },
 		.link = { .on = in->linked != 0, .mark = in->mark, .status = (int)in->status,
 			.node = in->node, .rank = in->rank,
-			.cause = (enum ri_cause_word)in->cause,
+			.why = { (enum ri_cause_word)in->cause, (enum ri_retry)in->retry },
 			.class = (enum ri_class)in->class },
 		.restarts = { .launcher = ri_restarts_own, .count = in->count, .all = in->all },
 	};

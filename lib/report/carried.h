@@ -36,7 +36,7 @@ struct ri_carried_link {
 	unsigned char key[RI_CARRIED_KEY];	/* of the job's first attempt */
 	uint64_t mark;		/* of the failure that ended the last one: link/message.h */
 	int64_t rank, node;	/* that failed; -1: not known */
-	enum ri_cause_word cause;
+	struct ri_why why;
 	enum ri_class class;
 	int status;		/* with which this node would have ended then */
 	char verdict[RI_CARRIED_VERDICT];	/* on the last attempt, as lines */

@@ -4,10 +4,13 @@
 #include <signal.h>
 #include <string.h>
 
+#include "report/blame.h"
+#include "report/class.h"
 #include "report/outcome.h"
 #include "report/reason.h"
 #include "report/torch_error.h"
 #include "report/works.h"
+#include "words/line.h"
 #include "words/loss.h"
 
 enum { MESSAGE_LINES = 8 };	/* after the first, that are looked at */
@@ -22,6 +25,9 @@ static const struct {
 #undef RI_CAUSE
 };
 
+const struct ri_why ri_why_stopped = { RI_CAUSE_PREEMPTED, RI_RETRY_SAME };
+const struct ri_why ri_why_unknown = { RI_CAUSE_UNKNOWN, RI_RETRY_SAME };
+
 const char *ri_cause_word_name(enum ri_cause_word word)
 {
 	return words[word].name;
@@ -35,36 +41,44 @@ enum ri_cause_word ri_cause_word_of(const char *name)
 	return RI_CAUSE_UNKNOWN;
 }
 
-enum ri_retry ri_cause_word_retry(enum ri_cause_word word)
-{
-	return words[word].retry;
-}
+static const char *const retries[] = {
+	[RI_RETRY_NEVER] = "never",
+	[RI_RETRY_SAME] = "same",
+	[RI_RETRY_OTHER_NODE] = "other_node",
+};
 
 const char *ri_retry_name(enum ri_retry retry)
 {
-	static const char *const names[] = {
-		[RI_RETRY_NEVER] = "never",
-		[RI_RETRY_SAME] = "same",
-		[RI_RETRY_OTHER_NODE] = "other_node",
-	};
-
-	return names[retry];
+	return retries[retry];
 }
 
-enum ri_cause_word ri_cause_word_of_refusal(int status)
+enum ri_retry ri_retry_of(const char *name, enum ri_cause_word cause)
+{
+	for (int i = 0; name != NULL && i < RI_RETRY_COUNT; i++)
+		if (strcmp(retries[i], name) == 0)
+			return (enum ri_retry)i;
+	return words[cause].retry;
+}
+
+static struct ri_why why_of(enum ri_cause_word cause)
+{
+	return (struct ri_why){ cause, words[cause].retry };
+}
+
+struct ri_why ri_why_of_refusal(int status)
 {
 	switch (status) {
 	case 123:
-		return RI_CAUSE_UNFIT;
+		return why_of(RI_CAUSE_UNFIT);
 	case 124:
-		return RI_CAUSE_DNS;
+		return why_of(RI_CAUSE_DNS);
 	case 125:
-		return RI_CAUSE_REFUSED;
+		return why_of(RI_CAUSE_REFUSED);
 	case 126:
 	case 127:
-		return RI_CAUSE_EXEC;
+		return why_of(RI_CAUSE_EXEC);
 	default:
-		return RI_CAUSE_UNKNOWN;
+		return why_of(RI_CAUSE_UNKNOWN);
 	}
 }
 
@@ -78,19 +92,37 @@ static const struct words_row {
 #undef RI_CAUSE_WORDS
 };
 
-static bool fits(const struct words_row *row, struct ri_span text)
+/* Where the row's words stand in the text; NULL: it has not all of them. */
+static const char *find_row(const struct words_row *row, struct ri_span text)
 {
+	const char *at = text.at;
+
 	if (row->words[0] == '^' ? !ri_span_starts(text, row->words + 1)
-			: !ri_span_has(text, row->words))
-		return false;
-	return row->also[0] == '\0' || ri_span_has(text, row->also);
+		: (at = memmem(text.at, text.length, row->words, strlen(row->words))) == NULL)
+		return NULL;
+	return row->also[0] == '\0' || ri_span_has(text, row->also) ? at : NULL;
+}
+
+/* Whose words a line is: of anybody, or the message of what ended the process. */
+enum source { OF_LOG, OF_EXCEPTION };
+
+/* A good node would be taken away by a word that is quoted, logged, or of a child. */
+static bool may_be_hardware(struct ri_span text, const char *at, enum source source)
+{
+	for (const char *c = text.at; c < at; c++)
+		if (*c == '\'' || *c == '"' || *c == '`')
+			return false;
+	return source == OF_EXCEPTION || ri_line_is_nccls(text);
 }
 
 /* Returns false, and leaves *out, where no row fits. */
-static bool find_words(struct ri_span text, enum ri_cause_word *out)
+static bool find_words(struct ri_span text, enum source source, enum ri_cause_word *out)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && text.length > 0; i++) {
-		if (!fits(&rows[i], text))
+		const char *at = find_row(&rows[i], text);
+
+		if (at == NULL || (words[rows[i].cause].retry == RI_RETRY_OTHER_NODE &&
+			!may_be_hardware(text, at, source)))
 			continue;
 		*out = rows[i].cause;
 		return true;
@@ -100,12 +132,12 @@ static bool find_words(struct ri_span text, enum ri_cause_word *out)
 
 /* In so many further lines of a message, or a few. */
 static bool find_more(const struct ri_traceback *traceback, struct ri_span more, size_t lines,
-	enum ri_cause_word *out)
+	enum source source, enum ri_cause_word *out)
 {
 	struct ri_span line;
 
 	for (size_t i = 0; i < lines && i < MESSAGE_LINES && ri_span_line(&more, &line); i++)
-		if (find_words(ri_traceback_line(traceback, line), out))
+		if (find_words(ri_traceback_line(traceback, line), source, out))
 			return true;
 	return false;
 }
@@ -120,36 +152,45 @@ static bool find_exception(const struct ri_reason *reason, size_t lines, enum ri
 	const struct ri_span spans[] = { traceback->cause, traceback->member, traceback->last };
 
 	if (reason->words.before_leads)
-		return find_words(ri_traceback_line(traceback, traceback->before), out) ||
-			find_more(traceback, traceback->before_more, MESSAGE_LINES, out);
+		return find_words(ri_traceback_line(traceback, traceback->before), OF_LOG, out) ||
+			find_more(traceback, traceback->before_more, MESSAGE_LINES, OF_LOG, out);
 	for (size_t i = 0; i < sizeof(spans) / sizeof(spans[0]); i++)
-		if (find_words(ri_traceback_line(traceback, spans[i]), out))
+		if (find_words(ri_traceback_line(traceback, spans[i]), OF_EXCEPTION, out))
 			return true;
-	return find_more(traceback, traceback->more, lines, out);
+	return find_more(traceback, traceback->more, lines, OF_EXCEPTION, out);
 }
 
-static bool find_last_words(const struct ri_last_words *last, enum ri_cause_word *out)
+/* C++ tells its exception before it aborts: the message is the program's own end. */
+static bool find_last_words(const struct ri_last_words *last, bool aborted,
+	enum ri_cause_word *out)
 {
-	for (size_t i = 0; i < last->count; i++)
-		if (find_words(last->lines[i], out))
+	for (size_t i = 0; i < last->count; i++) {
+		bool message = aborted && (ri_span_starts(last->lines[i], "what(): ") ||
+			ri_span_starts(last->lines[i], "libc++abi: terminating "));
+
+		if (find_words(last->lines[i], message ? OF_EXCEPTION : OF_LOG, out))
 			return true;
+	}
 	return false;
 }
 
 /*
- * In the words of the rank that failed first, and whose end is its own. What its runtime said
- * before an exception that only tells of that leads; and a worker that spoke was not killed.
+ * In those words of the rank that explain its end. What its runtime said before an exception that
+ * only tells of that leads; and a worker that spoke was not killed.
  */
 static bool find_in_words(const struct ri_outcome *outcome, enum ri_cause_word *out)
 {
-	const struct ri_words *said = &outcome->ranks[outcome->first].evidence.words;
+	const struct ri_rank_outcome *first = &outcome->ranks[outcome->first];
 	const struct ri_reason *reason = outcome->reason;
+	bool raised = first->evidence.ended_of_traceback;
 
-	if (reason == NULL)
+	if (reason == NULL || (raised && !reason->has_traceback) ||
+		(!raised && first->evidence.ended_of_file))
 		return false;
-	if ((reason->words.lead || !reason->has_traceback) && find_last_words(&reason->words, out))
+	if ((reason->words.lead || !raised) &&
+		find_last_words(&reason->words, ri_rank_signal(first) == SIGABRT, out))
 		return true;
-	if (!reason->has_traceback || !find_exception(reason, said->lines_since, out))
+	if (!raised || !find_exception(reason, first->evidence.words.message_lines, out))
 		return false;
 	if (*out == RI_CAUSE_KILLED && reason->words.count > 0)
 		*out = RI_CAUSE_EXCEPTION;
@@ -161,10 +202,10 @@ static bool find_in_file(const struct ri_rank_outcome *rank, enum ri_cause_word 
 {
 	struct ri_torch_error error;
 
-	if (rank->wrote.torch_error.at == NULL || rank->evidence.ended_of_traceback ||
-		!ri_torch_error_read(rank->wrote.torch_error, &error))
+	if (!rank->evidence.ended_of_file || !ri_torch_error_read(rank->wrote.torch_error, &error))
 		return false;
-	if (!find_words((struct ri_span){ error.message, strlen(error.message) }, out))
+	if (!find_words((struct ri_span){ error.message, strlen(error.message) }, OF_EXCEPTION,
+			out))
 		*out = RI_CAUSE_EXCEPTION;
 	return true;
 }
@@ -216,16 +257,6 @@ static bool has_left(const struct ri_outcome *outcome)
 	return false;
 }
 
-/* Of the only one that did not come, while all others waited until their time was over. */
-static enum ri_cause_word of_held(const struct ri_rank_outcome *named)
-{
-	const struct ri_words *said = &named->evidence.words;
-
-	if (said->has_traceback && said->loss == NULL)
-		return RI_CAUSE_EXCEPTION;
-	return named->spoke ? RI_CAUSE_LATE : RI_CAUSE_TIMEOUT;
-}
-
 /* It did not fail of its own: by what it lost. */
 static enum ri_cause_word of_loss(const struct ri_outcome *outcome, const struct ri_loss *loss)
 {
@@ -241,7 +272,7 @@ static enum ri_cause_word of_loss(const struct ri_outcome *outcome, const struct
 	if (loss->kind == RI_LOSS_CLOCK && is_apart(outcome))
 		return RI_CAUSE_MISMATCH;
 	if (outcome->blame == RI_BLAME_HELD && loss->kind != RI_LOSS_MISMATCH)
-		return of_held(&outcome->ranks[outcome->named]);
+		return outcome->ranks[outcome->named].spoke ? RI_CAUSE_LATE : RI_CAUSE_TIMEOUT;
 	switch (loss->kind) {
 	case RI_LOSS_MISMATCH:
 		return RI_CAUSE_MISMATCH;
@@ -254,71 +285,60 @@ static enum ri_cause_word of_loss(const struct ri_outcome *outcome, const struct
 	}
 }
 
-/* Others end a process by these, and its own mistakes do not. A shell adds 128. */
-static enum ri_cause_word of_signal(int number)
-{
-	switch (number) {
-	case SIGKILL:
-	case SIGTERM:
-	case SIGINT:
-	case SIGHUP:
-	case SIGUSR1:
-	case SIGUSR2:
-		return RI_CAUSE_KILLED;
-	case SIGPIPE:
-		return RI_CAUSE_UNKNOWN;
-	default:
-		return RI_CAUSE_SIGNAL;
-	}
-}
-
-/* Without a word that a row has. */
-static enum ri_cause_word of_status(const struct ri_rank_outcome *rank)
-{
-	if (rank->evidence.complained)
-		return RI_CAUSE_EXCEPTION;
-	if (rank->exit_code > 128 && rank->exit_code <= 128 + SIGSYS)
-		return of_signal(rank->exit_code - 128);
-	return rank->wrote.tail.at == NULL ? RI_CAUSE_UNKNOWN : RI_CAUSE_EXIT_STATUS;
-}
-
-static bool is_killed(const struct ri_rank_outcome *rank)
-{
-	return rank->end == RI_END_SIGNALED && of_signal(rank->signal) == RI_CAUSE_KILLED;
-}
-
-static enum ri_cause_word of_end(const struct ri_outcome *outcome,
+/* A status of its own, without a word that a row has. */
+static struct ri_why of_status(const struct ri_outcome *outcome,
 	const struct ri_rank_outcome *rank)
 {
+	/* Python has one status for all, so a rank that was not read may have lost another */
+	bool may_lose = ri_outcome_has_ranks(outcome) || outcome->launches ||
+		ri_blame_nodes(outcome) > 1;
+	bool own = rank->end == RI_END_EXITED && (rank->exit_code != 1 || !may_lose);
+
+	if (rank->evidence.complained)
+		return why_of(RI_CAUSE_EXCEPTION);
+	if (rank->wrote.tail.at != NULL)
+		return why_of(RI_CAUSE_EXIT_STATUS);
+	return (struct ri_why){ RI_CAUSE_UNKNOWN, own ? RI_RETRY_NEVER : RI_RETRY_SAME };
+}
+
+/* How it ended comes first, then the words that explain exactly that. */
+static struct ri_why of_end(const struct ri_outcome *outcome, const struct ri_rank_outcome *rank)
+{
+	bool raised = rank->evidence.ended_of_traceback || rank->evidence.ended_of_file;
+	int number = ri_rank_signal(rank);
 	enum ri_cause_word found;
 
 	if (rank->end == RI_END_EXEC_FAILED)
-		return RI_CAUSE_EXEC;
+		return why_of(RI_CAUSE_EXEC);
 	if (rank->oom)
-		return RI_CAUSE_OOM_HOST;
-	if (is_killed(rank) && !rank->evidence.ended_of_traceback)
-		return RI_CAUSE_KILLED;
-	if ((rank->evidence.words.has_gpu_error || rank->end == RI_END_SIGNALED) &&
+		return why_of(RI_CAUSE_OOM_HOST);
+	if (ri_signal_is_foreign(number) && (!raised || !rank->told))
+		return why_of(RI_CAUSE_KILLED);
+	if (((rank->end == RI_END_SIGNALED && !raised) || (rank->evidence.words.has_gpu_error &&
+		(raised || rank->evidence.telling >= RI_TELLING_LOG))) &&
 		find_gpu(outcome, &found))
-		return found;
-	if (find_in_words(outcome, &found) || find_in_file(rank, &found))
-		return found;
+		return why_of(found);
+	if ((raised || rank->evidence.telling >= RI_TELLING_LOG) &&
+		(find_in_words(outcome, &found) || find_in_file(rank, &found)))
+		return why_of(found);
 	if (outcome->cause != NULL && (outcome->cause->code == RI_CODE_SHM_FREE_SMALL ||
 		outcome->cause->code == RI_CODE_SHM_SIZE_SMALL))
-		return RI_CAUSE_SHM_FULL;
-	if (rank->evidence.ended_of_traceback)
-		return RI_CAUSE_EXCEPTION;
-	return rank->end == RI_END_SIGNALED ? of_signal(rank->signal) : of_status(rank);
+		return why_of(RI_CAUSE_SHM_FULL);
+	if (raised)
+		return why_of(RI_CAUSE_EXCEPTION);
+	if (number == 0)
+		return of_status(outcome, rank);
+	return why_of(number == SIGPIPE ? RI_CAUSE_UNKNOWN : RI_CAUSE_SIGNAL);
 }
 
-enum ri_cause_word ri_cause_word_find(const struct ri_outcome *outcome)
+struct ri_why ri_why_find(const struct ri_outcome *outcome)
 {
 	const struct ri_rank_outcome *first;
 
 	if (outcome->first < 0)
-		return outcome->stop.signal != 0 ? RI_CAUSE_PREEMPTED : RI_CAUSE_UNKNOWN;
+		return why_of(outcome->stop.signal != 0 ? RI_CAUSE_PREEMPTED : RI_CAUSE_UNKNOWN);
 	first = &outcome->ranks[outcome->first];
 	if (first->evidence.loss != NULL)
-		return of_loss(outcome, first->evidence.loss);
+		return why_of(of_loss(outcome, first->evidence.loss));
 	return of_end(outcome, first);
 }

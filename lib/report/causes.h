@@ -18,10 +18,20 @@ enum ri_cause_word {
 };
 
 enum ri_retry {
+	RI_RETRY_SAME,		/* also where nothing is known */
 	RI_RETRY_NEVER,
-	RI_RETRY_SAME,
 	RI_RETRY_OTHER_NODE,
+	RI_RETRY_COUNT
 };
+
+/* Both are decided together: the table has the retry of a cause, and the rule of the others. */
+struct ri_why {
+	enum ri_cause_word cause;
+	enum ri_retry retry;
+};
+
+/* Of a stop from outside; where nothing is known, or nothing failed. */
+extern const struct ri_why ri_why_stopped, ri_why_unknown;
 
 /* "oom_host" */
 const char *ri_cause_word_name(enum ri_cause_word word);
@@ -29,19 +39,19 @@ const char *ri_cause_word_name(enum ri_cause_word word);
 /* The word of this name; RI_CAUSE_UNKNOWN where there is none, or the name is NULL. */
 enum ri_cause_word ri_cause_word_of(const char *name);
 
-/* It follows from the word alone. */
-enum ri_retry ri_cause_word_retry(enum ri_cause_word word);
-
 /* "never", "same", "other_node" */
 const char *ri_retry_name(enum ri_retry retry);
+
+/* The one of this name; that of the cause's row where there is none, or the name is NULL. */
+enum ri_retry ri_retry_of(const char *name, enum ri_cause_word cause);
 
 /*
  * Why the command or the ranks of this node ended; RI_CAUSE_UNKNOWN also where nothing failed. Why
  * the job did report/brief.h says.
  */
-enum ri_cause_word ri_cause_word_find(const struct ri_outcome *outcome);
+struct ri_why ri_why_find(const struct ri_outcome *outcome);
 
 /* Why nothing was started: of an error that ends rankinit with this exit status, 122 to 127. */
-enum ri_cause_word ri_cause_word_of_refusal(int status);
+struct ri_why ri_why_of_refusal(int status);
 
 #endif

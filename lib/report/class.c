@@ -6,11 +6,8 @@
 
 #include "report/torch_error.h"
 
-enum {
-	OLD_TRACEBACK = 50,	/* lines after it */
-	OLD_BEFORE_SIGNAL = 3,
-	MESSAGE_SECONDS = 10,	/* for a long message, and what Python does before its end */
-};
+/* Behind a traceback Python runs what is registered for its exit, as an upload. */
+enum { EXIT_SECONDS = 60 };
 
 const char *ri_class_name(enum ri_class class)
 {
@@ -24,34 +21,80 @@ const char *ri_class_name(enum ri_class class)
 	return names[class];
 }
 
-/*
- * Lines after it may all be its message, of which a tensor has thousands: Python ends with 1 then.
- * Of one that was stopped at its exit a few lines would be no such message.
- */
-static bool may_be_message(const struct ri_rank_outcome *rank)
+int ri_rank_signal(const struct ri_rank_outcome *rank)
 {
-	bool recent = rank->traceback_at.tv_sec > 0 &&
-		rank->ended.tv_sec - rank->traceback_at.tv_sec <= MESSAGE_SECONDS;
+	if (rank->end == RI_END_SIGNALED)
+		return rank->signal;
+	if (rank->end == RI_END_EXITED && rank->exit_code > 128 &&
+		rank->exit_code <= 128 + SIGSYS)
+		return rank->exit_code - 128;
+	return 0;
+}
 
-	return recent && (rank->end == RI_END_EXITED ? rank->exit_code == 1
-		: rank->wrote.head > 0 && rank->course == RI_COURSE_LEFT);
+bool ri_signal_is_foreign(int number)
+{
+	return number == SIGKILL || number == SIGTERM || number == SIGINT || number == SIGHUP ||
+		number == SIGUSR1 || number == SIGUSR2;
 }
 
 /*
- * A program may print a traceback and go on. Do the words have one, and is it the last that the
- * rank said?
+ * CPython exits with 1 where no code caught an exception (Python/pythonrun.c, _Py_HandleSystemExit
+ * has the others), and of KeyboardInterrupt it dies by SIGINT (Modules/main.c, exit_sigint). How
+ * one ended that a launcher only says has failed is not known.
  */
+static bool is_end_of_python(const struct ri_rank_outcome *rank)
+{
+	if (ri_rank_signal(rank) == SIGINT)
+		return rank->evidence.words.interrupted;
+	return rank->end == RI_END_RUNNING || (rank->end == RI_END_EXITED && rank->exit_code == 1);
+}
+
+/* Of what a launcher writes the time is not known: there it is the last one. */
+static bool is_fresh(const struct ri_rank_outcome *rank)
+{
+	return rank->traceback_at.tv_sec == 0 ||
+		rank->ended.tv_sec - rank->traceback_at.tv_sec < EXIT_SECONDS;
+}
+
+/* May an exception explain this end? One that we stopped ends of our signal: that takes proof. */
+static bool may_be_of_exception(const struct ri_rank_outcome *rank)
+{
+	bool left = rank->course == RI_COURSE_LEFT;
+
+	if (rank->lingered_s > 0 || (left && is_end_of_python(rank)))
+		return true;
+	if (rank->told)
+		return left && rank->end == RI_END_SIGNALED;
+	/* behind the program a library's thread may still abort */
+	return rank->leaving || is_end_of_python(rank) ||
+		(left && ri_rank_signal(rank) == SIGABRT);
+}
+
+/* And the last one that it printed? What ended a thread alone, or broke off, is no proof. */
 static bool ended_of_traceback(const struct ri_rank_outcome *rank)
 {
 	const struct ri_words *words = &rank->evidence.words;
 
-	if (!words->has_traceback)
+	if (!words->has_traceback || !may_be_of_exception(rank) ||
+		(rank->told && (words->traceback.aside || words->traceback.last.length == 0)))
 		return false;
-	if (may_be_message(rank))
-		return true;
-	if (rank->end == RI_END_EXITED || rank->leaving || rank->lingered_s > 0)
-		return words->traceback.lines_after <= OLD_TRACEBACK;
-	return words->lines_since <= OLD_BEFORE_SIGNAL;
+	return rank->leaving || rank->lingered_s > 0 || rank->course == RI_COURSE_LEFT ||
+		is_fresh(rank);
+}
+
+static enum ri_telling find_telling(const struct ri_rank_outcome *rank)
+{
+	int number = ri_rank_signal(rank);
+
+	if (rank->told || ri_signal_is_foreign(number))
+		return RI_TELLING_NONE;
+	if (number != 0 && number != SIGABRT)
+		return RI_TELLING_HANDLER;
+	if (rank->end != RI_END_EXITED || rank->exit_code == 1)
+		return number == 0 ? RI_TELLING_WORD : RI_TELLING_LOG;
+	/* of a status of its own a log says why where a runtime says that it ended the process */
+	return number == SIGABRT || rank->evidence.words.aborted ? RI_TELLING_LOG
+		: RI_TELLING_NONE;
 }
 
 static void be(struct ri_rank_outcome *rank, enum ri_class class, const struct ri_loss *loss)
@@ -60,34 +103,11 @@ static void be(struct ri_rank_outcome *rank, enum ri_class class, const struct r
 	rank->evidence.class = loss != NULL ? RI_CLASS_LOSS : class;
 }
 
-/*
- * Had a rank that was told to stop printed an exception, caught it and gone on? Where its course
- * was not seen, any exception counts as caught, but for a loss and a stop: a rank that tells of a
- * loss is not blamed for it, so that needs no proof.
- */
-static bool has_survived(const struct ri_rank_outcome *rank)
+/* By its own traceback. */
+static void take_traceback(struct ri_rank_outcome *rank)
 {
 	const struct ri_words *words = &rank->evidence.words;
 
-	/* a program that is over ended of its own exception, unless that ended a thread only */
-	if (!rank->told || (rank->course == RI_COURSE_LEFT && !words->traceback.aside))
-		return false;
-	return rank->course == RI_COURSE_RUNNING || (words->loss == NULL && !words->tells_of_stop);
-}
-
-/* By its own traceback. Returns false where it ended of none. */
-static bool find_traceback(struct ri_rank_outcome *rank)
-{
-	const struct ri_words *words = &rank->evidence.words;
-
-	if (!rank->evidence.ended_of_traceback ||
-		(rank->told && words->traceback.last.length == 0))
-		return false;
-	rank->evidence.printed = has_survived(rank);
-	if (rank->evidence.printed) {
-		be(rank, RI_CLASS_STOPPED, words->later_loss);
-		return true;
-	}
 	rank->evidence.witnessed = rank->traceback_at.tv_sec > 0;
 	be(rank, RI_CLASS_OWN, words->loss);
 	rank->evidence.killed_others = words->tells_of_kill;
@@ -95,25 +115,43 @@ static bool find_traceback(struct ri_rank_outcome *rank)
 		rank->evidence.class = RI_CLASS_STOPPED;
 	else if (rank->evidence.loss == NULL)
 		be(rank, RI_CLASS_OWN, words->workers_loss);
-	if (rank->evidence.class == RI_CLASS_OWN)
-		be(rank, RI_CLASS_OWN, words->later_loss);
-	return true;
 }
 
-/* By the file that torch wrote, which has the words of an exception. */
-static bool find_file(struct ri_rank_outcome *rank)
+/*
+ * By the file that torch wrote: an exception left the program's main function (torch/distributed/
+ * elastic/multiprocessing/errors, record), which may end with any status for that.
+ */
+static void take_file(struct ri_rank_outcome *rank)
 {
+	bool exited = rank->end == RI_END_EXITED && !rank->told && ri_rank_signal(rank) == 0;
 	const struct ri_span file = rank->wrote.torch_error;
 	struct ri_torch_error error;
 	struct ri_span message;
 
 	/* a rank that was stopped has not failed, even where another wrote its file */
-	if (file.at == NULL || (rank->told && rank->course != RI_COURSE_LEFT) ||
+	if (file.at == NULL || !(exited || may_be_of_exception(rank)) ||
 		!ri_torch_error_read(file, &error))
-		return false;
+		return;
 	message = (struct ri_span){ error.message, strlen(error.message) };
+	rank->evidence.ended_of_file = true;
+	rank->evidence.printed = false;
 	be(rank, RI_CLASS_OWN, ri_loss_of_exception(message));
-	return true;
+}
+
+/*
+ * That a rank which was told to stop had lost another one is believed without proof, but not of one
+ * whose program runs: it is not blamed for it.
+ */
+static void take_stop(struct ri_rank_outcome *rank)
+{
+	const struct ri_words *words = &rank->evidence.words;
+	bool runs = rank->course == RI_COURSE_RUNNING;
+
+	be(rank, RI_CLASS_STOPPED, runs ? NULL
+		: words->has_traceback && words->loss != NULL && is_fresh(rank) ? words->loss
+		: words->last_loss);
+	rank->evidence.printed = words->has_traceback && words->traceback.last.length > 0 &&
+		rank->evidence.loss == NULL && (runs || !words->tells_of_stop);
 }
 
 /* SIGPIPE comes because another process, the reader of the pipe, has ended. */
@@ -124,30 +162,44 @@ static enum ri_class class_of_end(const struct ri_rank_outcome *rank)
 	return RI_CLASS_UNKNOWN;
 }
 
-static void find_lines(struct ri_rank_outcome *rank)
+/* NCCL's watchdog aborts those that lost others. No words hide another signal or status. */
+static const struct ri_loss *loss_of_lines(const struct ri_rank_outcome *rank)
 {
-	be(rank, rank->told ? RI_CLASS_STOPPED : class_of_end(rank),
-		rank->oom ? NULL : rank->evidence.words.last_loss);
-	rank->evidence.complained = rank->evidence.words.complains;
-}
+	const struct ri_words *words = &rank->evidence.words;
 
-/* Where the tail was not kept the time alone counts. */
-static bool find_time(struct ri_rank_outcome *rank)
-{
-	rank->evidence.witnessed = rank->traceback_at.tv_sec > 0;
-	rank->evidence.class = RI_CLASS_OWN;
-	return rank->evidence.witnessed;
+	switch (rank->evidence.telling) {
+	case RI_TELLING_WORD:
+	case RI_TELLING_LOG:
+		return words->last_loss;
+	case RI_TELLING_HANDLER:
+		return ri_rank_signal(rank) == SIGPIPE ? words->last_loss : NULL;
+	case RI_TELLING_NONE:
+		break;
+	}
+	return NULL;
 }
 
 /*
  * What a rank says of a loss outranks its file: another rank may have written that, since all have
  * the same user. A rank that raised the exception in its file prints a traceback, too.
  */
-static void find_other(struct ri_rank_outcome *rank)
+static void take_lines(struct ri_rank_outcome *rank)
 {
-	find_lines(rank);
+	if (rank->told)
+		take_stop(rank);
+	else
+		be(rank, class_of_end(rank), loss_of_lines(rank));
+	rank->evidence.complained = rank->evidence.telling == RI_TELLING_WORD &&
+		rank->evidence.words.complains;
 	if (rank->evidence.loss == NULL)
-		find_file(rank);
+		take_file(rank);
+}
+
+/* Where the tail was not kept the time alone counts. */
+static bool has_time(const struct ri_rank_outcome *rank)
+{
+	return rank->wrote.tail.at == NULL && rank->traceback_at.tv_sec > 0 &&
+		may_be_of_exception(rank) && is_fresh(rank);
 }
 
 void ri_class_find(struct ri_rank_outcome *rank)
@@ -163,10 +215,13 @@ void ri_class_find(struct ri_rank_outcome *rank)
 	else if (rank->wrote.tail.at != NULL)
 		ri_words_read(rank->wrote.tail, &rank->evidence.words);
 	rank->evidence.ended_of_traceback = ended_of_traceback(rank);
+	rank->evidence.telling = find_telling(rank);
 	if (rank->end == RI_END_EXEC_FAILED)
 		rank->evidence.class = RI_CLASS_OWN;
-	else if (rank->wrote.tail.at != NULL ? !find_traceback(rank) : !find_time(rank))
-		find_other(rank);
+	else if (rank->evidence.ended_of_traceback || has_time(rank))
+		take_traceback(rank);
+	else
+		take_lines(rank);
 }
 
 bool ri_class_left_program(const struct ri_evidence *evidence)
@@ -180,7 +235,7 @@ bool ri_class_left_program(const struct ri_evidence *evidence)
 bool ri_class_was_held(const struct ri_outcome *outcome, const struct ri_rank_outcome *rank)
 {
 	return outcome->stop.signal != 0 && rank->told && rank->lingered_s == 0 &&
-		rank->course == RI_COURSE_LEFT && ri_class_left_program(&rank->evidence);
+		rank->course == RI_COURSE_LEFT && rank->evidence.ended_of_traceback;
 }
 
 bool ri_time_is_before(struct timespec a, struct timespec b)

@@ -13,11 +13,11 @@
  * Read what the rank wrote, and fill in rank->evidence.words and what follows it from the rest.
  * Words that were read in the same bytes before (wrote.total) are not read again.
  *
- * own: an exception that is no loss, in words or in torch's file; a signal that
- * we did not send; a failed exec. loss: it says that a peer, the store or the
- * clock ended it, which outranks a signal: NCCL's watchdog aborts its victims.
- * unknown: a status other than 0, without a word. stopped: we had told it, and
- * it says no more than that.
+ * How it ended comes first, by the kernel or its launcher's word; then the words that explain
+ * exactly this end (docs/verdict.md has them in order). own: an exception that is no loss, in words
+ * or in torch's file; a signal that we did not send; a failed exec. loss: it says that a peer, the
+ * store or the clock ended it, and its end is one that such words explain. unknown: a status other
+ * than 0, without a word. stopped: we had told it, and no look proved more.
  */
 void ri_class_find(struct ri_rank_outcome *rank);
 
@@ -29,6 +29,12 @@ bool ri_class_left_program(const struct ri_evidence *evidence);
 
 /* Had an exception ended its program when a stop from outside came, and did it still live? */
 bool ri_class_was_held(const struct ri_outcome *outcome, const struct ri_rank_outcome *rank);
+
+/* The signal that ended it, also by the status of a shell, which adds 128; 0: none. */
+int ri_rank_signal(const struct ri_rank_outcome *rank);
+
+/* Do others end a process by it, and its own mistakes do not? */
+bool ri_signal_is_foreign(int number);
 
 struct ri_moment {
 	int64_t second;		/* torch cuts its time to these */

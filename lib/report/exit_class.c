@@ -3,11 +3,11 @@
 
 #include "base/error.h"
 
-int ri_exit_class(int status, enum ri_cause_word why)
+int ri_exit_class(int status, enum ri_retry retry)
 {
 	if (status == 0)
 		return 0;
-	switch (ri_cause_word_retry(why)) {
+	switch (retry) {
 	case RI_RETRY_NEVER:
 		return RI_EXIT_NEVER;
 	case RI_RETRY_OTHER_NODE:
@@ -15,6 +15,7 @@ int ri_exit_class(int status, enum ri_cause_word why)
 			return RI_EXIT_OTHER_NODE;
 		break;
 	case RI_RETRY_SAME:
+	case RI_RETRY_COUNT:
 		break;
 	}
 	return RI_EXIT_SAME;

@@ -20,9 +20,9 @@ enum ri_exit_class {
 };
 
 /*
- * The class of what would else end with this status, for this reason; 0 stays 0. A healthy node
- * that the link stopped (122) is no reason to take another one, whatever the job failed of.
+ * The class of what would else end with this status; 0 stays 0. A healthy node that the link
+ * stopped (122) is no reason to take another one, whatever the job failed of.
  */
-int ri_exit_class(int status, enum ri_cause_word why);
+int ri_exit_class(int status, enum ri_retry retry);
 
 #endif

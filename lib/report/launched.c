@@ -310,31 +310,55 @@ static struct ri_span copy_lines(const struct ri_launched_source *source,
 	return out;
 }
 
+/* Is it what the end of another process, or a stop, makes of a rank? */
+static bool is_news(struct ri_span exception)
+{
+	static const char *const types[] = {
+		"ConnectionResetError", "BrokenPipeError", "EOFError", "KeyboardInterrupt",
+	};
+
+	return ri_span_has_any(exception, types, 4) || ri_loss_of_exception(exception) != NULL;
+}
+
 /*
- * Words without an owner, which several may have written: up to the first exception that tells of
- * no loss, of those that are looked at.
+ * Words without an owner, which several may have written: up to the last exception that brings no
+ * news. One before it may be what another rank had caught.
  */
 static struct ri_span cut_shared(struct ri_span shared)
 {
-	struct ri_span rest = shared, found = shared;
+	struct ri_span rest = shared;
 	struct ri_traceback one;
 
 	for (int i = 0; i < TRACEBACKS && ri_traceback_find(rest, &one); i++) {
 		const char *end = one.whole.at + one.whole.length;
 
-		if (ri_loss_of_exception(one.last) == NULL)
-			found.length = (size_t)(end - shared.at);
+		if (!is_news(one.last))
+			return (struct ri_span){ shared.at, (size_t)(end - shared.at) };
 		rest.length = (size_t)(one.whole.at - rest.at);
 	}
-	return found;
+	return shared;
 }
 
-/* Words that bear no owner go to the first failure that has none of its own. */
+/* Do words without an owner explain exactly this end? Else they may be another rank's. */
+static bool explain(const struct ri_launched_source *source, struct ri_rank_outcome rank,
+	struct ri_span words)
+{
+	struct ri_last_words last;
+
+	rank.wrote.tail = words;
+	rank.traceback_at = source->traceback;
+	ri_class_find(&rank);
+	ri_last_words_find(words, NULL, rank.evidence.telling, ri_rank_signal(&rank), &last);
+	return rank.evidence.ended_of_traceback || rank.evidence.loss != NULL || last.count > 0;
+}
+
+/* Words that bear no owner go to the first failure that has none of its own, and may have them. */
 static void give_words(const struct ri_launched_source *source, struct ri_rank_outcome *ranks,
 	size_t count)
 {
 	struct ri_rank_outcome *silent = NULL;
 	char *room = source->room;
+	struct ri_span shared;
 
 	for (size_t i = 0; i < count; i++) {
 		struct ri_rank_outcome *rank = &ranks[i];
@@ -350,7 +374,9 @@ static void give_words(const struct ri_launched_source *source, struct ri_rank_o
 	}
 	if (silent == NULL)
 		return;
-	silent->wrote.tail = cut_shared(copy_lines(source, NULL, &room));
+	shared = cut_shared(copy_lines(source, NULL, &room));
+	if (shared.at != NULL && explain(source, *silent, shared))
+		silent->wrote.tail = shared;
 }
 
 static struct ri_span whole_lines(const struct ri_launched_source *source)

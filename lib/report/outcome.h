@@ -17,6 +17,7 @@
 #include "base/span.h"
 #include "base/text.h"
 #include "model/topology.h"
+#include "words/last_words.h"
 #include "words/read_words.h"
 
 struct ri_actor;
@@ -61,13 +62,15 @@ struct ri_rank_wrote {
 struct ri_evidence {
 	struct ri_words words;	/* what the tail says, where the rank failed */
 	uint64_t total;		/* of the tail that they were read in; 0: unknown */
-	bool ended_of_traceback;	/* the words have one, and the rank did not go on */
+	/* by what the rank says of it; of neither, and told is false, its lines may explain it: */
+	bool ended_of_traceback, ended_of_file;	/* of torch's */
+	enum ri_telling telling;
 	enum ri_class class;
 	const struct ri_loss *loss;	/* whose words it ended with, or NULL */
 	bool witnessed;		/* the traceback whose time is known is what it ended of */
 	bool printed;		/* a traceback that it did not end of, as far as is known */
 	bool killed_others;	/* it says so itself */
-	bool complained;	/* its last lines have a word for an error */
+	bool complained;	/* lines that may explain its end have a word for an error */
 };
 
 struct ri_rank_outcome {

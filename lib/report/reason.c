@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "redact/redact.h"
+#include "report/class.h"
 #include "report/torch_error.h"
 #include "words/line.h"
 
@@ -32,7 +33,7 @@ static struct ri_span clean_lines(const struct ri_rank_outcome *rank, struct ri_
 	if (rank->wrote.tail.at == NULL)
 		return (struct ri_span){ out->text, 0 };
 	/* a traceback that the rank went on from, long ago */
-	if (rank->wrote.head > 0 && !out->ended_of)
+	if (rank->wrote.head > 0 && !out->shows)
 		text = ri_span_skip(text, rank->wrote.head);
 	if (text.length > RI_MAX_TAIL)
 		text = ri_span_skip(text, text.length - RI_MAX_TAIL);
@@ -48,18 +49,19 @@ static struct ri_span clean_lines(const struct ri_rank_outcome *rank, struct ri_
 
 void ri_reason_find(const struct ri_rank_outcome *rank, struct ri_reason *out)
 {
-	bool ended_of = rank->evidence.ended_of_traceback;
+	bool shows = rank->evidence.ended_of_traceback || rank->evidence.printed;
 	struct ri_span text;
 
 	if (rank->wrote.total > 0 && out->rank == rank && out->total == rank->wrote.total &&
-		out->ended_of == ended_of)
+		out->shows == shows)
 		return;
 	out->rank = rank;
 	out->total = rank->wrote.total;
-	out->ended_of = ended_of;
+	out->shows = shows;
 	text = clean_lines(rank, out);
-	out->has_traceback = ended_of && ri_traceback_find(text, &out->traceback);
-	ri_last_words_find(text, out->has_traceback ? &out->traceback : NULL, &out->words);
+	out->has_traceback = shows && ri_traceback_find(text, &out->traceback);
+	ri_last_words_find(text, out->has_traceback ? &out->traceback : NULL,
+		rank->evidence.telling, ri_rank_signal(rank), &out->words);
 	out->line_count = ri_last_lines_find(text, out->lines);
 }
 
@@ -275,7 +277,7 @@ static void put_words(struct room *room, const struct ri_rank_outcome *rank,
 	put_last_lines(room, reason);
 }
 
-/* What torch wrote counts where stderr has no traceback, and does not tell of a loss alone. */
+/* What torch wrote, where stderr has no traceback. */
 static bool put_torch_error(struct room *room, const struct ri_rank_outcome *rank)
 {
 	const struct ri_last_words none = { .count = 0 };
@@ -283,8 +285,7 @@ static bool put_torch_error(struct room *room, const struct ri_rank_outcome *ran
 	struct ri_torch_error error;
 	struct ri_traceback traceback;
 
-	if (file.at == NULL || !ri_torch_error_read(file, &error) || (rank->evidence.loss != NULL &&
-		ri_loss_of_exception(span_of(error.message)) == NULL))
+	if (!rank->evidence.ended_of_file || !ri_torch_error_read(file, &error))
 		return false;
 	if (ri_traceback_find(span_of(error.callstack), &traceback))
 		put_traceback(room, &traceback, &none);

@@ -23,7 +23,7 @@ enum {
 struct ri_reason {
 	const struct ri_rank_outcome *rank;	/* whose it is, of so many bytes: */
 	uint64_t total;		/* 0: not known */
-	bool ended_of;		/* these had a traceback that the rank ended of */
+	bool shows;		/* a traceback in these: it ended of it, or had printed it */
 	char text[2 * RI_MAX_TAIL];	/* what it wrote; the spans point in here */
 	bool has_traceback;
 	struct ri_traceback traceback;
@@ -33,10 +33,8 @@ struct ri_reason {
 };
 
 /*
- * Look for the reason in what a rank wrote to stderr. An old traceback, long
- * before the end or followed by more than a few lines where a signal killed
- * the rank, is none. ri_class_find has been asked before. Where *out is the reason of this rank and
- * the same bytes already, it stays.
+ * Look for the reason in what a rank wrote to stderr: ri_class_find has said which of its words
+ * explain its end. Where *out is the reason of this rank and the same bytes already, it stays.
  */
 void ri_reason_find(const struct ri_rank_outcome *rank, struct ri_reason *out);
 

@@ -19,7 +19,7 @@ static void keep(struct ri_restart *restart, const struct ri_rank_outcome *first
 	ri_text_init(&words, restart->words, sizeof(restart->words));
 	if (reason->has_traceback)
 		ri_text_add_bytes(&words, reason->traceback.last.at, reason->traceback.last.length);
-	else if (first->wrote.torch_error.at != NULL &&
+	else if (first->evidence.ended_of_file &&
 		ri_torch_error_read(first->wrote.torch_error, &error))
 		ri_text_add(&words, error.message);
 	/* it lasts longer than the text that these point into */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "words/last_words.h"
 
+#include <signal.h>
 #include <string.h>
 
 #include "words/launcher_words.h"
@@ -26,6 +27,27 @@ struct reader {
 	bool in_summary;	/* below Paddle's heading, above the message */
 	bool of_current;	/* the thread that died: the stacks of others do not count */
 };
+
+/*
+ * As CPython's faulthandler (Modules/faulthandler.c), UCX, Open MPI, Paddle and Julia name it;
+ * glog and abseil have "SIGSEGV".
+ */
+static const struct {
+	int number;
+	const char *name, *word;
+} handled[] = {
+	{ SIGSEGV, "Segmentation fault", "SIGSEGV" }, { SIGBUS, "Bus error", "SIGBUS" },
+	{ SIGFPE, "Floating", "SIGFPE" }, { SIGILL, "Illegal instruction", "SIGILL" },
+};
+
+static bool names_signal(struct ri_span line, int number)
+{
+	for (size_t i = 0; i < sizeof(handled) / sizeof(handled[0]); i++)
+		if (handled[i].number == number)
+			return ri_span_has(line, handled[i].name) ||
+				ri_span_has(line, handled[i].word);
+	return number == 0;
+}
 
 static void add(struct reader *reader, struct ri_span line)
 {
@@ -115,7 +137,7 @@ static bool opens_summary(struct reader *reader, struct ri_span line)
  * The words of a death, in their order: what a runtime said of it, the lines of
  * a C++ exception's message, the first frames of faulthandler's stack.
  */
-static void collect(struct ri_span text, struct ri_last_words *out)
+static void collect(struct ri_span text, int signal, struct ri_last_words *out)
 {
 	struct reader reader = { .out = out };
 	struct ri_span line;
@@ -125,7 +147,7 @@ static void collect(struct ri_span text, struct ri_last_words *out)
 		line = ri_line_trim(line);
 		if (opens_summary(&reader, line) || opens_stack(&reader, line))
 			continue;
-		if (ri_decisive_find(line) == RI_DECISIVE_LAST)
+		if (ri_decisive_find(line) == RI_DECISIVE_LAST && names_signal(line, signal))
 			take_words(&reader, line);
 		else if (reader.in_message)
 			take_message(&reader, line);
@@ -149,7 +171,7 @@ static bool find_warning(struct ri_span text, struct ri_span *out)
 }
 
 /* The first of the last lines that names an error. Returns false where none does. */
-static bool find_name(struct ri_span text, struct ri_span *out)
+static bool find_name(struct ri_span text, enum ri_decisive least, struct ri_span *out)
 {
 	struct ri_span near[NEAR], line;
 	size_t count = 0, first;
@@ -159,7 +181,7 @@ static bool find_name(struct ri_span text, struct ri_span *out)
 			near[count++ % NEAR] = ri_line_trim(line);
 	first = count > NEAR ? count - NEAR : 0;
 	for (size_t i = first; i < count; i++) {
-		if (ri_decisive_find(near[i % NEAR]) == RI_DECISIVE_NONE)
+		if (ri_decisive_find(near[i % NEAR]) < least)
 			continue;
 		*out = near[i % NEAR];
 		return true;
@@ -234,7 +256,7 @@ static void find_news(struct ri_span text, const struct ri_traceback *traceback,
 {
 	bool agent = ri_agent_is(traceback);
 
-	collect(text_before(text, traceback, agent ? BEFORE_AGENT : NEAR_BEFORE), out);
+	collect(text_before(text, traceback, agent ? BEFORE_AGENT : NEAR_BEFORE), 0, out);
 	out->before_leads = news == NEWS_EXIT && traceback->before.length > 0;
 	out->lead = news != NEWS_KERNEL && !out->before_leads && out->count > 0;
 	out->replace_more = agent && (out->lead || out->before_leads);
@@ -250,7 +272,7 @@ static bool find_logged(struct ri_span text, const struct ri_traceback *tracebac
 	if (own.length == 0)
 		return false;
 	if (traceback == NULL)
-		collect(text, out);
+		collect(text, 0, out);
 	if (out->count == RI_LAST_WORDS)
 		out->count--;
 	memmove(out->lines + 1, out->lines, out->count * sizeof(out->lines[0]));
@@ -260,22 +282,24 @@ static bool find_logged(struct ri_span text, const struct ri_traceback *tracebac
 }
 
 void ri_last_words_find(struct ri_span text, const struct ri_traceback *traceback,
-	struct ri_last_words *out)
+	enum ri_telling telling, int signal, struct ri_last_words *out)
 {
 	enum news news = traceback == NULL ? NEWS_NONE : news_of(text, traceback);
+	bool of_log = traceback != NULL || telling >= RI_TELLING_LOG;
 
 	out->count = 0;
 	out->before_leads = out->replace_more = false;
-	out->lead = find_logged(text, traceback, out);
+	out->lead = of_log && find_logged(text, traceback, out);
 	if (out->lead)
 		return;
-	if (traceback == NULL) {
-		collect(text, out);
-		if (out->count == 0)
-			out->count = find_name(text, &out->lines[0]);
+	if (traceback == NULL && telling != RI_TELLING_NONE) {
+		collect(text, of_log ? 0 : signal, out);
+		if (out->count == 0 && of_log)
+			out->count = find_name(text, telling == RI_TELLING_LOG
+				? RI_DECISIVE_LOG : RI_DECISIVE_WORD, &out->lines[0]);
 	} else if (news != NEWS_NONE) {
 		find_news(text, traceback, news, out);
-	} else if (ri_span_has(traceback->whole, "NCCL error")) {
+	} else if (traceback != NULL && ri_span_has(traceback->whole, "NCCL error")) {
 		out->count = find_warning(text_before(text, traceback, NEAR_BEFORE),
 			&out->lines[0]);
 	}

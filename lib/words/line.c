@@ -38,19 +38,26 @@ struct ri_span ri_line_last_state(struct ri_span line)
 	return last == NULL ? line : ri_span_skip(line, (size_t)(last + 1 - line.at));
 }
 
-/* torch/distributed/distributed_c10d.py "[rank3]: "; c10/util/Logging.cpp "[rank3]:" */
-static struct ri_span skip_rank(struct ri_span line)
+/*
+ * torch/distributed/distributed_c10d.py "[rank3]: "; c10/util/Logging.cpp "[rank3]:"; of torchrun
+ * --tee "[default3]:", with the role (torch/distributed/elastic/agent/server/
+ * local_elastic_agent.py).
+ */
+static struct ri_span skip_label(struct ri_span line)
 {
-	static const char before[] = "[rank";
-	size_t at = sizeof(before) - 1;
+	size_t at = 1, digits;
 
-	if (!ri_span_starts(line, before))
+	if (!ri_span_starts(line, "["))
 		return line;
-	while (at < line.length && line.at[at] >= '0' && line.at[at] <= '9')
+	while (at < line.length && (line.at[at] == '_' ||
+		(line.at[at] >= 'a' && line.at[at] <= 'z')))
 		at++;
-	if (at + 1 >= line.length || line.at[at] != ']' || line.at[at + 1] != ':')
+	digits = at;
+	while (digits < line.length && line.at[digits] >= '0' && line.at[digits] <= '9')
+		digits++;
+	if (at == 1 || digits == at || !ri_span_starts(ri_span_skip(line, digits), "]:"))
 		return line;
-	return ri_span_skip(line, at + 2);
+	return ri_span_trim_start(ri_span_skip(line, digits + 2));
 }
 
 static struct ri_span after(struct ri_span text, const char *word)
@@ -73,7 +80,7 @@ static struct ri_span skip_bar(struct ri_span line)
 
 struct ri_span ri_line_trim(struct ri_span line)
 {
-	line = skip_rank(ri_span_trim_start(ri_line_last_state(line)));
+	line = skip_label(skip_label(ri_span_trim_start(ri_line_last_state(line))));
 	return ri_span_trim_start(ri_span_trim_end(skip_bar(line)));
 }
 
@@ -149,6 +156,12 @@ bool ri_noise_is(struct ri_span line)
 bool ri_noise_is_warning(struct ri_span line)
 {
 	return ri_noise_find(line) == RI_NOISE_LOG;
+}
+
+/* NCCL 2.27 src/debug.cc, ncclDebugLog: host, pid, thread and device stand before it. */
+bool ri_line_is_nccls(struct ri_span line)
+{
+	return ri_glob_fits(line, "*:~*:~* [*] *NCCL WARN *");
 }
 
 static size_t count_states(struct ri_span line)

@@ -56,6 +56,9 @@ bool ri_noise_is(struct ri_span line);
 /* Is it a note or a warning in a library's log, which tells of no end? */
 bool ri_noise_is_warning(struct ri_span line);
 
+/* Is it one of NCCL's own log, a warning? */
+bool ri_line_is_nccls(struct ri_span line);
+
 /* Lines that say something; a bar that moved on counts as often as it did. */
 size_t ri_noise_count(struct ri_span text);
 

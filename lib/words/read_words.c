@@ -10,7 +10,6 @@
 #include "words/traceback_line.h"
 
 enum {
-	HANDLED = 4,		/* lines after a traceback that the program went on from */
 	LAST_LINES = 20,	/* in which an error is looked for */
 	WORKERS = 64,		/* tracebacks of them that are looked at */
 };
@@ -102,17 +101,6 @@ static const struct ri_loss *find_loss_of_workers(struct ri_span text,
 	return ended > 0 && lost >= ended ? loss : NULL;
 }
 
-/* A rank that handled its exception wrote what it did end of behind the traceback. */
-static const struct ri_loss *find_later_loss(struct ri_span text,
-	const struct ri_traceback *traceback)
-{
-	size_t end = (size_t)(traceback->whole.at + traceback->whole.length - text.at);
-
-	if (traceback->lines_after < HANDLED)
-		return NULL;
-	return ri_loss_of_lines(ri_span_skip(text, end));
-}
-
 /*
  * Did the last exception of the chain leave the program? Then its outermost frame is that which
  * runs the program: the module's own, or runpy's for "python -m" (Lib/runpy.py). Hydra cuts the
@@ -175,17 +163,28 @@ static void read_traceback(struct ri_span text, struct ri_words *out)
 	struct ri_span own;
 	bool lost;
 
-	out->lines_since = ri_loss_count_before(traceback->more, &lost);
+	out->message_lines = ri_loss_count_before(traceback->more, &lost);
+	out->lines_since = out->message_lines;
 	out->lines_since += lost ? 0 : traceback->lines_after;
 	out->loss = ri_logged_loss(text, traceback, &own);
 	out->workers_loss = find_loss_of_workers(text, traceback);
-	out->later_loss = find_later_loss(text, traceback);
 	out->tells_of_stop = tells_of_stop(traceback);
 	out->tells_of_kill = tells_of_kill(traceback);
 	out->interrupted = tells_of_interrupt(traceback);
 	out->uncaught = left_program(text, traceback);
 	out->lacks_rank = lacks_rank(traceback);
 	out->asked_for_line = asked_for_line(traceback);
+}
+
+/* Did a runtime end the process, as MPI does, and say so in one of the last lines? */
+static bool was_aborted(struct ri_span text)
+{
+	struct ri_span line;
+
+	for (int i = 0; i < LAST_LINES && ri_span_last_line(&text, &line); i++)
+		if (ri_decisive_find(line) == RI_DECISIVE_LAST)
+			return true;
+	return false;
 }
 
 /* Has one of the last lines a word for an error, warnings left out? */
@@ -227,6 +226,7 @@ void ri_words_read(struct ri_span text, struct ri_words *out)
 	if (out->has_traceback)
 		read_traceback(text, out);
 	out->last_loss = ri_logged_loss(text, NULL, &own);
+	out->aborted = was_aborted(text);
 	out->has_calls = ri_fingerprints_find(text, out->calls);
 	out->has_work = ri_work_find(text, &out->work);
 	out->complains = has_error(text);

@@ -14,10 +14,10 @@ struct ri_words {
 	struct ri_traceback traceback;
 	/* lines below the exception's first that say something, up to a loss */
 	size_t lines_since;
+	size_t message_lines;	/* the same of its message alone */
 	const struct ri_loss *loss;	/* that the exception tells of, or NULL */
 	/* where torchrun says that workers failed, and all of them tell of a loss; or NULL */
 	const struct ri_loss *workers_loss;
-	const struct ri_loss *later_loss;	/* behind the traceback, or NULL */
 	bool tells_of_stop;	/* the exception is what a stop makes of a program */
 	bool tells_of_kill;	/* the program says that it killed the other ranks */
 	bool interrupted;	/* the chain has a KeyboardInterrupt */
@@ -26,6 +26,7 @@ struct ri_words {
 	bool asked_for_line;	/* the program asked stdin for a line, which had ended */
 
 	const struct ri_loss *last_loss;	/* of the last lines, or NULL */
+	bool aborted;		/* one of the last lines is RI_DECISIVE_LAST */
 	bool has_calls;		/* torch says which collectives were not the same: */
 	struct ri_fingerprint calls[2];
 	bool has_work;		/* NCCL's watchdog says in which collective it was: */

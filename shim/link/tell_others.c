@@ -39,7 +39,7 @@ static void sign(struct ri_link_end *end, const struct ri_outcome *outcome)
 	restart = (struct ri_restart){ .known = false };
 	ri_restart_describe(&restart, outcome);
 	ri_text_init(&out, signature, sizeof(signature));
-	ri_again_sign(&out, end->cause, &restart.first, restart.words);
+	ri_again_sign(&out, end->why.cause, &restart.first, restart.words);
 	/* FNV-1a (isthe.com/chongo/tech/comp/fnv); 0 and 1 mean something else */
 	end->mark = UINT64_C(14695981039346656037);
 	for (size_t i = 0; i < out.length; i++)
@@ -49,7 +49,7 @@ static void sign(struct ri_link_end *end, const struct ri_outcome *outcome)
 
 /* outcome: of the ranks that it is about; NULL: it is about the node, just now. */
 static void say_end(const struct ri_link_job *job, enum ri_link_class class,
-	enum ri_cause_word cause, const struct ri_outcome *outcome, const char *lines)
+	struct ri_why why, const struct ri_outcome *outcome, const char *lines)
 {
 	const struct ri_rank_outcome *first =
 		outcome == NULL ? NULL : &outcome->ranks[outcome->first];
@@ -60,7 +60,7 @@ static void say_end(const struct ri_link_job *job, enum ri_link_class class,
 	if (first != NULL)
 		at = ri_moment_find(first).at;
 	end = (struct ri_link_end){ .class = class, .fatal = job->part.may_stop,
-		.cause = cause, .rank = outcome == NULL ? -1 : ri_brief_rank(outcome),
+		.why = why, .rank = outcome == NULL ? -1 : ri_brief_rank(outcome),
 		.lives = first != NULL && first->leaving,
 		.at_us = (uint64_t)at.tv_sec * 1000000 + (uint64_t)at.tv_nsec / 1000 };
 	if (outcome != NULL)
@@ -77,7 +77,7 @@ static void say_stop(const struct ri_link_job *job, int number)
 	ri_text_init(&out, line, sizeof(line));
 	add_node(&out, job);
 	ri_text_addf(&out, " was stopped from outside by %s\n", ri_signal_name(number, name));
-	say_end(job, RI_LINK_STOPPED, RI_CAUSE_PREEMPTED, NULL, line);
+	say_end(job, RI_LINK_STOPPED, ri_why_stopped, NULL, line);
 }
 
 /* What this end says of the job; what is blamed on a rank that hangs, or left, is less sure. */
@@ -119,9 +119,9 @@ void ri_link_tell(const struct ri_link_job *job)
 	} else if (outcome.first >= 0) {
 		ri_text_init(&out, lines, sizeof(lines));
 		ri_verdict_render_job(&outcome, outcome.reason, &out);
-		say_end(job, class_of(&outcome), ri_cause_word_find(&outcome), &outcome, lines);
+		say_end(job, class_of(&outcome), ri_why_find(&outcome), &outcome, lines);
 	} else if (job->children->living == 0) {
-		say_end(job, RI_LINK_DONE, RI_CAUSE_UNKNOWN, NULL, "");
+		say_end(job, RI_LINK_DONE, ri_why_unknown, NULL, "");
 	}
 }
 
@@ -213,8 +213,7 @@ void ri_link_refuse(const struct ri_link_job *job, const struct ri_error *err, c
 		ri_text_addf(&out, " [%s]\n", ri_code_name(err->code));
 		if (job->before != NULL)
 			ri_link_vote(RI_LINK_START, line);
-		say_end(job, RI_LINK_OWN, ri_cause_word_of_refusal(ri_code_status(err->code)), NULL,
-			line);
+		say_end(job, RI_LINK_OWN, ri_why_of_refusal(ri_code_status(err->code)), NULL, line);
 	} else {
 		refuse_step(job, RI_LINK_LEAVE, "had not started its ranks");
 	}
@@ -289,7 +288,7 @@ void ri_link_put_verdict(struct ri_link_outcome *out)
 	out->verdict = verdict->text;
 	out->verdict_node = verdict->named ? (int64_t)verdict->node : -1;
 	brief = (struct ri_brief){
-		.cause = verdict->cause, .class = classes[verdict->class], .rank = verdict->rank,
+		.why = verdict->why, .class = classes[verdict->class], .rank = verdict->rank,
 		.node = out->verdict_node, .host = verdict->host,
 	};
 	out->brief = &brief;

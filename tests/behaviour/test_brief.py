@@ -46,7 +46,7 @@ def test_an_exception(box):
 
 def test_one_rank_of_a_job_and_its_name(box):
     result = box.run("--", "sh", "-c", "exit 4", env={**OF_JOB, "SLURM_JOB_ID": "4711"})
-    fits(result.brief, cause="unknown", **{"class": "unknown"}, retry="same", rank=1, node=0,
+    fits(result.brief, cause="unknown", **{"class": "unknown"}, retry="never", rank=1, node=0,
          status=4, retries=0, job=4711)
 
 

@@ -191,11 +191,11 @@ if rank == '0':
     say('logged')
     {REAPED}
     time.sleep(0.3)
-    os._exit(4)
+    os._exit(1)
 """ + NOTED
     found, status, first = run(script, "--settle=1000", "--grace=4000", count=2)
     assert found[0].startswith("rankinit: rank 0 ("), found
-    assert (status, first["rank"], first["exit_code"]) == (4, 0, 4)
+    assert (status, first["rank"], first["exit_code"]) == (1, 0, 1)
     # the control: without the wait it is stopped before
     found, status, first = run(script, "--settle=0", count=2)
     assert found[0].startswith("rankinit: rank 1 ("), found

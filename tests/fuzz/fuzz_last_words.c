@@ -63,10 +63,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	while (ri_span_line(&rest, &line))
 		check_line(line);
 	has_traceback = ri_traceback_find(text, &traceback);
-	ri_last_words_find(text, NULL, &words);
+	ri_last_words_find(text, NULL, RI_TELLING_WORD, 0, &words);
 	check_words(text, &words);
 	if (has_traceback) {
-		ri_last_words_find(text, &traceback, &words);
+		ri_last_words_find(text, &traceback, RI_TELLING_WORD, 0, &words);
 		check_words(text, &words);
 	}
 	check_said(text, has_traceback);

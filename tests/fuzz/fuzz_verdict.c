@@ -47,7 +47,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	ri_class_find(&rank);
 	ri_reason_find(&rank, &reason);
 	outcome.reason = &reason;
-	CHECK(ri_cause_word_find(&outcome) < RI_CAUSE_COUNT);
+	CHECK(ri_why_find(&outcome).cause < RI_CAUSE_COUNT);
+	CHECK(ri_why_find(&outcome).retry < RI_RETRY_COUNT);
 	ri_text_init(&out, text, sizeof(text));
 	ri_verdict_render(&outcome, &reason, &out);
 	CHECK(!out.cut);

@@ -116,7 +116,8 @@ static inline void reach(size_t node, enum ri_link_phase phase)
 static inline void end_from(size_t node, size_t session, enum ri_link_class class, bool fatal)
 {
 	struct ri_link_message message = { .kind = RI_LINK_END,
-		.end = { .class = class, .fatal = fatal, .cause = RI_CAUSE_XID,
+		.end = { .class = class, .fatal = fatal,
+			.why = { RI_CAUSE_XID, RI_RETRY_OTHER_NODE },
 			.rank = (int64_t)node + 100 } };
 
 	snprintf(message.end.text, sizeof(message.end.text), "rank of node %zu\n  why\n", node);

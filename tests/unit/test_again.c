@@ -26,7 +26,7 @@ static int begin(void **state)
 
 	(void)state;
 	failed = (struct ri_again_case){
-		.restarts = 3, .attempt = 1, .cause = RI_CAUSE_KILLED,
+		.restarts = 3, .attempt = 1, .why = { RI_CAUSE_KILLED, RI_RETRY_SAME },
 		.signature = "killed 1 3 0 9", .before = "killed 2 3 0 9",
 		.lines = 10, .lines_before = 10, .lasted_ms = 1000,
 	};
@@ -35,7 +35,7 @@ static int begin(void **state)
 		.lines = 12, .program = 5, .name = "rankinit", .signature = "killed 1 3 0 9",
 		.failure = "rank 1 failed", .last_line = "verdict cause=killed",
 		.link = { .on = true, .key = { [31] = 7 }, .mark = 9, .node = -1, .status = 122,
-			.rank = 3, .cause = RI_CAUSE_KILLED, .class = RI_CLASS_OWN,
+			.rank = 3, .why = { RI_CAUSE_KILLED, RI_RETRY_SAME }, .class = RI_CLASS_OWN,
 			.verdict = "rank 1 failed first\n  ValueError: bad\n" },
 		.restarts = { .launcher = ri_restarts_own, .count = 1, .all = 2 },
 	};
@@ -64,7 +64,7 @@ static void test_ranks_start_again(void **state)
 {
 	(void)state;
 	assert_int_equal(ri_again_decide(&failed), RI_AGAIN_YES);
-	failed.cause = RI_CAUSE_XID;
+	failed.why = (struct ri_why){ RI_CAUSE_XID, RI_RETRY_OTHER_NODE };
 	assert_int_equal(ri_again_decide(&failed), RI_AGAIN_YES);
 }
 
@@ -84,7 +84,7 @@ static void test_what_ends_the_job(void **state)
 	failed.remains = false;
 	assert_string_equal(reason(),
 		"rankinit cannot execute itself: File too large [restarts.refused]");
-	failed.cause = RI_CAUSE_EXCEPTION;
+	failed.why = (struct ri_why){ RI_CAUSE_EXCEPTION, RI_RETRY_NEVER };
 	for (size_t i = 3; i-- > 0;) {	/* each counts before those behind it */
 		*facts[i] = true;
 		assert_int_equal(ri_again_decide(&failed), whys[i]);
@@ -94,7 +94,7 @@ static void test_what_ends_the_job(void **state)
 static void test_what_would_come_again(void **state)
 {
 	(void)state;
-	failed.cause = RI_CAUSE_DEVICE_ASSERT;
+	failed.why = (struct ri_why){ RI_CAUSE_DEVICE_ASSERT, RI_RETRY_NEVER };
 	assert_int_equal(ri_again_decide(&failed), RI_AGAIN_NEVER);
 	assert_string_equal(reason(),
 		"the next attempt would end the same way (cause=device_assert, retry=never)");

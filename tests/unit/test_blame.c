@@ -144,12 +144,19 @@ static void classes_of_exits(void **state)
 	expect_class(RI_CLASS_LOSS);
 	exits(0, 1, "step 1\nHorovod has been shut down. This was caused by x\n", 0);
 	expect_class(RI_CLASS_LOSS);
-	/* it was handled, and then it lost a peer */
+	/* what follows is of its way out, however much that is */
 	exits(0, 1, OWN "\n1\n2\n3\n4\nHorovod has been shut down\nbye\n", 150);
-	expect_class(RI_CLASS_LOSS);
-	/* what follows at once is of its way out */
-	exits(0, 1, OWN "\nHorovod has been shut down\nbye\n", 150);
 	expect_class(RI_CLASS_OWN);
+	/* the control: Python had caught that one a minute before */
+	exits(0, 1, OWN "\n1\n2\n3\n4\nHorovod has been shut down\nbye\n", 140);
+	expect_class(RI_CLASS_LOSS);
+	/* no words hide another status, but those of a runtime that ends a process */
+	exits(0, 3, LOST "Horovod has been shut down\n", 150);
+	expect_class(RI_CLASS_UNKNOWN);
+	exits(0, 3, OWN, 150);
+	expect_class(RI_CLASS_UNKNOWN);
+	exits(0, 15, "Horovod has been shut down\nAbort(15) on node 0: Fatal error\n", 0);
+	expect_class(RI_CLASS_LOSS);
 	ranks[0].end = RI_END_EXEC_FAILED;
 	expect_class(RI_CLASS_OWN);
 	ranks[0].end = RI_END_RUNNING;
@@ -172,6 +179,16 @@ static void classes_of_signals(void **state)
 	exits(0, 0, ABORTED, 0);
 	expect_class(RI_CLASS_LOSS);
 	assert_int_equal(ranks[0].evidence.loss->kind, RI_LOSS_CLOCK);
+	/* and so it is where a shell tells of that */
+	ranks[0].end = RI_END_EXITED;
+	ranks[0].exit_code = 128 + SIGABRT;
+	expect_class(RI_CLASS_LOSS);
+	/* no words hide what another signal proves */
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+		is_killed(0, own[i]);
+		exits(0, 0, LOST, 150);
+		expect_class(own[i] == SIGABRT ? RI_CLASS_LOSS : RI_CLASS_OWN);
+	}
 	is_killed(0, SIGKILL);
 	ranks[0].oom = true;
 	expect_class(RI_CLASS_OWN);
@@ -182,14 +199,15 @@ static void an_own_end_that_became_a_loss(void **state)
 {
 	(void)state;
 	is_killed(0, SIGABRT);
+	ranks[0].course = RI_COURSE_LEFT;
 	exits(0, 0, OWN "E1123 00:58:56.8 8364 agent.cc:289] Polled an error\n"
 		"F1123 00:58:56.8 8364 client.h:80] Terminating process because the JAX "
 		"distributed service detected fatal errors.\n1\n2\n3\n4\n5\n", 150);
 	expect_class(RI_CLASS_OWN);
 	exits(0, 0, OWN "\nHorovod has been shut down\n\n1\n2\n3\n4\n5\n", 150);
 	expect_class(RI_CLASS_OWN);
-	/* the control: it went on before it lost them */
-	exits(0, 0, OWN "\n1\n2\n3\n4\nHorovod has been shut down\n", 150);
+	/* the control: its exception was not seen to leave its program */
+	ranks[0].course = RI_COURSE_UNKNOWN;
 	expect_class(RI_CLASS_LOSS);
 }
 
@@ -207,8 +225,10 @@ static void classes_of_who_was_told(void **state)
 	/* however much the libraries have to say after it */
 	exits(0, 0, OWN "frame #0: x\nframe #1: x\nframe #2: x\nwandb: x\n[rank0]:[W1 x\n", 150);
 	expect_class(RI_CLASS_OWN);
-	/* the control: it went on */
-	exits(0, 0, OWN "1\n2\n3\n4\n", 150);
+	exits(0, 0, OWN "1\n2\n3\n4\n", 50);
+	expect_class(RI_CLASS_OWN);
+	/* an exception that ended a thread left no program */
+	exits(0, 0, "Exception in thread Thread-1:\n" OWN, 150);
 	expect_class(RI_CLASS_STOPPED);
 	exits(0, 0, HEAD "KeyboardInterrupt\n", 150);
 	expect_class(RI_CLASS_STOPPED);
@@ -249,6 +269,9 @@ static void classes_of_who_may_have_gone_on(void **state)
 	assert_true(ranks[0].evidence.printed);
 	/* the control: who was not told ended by itself */
 	ranks[0].told = false;
+	expect_class(RI_CLASS_OWN);
+	ranks[0].end = RI_END_EXITED;
+	exits(0, 1, LOST, 150);
 	expect_class(RI_CLASS_LOSS);
 	exits(0, 1, OWN, 150);
 	expect_class(RI_CLASS_OWN);
@@ -327,15 +350,18 @@ static void one_that_says_that_it_killed_the_others(void **state)
 static void the_only_one_that_complains(void **state)
 {
 	(void)state;
-	exits(0, 16, "warmed up\n", 0);
-	exits(1, 16, "ERROR:megatron:found NaN\n/a.py:1: UserWarning: x\n", 0);
+	exits(0, 1, "warmed up\n", 0);
+	exits(1, 1, "ERROR:megatron:found NaN\n/a.py:1: UserWarning: x\n", 0);
 	expect(1, RI_BLAME_FIRST);
 	/* another status is another end */
 	exits(0, 3, "warmed up\n", 0);
 	expect(0, RI_BLAME_FIRST);
+	/* words explain none but Python's */
+	exits(1, 3, "ERROR:megatron:found NaN\n", 0);
+	expect(0, RI_BLAME_FIRST);
 	/* and a warning of an error is none */
-	exits(0, 16, "warmed up\n", 0);
-	exits(1, 16, "[rank1]:[W1122 01:02:03.4 a.cpp:1] with error: x\n", 0);
+	exits(0, 1, "warmed up\n", 0);
+	exits(1, 1, "[rank1]:[W1122 01:02:03.4 a.cpp:1] with error: x\n", 0);
 	expect(0, RI_BLAME_FIRST);
 }
 

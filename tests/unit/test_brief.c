@@ -14,8 +14,8 @@
 #include "report/brief.h"
 
 static const struct ri_brief some = {
-	.cause = RI_CAUSE_DEVICE_ASSERT, .class = RI_CLASS_OWN, .rank = 3, .node = 1,
-	.host = "gpu-0514", .status = 134, .job = "4711",
+	.why = { RI_CAUSE_DEVICE_ASSERT, RI_RETRY_NEVER }, .class = RI_CLASS_OWN, .rank = 3,
+	.node = 1, .host = "gpu-0514", .status = 134, .job = "4711",
 };
 
 static const char *render(const struct ri_brief *brief)
@@ -39,7 +39,7 @@ static void a_line(void **state)
 		"rank=3 node=1 host=gpu-0514 status=134 retries=0 job=4711");
 	brief = (struct ri_brief){ .rank = -1, .node = -1, .host = "", .status = 1, .retries = 2 };
 	assert_string_equal(render(&brief), "verdict cause=unknown retry=same status=1 retries=2");
-	brief.cause = RI_CAUSE_PREEMPTED;
+	brief.why = ri_why_stopped;
 	brief.class = RI_CLASS_STOPPED;
 	assert_string_equal(render(&brief), "verdict cause=preempted class=stopped retry=same "
 		"status=1 failed_before=no retries=2");
@@ -193,7 +193,7 @@ static void stops(void **state)
 
 	(void)state;
 	assert_true(ri_brief_find(&brief, &outcome, 143));
-	assert_int_equal(brief.cause, RI_CAUSE_PREEMPTED);
+	assert_int_equal(brief.why.cause, RI_CAUSE_PREEMPTED);
 	assert_int_equal(brief.class, RI_CLASS_STOPPED);
 	outcome.exit_status = 0;	/* the ranks ended well in time, or --exit-map says so */
 	assert_false(ri_brief_find(&brief, &outcome, 143));

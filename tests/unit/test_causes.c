@@ -23,7 +23,7 @@ static void each_word_has_a_name_of_its_own(void **state)
 
 		assert_int_equal(ri_cause_word_of(name), i);
 		assert_true(strspn(name, "abcdefghijklmnopqrstuvwxyz_") == strlen(name));
-		assert_non_null(ri_retry_name(ri_cause_word_retry((enum ri_cause_word)i)));
+		assert_non_null(ri_retry_name(ri_retry_of(NULL, (enum ri_cause_word)i)));
 	}
 	assert_int_equal(RI_CAUSE_UNKNOWN, 0);
 	assert_int_equal(ri_cause_word_of(NULL), RI_CAUSE_UNKNOWN);
@@ -37,19 +37,19 @@ static void only_a_bad_node_means_another_one(void **state)
 
 	(void)state;
 	for (int i = 0; i < RI_CAUSE_COUNT; i++)
-		others += ri_cause_word_retry((enum ri_cause_word)i) == RI_RETRY_OTHER_NODE;
+		others += ri_retry_of(NULL, (enum ri_cause_word)i) == RI_RETRY_OTHER_NODE;
 	assert_int_equal(others, 4);
-	assert_int_equal(ri_cause_word_retry(RI_CAUSE_ECC), RI_RETRY_OTHER_NODE);
-	assert_int_equal(ri_cause_word_retry(RI_CAUSE_XID), RI_RETRY_OTHER_NODE);
-	assert_int_equal(ri_cause_word_retry(RI_CAUSE_NIC), RI_RETRY_OTHER_NODE);
-	assert_int_equal(ri_cause_word_retry(RI_CAUSE_UNFIT), RI_RETRY_OTHER_NODE);
+	assert_int_equal(ri_retry_of(NULL, RI_CAUSE_ECC), RI_RETRY_OTHER_NODE);
+	assert_int_equal(ri_retry_of(NULL, RI_CAUSE_XID), RI_RETRY_OTHER_NODE);
+	assert_int_equal(ri_retry_of(NULL, RI_CAUSE_NIC), RI_RETRY_OTHER_NODE);
+	assert_int_equal(ri_retry_of(NULL, RI_CAUSE_UNFIT), RI_RETRY_OTHER_NODE);
 }
 
 static enum ri_cause_word of(struct ri_rank_outcome rank, enum ri_blame blame)
 {
 	const struct ri_outcome outcome = { .ranks = &rank, .count = 1, .blame = blame };
 
-	return ri_cause_word_find(&outcome);
+	return ri_why_find(&outcome).cause;
 }
 
 static enum ri_cause_word of_loss(enum ri_loss_kind kind, enum ri_blame blame)
@@ -122,7 +122,7 @@ static enum ri_cause_word of_exception(const char *exception)
 
 	reason.has_traceback = true;
 	reason.traceback.last = (struct ri_span){ exception, strlen(exception) };
-	return ri_cause_word_find(&outcome);
+	return ri_why_find(&outcome).cause;
 }
 
 static void each_row_has_its_words(void **state)
@@ -149,7 +149,7 @@ static enum ri_cause_word of_tail(const char *tail, int signal)
 
 	ri_class_find(&rank);
 	ri_reason_find(&rank, &reason);
-	return ri_cause_word_find(&outcome);
+	return ri_why_find(&outcome).cause;
 }
 
 #define HEADER "Traceback (most recent call last):\n  File \"/job/x.py\", line 8, in f\n    f()\n"
@@ -186,7 +186,7 @@ static enum ri_cause_word with_xid(struct ri_gpu_error error, int signal)
 	};
 	const struct ri_outcome outcome = { .ranks = &rank, .count = 1, .gpu_errors = &errors };
 
-	return ri_cause_word_find(&outcome);
+	return ri_why_find(&outcome).cause;
 }
 
 /* A program's own Xid, one after the end, or one beside an exception of its own: none of these. */
@@ -220,7 +220,7 @@ static enum ri_cause_word of_two(enum ri_blame blame, struct ri_rank_outcome nam
 		.ranks = ranks, .count = 2, .blame = blame, .named = 1,
 	};
 
-	return ri_cause_word_find(&outcome);
+	return ri_why_find(&outcome).cause;
 }
 
 static void what_the_other_one_did(void **state)
@@ -232,8 +232,9 @@ static void what_the_other_one_did(void **state)
 		RI_CAUSE_TIMEOUT);
 	assert_int_equal(of_two(RI_BLAME_HELD, (struct ri_rank_outcome){ .told = true,
 		.spoke = true }), RI_CAUSE_LATE);
+	/* an exception that it had printed, and went on from, is no cause */
 	assert_int_equal(of_two(RI_BLAME_HELD, (struct ri_rank_outcome){ .told = true,
-		.evidence.words.has_traceback = true }), RI_CAUSE_EXCEPTION);
+		.evidence.words.has_traceback = true }), RI_CAUSE_TIMEOUT);
 	assert_int_equal(of_two(RI_BLAME_LEFT, (struct ri_rank_outcome){ .end = RI_END_EXITED }),
 		RI_CAUSE_EARLY_EXIT);
 	assert_int_equal(of_two(RI_BLAME_FIRST, (struct ri_rank_outcome){ .end = RI_END_EXITED }),
@@ -249,9 +250,9 @@ static void nothing_failed(void **state)
 	struct ri_outcome outcome = { .first = -1 };
 
 	(void)state;
-	assert_int_equal(ri_cause_word_find(&outcome), RI_CAUSE_UNKNOWN);
+	assert_int_equal(ri_why_find(&outcome).cause, RI_CAUSE_UNKNOWN);
 	outcome.stop.signal = SIGTERM;
-	assert_int_equal(ri_cause_word_find(&outcome), RI_CAUSE_PREEMPTED);
+	assert_int_equal(ri_why_find(&outcome).cause, RI_CAUSE_PREEMPTED);
 }
 
 static void refusals(void **state)
@@ -262,7 +263,7 @@ static void refusals(void **state)
 
 	(void)state;
 	for (int i = 0; i < 7; i++)
-		assert_string_equal(ri_cause_word_name(ri_cause_word_of_refusal(122 + i)),
+		assert_string_equal(ri_cause_word_name(ri_why_of_refusal(122 + i).cause),
 			names[i]);
 }
 

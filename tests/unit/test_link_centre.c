@@ -81,7 +81,7 @@ static void test_a_member_comes_back(void **state)
 		now), 2);
 	assert_int_equal(place_of(7), RI_LINK_TAKEN);
 	assert_verdict(7, 1, true);
-	assert_int_equal(last(7, RI_LINK_VERDICT)->verdict.cause, RI_CAUSE_XID);
+	assert_int_equal(last(7, RI_LINK_VERDICT)->verdict.why.cause, RI_CAUSE_XID);
 	assert_int_equal(last(7, RI_LINK_VERDICT)->verdict.rank, 101);
 	assert_string_equal(last(7, RI_LINK_VERDICT)->verdict.host, "gpu-1");
 	/* what the old connection still brings changes nothing */
@@ -144,7 +144,7 @@ static void test_a_restart_after_the_ranks_ran(void **state)
 		"again, and ended before without a word, as of SIGKILL for the whole container\n");
 	assert_true(last(1, RI_LINK_VERDICT)->verdict.order);
 	assert_int_equal(last(1, RI_LINK_VERDICT)->verdict.class, RI_LINK_OWN);
-	assert_int_equal(centre.verdict.cause, RI_CAUSE_KILLED);
+	assert_int_equal(centre.verdict.why.cause, RI_CAUSE_KILLED);
 	assert_int_equal(centre.verdict.rank, -1);
 	assert_null(last(12, RI_LINK_VERDICT));
 }
@@ -310,7 +310,7 @@ static void test_losses_alone(void **state)
 	assert_false(verdict->verdict.named);
 	assert_true(verdict->verdict.order);
 	assert_int_equal(verdict->verdict.class, RI_LINK_LOSS);
-	assert_int_equal(verdict->verdict.cause, RI_CAUSE_XID);
+	assert_int_equal(verdict->verdict.why.cause, RI_CAUSE_XID);
 	assert_int_equal(verdict->verdict.rank, -1);
 	assert_string_equal(verdict->verdict.host, "");
 	assert_string_equal(verdict->verdict.text, "cannot tell which rank failed first: ranks of "

@@ -71,7 +71,7 @@ static void test_ends_of_every_class(void **state)
 			.class = (enum ri_link_class)class, .fatal = class % 2 == 0,
 			.lives = class % 2 == 1, .mark = RI_LINK_MARK,
 			.at_us = 1769860800000000, .error_us = 250,
-			.cause = RI_CAUSE_ECC, .rank = class - 1,
+			.why = { RI_CAUSE_ECC, RI_RETRY_SAME }, .rank = class - 1,
 			.text = "rank 3 failed first\n  ValueError: \303\244\n" } };
 		struct ri_link_message read = round_trip(&said);
 
@@ -81,7 +81,8 @@ static void test_ends_of_every_class(void **state)
 		assert_int_equal(read.end.error_us, 250);
 		assert_int_equal(read.end.lives, class % 2 == 1);
 		assert_int_equal(read.end.mark, RI_LINK_MARK);
-		assert_int_equal(read.end.cause, RI_CAUSE_ECC);
+		assert_int_equal(read.end.why.cause, RI_CAUSE_ECC);
+		assert_int_equal(read.end.why.retry, RI_RETRY_SAME);
 		assert_int_equal(read.end.rank, class - 1);
 		assert_string_equal(read.end.text, said.end.text);
 	}
@@ -92,7 +93,7 @@ static void test_news_and_verdict(void **state)
 	struct ri_link_message news = { .kind = RI_LINK_NEWS, .news = { "waiting for node 3\n" } };
 	struct ri_link_message verdict = { .kind = RI_LINK_VERDICT, .verdict = {
 		.node = 7, .named = true, .order = true, .again = true, .mark = 8,
-		.class = RI_LINK_STOPPED, .cause = RI_CAUSE_PREEMPTED, .rank = 9,
+		.class = RI_LINK_STOPPED, .why = { RI_CAUSE_PREEMPTED, RI_RETRY_NEVER }, .rank = 9,
 		.host = "gpu-\303\244",
 		.text = "rank 9 failed first\n" } };
 	struct ri_link_message read = round_trip(&verdict);
@@ -102,7 +103,8 @@ static void test_news_and_verdict(void **state)
 	assert_true(read.verdict.named && read.verdict.order && read.verdict.again);
 	assert_int_equal(read.verdict.mark, 8);
 	assert_int_equal(read.verdict.class, RI_LINK_STOPPED);
-	assert_int_equal(read.verdict.cause, RI_CAUSE_PREEMPTED);
+	assert_int_equal(read.verdict.why.cause, RI_CAUSE_PREEMPTED);
+	assert_int_equal(read.verdict.why.retry, RI_RETRY_NEVER);
 	assert_int_equal(read.verdict.rank, 9);
 	assert_string_equal(read.verdict.host, "gpu-\303\244");
 	assert_string_equal(read.verdict.text, verdict.verdict.text);
@@ -301,17 +303,23 @@ static void test_words_for_a_cause(void **state)
 	static const struct {
 		const char *members;
 		int status;
-		enum ri_cause_word cause;
+		struct ri_why why;
 		int64_t rank;
 	} rows[] = {
-		{ "", 0, RI_CAUSE_UNKNOWN, -1 },
-		{ ",\"cause\":\"ecc\",\"rank\":3,\"host\":\"a\"", 0, RI_CAUSE_ECC, 3 },
-		{ ",\"cause\":\"sunspots\"", 0, RI_CAUSE_UNKNOWN, -1 },
-		{ ",\"cause\":7", -1, 0, 0 },
-		{ ",\"rank\":-2", -1, 0, 0 },
-		{ ",\"rank\":1048576", -1, 0, 0 },
-		{ ",\"host\":\"a\\nb\"", -1, 0, 0 },
-		{ ",\"host\":null", -1, 0, 0 },
+		{ "", 0, { RI_CAUSE_UNKNOWN, RI_RETRY_SAME }, -1 },
+		{ ",\"cause\":\"ecc\",\"rank\":3,\"host\":\"a\"", 0,
+			{ RI_CAUSE_ECC, RI_RETRY_OTHER_NODE }, 3 },
+		{ ",\"cause\":\"ecc\",\"retry\":\"same\"", 0,
+			{ RI_CAUSE_ECC, RI_RETRY_SAME }, -1 },
+		{ ",\"retry\":\"never\"", 0, { RI_CAUSE_UNKNOWN, RI_RETRY_NEVER }, -1 },
+		{ ",\"retry\":\"later\"", 0, { RI_CAUSE_UNKNOWN, RI_RETRY_SAME }, -1 },
+		{ ",\"retry\":7", -1, { 0 }, 0 },
+		{ ",\"cause\":\"sunspots\"", 0, { RI_CAUSE_UNKNOWN, RI_RETRY_SAME }, -1 },
+		{ ",\"cause\":7", -1, { 0 }, 0 },
+		{ ",\"rank\":-2", -1, { 0 }, 0 },
+		{ ",\"rank\":1048576", -1, { 0 }, 0 },
+		{ ",\"host\":\"a\\nb\"", -1, { 0 }, 0 },
+		{ ",\"host\":null", -1, { 0 }, 0 },
 	};
 
 	(void)state;
@@ -324,7 +332,8 @@ static void test_words_for_a_cause(void **state)
 		assert_int_equal(ri_link_message_read(&read, text, strlen(text)), rows[i].status);
 		if (rows[i].status < 0)
 			continue;
-		assert_int_equal(read.verdict.cause, rows[i].cause);
+		assert_int_equal(read.verdict.why.cause, rows[i].why.cause);
+		assert_int_equal(read.verdict.why.retry, rows[i].why.retry);
 		assert_int_equal(read.verdict.rank, rows[i].rank);
 	}
 	assert_int_equal(read_text("{\"say\":\"end\",\"class\":\"own\",\"fatal\":true,"

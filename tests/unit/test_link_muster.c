@@ -81,7 +81,7 @@ static void fail_with(uint64_t mark, bool never)
 {
 	struct ri_link_message said = { .kind = RI_LINK_END, .end = { .class = RI_LINK_OWN,
 		.fatal = true, .mark = mark,
-		.cause = never ? RI_CAUSE_EXCEPTION : RI_CAUSE_UNKNOWN,
+		.why = { RI_CAUSE_UNKNOWN, never ? RI_RETRY_NEVER : RI_RETRY_SAME },
 		.text = "rank of node 1\n  why\n" } };
 
 	assert_true(ri_centre_hear(&centre, 1, 1, &said, now));

@@ -34,13 +34,14 @@ static void test_what_is_written_reads_the_same(void **state)
 		round_trip(&(struct ri_link_message){ .kind = RI_LINK_END, .end = {
 			.class = (enum ri_link_class)class, .fatal = class % 2 == 1,
 			.at_us = 1769860800000000, .mark = 7,
-			.cause = RI_CAUSE_XID, .rank = class - 1,
+			.why = { RI_CAUSE_XID, RI_RETRY_NEVER }, .rank = class - 1,
 			.text = "why\n" } });
 		assert_int_equal(read.end.class, class);
 		assert_int_equal(read.end.fatal, class % 2 == 1);
 		assert_int_equal(read.end.at_us, 1769860800000000);
 		assert_int_equal(read.end.mark, 7);
-		assert_int_equal(read.end.cause, RI_CAUSE_XID);
+		assert_int_equal(read.end.why.cause, RI_CAUSE_XID);
+		assert_int_equal(read.end.why.retry, RI_RETRY_NEVER);
 		assert_int_equal(read.end.rank, class - 1);
 		assert_string_equal(read.end.text, "why\n");
 	}
@@ -56,15 +57,16 @@ static void test_verdicts(void **state)
 			.node = 1048575, .class = RI_LINK_STOPPED,
 			.order = (bits & 1) != 0, .named = (bits & 2) != 0,
 			.again = (bits & 4) != 0, .mark = RI_LINK_MARK,
-			.cause = RI_CAUSE_XID, .rank = bits - 1, .host = "gpu-0514",
-			.text = "rank 9 failed first\n" } });
+			.why = { RI_CAUSE_XID, RI_RETRY_NEVER }, .rank = bits - 1,
+			.host = "gpu-0514", .text = "rank 9 failed first\n" } });
 		assert_int_equal(read.verdict.node, 1048575);
 		assert_int_equal(read.verdict.class, RI_LINK_STOPPED);
 		assert_int_equal(read.verdict.order, (bits & 1) != 0);
 		assert_int_equal(read.verdict.named, (bits & 2) != 0);
 		assert_int_equal(read.verdict.again, (bits & 4) != 0);
 		assert_int_equal(read.verdict.mark, RI_LINK_MARK);
-		assert_int_equal(read.verdict.cause, RI_CAUSE_XID);
+		assert_int_equal(read.verdict.why.cause, RI_CAUSE_XID);
+		assert_int_equal(read.verdict.why.retry, RI_RETRY_NEVER);
 		assert_int_equal(read.verdict.rank, bits - 1);
 		assert_string_equal(read.verdict.host, "gpu-0514");
 		assert_string_equal(read.verdict.text, "rank 9 failed first\n");

@@ -39,7 +39,7 @@ static enum ri_loss_kind kind(const char *text, const char *line)
 	bool has = ri_traceback_find(SPAN_OF(text), &traceback);
 
 	loss = ri_logged_loss(SPAN_OF(text), has ? &traceback : NULL, &own);
-	ri_last_words_find(SPAN_OF(text), has ? &traceback : NULL, &words);
+	ri_last_words_find(SPAN_OF(text), has ? &traceback : NULL, RI_TELLING_WORD, 0, &words);
 	assert_true(words.lead == (line != NULL));
 	assert_true((own.length > 0) == (line != NULL));
 	if (line == NULL)

@@ -103,7 +103,7 @@ static void each_row_of_what_decides(void **state)
 		assert_int_equal(ri_decisive_find(span(rows[i].line)), rows[i].what);
 		if (ri_noise_hides(span(rows[i].line)))
 			fail_msg("it is noise, too: %s", rows[i].line);
-		ri_last_words_find(span(rows[i].line), NULL, &found);
+		ri_last_words_find(span(rows[i].line), NULL, RI_TELLING_WORD, 0, &found);
 		assert_int_equal(found.count, 1);
 	}
 }
@@ -121,7 +121,7 @@ static void ordinary_lines(void **state)
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		if (ri_noise_find(span(lines[i])) != RI_NOISE_NONE)
 			fail_msg("noise: %s", lines[i]);
-		ri_last_words_find(span(lines[i]), NULL, &found);
+		ri_last_words_find(span(lines[i]), NULL, RI_TELLING_WORD, 0, &found);
 		if (ri_decisive_find(span(lines[i])) != RI_DECISIVE_NONE || found.count > 0)
 			fail_msg("decisive: %s", lines[i]);
 		assert_false(ri_noise_is(span(lines[i])));
@@ -170,7 +170,7 @@ static void collect(const char *text, const char *expected)
 	struct ri_last_words found;
 	char all[2048] = "";
 
-	ri_last_words_find(span(text), NULL, &found);
+	ri_last_words_find(span(text), NULL, RI_TELLING_WORD, 0, &found);
 	for (size_t i = 0; i < found.count; i++) {
 		strncat(all, found.lines[i].at, found.lines[i].length);
 		strcat(all, "\n");

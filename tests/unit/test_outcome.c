@@ -105,11 +105,13 @@ static void by_no_traceback_that_is_old(void **state)
 	ranks[0].traceback_at.tv_sec = 199;
 	ranks[0].wrote.tail.at = tail;
 	ranks[0].wrote.tail.length = strlen(tail);
-	/* the control: it is the last that it said, and its program was over */
+	/* the control: its exception had left its program, whatever followed */
 	ranks[0].course = RI_COURSE_LEFT;
 	expect(0);
 	strcat(tail, "step 1\nstep 2\nstep 3\nstep 4\n");
 	ranks[0].wrote.tail.length = strlen(tail);
+	expect(0);
+	ranks[0].course = RI_COURSE_UNKNOWN;
 	expect(1);
 	/* one that failed by itself is compared by its end then */
 	ranks[0].told = false;
@@ -136,22 +138,24 @@ static void by_a_message_of_many_lines(void **state)
 	ranks[1].traceback_at.tv_sec = 195;
 	expect(1);
 	assert_true(ranks[1].evidence.witnessed);
-	/* the controls: long ago, of another status, without a time */
-	ranks[1].traceback_at.tv_sec = 180;
+	/* the controls: a minute ago, of another status */
+	ranks[1].traceback_at.tv_sec = 140;
 	expect(0);
 	ranks[1].traceback_at.tv_sec = 195;
 	ranks[1].exit_code = 2;
 	expect(0);
+	/* without a time it counts, but not as a witness of when */
 	ranks[1].exit_code = 1;
 	ranks[1].traceback_at.tv_sec = 0;
-	expect(0);
-	/* of one that was stopped: it was at its exit, and its beginning alone was kept */
+	expect(1);
+	assert_false(ranks[1].evidence.witnessed);
+	/* of one that was stopped at its exit, and whose middle was not kept */
 	ranks[1] = (struct ri_rank_outcome){ .end = RI_END_SIGNALED, .signal = SIGTERM,
 		.told = true, .course = RI_COURSE_LEFT, .order = 3, .wrote.tail.at = tail,
 		.wrote.tail.length = strlen(tail), .wrote.head = 100, .ended = { .tv_sec = 200 },
 		.traceback_at = { .tv_sec = 195 } };
 	expect(1);
-	ranks[1].wrote.head = 0;
+	ranks[1].course = RI_COURSE_UNKNOWN;
 	expect(0);
 }
 
@@ -247,11 +251,15 @@ static void who_was_told_counts_with_a_witness_only(void **state)
 	(void)state;
 	ranks[0] = (struct ri_rank_outcome){ .order = 1, KILLED(SIGTERM), .told = true };
 	expect(-1);
-	fails(1, 3);
+	fails(1, 1);
 	ranks[1].told = true;
-	expect(-1);
 	ranks[1].traceback_at.tv_sec = 199;
+	expect(-1);
+	ranks[1].course = RI_COURSE_LEFT;
 	expect(1);
+	ranks[1].exit_code = 3;
+	expect(-1);
+	ranks[1].exit_code = 1;
 	fails(2, 1);
 	expect(1);
 	/* a stop from outside: what handlers print then is no failure */
@@ -312,6 +320,8 @@ static void of_what_python_says(void **state)
 	/* our own stop was faster */
 	ranks[0].end = RI_END_SIGNALED;
 	ranks[0].signal = SIGTERM;
+	ranks[0].told = true;
+	ranks[0].course = RI_COURSE_LEFT;
 	expect_interrupted(true);
 	says(0, INTERRUPTED CLEANUP TRACEBACK);
 	expect_interrupted(true);
@@ -349,7 +359,7 @@ static void of_a_handler(void **state)
 {
 	(void)state;
 	interrupts(199);
-	fails(0, 3);
+	fails(0, 1);
 	expect_interrupted(true);
 	says(0, "saved\n");
 	expect_interrupted(true);

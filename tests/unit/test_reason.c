@@ -138,25 +138,18 @@ static void a_death_in_cpp(void **state)
 		"    epoch 1\n");
 }
 
-/* What an interpreter says on its way out does not hide why it went. */
+/* An exception explains no signal: it is quoted, and the words of the abort stand above it. */
 static void an_abort_behind_a_traceback(void **state)
 {
 	(void)state;
 	assert_non_null(strstr(aborted(HEADER LIBRARY "ValueError: bad batch 17\n"
 		"terminate called without an active exception\nFatal Python error: Aborted\n\n"
 		"Current thread 0x7f (most recent call first):\n  <no Python frame>\n\n"
-		"Extension modules: numpy (total: 1)\n"), "  ValueError: bad batch 17\n"));
-	/* the program went on */
+		"Extension modules: numpy (total: 1)\n"), "    ValueError: bad batch 17\n"));
 	assert_non_null(strstr(aborted(HEADER LIBRARY "ValueError: bad batch 17\n1\n2\n3\n4\n"
 		"terminate called without an active exception\n"),
 		"  terminate called without an active exception\n"));
 	assert_false(ri_span_starts((struct ri_span){ lines, strlen(lines) }, "  ValueError"));
-	/* torch's advice and its stack are no sign of that */
-	assert_true(ri_span_starts((struct ri_span){ aborted(HEADER LIBRARY
-		"RuntimeError: CUDA error: out of memory\nCUDA kernel errors might be "
-		"asynchronously reported at x\nFor debugging consider passing X\n" STACK STACK
-		"terminate called without an active exception\n" STACK STACK), strlen(lines) },
-		"  RuntimeError: CUDA error: out of memory\n"));
 }
 
 static void what_killed_a_worker(void **state)
