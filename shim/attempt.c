@@ -22,6 +22,7 @@
 #include "say/report_file.h"
 #include "system/clock.h"
 #include "system/helper.h"
+#include "system/kept_fds.h"
 #include "system/mask.h"
 #include "system/said.h"
 #include "watch/leftovers.h"
@@ -33,8 +34,6 @@ enum {
 	GONE_MS = 1000,		/* for what SIGKILL has reached already */
 	STEP_MS = 10,
 	SEALS = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE,
-	/* Linux 6.3 include/uapi/linux/memfd.h; vm.memfd_noexec asks for it, or adds it */
-	NOEXEC_SEAL = 8,
 };
 
 static struct {
@@ -209,17 +208,6 @@ static void add_restart(const struct ri_run *run, const struct ri_outcome *outco
 		ri_again_sign(&text, cause, &restart.first, restart.words);
 }
 
-/* A kernel before Linux 6.3 does not know the flag. */
-static int make_memory(void)
-{
-	const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-	int fd = (int)syscall(SYS_memfd_create, "rankinit-carried", flags | NOEXEC_SEAL);
-
-	if (fd < 0 && errno == EINVAL)
-		fd = (int)syscall(SYS_memfd_create, "rankinit-carried", flags);
-	return ri_fd_move_up(fd);
-}
-
 /*
  * Sealed, and out of the way of what the ranks inherit. Returns false, and errno: also where the
  * next attempt would not take it, and would be the first of an endless row.
@@ -233,7 +221,7 @@ static bool leave_carried(void)
 	if (bytes == NULL)
 		return false;
 	length = ri_carried_write(own.next, bytes);
-	own.memory = make_memory();
+	own.memory = ri_memory_file("rankinit-carried", FIRST_FD);
 	while (own.memory >= 0 && done < length) {
 		count = write(own.memory, bytes + done, length - done);
 		if (count <= 0)
@@ -300,7 +288,7 @@ bool ri_attempt_decide(struct ri_run *run, const struct ri_outcome *outcome, int
 		.stopped = ended->stop.asked || ended->interrupted ||
 			outcome->stop.signal != 0 || ri_mask_pending_stop() != 0,
 		.ordered = ended->ordered, .unstarted = run->started.children.refused != 0,
-		.why = ri_why_find(outcome),
+		.why = outcome->inner != NULL ? outcome->inner->why : ri_why_find(outcome),
 		.signature = "", .before = before == NULL ? "" : before->signature,
 		.lines = run->started.output.lines,
 		.lines_before = before == NULL ? 0 : before->lines,

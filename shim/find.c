@@ -12,6 +12,7 @@
 #include "base/overlay.h"
 #include "base/recorded.h"
 #include "from/from.h"
+#include "from/sources.h"
 #include "launch/idle_gpus.h"
 #include "launch/local_master.h"
 #include "launch/restartable.h"
@@ -20,6 +21,7 @@
 #include "model/derive.h"
 #include "output/pattern.h"
 #include "say/capture.h"
+#include "say/two_rankinits.h"
 #include "system/apart.h"
 #include "system/clock.h"
 #include "system/held_path.h"
@@ -331,6 +333,24 @@ int64_t ri_found_single_rank(const struct ri_found *found)
 		!ri_topology_get(&found->topology, RI_FACT_WORLD_SIZE, &ranks) || ranks < 2)
 		return -1;
 	return (int64_t)rank;
+}
+
+/* A mark of an outer rankinit's hides the manager that started both. */
+static bool is_below(const struct ri_found *found, const char *word)
+{
+	return (found->topology.traits & RI_TRAIT_BELOW) != 0 &&
+		ri_outer_says(&found->env, word) && ri_found_single_rank(found) >= 0;
+}
+
+bool ri_found_is_of_ours(const struct ri_found *found)
+{
+	return is_below(found, ri_outer_ranks);
+}
+
+bool ri_found_is_managed(const struct ri_found *found)
+{
+	return ri_source_manages(found->topology.identity) || is_below(found, ri_outer_manager) ||
+		ri_found_is_of_ours(found);
 }
 
 static int check_restarts(const struct ri_found *found, struct ri_error *err)

@@ -50,6 +50,13 @@ bool ri_found_is_of_job(const struct ri_found *found);
  */
 int64_t ri_found_single_rank(const struct ri_found *found);
 
+/*
+ * Is it one rank of a launcher that watches over it: a process manager's, or one of several that an
+ * outer rankinit started? And is it one of the latter, which tells of all of them?
+ */
+bool ri_found_is_managed(const struct ri_found *found);
+bool ri_found_is_of_ours(const struct ri_found *found);
+
 /* How often the ranks were started before, by --restarts. */
 uint64_t ri_found_attempt(const struct ri_found *found);
 

@@ -13,6 +13,7 @@
 #include "pump/spawn_ranks.h"
 #include "report/carried.h"
 #include "say/torch_file.h"
+#include "say/two_rankinits.h"
 #include "say/whole_file.h"
 #include "to/to.h"
 
@@ -292,13 +293,15 @@ static int describe(struct ri_rank *out, const struct ri_rank_source *source, si
 	const struct ri_launch *first, struct ri_error *err)
 {
 	static struct ri_arena scratch;
+	const struct ri_env_edit own_word = { RI_OUTER_VARIABLE, ri_outer_ranks };
 	struct ri_rank_source own = *source;
 	struct ri_rank_view view;
 	char **envp = NULL;
 
 	own.context.arena = &scratch;
 	if (ri_rank_view(&view, &own, index, err) == 0 &&
-		ri_rank_name_torch_file(&view, &own, err) == 0)
+		ri_rank_name_torch_file(&view, &own, err) == 0 &&
+		ri_env_edits_add(&view.edits, own_word, &scratch, err) == 0)
 		envp = ri_env_apply(own.context.env, &view.edits, &scratch, err);
 	if (envp != NULL) {
 		out->argv = keep(view.argv, first->argv, source->context.arena);

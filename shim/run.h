@@ -15,6 +15,7 @@
 #include "pump/output.h"
 #include "pump/spawn_ranks.h"
 #include "report/causes.h"
+#include "report/inner_word.h"
 #include "say/torch_file.h"
 #include "system/log.h"
 #include "watch/supervise.h"
@@ -42,6 +43,7 @@ struct ri_ended {
 	/* Of each rank, where these do not follow from those of the first; or NULL. */
 	const struct ri_output_rank *numbers;
 	struct ri_rank_outcome *outcomes;	/* one for each child that there shall be */
+	struct ri_inner_word *inner;	/* that a rankinit below this one left; or NULL */
 	struct ri_rank_outcome *launched;	/* of ranks that a launcher started; or NULL */
 	char *words;		/* of these */
 	struct ri_node_facts *facts;	/* of this node, where --report is given; or NULL */

@@ -6,13 +6,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "hang/autopsy.h"
 #include "from/sources.h"
+#include "hang/autopsy.h"
 #include "launch/asks_rank.h"
 #include "launch/launch.h"
 #include "launch/terminal.h"
 #include "link/link.h"
 #include "say/state_file.h"
+#include "say/two_rankinits.h"
 #include "system/clock.h"
 #include "system/mask.h"
 #include "watch/others.h"
@@ -32,7 +33,7 @@ static bool becomes_command(const struct ri_found *found, pid_t self)
 		return options->supervise == RI_SWITCH_NEVER;
 	if (options->restarts > 0)
 		return false;
-	return ri_source_manages(found->topology.identity) && self != 1 &&
+	return ri_found_is_managed(found) && self != 1 &&
 		options->grace_ms == 0 &&
 		!ri_output_is_wanted(options) && !ri_telling_is_wanted(options) &&
 		!ri_autopsy_is_wanted(options) && options->given.exit_map.subject == NULL &&
@@ -94,7 +95,8 @@ static int prepare_output(struct ri_run *run)
 	for (size_t i = 0; i < count; i++)
 		ranks[i] = (struct ri_output_rank){ rank + i, local_rank + i, wishes.node };
 	wishes.keeps_stderr = wishes.keeps_stderr || ri_link_is_on() ||
-		(run->started.has_others && !isatty(STDERR_FILENO));
+		((run->started.has_others || ri_outer_fd(&run->found.env) >= 0) &&
+			!isatty(STDERR_FILENO));
 	status = ri_output_prepare(&run->started.output, &wishes, &run->arena, &run->err);
 	if (status < 0 && run->found.options.given.log_file.twin &&
 		run->err.code == RI_CODE_LOG_REFUSED)
@@ -155,6 +157,7 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 		.launch = launch, .options = &run->found.options, .terminal = &terminal,
 		.output = &run->started.output, .result = &run->started.supervised,
 		.job = &run->started.job, .has_others = run->started.has_others,
+		.silent = ri_found_is_of_ours(&run->found),
 	};
 	const struct ri_ranks_start ranks = {
 		.ranks = run->started.ranks, .launch = launch, .children = &run->started.children,
@@ -203,6 +206,35 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 	return ri_run_tell(run, status);
 }
 
+static void find_starter(struct ri_run *run)
+{
+	if (ri_run_ranks(run) == 1 && !ri_topology_knows(&run->found.topology, RI_FACT_RANK))
+		run->started.starter = ri_starts_ranks(&run->found.command);
+	run->started.has_others = run->started.starter != RI_STARTER_NONE;
+}
+
+/* What a rankinit in the command is told of this one: nothing where nothing would be said twice. */
+static int tell_inner(struct ri_run *run, struct ri_launch *launch, bool becomes)
+{
+	const struct ri_options *options = &run->found.options;
+	struct ri_env_edit edit = { .name = RI_OUTER_VARIABLE };
+	int outer = ri_outer_fd(&run->found.env);
+
+	if (becomes)
+		edit.value = ri_source_manages(run->found.topology.identity) ? ri_outer_manager
+			: NULL;
+	else if (ri_run_ranks(run) > 1)
+		edit.value = ri_outer_ranks;
+	else if (!options->disabled && (run->started.has_others || options->exit_class ||
+		options->restarts > 0 || options->given.report.value != NULL || outer >= 0 ||
+		ri_found_single_rank(&run->found) >= 0))
+		edit.value = ri_inner_listen(&run->arena, &launch->word);
+	if (edit.value == NULL)
+		return 0;
+	launch->outer = outer;
+	return ri_env_edits_add(&run->found.first.edits, edit, &run->arena, &run->err);
+}
+
 int ri_run_start(struct ri_run *run)
 {
 	struct ri_launch launch = {
@@ -216,6 +248,12 @@ int ri_run_start(struct ri_run *run)
 		.signal_map = &run->found.options.signal_map,
 	};
 
+	bool becomes = becomes_command(&run->found, launch.self);
+
+	if (!becomes)
+		find_starter(run);
+	if (tell_inner(run, &launch, becomes) < 0)
+		return ri_run_fail(run);
 	launch.envp = ri_env_apply(&run->found.env, &run->found.first.edits, &run->arena,
 		&run->err);
 	if (launch.envp == NULL || prepare(run, &launch) < 0)
@@ -223,14 +261,10 @@ int ri_run_start(struct ri_run *run)
 	ri_mask_default_chld();
 	if (run->found.options.parent_signal != 0)
 		prctl(PR_SET_PDEATHSIG, run->found.options.parent_signal, 0, 0, 0);
-	if (becomes_command(&run->found, launch.self)) {
+	if (becomes) {
 		ri_launch_replace(&launch, &run->err);
 		return ri_run_fail(run);
 	}
-	if (run->started.children.count == 1 &&
-		!ri_topology_knows(&run->found.topology, RI_FACT_RANK))
-		run->started.starter = ri_starts_ranks(&run->found.command);
-	run->started.has_others = run->started.starter != RI_STARTER_NONE;
 	if (ri_orphans_adopt(launch.self, &run->found.options, &run->err) < 0 ||
 		prepare_output(run) < 0)
 		return ri_run_fail(run);

@@ -15,6 +15,7 @@
 #include "say/cause.h"
 #include "say/report_file.h"
 #include "say/state_file.h"
+#include "say/two_rankinits.h"
 #include "system/apart.h"
 #include "system/clock.h"
 
@@ -163,7 +164,8 @@ int ri_run_prepare_telling(struct ri_run *run)
 		return -1;
 	if (options->disabled ||
 		(ri_run_ranks(run) == 1 && options->given.report.value == NULL &&
-		!options->exit_class && !ri_link_is_on()))
+		!options->exit_class && !ri_link_is_on() &&
+		ri_outer_fd(&run->found.env) < 0))
 		return 0;
 	return name_torch_files(run);
 }
@@ -199,6 +201,14 @@ static void tell(struct ri_run *run, const struct ri_outcome *outcome, const str
 			"not answer [%s]", report->subject, ri_code_name(RI_CODE_FILE_SLOW));
 }
 
+/* One of several ranks of an outer rankinit; or it was refused before it knew that. */
+static bool is_told_of(const struct ri_run *run)
+{
+	return ri_found_is_of_ours(&run->found) ||
+		(run->found.topology.identity == NULL && run->started.children.count == 0 &&
+		ri_outer_says(&run->found.env, ri_outer_ranks));
+}
+
 /*
  * What stands in the place of another init is as silent as that. The members of a simulated job
  * have said theirs, and where they end with classes no status of theirs tells the cause.
@@ -207,7 +217,8 @@ static bool has_last_line(const struct ri_run *run)
 {
 	const struct ri_options *options = &run->found.options;
 
-	return options->action == RI_ACTION_LAUNCH && options->peer == RI_PEER_NONE &&
+	return !is_told_of(run) && options->action == RI_ACTION_LAUNCH &&
+		options->peer == RI_PEER_NONE &&
 		!options->disabled && !(options->exit_class && options->simulation.shape != NULL);
 }
 
@@ -219,7 +230,8 @@ static bool needs_last_line(const struct ri_run *run, const struct ri_outcome *o
 {
 	enum ri_rank_end end = outcome->ranks[0].end;
 
-	return has_last_line(run) && (ri_report_says_more(outcome) || outcome->link.on ||
+	return has_last_line(run) && !outcome->silent &&
+		(ri_report_says_more(outcome) || outcome->link.on ||
 		run->found.options.exit_class || run->found.options.given.report.value != NULL ||
 		run->found.options.restarts > 0 ||
 		(outcome->first < 0 && (outcome->single || outcome->launches)) ||
@@ -236,10 +248,19 @@ static const char *make_last_line(const struct ri_brief *brief)
 	return line;
 }
 
-static void say_last_line(const char *line)
+/* And tell an outer rankinit that it is said. status: with which this one ends. */
+static void say_last_line(struct ri_run *run, const char *line, const struct ri_brief *brief,
+	int status)
 {
 	if (line != NULL)
 		ri_log(RI_LEVEL_ALWAYS, "%s", line);
+	if (brief == NULL || (line == NULL && run->ended.inner == NULL))
+		return;
+	ri_outer_tell(&run->found.env, &(struct ri_inner_word){
+		.why = brief->why, .class = brief->class, .rank = brief->rank,
+		.of_rank = ri_found_single_rank(&run->found), .status = brief->status,
+		.exit_status = status,
+	});
 }
 
 /* Nothing was started, or its start failed before there was anything to look after. */
@@ -292,7 +313,7 @@ static int end_unstarted(struct ri_run *run, int status, const struct ri_brief *
 	outcome.brief = brief;
 	outcome.last_line = has_last_line(run) ? make_last_line(brief) : NULL;
 	tell(run, &outcome, why);
-	say_last_line(outcome.last_line);
+	say_last_line(run, outcome.last_line, brief, outcome.exit_status);
 	return ri_run_leave(run, status, brief->why.retry);
 }
 
@@ -307,7 +328,8 @@ int ri_run_stopped(struct ri_run *run, int number)
 		ri_link_stop(&run->started.job, number);
 	brief.failed_before = run->found.carried != NULL;
 	if (!has_report && has_last_line(run) && ri_found_is_of_job(&run->found))
-		say_last_line(make_last_line(&brief));
+		say_last_line(run, make_last_line(&brief), &brief,
+			ri_run_status(run, 128 + number, brief.why.retry));
 	if (!has_report || ri_run_reserve_telling(run) < 0)
 		return ri_run_leave(run, 128 + number, brief.why.retry);
 	run->started.supervised.stop = (struct ri_stop){
@@ -334,7 +356,8 @@ int ri_run_fail(struct ri_run *run)
 	ri_log_error(&run->err);
 	ri_attempt_say_before(run);
 	if (has_last_line(run))
-		say_last_line(make_last_line(&brief));
+		say_last_line(run, make_last_line(&brief), &brief,
+			ri_run_status(run, ri_run_refusal(run), brief.why.retry));
 	return ri_run_leave(run, ri_run_refusal(run), brief.why.retry);
 }
 
@@ -373,7 +396,7 @@ int ri_run_stay(struct ri_run *run)
 	outcome.brief = &brief;
 	outcome.last_line = has_last_line(run) ? make_last_line(&brief) : NULL;
 	tell(run, &outcome, NULL);
-	say_last_line(outcome.last_line);
+	say_last_line(run, outcome.last_line, &brief, outcome.exit_status);
 	return ri_run_leave(run, before->status, before->why.retry);
 }
 
@@ -432,6 +455,26 @@ static void go_on(struct ri_run *run, struct ri_outcome *outcome)
 	ri_report_goes_on(false);
 }
 
+/*
+ * The word of an inner rankinit that the only command here was, or ran: that it ended with the same
+ * status proves that no other failure came after it. One rank of several tells nothing of a job.
+ */
+static struct ri_inner_word *find_word(const struct ri_run *run)
+{
+	const struct ri_children *children = &run->started.children;
+	static struct ri_inner_word word;
+	uint64_t rank;
+
+	if (children->count != 1 || children->refused != 0 || children->items[0].lives ||
+		!WIFEXITED(children->items[0].wait_status) || !ri_inner_told(&word) ||
+		word.exit_status != WEXITSTATUS(children->items[0].wait_status))
+		return NULL;
+	if (word.of_rank >= 0 && (!ri_topology_get(&run->found.topology, RI_FACT_RANK, &rank) ||
+		(uint64_t)word.of_rank != rank))
+		return NULL;
+	return &word;
+}
+
 int ri_run_tell(struct ri_run *run, int status)
 {
 	bool alone = ri_link_is_on() && ri_attempt_is_alone();
@@ -443,6 +486,8 @@ int ri_run_tell(struct ri_run *run, int status)
 	if (!linked && has_nothing_to_tell(run, status))
 		return ri_run_leave(run, status, RI_RETRY_SAME);
 	outcome = ri_ends_gather(run, &status);
+	outcome.inner = run->ended.inner = linked ? NULL : find_word(run);
+	outcome.silent = outcome.inner != NULL || is_told_of(run);
 	if (linked)
 		status = ri_link_judge(&run->started.job, &outcome, status);
 	outcome.exit_status = status;
@@ -465,7 +510,8 @@ int ri_run_tell(struct ri_run *run, int status)
 		ri_log_follow(true);
 	if (!again && has_others && status != 0)
 		ri_link_say_why_not(&run->started.job);
-	ri_attempt_say_why_not();
-	say_last_line(outcome.last_line);
+	if (!outcome.silent)
+		ri_attempt_say_why_not();
+	say_last_line(run, outcome.last_line, outcome.brief, status);
 	return ri_run_end(run, status);
 }

@@ -49,6 +49,7 @@ const struct ri_source ri_source_rankinit = {
 	.summary = "a process that an outer rankinit launched",
 	.identity = RI_SCOPE_PROCESS,
 	.unsigned_tuple = true,
+	.traits = RI_TRAIT_BELOW,
 	.reads = reads,
 	.detect = detect,
 	.read = read_rankinit,

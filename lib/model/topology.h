@@ -62,6 +62,7 @@ enum ri_trait {
 	RI_TRAIT_STORE = 4,	/* an agent of torchrun keeps a store for its ranks */
 	RI_TRAIT_ASKS_RANKS = 8,	/* a node is asked to start as many ranks as there are */
 	RI_TRAIT_NAMES_JOB = 16,	/* the name that it gives node 0 is a pod's, of one job */
+	RI_TRAIT_BELOW = 32,	/* a rankinit above this one set its variables */
 };
 
 enum ri_fact_state {

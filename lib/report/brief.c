@@ -6,6 +6,7 @@
 #include "redact/redact.h"
 #include "report/actor.h"
 #include "report/class.h"
+#include "report/inner_word.h"
 
 static int64_t number_of(const struct ri_topology *topology, enum ri_fact_id id)
 {
@@ -89,6 +90,12 @@ bool ri_brief_find(struct ri_brief *out, const struct ri_outcome *outcome, int s
 		take_first(out, outcome);
 	else
 		take_stop(out, outcome);
+	if (outcome->inner != NULL) {
+		out->why = outcome->inner->why;
+		out->class = outcome->inner->class;
+		out->rank = outcome->inner->rank;
+		out->status = outcome->inner->status;
+	}
 	return true;
 }
 

@@ -22,6 +22,7 @@
 
 struct ri_actor;
 struct ri_brief;
+struct ri_inner_word;
 struct ri_reason;
 
 enum ri_rank_end {
@@ -231,6 +232,8 @@ struct ri_outcome {
 	const struct ri_reason *reason;	/* in its own words; NULL where there is no first one */
 	const struct ri_brief *brief;	/* for programs; NULL: nothing failed */
 	const char *last_line;	/* the same, where it is printed; or NULL */
+	const struct ri_inner_word *inner;	/* that an inner rankinit left, or NULL */
+	bool silent;		/* another rankinit tells people of it */
 	const struct ri_cause *cause;	/* what explains it, or NULL */
 	const struct ri_gpu_errors *gpu_errors;	/* NULL: not known */
 	const char *printed;	/* lines of ri_verdict_add_printed, or NULL */

@@ -189,6 +189,10 @@ static void become_command(struct child *child)
 	if (launch->cpus != NULL && syscall(SYS_sched_setaffinity, 0, sizeof(*launch->cpus),
 					    launch->cpus->words) < 0)
 		goto out;
+	if (launch->word > 0)
+		fcntl(launch->word, F_SETFD, 0);
+	if (launch->outer > 0)
+		close(launch->outer);
 	/* after it: the terminal may be what is replaced */
 	child->failed = STEP_OUTPUT;
 	for (int i = 0; i < 2; i++)

@@ -33,6 +33,7 @@ struct ri_launch {
 	bool admits_us;		/* our helpers may read its memory, where Yama forbids it */
 	bool die_with_us;	/* SIGKILL for the child when we are gone */
 	const struct ri_cpus *cpus;	/* that it is bound to; NULL: as we are */
+	int word, outer;	/* fds that it inherits, and does not; 0: none */
 	int outputs[2];		/* its stdout and stderr; -1: as ours */
 	const struct rlimit *files_before;	/* its limit of open files; NULL: as ours */
 	const struct ri_privileges *privileges;

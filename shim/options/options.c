@@ -18,6 +18,7 @@
 #include "options/value.h"
 #include "redact/redact.h"
 #include "report/carried.h"
+#include "report/inner_word.h"
 
 enum {
 	DASHES = sizeof("--") - 1,
@@ -331,6 +332,7 @@ static void judge_twins(const struct ri_env *env, struct ri_findings *findings)
 			strcmp(name, RI_OVERLAY_VARIABLE) == 0 ||
 			strcmp(name, RI_CARRIED_VARIABLE) == 0 ||
 			strcmp(name, RI_ATTEMPT_VARIABLE) == 0 ||
+			strcmp(name, RI_OUTER_VARIABLE) == 0 ||
 			is_service_variable(name + PREFIX_LENGTH))
 			continue;
 		judge_unknown_twin(name, findings);

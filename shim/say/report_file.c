@@ -339,7 +339,9 @@ static void tell_ends(const struct ri_outcome *outcome, const struct ri_check_re
 
 	ri_text_init(&out, verdict, RI_VERDICT_SIZE);
 	ri_verdict_render(outcome, outcome->reason, &out);
-	if (outcome->link.verdict != NULL) {	/* which was printed when it came */
+	if (outcome->silent) {
+		;	/* another rankinit says it */
+	} else if (outcome->link.verdict != NULL) {	/* which was printed when it came */
 		print(verdict + strlen(outcome->link.verdict));
 	} else if (ri_report_says_more(outcome)) {
 		print(verdict);
@@ -347,7 +349,7 @@ static void tell_ends(const struct ri_outcome *outcome, const struct ri_check_re
 		print_gpu_errors(outcome->gpu_errors);
 		print_cause(outcome->cause);
 	}
-	if (outcome->hang.seen != NULL && outcome->first >= 0 &&
+	if (!outcome->silent && outcome->hang.seen != NULL && outcome->first >= 0 &&
 		outcome->ranks[outcome->first].evidence.class == RI_CLASS_LOSS)
 		print_seen(outcome->hang.seen);
 	leave_last_words(verdict, outcome->last_line);

@@ -150,13 +150,27 @@ def test_it_keeps_rankinit_where_a_manager_starts_the_rank(box):
     assert box.run("--exit-class", *words, env=env).out == b"child\n"
 
 
-@pytest.mark.parametrize("platform", ["openmpi:1x2", "jobset:1x2"])
-def test_each_member_of_a_simulated_job_has_its_class(box, platform):
+# One of two ranks: of mpirun's, and of whoever started it elsewhere, a pod for example.
+BY_MPIRUN = {**ONE, "OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}
+BY_OTHERS = {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1",
+             "MASTER_ADDR": "localhost", "MASTER_PORT": "1"}
+
+
+@pytest.mark.parametrize("env, status", [(BY_MPIRUN, 137), (BY_OTHERS, SAME)])
+def test_one_rank_of_a_launcher_keeps_its_status(box, env, status):
+    """What comes of it is the launcher's business: a rankinit in front of that makes a class."""
+    result = box.run("--exit-class", *SH, "kill -KILL $$", env=env)
+    assert result.status == status
+    assert (result.brief["cause"], result.brief["status"]) == ("killed", "137")
+
+
+@pytest.mark.parametrize("platform, status", [("openmpi:1x2", 139), ("jobset:1x2", NEVER)])
+def test_each_member_of_a_simulated_job_has_its_class(box, platform, status):
     """And the job has that of the first failure: SIGSEGV is not what its rankinit ended of."""
     words = [f"--simulate={platform}", *SH, "ulimit -c 0; [ $RANK = 1 ] && kill -SEGV $$; sleep 60"]
     assert box.run(*words).status == 139
     result = box.run("--exit-class", *words)
-    assert result.status == NEVER
+    assert result.status == status
     assert "verdict cause=signal " in result.err and "exit_status" not in result.err, result.err
 
 

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a process below an outer rankinit writes as the word of an inner one: what is read leads out
+ * of no table, and is written as the same bytes. The input is laid over an honest word, from the
+ * place on that its first byte says.
+ */
+#include <string.h>
+
+#include "fuzz.h"
+#include "report/class.h"
+#include "report/inner_word.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct ri_inner_word word = {
+		.why = { RI_CAUSE_KILLED, RI_RETRY_SAME }, .class = RI_CLASS_OWN, .rank = 3, .of_rank = -1,
+		.status = 137, .exit_status = 220,
+	};
+	char bytes[RI_INNER_WORD], again[RI_INNER_WORD];
+	size_t from;
+
+	ri_inner_word_write(&word, bytes);
+	CHECK(ri_inner_word_read(&word, bytes, sizeof(bytes)) && word.exit_status == 220);
+	CHECK(!ri_inner_word_read(&word, bytes, size % sizeof(bytes)));
+	if (size < 1)
+		return 0;
+	from = data[0] % sizeof(bytes);
+	size = size - 1 < sizeof(bytes) - from ? size - 1 : sizeof(bytes) - from;
+	memcpy(bytes + from, data + 1, size);
+	if (!ri_inner_word_read(&word, bytes, sizeof(bytes)))
+		return 0;
+	CHECK(ri_cause_word_name(word.why.cause) != NULL && ri_retry_name(word.why.retry) != NULL);
+	CHECK((ri_class_name(word.class) == NULL) == (word.class == RI_CLASS_NONE));
+	CHECK(word.status > 0 && word.status < 256);
+	CHECK(word.exit_status > 0 && word.exit_status < 256);
+	CHECK(word.rank >= -1 && word.of_rank >= -1);
+	ri_inner_word_write(&word, again);
+	CHECK(memcmp(bytes, again, sizeof(bytes)) == 0);
+	return 0;
+}
