@@ -144,11 +144,16 @@ static void hear_init(void)
 static bool is_settled(void)
 {
 	const struct ri_member *member = &ri_helper.member;
-	bool said = !member->has_end || (member->end_heard && !awaits_verdict()) ||
-		(has_refused() && member->steps[RI_LINK_START].answered);
+	bool said = !member->has_end || (member->end_heard && !awaits_verdict());
+	const struct ri_centre *centre = &ri_helper.centre;
 
 	if (ri_member_awaits(member, ri_helper.now) || waits_to_leave())
 		return false;
+	/* a stop does not wait for nodes that know that none starts, and go as well */
+	if (has_refused() && member->steps[RI_LINK_START].answered &&
+		member->end.class == RI_LINK_STOPPED &&
+		(!ri_helper.is_centre || centre->called == centre->count))
+		return true;
 	if (!ri_helper.is_centre)
 		return said || member->over;
 	return said && !is_missed();
