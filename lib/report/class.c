@@ -224,14 +224,6 @@ void ri_class_find(struct ri_rank_outcome *rank)
 		take_lines(rank);
 }
 
-bool ri_class_left_program(const struct ri_evidence *evidence)
-{
-	const struct ri_words *words = &evidence->words;
-
-	return evidence->ended_of_traceback && words->uncaught && !words->traceback.aside &&
-		words->traceback.last.length > 0;
-}
-
 bool ri_class_was_held(const struct ri_outcome *outcome, const struct ri_rank_outcome *rank)
 {
 	return outcome->stop.signal != 0 && rank->told && rank->lingered_s == 0 &&

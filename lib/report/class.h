@@ -24,9 +24,6 @@ void ri_class_find(struct ri_rank_outcome *rank);
 /* "own", "loss", "unknown", "stopped"; NULL for one that did not fail. */
 const char *ri_class_name(enum ri_class class);
 
-/* Did an exception leave the program, and is it the last that a rank said? By its own words. */
-bool ri_class_left_program(const struct ri_evidence *evidence);
-
 /* Had an exception ended its program when a stop from outside came, and did it still live? */
 bool ri_class_was_held(const struct ri_outcome *outcome, const struct ri_rank_outcome *rank);
 

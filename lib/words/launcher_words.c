@@ -297,26 +297,6 @@ bool ri_line_is_launchers(struct ri_span line)
 	return read_next(&scan, &owner, &launchers) && launchers;
 }
 
-bool ri_label_has_traceback(struct ri_span text, const struct ri_owner *rank)
-{
-	enum ri_labels labels = RI_LABELS_NAMED;
-	struct ri_span rest = text, line;
-	bool known = false;
-	struct ri_owner owner;
-
-	while (ri_span_line(&rest, &line)) {
-		if (is_header(line) || !ri_span_has(line, "Traceback (most recent call last):"))
-			continue;
-		if (!known)
-			labels = ri_labels_find(text);
-		known = true;
-		if (ri_owner_find(line, labels, &owner) && is_header(owner.rest) &&
-			ri_owner_is(&owner, rank))
-			return true;
-	}
-	return false;
-}
-
 size_t ri_lines_of(struct ri_span text, const struct ri_owner *rank, char *room, size_t size)
 {
 	struct scan scan = {

@@ -27,9 +27,6 @@ bool ri_line_is_launchers(struct ri_span line);
 /* Which labels a text bears: of its lines that are no launcher's three in four at least. */
 enum ri_labels ri_labels_find(struct ri_span text);
 
-/* Does a line that bears the label of this rank begin a traceback? */
-bool ri_label_has_traceback(struct ri_span text, const struct ri_owner *rank);
-
 /*
  * Copy the lines of a rank, without their labels, or with NULL those that bear none and are no
  * launcher's, with '\n' behind each, up to size bytes. Returns how many bytes.

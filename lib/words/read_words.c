@@ -102,31 +102,6 @@ static const struct ri_loss *find_loss_of_workers(struct ri_span text,
 }
 
 /*
- * Did the last exception of the chain leave the program? Then its outermost frame is that which
- * runs the program: the module's own, or runpy's for "python -m" (Lib/runpy.py). Hydra cuts the
- * frames, says so, and exits (hydra/_internal/utils.py, run_and_report).
- */
-static bool left_program(struct ri_span text, const struct ri_traceback *traceback)
-{
-	struct ri_span rest = traceback->frames, line;
-	size_t end = (size_t)(traceback->whole.at + traceback->whole.length - text.at);
-	struct ri_frame frame = { .own = false };
-
-	while (frame.function.length == 0 && ri_span_line(&rest, &line)) {
-		line = ri_traceback_line(traceback, line);
-		if (!ri_frame_read(line, &frame)) {
-			/* of an exception group */
-			line = ri_span_trim_start(line);
-			ri_frame_read(ri_span_skip(line, ri_span_starts(line, "|")), &frame);
-		}
-	}
-	return ri_span_starts(frame.function, "<module>") ||
-		ri_span_starts(frame.function, "_run_module_as_main") ||
-		ri_span_has(ri_span_skip(text, end),
-			"HYDRA_FULL_ERROR=1 for a complete stack trace");
-}
-
-/*
  * What breakpoint() and input() end of where stdin does (CPython Lib/pdb.py,
  * do_EOF; Lib/bdb.py, dispatch_line; Python/bltinmodule.c, builtin_input_impl).
  */
@@ -164,14 +139,11 @@ static void read_traceback(struct ri_span text, struct ri_words *out)
 	bool lost;
 
 	out->message_lines = ri_loss_count_before(traceback->more, &lost);
-	out->lines_since = out->message_lines;
-	out->lines_since += lost ? 0 : traceback->lines_after;
 	out->loss = ri_logged_loss(text, traceback, &own);
 	out->workers_loss = find_loss_of_workers(text, traceback);
 	out->tells_of_stop = tells_of_stop(traceback);
 	out->tells_of_kill = tells_of_kill(traceback);
 	out->interrupted = tells_of_interrupt(traceback);
-	out->uncaught = left_program(text, traceback);
 	out->lacks_rank = lacks_rank(traceback);
 	out->asked_for_line = asked_for_line(traceback);
 }

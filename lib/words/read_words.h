@@ -12,16 +12,13 @@
 struct ri_words {
 	bool has_traceback;	/* false: all down to the empty line is zero */
 	struct ri_traceback traceback;
-	/* lines below the exception's first that say something, up to a loss */
-	size_t lines_since;
-	size_t message_lines;	/* the same of its message alone */
+	size_t message_lines;	/* below its first that say something, up to a loss */
 	const struct ri_loss *loss;	/* that the exception tells of, or NULL */
 	/* where torchrun says that workers failed, and all of them tell of a loss; or NULL */
 	const struct ri_loss *workers_loss;
 	bool tells_of_stop;	/* the exception is what a stop makes of a program */
 	bool tells_of_kill;	/* the program says that it killed the other ranks */
 	bool interrupted;	/* the chain has a KeyboardInterrupt */
-	bool uncaught;		/* it left the program, by its outermost frame */
 	bool lacks_rank;	/* the program asked the environment for a rank, and got none */
 	bool asked_for_line;	/* the program asked stdin for a line, which had ended */
 

@@ -11,8 +11,6 @@ enum {
 	MAX_MESSAGE_LINES = 16,
 	SHORTLY = 8,		/* lines between two tracebacks of which one may cause the other */
 	NOISE_BETWEEN = 64,	/* and lines in all */
-	LONG_AFTER = 128,	/* lines after it of which no more need be told apart */
-	NOISE_AFTER = 1024,	/* and lines in all */
 };
 
 enum state {
@@ -449,31 +447,6 @@ static void take_line(struct finder *finder, struct ri_span line)
 	}
 }
 
-/*
- * What a process says after it, but for tracebacks that ended nothing, and up to
- * a loss: on its way out it may wait for the others in vain.
- */
-static size_t count_lines(struct ri_span text)
-{
-	struct ri_span line, prefix;
-	bool aside = false;
-	size_t count = 0;
-
-	for (int i = 0; i < NOISE_AFTER && count < LONG_AFTER && ri_span_line(&text, &line); i++) {
-		if (ri_loss_of_message(line) != NULL)
-			break;
-		if (ri_aside_is(line)) {
-			aside = true;
-		} else if (!aside) {
-			count += ri_noise_count(line);
-		} else if (line.length > 0 && line.at[0] != ' ' && !ri_header_find(line, &prefix)) {
-			aside = false;	/* the exception, or no traceback */
-			count += !ri_exception_is(line) && !ri_noise_is(line);
-		}
-	}
-	return count;
-}
-
 /* Up to the end of the line before the exception, or of all. */
 static void end_of_frames(struct ri_traceback *traceback)
 {
@@ -493,7 +466,6 @@ bool ri_traceback_find(struct ri_span text, struct ri_traceback *out)
 	struct finder finder = { .state = OUTSIDE };
 	const struct ri_traceback *found = &finder.best;
 	struct ri_span rest = text, line;
-	size_t end;
 
 	while (ri_span_line(&rest, &line)) {
 		take_line(&finder, line);
@@ -511,7 +483,5 @@ bool ri_traceback_find(struct ri_span text, struct ri_traceback *out)
 	if (out->cause.length > 0 && ri_signpost_is(out->cause))
 		out->cause.length = out->cause_at.length = 0;
 	end_of_frames(out);
-	end = (size_t)(out->whole.at + out->whole.length - text.at);
-	out->lines_after = count_lines(ri_span_skip(text, end));
 	return true;
 }

@@ -41,8 +41,6 @@ struct ri_traceback {
 	struct ri_span function;	/* empty for a SyntaxError */
 	struct ri_span at;	/* the innermost frame, 'File "X", line N, in F', or empty */
 	struct ri_span own;	/* the innermost one that is in no library, or empty */
-	/* that are no noise, and of no traceback that ended nothing, up to a loss */
-	size_t lines_after;
 	bool aside;		/* it ended a thread only, or Python ignored it */
 };
 

@@ -555,26 +555,6 @@ static void test_a_line_of_the_launcher(void **state)
 	}
 }
 
-static void test_whose_traceback(void **state)
-{
-	static const char *const texts[] = {
-		"x\n[rank1]: Traceback (most recent call last):\n[rank1]:   File\n",
-		"1: a\n1: b\n1: c\n1: Traceback (most recent call last):\n",
-	};
-	const struct ri_owner one = { .rank = 1, .local_rank = -1 };
-	const struct ri_owner two = { .rank = 2, .local_rank = -1 };
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		assert_true(ri_label_has_traceback(SPAN_OF(texts[i]), &one));
-		assert_false(ri_label_has_traceback(SPAN_OF(texts[i]), &two));
-	}
-	assert_false(ri_label_has_traceback(SPAN_OF(
-		"Traceback (most recent call last):\n[rank1]: x\n"), &one));
-	assert_false(ri_label_has_traceback(SPAN_OF(
-		"[rank1]: he said: Traceback (most recent call last):\n"), &one));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -593,7 +573,6 @@ int main(void)
 		cmocka_unit_test(test_failure_of_the_launcher),
 		cmocka_unit_test(test_little_room),
 		cmocka_unit_test(test_a_line_of_the_launcher),
-		cmocka_unit_test(test_whose_traceback),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
