@@ -257,6 +257,14 @@ static bool has_left(const struct ri_outcome *outcome)
 	return false;
 }
 
+/* All others waited for this one alone until their time was over. */
+static enum ri_cause_word of_holder(const struct ri_rank_outcome *named)
+{
+	if (named->in_hand && named->evidence.words.loss == NULL)
+		return RI_CAUSE_EXCEPTION;
+	return named->spoke ? RI_CAUSE_LATE : RI_CAUSE_TIMEOUT;
+}
+
 /* It did not fail of its own: by what it lost. */
 static enum ri_cause_word of_loss(const struct ri_outcome *outcome, const struct ri_loss *loss)
 {
@@ -272,7 +280,7 @@ static enum ri_cause_word of_loss(const struct ri_outcome *outcome, const struct
 	if (loss->kind == RI_LOSS_CLOCK && is_apart(outcome))
 		return RI_CAUSE_MISMATCH;
 	if (outcome->blame == RI_BLAME_HELD && loss->kind != RI_LOSS_MISMATCH)
-		return outcome->ranks[outcome->named].spoke ? RI_CAUSE_LATE : RI_CAUSE_TIMEOUT;
+		return of_holder(&outcome->ranks[outcome->named]);
 	switch (loss->kind) {
 	case RI_LOSS_MISMATCH:
 		return RI_CAUSE_MISMATCH;

@@ -366,7 +366,10 @@ static void add_time(struct ri_text *out, int64_t seconds)
 		ri_text_addf(out, "%lld h", (long long)seconds / 3600);
 }
 
-/* "rank 1 had raised ValueError: bad batch 17, 9 h before this stop, and had not ended" */
+/*
+ * "rank 1 had raised ValueError: bad batch 17, 9 h before this stop, and had not ended"; of one that
+ * it had in hand "rank 1 had raised ValueError: bad batch 17: it is in main (train.py:11)"
+ */
 static void add_held(struct ri_text *out, const struct ri_outcome *outcome,
 	const struct ri_rank_outcome *rank, struct ri_span words)
 {
@@ -377,6 +380,12 @@ static void add_held(struct ri_text *out, const struct ri_outcome *outcome,
 	ri_text_add_bytes(&text, words.at, words.length);
 	ri_text_addf(out, "rank %llu had raised ", (unsigned long long)rank->rank);
 	ri_text_add_shown(out, copy, RI_VERDICT_COLUMNS - AROUND_WORDS);
+	if (rank->in_hand) {
+		ri_text_add(out, rank->held == NULL ? "" : ": ");
+		ri_text_add_shown(out, rank->held == NULL ? "" : rank->held, RI_VERDICT_COLUMNS);
+		ri_text_add(out, "\n");
+		return;
+	}
 	ri_text_add(out, ", ");
 	add_time(out, outcome->stop.at.tv_sec - rank->traceback_at.tv_sec);
 	ri_text_add(out, " before this stop, and had not ended\n");
@@ -389,7 +398,7 @@ void ri_verdict_add_printed(struct ri_text *out, const struct ri_outcome *outcom
 
 	for (size_t i = 0; i < outcome->count; i++) {
 		const struct ri_rank_outcome *rank = &outcome->ranks[i];
-		bool held = ri_class_was_held(outcome, rank);
+		bool held = rank->in_hand || ri_class_was_held(outcome, rank);
 
 		if (!rank->evidence.printed && !held)
 			continue;

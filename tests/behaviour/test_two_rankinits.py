@@ -272,9 +272,9 @@ WORD = """
 import os, struct, sys
 fd = int(os.environ['RANKINIT_OUTER'].partition(':')[0])
 version = {version!r}.encode()
-fields = dict(cause={cause}, cls=4, rank=-1, of_rank=-1, status=3, exit_status=3)
+fields = dict(cause={cause}, retry=0, cls=4, rank=-1, of_rank=-1, status=3, exit_status=3)
 fields.update({change})
-data = struct.pack('=24s6q', b'rankinit-inner ' + version, *fields.values())
+data = struct.pack('=24s7q', b'rankinit-inner ' + version, *fields.values())
 os.pwrite(fd, {data}, 0)
 os._exit(3)
 """
@@ -285,12 +285,13 @@ HOSTILE = {
     "a large status": {"change": "status=1 << 40"},
     "no such cause": {"change": "cause=1 << 20"},
     "a negative cause": {"change": "cause=-1"},
+    "no such retry": {"change": "retry=3"},
     "no such class": {"change": "cls=77"},
     "another version": {"version": "9.9.9"},
     "another rank": {"change": "of_rank=5"},
     "half of it": {"data": "data[:40]"},
     "nothing": {"data": "b''"},
-    "garbage": {"data": "os.urandom(72)"},
+    "garbage": {"data": "os.urandom(80)"},
     "a flood": {"data": "os.urandom(1 << 20)"},
 }
 
