@@ -173,7 +173,7 @@ def test_one_that_works_is_named_without_an_exception(box):
     assert ") did not come when all others waited for it: told to stop, killed by SIGTERM (15)" \
         in lines[0]
     assert "had raised" not in result.err, result.err
-    assert result.brief["cause"] == "timeout", result.err
+    assert result.brief["cause"] == "late", result.err
 
 
 @HAS_TABLES
