@@ -367,8 +367,8 @@ static void add_time(struct ri_text *out, int64_t seconds)
 }
 
 /*
- * "rank 1 had raised ValueError: bad batch 17, 9 h before this stop, and had not ended"; of one that
- * it had in hand "rank 1 had raised ValueError: bad batch 17: it is in main (train.py:11)"
+ * "rank 1 had raised ValueError: bad batch 17, 9 h before this stop, and had not ended"; where it
+ * had that in hand "rank 1 had raised ValueError: bad batch 17: it is in main (train.py:11)"
  */
 static void add_held(struct ri_text *out, const struct ri_outcome *outcome,
 	const struct ri_rank_outcome *rank, struct ri_span words)

@@ -13,7 +13,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct ri_inner_word word = {
-		.why = { RI_CAUSE_KILLED, RI_RETRY_SAME }, .class = RI_CLASS_OWN, .rank = 3, .of_rank = -1,
+		.why = { RI_CAUSE_KILLED, RI_RETRY_SAME }, .class = RI_CLASS_OWN, .rank = 3,
+		.of_rank = -1,
 		.status = 137, .exit_status = 220,
 	};
 	char bytes[RI_INNER_WORD], again[RI_INNER_WORD];

@@ -53,7 +53,8 @@ static void another_version_is_none(void **state)
 static void a_number_that_no_word_has(void **state)
 {
 	static const int64_t limits[][2] = {
-		{ 0, RI_CAUSE_COUNT - 1 }, { 0, RI_RETRY_COUNT - 1 }, { RI_CLASS_NONE, RI_CLASS_OWN },
+		{ 0, RI_CAUSE_COUNT - 1 }, { 0, RI_RETRY_COUNT - 1 },
+		{ RI_CLASS_NONE, RI_CLASS_OWN },
 		{ -1, INT64_MAX }, { -1, INT64_MAX }, { 1, 255 }, { 1, 255 },
 	};
 	static const int64_t numbers[] = {
