@@ -158,48 +158,6 @@ static json_t *describe_suspect(struct ri_json *json, const struct ri_hang_look 
 	return object;
 }
 
-static json_t *describe_fact(struct ri_json *json, const struct ri_ras_fact *fact)
-{
-	json_t *object = json_object(), *ranks = json_array();
-	char words[RI_HANG_COLUMNS];
-	struct ri_text out;
-
-	ri_text_init(&out, words, sizeof(words));
-	ri_text_addf(&out, "0x%016llx", (unsigned long long)fact->communicator);
-	ri_json_put(json, object, "communicator", json_string(words));
-	ri_json_put(json, object, "missing", json_boolean(fact->missing));
-	ri_json_put(json, object, "operation", foreign_or_null(json, fact->operation, "operation"));
-	for (size_t i = 0; i < fact->listed; i++)
-		ri_json_append(json, ranks, json_integer(fact->ranks[i]));
-	ri_json_put(json, object, "ranks", ranks);
-	ri_json_put(json, object, "count", json_integer((json_int_t)fact->count));
-	ri_json_put(json, object, "begun", number_or_null(!fact->missing, fact->begun));
-	ri_json_put(json, object, "others", number_or_null(!fact->missing, fact->others));
-	ri_text_init(&out, words, sizeof(words));
-	ri_ras_add_fact(&out, fact);
-	ri_json_put(json, object, "text", foreign(json, words, "text"));
-	return object;
-}
-
-static json_t *describe_ras(struct ri_json *json, const struct ri_ras *ras)
-{
-	json_t *object, *facts;
-
-	if (ras->answer == RI_RAS_NOT_ASKED)
-		return json_null();
-	object = json_object();
-	facts = json_array();
-	ri_json_put(json, object, "address", foreign(json, ras->address, "address"));
-	ri_json_put(json, object, "is_nccl", json_boolean(ras->answer == RI_RAS_READ));
-	ri_json_put(json, object, "dead", json_integer((json_int_t)ras->dead));
-	ri_json_put(json, object, "silent", json_integer((json_int_t)ras->silent));
-	for (size_t i = 0; i < ras->count; i++)
-		ri_json_append(json, facts, describe_fact(json, &ras->facts[i]));
-	ri_json_put(json, object, "facts", facts);
-	ri_json_put(json, object, "left_out", json_integer((json_int_t)ras->left_out));
-	return object;
-}
-
 json_t *ri_hang_json(struct ri_json *json, struct ri_hang *hang)
 {
 	const struct ri_hang_look *look = ri_hang_newer(hang);
@@ -215,7 +173,6 @@ json_t *ri_hang_json(struct ri_json *json, struct ri_hang *hang)
 	for (size_t i = 0; i < look->ended_count; i++)
 		ri_json_append(json, ended, json_integer(look->ended[i]));
 	ri_json_put(json, object, "ended", ended);
-	ri_json_put(json, object, "ras", describe_ras(json, &hang->ras));
 	for (size_t i = 0; i < look->count; i++) {
 		if (look->processes[i].group == (int)i)
 			ri_json_append(json, groups, describe_group(json, hang, look, i));

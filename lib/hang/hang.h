@@ -14,7 +14,6 @@
 #include <time.h>
 
 #include "hang/facts.h"
-#include "hang/ras.h"
 
 struct ri_wait_row;
 
@@ -151,7 +150,6 @@ struct ri_hang {
 	uint32_t cut_ms;	/* how long the look took that was cut short; 0: none was */
 	int cut_errno;		/* why there is no process that goes on with it; 0: time */
 	int yama;		/* kernel.yama.ptrace_scope; -1: there is no Yama */
-	struct ri_ras ras;	/* what NCCL says itself, after the last look */
 	uint32_t frame_count, text_length;
 	struct ri_hang_frame frames[RI_HANG_STACKS];
 	char text[RI_HANG_TEXT];

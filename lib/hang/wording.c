@@ -275,38 +275,6 @@ static void add_cut(struct page *page, struct ri_hang *hang)
 	end_line(page);
 }
 
-static void add_ras_count(struct page *page, uint64_t count, const char *single,
-	const char *several)
-{
-	if (count == 0)
-		return;
-	ri_text_addf(page->out, "NCCL's RAS: %llu process%s of the job %s",
-		(unsigned long long)count, count == 1 ? "" : "es", count == 1 ? single : several);
-	end_line(page);
-}
-
-/* A witness: it names no suspect. */
-static void add_ras(struct page *page, const struct ri_ras *ras)
-{
-	if (ras->answer == RI_RAS_FOREIGN) {
-		ri_text_add(page->out, "NCCL's RAS was skipped: what answers on ");
-		ri_text_add_shown(page->out, ras->address, SHOWN);
-		ri_text_add(page->out, " is not NCCL's RAS");
-		end_line(page);
-	}
-	if (ras->answer != RI_RAS_READ)
-		return;
-	add_ras_count(page, ras->dead, "counts as dead", "count as dead");
-	add_ras_count(page, ras->silent, "has not answered", "have not answered");
-	for (size_t i = 0; i < ras->count; i++) {
-		ri_text_add(page->out, "NCCL's RAS: ");
-		ri_ras_add_fact(page->out, &ras->facts[i]);
-		if (i + 1 == ras->count && ras->left_out > 0)
-			ri_text_addf(page->out, "; and %zu more", ras->left_out);
-		end_line(page);
-	}
-}
-
 static void render(struct ri_hang *hang, struct ri_text *out)
 {
 	const struct ri_hang_look *look = ri_hang_newer(hang);
@@ -320,7 +288,6 @@ static void render(struct ri_hang *hang, struct ri_text *out)
 	add_cut(&page, hang);
 	add_suspect(&page, look);
 	add_ended(&page, look);
-	add_ras(&page, &hang->ras);
 	for (int pass = 0; pass < 2; pass++)
 		for (size_t i = 0; i < look->count; i++) {
 			const struct ri_hang_process *process = &look->processes[i];

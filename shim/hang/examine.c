@@ -8,7 +8,6 @@
 
 #include "base/pages.h"
 #include "hang/judge.h"
-#include "hang/ras_ask.h"
 #include "hang/wording.h"
 #include "system/clock.h"
 #include "system/mask.h"
@@ -183,7 +182,7 @@ bool ri_autopsy_dump(struct ri_hang *hang, size_t flags, struct ri_text *out)
 	return whole;
 }
 
-static bool look_again(struct ri_autopsy_region *region, const struct ri_autopsy_wish *wish)
+bool ri_autopsy_examine(struct ri_autopsy_region *region, const struct ri_autopsy_wish *wish)
 {
 	struct ri_hang *hang = &region->hang;
 	int64_t begun = wish->now_ms();
@@ -217,13 +216,4 @@ static bool look_again(struct ri_autopsy_region *region, const struct ri_autopsy
 	else
 		take_back(hang);
 	return true;
-}
-
-bool ri_autopsy_examine(struct ri_autopsy_region *region, const struct ri_autopsy_wish *wish)
-{
-	bool found = look_again(region, wish);
-
-	if (found && wish->takes_time && !wish->once && region->has_ras)
-		ri_ras_ask(region->ras_address, wish->now_ms, &region->hang.ras);
-	return found;
 }

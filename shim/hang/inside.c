@@ -8,7 +8,6 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "base/span.h"
 #include "base/text.h"
 #include "hang/facts.h"
 #include "system/own_proc.h"
@@ -103,13 +102,9 @@ struct ri_python_memory ri_autopsy_memory(pid_t *pid)
 	return (struct ri_python_memory){ read_memory, pid };
 }
 
-static bool maps_have_nccl;	/* those that were read last */
-
 static void take_map(void *maps, const char *line)
 {
 	ri_python_maps_add(maps, line);
-	maps_have_nccl = maps_have_nccl ||
-		ri_span_has((struct ri_span){ line, strlen(line) }, "/libnccl.so");
 }
 
 bool ri_autopsy_read_maps(pid_t pid, struct ri_python_maps *maps)
@@ -117,7 +112,6 @@ bool ri_autopsy_read_maps(pid_t pid, struct ri_python_maps *maps)
 	char path[32];
 
 	memset(maps, 0, sizeof(*maps));
-	maps_have_nccl = false;
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
 	return ri_autopsy_each(path, '\n', take_map, maps) && maps->count > 0;
 }
@@ -236,30 +230,6 @@ static void read_stacks(struct ri_hang *hang, struct ri_hang_process *process,
 	}
 }
 
-/* A port of another network namespace would be another job's. */
-static bool is_of_our_network(pid_t pid)
-{
-	char ours[32], its[32];
-
-	return ri_autopsy_link(ours, sizeof(ours), "/proc/self/ns/net") &&
-		ri_autopsy_link(its, sizeof(its), "/proc/%d/ns/net", (int)pid) &&
-		strcmp(ours, its) == 0;
-}
-
-/* NCCL's user guide, "Environment Variables": NCCL_RAS_ENABLE, NCCL_RAS_ADDR. */
-static void note_ras(struct ri_autopsy_region *region, pid_t pid)
-{
-	char value[RI_RAS_ADDRESS] = "";
-
-	if ((ri_autopsy_variable(pid, "NCCL_RAS_ENABLE", value, sizeof(value)) &&
-			strcmp(value, "0") == 0) || !is_of_our_network(pid))
-		return;
-	ri_text_copy(value, sizeof(value), RI_RAS_DEFAULT);
-	ri_autopsy_variable(pid, "NCCL_RAS_ADDR", value, sizeof(value));
-	ri_text_copy(region->ras_address, sizeof(region->ras_address), value);
-	region->has_ras = true;
-}
-
 /* The same process as in the look before, whose interpreter is found already. */
 static void look_at_python(struct ri_autopsy_region *region, struct ri_hang_process *process,
 	size_t i)
@@ -276,8 +246,6 @@ static void look_at_python(struct ri_autopsy_region *region, struct ri_hang_proc
 		process->python = RI_HANG_HAS_PYTHON;
 	} else {
 		process->python = find_python(process, region, i);
-		if (maps_have_nccl && process->rank >= 0 && !region->has_ras)
-			note_ras(region, process->pid);
 	}
 	if (process->python != RI_HANG_HAS_PYTHON)
 		return;

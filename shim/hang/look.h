@@ -32,9 +32,6 @@ struct ri_autopsy_region {
 	bool python_known[RI_HANG_PROCESSES];
 	uint32_t order[RI_HANG_PROCESSES];	/* of the newer look: which process comes when */
 	volatile uint32_t progress;	/* how many processes of the newer look are done */
-	/* where the RAS of a rank with NCCL listens, whole once has_ras is true */
-	char ras_address[RI_RAS_ADDRESS];
-	volatile bool has_ras;
 	struct ri_procstat listed[RI_AUTOPSY_LISTED];
 };
 

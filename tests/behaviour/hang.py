@@ -6,7 +6,6 @@ own is.
 """
 
 import ctypes
-import mmap
 import os
 import queue
 import signal
@@ -85,18 +84,6 @@ def save(*_):
     while os.path.exists(os.path.join(folder, "hold")):
         time.sleep(0.01)
     os._exit(0)
-
-
-def map_nccl():
-    """As a rank that has loaded it; returns what keeps the map."""
-    try:
-        with open(os.path.join(folder, "libnccl.so.2"), "rb") as file:
-            return mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
-    except FileNotFoundError:
-        return None
-
-
-NCCL = map_nccl()
 
 
 def main():

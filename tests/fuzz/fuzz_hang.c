@@ -8,7 +8,7 @@
  *     P  a path          N  mount, on /data      T  of another thread
  *     W  wchan           B  of another thread    t  the name of a tracer
  *     p  enum ri_hang_python    c  ms of CPU     n  waits    u i d r x  a flag
- * A line "cut", "seccomp", "yama", "loss" or "ras" is none of a process.
+ * A line "cut", "seccomp", "yama" or "loss" is none of a process.
  */
 #include "fuzz.h"
 #include "hang/facts.h"
@@ -207,8 +207,6 @@ static void note(const char *line)
 	hang->by_seccomp = hang->by_seccomp || strcmp(line, "seccomp") == 0;
 	hang->yama = strcmp(line, "yama") == 0 ? 1 : hang->yama;
 	hang->after_loss = hang->after_loss || strcmp(line, "loss") == 0;
-	if (strcmp(line, "ras") == 0)
-		hang->ras = (struct ri_ras){ .answer = RI_RAS_FOREIGN, .address = "localhost:1" };
 }
 
 static void check_text(void)
@@ -305,7 +303,6 @@ static void judge(char *first)
 	hang->cut_ms = 0;
 	hang->cut_errno = hang->yama = 0;
 	hang->by_seccomp = hang->after_loss = false;
-	hang->ras.answer = RI_RAS_NOT_ASKED;
 	look_at(0, first);
 	check_look(hang, moments);
 	look_at(1, *second == '\0' ? first : second);
