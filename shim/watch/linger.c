@@ -33,6 +33,7 @@ static struct {
 	int64_t due;		/* after a traceback, or for what was seen; 0: never */
 	int64_t heard, step;	/* the job is silent since then: when that is looked at */
 	bool asked;		/* the look that is on its way is ours */
+	bool suspects;		/* a traceback has begun, or an exception was seen */
 	bool over;
 	struct ri_launched_held held[RI_LAUNCHED];
 	struct timespec stopped;	/* a launcher, for one of its ranks; 0: not by us */
@@ -56,8 +57,10 @@ static void plan(int64_t due)
 
 void ri_linger_suspect(void)
 {
-	if (own.options != NULL)
-		plan(ri_now_ms() + own.tell_ms / 2);
+	if (own.options == NULL)
+		return;
+	own.suspects = true;
+	plan(ri_now_ms() + own.tell_ms / 2);
 }
 
 void ri_linger_end(void)
@@ -106,7 +109,7 @@ void ri_linger_act(struct ri_children *children)
 
 bool ri_linger_ask(struct ri_children *children)
 {
-	return own.options != NULL && ask(children);
+	return own.suspects && ask(children);
 }
 
 /* Which of the lines is said, if any. */
@@ -129,6 +132,7 @@ static enum say note(struct seen *seen, const struct ri_course_seen *now, int64_
 		*seen = (struct seen){ .told = seen->told };
 		return SAY_NOTHING;
 	}
+	own.suspects = true;
 	if (now->exception != seen->exception)
 		*seen = (struct seen){ .exception = now->exception, .told = seen->told,
 			.since = left && raised != 0 ? raised : at };
