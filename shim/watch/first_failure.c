@@ -242,15 +242,19 @@ void ri_settle_prepare_stop(struct ri_children *children, int number)
 	}
 }
 
-/* Has it printed an exception, and may end of it, as far as can be told by now? */
+/* Has it printed an exception, and may end of it, or may it have one, as far as is known by now? */
 static bool is_undecided(const struct ri_child *child, struct ri_output *output, size_t index,
-	int64_t settle_ms)
+	int64_t settle_ms, bool lost)
 {
 	struct timespec at = ri_output_traceback(output, index), now;
+	bool own;
 
-	if (child->doubtful && ri_course_is_asked())
+	if (!child->lives || child->course == RI_COURSE_LEFT)
+		return false;
+	own = has_own_words(child, output, index);
+	if (child->doubtful && ri_course_is_asked() && (own || lost))
 		return true;
-	if (child->course == RI_COURSE_LEFT || !has_own_words(child, output, index))
+	if (!own)
 		return false;
 	ri_clock_read(CLOCK_REALTIME, &now);
 	at.tv_sec += (time_t)(settle_ms / 1000);
@@ -260,14 +264,16 @@ static bool is_undecided(const struct ri_child *child, struct ri_output *output,
 
 bool ri_settle_is_open(struct ri_children *children, struct ri_output *output, int64_t settle_ms)
 {
+	bool own, lost;
+
 	if (children->refused != 0)
 		return false;
+	own = has_ended(children, output, RI_CLASS_OWN);
+	lost = has_ended(children, output, RI_CLASS_LOSS);
 	for (size_t i = 0; i < children->started; i++)
-		if (is_undecided(&children->items[i], output, i, settle_ms))
+		if (is_undecided(&children->items[i], output, i, settle_ms, lost && !own))
 			return true;
-	if (has_ended(children, output, RI_CLASS_OWN))
-		return false;
-	return has_ended(children, output, RI_CLASS_LOSS) || has_lost(children, output);
+	return !own && (lost || has_lost(children, output));
 }
 
 bool ri_settle_find_leavers(struct ri_children *children, struct ri_output *output)

@@ -14,6 +14,7 @@
 enum {
 	SAID = 4,		/* ranks of which a line is said after one look */
 	TELL_MS = 30000,	/* after an exception: most programs have ended by then */
+	SOON_MS = 200,		/* after a traceback: what it is of may be aborted at its exit */
 	BUSY_MS = 1000,		/* another look is on its way */
 };
 
@@ -31,6 +32,7 @@ static struct {
 	struct seen *of;	/* of each child and then of each other; NULL: there was no look */
 	int64_t tell_ms;
 	int64_t due;		/* after a traceback, or for what was seen; 0: never */
+	int64_t looked;		/* when the last look began; 0: there was none */
 	int64_t heard, step;	/* the job is silent since then: when that is looked at */
 	bool asked;		/* the look that is on its way is ours */
 	bool suspects;		/* a traceback has begun, or an exception was seen */
@@ -55,12 +57,16 @@ static void plan(int64_t due)
 		own.due = due;
 }
 
+/* Soon; of one that prints tracebacks without end seldom. */
 void ri_linger_suspect(void)
 {
+	int64_t next;
+
 	if (own.options == NULL)
 		return;
 	own.suspects = true;
-	plan(ri_now_ms() + own.tell_ms / 2);
+	next = own.looked == 0 ? 0 : own.looked + own.tell_ms / 2;
+	plan(next > ri_now_ms() + SOON_MS ? next : ri_now_ms() + SOON_MS);
 }
 
 void ri_linger_end(void)
@@ -103,6 +109,7 @@ void ri_linger_act(struct ri_children *children)
 		return;
 	if (now >= own.heard + own.step)
 		own.step += own.step;
+	own.looked = now;
 	own.due = busy ? now + BUSY_MS : 0;
 	own.asked = !busy && ask(children);
 }

@@ -5,8 +5,8 @@
  * would wait for them for ever. Each is told of once; only --linger=SECONDS ends one, and only one
  * whose exception has left its program: hang/course.h proves that from outside.
  *
- * Ranks are looked at some time after a traceback began on stderr, and where the job is silent,
- * then seldom.
+ * Ranks are looked at soon after a traceback began on stderr, and where the job is silent, then
+ * seldom.
  */
 #ifndef RI_SHIM_WATCH_LINGER_H
 #define RI_SHIM_WATCH_LINGER_H
