@@ -133,8 +133,8 @@ def news(text):
 
 def verdict(node, text, order=False, named=True, kind="own"):
     return {"say": "verdict", "node": node, "named": named, "order": order, "class": kind,
-            "cause": "unknown", "rank": -1, "host": f"host{node}", "again": False, "mark": 0,
-            "text": text}
+            "cause": "unknown", "retry": "same", "rank": -1, "host": f"host{node}",
+            "again": False, "mark": 0, "text": text}
 
 
 def look(soon=False):
