@@ -36,8 +36,8 @@ int64_t ri_linger_due(const struct ri_output *output);
 void ri_linger_act(struct ri_children *children);
 
 /*
- * A stop came: look at them, where a traceback has begun or an exception was seen. Returns whether a
- * look is on its way.
+ * A stop came: look at them, where a traceback has begun or an exception was seen. Returns whether
+ * a look is on its way.
  */
 bool ri_linger_ask(struct ri_children *children);
 
