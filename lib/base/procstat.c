@@ -13,7 +13,7 @@ enum {
 	EXITING = 0x4,
 	/* fields that are read, by their number in proc(5) */
 	PARENT = 4, GROUP = 5, SESSION = 6, FLAGS = 9, FAULTS = 10, USER_TICKS = 14,
-	KERNEL_TICKS = 15, STARTED = 22, IGNORED = 33, CAUGHT = 34,
+	KERNEL_TICKS = 15, STARTED = 22, BLOCKED = 32, IGNORED = 33, CAUGHT = 34,
 };
 
 /* The number that starts here and ends at a blank or at the end of the line; UINT64_MAX: none. */
@@ -59,7 +59,7 @@ bool ri_procstat_read(const char *text, struct ri_procstat *out)
 	*out = (struct ri_procstat){ .pid = (pid_t)pid, .parent = (pid_t)fields[PARENT],
 		.group = (pid_t)fields[GROUP], .session = (pid_t)fields[SESSION], .state = state,
 		.dying = (fields[FLAGS] & EXITING) != 0 || state == 'Z' || state == 'X',
-		.started = fields[STARTED], .ignored = fields[IGNORED],
+		.started = fields[STARTED], .blocked = fields[BLOCKED], .ignored = fields[IGNORED],
 		.caught = fields[CAUGHT], .faults = fields[FAULTS],
 		.ticks = fields[USER_TICKS] + fields[KERNEL_TICKS] };
 	memcpy(out->name, open + 1, length);

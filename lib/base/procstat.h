@@ -20,13 +20,14 @@ struct ri_procstat {
 	uint64_t started;	/* clock ticks since boot: tells a reused pid */
 	uint64_t ticks;		/* of a CPU that it was given, for itself and in the kernel */
 	uint64_t faults;	/* pages of memory that it was given without reading them */
-	uint64_t ignored;	/* of signals 1 to 31, 1 << (number - 1) */
+	uint64_t blocked;	/* of signals 1 to 31, 1 << (number - 1), by its first thread */
+	uint64_t ignored;	/* the same, those that do nothing */
 	uint64_t caught;	/* the same, those with a handler */
 };
 
 /*
  * Read the text of the file. Returns false, and leaves *out, if it is not one. Where it ends before
- * the signals, all of them count as ignored and as caught.
+ * the signals, all of them count as blocked, as ignored and as caught.
  */
 bool ri_procstat_read(const char *text, struct ri_procstat *out);
 

@@ -78,18 +78,45 @@ static enum ri_class weigh(const struct ri_outcome *outcome, const struct ri_ran
 }
 
 /*
+ * When it failed, beside another one. Of one that ended with a status a traceback may be of long
+ * before, unless it was seen to leave the program; where the kernel ended the other one, the ends
+ * count. An abort does not: NCCL's watchdog ends by it those that lost others.
+ */
+static struct ri_moment moment_beside(const struct ri_rank_outcome *rank,
+	const struct ri_rank_outcome *other)
+{
+	struct ri_moment moment = ri_moment_find(rank);
+	/* of what was seen to be dying when the other one was reaped it is not known since when */
+	bool gone = rank->gone_at.tv_sec > 0 &&
+		!(other->order > 0 && other->order < rank->order);
+
+	if (other->end != RI_END_SIGNALED || other->signal == SIGABRT ||
+		rank->end != RI_END_EXITED || rank->course == RI_COURSE_LEFT)
+		return moment;
+	moment.at = gone ? rank->gone_at : rank->ended;
+	moment.second = moment.at.tv_sec;
+	moment.order = gone ? 0 : rank->order;
+	moment.witnessed = false;
+	return moment;
+}
+
+/*
  * Of two ends that weigh the same, who says that it killed the others comes
  * first; of two without a traceback and with one status, who complains.
  */
 static bool is_before(const struct ri_rank_outcome *a, const struct ri_rank_outcome *b)
 {
-	struct ri_moment moment = ri_moment_find(a), other = ri_moment_find(b);
+	struct ri_moment moment = moment_beside(a, b), other = moment_beside(b, a);
 
 	if (a->evidence.killed_others != b->evidence.killed_others)
 		return a->evidence.killed_others;
 	if (a->evidence.class == RI_CLASS_UNKNOWN && b->evidence.class == RI_CLASS_UNKNOWN &&
-		a->exit_code == b->exit_code && a->evidence.complained != b->evidence.complained)
-		return a->evidence.complained;
+		a->exit_code == b->exit_code &&
+		a->evidence.words.complains != b->evidence.words.complains)
+		return a->evidence.words.complains;
+	/* at one moment: what the kernel ended is none that lost another one */
+	if (!ri_moment_is_earlier(&moment, &other) && !ri_moment_is_earlier(&other, &moment))
+		return a->end == RI_END_SIGNALED && b->end != RI_END_SIGNALED;
 	return ri_moment_is_earlier(&moment, &other);
 }
 

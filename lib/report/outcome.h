@@ -46,7 +46,7 @@ enum ri_class {
 enum ri_course {
 	RI_COURSE_UNKNOWN,
 	RI_COURSE_RUNNING,	/* its program: what it had printed had not ended it */
-	RI_COURSE_LEFT,		/* an exception had left it, or it ended without being told */
+	RI_COURSE_LEFT,		/* an exception had left it */
 };
 
 /* What a rank left to read. */

@@ -46,10 +46,18 @@ static struct {
 
 static struct ri_python_maps maps;
 
-/* Is the process's program python itself? Its maps are read. */
+/*
+ * Is the process's program python itself, "python3.13" or "python3-dbg"? One that embeds it goes on
+ * after an exception of Python's. Its maps are read.
+ */
 static bool is_python(pid_t pid)
 {
-	return ri_autopsy_read_maps(pid, &maps) && strncmp(maps.objects[0].name, "python", 6) == 0;
+	const char *name = maps.objects[0].name;
+
+	if (!ri_autopsy_read_maps(pid, &maps) || strncmp(name, "python", 6) != 0)
+		return false;
+	name += 6 + strspn(name + 6, "0123456789.");
+	return *name == '\0' || strcmp(name, "d") == 0 || strcmp(name, "-dbg") == 0;
 }
 
 /*
@@ -201,7 +209,9 @@ static void look_at(pid_t rank, struct ri_course_seen *seen)
 	struct ri_text held;
 	bool runs;
 
-	*seen = (struct ri_course_seen){ .course = RI_COURSE_UNKNOWN };
+	*seen = (struct ri_course_seen){
+		.course = RI_COURSE_UNKNOWN, .foreign = pid != rank && maps.count > 0,
+	};
 	if (pid == 0 || ri_python_find(&python, &memory, &maps) != RI_PYTHON_OK ||
 		ri_python_left(&python, &raised) != RI_PYTHON_OK)
 		return;
@@ -334,10 +344,10 @@ bool ri_course_looks_again(void)
 	return own.helper != 0 && own.page->looks_again;
 }
 
-/* What has left its program has left it for good, unless another program runs in its place. */
 static void take(struct ri_child *child, const struct ri_course_seen *seen)
 {
-	if (seen->course != RI_COURSE_UNKNOWN || child->course != RI_COURSE_LEFT)
+	/* of one that ends meanwhile nothing is read; what it was stays, unless it executed another */
+	if (seen->course != RI_COURSE_UNKNOWN || seen->foreign)
 		child->course = seen->course;
 	child->in_hand = seen->in_hand && seen->inner == 0;
 	if (seen->exception == 0 || seen->inner != 0)

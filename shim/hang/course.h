@@ -28,6 +28,7 @@ struct ri_course_seen {
 	uint64_t exception;	/* its address, of one that has left or is in hand; 0: none */
 	enum ri_course course;	/* RI_COURSE_LEFT: it has left; _RUNNING: it has not */
 	bool in_hand;		/* a finally or an except runs for it, then it leaves */
+	bool foreign;		/* its program is no python */
 	bool by_person;		/* a debugger, a stop or a read of a terminal holds it */
 	pid_t inner;		/* the python behind a shell, of which all this is; 0: none */
 	char held[RI_COURSE_HELD];	/* "it is in upload (train.py:5)"; or "" */

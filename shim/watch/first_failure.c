@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "watch/first_failure.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "hang/course.h"
 #include "report/class.h"
@@ -13,9 +16,30 @@
 
 enum { SHARE = 64 };	/* of the time, at most, goes into looking */
 
-static bool catches(const struct ri_procstat *process, int number)
+/*
+ * Does its first thread wait for a signal that it has blocked? While it does, the kernel shows that as
+ * not blocked (kernel/signal.c, do_sigtimedwait; proc(5), wchan).
+ */
+static bool waits_for_signal(pid_t pid)
 {
-	return (process->caught >> (number - 1) & 1) != 0;
+	static const char function[] = "do_sigtimedwait";
+	char path[32], text[sizeof(function)] = "";
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/wchan", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	if (read(fd, text, sizeof(text) - 1) < 0)
+		text[0] = '\0';
+	close(fd);
+	return strcmp(text, function) == 0;
+}
+
+/* Can its program hear of this signal? Else it ends it at once, or does nothing. */
+static bool hears(const struct ri_procstat *process, int number)
+{
+	return ((process->caught | process->blocked) >> (number - 1) & 1) != 0;
 }
 
 void ri_settle_look(struct ri_children *children)
@@ -72,14 +96,16 @@ static bool was_looked_at(const struct ri_child *child, struct timespec then)
 	return child->course_at.tv_sec != 0 && !ri_time_is_before(child->course_at, then);
 }
 
-/*
- * Whether it ended, or was about to, before it was told: an exception had left its program, or it
- * ended with a status though it had no handler for what it was told.
- */
+/* With a status, though its program could not hear of what it was told. */
+static bool ended_itself(const struct ri_child *child)
+{
+	return !child->lives && WIFEXITED(child->wait_status) && child->unheeding;
+}
+
+/* What it was about before it was told. */
 static enum ri_course course_of(const struct ri_child *child, struct timespec traceback_at)
 {
-	if (child->course == RI_COURSE_LEFT ||
-		(!child->lives && WIFEXITED(child->wait_status) && child->unheeding))
+	if (child->course == RI_COURSE_LEFT)
 		return RI_COURSE_LEFT;
 	return was_looked_at(child, traceback_at) ? child->course : RI_COURSE_UNKNOWN;
 }
@@ -104,7 +130,7 @@ void ri_settle_describe(const struct ri_child *child, struct ri_output *output, 
 	const struct ri_tail_text text = ri_output_tail(output, index);
 
 	out->pid = child->pid;
-	out->told = child->told && !was_dying(child);
+	out->told = child->told && !was_dying(child) && !ended_itself(child);
 	out->spoke = out->told && child->spoke;
 	out->leaving = child->leaving && child->lives && !child->told;
 	out->order = child->order;
@@ -220,15 +246,18 @@ void ri_settle_ask(struct ri_children *children, struct ri_output *output)
 	for (size_t i = 0; i < children->started; i++) {
 		struct ri_child *child = &children->items[i];
 
+		/* what had left its program may have executed another one since */
 		child->doubtful = child->lives && !child->told &&
-			((lost && !was_looked_at(child, first)) ||
+			(((lost || child->course == RI_COURSE_LEFT) &&
+				!was_looked_at(child, first)) ||
 			(!was_looked_at(child, ri_output_traceback(output, i)) &&
 				has_own_words(child, output, i)));
 	}
 	ri_course_ask(children, (struct ri_course_others){ .count = 0 });
 }
 
-void ri_settle_prepare_stop(struct ri_children *children, int number)
+void ri_settle_prepare_stop(struct ri_children *children, const struct ri_output *output,
+	int number)
 {
 	if (children->count < 2 || !ri_descendants_are_shown())
 		return;
@@ -238,7 +267,9 @@ void ri_settle_prepare_stop(struct ri_children *children, int number)
 
 		if (!child->lives || !ri_proc_read(child->pid, &process))
 			continue;
-		child->unheeding = number == 0 || !catches(&process, number);
+		child->unheeding = number == 0 || (!hears(&process, number) &&
+			(ri_output_traceback(output, i).tv_sec == 0 ||
+			!waits_for_signal(child->pid)));
 	}
 }
 
@@ -249,12 +280,13 @@ static bool is_undecided(const struct ri_child *child, struct ri_output *output,
 	struct timespec at = ri_output_traceback(output, index), now;
 	bool own;
 
-	if (!child->lives || child->course == RI_COURSE_LEFT)
+	if (!child->lives)
 		return false;
 	own = has_own_words(child, output, index);
-	if (child->doubtful && ri_course_is_asked() && (own || lost))
+	if (child->doubtful && ri_course_is_asked() &&
+		(own || lost || child->course == RI_COURSE_LEFT))
 		return true;
-	if (!own)
+	if (!own || child->course == RI_COURSE_LEFT)
 		return false;
 	ri_clock_read(CLOCK_REALTIME, &now);
 	at.tv_sec += (time_t)(settle_ms / 1000);

@@ -29,9 +29,10 @@ void ri_settle_ask(struct ri_children *children, struct ri_output *output);
 
 /*
  * Before they are told by this signal; 0: by none. What ends with a status though it had no
- * handler for the signal, ended by itself.
+ * handler for the signal, and does not wait for it, ended by itself.
  */
-void ri_settle_prepare_stop(struct ri_children *children, int number);
+void ri_settle_prepare_stop(struct ri_children *children, const struct ri_output *output,
+	int number);
 
 /* What became of a child, and what it said, as far as it is known by now. */
 void ri_settle_describe(const struct ri_child *child, struct ri_output *output, size_t index,

@@ -38,7 +38,7 @@ static void tell_children(struct ri_supervisor *sv)
 		number = 0;
 	sv->phase = RI_PHASE_ASKED;
 	ri_linger_end();
-	ri_settle_prepare_stop(sv->children, number);
+	ri_settle_prepare_stop(sv->children, sv->output, number);
 	ri_spare_children(sv->children, ri_phase_to_groups(sv));
 	if (number != 0)
 		ri_signal_children(sv->children, number, ri_phase_to_groups(sv));

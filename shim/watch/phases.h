@@ -53,6 +53,7 @@ struct ri_supervisor {
 	int64_t pressed;	/* CLOCK_MONOTONIC ms */
 	pid_t self;		/* 1: we are the init of a PID namespace */
 	bool has_more;		/* children may be left to reap */
+	pid_t first_gone;	/* of those, by the last SIGCHLD; 0: not known */
 	bool looked_again;	/* before a stop: its first time was not enough */
 	bool spared;		/* an order came, and a rank was on its way out of an exception */
 	int64_t begun;		/* the end of the job: CLOCK_MONOTONIC ms, as the next two */

@@ -218,9 +218,23 @@ static void end_blind(struct ri_supervisor *sv)
 }
 
 /*
- * SIGCHLD may stand for many children: take all that are there, but for orphans
- * that come faster than they go, which would keep a stop waiting.
+ * One SIGCHLD may stand for many children, which wait4(2) gives in the order of their starts. The
+ * signal has the number of the first that ended (sigaction(2), si_pid), so that one is taken first.
  */
+static pid_t reap_one(struct ri_supervisor *sv, int *status, int flags, struct rusage *usage)
+{
+	pid_t first = sv->first_gone, pid;
+
+	sv->first_gone = 0;
+	if (first > 0 && ri_children_find(sv->children, first) != NULL) {
+		pid = ri_children_reap(first, status, flags, usage);
+		if (pid > 0)
+			return pid;
+	}
+	return ri_children_reap(-1, status, flags, usage);
+}
+
+/* All that are there, but for orphans that come faster than they go: a stop would wait. */
 static void reap(struct ri_supervisor *sv)
 {
 	/* job control is the business of our terminal, if there is one */
@@ -232,7 +246,7 @@ static void reap(struct ri_supervisor *sv)
 	int status, orphans = 0;
 	pid_t pid;
 
-	while ((pid = ri_children_reap(-1, &status, flags, &usage)) > 0) {
+	while ((pid = reap_one(sv, &status, flags, &usage)) > 0) {
 		child = ri_children_find(sv->children, pid);
 		if (WIFSTOPPED(status)) {
 			if (child != NULL)
@@ -277,6 +291,8 @@ static void take_signal(struct ri_supervisor *sv, const siginfo_t *info)
 	int number = info->si_signo;
 
 	/* reap() and hear_others() follow every wake-up */
+	if (number == SIGCHLD && info->si_code > 0)
+		sv->first_gone = info->si_pid;
 	if (number == SIGCHLD || is_of_helpers(sv, info))
 		return;
 	/* of our own write to a pipe without a reader, or to a file at its limit */

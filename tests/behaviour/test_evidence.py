@@ -190,3 +190,48 @@ def test_a_rank_whose_words_are_elsewhere(launch, end, status):  # noqa: F811
     let_go(job, 1)
     result = job.wait()
     assert result.status == status and result.brief["rank"] == "1", result.err
+
+
+# Ranks 0 to 2 have caught an exception; they lose rank 3, which is killed, and end with 1.
+VICTIMS = BEGIN + """
+import socket, time
+rank = int(os.environ["RANK"])
+if rank < 3:
+    load('bad sample 12')
+    with socket.socket(socket.AF_UNIX) as door:
+        door.bind(f"rank{rank}")
+        door.listen()
+        peer, _ = door.accept()
+    peer.recv(1)
+    os._exit(1)
+peers = [socket.socket(socket.AF_UNIX) for _ in range(3)]
+for number, peer in enumerate(peers):
+    while peer.connect_ex(f"rank{number}"):
+        time.sleep(0.02)
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_what_lost_a_killed_rank_is_not_named_for_what_it_had_caught(box):
+    result = box.run("--nproc-per-node=4", "--", *PYTHON, VICTIMS)
+    assert result.brief["rank"] == "3" and told(result) == ("killed", "own", "same"), result.err
+
+
+# How a rank that is well takes the stop, and ends with 1 of it.
+STOPS = {
+    "a handler": "signal.signal(15, lambda *_: os._exit(1))\nready()\ntime.sleep(3600)",
+    "it waits for it": "signal.pthread_sigmask(signal.SIG_BLOCK, {15})\nready()\n"
+                       "signal.sigwait({15})\nos._exit(1)",
+    "another program": "ready()\nos.execvp('bash', ['bash', '-c', 'trap \"exit 1\" TERM; "
+                       "while :; do sleep 0.05; done'])",
+}
+
+
+@pytest.mark.parametrize("how", STOPS)
+def test_a_rank_that_ends_of_the_stop_is_not_named_for_what_it_had_caught(box, how):
+    script = BEGIN + "import signal, time\ndef ready(): open('ready', 'w').close()\n" \
+        "if os.environ['RANK'] == '1':\n    while not os.path.exists('ready'): time.sleep(0.02)\n" \
+        f"    time.sleep(0.5)\n    os.kill(os.getpid(), 9)\nload('bad sample 12')\n{STOPS[how]}\n"
+    result = box.run("--nproc-per-node=2", "--", *PYTHON, script)
+    assert result.brief["rank"] == "1" and told(result) == ("killed", "own", "same"), result.err
+    assert "rankinit:   rank 0: told to stop, exit status 1" in result.lines(), result.err

@@ -335,7 +335,7 @@ def test_a_variable_that_names_nothing(box, value):
 
 def test_a_rank_has_neither(box):
     """Neither the descriptor nor the number of it goes on to ranks of the inner one."""
-    show = "ls -l /proc/self/fd | grep -c rankinit; echo $RANKINIT_OUTER"
+    show = "ls -l /proc/self/fd | grep -c memfd:rankinit-inner; echo $RANKINIT_OUTER"
     result = box.run("--exit-class", "--", box.rankinit, *TWO, "--", "sh", "-c", show)
     assert sorted(result.out.split()) == [b"0"] * 2 + [b"ranks"] * 2
     result = box.run("--exit-class", "--", "sh", "-c", show)
