@@ -2,6 +2,7 @@
 #include "report/blame.h"
 
 #include <signal.h>
+#include <stdlib.h>
 
 #include "report/class.h"
 #include "report/mismatch.h"
@@ -91,7 +92,8 @@ static struct ri_moment moment_beside(const struct ri_rank_outcome *rank,
 		!(other->order > 0 && other->order < rank->order);
 
 	if (other->end != RI_END_SIGNALED || other->signal == SIGABRT ||
-		rank->end != RI_END_EXITED || rank->course == RI_COURSE_LEFT)
+		rank->end != RI_END_EXITED || rank->course == RI_COURSE_LEFT ||
+		rank->evidence.ended_of_file)
 		return moment;
 	moment.at = gone ? rank->gone_at : rank->ended;
 	moment.second = moment.at.tv_sec;
@@ -111,7 +113,7 @@ static bool is_before(const struct ri_rank_outcome *a, const struct ri_rank_outc
 	if (a->evidence.killed_others != b->evidence.killed_others)
 		return a->evidence.killed_others;
 	if (a->evidence.class == RI_CLASS_UNKNOWN && b->evidence.class == RI_CLASS_UNKNOWN &&
-		a->exit_code == b->exit_code &&
+		a->exit_code == b->exit_code && llabs(moment.second - other.second) <= 1 &&
 		a->evidence.words.complains != b->evidence.words.complains)
 		return a->evidence.words.complains;
 	/* at one moment: what the kernel ended is none that lost another one */

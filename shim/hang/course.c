@@ -346,7 +346,7 @@ bool ri_course_looks_again(void)
 
 static void take(struct ri_child *child, const struct ri_course_seen *seen)
 {
-	/* of one that ends meanwhile nothing is read; what it was stays, unless it executed another */
+	/* of one that ends meanwhile nothing is read: then it is what it was before */
 	if (seen->course != RI_COURSE_UNKNOWN || seen->foreign)
 		child->course = seen->course;
 	child->in_hand = seen->in_hand && seen->inner == 0;

@@ -17,8 +17,8 @@
 enum { SHARE = 64 };	/* of the time, at most, goes into looking */
 
 /*
- * Does its first thread wait for a signal that it has blocked? While it does, the kernel shows that as
- * not blocked (kernel/signal.c, do_sigtimedwait; proc(5), wchan).
+ * Does its first thread wait for a signal that it has blocked? While it does, the kernel shows that
+ * as not blocked (kernel/signal.c, do_sigtimedwait; proc(5), wchan).
  */
 static bool waits_for_signal(pid_t pid)
 {

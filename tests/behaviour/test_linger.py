@@ -443,8 +443,8 @@ def test_a_stop_of_a_launcher_whose_ranks_run_on(box):
 def test_a_program_that_is_only_named_like_python(box):
     """What embeds Python may go on after an exception; the control is its own name."""
     for name, ends in (("python-train", False), ("python3.11", True)):
-        job = box.start("--nproc-per-node=2", "--linger=0.3", "--grace=2", "--", f"./{name}", "-ISc",
-                        program(), shell=f"cp {sys.executable} {name}")
+        job = box.start("--nproc-per-node=2", "--linger=0.3", "--grace=2", "--", f"./{name}",
+                        "-ISc", program(), shell=f"cp {sys.executable} {name}")
         wait_until(lambda job=job: "ValueError: bad batch 17" in job.error_text(), "its traceback")
         assert job.ended(30 if ends else 3) == ends
         result = job.wait() if ends else job.stop()

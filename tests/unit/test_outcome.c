@@ -230,8 +230,9 @@ static void torch_cuts_its_time_to_seconds(void **state)
 	ranks[2].wrote.torch_error.at = file;
 	ranks[2].wrote.torch_error.length = strlen(file);
 	expect(0);
+	/* what proves nothing was perhaps caught, and the crash is the kernel's word */
 	ranks[2].traceback_at = (struct timespec){ .tv_sec = 199, .tv_nsec = 999999999 };
-	expect(2);
+	expect(0);
 }
 
 static void a_file_of_another_time_says_nothing(void **state)
