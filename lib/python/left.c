@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Has an uncaught exception left the program? CPython keeps it as sys.last_value before it prints
- * it (Python/pythonrun.c, _PyErr_PrintEx, 3.9 to 3.14), until the modules are cleared at the very
- * end (Python/pylifecycle.c, finalize_modules). Test runners, prompts and C extensions keep theirs
- * there, too, and go on. The exception's own traceback tells them apart: its first entry is the
- * outermost frame that it left, which must be the program's, called by none, and ended by it.
+ * it (Python/pythonrun.c, _PyErr_PrintEx, 3.9 to 3.14), with its type and its traceback beside it,
+ * until the modules are cleared at the very end (Python/pylifecycle.c, finalize_modules). Test
+ * runners, prompts and C extensions keep theirs there, too, and go on. The exception's own
+ * traceback tells them apart: its first entry is the outermost frame that it left, which must be
+ * the program's, called by none, and ended by it.
+ *
+ * One thing cannot be told: a program that keeps there, with all that belongs to it, an exception
+ * that its own outermost frame caught, and that ends by a SystemExit which comes through the same
+ * try, or out of its except. To the last RERAISE of that frame both are alike.
  */
 #include <string.h>
 
@@ -26,6 +31,7 @@ enum {
 	COMPACT_ASCII = 3 << 5,
 	FRAME_CLEARED = 4,	/* Include/cpython/frameobject.h of 3.10 */
 	LAST_EXC = 12,		/* the first minor with sys.last_exc */
+	RAISES_HANDLED = 0,	/* the operand of RAISE_VARARGS for a raise without an exception */
 	FIRST_THREAD = 1,	/* Python/pystate.c, new_threadstate */
 };
 
@@ -130,23 +136,41 @@ static enum ri_python_answer yes_or_no(bool yes)
 	return yes ? RI_PYTHON_OK : RI_PYTHON_NONE;
 }
 
+/* What sys keeps beside its last exception: who sets a part of it alone is not the interpreter. */
+static bool read_last(struct ri_python *python, const struct wanted *keys, uint64_t *exception)
+{
+	struct ri_python_word words[] = { { .offset = python->layout.object_type },
+		{ .offset = python->layout.exception_traceback } };
+	bool is;
+
+	*exception = 0;
+	if (keys[0].value == 0)
+		return true;
+	if (!ri_python_exception(python, keys[0].value, &is))
+		return false;
+	if (!is || (python->minor >= LAST_EXC && keys[1].value != keys[0].value))
+		return true;
+	if (!ri_python_words(python, keys[0].value, words, 2))
+		return false;
+	if (keys[2].value == words[0].value && keys[3].value == words[1].value)
+		*exception = keys[0].value;
+	return true;
+}
+
 /* What sys keeps as its last exception, 0 for none, and whether somebody types at a prompt. */
 static bool read_sys(
 	struct ri_python *python, uint64_t interpreter, uint64_t *exception, bool *prompts)
 {
-	struct wanted keys[] = { { "last_value", 0 }, { "last_exc", 0 }, { "ps1", 0 } };
+	struct wanted keys[] = { { "last_value", 0 }, { "last_exc", 0 }, { "last_type", 0 },
+		{ "last_traceback", 0 }, { "ps1", 0 } };
 	struct ri_python_word sysdict = { .offset = python->layout.sysdict };
 	char type[RI_PYTHON_NAME] = "NoneType";
-	bool is = false;
 
 	if (!ri_python_words(python, interpreter, &sysdict, 1) ||
-		!look_up(python, sysdict.value, false, keys, 3) ||
-		(keys[0].value != 0 && !ri_python_exception(python, keys[0].value, &is)) ||
-		(keys[2].value != 0 && !ri_python_type(python, keys[2].value, type)))
+		!look_up(python, sysdict.value, false, keys, 5) ||
+		!read_last(python, keys, exception) ||
+		(keys[4].value != 0 && !ri_python_type(python, keys[4].value, type)))
 		return false;
-	/* who sets the older of the two alone is not the interpreter */
-	is = is && (python->minor < LAST_EXC || keys[1].value == keys[0].value);
-	*exception = is ? keys[0].value : 0;
 	*prompts = strcmp(type, "NoneType") != 0;
 	return true;
 }
@@ -193,11 +217,40 @@ enum ri_python_answer ri_python_is_of(struct ri_python *python, uint64_t frame, 
 	return strcmp(found, function) == 0 ? is_of_module(python, frame, module) : RI_PYTHON_NONE;
 }
 
+/*
+ * What a C extension runs by PyRun_SimpleString in a thread of its own is <module> of __main__,
+ * too. Its file is "<string>", as that of a program by -c. A program that is a file has another,
+ * and a loader that is an object; before it begins, and where it is none, the loader is the class
+ * BuiltinImporter (Python/pylifecycle.c, add_main_module; Python/pythonrun.c, set_main_loader).
+ * __file__ does not tell: it is deleted where the exception has been printed (_PyRun_SimpleFile).
+ */
+static enum ri_python_answer is_own_file(struct ri_python *python, uint64_t frame, uint64_t code)
+{
+	struct ri_python_word globals = { .offset = python->layout.frame_globals };
+	struct ri_python_word word = { .offset = python->layout.code_file };
+	struct wanted loader = { "__loader__", 0 };
+	char file[RI_PYTHON_NAME], type[RI_PYTHON_NAME];
+
+	if (!ri_python_words(python, frame, &globals, 1) ||
+		!look_up(python, globals.value, true, &loader, 1) ||
+		!ri_python_words(python, code, &word, 1) ||
+		!ri_python_name(python, word.value, true, file))
+		return RI_PYTHON_CHANGED;
+	if (loader.value == 0)
+		return RI_PYTHON_NONE;
+	if (!ri_python_type(python, loader.value, type))
+		return RI_PYTHON_CHANGED;
+	return yes_or_no((strcmp(type, "type") == 0) ==
+		(strcmp(file, "<string>") == 0 || strcmp(file, "<stdin>") == 0));
+}
+
 enum ri_python_answer ri_python_is_program(struct ri_python *python, uint64_t frame, uint64_t code)
 {
 	enum ri_python_answer answer =
 		ri_python_is_of(python, frame, code, "<module>", "__main__");
 
+	if (answer == RI_PYTHON_OK)
+		return is_own_file(python, frame, code);
 	return answer != RI_PYTHON_NONE ? answer :
 		ri_python_is_of(python, frame, code, "_run_module_as_main", "runpy");
 }
@@ -217,14 +270,17 @@ static enum ri_python_answer has_ended(
 		(python->minor == 10 && state == FRAME_CLEARED));
 }
 
-/* Where a program sets sys.last_value itself and ends well, it ends by a return. */
+/*
+ * Where a program sets sys.last_value itself and ends well, it ends by a return, or by a SystemExit
+ * that it raises: then that is what has an operand, and is no entry of the other's traceback.
+ */
 static enum ri_python_answer has_raised(
 	struct ri_python *python, const struct ri_python_place *frame, int64_t instruction)
 {
 	const struct ri_python_layout *layout = &python->layout;
 	struct ri_python_word bytes = { .offset = layout->code_bytes };
 	uint64_t first = frame->code + layout->code_first;
-	unsigned char code;
+	unsigned char code[2];
 
 	if (frame->instruction == instruction)
 		return RI_PYTHON_OK;
@@ -234,9 +290,10 @@ static enum ri_python_answer has_raised(
 		return RI_PYTHON_CHANGED;
 	if (layout->code_first == RI_PYTHON_NO)
 		first = bytes.value + layout->bytes_data;
-	if (!ri_python_read(python, first + (uint64_t)frame->instruction, &code, sizeof(code)))
+	if (!ri_python_read(python, first + (uint64_t)frame->instruction, code, sizeof(code)))
 		return RI_PYTHON_CHANGED;
-	return yes_or_no(code == layout->raises || code == layout->raises_again);
+	return yes_or_no(code[0] == layout->raises_again ||
+		(code[0] == layout->raises && code[1] == RAISES_HANDLED));
 }
 
 /* Is the outermost frame that it left the program's, called by none, and ended by it? */

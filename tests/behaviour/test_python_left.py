@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 Has an uncaught exception left a Python program, or is one in hand that does for certain? What
-build/release/tests/pystack says of the programs of tests/python/leaving.py, in every interpreter.
+build/release/tests/pystack says of the programs of leaving.py and in_hand.py, both in tests/python,
+in every interpreter.
 """
 
 import concurrent.futures
@@ -20,6 +21,7 @@ from peek import PATIENCE
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(TOP, "tests/python"))
+import in_hand  # noqa: E402  pylint: disable=wrong-import-position
 import interpreters  # noqa: E402  pylint: disable=wrong-import-position
 import leaving  # noqa: E402  pylint: disable=wrong-import-position
 
@@ -159,7 +161,7 @@ def test_what_programs_show(pystack, name, words, tmp_path):
     minor = int(name.split("-")[0].split(".")[1])
     # one that its own loader has started finds that as its executable
     rows = [(row[0], leaving.NONE if row[1] == leaving.HAND and minor < 11 else row[1], *row[2:])
-            for row in leaving.ROWS if minor in row[4] and (len(words) == 1 or row[3] != "image")]
+            for row in in_hand.ROWS if minor in row[4] and (len(words) == 1 or row[3] != "image")]
     folders = [tmp_path / str(i) for i in range(len(rows))]
     for folder in folders:
         folder.mkdir()

@@ -52,7 +52,8 @@ struct list {
 /*
  * To who looks at its memory it is a CPython 3.11 (lib/python/offsets.def has the places) whose
  * main thread runs one frame, that of the program. Once the program has ended it runs none, and
- * sys.last_value is an exception whose traceback has that frame, which is ended.
+ * sys.last_value is an exception whose traceback has that frame, which is ended; its type and
+ * its traceback are beside it.
  */
 struct string {
 	uint64_t head[2], length, hash;
@@ -63,30 +64,39 @@ struct string {
 #define STRING(text) { .length = sizeof(text) - 1, .state = COMPACT, .characters = text }
 static struct string module = STRING("<module>"), file = STRING("/job/train.py");
 static struct string name_key = STRING("__name__"), name = STRING("__main__");
-static struct string last_value = STRING("last_value"), message = STRING("");
+static struct string loader_key = STRING("__loader__"), last_value = STRING("last_value");
+static struct string last_type = STRING("last_type"), last_traceback = STRING("last_traceback");
+static struct string message = STRING("");
 
+/* Three entries at most, each one a key and a value. */
 struct dict {
-	uint64_t object[6], keys[5], entry[2];
+	uint64_t object[6], keys[5], entries[3][2];
 };
 static struct dict sys, globals;
 /* One entry for one instruction, on the first line (Objects/locations.md of 3.11). */
 static struct { uint64_t head[2], size, hash; unsigned char bytes[8]; } lines = {
 	.size = 2, .bytes = { 0x80 | 13 << 3, 0 },
 };
-static char type_name[256] = "Exception";
-static uint64_t exception_type[32], string_type[32];
+static char type_name[256] = "Exception", loader_name[256] = "SourceFileLoader";
+static uint64_t exception_type[32], string_type[32], loader_type[32], loader[2];
 static uint64_t exception[8], arguments[4], traceback[8], object[8];
 static uint64_t interpreter[128], thread[32], cframe[2], frame[16], code[32];
 uint64_t _PyRuntime[16];
 uint32_t Py_Version = 0x030b02f0;
 
-/* All keys are str (byte 10), the indices have 1 << 3 bytes (byte 9), and the value is none yet. */
-static void begin_dict(struct dict *dict, struct string *key)
+/* All keys are str (byte 10), and the indices have 1 << 3 bytes (byte 9). */
+static void begin_dict(struct dict *dict)
 {
 	dict->object[4] = (uintptr_t)dict->keys;
 	dict->keys[1] = 1 << 16 | 3 << 8;
-	dict->keys[3] = 1;
-	dict->entry[0] = (uintptr_t)key;
+}
+
+static void add_entry(struct dict *dict, struct string *key, void *value)
+{
+	uint64_t *entry = dict->entries[dict->keys[3]++];
+
+	entry[0] = (uintptr_t)key;
+	entry[1] = (uintptr_t)value;
 }
 
 static void begin_exception(void)
@@ -106,9 +116,12 @@ static void begin_exception(void)
 
 static void begin_program(void)
 {
-	begin_dict(&sys, &last_value);
-	begin_dict(&globals, &name_key);
-	globals.entry[1] = (uintptr_t)&name;
+	begin_dict(&sys);
+	begin_dict(&globals);
+	add_entry(&globals, &name_key, &name);
+	add_entry(&globals, &loader_key, loader);
+	loader_type[3] = (uintptr_t)loader_name;
+	loader[1] = (uintptr_t)loader_type;
 	begin_exception();
 	code[9] = 1;
 	code[14] = (uintptr_t)&file;
@@ -173,7 +186,9 @@ static void end_program(const char *text)
 	/* owned by its object: no thread runs it (byte 69) */
 	((unsigned char *)frame)[69] = 2;
 	cframe[1] = 0;
-	sys.entry[1] = (uintptr_t)exception;
+	add_entry(&sys, &last_value, exception);
+	add_entry(&sys, &last_type, exception_type);
+	add_entry(&sys, &last_traceback, traceback);
 }
 
 static struct list play, term;
