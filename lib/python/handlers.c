@@ -160,8 +160,7 @@ static bool is_handler(const struct table *table, uint32_t instruction, bool *is
 	return true;
 }
 
-/* Does an exception that it handles (handles), or else one of what it calls, leave the frame? */
-static bool leaves_frame(
+bool ri_python_leaves_frame(
 	struct ri_python *python, const struct ri_python_frame *frame, bool handles)
 {
 	static struct table table;
@@ -183,36 +182,4 @@ static bool leaves_frame(
 			return false;
 	}
 	return false;
-}
-
-/*
- * Do the frame's exceptions go on to the frame that called it? C code between them may take them:
- * hasattr, a ctypes callback, the end of a generator, __del__. That of exec() does not (Python/
- * bltinmodule.c, builtin_exec_impl), by which "python -m" runs a module (Lib/runpy.py, _run_code).
- */
-static bool reaches_caller(struct ri_python *python, const struct ri_python_frame *frame)
-{
-	return !frame->entered || (strcmp(frame->function, "<module>") == 0 &&
-		ri_python_is_of(python, frame[1].address, frame[1].code, "_run_code", "runpy") ==
-			RI_PYTHON_OK);
-}
-
-bool ri_python_leaves(struct ri_python *python, const struct ri_python_stack *stack,
-	const struct ri_python_raised *raised)
-{
-	const struct ri_python_frame *frame = stack->frames, *last;
-
-	if (raised->handler == 0 || stack->cut || stack->count < stack->depth || stack->depth == 0)
-		return false;
-	last = frame + stack->count - 1;
-	while (frame->address != raised->handler && frame < last)
-		frame++;
-	if (frame->address != raised->handler || !leaves_frame(python, frame, true))
-		return false;
-	for (; frame < last; frame++)
-		if (!reaches_caller(python, frame) || !leaves_frame(python, frame + 1, false))
-			return false;
-	/* the outermost frame of a greenlet, or of a thread, is another */
-	return ri_python_is_program(python, last->address, last->code) == RI_PYTHON_OK &&
-		!ri_python_prompts(python, stack->interpreter);
 }

@@ -7,9 +7,10 @@
  * traceback tells them apart: its first entry is the outermost frame that it left, which must be
  * the program's, called by none, and ended by it.
  *
- * One thing cannot be told: a program that keeps there, with all that belongs to it, an exception
- * that its own outermost frame caught, and that ends by a SystemExit which comes through the same
- * try, or out of its except. To the last RERAISE of that frame both are alike.
+ * One thing cannot be told before 3.11: a program that keeps there, with all that belongs to it, an
+ * exception that its own outermost frame caught, and that ends by a SystemExit which comes through
+ * the same try, or out of its except. To the last RERAISE of that frame both are alike. From 3.11
+ * on the exception tables tell whether anything there may have caught it: then nothing is proved.
  */
 #include <string.h>
 
@@ -175,7 +176,8 @@ static bool read_sys(
 	return true;
 }
 
-bool ri_python_prompts(struct ri_python *python, uint64_t interpreter)
+/* Does somebody type at a prompt? So it is, too, where it could not be read. */
+static bool prompts_at(struct ri_python *python, uint64_t interpreter)
 {
 	uint64_t exception;
 	bool prompts;
@@ -207,7 +209,8 @@ static enum ri_python_answer is_of_module(
 		strcmp(found, module) == 0);
 }
 
-enum ri_python_answer ri_python_is_of(struct ri_python *python, uint64_t frame, uint64_t code,
+/* Is a frame with this code object that of a function of a module? */
+static enum ri_python_answer is_of(struct ri_python *python, uint64_t frame, uint64_t code,
 	const char *function, const char *module)
 {
 	char found[RI_PYTHON_NAME];
@@ -244,15 +247,15 @@ static enum ri_python_answer is_own_file(struct ri_python *python, uint64_t fram
 		(strcmp(file, "<string>") == 0 || strcmp(file, "<stdin>") == 0));
 }
 
-enum ri_python_answer ri_python_is_program(struct ri_python *python, uint64_t frame, uint64_t code)
+/* The program's frame is that of __main__, or of what "python -m" begins with (Lib/runpy.py). */
+static enum ri_python_answer is_program(struct ri_python *python, uint64_t frame, uint64_t code)
 {
-	enum ri_python_answer answer =
-		ri_python_is_of(python, frame, code, "<module>", "__main__");
+	enum ri_python_answer answer = is_of(python, frame, code, "<module>", "__main__");
 
 	if (answer == RI_PYTHON_OK)
 		return is_own_file(python, frame, code);
 	return answer != RI_PYTHON_NONE ? answer :
-		ri_python_is_of(python, frame, code, "_run_module_as_main", "runpy");
+		is_of(python, frame, code, "_run_module_as_main", "runpy");
 }
 
 /* Is it on no stack any more? */
@@ -280,6 +283,8 @@ static enum ri_python_answer has_raised(
 	const struct ri_python_layout *layout = &python->layout;
 	struct ri_python_word bytes = { .offset = layout->code_bytes };
 	uint64_t first = frame->code + layout->code_first;
+	const struct ri_python_frame raiser = {
+		.code = frame->code, .instruction = (uint32_t)instruction };
 	unsigned char code[2];
 
 	if (frame->instruction == instruction)
@@ -292,8 +297,11 @@ static enum ri_python_answer has_raised(
 		first = bytes.value + layout->bytes_data;
 	if (!ri_python_read(python, first + (uint64_t)frame->instruction, code, sizeof(code)))
 		return RI_PYTHON_CHANGED;
-	return yes_or_no(code[0] == layout->raises_again ||
-		(code[0] == layout->raises && code[1] == RAISES_HANDLED));
+	if (code[0] != layout->raises_again &&
+		(code[0] != layout->raises || code[1] != RAISES_HANDLED))
+		return RI_PYTHON_NONE;
+	return yes_or_no(layout->code_handlers == RI_PYTHON_NO ||
+		ri_python_leaves_frame(python, &raiser, false));
 }
 
 /* Is the outermost frame that it left the program's, called by none, and ended by it? */
@@ -318,7 +326,7 @@ static enum ri_python_answer has_left_program(struct ri_python *python, uint64_t
 		return RI_PYTHON_NONE;
 	if (!ri_python_place(python, ri_python_frame_of(python, words[0].value), &frame))
 		return RI_PYTHON_CHANGED;
-	answer = ri_python_is_program(python, frame.address, frame.code);
+	answer = is_program(python, frame.address, frame.code);
 	if (answer == RI_PYTHON_OK)
 		answer = has_ended(python, &frame);
 	return answer != RI_PYTHON_OK ? answer :
@@ -387,4 +395,37 @@ enum ri_python_answer ri_python_left(struct ri_python *python, struct ri_python_
 			return RI_PYTHON_OK;
 	}
 	return RI_PYTHON_CHANGED;
+}
+
+/*
+ * Do the frame's exceptions go on to the frame that called it? C code between them may take them:
+ * hasattr, a ctypes callback, the end of a generator, __del__. That of exec() does not (Python/
+ * bltinmodule.c, builtin_exec_impl), by which "python -m" runs a module (Lib/runpy.py, _run_code).
+ */
+static bool reaches_caller(struct ri_python *python, const struct ri_python_frame *frame)
+{
+	return !frame->entered || (strcmp(frame->function, "<module>") == 0 &&
+		is_of(python, frame[1].address, frame[1].code, "_run_code", "runpy") ==
+			RI_PYTHON_OK);
+}
+
+bool ri_python_leaves(struct ri_python *python, const struct ri_python_stack *stack,
+	const struct ri_python_raised *raised)
+{
+	const struct ri_python_frame *frame = stack->frames, *last;
+
+	if (raised->handler == 0 || stack->cut || stack->count < stack->depth || stack->depth == 0)
+		return false;
+	last = frame + stack->count - 1;
+	while (frame->address != raised->handler && frame < last)
+		frame++;
+	if (frame->address != raised->handler || !ri_python_leaves_frame(python, frame, true))
+		return false;
+	for (; frame < last; frame++)
+		if (!reaches_caller(python, frame) ||
+			!ri_python_leaves_frame(python, frame + 1, false))
+			return false;
+	/* the outermost frame of a greenlet, or of a thread, is another */
+	return is_program(python, last->address, last->code) == RI_PYTHON_OK &&
+		!prompts_at(python, stack->interpreter);
 }

@@ -82,19 +82,12 @@ uint64_t ri_python_frame_of(struct ri_python *python, uint64_t object);
 /* What is known of an exception. False: a part could not be read, and is empty or 0. */
 bool ri_python_tell(struct ri_python *python, uint64_t exception, struct ri_python_raised *out);
 
-/* left.c: does somebody type at a prompt (sys.ps1)? So it is, too, where it could not be read. */
-bool ri_python_prompts(struct ri_python *python, uint64_t interpreter);
-
-/* left.c: is a frame with this code object that of a function of a module? OK: yes; NONE: no. */
-enum ri_python_answer ri_python_is_of(struct ri_python *python, uint64_t frame, uint64_t code,
-	const char *function, const char *module);
-
 /*
- * The same of the program's own frame: that of the module __main__, or of what "python -m" begins
- * with (Lib/runpy.py, _run_module_as_main).
+ * handlers.c: does an exception that the frame handles (handles), or else one of its instruction,
+ * leave the frame for certain, past any finally and except? From 3.11 on; before, it is not known.
  */
-enum ri_python_answer ri_python_is_program(
-	struct ri_python *python, uint64_t frame, uint64_t code);
+bool ri_python_leaves_frame(
+	struct ri_python *python, const struct ri_python_frame *frame, bool handles);
 
 /* A frame as the process has it. */
 struct ri_python_place {

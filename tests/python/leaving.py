@@ -268,6 +268,23 @@ row("showtraceback", NONE, """
     waits()
     raise SystemExit(0)
     """)
+# before 3.11 nothing shows what an except may have caught
+row("a retry that keeps last_value", NONE, """
+    tries = iter([fail, waits, sys.exit])
+    while True:
+        try:
+            next(tries)()
+        except Exception as error:
+            keep(error)
+    """, minors=range(11, 15))
+row("last_value by hand and sys.exit in the except", NONE, """
+    try:
+        fail()
+    except ValueError as error:
+        keep(error)
+        waits()
+        sys.exit()
+    """, minors=range(11, 15))
 # sys.exit ends by another instruction: a RERAISE, as what it kept would
 for _part in ("last_type", "last_traceback"):
     row(f"last_value without {_part}", NONE, f"""

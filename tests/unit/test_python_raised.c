@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Exceptions that a thread has in hand, or that have left the program: recorded images. */
 #include "../python/changed.h"
+#include "python/remote.h"
 
 /* --- exceptions in hand: tests/python/raises.py */
 
@@ -381,7 +382,10 @@ static void add_piece(uint64_t address, void *bytes, size_t size)
 static void it_must_have_ended_by_an_exception(void **state)
 {
 	const struct ri_python_layout *layout = &python.layout;
-	static uint64_t bytes = 0x10000;
+	static uint64_t bytes = 0x10000, handlers = 0x20000;
+	/* a bytes object; one range of it is all instructions, and its handler within that */
+	static uint64_t table[RI_PYTHON_PIECE / 8];
+	static const unsigned char all[] = { 0x80, 0x7f, 0x3f, 0, 0 };
 	unsigned char instruction[2] = { 9, 0 };
 	uint64_t code, first;
 
@@ -397,6 +401,10 @@ static void it_must_have_ended_by_an_exception(void **state)
 		} else {
 			first = code + layout->code_first;
 			put(raised.handler + layout->frame_instruction, first);
+			table[layout->bytes_size / 8] = 0;
+			memcpy((char *)table + layout->bytes_data, all, sizeof(all));
+			add_piece(code + layout->code_handlers, &handlers, sizeof(handlers));
+			add_piece(handlers, table, sizeof(table));
 		}
 		/* an image has what was read, and nothing reads where the instructions agree */
 		is_not_known();
@@ -413,6 +421,10 @@ static void it_must_have_ended_by_an_exception(void **state)
 		assert_int_equal(ri_python_left(&python, &raised), RI_PYTHON_OK);
 		compare_raised();
 		instruction[1] = 0;
+		/* where something there may have caught it, a raise again may be that of another */
+		table[layout->bytes_size / 8] = sizeof(all);
+		if (python.minor >= 11)
+			has_not_left();
 	}
 }
 
