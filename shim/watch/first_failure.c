@@ -96,10 +96,12 @@ static bool was_looked_at(const struct ri_child *child, struct timespec then)
 	return child->course_at.tv_sec != 0 && !ri_time_is_before(child->course_at, then);
 }
 
-/* With a status, though its program could not hear of what it was told. */
-static bool ended_itself(const struct ri_child *child)
+/* With a status, after a traceback, though its program could not hear of what it was told. */
+static bool ended_itself(const struct ri_child *child, const struct ri_output *output,
+	size_t index)
 {
-	return !child->lives && WIFEXITED(child->wait_status) && child->unheeding;
+	return !child->lives && WIFEXITED(child->wait_status) && child->unheeding &&
+		ri_output_traceback(output, index).tv_sec != 0;
 }
 
 /* What it was about before it was told. */
@@ -130,7 +132,7 @@ void ri_settle_describe(const struct ri_child *child, struct ri_output *output, 
 	const struct ri_tail_text text = ri_output_tail(output, index);
 
 	out->pid = child->pid;
-	out->told = child->told && !was_dying(child) && !ended_itself(child);
+	out->told = child->told && !was_dying(child) && !ended_itself(child, output, index);
 	out->spoke = out->told && child->spoke;
 	out->leaving = child->leaving && child->lives && !child->told;
 	out->order = child->order;

@@ -161,7 +161,7 @@ def test_what_the_ranks_left_is_gone_before(box, place):
     result = job.wait()
     assert result.status == 0 and len(restarts(result)) == 1, result.err
     assert job.read("seen") == b""
-    there = "until grep -qs sleep /proc/$!/cmdline; do :; done; "
+    there = "until grep -qs [3]333 /proc/$!/cmdline; do :; done; "
     control = box.start("--", *SH, "sleep 33''33 & " + there + look.replace("3333", "33''33"),
                         place=place)
     control.wait()
