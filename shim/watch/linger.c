@@ -25,6 +25,9 @@ struct seen {
 	int64_t left;		/* since then it is known to have left its program; 0: it is not */
 	unsigned lingered_s;	/* it was ended so long after its exception; 0: it was not */
 	bool told;
+	/* as it was when it was told of with an exception in hand; NULL: it was not */
+	const struct ri_course_seen *in_hand;
+	int64_t in_hand_since;
 };
 
 static struct {
@@ -136,13 +139,14 @@ static enum say note(struct seen *seen, const struct ri_course_seen *now, int64_
 	bool left = now->course == RI_COURSE_LEFT;
 
 	if (now->exception == 0) {
-		*seen = (struct seen){ .told = seen->told };
+		seen->exception = 0;
 		return SAY_NOTHING;
 	}
 	own.suspects = true;
 	if (now->exception != seen->exception)
 		*seen = (struct seen){ .exception = now->exception, .told = seen->told,
-			.since = left && raised != 0 ? raised : at };
+			.since = left && raised != 0 ? raised : at, .in_hand = seen->in_hand,
+			.in_hand_since = seen->in_hand_since };
 	if (!left || now->by_person)
 		seen->left = 0;
 	else if (seen->left == 0)
@@ -226,6 +230,17 @@ static bool take_child(struct ri_children *children, const struct ri_output *out
 	return what == SAY_ENDED;
 }
 
+/* What is in hand leaves its program, whatever its teardown raises after that. */
+static void keep(struct seen *seen, const struct ri_course_seen *now)
+{
+	struct ri_course_seen *copy = ri_pages(sizeof(*copy));
+
+	if (copy != NULL)
+		*copy = *now;
+	seen->in_hand = copy;
+	seen->in_hand_since = seen->since;
+}
+
 static bool take_other(const struct ri_launched *rank, size_t index, unsigned *said)
 {
 	const struct ri_course_seen *now = ri_course_other(index);
@@ -243,6 +258,8 @@ static bool take_other(const struct ri_launched *rank, size_t index, unsigned *s
 	ri_text_addf(&text, "rank %lld (local rank %lld, pid %d)", (long long)rank->rank,
 		(long long)(rank->local_rank < 0 ? rank->rank : rank->local_rank), (int)rank->pid);
 	say(who, now, seen, what, said);
+	if (what == SAY_RAISED && now->in_hand && now->inner == 0)
+		keep(seen, now);
 	if (what == SAY_ENDED)
 		seen->lingered_s = seconds_since(seen);
 	return what == SAY_ENDED;
@@ -283,12 +300,18 @@ void ri_linger_tell(struct ri_launched_source *source)
 	ri_clock_read(CLOCK_REALTIME, &now);
 	for (size_t i = 0; i < source->count; i++) {
 		const struct ri_course_seen *seen = ri_course_other(i);
-		struct seen before = { .since = ri_now_ms() };
+		struct seen before = own.of == NULL ? (struct seen){ .since = 0 }
+			: own.of[RI_MAX_LOCAL + i];
 
-		if (seen == NULL || seen->exception == 0 || seen->inner != 0)
+		if (before.in_hand != NULL && before.lingered_s == 0 &&
+			(seen == NULL || seen->exception != before.in_hand->exception)) {
+			seen = before.in_hand;
+			before.since = before.in_hand_since;
+		} else if (seen == NULL || seen->exception == 0 || seen->inner != 0) {
 			continue;
-		if (own.of != NULL && own.of[RI_MAX_LOCAL + i].exception == seen->exception)
-			before = own.of[RI_MAX_LOCAL + i];
+		} else if (before.exception != seen->exception) {
+			before = (struct seen){ .since = ri_now_ms() };
+		}
 		own.held[count++] = (struct ri_launched_held){
 			.index = i, .lingered_s = before.lingered_s, .in_hand = seen->in_hand,
 			.raised.tv_sec = now.tv_sec - (ri_now_ms() - before.since) / 1000,
