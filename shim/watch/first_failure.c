@@ -42,13 +42,13 @@ static bool hears(const struct ri_procstat *process, int number)
 	return ((process->caught | process->blocked) >> (number - 1) & 1) != 0;
 }
 
-void ri_settle_look(struct ri_children *children)
+void ri_settle_look(struct ri_children *children, bool always)
 {
 	static int64_t next;
 	int64_t begun = ri_now_us();
 	struct timespec now;
 
-	if (children->count < 2 || begun < next || !ri_descendants_are_shown())
+	if (children->count < 2 || (begun < next && !always) || !ri_descendants_are_shown())
 		return;
 	ri_clock_read(CLOCK_REALTIME, &now);
 	for (size_t i = 0; i < children->started; i++) {

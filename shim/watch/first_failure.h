@@ -16,10 +16,10 @@
 
 /*
  * Look once at each child that lives and was not told to stop: which of them
- * are dying? Does not look if there is one child, or if the last look is too
- * recent for the time that it took.
+ * are dying? Does not look if there is one child or, unless always is set, if
+ * the last look is too recent for the time that it took.
  */
-void ri_settle_look(struct ri_children *children);
+void ri_settle_look(struct ri_children *children, bool always);
 
 /*
  * Some have failed: begin to look which of the others, that have printed an exception, end of it;

@@ -120,7 +120,7 @@ static void tell_others(const struct ri_supervisor *sv)
 
 static void stop_others(struct ri_supervisor *sv)
 {
-	ri_settle_look(sv->children);
+	ri_settle_look(sv->children, true);
 	sv->deadline = sv->begun + sv->limit / 2;
 	tell_children(sv);
 	tell_others(sv);

@@ -191,7 +191,8 @@ static void note_end(struct ri_supervisor *sv, struct ri_child *child, int statu
 	child->lives = false;
 	if (status != 0 && sv->status == 0 && sv->phase == RI_PHASE_RUNNING) {
 		take_interrupts(sv);
-		ri_settle_look(sv->children);
+		/* what it lost is dying by now, so that a look of a moment ago is not enough */
+		ri_settle_look(sv->children, true);
 	}
 	ri_children_end(sv->children, child, status, usage);
 	if (status == 0 && !child->told)
@@ -386,7 +387,7 @@ static void look(void *supervisor, size_t index)
 	(void)index;
 
 	if (sv->phase < RI_PHASE_ASKED) {
-		ri_settle_look(sv->children);
+		ri_settle_look(sv->children, false);
 		ri_others_look();
 		ri_linger_suspect();
 	}
