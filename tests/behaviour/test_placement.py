@@ -26,13 +26,20 @@ def network():
     made.close()
 
 
-def launch(network, *words, **env):
-    """Run a launcher on host node0; a row of values for each rank, by rank."""
-    command = shlex.join([*words, RANKINIT, "--", "sh", "-c", SHOW])
-    done = subprocess.run([AGENT, "node0", command], stdin=subprocess.DEVNULL,
-                          env={"PATH": PATH, "HOME": "/root", "TMPDIR": tempfile.gettempdir(),
-                               **network.env, **env},
-                          capture_output=True, text=True, timeout=60, check=False)
+def launch(network, np, *words, **env):
+    """
+    Run a launcher on host node0; a row of values for each of np ranks, by rank. None ends before
+    all have begun: MPICH's launcher may write to a proxy whose ranks are gone, and dies of that.
+    Open MPI's daemons have a folder by the host's name, which one that ends takes from another.
+    """
+    with tempfile.TemporaryDirectory() as room:
+        meet = f"touch {room}/begun.$RANK; until [ $(ls {room} | grep -c begun) -ge {np} ]; " \
+            "do sleep 0.02; done"
+        command = shlex.join([*words, RANKINIT, "--", "sh", "-c", f"{SHOW}; {meet}"])
+        done = subprocess.run([AGENT, "node0", command], stdin=subprocess.DEVNULL,
+                              env={"PATH": PATH, "HOME": "/root", "TMPDIR": room,
+                                   "OMPI_MCA_orte_tmpdir_base": room, **network.env, **env},
+                              capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     rows = [line.split() for line in done.stdout.splitlines()]
     return sorted((dict(zip(("host", *NAMES), row)) for row in rows),
@@ -43,7 +50,7 @@ def mpirun(network, np, hosts, *options, **env):
     program = shutil.which("mpirun.openmpi", path=PATH)
     if program is None:
         pytest.skip("Open MPI's mpirun is not installed")
-    return launch(network, program, "--allow-run-as-root", "--oversubscribe", "-np", str(np),
+    return launch(network, np, program, "--allow-run-as-root", "--oversubscribe", "-np", str(np),
                   "--host", hosts, "--mca", "plm_rsh_agent", AGENT, *options, **env)
 
 
@@ -51,7 +58,7 @@ def hydra(network, np, hosts, *options, **env):
     program = shutil.which("mpiexec.hydra", path=PATH)
     if program is None:
         pytest.skip("MPICH's mpiexec.hydra is not installed")
-    return launch(network, program, "-n", str(np), "-hosts", hosts, "-launcher", "ssh",
+    return launch(network, np, program, "-n", str(np), "-hosts", hosts, "-launcher", "ssh",
                   "-launcher-exec", AGENT, *options, **env)
 
 

@@ -86,7 +86,7 @@ def settled(pystack, pid):
         first, second = look(pystack, pid), look(pystack, pid)
         threads = first["threads"]
         return first if first == second and threads and all(
-            thread["frames"][0][2] == "wait" for thread in threads) else None
+            thread["frames"] and thread["frames"][0][2] == "wait" for thread in threads) else None
     return wait_until(twice, "two equal looks")
 
 
