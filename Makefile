@@ -59,7 +59,8 @@ else
 KIND     := release
 DEPS     := $(D)/done
 CC       := $(MUSL_CC)
-CFLAGS   ?= -O2
+# small: what a start costs is the pages that it reads
+CFLAGS   ?= -Os
 CFLAGS   += -fno-pie -ffunction-sections -fdata-sections -fstack-protector-strong \
 	-fno-asynchronous-unwind-tables -ffile-prefix-map=$(CURDIR)=.
 LDFLAGS  += -static -no-pie -Wl,--gc-sections -Wl,-z,noexecstack -Wl,--build-id=none
@@ -78,8 +79,8 @@ SHIM_SRC := $(SHIM_RUN) \
 	$(filter-out $(SHIM_RUN) $(PROBE_SRC),$(wildcard shim/*/*.c shim/*/*/*.c))
 LIB_OBJ  := $(LIB_SRC:%.c=$(O)/%.o)
 SHIM_OBJ := $(SHIM_SRC:%.c=$(O)/%.o)
-# What no start goes through without waiting for the machine. It is made small, and linked behind
-# all else, the libraries too: a start needs pages of the program that lie side by side.
+# What no start goes through without waiting for the machine. It is linked behind all else, the
+# libraries too: a start needs pages of the program that lie side by side.
 LATE  := shim/attempt shim/show shim/simulate shim/ends shim/tell shim/preflight/unasked \
 	shim/hang/% shim/check/% shim/link/% shim/launch/restartable shim/launch/exec_failure \
 	shim/launch/script_% shim/launch/local_master shim/launch/port shim/system/name_service \
@@ -123,10 +124,6 @@ $(O)/%.o: %.c $(DEPS) Makefile
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(BASE_CPPFLAGS) $(CPPFLAGS) $(BASE_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
-
-ifeq ($(KIND),release)
-$(LATE_OBJ): CFLAGS += -Os
-endif
 
 $(O)/librankinit.a: $(LIB_OBJ)
 	$(call say,AR)
