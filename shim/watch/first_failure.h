@@ -16,8 +16,8 @@
 
 /*
  * Look once at each child that lives and was not told to stop: which of them
- * are dying? Does not look if there is one child or, unless always is set, if
- * the last look is too recent for the time that it took.
+ * are dying? Does not look if there is one child or, unless always is set (what
+ * a rank lost dies by now), if the last look is too recent for the time it took.
  */
 void ri_settle_look(struct ri_children *children, bool always);
 

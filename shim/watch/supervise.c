@@ -191,7 +191,6 @@ static void note_end(struct ri_supervisor *sv, struct ri_child *child, int statu
 	child->lives = false;
 	if (status != 0 && sv->status == 0 && sv->phase == RI_PHASE_RUNNING) {
 		take_interrupts(sv);
-		/* what it lost is dying by now, so that a look of a moment ago is not enough */
 		ri_settle_look(sv->children, true);
 	}
 	ri_children_end(sv->children, child, status, usage);
