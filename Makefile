@@ -168,8 +168,8 @@ $(OUT)/rankinit-probe: $(PROBE_SRC) shim/probe/program.h lib/node/probe_answer.h
 # --- tests -------------------------------------------------------------------
 #
 # Behaviour tests run the release binary. Unit tests and the fuzzers' corpus
-# run with sanitizers (SAN=1 objects), the unit tests once more under valgrind
-# (DEBUG=1 objects). Every suite ends in "N passed, N failed, N skipped".
+# run with sanitizers (SAN=1 objects), each night the unit tests under valgrind
+# (DEBUG=1 objects), too. Every suite ends in "N passed, N failed, N skipped".
 
 T := $(B)/tests
 TEST_PROGRAMS := $(patsubst %.c,$(T)/%,$(notdir \
@@ -287,7 +287,7 @@ check: deps-check ## install what is missing, build, run every test that can run
 	$(COMPILE) all probe actors hosts
 	$(call for_suites,unit fuzz,$(COMPILE) SAN=1 all unit-programs)
 	$(call for_suites,fuzz,$(COMPILE) SAN=1 fuzz-programs)
-	$(call for_suites,valgrind,$(COMPILE) DEBUG=1 all unit-programs)
+	$(if $(filter valgrind,$(SUITES)),$(COMPILE) DEBUG=1 all unit-programs)
 	-$(call for_suites,containers,$(COMPILE) roots)
 	$(PYTHON) tests/check.py $(SUITES)
 
@@ -304,11 +304,18 @@ FRESH_SUITES ?= lint unit golden behaviour checks fault
 fresh: deps-fresh ## make demo and a sample of make check in a Debian 12 made anew, in a clone below /root
 	@$(PYTHON) tests/fresh/fresh.py $(FRESH_SUITES)
 
+# CORE=1: of a target that takes long the tests that CORE of tests/kinds.py names.
+export CHECK_CORE := $(CORE)
+FRAMEWORKS_CORE := torch openmpi mpich impi ray
 .PHONY: frameworks
 frameworks: deps-frameworks compiled hosts ## install real frameworks in build/frameworks, start every recipe
 	+@$(MAKE) --no-print-directory $(O)/tests/joblook
-	$(PYTHON) tests/frameworks/environments.py
+	$(PYTHON) tests/frameworks/environments.py $(if $(CORE),$(FRAMEWORKS_CORE))
 	$(PYTHON) tests/check.py frameworks
+
+.PHONY: nightly
+nightly: ## what takes too long for each change: hours
+	.ci/run nightly
 
 .PHONY: failures
 failures: all actors ## play every recorded failure again; is the verdict true? its scores
@@ -362,7 +369,7 @@ images: deps-images compiled ## build the images and run their tests (IMAGES="ba
 .PHONY: compose
 compose: deps-images deps-compose compiled ## run jobs of several containers, and break some (docker-compose)
 	@IMAGE_PREFIX=$(IMAGE_PREFIX) images/engine.sh sh -c \
-		'$(PYTHON) images/build.py base pytorch tensorflow && $(PYTHON) tests/check.py compose'
+		'$(PYTHON) images/build.py base pytorch $(if $(CORE),,tensorflow) && $(PYTHON) tests/check.py compose'
 
 # --- releases -----------------------------------------------------------------
 #
@@ -377,7 +384,7 @@ dist: deps-cross compiled probe ## artefacts of a release in build/dist, for bot
 .PHONY: dist-check
 dist-check: deps-dist dist hosts ## test them: what is in them, that they install, the other architecture
 	$(COMPILE) actors
-	$(if $(DIST),,$(COMPILE) ARCH=$(OTHER_ARCH) unit-programs)
+	$(if $(CORE),,$(COMPILE) ARCH=$(OTHER_ARCH) unit-programs)
 	$(PYTHON) tests/check.py dist
 
 # --- installing, documents ---------------------------------------------------

@@ -3,14 +3,14 @@
 """
 Runs the suites and adds up what they say.
 
-usage: check.py [SUITE...]    all but those of targets of their own, unless they are named
+usage: check.py [SUITE...]    without a name: all but nightly ones and those of other targets
 
 They run in three lanes side by side, as what waits for processes leaves time to what
 computes, which runs at nice 19; in a lane one comes after the other, and of what waits two
 tests for each CPU run at once. Each suite's output goes to build/check/SUITE.log; the end
 of what a command that fails has said is printed. The last line counts tests: N passed, N
-failed, N skipped. With CHECK_UNTIL no test begins after that time (deadline.py), and with
-CHECK_SAMPLE pytest runs one test of each kind (kinds.py).
+failed, N skipped. With CHECK_SAMPLE pytest runs one test of each kind, and with CHECK_CORE
+those tests alone that are marked as the core of their target (kinds.py).
 """
 
 import concurrent.futures
@@ -28,15 +28,13 @@ sys.dont_write_bytecode = True
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(TOP, "tests", "golden"))
-sys.path.insert(0, os.path.join(TOP, "tests"))
 import cases  # noqa: E402  pylint: disable=wrong-import-position
-import deadline  # noqa: E402  pylint: disable=wrong-import-position
 
 LOGS = os.path.join(TOP, "build", "check")
 PYTHON = "/usr/bin/python3"
 LINES = 120  # of a failing command's output
 PYTEST = [PYTHON, "-B", "-m", "pytest", "-q", "-rfs", "-p", "no:cacheprovider",
-          "-p", "tests.deadline", "-p", "tests.kinds"]
+          "-p", "tests.kinds"]
 # Tests that wait for processes most of their time: twice as many at once as there are CPUs.
 # The tests of a file may share a cluster or a folder, and stay together where they do.
 AT_ONCE = [*PYTEST, "-n", str(2 * len(os.sched_getaffinity(0)))]
@@ -190,9 +188,7 @@ def images_commands():
 SUITES = {
     "lint": lambda: [["tests/lint/run.sh"]],
     "unit": lambda: unit_commands("san", []),
-    "valgrind": lambda: unit_commands("debug", VALGRIND),
     "fuzz": fuzz_commands,
-    "coverage": coverage_commands,
     "golden": lambda: [[PYTHON, "tests/golden/run.py"]],
     "behaviour": lambda: [FILES_AT_ONCE + ["tests/behaviour"] +
                           [f"--ignore={path}" for path in CHECKS + NODES + CONTAINERS]],
@@ -205,13 +201,9 @@ SUITES = {
 }
 
 def dist_commands():
-    """
-    What `make dist` made; an engine is started for the one test that loads the image.
-    DIST names files of tests/dist alone, where there is no time for all.
-    """
-    if os.environ.get("DIST"):
-        yield PYTEST + [f"tests/dist/test_{name}.py"
-                                   for name in os.environ["DIST"].split()]
+    """What `make dist` made; an engine is started for the one test that loads the image."""
+    if os.environ.get("CHECK_CORE"):
+        yield PYTEST + ["tests/dist"]
         return
     image = "tests/dist/test_image.py"
     yield PYTEST + ["tests/dist", f"--ignore={image}"]
@@ -220,8 +212,10 @@ def dist_commands():
         yield ["tests/dist/emulated.py", suite]
 
 
-# With targets of their own, which install what they need first and take long.
+# Those of `make nightly`, and those with targets of their own, which install what they need first.
 APART = {
+    "valgrind": lambda: unit_commands("debug", VALGRIND),
+    "coverage": coverage_commands,
     "dist": dist_commands,
     "images": images_commands,
     "compose": lambda: [PYTEST + ["images/compose"]],
@@ -267,10 +261,6 @@ def run_suite(name):
     totals = {"passed": 0, "failed": 0, "skipped": 0}
     text, wrong = [], []
     for command in {**SUITES, **APART}[name]():
-        if deadline.is_over():
-            text.append(f"skip {' '.join(command)} and what comes after it: {deadline.REASON}\n")
-            totals["skipped"] += 1
-            break
         done, output = run_command(command, 19 if name in COMPUTING else 0)
         said = count(output)
         # a command that failed without saying so is a failed test
@@ -282,8 +272,7 @@ def run_suite(name):
             wrong += [f"$ {' '.join(command)}", *output.splitlines()[-LINES:]]
         for word in totals:
             totals[word] += said[word]
-    may_skip = name in MAY_BE_ABSENT or deadline.is_over()
-    if totals["passed"] == 0 and not (may_skip and totals["skipped"]):
+    if totals["passed"] == 0 and not (name in MAY_BE_ABSENT and totals["skipped"]):
         totals["failed"] += 1
         wrong.append(f"{name}: no test passed")
     return totals, "".join(text), wrong

@@ -23,8 +23,7 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 OTHER = {"x86_64": "aarch64", "aarch64": "x86_64"}[os.uname().machine]
 PROGRAM = os.path.join(TOP, "build", OTHER, "rankinit")
 EMULATE = [os.path.join(HERE, "emulate.py"), f"/usr/bin/qemu-{OTHER}-static", PROGRAM]
-PYTEST = ["/usr/bin/python3", "-B", "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider",
-          "-p", "tests.deadline"]
+PYTEST = ["/usr/bin/python3", "-B", "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"]
 
 # In unit tests, by name.
 UNIT = {

@@ -21,16 +21,9 @@ SECONDS = 240
 # lines: launchers run `python -u`, which writes the end of a line by itself.
 SAID = re.compile(r"rank (\d+) of (\d+), local (\d+), sum (\d+)")
 
-sys.path.append(os.path.join(TOP, "tests"))
 sys.path.append(os.path.join(TOP, "tests", "behaviour"))
-import kinds  # noqa: E402 (found by the lines above)
 from cluster import make_cluster  # noqa: E402 (found by the line above)
 from hosts import Hosts  # noqa: E402
-
-
-def pytest_collection_modifyitems(items):
-    """Where there is no time for all (CHECK_UNTIL), none of a kind is tested before the others."""
-    items[:] = kinds.one_of_each_first(items)
 
 
 def said(text):

@@ -76,7 +76,7 @@ SOME = {("torchrun", "exception"), ("torchrun", "gloo"), ("torchrun", "kill"),
         ("bash -c torchrun", "import"), ("mpirun (Open MPI 4)", "exception"),
         ("mpirun (Open MPI 5)", "segv"), ("mpirun (Intel MPI)", "abort"),
         ("mpiexec.hydra (MPICH 4)", "kill"), ("mpirun (MPICH 5)", "linger"),
-        ("Ray", "exception"), ("Ray", "segv")}
+        ("deepspeed", "kill"), ("srun", "exit"), ("Ray", "exception"), ("Ray", "segv")}
 LIMIT = 1 << 30     # of a cgroup in which a rank eats all there is
 
 

@@ -29,5 +29,4 @@ cd "$folder"
 # shellcheck disable=SC2016 # for that shell
 exec env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
     ${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} \
-    ${CHECK_UNTIL:+CHECK_UNTIL="$CHECK_UNTIL"} \
     sh -c '"$@"; exit $?' sh "$@"

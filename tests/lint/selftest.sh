@@ -277,16 +277,7 @@ grep -q 'what is in 9.8.7' README.md || complain "version.py: --write writes not
 
 cd "$top" || exit 2
 
-# Nor does check.py pass what it has no time for, in suites of each kind.
-CHECK_UNTIL=1 /usr/bin/python3 tests/check.py golden fault >"$copies/out"
-grep -qx '0 passed, 0 failed, 2 skipped' "$copies/out" ||
-    complain "check.py: runs after CHECK_UNTIL"
-/usr/bin/python3 -B -m pytest --version >/dev/null 2>&1 &&
-    CHECK_UNTIL=1 /usr/bin/python3 -B -m pytest -q -p no:cacheprovider -p tests.deadline \
-        tests/behaviour/test_status.py >"$copies/out" 2>&1
-grep -qE '(^| )[0-9]+ skipped in ' "$copies/out" || complain "deadline.py: runs after CHECK_UNTIL"
-
-# Where it takes a sample each kind of test has one, and of the frameworks' one of each comes first.
+# Where check.py takes a sample each kind of test has one, and a core names what is there.
 kinds() {
     /usr/bin/python3 -B -m pytest -q --collect-only -p no:cacheprovider -p tests.kinds "$1" |
         sed -n 's/^\(tests[^[ ]*::[^[ ]*\).*/\1/p' >"$copies/kinds"
@@ -298,8 +289,10 @@ if /usr/bin/python3 -B -m pytest --version >/dev/null 2>&1; then
     cmp -s "$copies/kinds" "$copies/all" && complain "kinds.py: no kind has two tests"
     (export CHECK_SAMPLE=1 && kinds tests/behaviour/test_status.py)
     sort "$copies/kinds" | cmp -s - "$copies/all" || complain "kinds.py: not one of each kind"
-    (unset CHECK_SAMPLE && kinds tests/frameworks)
-    head -n "$(wc -l <"$copies/each")" "$copies/kinds" | sort | cmp -s - "$copies/each" ||
-        complain "frameworks: a second one of a kind comes before the first of another"
+    for suite in tests/frameworks images/compose; do
+        (export CHECK_CORE=1 && /usr/bin/python3 -B -m pytest -q --collect-only \
+            -p no:cacheprovider -p tests.kinds "$suite") >"$copies/out" 2>&1 ||
+            complain "kinds.py: a test that CORE names is not in $suite: $(tail -n 1 "$copies/out")"
+    done
 fi
 finish
