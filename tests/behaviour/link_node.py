@@ -127,6 +127,9 @@ def listens_to(node, text=BLAME):
     peer.say(phase("running"), end(text))
     assert peer.hear() == {"say": "heard"}
     assert peer.hear("verdict")["node"] == 1
+    # who says how it ended is not waited for
+    for other in others:
+        other.say(end("host2 was stopped\n", "stopped"))
     for other in [*others, peer]:
         other.close()
     return node.is_stopped(text.splitlines()[0])

@@ -92,7 +92,7 @@ def failing(rank, what, before=""):
 
 # One verdict.
 
-@pytest.mark.parametrize("rank", [0, 1, 2, 3])
+@pytest.mark.parametrize("rank", [0, 3])
 def test_every_log_names_the_rank(box, rank):
     ended = Nodes(box, 2, 2, failing(rank, "echo no data >&2; exit 7")).wait()
     node = rank // 2
@@ -111,13 +111,6 @@ def test_every_log_names_the_rank(box, rank):
     assert ended[node].lines[-2:] == [
         f"rankinit:   rank {rank ^ 1}: told to stop, killed by SIGTERM (15)",
         "rankinit:   this node's exit status is 7"]
-
-
-def test_a_signal(box):
-    ended = Nodes(box, 3, 1, failing(2, "kill -SEGV $$", "ulimit -c 0; ")).wait()
-    expected = {"rank": 2, "local": 0, "node": 2, "nodes": 3, "how": r"killed by SIGSEGV \(11\)"}
-    assert len({first(node, expected, "SIGSEGV") for node in ended.values()}) == 1
-    assert [ended[node].status for node in range(3)] == [122, 122, 139]
 
 
 def test_without_it_nobody_is_stopped(box):
@@ -196,15 +189,6 @@ def test_a_failure_of_ones_own_after_the_verdict(box):
     assert "rankinit:   the ranks of this node run on: with --link=tell rankinit stops none" \
         in ended[0].lines
     assert [ended[node].status for node in range(2)] == [1, 7]
-
-
-def test_a_victim_ends_first(box):
-    """The loss of node 0 is there half a second before the death on node 1 that caused it."""
-    lost = LOST
-    ended = Nodes(box, 2, 1, f"sleep 1; [ $RANK = 0 ] && {{ {lost}; }}; sleep .5; exit 9").wait()
-    expected = {"rank": 1, "local": 0, "node": 1, "nodes": 2, "how": "exit status 9"}
-    assert first(ended[0], expected, "rank 1") == first(ended[1], expected, "rank 1")
-    assert [ended[node].status for node in range(2)] == [122, 9]
 
 
 def test_all_nodes_fail_at_once(box):
@@ -398,13 +382,8 @@ def test_a_short_key(box, key):
 
 
 GUESSABLE = [
-    ("changeme" * 4, "repeats"), ("password" * 4, "repeats"), ("a" * 40, "repeats"),
-    (" " * 32, "repeats"), ("0123456789abcdef" * 2, "repeats"), (OTHER_KEY[:16] * 2, "repeats"),
-    ("abcdefghijklmnopqrstuvwxyz012345", "repeats"), ("1234567890" * 4, "repeats"),
-    ("qwertyuiopasdfghjklzxcvbnm123456", "repeats"),
-    ("my-very-secret-key-for-the-cluster", "words"),
-    ("Correct Horse Battery Staple Again", "words"),
-    ("/run/secrets/rankinit/cluster.key", "words"), ("RANKINIT_LINK_KEY=" + KEY, "variable")]
+    ("changeme" * 4, "repeats"), ("qwertyuiopasdfghjklzxcvbnm123456", "repeats"),
+    ("Correct Horse Battery Staple Again", "words"), ("RANKINIT_LINK_KEY=" + KEY, "variable")]
 FLAWS = {"repeats": "repeats itself, or goes on as an alphabet or a keyboard does",
          "words": "is made of words", "variable": "has the name of the variable in it"}
 
@@ -426,7 +405,7 @@ def test_a_key_that_can_be_guessed(box, tmp_path, key, flaw):
         assert "head -c 32 /dev/urandom | base64" in line and key not in result.err
 
 
-@pytest.mark.parametrize("key", [KEY, OTHER_KEY + "\n", "FkwlghzA7S6JwmuQD5ZNnkI6BUl7_eG1"])
+@pytest.mark.parametrize("key", [OTHER_KEY + "\n", "FkwlghzA7S6JwmuQD5ZNnkI6BUl7_eG1"])
 def test_a_random_key(box, tmp_path, key):
     for result, _, _ in runs_with_key(box, tmp_path / "key", key):
         assert result.status == 0 and "link.key]" not in result.err, result.err

@@ -38,7 +38,7 @@ def report(box, net):
     return run
 
 
-@pytest.mark.parametrize("seconds", [0, 30.5, -86400])
+@pytest.mark.parametrize("seconds", [30.5, -86400])
 def test_how_far_a_clock_goes_before_that_of_node_0(report, seconds):
     clock = report(behind=seconds)["clock"]
     assert abs(clock["ahead_s"] - seconds) <= clock["error_s"] + 0.00001, clock
@@ -51,7 +51,7 @@ def test_a_centre_that_does_not_say(report, said):
     assert report(**said)["clock"] is None
 
 
-@pytest.mark.parametrize("value", [-1, "1", 1.5, None])
+@pytest.mark.parametrize("value", [-1, "1"])
 def test_a_clock_that_is_none(box, net, value):
     """Then it is no hello, and the next centre is taken."""
     with listen() as listener:

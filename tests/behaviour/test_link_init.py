@@ -116,7 +116,7 @@ def said(result):
 
 # What it has open.
 
-@pytest.mark.parametrize("closed", ["<&- >&- 2>&-", ">&- 2>&-", "2>&-", "<&-"])
+@pytest.mark.parametrize("closed", ["<&- >&- 2>&-", "2>&-"])
 def test_descriptors_that_are_closed(nodes, closed):
     """No socket of the link takes their place, in which others read and write."""
     jobs = [nodes.start(index, "--nproc-per-node=2", "-v", *nodes.box.payload("env:RANK"),
@@ -149,8 +149,8 @@ def test_rankinit_that_becomes_its_command(nodes):
 
 # Where a call is denied, or refused.
 
-@pytest.mark.parametrize("rule", ["clone:0=0=EAGAIN", "clone:0=0=EPERM", "socketpair=EPERM",
-                                  "fcntl:1=10=EINVAL", "fcntl:1=8=EPERM"])
+@pytest.mark.parametrize("rule", ["clone:0=0=EAGAIN", "socketpair=EPERM",
+                                  "fcntl:1=10=EINVAL"])
 def test_there_can_be_no_helper(nodes, torchrun, rule):
     """As with as many processes as a container may have: said, and nobody gets a signal."""
     result = nodes.run(0, *TORCHRUN, deny=[rule], env={**torchrun, "TRAIN": "sleep 0.3; exit 7"})
@@ -160,8 +160,7 @@ def test_there_can_be_no_helper(nodes, torchrun, rule):
 
 
 @pytest.mark.parametrize("rules", [
-    ["signalfd4=EPERM"], ["epoll_create1=ENOSYS"], ["epoll_ctl=EPERM"], ["pipe2=EPERM"],
-    ["rt_sigtimedwait=EPERM", "signalfd4=EPERM"]])
+    ["epoll_create1=ENOSYS"], ["pipe2=EPERM"], ["rt_sigtimedwait=EPERM", "signalfd4=EPERM"]])
 def test_what_the_link_would_like_to_read_cannot_be_read(nodes, torchrun, rules):
     """Without --link nobody needs a pipe for this command: the link is no reason to refuse it."""
     env = {**torchrun, "TRAIN": "sleep 0.3; exit 7"}

@@ -120,9 +120,9 @@ def stop(nodes, *which, number=signal.SIGTERM):
         os.kill(find_member(nodes.job, f"--node-rank={node}"), number)
 
 
-@pytest.mark.parametrize("victim", [0, 3])
-def test_a_stall_is_looked_at_on_every_node(watched, victim):
+def test_a_stall_is_looked_at_on_every_node(watched):
     """One node alone watches, and names it to all."""
+    victim = 3
     nodes = watched("sleep", victim, 1)
     for node in range(NODES):
         lines = said(nodes, node)
@@ -151,7 +151,7 @@ def test_without_a_key_it_is_news(watched):
             "rankinit: autopsy: " + lines[0].removeprefix(UNPROVED)), lines
 
 
-@pytest.mark.parametrize("node", range(NODES))
+@pytest.mark.parametrize("node", [0, NODES - 1])
 def test_one_node_is_asked(hanging, node):
     """A person asks one node, and the answer is in every log."""
     nodes = hanging("sleep", 3, of={node: ["--autopsy-signal=USR1"]})

@@ -72,12 +72,8 @@ def test_ten_thousand_groups(centre):
     is_well(centre)
 
 
-FORGED = {
-    "of other nodes": WAITS.format("0-2"), "twice": WAITS.format("0") * 2,
-    "no such rank": LOADS.format("4000000000"), "no range": WAITS.format("2-1"),
-    "nonsense": "nonsense\n", "no end": "collective still all_reduce 1", "lines": "\n" * 4000,
-    "too many": WAITS.format(1) * 65, "more": "more 4294967296 4294967296\n", "long": "x" * 7000,
-}
+FORGED = {"of other nodes": WAITS.format("0-2"), "twice": WAITS.format("0") * 2,
+          "nonsense": "nonsense\n", "too many": WAITS.format(1) * 65}
 
 
 @pytest.mark.parametrize("what", FORGED)
@@ -93,8 +89,7 @@ def test_groups_that_are_none(centre, what):
 
 
 @pytest.mark.parametrize("said", [
-    {**groups(""), "text": "\033[2J"}, {**groups(""), "text": "x" * 7936}, {"say": "groups"},
-    {**look(), "soon": "yes"}, {"say": "look"}, found(1, 1, "it was you\n"),
+    {**groups(""), "text": "\033[2J"}, {**look(), "soon": "yes"}, found(1, 1, "it was you\n"),
 ])
 def test_what_no_member_says(centre, said):
     peers = both(centre)

@@ -37,20 +37,20 @@ def test_the_control_of_a_member(member, listener):
     obeys(member, listener)
 
 
-@pytest.mark.parametrize("who", STRANGERS)
-@pytest.mark.parametrize("claims", [True, False])
+@pytest.mark.parametrize("who, claims", [
+    ("no key", False), ("another key", True), ("another number of nodes", True),
+    ("another attempt", False)])
 def test_a_centre_without_the_key(member, listener, who, claims):
     """It orders a stop, and nobody stops."""
     how = {"name": NAME, "secret": SECRET, **STRANGERS[who]}
-    for _ in range(2):
-        peer = Peer(listener.accept()[0], how["name"], how["secret"], centre=True)
-        theirs = peer.take(OPENING)
-        peer.put(peer.opening(keyed=claims))
-        peer.seal(theirs)
-        with contextlib.suppress(OSError):
-            peer.say(centre_hello(), verdict(0, BLAME, order=True))
-        # the hello that nobody could read, and the end
-        assert len(peer.take(10000)) == 0 or claims
+    peer = Peer(listener.accept()[0], how["name"], how["secret"], centre=True)
+    theirs = peer.take(OPENING)
+    peer.put(peer.opening(keyed=claims))
+    peer.seal(theirs)
+    with contextlib.suppress(OSError):
+        peer.say(centre_hello(), verdict(0, BLAME, order=True))
+    # the hello that nobody could read, and the end
+    assert len(peer.take(10000)) == 0 or claims
     if not claims:
         member.says("rankinit: warning: link: node 0 has no key; give all nodes the same "
                     "--link-key [link.keys]")
@@ -103,8 +103,7 @@ def test_lines_with_a_key(member, listener):
 
 
 BEFORE = {"an order": verdict(0, BLAME, order=True), "news": news("spam\n"),
-          "heard": {"say": "heard"}, "an end": end(BLAME), "a phase": phase("running"),
-          "a place that nobody knows": centre_hello("king"), "nobody": {}}
+          "a place that nobody knows": centre_hello("king")}
 
 
 @pytest.mark.parametrize("what", BEFORE)
@@ -117,12 +116,9 @@ def test_words_before_the_hello(member, listener, what):
     obeys(member, listener)
 
 
-AFTER = {"an end": end(BLAME), "a phase": phase("running"), "escapes": news("\33[2Jspam\n"),
-         "C1": verdict(0, "\u009bspam\n", order=True), "too long": news("spam" * 768),
-         "a node beyond all": verdict(2**63 - 1, "spam\n", order=True),
-         "a node below 0": verdict(-1, "spam\n", order=True),
-         "no class": verdict(0, "spam\n", order=True, kind="bad"),
-         "an order in words": verdict(0, "spam\n", order="yes"), "nobody": {}}
+# test_link_message.c has each field beyond its bounds
+AFTER = {"an end": end(BLAME), "escapes": news("\33[2Jspam\n"),
+         "a node beyond all": verdict(2**63 - 1, "spam\n", order=True)}
 
 
 @pytest.mark.parametrize("what", AFTER)
@@ -180,16 +176,15 @@ def test_sent_away_for_good(member, listener, place, says):
 
 def test_told_to_come_later(member, listener):
     """The control: it calls again, and says nothing about it."""
-    for _ in range(3):
-        peer = answer(listener, NAME)
-        peer.say(centre_hello("later"))
-        with pytest.raises(Closed):
-            peer.hear()
+    peer = answer(listener, NAME)
+    peer.say(centre_hello("later"))
+    with pytest.raises(Closed):
+        peer.hear()
     obeys(member, listener)
 
 
 def test_a_centre_that_hangs_up(member, listener):
-    for _ in range(3):
+    for _ in range(2):
         peer = answer(listener, NAME)
         peer.say(centre_hello())
         peer.hear("phase")
@@ -215,8 +210,7 @@ def test_a_centre_that_never_answers_an_end(member, listener):
 STRANGE_SERVERS = {
     "HTTP": b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", "nothing": b"",
     "the last version": b"RKL1\1" + bytes(32),
-    "SSH": b"SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3\r\n", "the next version": b"RKL4\1" + bytes(60),
-    "zeroes": bytes(100000), "nearly": b"RKL3\1" + bytes(63), "noise": bytes(range(255, 0, -1)) * 9,
+    "zeroes": bytes(100000), "nearly": b"RKL3\1" + bytes(63),
 }
 
 
@@ -241,8 +235,7 @@ def test_a_stranger_at_the_port(box, listener, what):
 
 @pytest.mark.parametrize("what, why", [
     ("HTTP", "something else listens there"),
-    ("the last version", "it speaks another version of the link"),
-    ("the next version", "it speaks another version of the link")])
+    ("the last version", "it speaks another version of the link")])
 def test_why_a_stranger_is_none(box, listener, what, why):
     """The ports where nobody listens are not the reason."""
     member = Node(box, node=1, options=["--roll-call=2"])
@@ -274,7 +267,7 @@ def stopped(node):
     node.job.signal(signal.SIGCONT, node.helper)
 
 
-@pytest.mark.parametrize("place", ["taken", "guest", "later", "replaced", "other", "size"])
+@pytest.mark.parametrize("place", ["taken", "later", "other"])
 def test_two_centres_answer_at_once(box, listener, place):
     """One attempt's, and another's: what the second one says is nobody's business."""
     with listen(PORT + 1) as other:
@@ -319,8 +312,8 @@ def test_a_centre_that_opens_late(box, listener):
     assert [said["say"] for said in first.heard] == ["hello", "phase"]  # and no second hello
 
 
-@pytest.mark.parametrize("taken", [1, PORTS - 1])
-def test_ports_that_are_taken(box, net, taken):
+def test_ports_that_are_taken(box, net):
+    taken = PORTS - 1
     with contextlib.ExitStack() as stack:
         for port in range(PORT, PORT + taken):
             stack.enter_context(listen(port))

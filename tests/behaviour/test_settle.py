@@ -76,11 +76,9 @@ def run(box, script, *options, count=4, **more):
     return lines, result.status, json.loads(job.read("report.json"))["first_failure"]
 
 
-@pytest.mark.parametrize("place", ["init", "below"])
-@pytest.mark.parametrize("end, words, status, kind", [
-    ("os.kill(os.getpid(), signal.SIGKILL)", "killed by SIGKILL (9)", 137, "own"),
-    ("os.kill(os.getpid(), signal.SIGSEGV)", "killed by SIGSEGV (11)", 139, "own"),
-    ("os._exit(3)", "exit status 3", 3, "unknown"),
+@pytest.mark.parametrize("place, end, words, status, kind", [
+    ("init", "os.kill(os.getpid(), signal.SIGKILL)", "killed by SIGKILL (9)", 137, "own"),
+    ("below", "os._exit(3)", "exit status 3", 3, "unknown"),
 ])
 def test_a_silent_death(box, place, end, words, status, kind):
     lines, got, first = run(box, LOSES + end, place=place)
@@ -143,7 +141,8 @@ def test_the_end_of_all_ends_the_wait(box):
 
 @pytest.mark.parametrize("place", ["init", "below"])
 def test_a_stop_from_outside_ends_the_wait(box, place):
-    job = box.start("--nproc-per-node=4", REPORT, *FOR_EVER, "--state=state", "--", *PYTHON,
+    job = box.start("--nproc-per-node=4", f"--master-port={free_port()}", REPORT, *FOR_EVER,
+                    "--state=state", "--", *PYTHON,
                     CONNECTED + "lose() if rank == 0 else close()\ntime.sleep(3600)", place=place)
     wait_until(lambda: "Connection closed by peer" in job.error_text() and
                b" stopping " in job.read("state"), "rank 0 has lost a peer")
@@ -256,7 +255,8 @@ if os.environ['RANK'] == '0':
 time.sleep(1)
 os.kill(os.getpid(), signal.SIGSEGV)
 """
-    job = box.start("--nproc-per-node=2", "--", "/usr/bin/python3", "-c", script)
+    job = box.start("--nproc-per-node=2", f"--master-port={free_port()}", "--",
+                    "/usr/bin/python3", "-c", script)
     result = job.wait()
     assert result.status == 139, result.err
     assert result.lines()[0].startswith("rankinit: rank 1 (local rank 1, pid ")
@@ -273,14 +273,16 @@ sys.stderr.write({head!r} + '  File "a.py", line 1, in f\\nValueError: x\\n\\n' 
                  'x\\n' * 16000 + {head!r} * 900)
 sys.exit(1)
 """.replace("\\\\n", "\\n")
-    result = box.start("--nproc-per-node=2", "--", *PYTHON, script).wait()
+    result = box.start("--nproc-per-node=2", f"--master-port={free_port()}", "--", *PYTHON,
+                       script).wait()
     assert result.status == 1
     assert [line for line in result.lines() if line.startswith("rankinit: rank 1 (")]
 
 
 def test_a_hangup_while_it_settles(box):
     """It comes from outside, as it does when nothing settles: nobody failed of it."""
-    job = box.start("--nproc-per-node=3", *FOR_EVER, "--state=state", "--", *PYTHON,
+    job = box.start("--nproc-per-node=3", f"--master-port={free_port()}", *FOR_EVER,
+                    "--state=state", "--", *PYTHON,
                     CONNECTED + "lose() if rank == 1 else close()\ntime.sleep(3600)")
     wait_until(lambda: "Connection closed by peer" in job.error_text() and
                b" stopping " in job.read("state"), "rank 1 has lost a peer")

@@ -18,9 +18,10 @@ from peek import wait_until
 from test_terminal import CTRL_C, terminal  # noqa: F401  a fixture
 
 MEET = [sys.executable, "-I", "-S", everybody.copy(os.path.join(HERE, "meet.py"))]
-PLACES = ["init", "below"]
 # Each process is started; a node, and the others are stopped with it; a node alone.
 KINDS = ["openmpi", "sagemaker", "kubeflow_pytorch"]
+# Each of them as process 1 or below another process.
+PAIRS = list(zip(KINDS, ["init", "below", "init"]))
 SHAPES = [line.split("\t")[0] for line in subprocess.run(
     [os.environ.get("RANKINIT", os.path.join(HERE, "../../build/rankinit")),
      "--list=simulations"], capture_output=True, check=True, text=True).stdout.splitlines()]
@@ -50,8 +51,7 @@ def nothing_is_left(job):
 
 # The job itself.
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("kind, place", PAIRS)
 def test_each_rank_has_its_place(box, kind, place):
     result = box.run(f"--simulate={kind}:2x3", "--", "sh", "-c", ENV, place=place)
     assert result.status == 0, result.err
@@ -220,8 +220,7 @@ def test_explanations_of_all(box, kind, heads):
 
 # Faults.
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind, place", PAIRS)
 def test_kill(box, kind, place):
     job = start(box, f"{kind}:2x2,kill=3@2.5", "after=4", place=place)
     result = job.wait()
@@ -271,8 +270,7 @@ def test_hang(box, kind):
     assert peek.state(job.named("rank0")) != "T"
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind, place", PAIRS)
 def test_stop(box, kind, place):
     """Each rank gets one SIGTERM and the time for its checkpoint."""
     job = start(box, f"{kind}:2x2,stop=2.5", place=place)
@@ -383,8 +381,7 @@ def test_ctrl_c(box, terminal, kind):
     nothing_is_left(job)
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind, place", PAIRS)
 def test_nothing_is_left(box, kind, place):
     """Sessions of their own, orphans, and what listens to SIGKILL alone: mpirun waits 5 s."""
     deaf = "!" if kind == "openmpi" else ""
