@@ -9,6 +9,7 @@ import socket
 import pytest
 
 from box import refused, warned
+from link_peer import network
 from peek import free_port
 
 SAY = ["sh", "-c", 'echo "$RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $NODE_RANK '
@@ -385,15 +386,16 @@ def test_the_largest_explanation(box):
 # The port.
 
 @pytest.fixture
-def taken():
+def alone():
+    """A network of its own, in which no other test has the usual port."""
+    with network():
+        yield
+
+
+@pytest.fixture
+def taken(alone):
     """Somebody listens at the usual port."""
-    with socket.socket() as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind(("", PORT))
-        except OSError as error:
-            pytest.skip(f"port {PORT}: {error}")
-        listener.listen()
+    with socket.create_server(("", PORT)):
         yield
 
 
@@ -415,14 +417,8 @@ def test_a_port_that_is_taken(box, taken):
                  "--master-addr=a")[0] == [PORT] * 2
 
 
-def test_a_port_that_is_free(box):
+def test_a_port_that_is_free(box, alone):
     """The control."""
-    with socket.socket() as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind(("", PORT))
-        except OSError as error:
-            pytest.skip(f"port {PORT}: {error}")
     found, said = ports(box, "--nproc-per-node=2")
     assert found == [PORT] * 2 and "master_port.taken" not in said
 
