@@ -508,7 +508,7 @@ def test_random_bytes(centre):
 
 # Limits.
 
-@pytest.mark.parametrize("index, files", [(0, 12), (0, 17), (0, 20), (1, 20), (1, 24)])
+@pytest.mark.parametrize("index, files", [(0, 17), (0, 20), (1, 20), (1, 24)])
 def test_few_files(box, net, files, index):
     """It may have no link then, but its job is not the worse for it."""
     node = Node(box, index, shell=f"ulimit -n {files}", options=["--roll-call=0"])

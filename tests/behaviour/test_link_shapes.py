@@ -16,7 +16,7 @@ SHAPES = [name for name, scope, _ in (line.split("\t") for line in subprocess.ru
     [os.environ.get("RANKINIT", os.path.join(HERE, "../../build/rankinit")),
      "--list=simulations"], capture_output=True, check=True, text=True).stdout.splitlines())
     if scope == "nodes"]
-# Nodes and ranks, each of which some shapes have.
+# Nodes and ranks, each of which one shape has.
 SIZES = ["2x1", "2x4", "3x2", "4x1", "5x2", "6x1"]
 PLAYED = "rankinit: simulated: "
 
@@ -52,10 +52,9 @@ def test_every_node_names_the_rank(box, shape):
     assert other.endswith("it ended with 0\n") == (beside != ":"), other
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_a_job_that_is_well_is_silent(box, shape):
+@pytest.mark.parametrize("shape, size", zip(SHAPES[::len(SHAPES) // len(SIZES)], SIZES))
+def test_a_job_that_is_well_is_silent(box, shape, size):
     """Ranks of one node are done before others have begun."""
-    size = SIZES[SHAPES.index(shape) % len(SIZES)]
     result = play(box, shape, size, "exec sleep 0.$((RANK * 7 % 4))")
     assert result.status == 0, result.err
     said = [line for line in result.lines() if not line.startswith(PLAYED)]

@@ -15,7 +15,7 @@ import link_peer
 import peek
 from link_node import (BLAME, LOST, NAME, NODES, STRANGERS, Node,
                        centre_hello, net, obeys)  # noqa: F401  a fixture
-from link_peer import (OPENING, OTHER_SECRET, PORT, PORTS, SECRET, Closed, Peer, answer, answers,
+from link_peer import (OPENING, PORT, PORTS, SECRET, Closed, Peer, answer, answers,
                        call, end, hello, life, listen, news, phase, verdict)
 from peek import wait_until
 
@@ -210,7 +210,7 @@ def test_a_centre_that_never_answers_an_end(member, listener):
 STRANGE_SERVERS = {
     "HTTP": b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", "nothing": b"",
     "the last version": b"RKL1\1" + bytes(32),
-    "zeroes": bytes(100000), "nearly": b"RKL3\1" + bytes(63),
+    "zeroes": bytes(100000),
 }
 
 
@@ -358,8 +358,7 @@ def test_three_machines_of_one_index(box, net, actor):
     nodes[0].is_stopped("failed first (node 2 of 3): exit status 8")
 
 
-JOBS = {"another secret": ((29500, SECRET), (29500, OTHER_SECRET)),
-        "another port of the master": ((29500, SECRET), (29501, SECRET)),
+JOBS = {"another port of the master": ((29500, SECRET), (29501, SECRET)),
         "no secret": ((29500, SECRET), (29500, None))}
 
 
