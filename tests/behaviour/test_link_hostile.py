@@ -17,7 +17,7 @@ from link_node import (BLAME, NAME, NODES, STRANGERS, Node,
                        centre_hello, joins, listens_to, net, obeys,
                        ticks)  # noqa: F401  a fixture
 from link_peer import (BASE, OPENING, OTHER_SECRET, PORT, SECRET, TAG, Closed, Direction, Peer,
-                       answer, call, connect, end, hello, job_key, life, listen, news, phase,
+                       answer, call, connect, end, hello, job_key, life, listen, phase,
                        rendered, verdict, x25519)
 
 pytestmark = link_peer.needs_sodium

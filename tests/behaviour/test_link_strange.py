@@ -15,8 +15,8 @@ import link_peer
 import peek
 from link_node import (BLAME, LOST, NAME, NODES, STRANGERS, Node,
                        centre_hello, net, obeys)  # noqa: F401  a fixture
-from link_peer import (OPENING, PORT, PORTS, SECRET, Closed, Peer, answer, answers,
-                       call, end, hello, life, listen, news, phase, verdict)
+from link_peer import (OPENING, PORT, PORTS, SECRET, Closed, Peer, answer, answers, end, life,
+                       listen, news, phase, verdict)
 from peek import wait_until
 
 pytestmark = link_peer.needs_sodium
