@@ -172,7 +172,7 @@ def judge(mutant, room):
     for test in TESTS:
         program = str(room / test)
         if not run(["gcc", "-o", program, str(object_of(source_of(test))), str(room / "mutant.o"),
-                    str(LIBRARY), "-lcmocka", "-ljansson"]):
+                    str(LIBRARY), "-lcmocka", "-ljansson", "-lsodium"]):
             return "no program"
         if not run([program]):
             return "noticed"
