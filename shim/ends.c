@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/pages.h"
 #include "hang/autopsy.h"
 #include "launch/local_master.h"
 #include "link/link.h"
@@ -131,9 +132,15 @@ static const struct ri_cause *find_cause(const struct ri_run *run,
 {
 	static struct ri_cause refusal = { .shown = true };
 
-	if (run->started.children.refused == 0)
-		return ri_cause_find(outcome,
+	const struct ri_cause *cause;
+
+	if (run->started.children.refused == 0) {
+		cause = ri_cause_find(outcome,
 			run->started.supervised.knows_shm ? &run->started.supervised.shm : NULL);
+		/* where RANK is set by hand the program misses something else */
+		return cause != NULL && cause->code == RI_CODE_RANK_ABSENT &&
+				ri_env_get(&run->found.env, cause->subject) != NULL ? NULL : cause;
+	}
 	refusal.code = run->err.code;
 	refusal.subject = run->err.subject;
 	refusal.text = run->err.text;
@@ -170,7 +177,7 @@ static struct ri_outcome begin_outcome(const struct ri_run *run)
 		.restarts = run->found.carried != NULL ? &run->found.carried->restarts
 			: ri_restarted_seen(),
 		.single = ri_found_single_rank(&run->found) >= 0,
-		.launches = run->started.has_others,
+		.launches = run->started.has_others || ri_others_have_ray(),
 		.started = run->started.at,
 		.link.on = run->found.options.link != RI_LINK_MODE_NO &&
 			run->started.job.part.job != NULL,
@@ -242,6 +249,21 @@ struct ri_outcome ri_ends_of_none(struct ri_run *run, int status, enum ri_retry 
 	return outcome;
 }
 
+static bool is_python(const struct ri_command *command)
+{
+	return command->script != NULL || command->module != NULL;
+}
+
+/* Of Ray, which shows at the failure. */
+static void reserve_launched(struct ri_run *run, struct ri_launched_source *source)
+{
+	if (run->ended.launched == NULL && run->ended.words == NULL) {
+		run->ended.launched = ri_pages(RI_LAUNCHED * sizeof(*run->ended.launched));
+		run->ended.words = ri_pages(RI_LAUNCHED_WORDS);
+	}
+	source->room = run->ended.words;
+}
+
 /*
  * Where a launcher failed because a rank of its did, or a rank did not get to its end, the ranks
  * are what is told of.
@@ -259,13 +281,16 @@ static void take_launched(struct ri_run *run, struct ri_outcome *outcome)
 	size_t count;
 
 	source.actor = &actor;
-	source.of_ray = run->started.starter == RI_STARTER_RAY;
+	source.of_ray = is_python(&run->found.command) && ri_others_have_ray();
+	source.rays_alone = run->started.starter == RI_STARTER_PYTHON;
 	source.is_here = ri_is_local_master;
 	source.traceback = ri_output_traceback(&run->started.output, 0);
 	if (stop->asked)
 		source.stopped = time_of(stop->at_ms);
 	source.count = ri_others_seen(&source.seen);
 	ri_linger_tell(&source);
+	if (source.rays_alone && ri_rank_failed(launcher))
+		reserve_launched(run, &source);
 	if (run->ended.launched == NULL || source.room == NULL ||
 		(source.held_count == 0 && !ri_rank_failed(launcher)))
 		return;
@@ -307,6 +332,9 @@ static struct ri_outcome gather(struct ri_run *run, bool whole, int *status)
 	if (run->started.children.refused == 0)
 		outcome.gpu_errors = ri_gpu_errors_find(&outcome, &run->found.env);
 	outcome.cause = find_cause(run, &outcome);
+	/* one command that just failed has said why: there is no verdict */
+	if (run->started.words_alone && !outcome.launches && !outcome.launched)
+		run->ended.outcomes[0].wrote.tail = (struct ri_span){ .at = NULL };
 	outcome.reason = find_reason(&outcome);
 	return outcome;
 }

@@ -16,7 +16,6 @@
 #include "launch/idle_gpus.h"
 #include "launch/local_master.h"
 #include "launch/restartable.h"
-#include "launch/script_option.h"
 #include "launch/port.h"
 #include "model/derive.h"
 #include "output/pattern.h"
@@ -264,9 +263,7 @@ static void judge_words(const struct ri_found *found)
 		return;
 	ri_options_judge_empty(options, &found->command, found->source.context.findings);
 	if (option != NULL)
-		ri_options_judge_behind(options, option, options->given.root.value == NULL &&
-			ri_script_option_is_for_us(&found->command, option),
-			found->source.context.findings);
+		ri_options_judge_behind(options, option, found->source.context.findings);
 }
 
 /* Does the file have a name that all ranks of this node give it? */

@@ -11,7 +11,6 @@
 #include "link/job.h"
 #include "launch/children.h"
 #include "launch/privileges.h"
-#include "launch/starts_ranks.h"
 #include "pump/output.h"
 #include "pump/spawn_ranks.h"
 #include "report/causes.h"
@@ -21,6 +20,13 @@
 #include "watch/supervise.h"
 #include "found.h"
 #include "ranks.h"
+
+/* Who may start ranks that are no children of ours? */
+enum ri_starter {
+	RI_STARTER_NONE,
+	RI_STARTER_LAUNCHER,	/* or a script of a shell, or a line of one that names a launcher */
+	RI_STARTER_PYTHON,	/* a program of Python's, where Ray starts them below it */
+};
 
 /* What is made for the command or the ranks, and what becomes of them while they run. */
 struct ri_started {
@@ -32,7 +38,8 @@ struct ri_started {
 	struct ri_output output;
 	struct ri_supervised supervised;
 	enum ri_starter starter;	/* of ranks that are no children of ours */
-	bool has_others;	/* there may be such */
+	bool has_others;	/* they are looked for from the start */
+	bool words_alone;	/* stderr is kept for why a program of Python's failed alone */
 	struct timespec at;
 };
 

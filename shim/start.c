@@ -2,13 +2,14 @@
 #include "attempt.h"
 #include "run.h"
 
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "command/words.h"
 #include "from/sources.h"
 #include "hang/autopsy.h"
-#include "launch/asks_rank.h"
 #include "launch/launch.h"
 #include "launch/terminal.h"
 #include "link/link.h"
@@ -43,12 +44,13 @@ static bool becomes_command(const struct ri_found *found, pid_t self)
 		found->source.context.fan_out == 0;
 }
 
-/* The link alone would like to read why a command fails, and is no reason to refuse it. */
+/* To read why a command fails is a wish, and no reason to refuse it. */
 static int prepare_without(struct ri_run *run, struct ri_output_wishes *wishes)
 {
-	ri_log(RI_LEVEL_WARNING, "--link: %s: %s; so the other nodes are not told why a command "
-		"fails here [%s]", run->err.subject, run->err.text,
-		ri_code_name(RI_CODE_LINK_REFUSED));
+	if (ri_link_is_on())
+		ri_log(RI_LEVEL_WARNING, "--link: %s: %s; so the other nodes are not told why a "
+			"command fails here [%s]", run->err.subject, run->err.text,
+			ri_code_name(RI_CODE_LINK_REFUSED));
 	run->err = (struct ri_error)RI_ERROR_INIT;
 	wishes->keeps_stderr = false;
 	return ri_output_prepare(&run->started.output, wishes, &run->arena, &run->err);
@@ -97,11 +99,15 @@ static int prepare_output(struct ri_run *run)
 	wishes.keeps_stderr = wishes.keeps_stderr || ri_link_is_on() ||
 		((run->started.has_others || ri_outer_fd(&run->found.env) >= 0) &&
 			!isatty(STDERR_FILENO));
+	run->started.words_alone = !wishes.keeps_stderr &&
+		run->started.starter == RI_STARTER_PYTHON && !isatty(STDERR_FILENO);
+	wishes.keeps_stderr = wishes.keeps_stderr || run->started.words_alone;
 	status = ri_output_prepare(&run->started.output, &wishes, &run->arena, &run->err);
 	if (status < 0 && run->found.options.given.log_file.twin &&
 		run->err.code == RI_CODE_LOG_REFUSED)
 		status = prepare_without_files(run, &wishes);
-	if (status < 0 && ri_link_is_on() && !needs && !ri_output_is_wanted(&run->found.options))
+	if (status < 0 && (ri_link_is_on() || run->started.words_alone) && !needs &&
+		!ri_output_is_wanted(&run->found.options))
 		status = prepare_without(run, &wishes);
 	return status;
 }
@@ -157,6 +163,8 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 		.launch = launch, .options = &run->found.options, .terminal = &terminal,
 		.output = &run->started.output, .result = &run->started.supervised,
 		.job = &run->started.job, .has_others = run->started.has_others,
+		.may_be_ray = run->started.starter == RI_STARTER_PYTHON,
+		.words_alone = run->started.words_alone,
 		.silent = ri_found_is_of_ours(&run->found),
 	};
 	const struct ri_ranks_start ranks = {
@@ -194,7 +202,7 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 		ri_restarted_begin(run->ended.launched, run->ended.words,
 			run->found.command.launcher == NULL ? NULL
 				: run->found.command.launcher->name);
-		ri_others_begin(run->started.children.items[0].pid);
+		ri_others_begin(run->started.children.items[0].pid, false);
 	}
 	status = ri_supervise_run(&run->started.children, &setting);
 	ri_roll_call_end();
@@ -206,11 +214,42 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 	return ri_run_tell(run, status);
 }
 
-static void find_starter(struct ri_run *run)
+/* POSIX sh(1): options, which "-c" may end, as in "-lc"; then its line, or the script. */
+static bool shell_may_launch(char *const *words)
 {
-	if (ri_run_ranks(run) == 1 && !ri_topology_knows(&run->found.topology, RI_FACT_RANK))
-		run->started.starter = ri_starts_ranks(&run->found.command);
-	run->started.has_others = run->started.starter != RI_STARTER_NONE;
+	bool is_line = false;
+
+	for (; *words != NULL && ri_word_is_option(*words); words++)
+		if ((*words)[1] != '-')
+			is_line = is_line || strchr(*words, 'c') != NULL;
+	return *words != NULL && (!is_line ||
+		ri_command_text_names_launcher((struct ri_span){ *words, strlen(*words) }));
+}
+
+static bool is_script(const char *word)
+{
+	size_t length = strlen(word);
+
+	return length > 3 && strcmp(word + length - 3, ".sh") == 0;
+}
+
+/* By the words of the command alone: no file is read. A script of a shell may do anything. */
+static enum ri_starter find_starter(const struct ri_command *command)
+{
+	char *const *words = command->argv;
+
+	/* a plain init that was asked to be one has not read its command */
+	if (words == NULL || words[0] == NULL)
+		return RI_STARTER_NONE;
+	if (command->mode != RI_MODE_PROCESS)
+		return RI_STARTER_LAUNCHER;
+	if (command->stated)
+		return RI_STARTER_NONE;
+	if (command->script != NULL || command->module != NULL)
+		return RI_STARTER_PYTHON;
+	if (ri_word_shell(words[0]) != NULL ? shell_may_launch(words + 1) : is_script(words[0]))
+		return RI_STARTER_LAUNCHER;
+	return RI_STARTER_NONE;
 }
 
 /* What a rankinit in the command is told of this one: nothing where nothing would be said twice. */
@@ -250,8 +289,10 @@ int ri_run_start(struct ri_run *run)
 
 	bool becomes = becomes_command(&run->found, launch.self);
 
-	if (!becomes)
-		find_starter(run);
+	if (!becomes && ri_run_ranks(run) == 1 &&
+		!ri_topology_knows(&run->found.topology, RI_FACT_RANK))
+		run->started.starter = find_starter(&run->found.command);
+	run->started.has_others = run->started.starter == RI_STARTER_LAUNCHER;
 	if (tell_inner(run, &launch, becomes) < 0)
 		return ri_run_fail(run);
 	launch.envp = ri_env_apply(&run->found.env, &run->found.first.edits, &run->arena,
@@ -270,7 +311,5 @@ int ri_run_start(struct ri_run *run)
 		return ri_run_fail(run);
 	if (ri_run_reserve_telling(run) < 0)
 		return ri_run_fail(run);
-	if (run->found.topology.identity == NULL)
-		ri_asks_rank_prepare(&run->found.command);
 	return start_and_watch(run, &launch);
 }

@@ -8,7 +8,6 @@
 
 #include "base/pages.h"
 #include "check/print.h"
-#include "launch/asks_rank.h"
 #include "link/link.h"
 #include "report/brief.h"
 #include "report/launched.h"
@@ -24,7 +23,6 @@ enum {
 	REPORT_MS = 30000,
 	REPORT_STOP_MS = 2000,	/* of these a stop that comes, or came twice, leaves */
 	FACTS_MOST_MS = 200,	/* a start waits for no driver that is stuck */
-	PYTHON_FAILED = 1,	/* its exit status after an exception that it did not catch */
 };
 
 bool ri_telling_is_wanted(const struct ri_options *options)
@@ -412,28 +410,6 @@ static bool has_nothing_to_tell(const struct ri_run *run, int status)
 }
 
 /*
- * An uncaught exception of Python's, whose words were not read here: they are those of a program
- * that found no RANK, or others, but that RANK is not there is true of both.
- */
-static void say_rank(const struct ri_run *run, const struct ri_outcome *outcome)
-{
-	const struct ri_child *child = &run->started.children.items[0];
-	const struct ri_cause *cause = ri_cause_no_rank();
-	const char *script;
-
-	if (outcome->count != 1 || child->lives || !WIFEXITED(child->wait_status) ||
-		WEXITSTATUS(child->wait_status) != PYTHON_FAILED || outcome->stop.signal != 0 ||
-		outcome->topology->identity != NULL || outcome->link.on ||
-		run->found.options.given.report.value != NULL ||
-		ri_env_get(&run->found.env, cause->subject) != NULL)
-		return;
-	script = ri_asks_rank(&run->found.command);
-	if (script != NULL)
-		ri_log(RI_LEVEL_WARNING, "%s: %s asks for it, and it %s; %s [%s]", cause->subject,
-			script, cause->text, cause->hint, ri_code_name(cause->code));
-}
-
-/*
  * Of one command no line of ours has come since, and what it wrote last to the stderr that it
  * shares with us may have no end, as a bar of progress: a reader of lines would not find ours.
  */
@@ -505,7 +481,6 @@ int ri_run_tell(struct ri_run *run, int status)
 	if (again)
 		go_on(run, &outcome);
 	tell(run, &outcome, NULL);
-	say_rank(run, &outcome);
 	if (outcome.last_line != NULL && may_follow(run, &outcome))
 		ri_log_follow(true);
 	if (!again && has_others && status != 0)

@@ -279,59 +279,6 @@ bool ri_command_text_names_launcher(struct ri_span text)
 	return false;
 }
 
-/* Is the name at the beginning of the text this one, or of a part of it: "ray", "ray.train"? */
-static bool is_package(struct ri_span text, const char *package)
-{
-	size_t length = strlen(package);
-
-	return ri_span_starts(text, package) && (text.length == length ||
-		text.at[length] == '.' || !is_of_name(text.at[length]));
-}
-
-/* The Python Language Reference, 7.11: "import" with names between commas, "from" with one. */
-static bool line_imports(struct ri_span line, const char *package)
-{
-	struct ri_span rest = ri_span_trim_start(line);
-	const char *comma;
-
-	if (ri_span_starts(rest, "from "))
-		return is_package(ri_span_trim_start(ri_span_skip(rest, 5)), package);
-	if (!ri_span_starts(rest, "import "))
-		return false;
-	rest = ri_span_skip(rest, 7);
-	for (;;) {
-		if (is_package(ri_span_trim_start(rest), package))
-			return true;
-		comma = memchr(rest.at, ',', rest.length);
-		if (comma == NULL)
-			return false;
-		rest = ri_span_skip(rest, (size_t)(comma + 1 - rest.at));
-	}
-}
-
-bool ri_command_text_imports(struct ri_span text, const char *package)
-{
-	struct ri_span line;
-
-	while (ri_span_line(&text, &line))
-		if (line_imports(line, package))
-			return true;
-	return false;
-}
-
-bool ri_command_module_uses_ray(const char *module)
-{
-	static const char *const drivers[] = {
-#define RI_RAY_MODULE(name_, cite_) name_,
-#include "command/launchers.def"
-	};
-
-	for (size_t i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++)
-		if (strcmp(module, drivers[i]) == 0)
-			return true;
-	return false;
-}
-
 /* What Python is to run, at the place where the search for a launcher ended. */
 static void note_program(struct ri_command *out, const struct place *place)
 {

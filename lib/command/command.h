@@ -53,17 +53,8 @@ struct ri_command {
  */
 void ri_command_read(struct ri_command *out, char *const *argv, enum ri_mode asked);
 
-/* Does this line or script of a shell have the name of a known launcher among its words? */
+/* Does this line of a shell have the name of a known launcher among its words? */
 bool ri_command_text_names_launcher(struct ri_span text);
-
-/*
- * Does a program of Python's import this package, by a line of its own? "import os, ray.train",
- * "    from ray import serve". Comments do not count; a line of a longer string may.
- */
-bool ri_command_text_imports(struct ri_span text, const char *package);
-
-/* Is it a module, of a program that is often installed, whose ranks Ray starts? */
-bool ri_command_module_uses_ray(const char *module);
 
 /*
  * Does the launcher have this long option ("--master-addr"; '_' is '-') among

@@ -146,10 +146,10 @@ struct ri_tail_text ri_tail_between(struct ri_tail_text text, uint64_t from, uin
 	return text;
 }
 
-/* Its first letter comes but once in it, so what does not go on may only begin anew. */
-size_t ri_watch_add(struct ri_watch *watch, const char *bytes, size_t length, bool *found)
+/* The first letter comes but once, so what does not go on may only begin anew. */
+size_t ri_watch_add(struct ri_watch *watch, const char *words, const char *bytes, size_t length,
+	bool *found)
 {
-	static const char words[] = RI_TRACEBACK;
 	const char *at = bytes, *end = bytes + length;
 
 	*found = false;
@@ -164,7 +164,7 @@ size_t ri_watch_add(struct ri_watch *watch, const char *bytes, size_t length, bo
 		else
 			watch->matched = *at == words[0];
 		at++;
-		if (watch->matched == sizeof(words) - 1) {
+		if (words[watch->matched] == '\0') {
 			watch->matched = 0;
 			*found = true;
 		}

@@ -55,18 +55,22 @@ struct ri_tail_text ri_tail_between(struct ri_tail_text text, uint64_t from, uin
 
 #define RI_TRACEBACK "Traceback (most recent call last):"
 
+/* What ray.init() logs when it has started Ray here (ray 2.60 python/ray/_private/worker.py). */
+#define RI_RAY_BEGINS "Started a local Ray instance."
+
 /* A beginning is all zero. */
 struct ri_watch {
-	size_t matched;		/* bytes of RI_TRACEBACK that were there last */
+	size_t matched;		/* bytes of the words that were there last */
 };
 
 /*
- * Does RI_TRACEBACK (Python's Lib/traceback.py) come by? It may stand behind what
- * others write before it: torch's "[rank3]: " (torch/distributed/
- * distributed_c10d.py, _distributed_excepthook), the time of a log, a bar of
+ * Do the words come by, whose first letter comes but once in them? RI_TRACEBACK (Python's
+ * Lib/traceback.py) may stand behind what others write before it: torch's "[rank3]: "
+ * (torch/distributed/distributed_c10d.py, _distributed_excepthook), the time of a log, a bar of
  * progress that ended no line. Returns how many of the bytes were looked at: up to the end of the
  * first one, where *found, or all.
  */
-size_t ri_watch_add(struct ri_watch *watch, const char *bytes, size_t length, bool *found);
+size_t ri_watch_add(struct ri_watch *watch, const char *words, const char *bytes, size_t length,
+	bool *found);
 
 #endif

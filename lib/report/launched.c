@@ -549,6 +549,8 @@ size_t ri_launched_outcomes(const struct ri_launched_source *given, struct ri_ra
 	all.text = whole_lines(given);
 	if (tell_rays(source, out, room, &count))
 		return count;
+	if (source->rays_alone)
+		return 0;
 	count = take_seen(source, out, room);
 	whole = is_whole(source, count);
 	count = drop_unknown(out, take_words(source, out, count, room));

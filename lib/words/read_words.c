@@ -123,13 +123,14 @@ static bool lacks_rank(const struct ri_traceback *traceback)
 	};
 	static const char *const missing[] = {
 		"KeyError: 'RANK'", "KeyError: 'WORLD_SIZE'", "KeyError: 'LOCAL_RANK'",
+		"KeyError: 'MASTER_ADDR'", "KeyError: 'MASTER_PORT'",
 	};
 
 	if (ri_span_starts(traceback->last, "ValueError: Error initializing torch.distributed "))
 		return ri_span_has_any(traceback->last, asked, 2);
 	return (ri_span_ends(traceback->file, "/os.py") ||
 		       ri_span_ends(traceback->file, "<frozen os>")) &&
-		ri_span_has_any(traceback->last, missing, 3);
+		ri_span_has_any(traceback->last, missing, 5);
 }
 
 static void read_traceback(struct ri_span text, struct ri_words *out)

@@ -136,11 +136,8 @@ int ri_options_check(const struct ri_options *options, struct ri_error *err);
  */
 const char *ri_options_behind(const struct ri_options *options, const struct ri_command *command);
 
-/*
- * RI_CODE_OPTION_BEHIND about it: a warning where it is for us (launch/script_option.h), else a
- * note.
- */
-void ri_options_judge_behind(const struct ri_options *options, const char *name, bool for_us,
+/* RI_CODE_OPTION_BEHIND about it, a note: the command may have one of that name, too. */
+void ri_options_judge_behind(const struct ri_options *options, const char *name,
 	struct ri_findings *findings);
 
 /*

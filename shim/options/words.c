@@ -110,14 +110,13 @@ const char *ri_options_behind(const struct ri_options *options, const struct ri_
 	return NULL;
 }
 
-void ri_options_judge_behind(const struct ri_options *options, const char *name, bool for_us,
+void ri_options_judge_behind(const struct ri_options *options, const char *name,
 	struct ri_findings *findings)
 {
 	const struct ri_option *option = find_among(own, name);
 	char shown[SHOWN + 1];
 
-	ri_finding_hint(ri_findings_add(findings,
-		for_us ? RI_SEVERITY_WARNING : RI_SEVERITY_NOTE, RI_CODE_OPTION_BEHIND, name,
+	ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_NOTE, RI_CODE_OPTION_BEHIND, name,
 		"stands after the command, so the command gets it and rankinit does not"),
 		"put it before the command: rankinit %s%s%s -- %.80s", name,
 		option->form == REQUIRED ? "=" : "", option->form == REQUIRED ? option->meta : "",

@@ -73,8 +73,14 @@ static void remember(struct ri_output *output, struct ri_memory *memory, size_t 
 	bool begins = false, found;
 	size_t part;
 
+	if (output->awaits_ray && output->alarm != NULL) {
+		ri_watch_add(&memory->ray, RI_RAY_BEGINS, bytes, length, &found);
+		if (found)
+			output->alarm(output->context, true);
+	}
 	for (; bytes < end; bytes += part) {
-		part = ri_watch_add(&memory->watch, bytes, (size_t)(end - bytes), &found);
+		part = ri_watch_add(&memory->watch, RI_TRACEBACK, bytes, (size_t)(end - bytes),
+			&found);
 		ri_tail_add(&memory->tail, bytes, part);
 		if (found)
 			ri_tail_mark(&memory->tail);
@@ -84,7 +90,7 @@ static void remember(struct ri_output *output, struct ri_memory *memory, size_t 
 		return;
 	/* a rank that is dying now did so before it */
 	if (output->alarm != NULL)
-		output->alarm(output->context, (size_t)(memory - output->memories));
+		output->alarm(output->context, false);
 	output->rang = true;
 	clock_gettime(CLOCK_REALTIME, &memory->traceback);
 }

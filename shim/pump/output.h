@@ -79,8 +79,9 @@ struct ri_output {
 	size_t room;			/* of .rendered, and of what each sink has pending */
 	struct rlimit files_before;	/* the limit to give back to the ranks */
 	bool raised;
-	/* a traceback begins on the stderr of the rank with this index; or NULL */
-	void (*alarm)(void *context, size_t index);
+	/* a traceback begins on the stderr of a rank, or its driver starts Ray; or NULL */
+	void (*alarm)(void *context, bool by_ray);
+	bool awaits_ray;	/* the only rank may be such a driver */
 	bool rang;		/* and the caller may wait otherwise now */
 	bool again;		/* as in the wishes */
 	uint64_t lines;		/* of the first rank then, as far as they come through here, */

@@ -26,7 +26,7 @@ struct ri_log_file {
 
 struct ri_memory {
 	struct ri_tail tail;
-	struct ri_watch watch;
+	struct ri_watch watch, ray;
 	struct timespec traceback;
 	int64_t heard_ms;		/* when the rank last wrote of its own, CLOCK_MONOTONIC */
 };

@@ -103,7 +103,7 @@ static const struct ri_cause *blame_input(const struct ri_outcome *outcome)
 	return &cause;
 }
 
-const struct ri_cause *ri_cause_no_rank(void)
+static const struct ri_cause *blame_start(void)
 {
 	static const struct ri_cause cause = {
 		.code = RI_CODE_RANK_ABSENT, .subject = "RANK",
@@ -130,7 +130,7 @@ const struct ri_cause *ri_cause_find(const struct ri_outcome *outcome, const str
 	if (rank->evidence.ended_of_traceback && rank->evidence.words.lacks_rank &&
 		outcome->count == 1 && outcome->topology->identity == NULL &&
 		strcmp(outcome->launch, "process") == 0)
-		return ri_cause_no_rank();
+		return blame_start();
 	if (rank->evidence.words.has_gpu_error && find_fatal(outcome->gpu_errors) != NULL)
 		return blame_gpu(find_fatal(outcome->gpu_errors));
 	if (shm == NULL && rank->evidence.words.has_bus_error && ri_cause_look(&now))

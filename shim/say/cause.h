@@ -19,7 +19,4 @@ bool ri_cause_look(struct ri_space *shm);
  */
 const struct ri_cause *ri_cause_find(const struct ri_outcome *outcome, const struct ri_space *shm);
 
-/* Why a program for several ranks ends where it was started as any other one; no job is there. */
-const struct ri_cause *ri_cause_no_rank(void);
-
 #endif

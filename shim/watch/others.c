@@ -54,6 +54,7 @@ enum { INFO_EXIT = 1 << 3 };
 struct table {
 	volatile uint32_t count;
 	volatile uint32_t news;	/* how often there was something that PID 1 waits for */
+	volatile bool has_ray;	/* processes of Ray's were seen */
 	struct ri_launched items[RI_LAUNCHED];
 	volatile uint32_t error_count;
 	struct ri_launched_error errors[RI_LAUNCHED_ERRORS];
@@ -63,6 +64,7 @@ static struct {
 	struct table *table;
 	pid_t helper;		/* 0: none */
 	pid_t launcher;
+	bool rays_alone;	/* no rank counts before Ray is seen */
 	int bell[2];		/* a pipe: its bytes wake PID 1 */
 	uint32_t heard;		/* of the table's news */
 } own;
@@ -191,6 +193,13 @@ static bool is_orphan(const struct ri_hang_process *process)
 	return process->parent == getppid() && process->pid != own.launcher;
 }
 
+/* Ray's own daemons, and its workers, which bear what they do (setproctitle). */
+static bool is_rays(const struct ri_hang_process *process)
+{
+	return strcmp(process->name, "raylet") == 0 || strcmp(process->name, "gcs_server") == 0 ||
+		strncmp(process->name, "ray::", 5) == 0;
+}
+
 static void look_for_ranks(void)
 {
 	const struct ri_autopsy_limit limit = { ri_now_ms, ri_now_ms() + LOOK_MS };
@@ -200,6 +209,10 @@ static void look_for_ranks(void)
 		!ri_autopsy_list_others(region, getppid(), &limit))
 		return;
 	look = ri_hang_newer(&region->hang);
+	for (size_t i = 0; i < look->count && !own.table->has_ray; i++)
+		own.table->has_ray = is_rays(&look->processes[i]);
+	if (own.rays_alone && !own.table->has_ray)
+		return;
 	for (size_t i = 0; i < look->count && !ri_autopsy_is_over(&limit); i++)
 		if (!is_orphan(&look->processes[i]))
 			ri_autopsy_look_at_rank(&look->processes[i]);
@@ -382,9 +395,12 @@ static bool make_bell(void)
 	return false;
 }
 
-void ri_others_begin(pid_t launcher)
+void ri_others_begin(pid_t launcher, bool rays_alone)
 {
+	if (own.launcher != 0)
+		return;
 	own.launcher = launcher;
+	own.rays_alone = rays_alone;
 	own.table = ri_pages_shared(sizeof(*own.table));
 	if (own.table == NULL || !make_bell())
 		return;
@@ -412,6 +428,11 @@ bool ri_others_heard(void)
 bool ri_others_are_watched(void)
 {
 	return own.helper != 0;
+}
+
+bool ri_others_have_ray(void)
+{
+	return own.table != NULL && own.table->has_ray;
 }
 
 void ri_others_look(void)

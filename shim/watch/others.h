@@ -19,9 +19,12 @@
 /*
  * Begin to look for ranks below this launcher: 0.25, 0.5, 1 ... 64 s after its start and after the
  * end of a rank, and when ri_others_look asks for it. Where there is no helper, no rank is ever
- * seen.
+ * seen. rays_alone: none is before Ray is. Once it was called it does nothing.
  */
-void ri_others_begin(pid_t launcher);
+void ri_others_begin(pid_t launcher, bool rays_alone);
+
+/* Was a process of Ray's seen below the launcher? */
+bool ri_others_have_ray(void);
 
 /* Is there a helper? */
 bool ri_others_are_watched(void);

@@ -35,6 +35,8 @@ struct ri_supervise {
 	const struct ri_timetable *timetable;	/* NULL: there is none */
 	const struct ri_link_job *job;	/* NULL: the link is off */
 	bool has_others;	/* the command may start ranks of its own */
+	bool may_be_ray;	/* it is a program of Python's, and may start some by Ray */
+	bool words_alone;	/* stderr is kept for the words of its failure alone */
 	bool goes_on;		/* where one child failed the others are not stopped */
 	bool silent;		/* the caller tells how a single child ended */
 };

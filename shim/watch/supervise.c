@@ -378,18 +378,26 @@ static int64_t time_left(const struct ri_supervisor *sv)
 	return left < 0 ? 0 : left;
 }
 
-/* A traceback begins: a rank that dies by now did so before it, if none was told to stop. */
-static void look(void *supervisor, size_t index)
+/*
+ * A traceback begins: a rank that dies by now did so before it, if none was told to stop. Of a
+ * driver of Ray actors live now that its last exception may name. by_ray: it has begun to start
+ * some.
+ */
+static void look(void *supervisor, bool by_ray)
 {
 	const struct ri_supervisor *sv = supervisor;
 
-	(void)index;
-
-	if (sv->phase < RI_PHASE_ASKED) {
-		ri_settle_look(sv->children, false);
-		ri_others_look();
-		ri_linger_suspect();
+	if (sv->phase >= RI_PHASE_ASKED)
+		return;
+	if (sv->setting->may_be_ray)
+		ri_others_begin(sv->children->items[0].pid, true);
+	if (by_ray) {
+		ri_linger_begin(sv->options);
+		return;
 	}
+	ri_settle_look(sv->children, false);
+	ri_others_look();
+	ri_linger_suspect();
 }
 
 /* Of several ranks, or with a report, more will be said than how one of them ended. */
@@ -397,7 +405,7 @@ static void conclude(struct ri_supervisor *sv, struct ri_supervised *out)
 {
 	const struct ri_children *children = sv->children;
 
-	out->oom = (ri_children_lost_one(children) || sv->setting->has_others) &&
+	out->oom = (ri_children_lost_one(children) || ri_others_are_watched()) &&
 		ri_verdict_is_oom(&sv->oom);
 	out->stop = sv->end.stop;
 	if (children->count == 1 && sv->end.child != NULL && !sv->setting->silent &&
@@ -454,7 +462,8 @@ int ri_supervise_run(struct ri_children *children, const struct ri_supervise *se
 		ri_descendants_spare_others(children->items[0].pid);
 	setting->output->alarm = look;
 	setting->output->context = &sv;
-	if (setting->output->memories != NULL || setting->has_others)
+	setting->output->awaits_ray = setting->may_be_ray;
+	if ((setting->output->memories != NULL && !setting->words_alone) || setting->has_others)
 		ri_linger_begin(setting->options);
 	if (children->refused != 0)
 		ri_phase_happen(&sv, RI_EVENT_RANK_FAILED);

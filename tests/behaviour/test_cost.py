@@ -38,14 +38,15 @@ AFTER_SPAWN = 17
 @pytest.fixture
 def traced(box, tool, tmp_path):
     """The system calls of rankinit and of its first child, as two lists of lines."""
-    def run(place, *options, env=None):
+    def run(place, *options, env=None, command=("/bin/true",), cwd=None):
         trace = tmp_path / "trace"
         words = [tool("strace"), "-f", "-o", str(trace), "-s", "200"]
         if place == "init":
             words += [box.nsrun, "-r", "1", "--"]
-        words += [box.rankinit, *options, "--", "/bin/true"]
-        done = subprocess.run(words, env={**BASE, **(env or {})}, stdin=subprocess.DEVNULL,
-                              capture_output=True, timeout=PATIENCE, check=False)
+        words += [box.rankinit, *options, "--", *command]
+        done = subprocess.run(words, env={**BASE, **(env or {})}, cwd=cwd,
+                              stdin=subprocess.DEVNULL, capture_output=True,
+                              timeout=PATIENCE, check=False)
         if not trace.exists() or "execve" not in trace.read_text():
             pytest.skip("strace does not work here: " + done.stderr.decode()[:200])
         lines = [line.split(None, 1) for line in trace.read_text().splitlines()]
@@ -89,6 +90,19 @@ def test_system_calls_of_a_start(traced, place):
     assert len(after) <= AFTER_SPAWN, after
     assert names(after[:3]) == EXECUTED
     assert "CLONE_VM|SIGCHLD" in made[at]
+
+
+@pytest.mark.parametrize("command", [
+    ["/usr/bin/python3", "-c", ""], ["/usr/bin/python3", "train.py"],
+    ["sh", "-c", "exec python3 train.py"], ["/usr/bin/python3", "-m", "train"],
+])
+def test_a_plain_start_makes_one_process(traced, tmp_path, command):
+    """Nothing is read of a script, and the command is pid 2."""
+    (tmp_path / "train.py").write_text("\n")
+    own = traced("init", command=command, cwd=tmp_path)[0]
+    made = [text for text in own if re.match(r"(<\.\.\. )?(clone3?|v?fork)\b.*= \d+$", text)]
+    assert len(made) == 1 and made[0].endswith("= 2"), made
+    assert [text for text in before_spawn(own) if "train.py" in text.partition("[")[0]] == []
 
 
 def test_the_counting_counts(traced):

@@ -18,10 +18,12 @@ from test_launched import (WAIT, helper_of, launch, let_go,  # noqa: F401  a fix
                            rankinit_sleeps_on, ranks_of, until_watched, verdict)
 from test_terminal import terminal  # noqa: F401  a fixture
 
-# A stand-in for a driver of Ray: it ends as its words say, and its actors end because it does.
+# A stand-in for a driver of Ray, with one of Ray's daemons: it ends as its words say, and its actors
+# end because it does.
 DRIVER = """#!/usr/bin/python3
-import os, sys, time
-import ray
+import os, subprocess, sys, time
+daemon = subprocess.Popen(["./raylet", "99"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+print("INFO worker.py:2041 -- Started a local Ray instance.", file=sys.stderr, flush=True)
 actors = []
 for rank, command in enumerate(sys.argv[1:]):
     pid = os.fork()
@@ -66,7 +68,7 @@ def drive(launch):  # noqa: F811
     """Start a driver of Ray in front of two actors. It waits for its words."""
     def start(*actors, command=("python3", "driver.py"), driver=DRIVER, **more):
         return launch(*actors, command=list(command), **more, shell=(
-            f": >ray.py\ncat >driver.py <<'D'\n{driver}D\nchmod +x driver.py"))
+            f"cp /bin/sleep raylet\ncp raylet other\ncat >driver.py <<'D'\n{driver}D\nchmod +x driver.py"))
     return start
 
 
@@ -142,7 +144,8 @@ def test_a_driver_of_ray_that_fails_itself(drive, options):
 def test_a_driver_of_ray_on_a_terminal(drive, terminal):  # noqa: F811
     """Its stderr is not read there, and so no actor is named."""
     job = drive(ACTOR, ACTOR, tty=terminal.path)
-    until_watched(job, 2)
+    wait_until(lambda: len(ranks_of(job)) == 2, "two processes")
+    assert helper_of(job) is None
     say(job, TASK)
     assert job.wait().status == 1
     terminal.look(0.1)
@@ -152,8 +155,8 @@ def test_a_driver_of_ray_on_a_terminal(drive, terminal):  # noqa: F811
 
 def test_a_stop_of_a_driver_of_ray_is_no_failure(drive):
     """An actor that ends of it may be what its last exception names."""
-    job = drive(ACTOR, ACTOR, driver=DRIVER.replace("import ray", (
-        "import ray, signal; signal.signal(signal.SIGTERM, lambda *_: open('told', 'w'))")))
+    job = drive(ACTOR, ACTOR, driver=DRIVER.replace("actors = []", (
+        "import signal; signal.signal(signal.SIGTERM, lambda *_: open('told', 'w')); actors = []")))
     until_watched(job, 2)
     job.signal(signal.SIGTERM)
     wait_until(lambda: os.path.exists(f"{job.folder}/told"), "the stop at the driver")
@@ -166,10 +169,20 @@ def test_looks_at_actors_wake_the_helper_alone(drive):
     rankinit_sleeps_on(drive(WAIT + "echo step 1 >&2; sleep 99", "sleep 99"))
 
 
-def test_a_driver_that_imports_no_ray(drive):
-    """The control: a program of Python's alone is not watched."""
-    job = drive(ACTOR, ACTOR, driver=DRIVER.replace("import ray", "import re as ray"))
+def test_an_actor_of_a_silent_ray_that_raised(drive):
+    """Without Ray's first words it is looked for when the last exception comes, and lives then."""
+    job = drive(ACTOR, ACTOR, driver=DRIVER.replace("Started", "Has").replace(
+        "for pid in actors:", "time.sleep(1)\nfor pid in actors:", 1))
     wait_until(lambda: len(ranks_of(job)) == 2, "two processes")
     assert helper_of(job) is None
     say(job, TASK)
+    assert verdict(job.wait()).startswith("rankinit: rank 1 (local rank 1, pid ")
+
+
+def test_a_program_of_python_without_ray(drive):
+    """The control: what seems to be a rank below it is none, and its failure has no verdict."""
+    job = drive(ACTOR, ACTOR, driver=DRIVER.replace("./raylet", "./other").replace(
+        "for pid in actors:", "time.sleep(1)\nfor pid in actors:", 1))
+    wait_until(lambda: len(ranks_of(job)) == 2, "two processes")
+    say(job, FRAMES + "KeyError: 'loss'\n")
     assert verdict(job.wait()) == ""

@@ -423,49 +423,6 @@ static void test_ranks_that_its_words_ask_for(void **state)
 	assert_int_equal(faults, 0);
 }
 
-/* Each a program of Python's; does it import Ray? */
-static const struct {
-	const char *text;
-	bool imports;
-} programs[] = {
-	{ "import ray", true },
-	{ "import os\nimport ray\n", true },
-	{ "import os, sys , ray as r\n", true },
-	{ "def main():\n\timport ray.train\n", true },
-	{ "from ray import serve\n", true },
-	{ "from  ray.train.torch import TorchTrainer\n", true },
-	{ "import ray; ray.init()\n", true },
-	{ "import rayon\n", false },
-	{ "import my.ray\n", false },
-	{ "import os as ray\n", false },
-	{ "from rays import ray\n", false },
-	{ "# import ray\n", false },
-	{ "print('import ray')\n", false },
-	{ "import", false },
-	{ "from ", false },
-	{ "import ,", false },
-	{ "", false },
-};
-
-static void test_a_driver_of_ray(void **state)
-{
-	unsigned faults = 0;
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
-		const char *text = programs[i].text;
-
-		if (ri_command_text_imports((struct ri_span){ text, strlen(text) }, "ray") ==
-			programs[i].imports)
-			continue;
-		print_error("%s\n", text);
-		faults++;
-	}
-	assert_int_equal(faults, 0);
-	assert_true(ri_command_module_uses_ray("verl.trainer.main_ppo"));
-	assert_false(ri_command_module_uses_ray("verl.trainer.main_ppo2"));
-}
-
 /* Each: what Python runs; with "-m " a module, "" for none that is known. */
 static const struct {
 	const char *line, *runs;
@@ -516,7 +473,6 @@ int main(void)
 		cmocka_unit_test(test_options_that_are_cut_short),
 		cmocka_unit_test(test_options_of_the_script_are_not_the_launchers),
 		cmocka_unit_test(test_ranks_that_its_words_ask_for),
-		cmocka_unit_test(test_a_driver_of_ray),
 		cmocka_unit_test(test_what_python_runs),
 		cmocka_unit_test(test_names_of_modes),
 	};

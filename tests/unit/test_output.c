@@ -261,7 +261,7 @@ static struct ri_tail_text remember(struct ri_tail *tail, const char *bytes, siz
 	for (; length > 0; bytes += part, length -= part) {
 		part = length < step ? length : step;
 		for (taken = 0; taken < part;) {
-			size_t more = ri_watch_add(&watch, bytes + taken, part - taken, &found);
+			size_t more = ri_watch_add(&watch, RI_TRACEBACK, bytes + taken, part - taken, &found);
 
 			ri_tail_add(tail, bytes + taken, more);
 			if (found)
@@ -390,9 +390,9 @@ static bool sees(const char *text)
 	struct ri_watch whole = { .matched = 0 }, single = { .matched = 0 };
 	bool found, once, again = false;
 
-	ri_watch_add(&whole, text, strlen(text), &found);
+	ri_watch_add(&whole, RI_TRACEBACK, text, strlen(text), &found);
 	for (const char *p = text; *p != '\0'; p++) {
-		assert_int_equal(ri_watch_add(&single, p, 1, &once), 1);
+		assert_int_equal(ri_watch_add(&single, RI_TRACEBACK, p, 1, &once), 1);
 		again = again || once;
 	}
 	assert_true(found == again);

@@ -30,6 +30,7 @@ static const struct {
 	{ HEADER FRAME("<module>") ENVIRON("/usr/lib/python3.11/os.py") "KeyError: 'LOCAL_RANK'\n",
 		true },
 	{ HEADER FRAME("<module>") ENVIRON("<frozen os>") "KeyError: 'RANK'\n", true },
+	{ HEADER FRAME("<module>") ENVIRON("<frozen os>") "KeyError: 'MASTER_PORT'\n", true },
 	/* another variable, another dictionary, torch's other error, one that was lived through */
 	{ HEADER FRAME("<module>") UNSET("MASTER_ADDR"), false },
 	{ HEADER FRAME("<module>") ENVIRON("<frozen os>") "KeyError: 'HOME'\n", false },
