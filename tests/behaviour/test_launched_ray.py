@@ -18,8 +18,8 @@ from test_launched import (WAIT, helper_of, launch, let_go,  # noqa: F401  a fix
                            rankinit_sleeps_on, ranks_of, until_watched, verdict)
 from test_terminal import terminal  # noqa: F401  a fixture
 
-# A stand-in for a driver of Ray, with one of Ray's daemons: it ends as its words say, and its actors
-# end because it does.
+# A stand-in for a driver of Ray, with one of Ray's daemons: it ends as its words say, and its
+# actors end because it does.
 DRIVER = """#!/usr/bin/python3
 import os, subprocess, sys, time
 daemon = subprocess.Popen(["./raylet", "99"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -68,7 +68,8 @@ def drive(launch):  # noqa: F811
     """Start a driver of Ray in front of two actors. It waits for its words."""
     def start(*actors, command=("python3", "driver.py"), driver=DRIVER, **more):
         return launch(*actors, command=list(command), **more, shell=(
-            f"cp /bin/sleep raylet\ncp raylet other\ncat >driver.py <<'D'\n{driver}D\nchmod +x driver.py"))
+            f"cp /bin/sleep raylet\ncp raylet other\n"
+            f"cat >driver.py <<'D'\n{driver}D\nchmod +x driver.py"))
     return start
 
 

@@ -93,7 +93,8 @@ static void check_memory(const char *bytes, size_t size, size_t step)
 
 	ri_watch_add(&single, RI_TRACEBACK, bytes, size, &once);
 	for (size_t at = 0, part; at < size; at += part) {
-		part = ri_watch_add(&watch, RI_TRACEBACK, bytes + at, size - at < step ? size - at : step,
+		part = ri_watch_add(&watch, RI_TRACEBACK, bytes + at,
+			size - at < step ? size - at : step,
 			&found);
 		ri_tail_add(&tail, bytes + at, part);
 		if (found)

@@ -261,7 +261,8 @@ static struct ri_tail_text remember(struct ri_tail *tail, const char *bytes, siz
 	for (; length > 0; bytes += part, length -= part) {
 		part = length < step ? length : step;
 		for (taken = 0; taken < part;) {
-			size_t more = ri_watch_add(&watch, RI_TRACEBACK, bytes + taken, part - taken, &found);
+			size_t more = ri_watch_add(&watch, RI_TRACEBACK, bytes + taken,
+				part - taken, &found);
 
 			ri_tail_add(tail, bytes + taken, more);
 			if (found)
