@@ -321,6 +321,14 @@ static const struct ri_reason *find_reason(const struct ri_outcome *outcome)
 	return &reason;
 }
 
+/* One command that just failed has said why: what is told of its end is as if nobody had read it. */
+static void forget_words(struct ri_rank_outcome *command)
+{
+	command->wrote.tail = (struct ri_span){ .at = NULL };
+	command->traceback_at = (struct timespec){ 0 };
+	ri_class_find(command);
+}
+
 /* Sets *status to that of the rank that failed first, where one did. */
 static struct ri_outcome gather(struct ri_run *run, bool whole, int *status)
 {
@@ -332,9 +340,8 @@ static struct ri_outcome gather(struct ri_run *run, bool whole, int *status)
 	if (run->started.children.refused == 0)
 		outcome.gpu_errors = ri_gpu_errors_find(&outcome, &run->found.env);
 	outcome.cause = find_cause(run, &outcome);
-	/* one command that just failed has said why: there is no verdict */
 	if (run->started.words_alone && !outcome.launches && !outcome.launched)
-		run->ended.outcomes[0].wrote.tail = (struct ri_span){ .at = NULL };
+		forget_words(&run->ended.outcomes[0]);
 	outcome.reason = find_reason(&outcome);
 	return outcome;
 }

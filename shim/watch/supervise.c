@@ -463,7 +463,8 @@ int ri_supervise_run(struct ri_children *children, const struct ri_supervise *se
 	setting->output->alarm = look;
 	setting->output->context = &sv;
 	setting->output->awaits_ray = setting->may_be_ray;
-	if ((setting->output->memories != NULL && !setting->words_alone) || setting->has_others)
+	if (setting->has_others || (setting->output->memories != NULL &&
+		(!setting->words_alone || ri_output_is_wanted(setting->options))))
 		ri_linger_begin(setting->options);
 	if (children->refused != 0)
 		ri_phase_happen(&sv, RI_EVENT_RANK_FAILED);
