@@ -321,7 +321,7 @@ static const struct ri_reason *find_reason(const struct ri_outcome *outcome)
 	return &reason;
 }
 
-/* One command that just failed has said why: what is told of its end is as if nobody had read it. */
+/* One command that just failed has said why: its end is told as if nobody had read that. */
 static void forget_words(struct ri_rank_outcome *command)
 {
 	command->wrote.tail = (struct ri_span){ .at = NULL };

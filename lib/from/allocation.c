@@ -1,8 +1,189 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "from/allocation.h"
 
+#include <string.h>
+
 #include "base/limits.h"
+#include "base/number.h"
+#include "from/endpoint.h"
 #include "from/hostlist.h"
+
+/*
+ * The grammar is all that Open MPI (hostfile in mpirun(1)), DeepSpeed
+ * (deepspeed/launcher/runner.py, fetch_hostfile), Hydra (MPICH
+ * src/pm/hydra/lib/utils/args.c) and the files of PBS and LSF have in common.
+ */
+/* A hundred thousand lines are read before a start: no tables of strspn(3) for each word. */
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
+}
+
+/* Names that were seen: open addressing, index + 1 of each in hosts. */
+struct seen {
+	uint32_t *places;
+	size_t mask;
+	const char **hosts;
+	uint32_t *slots;
+	size_t count;
+};
+
+static size_t hash(const char *name)
+{
+	size_t value = 5381;
+
+	for (; *name != '\0'; name++)
+		value = value * 33 + (unsigned char)*name;
+	return value;
+}
+
+/* Where the name stands, for the first time if it must; NULL where there is no room. */
+static uint32_t *find_slots(struct seen *seen, const char *name)
+{
+	size_t at = hash(name) & seen->mask;
+
+	for (; seen->places[at] != 0; at = (at + 1) & seen->mask)
+		if (strcmp(seen->hosts[seen->places[at] - 1], name) == 0)
+			return &seen->slots[seen->places[at] - 1];
+	if (seen->count == RI_MAX_RANKS)
+		return NULL;
+	seen->hosts[seen->count++] = name;
+	seen->places[at] = (uint32_t)seen->count;
+	return &seen->slots[seen->count - 1];
+}
+
+static void add_once(struct seen *seen, const char *name, uint64_t slots)
+{
+	uint32_t *sum = find_slots(seen, name);
+
+	if (sum == NULL)
+		return;
+	slots += *sum;
+	*sum = slots < RI_MAX_RANKS ? (uint32_t)slots : RI_MAX_RANKS;
+}
+
+/* Cut the next word off *rest, in place; its length is 0 where there is none. */
+static char *cut_word(char **rest, size_t *length)
+{
+	char *word, *end;
+
+	for (word = *rest; is_blank(*word); word++)
+		;
+	for (end = word; *end != '\0' && !is_blank(*end); end++)
+		;
+	*length = (size_t)(end - word);
+	*rest = *end == '\0' ? end : end + 1;
+	*end = '\0';
+	return word;
+}
+
+/* "slots=8", which becomes *slots; "max_slots=16", "max-slots=16" */
+static bool read_slots(char *word, uint64_t *slots)
+{
+	const struct ri_range range = { 1, RI_MAX_RANKS };
+	char *equals = strchr(word, '=');
+	uint64_t value;
+
+	if (equals == NULL)
+		return false;
+	*equals = '\0';
+	if (ri_number_read(equals + 1, range, &value, NULL) != RI_NUMBER_OK)
+		return false;
+	if (strcmp(word, "slots") == 0)
+		*slots = value;
+	else if (strcmp(word, "max_slots") != 0 && strcmp(word, "max-slots") != 0)
+		return false;
+	return true;
+}
+
+/* Take one line, which is cut in place. False where it is no such line. */
+static bool read_line(struct seen *seen, char *line)
+{
+	struct ri_endpoint endpoint;
+	char *word, *host;
+	uint64_t slots;
+	size_t length;
+
+	host = cut_word(&line, &length);
+	if (length == 0)
+		return true;
+	/* Hydra and Intel MPI write "host:slots", which reads as a port. */
+	if (!ri_endpoint_read((struct ri_slice){ host, length }, &endpoint))
+		return false;
+	slots = endpoint.port == 0 ? 1 : endpoint.port;
+	while (word = cut_word(&line, &length), length > 0)
+		if (!read_slots(word, &slots))
+			return false;
+	host += endpoint.host.text - host;
+	host[endpoint.host.length] = '\0';
+	add_once(seen, host, slots);
+	return true;
+}
+
+/* Cut the next line off *rest, in place, and its remark off the line. */
+static char *cut_line(char **rest)
+{
+	char *line = *rest, *end = line;
+
+	while (*end != '\0' && *end != '\n' && *end != '#')
+		end++;
+	*rest = *end == '#' ? strchrnul(end, '\n') : end;
+	*rest = **rest == '\0' ? NULL : *rest + 1;
+	*end = '\0';
+	return line;
+}
+
+static size_t count_lines(const char *text)
+{
+	size_t count = 1;
+
+	for (; *text != '\0'; text++)
+		count += *text == '\n';
+	return count;
+}
+
+static int allocate(struct seen *seen, size_t lines, struct ri_arena *arena)
+{
+	size_t places = 2;
+
+	while (places < 2 * lines)
+		places *= 2;
+	seen->mask = places - 1;
+	seen->places = ri_arena_array(arena, places, sizeof(*seen->places));
+	seen->hosts = ri_arena_array(arena, lines, sizeof(*seen->hosts));
+	seen->slots = ri_arena_array(arena, lines, sizeof(*seen->slots));
+	return seen->places == NULL || seen->hosts == NULL || seen->slots == NULL ? -1 : 0;
+}
+
+int ri_hostfile_read(struct ri_hostfile *out, const char *text, struct ri_arena *arena)
+{
+	char *rest = ri_arena_copy(arena, text, strlen(text));
+	struct seen seen = { .count = 0 };
+
+	if (rest == NULL || allocate(&seen, count_lines(text), arena) < 0)
+		return -1;
+	*out = (struct ri_hostfile){ .hosts = seen.hosts, .slots = seen.slots };
+	for (size_t number = 1; rest != NULL; number++) {
+		if (!read_line(&seen, cut_line(&rest))) {
+			out->bad_line = number;
+			return 0;
+		}
+	}
+	out->count = seen.count;
+	return 0;
+}
+
+uint32_t ri_hostfile_share(const struct ri_hostfile *file, size_t from)
+{
+	uint32_t share = 0;
+
+	for (size_t i = from; i < file->count; i++) {
+		if (i > from && file->slots[i] != share)
+			return 0;
+		share = file->slots[i];
+	}
+	return share;
+}
 
 struct ri_fact *ri_claim_hostlist(struct ri_reading *reading, const char *variable)
 {

@@ -45,17 +45,12 @@ static bool is_even(const struct ri_reading *reading, uint64_t cross, uint64_t h
 		hosts * local == size && cross * local + local_rank == rank;
 }
 
-static bool read_cross(const struct ri_reading *reading, uint64_t *cross, uint64_t *hosts)
-{
-	return ri_reading_number(reading, RI_FACT_NODE_RANK, "HOROVOD_CROSS_RANK", cross) &&
-		ri_reading_number(reading, RI_FACT_NNODES, "HOROVOD_CROSS_SIZE", hosts);
-}
-
 static void claim_node(struct ri_reading *reading)
 {
 	uint64_t local_rank, cross, hosts;
 
-	if (read_cross(reading, &cross, &hosts) &&
+	if (ri_reading_number(reading, RI_FACT_NODE_RANK, "HOROVOD_CROSS_RANK", &cross) &&
+		ri_reading_number(reading, RI_FACT_NNODES, "HOROVOD_CROSS_SIZE", &hosts) &&
 		ri_claim_get(reading, RI_FACT_LOCAL_RANK, &local_rank) && local_rank > 0) {
 		if (!is_even(reading, cross, hosts)) {
 			ri_claim_open(reading, RI_FACT_NODE_RANK, "HOROVOD_CROSS_RANK",

@@ -79,18 +79,13 @@ static bool is_of_image(const struct ri_reading *reading)
 		local_rank == 0 && rank == node && processes > 1 && size == nodes * processes;
 }
 
-/* Does the pod's own process read this, and not a rank that was started in it? */
-static bool is_outermost(const struct ri_reading *reading)
-{
-	return reading->identity == NULL &&
-		(!ri_quartet_sees(reading->context->env) || is_of_image(reading));
-}
-
 static void claim_node(struct ri_reading *reading)
 {
 	ri_claim_filled(reading, RI_FACT_NNODES, "PET_NNODES");
 	ri_claim_filled(reading, RI_FACT_NODE_RANK, "PET_NODE_RANK");
-	if (is_outermost(reading))
+	/* the pod's own process reads this, and not a rank that was started in it */
+	if (reading->identity == NULL &&
+		(!ri_quartet_sees(reading->context->env) || is_of_image(reading)))
 		ri_claim_filled(reading, RI_FACT_NODE_RANK, "RANK");
 }
 

@@ -56,12 +56,6 @@ static const struct ri_variable reads[] = {
 	{ .name = NULL },
 };
 
-/* arn:aws:sagemaker:REGION:ACCOUNT:training-job/NAME */
-static bool is_job(const char *arn)
-{
-	return arn != NULL && strncmp(arn, "arn:", 4) == 0 && strstr(arn, ":sagemaker:") != NULL;
-}
-
 static bool has_toolkit(const struct ri_env *env)
 {
 	return ri_source_sees_text(env, "SM_HOSTS") && ri_source_sees_text(env, "SM_CURRENT_HOST");
@@ -69,7 +63,11 @@ static bool has_toolkit(const struct ri_env *env)
 
 static bool detect(const struct ri_env *env)
 {
-	return is_job(ri_env_get(env, "TRAINING_JOB_ARN")) || has_toolkit(env);
+	/* arn:aws:sagemaker:REGION:ACCOUNT:training-job/NAME */
+	const char *arn = ri_env_get(env, "TRAINING_JOB_ARN");
+
+	return (arn != NULL && strncmp(arn, "arn:", 4) == 0 &&
+		strstr(arn, ":sagemaker:") != NULL) || has_toolkit(env);
 }
 
 /* What was said, and where. */

@@ -55,18 +55,13 @@ bool ri_sources_say_job(const struct ri_env *env, const struct ri_wishes *wishes
 	return false;
 }
 
-static bool is_asked_for(const struct ri_source *source, const struct ri_wishes *wishes)
-{
-	return wishes != NULL && wishes->source.value != NULL &&
-		strcmp(wishes->source.value, source->name) == 0;
-}
-
 bool ri_source_is_there(const struct ri_source *source, const struct ri_env *env,
 	const struct ri_wishes *wishes)
 {
 	if (source->detect == NULL)
 		return ri_wishes_subject(wishes) != NULL;
-	return source->detect(env) || (source->hidden && is_asked_for(source, wishes));
+	return source->detect(env) || (source->hidden && wishes != NULL &&
+		wishes->source.value != NULL && strcmp(wishes->source.value, source->name) == 0);
 }
 
 const struct ri_shape *ri_source_shape_at(size_t index)

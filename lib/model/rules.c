@@ -64,12 +64,6 @@ static bool is_broken(const struct ri_topology *topology, const struct rule *rul
 		!rule->holds(topology, value, other);
 }
 
-/* What an option states never gives way silently; what is found gives way to it. */
-static bool is_stated(const struct ri_topology *topology, const struct rule *rule)
-{
-	return topology->facts[rule->fact].strength == RI_STRENGTH_MANUAL;
-}
-
 /* Without what the identity is made of there is none. */
 static bool is_fatal(const struct ri_topology *topology, const struct rule *rule)
 {
@@ -109,7 +103,8 @@ static int check(struct ri_topology *topology, const struct ri_context *context,
 		ri_text_addf(&text, ", but %s", rule->words);
 		if (is_fatal(topology, rule))
 			return ri_fail(err, rule->code, subject, "%s", text.bytes);
-		if (is_stated(topology, rule))
+		/* what an option states never gives way silently; what is found gives way to it */
+	if (topology->facts[rule->fact].strength == RI_STRENGTH_MANUAL)
 			return ri_fail(err, RI_CODE_OPTION_CONFLICT, subject, "%s", text.bytes);
 		ri_findings_add(context->findings, RI_SEVERITY_WARNING, rule->code, subject,
 			"%s; %s is not used", text.bytes, ri_fact_name(rule->fact));

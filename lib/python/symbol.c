@@ -22,12 +22,6 @@ static bool read_header(struct ri_python *python, uint64_t base, Elf64_Ehdr *hea
 		header->e_phnum <= SEGMENTS;
 }
 
-/* glibc's loader has added the bias to these addresses, musl's has not. */
-static uint64_t address_of(const struct ri_python_symbols *symbols, uint64_t base, uint64_t value)
-{
-	return value >= base ? value : value + symbols->bias;
-}
-
 static bool read_dynamic(struct ri_python *python, uint64_t base, const Elf64_Phdr *segment,
 	struct ri_python_symbols *symbols)
 {
@@ -40,7 +34,11 @@ static bool read_dynamic(struct ri_python *python, uint64_t base, const Elf64_Ph
 		count * sizeof(entries[0])))
 		return false;
 	for (size_t i = 0; i < count && entries[i].d_tag != DT_NULL; i++) {
-		uint64_t address = address_of(symbols, base, entries[i].d_un.d_ptr);
+		uint64_t address = entries[i].d_un.d_ptr;
+
+		/* glibc's loader has added the bias to these addresses, musl's has not */
+		if (address < base)
+			address += symbols->bias;
 
 		if (entries[i].d_tag == DT_STRTAB)
 			symbols->strings = address;

@@ -24,19 +24,16 @@ static const struct ri_variable writes[] = {
 	{ .name = NULL },
 };
 
-/* A launcher that we do not know may well be a script with a Trainer in it. */
-static bool may_be_lightning(const struct ri_command *command)
-{
-	return command->launcher == NULL || strcmp(command->launcher->name, "fabric") == 0;
-}
-
 static void render(struct ri_writing *writing, const struct ri_topology *topology)
 {
+	const struct ri_launcher *launcher = writing->context->command->launcher;
+
 	(void)topology;
 	if (ri_writing_mode(writing) != RI_MODE_NODE)
 		return;
 	ri_want_gone(writing, "LOCAL_RANK");
-	if (may_be_lightning(writing->context->command))
+	/* a launcher that we do not know may well be a script with a Trainer in it */
+	if (launcher == NULL || strcmp(launcher->name, "fabric") == 0)
 		ri_want_gone(writing, "SLURM_NTASKS");
 }
 

@@ -153,11 +153,6 @@ static void want_count(struct ri_writing *writing)
 	ri_want_number(writing, "PET_NPROC_PER_NODE", wishes->nproc_count);
 }
 
-static bool is_counted(const struct ri_context *context)
-{
-	return context->wishes != NULL && context->wishes->nproc_count != 0;
-}
-
 static void render(struct ri_writing *writing, const struct ri_topology *topology)
 {
 	const struct ri_context *context = writing->context;
@@ -178,7 +173,8 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 	if (nodes == NULL || strchr(nodes, ':') == NULL)
 		ri_want_fact(writing, "PET_NNODES", topology, RI_FACT_NNODES);
 	ri_want_fact(writing, "PET_NODE_RANK", topology, RI_FACT_NODE_RANK);
-	if (!is_counted(context) && (count == NULL || count[0] == '\0'))
+	if ((context->wishes == NULL || context->wishes->nproc_count == 0) &&
+		(count == NULL || count[0] == '\0'))
 		ri_want_fact(writing, "PET_NPROC_PER_NODE", topology, RI_FACT_NPROC);
 	if (!ri_topology_knows(topology, RI_FACT_MASTER_ADDR)) {
 		check_complete(writing, topology);

@@ -29,8 +29,6 @@ static void check_command(const struct ri_command *command, char *const *argv)
 	CHECK(ri_command_ranks(command, 2, &ranks) == (ranks > 0));
 	CHECK((command->launcher == NULL) == (command->words == NULL));
 	CHECK(command->is_python || (command->script == NULL && command->module == NULL));
-	if (command->module != NULL && ri_command_module_uses_ray(command->module))
-		CHECK(strchr(command->module, '.') != NULL);
 	if (command->launcher == NULL) {
 		CHECK(!ri_command_has(command, "--standalone", &value) && value == argv[0]);
 		return;

@@ -8,7 +8,7 @@
 
 #include "base/limits.h"
 #include "from/endpoint.h"
-#include "from/hostfile.h"
+#include "from/allocation.h"
 #include "model/wishes.h"
 #include "../unit/stages_of.h"
 

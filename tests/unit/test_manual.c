@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "from/hostfile.h"
+#include "from/allocation.h"
 #include "model/wishes.h"
 #include "out_of_memory.h"
 #include "topology_of.h"
