@@ -120,7 +120,7 @@ static bool has_several_ranks(const struct ri_rank_source *source)
 /*
  * When NCCL's watchdog gives up, torch writes what its Flight Recorder kept into a file of this
  * name and the rank's number (torch/csrc/distributed/c10d/FlightRecorder.cpp and FlightRecorder.hpp
- * of torch 2.13): beside the report, where --blame looks for it. torch warns of the older names of
+ * of torch 2.13): beside the report, where torchfrtrace reads it. torch warns of the older names of
  * both, which therefore are not set. Nor is TORCH_NCCL_DUMP_ON_TIMEOUT (ProcessGroupNCCL.cpp),
  * which is on by default where these names are read: a torch that knows neither might wait at each
  * time-out for a dump of nothing.

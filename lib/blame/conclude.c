@@ -427,9 +427,6 @@ static void find_among_losses(struct ri_reports *job, const struct losses *losse
 	} else if (find_evicted(job, list)) {
 		if (job->conclusion == RI_CONCLUSION_STOPPED)
 			ri_reports_ask_autopsies(job);
-	} else if (ri_reports_find_out_of_step(job, &list[0])) {
-		ri_suspect_add_autopsy(&list[0]);
-		name(job, RI_CONCLUSION_HELD, &list[0]);
 	} else if (!ri_reports_ask_autopsies(job)) {
 		find_held(job, losses, list);
 	}
@@ -526,9 +523,9 @@ static void find_who(struct ri_reports *job)
 
 int ri_reports_judge(struct ri_reports *job)
 {
-	if (ri_reports_gather(job) < 0 || ri_reports_compare_works(job) < 0)
+	if (ri_reports_gather(job) < 0)
 		return -1;
 	find_who(job);
 	ri_reports_count_victims(job);
-	return ri_reports_check_times(job) < 0 ? -1 : ri_reports_compare_facts(job);
+	return ri_reports_check_times(job);
 }

@@ -14,8 +14,7 @@ int ri_reports_begin(struct ri_reports *job, size_t files)
 	*job = (struct ri_reports){ .verdict_node = -1 };
 	job->list = ri_arena_array(&job->arena, files, sizeof(struct ri_node_report *));
 	job->skips = ri_arena_array(&job->arena, files, sizeof(*job->skips));
-	job->dumps = ri_arena_array(&job->arena, files, sizeof(*job->dumps));
-	return job->list == NULL || job->skips == NULL || job->dumps == NULL ? -1 : 0;
+	return job->list == NULL || job->skips == NULL ? -1 : 0;
 }
 
 void ri_reports_skip(struct ri_reports *job, const char *file, const char *why)
@@ -42,20 +41,6 @@ static uint64_t digest_of(const char *bytes, size_t length)
 	return digest;
 }
 
-static void add_dump(struct ri_reports *job, const char *file, const char *bytes, size_t length)
-{
-	struct ri_flight_dump *dump = &job->dumps[job->dump_count];
-	const char *why = "no memory left for it";
-
-	if (job->pickle == NULL)
-		job->pickle = ri_arena_alloc(&job->arena, sizeof(*job->pickle));
-	if (job->pickle == NULL || ri_flight_read(dump, file, bytes, length, job->pickle,
-		&job->arena, &why) < 0)
-		ri_reports_skip(job, file, why);
-	else
-		job->dump_count++;
-}
-
 static void add_report(struct ri_reports *job, const char *file, const char *bytes, size_t length)
 {
 	struct ri_node_report *report = ri_arena_alloc(&job->arena, sizeof(*report));
@@ -76,8 +61,6 @@ void ri_reports_add(struct ri_reports *job, const char *file, const char *bytes,
 {
 	if (job->kept > RI_REPORTS_BYTES)
 		ri_reports_skip(job, file, "there is no room left for more reports");
-	else if (ri_pickle_is_one(bytes, length))
-		add_dump(job, file, bytes, length);
 	else
 		add_report(job, file, bytes, length);
 	job->kept = ri_arena_size(&job->arena);

@@ -8,7 +8,6 @@
 #include <jansson.h>
 
 #include "base/number.h"
-#include "base/signals.h"
 #include "base/text.h"
 #include "report/class.h"
 
@@ -117,48 +116,7 @@ static enum ri_class class_of(const json_t *object)
 	return (enum ri_class)index_of(json_object_get(object, "class"), words, 5);
 }
 
-/* As a part of a name: what else it has would not be one that the watchdog wrote. */
-static bool read_name(const json_t *value, char *out, size_t size)
-{
-	const char *text = json_string_value(value);
-
-	if (text == NULL || !ri_work_is_name(text, size))
-		return false;
-	ri_text_copy(out, size, text);
-	return true;
-}
-
-/* A whole number from least on. Returns false where it is none. */
-static bool read_count(const json_t *value, int64_t least, int64_t *out)
-{
-	*out = json_is_integer(value) ? json_integer_value(value) : least - 1;
-	return *out >= least;
-}
-
-/* NULL where it is none, or out of memory. */
-static const struct ri_work *read_work(const json_t *object, struct ri_arena *arena)
-{
-	struct ri_work work = { .op = "" }, *kept;
-	int64_t sequence, in, out;
-
-	if (!read_name(json_object_get(object, "group"), work.group, sizeof(work.group)) ||
-		!read_name(json_object_get(object, "op"), work.op, sizeof(work.op)))
-		return NULL;
-	work.has_sequence = read_count(json_object_get(object, "sequence"), 0, &sequence);
-	work.has_size = read_count(json_object_get(object, "numel_in"), 0, &in) &&
-		read_count(json_object_get(object, "numel_out"), 0, &out);
-	work.has_status = read_count(json_object_get(object, "enqueued"), -1, &work.enqueued) &&
-		read_count(json_object_get(object, "completed"), -1, &work.completed);
-	work.sequence = work.has_sequence ? (uint64_t)sequence : 0;
-	work.in = work.has_size ? (uint64_t)in : 0;
-	work.out = work.has_size ? (uint64_t)out : 0;
-	kept = ri_arena_alloc(arena, sizeof(*kept));
-	if (kept != NULL)
-		*kept = work;
-	return kept;
-}
-
-static void read_rank(struct ri_reported_rank *out, const json_t *rank, struct ri_arena *arena)
+static void read_rank(struct ri_reported_rank *out, const json_t *rank)
 {
 	static const char *const states[] = {
 		"not-started", "running", "exited", "signaled", "exec-failed",
@@ -172,8 +130,6 @@ static void read_rank(struct ri_reported_rank *out, const json_t *rank, struct r
 		.end = (enum ri_rank_end)index_of(json_object_get(rank, "state"), states, 5),
 		.class = class_of(rank), .told = json_is_true(json_object_get(rank, "told")),
 		.lost = ri_loss_kind_of(json_string_value(json_object_get(rank, "lost"))),
-		.signal = keep(json_object_get(rank, "signal"), RI_SIGNAL_NAME, arena),
-		.work = read_work(json_object_get(rank, "work"), arena),
 	};
 }
 
@@ -192,7 +148,7 @@ static int read_ranks(struct ri_node_report *out, const json_t *document, struct
 
 		if (!json_is_object(rank))
 			return -1;
-		read_rank(&out->ranks[out->count], rank, arena);
+		read_rank(&out->ranks[out->count], rank);
 	}
 	return 0;
 }
@@ -315,30 +271,6 @@ static void read_failure(struct ri_node_report *out, const json_t *document, str
 	keep_lines(first, json_object_get(failure, "reason"), arena);
 	keep_gpu_errors(first, json_object_get(document, "gpu_errors"), arena);
 	keep_restarts(first, json_object_get(document, "restarts"), arena);
-}
-
-/* The names as they stand there: jansson's order is its own, and not always the same. */
-static int read_facts(struct ri_node_report *out, json_t *facts, struct ri_arena *arena)
-{
-	size_t size = json_object_size(facts);
-	const char *name;
-	json_t *value;
-
-	if (size > RI_REPORTED_FACTS)
-		return -1;
-	out->facts = ri_arena_array(arena, size + 1, sizeof(*out->facts));
-	if (out->facts == NULL)
-		return -1;
-	json_object_foreach(facts, name, value) {
-		const char **fact = out->facts[out->fact_count];
-
-		fact[0] = ri_arena_copy(arena, name, strnlen(name, RI_REPORTED_WORD));
-		fact[1] = keep(value, RI_REPORTED_WORD, arena);
-		out->fact_count += fact[0] != NULL && fact[1] != NULL;
-		if (strcmp(name, "boot") == 0)
-			out->boot = fact[1];
-	}
-	return 0;
 }
 
 /* The link's measure; a clock that is years away is a mistake. */
@@ -513,6 +445,7 @@ static int read_document(struct ri_node_report *out, const json_t *document, str
 	const json_t *stop = json_object_get(document, "stop");
 
 	out->host = keep_word(document, "host", arena);
+	out->boot = keep_word(json_object_get(document, "facts"), "boot", arena);
 	out->job = keep(fact_of(document, "job_id"), RI_REPORTED_WORD, arena);
 	out->node = number_of(fact_of(document, "node_rank"), RI_MAX_RANKS - 1);
 	out->nodes = number_of(fact_of(document, "nnodes"), RI_MAX_RANKS);
@@ -530,8 +463,7 @@ static int read_document(struct ri_node_report *out, const json_t *document, str
 	if (out->exit_status < 0 || out->began == 0 || out->ended < out->began ||
 		(out->node >= 0 && out->nodes >= 0 && out->node >= out->nodes))
 		return -1;
-	return read_ranks(out, document, arena) < 0 ||
-			read_facts(out, json_object_get(document, "facts"), arena) < 0 ? -1 : 0;
+	return read_ranks(out, document, arena);
 }
 
 int ri_node_report_read(struct ri_node_report *out, const char *bytes, size_t length,

@@ -15,13 +15,11 @@
 #include "words/loss.h"
 #include "report/causes.h"
 #include "report/outcome.h"
-#include "words/watchdog.h"
 
 enum {
 	RI_REPORTED_WORD = 256,	/* bytes of a name or a value that are kept */
 	RI_REPORTED_LINE = 1024,	/* of a line of a verdict */
 	RI_REPORTED_LINES = 20,	/* of a reason */
-	RI_REPORTED_FACTS = 256,
 	RI_REPORTED_DEED = 400,	/* of what a rank did */
 	RI_REPORTED_DEEDS = 8,	/* lines about it */
 	RI_REPORTED_WHY = 96,	/* why a file is no report */
@@ -36,8 +34,6 @@ struct ri_reported_rank {
 	enum ri_class class;
 	enum ri_loss_kind lost;	/* RI_LOSS_OWN: none, or not known */
 	bool told;
-	const char *signal;	/* that killed it, or NULL */
-	const struct ri_work *work;	/* where NCCL's watchdog saw it; NULL: it did not say */
 };
 
 /* The first failure of this node, as this node sees it. */
@@ -88,13 +84,11 @@ struct ri_node_report {
 	struct ri_reported_rank *ranks;
 	size_t count;
 	const char *boot;	/* of the kernel, whose clock it has; NULL: unknown */
-	const char *(*facts)[2];	/* name and value */
-	size_t fact_count;
 };
 
 /*
  * Read a report of so many bytes. What is kept lives in the arena, at
- * most about 384 kB. Returns 0, or -1 and why it is none. It takes jansson's memory, whose hash
+ * most about 80 kB. Returns 0, or -1 and why it is none. It takes jansson's memory, whose hash
  * must have been seeded (json_object_seed).
  */
 int ri_node_report_read(struct ri_node_report *out, const char *bytes, size_t length,
@@ -102,6 +96,14 @@ int ri_node_report_read(struct ri_node_report *out, const char *bytes, size_t le
 
 /* Microseconds of "2026-01-31T12:00:00.123Z", or 0 where it is no such time. */
 int64_t ri_time_parse(const char *text);
+
+/* The other way round. */
+static inline struct timespec ri_time_of(int64_t at)
+{
+	return (struct timespec){
+		.tv_sec = (time_t)(at / 1000000), .tv_nsec = (long)(at % 1000000 * 1000),
+	};
+}
 
 /* A time by the clock of node 0, where the link compared the two. */
 static inline int64_t ri_time_align(const struct ri_node_report *report, int64_t at)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The reports of a job, taken together: which of them are of its newest attempt, which rank
- * failed first, which nodes are missing, what differs. It opens no file.
+ * failed first, which nodes are missing. It opens no file.
  */
 #ifndef RI_BLAME_REPORTS_H
 #define RI_BLAME_REPORTS_H
@@ -11,9 +11,8 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "blame/flight.h"
+#include "base/text.h"
 #include "blame/node_report.h"
-#include "report/works.h"
 
 enum {
 	RI_REPORTS_FILES = 65536,	/* reports, and files that are none */
@@ -78,25 +77,12 @@ struct ri_number_set {
 	unsigned char *seen;	/* a bit for each */
 };
 
-/* A value of a fact that few nodes have. */
-struct ri_odd_fact {
-	const char *fact;
-	const char *value;	/* NULL: it has none */
-	const struct ri_node_report **who;
-	size_t count;
-	const char *usual;	/* NULL: likewise */
-	size_t usual_count;
-};
-
 struct ri_reports {
 	struct ri_arena arena;
 	struct ri_node_report **list;
 	size_t count;
 	struct ri_skipped_file *skips;
 	size_t skip_count;
-	struct ri_flight_dump *dumps;	/* of ranks, by torch's Flight Recorder */
-	size_t dump_count;
-	struct ri_pickle *pickle;	/* room to read them in; NULL: there was none so far */
 	size_t kept;		/* bytes */
 	/* ri_reports_judge() fills in the rest. */
 	struct ri_attempt *attempts;	/* the newest one first: it is judged */
@@ -110,21 +96,17 @@ struct ri_reports {
 	int64_t verdict_node;	/* that the link's verdict names in all reports that have one; -1 */
 	const struct ri_node_report *verdict;	/* that has its words; or NULL */
 	bool verdicts_differ;
-	/* of the ranks that are there, by their watchdogs, or by their dumps if those say more */
-	struct ri_works works;
 	struct ri_victims victims;
 	const struct ri_node_report **astray;	/* that began long before or after most did */
 	size_t astray_count;
 	int64_t usual_start;
 	struct ri_number_set nodes, ranks;
-	struct ri_odd_fact *odd_facts;
-	size_t odd_fact_count;
 };
 
 /* Begin with room for so many files. Returns 0, or -1: out of memory. */
 int ri_reports_begin(struct ri_reports *job, size_t files);
 
-/* A file's bytes: a report, a dump of Flight Recorder, or a skip and why. */
+/* A file's bytes: a report, or a skip and why. */
 void ri_reports_add(struct ri_reports *job, const char *file, const char *bytes, size_t length);
 
 /* A file that could not be read. */
@@ -140,9 +122,8 @@ void ri_reports_skip(struct ri_reports *job, const char *file, const char *why);
  * one without a word; of several the earliest, if the next one's is RI_REPORTS_APART_US later, or
  * later than the link's measure of both clocks, and their drift since then, leave open. One host
  * has one clock. The link's verdict orders what clocks do not, where all reports that have one
- * agree. Losses alone name no rank, but for a rank that had ended with 0, one that is out of step
- * with all others by what NCCL's watchdogs say, one that a node's autopsy suspects, or one that
- * alone did not wait. After a stop autopsies may name one, too.
+ * agree. Losses alone name no rank, but for a rank that had ended with 0, one that a node's autopsy
+ * suspects, or one that alone did not wait. After a stop autopsies may name one, too.
  */
 int ri_reports_judge(struct ri_reports *job);
 
@@ -167,33 +148,19 @@ bool ri_reports_ask_autopsies(struct ri_reports *job);
 /* autopsies.c: what its node's autopsy saw of the suspect, where it did. */
 void ri_suspect_add_autopsy(struct ri_suspect *suspect);
 
-/*
- * out_of_step.c: compare in which collectives the ranks of all nodes are, by their watchdogs and,
- * if those do not tell who is out of step, by their dumps; not where two reports have one rank. A
- * dump counts whose last entry was made while its rank ran. Returns 0, or -1: out of memory.
- */
-int ri_reports_compare_works(struct ri_reports *job);
-
-/*
- * out_of_step.c: the only rank that is out of step, where each rank of the job has told and three
- * or more agree.
- */
-bool ri_reports_find_out_of_step(const struct ri_reports *job, struct ri_suspect *out);
-
-/*
- * out_of_step.c: append which ranks are out of step, as ri_works_add has it, and how many do not
- * tell. Returns false where none are, or where the conclusion does not leave it open.
- */
-bool ri_reports_add_out_of_step(const struct ri_reports *job, struct ri_text *out);
-
 /* victims.c: the ranks that ended, but for the suspects. */
 void ri_reports_count_victims(struct ri_reports *job);
 
 /* times.c: which reports are astray in time. Returns 0, or -1: out of memory. */
 int ri_reports_check_times(struct ri_reports *job);
 
-/* odd_facts.c: what few of three or more nodes have. Returns 0, or -1: out of memory. */
-int ri_reports_compare_facts(struct ri_reports *job);
+/* The page for people: no more than 64 kB, in which no foreign string begins a line. */
+void ri_reports_add_page(struct ri_text *out, const struct ri_reports *job);
+
+/*
+ * "rankinit-blame-1", by jansson. Returns 0, or -1: out of memory, or there is no room for it.
+ */
+int ri_reports_add_json(struct ri_text *out, const struct ri_reports *job, const char *version);
 
 /* Is this number missing? */
 bool ri_number_set_lacks(const struct ri_number_set *numbers, size_t number);

@@ -391,7 +391,7 @@ static json_t *list_restarts(struct ri_json *json, const struct ri_restarts *res
 	return list;
 }
 
-/* What --blame compares, and what other nodes and other looks say. */
+/* What this node is like, and what other nodes and other looks say. */
 static void put_surroundings(struct ri_json *json, json_t *object,
 	const struct ri_outcome *outcome)
 {

@@ -156,11 +156,10 @@ static void add_behind(struct ri_text *out, const struct ri_works *works)
 	size_t count;
 
 	add_ranks(out, works, NULL);
-	ri_text_addf(out, " never entered %s %llu of group %s, %swhich ", works->most->op,
-		(unsigned long long)works->most->sequence, works->most->group,
-		works->entered ? "" : "in ");
+	ri_text_addf(out, " never entered %s %llu of group %s, in which ", works->most->op,
+		(unsigned long long)works->most->sequence, works->most->group);
 	count = add_ranks(out, works, works->most);
-	ri_text_add(out, works->entered ? " entered" : count == 1 ? " waits" : " wait");
+	ri_text_add(out, count == 1 ? " waits" : " wait");
 }
 
 static void add_apart(struct ri_text *out, const struct ri_works *works)
@@ -172,10 +171,7 @@ static void add_apart(struct ri_text *out, const struct ri_works *works)
 
 		ri_text_add(out, i > 0 ? ", " : "");
 		count = add_ranks(out, works, works->kinds.calls[i]);
-		if (works->entered)
-			ri_text_add(out, " entered ");
-		else
-			ri_text_add(out, i > 0 ? " in " : count == 1 ? " waits in " : " wait in ");
+		ri_text_add(out, i > 0 ? " in " : count == 1 ? " waits in " : " wait in ");
 		add_kind(out, works->kinds.calls[i]);
 	}
 }

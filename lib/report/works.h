@@ -26,8 +26,6 @@ struct ri_works {
 	enum ri_step step;
 	const struct ri_work *most;	/* in which most wait; NULL: none waits */
 	struct ri_kinds kinds;	/* works in which ranks wait */
-	/* set by the caller: that they wait is not known, only what they entered at last */
-	bool entered;
 	/* The index of the only one that is out of step with three or more, of the group of all
 	 * ranks, where each of them has told; or -1. */
 	ssize_t odd;
@@ -45,7 +43,7 @@ void ri_works_find(const struct ri_outcome *outcome, struct ri_works *out);
 /*
  * Append "rank 1 never entered BROADCAST 7 of group default_pg, in which ranks 0, 2-3 wait" or "in
  * group default_pg rank 1 waits in BROADCAST 7 (numel 4), ranks 0, 2-3 in REDUCE 7 (numel 8)";
- * nothing where they are together. With .entered "which ranks 0, 2-3 entered" and "rank 1 entered".
+ * nothing where they are together.
  */
 void ri_works_add(struct ri_text *out, const struct ri_works *works);
 

@@ -78,15 +78,6 @@ static bool is_of_name(char c)
 		(c != '\0' && strchr("_:.-()", c) != NULL);
 }
 
-bool ri_work_is_name(const char *text, size_t size)
-{
-	size_t length = 0;
-
-	while (is_of_name(text[length]))
-		length++;
-	return text[length] == '\0' && length < size;
-}
-
 /* Up to one of the ends; nothing where it is longer or has other bytes than a name. */
 static bool take_name(struct ri_span *rest, const char *ends, char *out, size_t size)
 {

@@ -19,7 +19,6 @@ struct ri_work {
 	/* "default_pg", "37(TENSOR_MODEL_PARALLEL_GROUP)", "3"; "" where no name tells it that is
 	 * the same on all ranks */
 	char group[RI_WORK_GROUP];
-	uint64_t members;	/* a digest of which ranks are of the group; 0: not known */
 	/* in which it waited in vain, "ALLREDUCE"; "": it does not say */
 	char op[RI_WORK_OP];
 	bool has_sequence, has_size, has_status;
@@ -34,9 +33,6 @@ struct ri_work {
  * Returns false, and leaves *out, where it says nothing.
  */
 bool ri_work_find(struct ri_span text, struct ri_work *out);
-
-/* Is this what an op or a group consists of, and no longer than there is room for? */
-bool ri_work_is_name(const char *text, size_t size);
 
 /* Does it wait in a collective, whose number it tells? */
 bool ri_work_waits(const struct ri_work *work);

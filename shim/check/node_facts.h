@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What this node has, which is good to know and never a problem: for --check, and for the report
- * and so for --blame, since the nodes of a job may differ in it. Without either, rankinit reads
+ * since the nodes of a job may differ in it. Without either, rankinit reads
  * none of it.
  */
 #ifndef RI_SHIM_CHECK_NODE_FACTS_H

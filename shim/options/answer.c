@@ -57,3 +57,13 @@ int ri_read_status(struct ri_options *options, struct ri_given given, struct ri_
 		return ri_option_bad_value(given, "a file name, or no =", err);
 	return ri_option_answer(options, RI_ACTION_STATUS, given, err);
 }
+
+int ri_read_blame(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	/* of version 0.1, and the page for now: say/blame_reports.c warns */
+	bool gone = given.value != NULL && strcmp(given.value, "trace") == 0;
+
+	if (given.value != NULL && !gone && ri_value_choice(NULL, "text|json", given, err) < 0)
+		return -1;
+	return ri_option_answer(options, RI_ACTION_BLAME, given, err);
+}

@@ -11,15 +11,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "blame/writer.h"
+#include "base/pages.h"
+#include "blame/reports.h"
 #include "say/json_memory.h"
 #include "say/print.h"
+#include "system/log.h"
 
 enum {
 	/* more than rankinit writes: 512 ranks, a traceback, 4,096 hosts */
 	FILE_MOST = 8 << 20,
 	/* for one at a time; a report of 20 kB takes 0.2 MB */
 	MEMORY = 48 << 20,
+	ANSWER = 64 << 20,
 };
 
 static struct {
@@ -63,27 +66,7 @@ static int open_file(const char *path)
 	return open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 }
 
-/* The name of a dump of Flight Recorder ends with a rank. */
-static bool is_named_dump(const char *name)
-{
-	char last = name[strlen(name) - 1];
-
-	return last >= '0' && last <= '9';
-}
-
-static bool begins_as_dump(const char *path)
-{
-	int fd = look_at(path) != NULL ? -1 : open_file(path);
-	char bytes[2];
-	bool is = fd >= 0 && read(fd, bytes, sizeof(bytes)) == sizeof(bytes) &&
-		ri_pickle_is_one(bytes, sizeof(bytes));
-
-	if (fd >= 0)
-		close(fd);
-	return is;
-}
-
-/* The reports and the dumps in a folder, but none of those below it. */
+/* The reports in a folder, but none of those below it. */
 static int add_folder(const char *path, struct ri_error *err)
 {
 	DIR *folder = opendir(path);
@@ -94,14 +77,11 @@ static int add_folder(const char *path, struct ri_error *err)
 	if (folder == NULL)
 		return add_path(path, err);	/* why not is said where files are read */
 	while (status == 0 && (entry = readdir(folder)) != NULL) {
-		bool is_json = is_named_json(entry->d_name);
 		const char *file;
 
-		if (!is_json && !is_named_dump(entry->d_name))
+		if (!is_named_json(entry->d_name))
 			continue;
 		file = ri_arena_format(&own.names, "%s/%s", path, entry->d_name);
-		if (file != NULL && !is_json && !begins_as_dump(file))
-			continue;
 		status = file == NULL ? ri_fail(err, RI_CODE_MEMORY, "--blame",
 			"no memory left for file names") : add_path(file, err);
 	}
@@ -193,10 +173,7 @@ static int read_files(const char *first, struct ri_error *err)
 		read_file(own.paths[i]);
 	if (own.job.count > 0)
 		return 0;
-	if (own.job.dump_count > 0)
-		ri_fail(err, RI_CODE_BLAME_NONE, own.job.dumps[0].file, "no report of rankinit is "
-			"there: dumps of Flight Recorder alone do not say how the ranks ended");
-	else if (own.job.skip_count == 1)
+	if (own.job.skip_count == 1)
 		ri_fail(err, RI_CODE_BLAME_NONE, own.job.skips[0].file, "no report of rankinit is "
 			"there: %s", own.job.skips[0].why);
 	else if (own.job.skip_count > 0)
@@ -209,28 +186,31 @@ static int read_files(const char *first, struct ri_error *err)
 		"rankinit --blame /shared/job/*.json");
 }
 
-static int write_piece(void *context, const char *bytes, size_t length)
+/* A picture was there in version 0.1: who asks for it gets the page. */
+static void say_no_trace(void)
 {
-	const struct ri_text piece = {
-		.bytes = (char *)(uintptr_t)bytes, .size = length, .length = length,
-	};
+	struct ri_error gone = RI_ERROR_INIT;
 
-	return ri_print_text(&piece, context);
+	ri_fail(&gone, RI_CODE_OPTION_VALUE, "--blame", "\"trace\" is no longer there");
+	ri_fail_hint(&gone, "--blame=json has the times of each end for a program of yours");
+	ri_log_without(&gone, "the page is printed");
 }
 
 static int print(const char *format, struct ri_error *err)
 {
-	static struct ri_writer writer;
+	char *room = ri_pages(ANSWER);
+	struct ri_text out;
 
-	writer.write = write_piece;
-	writer.context = err;
-	if (format == NULL || strcmp(format, "text") == 0)
-		ri_reports_write_page(&own.job, &writer);
-	else if (strcmp(format, "json") == 0)
-		ri_reports_write_json(&own.job, RI_VERSION, &writer);
-	else
-		ri_reports_write_trace(&own.job, &writer);
-	return ri_writer_end(&writer);
+	if (room == NULL)
+		return ri_fail(err, RI_CODE_MEMORY, "--blame", "no memory left for the answer");
+	ri_text_init(&out, room, ANSWER);
+	if (format != NULL && strcmp(format, "trace") == 0)
+		say_no_trace();
+	if (format == NULL || strcmp(format, "json") != 0)
+		ri_reports_add_page(&out, &own.job);
+	else if (ri_reports_add_json(&out, &own.job, RI_VERSION) < 0)
+		return ri_fail(err, RI_CODE_MEMORY, "--blame", "no memory left for the answer");
+	return ri_print_text(&out, err);
 }
 
 int ri_blame_print(const struct ri_options *options, struct ri_error *err)

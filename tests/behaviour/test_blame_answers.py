@@ -15,11 +15,6 @@ from reports import (BEGAN, LOSS, OWN, STOPPED, clock, names, page, report, stop
 NOT_STARTED = {"state": "not-started", "exit_code": None}
 
 
-def trace(box, folder):
-    out = box.run("--blame=trace", str(folder), place="below").out
-    return json.loads(out)["traceEvents"]
-
-
 def test_the_name_of_a_file_is_not_always_utf_8(box, tmp_path):
     folder = os.fsencode(tmp_path)
     text = json.dumps(report(0, 1, OWN, STOPPED)).encode()
@@ -28,8 +23,8 @@ def test_the_name_of_a_file_is_not_always_utf_8(box, tmp_path):
             file.write(content)
     result = box.run("--blame=json", str(tmp_path), place="below")
     document = json.loads(result.out.decode())
-    assert document["suspects"][0]["file"] == f"{tmp_path}/a\ufffd\ufffd.json"
-    assert document["skipped"][0]["file"] == f"{tmp_path}/b\ufffd\ufffd.json"
+    assert document["suspects"][0]["file"] == f"{tmp_path}/a\\xff\\xc3.json"
+    assert document["skipped"][0]["file"] == f"{tmp_path}/b\\xe2\\x82.json"
 
 
 def test_a_cause_is_cut_between_characters(blame):
@@ -46,23 +41,6 @@ def test_a_time_before_1970(blame, box, tmp_path):
                      report(1, 2, LOSS, LOSS))
     assert document["suspects"][0]["at"] is None and document["job"]["began"] is None
     assert ", at an unknown time" in page(box, tmp_path)
-    assert all(isinstance(event.get("ts", 0), int) for event in trace(box, tmp_path))
-
-
-def test_rows_of_a_trace_have_one_name(box, tmp_path):
-    alone = report(0, 1, STOPPED, ranks=1, stop={"signal": "SIGTERM", "at": clock(BEGAN + 60)})
-    alone["ranks"][0]["rank"] = None
-    write(tmp_path, [alone])
-    rows = [(event["tid"], event["args"]["name"]) for event in trace(box, tmp_path)
-            if event["name"] == "thread_name"]
-    assert len(rows) == len({row for row, _ in rows}) == 2
-    assert {name for _, name in rows} == {"command", "rankinit"}
-
-
-def test_a_node_that_did_not_start_is_in_the_trace(box, tmp_path):
-    write(tmp_path, [report(0, 2, NOT_STARTED, NOT_STARTED, exit_status=123), stopped(1, 2)])
-    assert [event["name"] for event in trace(box, tmp_path) if event["ph"] == "i"] == \
-        ["refused", "stopped", "stopped"]
 
 
 def test_the_same_reason_is_said_once(blame, box, tmp_path):
@@ -125,9 +103,3 @@ def test_what_turns_the_order_of_a_line_is_shown(blame, box, tmp_path, odd):
     document = blame(report(0, 1, OWN, STOPPED, why=f"a{odd}b"))
     schema.check(document, "blame")
     assert odd not in page(box, tmp_path)
-
-
-def test_an_empty_value_is_said_to_be_empty(box, tmp_path):
-    write(tmp_path, [report(node, 3, facts={"NCCL_IB_HCA": "" if node == 1 else "mlx5_0"})
-                     for node in range(3)])
-    assert "differs: NCCL_IB_HCA is empty on node 1 " in page(box, tmp_path)

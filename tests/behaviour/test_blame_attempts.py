@@ -91,11 +91,11 @@ def test_copies_of_a_report_are_one(blame, box, tmp_path, told):
     assert len(json.loads(twice.out)["skipped"]) == 2
 
 
-def test_memory_that_many_facts_want(box, tmp_path):
-    facts = {f"NCCL_{number}{'x' * 240}": "y" * 300 for number in range(250)}
-    document = report(0, 500, OWN, STOPPED, facts=facts)
-    for node in range(500):
-        document["topology"]["node_rank"]["value"] = node
-        (tmp_path / f"{node:03d}.json").write_text(json.dumps(document))
+def test_memory_that_many_reports_want(box, tmp_path):
+    document = report(0, 2500, OWN, STOPPED)
+    document["first_failure"]["reason"] = ["x" * 1024] * 20
+    text = json.dumps(document).replace('"node_rank": {"value": 0', '"node_rank": {"value": %d')
+    for node in range(2500):
+        (tmp_path / f"{node:04d}.json").write_text(text % node)
     out, _ = measured(box.rankinit, "--blame", str(tmp_path))
     assert b"there is no room left for more reports\n" in out

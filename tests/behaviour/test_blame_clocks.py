@@ -61,11 +61,6 @@ def test_nodes_on_one_machine_have_one_clock(blame, tmp_path):
         assert names(blame(*documents, folder=tmp_path)) == named
 
 
-def test_the_boot_of_a_machine_is_no_difference(blame):
-    assert not blame(*(report(node, 3, facts={"boot": "ab"[node // 2]})
-                       for node in range(3)))["differs"]
-
-
 def test_a_rank_that_failed_last_of_all_is_alone_only_if_the_others_ended_together(blame, tmp_path):
     document = blame(report(0, 2, ({}, 10), ({}, 60)), report(1, 2, (WAITED, 90), ({}, 60)))
     assert (document["finding"], names(document)) == ("left", [(0, 0)])

@@ -366,7 +366,7 @@ def test_seconds_that_are_good(box, value):
      "sources, simulations, frameworks, inherited, checks, facts, codes or options"),
     ("--check", "xml", "text or json"),
     ("--print-env", "xml", "shell, dotenv, json or null"),
-    ("--blame", "xml", "text, json or trace"),
+    ("--blame", "xml", "text or json"),
     ("--help", "now", "common or all"),
     ("--version", "", "no value"),
 ])

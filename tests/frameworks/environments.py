@@ -21,7 +21,7 @@ BUILD = os.path.join(TOP, "build", "frameworks")
 PYTHON = "/usr/bin/python3"
 SECONDS = 1500
 # Those that others need come first.
-ORDER = ["torch", "horovod", "mpi4py", "jax", "tensorflow", "perfetto", "openmpi", "mpich", "impi",
+ORDER = ["torch", "horovod", "mpi4py", "jax", "tensorflow", "openmpi", "mpich", "impi",
          "ray"]
 
 # Where nobody answers, that is soon known.

@@ -157,43 +157,6 @@ static void test_clocks(void **state)
 	assert_int_equal(ri_time_align(&report, 0), 0);
 }
 
-#define WORK(work) BEGIN ", \"ranks\": [{\"rank\": 3, \"work\": " work "}]}"
-
-static void test_works(void **state)
-{
-	static const char *const none[] = {
-		WORK("null"), WORK("[]"), WORK("7"), WORK("{\"group\": \"\"}"),
-		WORK("{\"group\": \"\", \"op\": 4}"), WORK("{\"group\": \"a b\", \"op\": \"A\"}"),
-		WORK("{\"group\": \"\\u001b[2J\", \"op\": \"A\"}"),
-		WORK("{\"group\": \"\", \"op\": \"ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEF\"}"),
-	};
-	char why[RI_REPORTED_WHY];
-	struct ri_node_report report;
-	const struct ri_work *work;
-
-	(void)state;
-	assert_int_equal(read(&report, WORK("{\"group\": \"default_pg\", \"op\": \"ALLREDUCE\", "
-		"\"sequence\": 7, \"numel_in\": 4, \"numel_out\": 8, \"enqueued\": -1, "
-		"\"completed\": 6}"), why), 0);
-	work = report.ranks[0].work;
-	assert_non_null(work);
-	assert_string_equal(work->group, "default_pg");
-	assert_string_equal(work->op, "ALLREDUCE");
-	assert_true(work->has_sequence && work->has_size && work->has_status);
-	assert_true(work->sequence == 7 && work->in == 4 && work->out == 8);
-	assert_true(work->enqueued == -1 && work->completed == 6);
-	assert_int_equal(read(&report, WORK("{\"group\": \"\", \"op\": \"\", \"sequence\": -1, "
-		"\"numel_in\": 1.5, \"numel_out\": 1, \"enqueued\": -2, \"completed\": 1}"),
-		why), 0);
-	work = report.ranks[0].work;
-	assert_non_null(work);
-	assert_false(work->has_sequence || work->has_size || work->has_status);
-	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
-		assert_int_equal(read(&report, none[i], why), 0);
-		assert_null(report.ranks[0].work);
-	}
-}
-
 #define SEEN ", \"autopsy\": {\"at\": \"2026-01-31T12:00:09.000Z\", "
 #define SUSPECT "\"suspect\": {\"rank\": 3, \"text\": \"sleeps\"}"
 #define OTHERS "{\"ranks\": [0, 1], \"class\": \"collective\", \"text\": \"waits\"}"
@@ -269,7 +232,6 @@ int main(void)
 		cmocka_unit_test_teardown(test_clocks, end),
 		cmocka_unit_test_teardown(test_gpu_errors, end),
 		cmocka_unit_test_teardown(test_restarts, end),
-		cmocka_unit_test_teardown(test_works, end),
 		cmocka_unit_test_teardown(test_autopsies, end),
 		cmocka_unit_test_teardown(test_what_is_no_report, end),
 	};

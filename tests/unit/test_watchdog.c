@@ -305,30 +305,6 @@ static void apart_in_no_group(void **state)
 		"(numel 4)");
 }
 
-/* Where that they wait is not known. */
-static void entered_at_last(void **state)
-{
-	char bytes[256];
-	struct ri_text text;
-
-	(void)state;
-	is_behind(1);
-	ri_works_compare(ranks, 4, &compared);
-	compared.entered = true;
-	ri_text_init(&text, bytes, sizeof(bytes));
-	ri_works_add(&text, &compared);
-	assert_string_equal(bytes, "rank 1 never entered ALLREDUCE 7 of group default_pg, which "
-		"ranks 0, 2-3 entered");
-	begin(NULL);
-	is_apart(3, "BROADCAST");
-	ri_works_compare(ranks, 4, &compared);
-	compared.entered = true;
-	ri_text_init(&text, bytes, sizeof(bytes));
-	ri_works_add(&text, &compared);
-	assert_string_equal(bytes, "in group default_pg rank 3 entered BROADCAST 7 (numel 1 to 4), "
-		"ranks 0-2 entered ALLREDUCE 7 (numel 4)");
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -341,7 +317,6 @@ int main(void)
 		cmocka_unit_test_setup(not_the_only_one, begin),
 		cmocka_unit_test_setup(one_apart, begin),
 		cmocka_unit_test_setup(apart_in_no_group, begin),
-		cmocka_unit_test_setup(entered_at_last, begin),
 	};
 
 	return cmocka_run_group_tests_name("watchdog", tests, NULL, NULL);
