@@ -24,7 +24,7 @@ int64_t ri_suspect_rank(const struct ri_suspect *suspect)
 }
 
 /* Below torchrun it is none of rankinit's own. */
-static const struct ri_reported_rank *find_rank(const struct ri_node_report *report, int64_t rank)
+static const struct ri_report_rank *find_rank(const struct ri_node_report *report, int64_t rank)
 {
 	for (size_t i = 0; i < report->count && rank >= 0; i++)
 		if (report->ranks[i].rank == rank)

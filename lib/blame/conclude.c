@@ -28,7 +28,7 @@ struct losses {
 static bool is_refused(const struct ri_node_report *report)
 {
 	for (size_t i = 0; i < report->count; i++)
-		if (report->ranks[i].end != RI_END_NOT_STARTED)
+		if (report->ranks[i].state != RI_END_NOT_STARTED)
 			return false;
 	return report->exit_status > 0 && report->exit_status < SIGNALLED &&
 		report->exit_status != ri_code_status(RI_CODE_LINK_STOPPED) &&
@@ -45,7 +45,7 @@ static enum ri_class class_of(const struct ri_node_report *report)
 		: RI_CLASS_NONE;
 }
 
-static const struct ri_reported_rank *rank_of(const struct ri_node_report *report)
+static const struct ri_report_rank *rank_of(const struct ri_node_report *report)
 {
 	for (size_t i = 0; i < report->count && report->failure.rank >= 0; i++)
 		if (report->ranks[i].rank == report->failure.rank)
@@ -139,7 +139,7 @@ static void keep_first(struct ri_reports *job, struct ri_suspect *list, size_t c
 /* The link named another node, and what failed here had been told to stop by then. */
 static bool is_told(const struct ri_reports *job, const struct ri_node_report *report)
 {
-	const struct ri_reported_rank *rank = rank_of(report);
+	const struct ri_report_rank *rank = rank_of(report);
 
 	return job->verdict_node >= 0 && report->node != job->verdict_node && rank != NULL &&
 		rank->told;
@@ -223,7 +223,7 @@ static struct losses find_losses(const struct ri_attempt *attempt)
 
 		losses.ranks += report->count;
 		for (size_t k = 0; k < report->count; k++) {
-			const struct ri_reported_rank *rank = &report->ranks[k];
+			const struct ri_report_rank *rank = &report->ranks[k];
 			int64_t at = ri_time_align(report, rank->ended);
 
 			if (rank->class != RI_CLASS_LOSS)
@@ -265,27 +265,27 @@ static bool is_before_losses(const struct ri_attempt *attempt,
 }
 
 typedef bool is_suspect(const struct losses *losses, const struct ri_node_report *report,
-	const struct ri_reported_rank *rank);
+	const struct ri_report_rank *rank);
 
 /* The rank ended with 0 before the others lost a peer, or not much later. */
 static bool is_done(const struct losses *losses, const struct ri_node_report *report,
-	const struct ri_reported_rank *rank)
+	const struct ri_report_rank *rank)
 {
-	return rank->end == RI_END_EXITED && rank->exit_code == 0 && !rank->told &&
+	return rank->state == RI_END_EXITED && rank->exit_code == 0 && !rank->told &&
 		rank->ended != 0 &&
 		ri_time_align(report, rank->ended) <= losses->first + RI_REPORTS_APART_US;
 }
 
 /* The rank had ended with 0 when the others lost a peer. */
 static bool has_left(const struct losses *losses, const struct ri_node_report *report,
-	const struct ri_reported_rank *rank)
+	const struct ri_report_rank *rank)
 {
 	return is_done(losses, report, rank) &&
 		is_before_losses(losses->attempt, report, ri_time_align(report, rank->ended));
 }
 
 static bool has_lost(const struct losses *losses, const struct ri_node_report *report,
-	const struct ri_reported_rank *rank)
+	const struct ri_report_rank *rank)
 {
 	(void)losses;
 	(void)report;
@@ -294,7 +294,7 @@ static bool has_lost(const struct losses *losses, const struct ri_node_report *r
 
 /* The rank did not say that it waited in vain. */
 static bool is_silent(const struct losses *losses, const struct ri_node_report *report,
-	const struct ri_reported_rank *rank)
+	const struct ri_report_rank *rank)
 {
 	return !has_lost(losses, report, rank);
 }
@@ -308,7 +308,7 @@ static size_t find_ranks(const struct losses *losses, is_suspect *is, struct ri_
 	for (size_t i = 0; i < attempt->count; i++)
 		for (size_t k = 0; k < attempt->reports[i]->count; k++) {
 			const struct ri_node_report *report = attempt->reports[i];
-			const struct ri_reported_rank *rank = &report->ranks[k];
+			const struct ri_report_rank *rank = &report->ranks[k];
 
 			if (is(losses, report, rank))
 				list[count++] = (struct ri_suspect){
@@ -405,7 +405,7 @@ static void find_held(struct ri_reports *job, const struct losses *losses, struc
 	if (losses->timeout == 0 || losses->timeout > losses->first + RI_REPORTS_APART_US ||
 		find_ranks(losses, is_silent, list) != 1)
 		return;
-	if (list[0].rank->end == RI_END_RUNNING || (list[0].rank->told &&
+	if (list[0].rank->state == RI_END_RUNNING || (list[0].rank->told &&
 		list[0].at >= find_timeout(losses, list[0].report) + most)) {
 		ri_suspect_add_autopsy(&list[0]);
 		name(job, RI_CONCLUSION_HELD, &list[0]);

@@ -3,76 +3,22 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include <jansson.h>
 
-#include "base/number.h"
 #include "base/text.h"
-#include "report/class.h"
 
-#define SECOND INT64_C(1000000)
-
-static const char schema[] = "rankinit-report-1";
+static const char family[] = "rankinit-report-";	/* and the number of its version */
 static const char mark[] = "\xef\xbb\xbf";	/* of bytes, which editors put before a text */
 
-enum {
-	FAMILY = sizeof(schema) - 2,	/* of it, before the number of its version */
-	CLOCK_MOST_S = 86400 * 366,	/* what lies further apart is no offset */
-	YEARS_MOST = 9999,
-};
-
-/* One digit group of so many digits, and what stands behind it; -1: it is none. */
-static int64_t read_part(const char **text, size_t digits, char end)
-{
-	uint64_t value = 0;
-	size_t got = ri_digits_read(*text, &value);
-
-	if (got != digits || (*text)[got] != end)
-		return -1;
-	*text += got + 1;
-	return (int64_t)value;
-}
-
-int64_t ri_time_parse(const char *text)
-{
-	int64_t year = read_part(&text, 4, '-'), month, day, hour, minute, second, part;
-	struct tm time;
-
-	if (year < 1970 || year > YEARS_MOST)
-		return 0;
-	month = read_part(&text, 2, '-');
-	day = month < 1 || month > 12 ? -1 : read_part(&text, 2, 'T');
-	hour = day < 1 || day > 31 ? -1 : read_part(&text, 2, ':');
-	minute = hour < 0 || hour > 23 ? -1 : read_part(&text, 2, ':');
-	second = minute < 0 || minute > 59 ? -1 : read_part(&text, 2, '.');
-	part = second < 0 || second > 60 ? -1 : read_part(&text, 3, 'Z');
-	if (part < 0 || *text != '\0')
-		return 0;
-	time = (struct tm){
-		.tm_year = (int)year - 1900, .tm_mon = (int)month - 1, .tm_mday = (int)day,
-		.tm_hour = (int)hour, .tm_min = (int)minute, .tm_sec = (int)second,
-	};
-	return (int64_t)timegm(&time) * SECOND + part * 1000;
-}
-
-/* How many bytes of the text are whole characters and at most so many. */
-static int cut(const char *text, size_t most)
-{
-	size_t length = strlen(text);
-
-	if (length > most)
-		for (length = most; length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80;)
-			length--;
-	return (int)length;
-}
+#define CLOCK_MOST_S (86400.0 * 366)	/* what lies further apart is no offset */
 
 /* A copy of a string, cut; NULL where the value is no string, or out of memory. */
 static const char *keep(const json_t *value, size_t most, struct ri_arena *arena)
 {
 	const char *text = json_string_value(value);
 
-	return text == NULL ? NULL : ri_arena_copy(arena, text, (size_t)cut(text, most));
+	return text == NULL ? NULL : ri_arena_copy(arena, text, ri_member_cut(text, most));
 }
 
 static const char *keep_word(const json_t *object, const char *key, struct ri_arena *arena)
@@ -88,54 +34,8 @@ static int64_t number_of(const json_t *value, int64_t most)
 	return number < 0 || number > most ? -1 : (int64_t)number;
 }
 
-static int64_t time_of(const json_t *object, const char *key)
+static int read_ranks(struct ri_node_report *out, const json_t *list, struct ri_arena *arena)
 {
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text == NULL ? 0 : ri_time_parse(text);
-}
-
-/* The index of a word among those of a list, or 0. */
-static int index_of(const json_t *value, const char *const *words, int count)
-{
-	const char *word = json_string_value(value);
-
-	for (int i = 0; word != NULL && i < count; i++)
-		if (words[i] != NULL && strcmp(words[i], word) == 0)
-			return i;
-	return 0;
-}
-
-static enum ri_class class_of(const json_t *object)
-{
-	const char *const words[] = {
-		NULL, ri_class_name(RI_CLASS_STOPPED), ri_class_name(RI_CLASS_LOSS),
-		ri_class_name(RI_CLASS_UNKNOWN), ri_class_name(RI_CLASS_OWN),
-	};
-
-	return (enum ri_class)index_of(json_object_get(object, "class"), words, 5);
-}
-
-static void read_rank(struct ri_reported_rank *out, const json_t *rank)
-{
-	static const char *const states[] = {
-		"not-started", "running", "exited", "signaled", "exec-failed",
-	};
-
-	*out = (struct ri_reported_rank){
-		.rank = number_of(json_object_get(rank, "rank"), RI_MAX_RANKS - 1),
-		.local_rank = number_of(json_object_get(rank, "local_rank"), RI_MAX_RANKS - 1),
-		.began = time_of(rank, "started"), .ended = time_of(rank, "ended"),
-		.exit_code = (int)number_of(json_object_get(rank, "exit_code"), 255),
-		.end = (enum ri_rank_end)index_of(json_object_get(rank, "state"), states, 5),
-		.class = class_of(rank), .told = json_is_true(json_object_get(rank, "told")),
-		.lost = ri_loss_kind_of(json_string_value(json_object_get(rank, "lost"))),
-	};
-}
-
-static int read_ranks(struct ri_node_report *out, const json_t *document, struct ri_arena *arena)
-{
-	const json_t *list = json_object_get(document, "ranks");
 	size_t count = json_array_size(list);
 
 	if (count == 0 || count > RI_MAX_LOCAL)
@@ -148,60 +48,58 @@ static int read_ranks(struct ri_node_report *out, const json_t *document, struct
 
 		if (!json_is_object(rank))
 			return -1;
-		read_rank(&out->ranks[out->count], rank);
+		ri_members_read(ri_report_rank, rank, &out->ranks[out->count], arena);
 	}
 	return 0;
 }
 
 /* What the topology knows of one fact. */
-static const json_t *fact_of(const json_t *document, const char *name)
+static const json_t *fact_of(const json_t *topology, const char *name)
 {
-	const json_t *topology = json_object_get(document, "topology");
-
 	return json_object_get(json_object_get(topology, name), "value");
 }
 
-static const char *describe_end(const json_t *failure, struct ri_arena *arena)
+static const char *describe_end(const struct ri_report_failure *said, struct ri_arena *arena)
 {
-	const char *kind = json_string_value(json_object_get(failure, "kind"));
-	const char *signal = json_string_value(json_object_get(failure, "signal"));
-	int64_t code = number_of(json_object_get(failure, "exit_code"), 255);
+	const char *kind = said->kind == NULL ? "" : said->kind;
 
-	if (kind != NULL && strcmp(kind, "exec") == 0)
+	if (strcmp(kind, "exec") == 0)
 		return "it could not be started";
-	if (signal != NULL)
-		return ri_arena_format(arena, "killed by %.24s%s", signal,
-			kind != NULL && strcmp(kind, "oom") == 0 ? ": out of memory" : "");
-	if (code >= 0)
-		return ri_arena_format(arena, "exit status %d", (int)code);
+	if (said->signal != NULL)
+		return ri_arena_format(arena, "killed by %s%s", said->signal,
+			strcmp(kind, "oom") == 0 ? ": out of memory" : "");
+	if (said->exit_code >= 0)
+		return ri_arena_format(arena, "exit status %d", (int)said->exit_code);
 	return "it is unknown how it ended";
 }
 
-/* "/dev/shm was full: what to do [code]" */
-static const char *describe_cause(const json_t *cause, struct ri_arena *arena)
+/* NULL: it has none, or no memory was left. */
+static void add_line(struct ri_reported_failure *failure, const char *line)
 {
-	const char *subject = json_string_value(json_object_get(cause, "subject"));
-	const char *text = json_string_value(json_object_get(cause, "text"));
-	const char *hint = json_string_value(json_object_get(cause, "hint"));
+	if (line != NULL && failure->line_count < RI_REPORTED_LINES)
+		failure->lines[failure->line_count++] = line;
+}
 
-	if (subject == NULL || text == NULL)
-		return NULL;
-	if (hint == NULL)
-		hint = "";
-	return ri_arena_format(arena, "%.*s: %.*s%s%.*s", cut(subject, 255), subject,
-		cut(text, 500), text, hint[0] == '\0' ? "" : "; ", cut(hint, 255), hint);
+/* "/dev/shm was full: what to do [code]" */
+static void keep_cause(struct ri_reported_failure *failure, const json_t *cause,
+	struct ri_arena *arena)
+{
+	struct ri_report_cause said;
+	bool hinted;
+
+	ri_members_read(ri_report_cause, cause, &said, arena);
+	hinted = said.hint != NULL && said.hint[0] != '\0';
+	if (said.subject != NULL && said.text != NULL)
+		add_line(failure, ri_arena_format(arena, "%s: %s%s%s", said.subject, said.text,
+			hinted ? "; " : "", hinted ? said.hint : ""));
 }
 
 static void keep_lines(struct ri_reported_failure *failure, const json_t *lines,
 	struct ri_arena *arena)
 {
-	for (size_t i = 0; i < json_array_size(lines); i++) {
-		const char *line = failure->line_count == RI_REPORTED_LINES ? NULL
-			: keep(json_array_get(lines, i), RI_REPORTED_LINE, arena);
-
-		if (line != NULL)
-			failure->lines[failure->line_count++] = line;
-	}
+	for (size_t i = 0; i < json_array_size(lines) && failure->line_count < RI_REPORTED_LINES;
+		i++)
+		add_line(failure, keep(json_array_get(lines, i), RI_REPORTED_LINE, arena));
 }
 
 /* As the verdict has them: report/outcome.h. */
@@ -209,22 +107,14 @@ static void keep_gpu_errors(struct ri_reported_failure *failure, const json_t *e
 	struct ri_arena *arena)
 {
 	const json_t *list = json_object_get(errors, "listed");
+	struct ri_report_gpu_error said;
 
 	for (size_t i = 0; i < json_array_size(list) && i < RI_GPU_ERRORS; i++) {
-		const json_t *error = json_array_get(list, i);
-		const char *gpu = json_string_value(json_object_get(error, "gpu"));
-		const char *text = json_string_value(json_object_get(error, "text"));
-		int64_t number = number_of(json_object_get(error, "xid"), INT32_MAX);
-		const char *line;
-
-		if (gpu == NULL || text == NULL || number < 0 ||
-			failure->line_count == RI_REPORTED_LINES)
-			continue;
-		line = ri_arena_format(arena, "%s it: Xid %d on GPU %.*s (%.*s)",
-			json_is_true(json_object_get(error, "after_end")) ? "after" : "before",
-			(int)number, cut(gpu, 40), gpu, cut(text, 255), text);
-		if (line != NULL)
-			failure->lines[failure->line_count++] = line;
+		ri_members_read(ri_report_gpu_error, json_array_get(list, i), &said, arena);
+		if (said.gpu != NULL && said.text != NULL && said.xid >= 0)
+			add_line(failure, ri_arena_format(arena, "%s it: Xid %d on GPU %s (%s)",
+				said.after_end ? "after" : "before", (int)said.xid, said.gpu,
+				said.text));
 	}
 }
 
@@ -233,62 +123,55 @@ static void keep_restarts(struct ri_reported_failure *failure, const json_t *res
 	struct ri_arena *arena)
 {
 	size_t count = json_array_size(restarts);
-	const char *first = json_string_value(
-		json_object_get(json_array_get(restarts, 0), "exception"));
-	const char *line;
+	struct ri_report_restart said;
 
-	if (count == 0 || failure->line_count == RI_REPORTED_LINES)
-		return;
-	line = ri_arena_format(arena, "before it: the ranks had been started again %zu "
-		"time%s%s%.*s", count, count == 1 ? "" : "s",
-		first == NULL ? "" : ", at first for ",
-		first == NULL ? 0 : cut(first, 255), first == NULL ? "" : first);
-	if (line != NULL)
-		failure->lines[failure->line_count++] = line;
+	ri_members_read(ri_report_restart, json_array_get(restarts, 0), &said, arena);
+	if (count > 0)
+		add_line(failure, ri_arena_format(arena, "before it: the ranks had been started "
+			"again %zu time%s%s%s", count, count == 1 ? "" : "s",
+			said.exception == NULL ? "" : ", at first for ",
+			said.exception == NULL ? "" : said.exception));
 }
 
-static void read_failure(struct ri_node_report *out, const json_t *document, struct ri_arena *arena)
+static void read_failure(struct ri_node_report *out, const struct ri_report_file *file,
+	struct ri_arena *arena)
 {
-	const json_t *failure = json_object_get(document, "first_failure");
-	const json_t *verdict = json_object_get(document, "verdict");
-	const char *cause = json_string_value(json_object_get(verdict, "cause"));
 	struct ri_reported_failure *first = &out->failure;
+	struct ri_report_verdict verdict;
+	struct ri_report_failure said;
 
+	ri_members_read(ri_report_verdict, file->verdict, &verdict, arena);
 	first->rank = -1;
-	first->has_cause = cause != NULL;
-	first->why.cause = ri_cause_word_of(cause);
-	first->why.retry = ri_retry_of(json_string_value(json_object_get(verdict, "retry")),
-		first->why.cause);
-	keep_lines(first, json_object_get(document, "refusal"), arena);
-	if (!json_is_object(failure))
+	first->has_cause = verdict.cause != NULL;
+	first->why.cause = ri_cause_word_of(verdict.cause);
+	first->why.retry = ri_retry_of(verdict.retry, first->why.cause);
+	keep_lines(first, file->refusal, arena);
+	if (!json_is_object(file->first_failure))
 		return;
-	first->rank = number_of(json_object_get(failure, "rank"), RI_MAX_RANKS - 1);
-	first->class = class_of(failure);
-	first->at = time_of(failure, "at");
-	first->how = describe_end(failure, arena);
-	first->lines[0] = describe_cause(json_object_get(failure, "cause"), arena);
-	first->line_count = first->lines[0] != NULL;
-	keep_lines(first, json_object_get(failure, "reason"), arena);
-	keep_gpu_errors(first, json_object_get(document, "gpu_errors"), arena);
-	keep_restarts(first, json_object_get(document, "restarts"), arena);
+	ri_members_read(ri_report_failure, file->first_failure, &said, arena);
+	first->rank = said.rank;
+	first->class = (enum ri_class)said.class;
+	first->at = said.at;
+	first->how = describe_end(&said, arena);
+	first->line_count = 0;
+	keep_cause(first, said.cause, arena);
+	keep_lines(first, said.reason, arena);
+	keep_gpu_errors(first, file->gpu_errors, arena);
+	keep_restarts(first, file->restarts, arena);
 }
 
-/* The link's measure; a clock that is years away is a mistake. */
+/* The link's measure; a clock that is years away is a mistake, and one that is null no number. */
 static void read_clock(struct ri_node_report *out, const json_t *clock)
 {
-	const json_t *ahead = json_object_get(clock, "ahead_s");
-	double most = CLOCK_MOST_S;
+	struct ri_report_clock said;
 
-	if (!json_is_number(ahead) || json_number_value(ahead) > most ||
-		json_number_value(ahead) < -most)
+	ri_members_read(ri_report_clock, clock, &said, NULL);
+	out->compared = said.ahead_s >= -CLOCK_MOST_S && said.ahead_s <= CLOCK_MOST_S &&
+		said.error_s >= 0 && said.error_s <= CLOCK_MOST_S;
+	if (!out->compared)
 		return;
-	out->ahead = (int64_t)(json_number_value(ahead) * (double)SECOND);
-	ahead = json_object_get(clock, "error_s");
-	if (!json_is_number(ahead) || json_number_value(ahead) < 0 ||
-		json_number_value(ahead) > most)
-		return;
-	out->error = (int64_t)(json_number_value(ahead) * (double)SECOND);
-	out->compared = true;
+	out->ahead = (int64_t)(said.ahead_s * 1e6);
+	out->error = (int64_t)(said.error_s * 1e6);
 }
 
 /* Is it a group of that rank alone? */
@@ -392,7 +275,8 @@ static void read_autopsy(struct ri_node_report *out, const json_t *autopsy, stru
 	const json_t *suspect = json_object_get(autopsy, "suspect");
 	const json_t *groups = json_object_get(autopsy, "groups"), *group = find_odd(groups);
 	const json_t *ranks = json_object_get(group, "ranks"), *deed = group;
-	struct ri_reported_autopsy seen = { .at = time_of(autopsy, "at") };
+	const char *at = json_string_value(json_object_get(autopsy, "at"));
+	struct ri_reported_autopsy seen = { .at = at == NULL ? 0 : ri_time_parse(at) };
 	const json_t *rank = json_array_get(ranks, 0);
 
 	if (json_is_object(suspect)) {
@@ -412,65 +296,54 @@ static void read_autopsy(struct ri_node_report *out, const json_t *autopsy, stru
 	out->autopsy = seen;
 }
 
+/* The first line of a text that is no longer than one; NULL: it is. */
+static const char *first_line(const char *text, struct ri_arena *arena)
+{
+	size_t length = text == NULL ? 0 : strcspn(text, "\n");
+
+	return length == 0 ? NULL : ri_arena_copy(arena, text, length);
+}
+
 static void read_found(struct ri_node_report *out, const json_t *found, struct ri_arena *arena)
 {
-	struct ri_reported_found seen = {
-		.at = time_of(found, "at"),
-		.rank = number_of(json_object_get(found, "rank"), RI_MAX_RANKS - 1),
-		.node = number_of(json_object_get(found, "node"), RI_MAX_RANKS - 1),
+	ri_members_read(ri_report_found, found, &out->found, arena);
+	out->found.text = out->found.at == 0 || out->found.rank < 0 || out->found.node < 0 ? NULL
+		: first_line(out->found.text, arena);
+}
+
+static int read_document(struct ri_node_report *out, const struct ri_report_file *file,
+	struct ri_arena *arena)
+{
+	struct ri_report_stop stop;
+
+	ri_members_read(ri_report_stop, file->stop, &stop, arena);
+	*out = (struct ri_node_report){
+		.host = file->host, .boot = keep_word(file->facts, "boot", arena),
+		.job = keep(fact_of(file->topology, "job_id"), RI_REPORTED_WORD, arena),
+		.node = number_of(fact_of(file->topology, "node_rank"), RI_MAX_RANKS - 1),
+		.nodes = number_of(fact_of(file->topology, "nnodes"), RI_MAX_RANKS),
+		.world = number_of(fact_of(file->topology, "world_size"), RI_MAX_RANKS),
+		.attempt = number_of(fact_of(file->topology, "restart_count"), RI_MAX_RANKS),
+		.began = file->started, .ended = file->ended, .stopped = stop.at,
+		.exit_status = (int)file->exit_status,
+		.verdict = first_line(file->job_verdict, arena),
+		.verdict_node = file->job_verdict_node,
 	};
-	const char *text = json_string_value(json_object_get(found, "text"));
-	size_t length = text == NULL ? 0 : strcspn(text, "\n");
-
-	if (seen.at == 0 || seen.rank < 0 || seen.node < 0 || length == 0 ||
-		length > RI_REPORTED_LINE)
-		return;
-	seen.text = ri_arena_copy(arena, text, length);
-	out->found = seen;
-}
-
-static void read_verdict(struct ri_node_report *out, const json_t *document, struct ri_arena *arena)
-{
-	const char *text = json_string_value(json_object_get(document, "job_verdict"));
-	size_t length = text == NULL ? 0 : strcspn(text, "\n");
-
-	out->verdict_node = number_of(json_object_get(document, "job_verdict_node"),
-		RI_MAX_RANKS - 1);
-	if (length > 0 && length <= RI_REPORTED_LINE)
-		out->verdict = ri_arena_copy(arena, text, length);
-}
-
-static int read_document(struct ri_node_report *out, const json_t *document, struct ri_arena *arena)
-{
-	const json_t *stop = json_object_get(document, "stop");
-
-	out->host = keep_word(document, "host", arena);
-	out->boot = keep_word(json_object_get(document, "facts"), "boot", arena);
-	out->job = keep(fact_of(document, "job_id"), RI_REPORTED_WORD, arena);
-	out->node = number_of(fact_of(document, "node_rank"), RI_MAX_RANKS - 1);
-	out->nodes = number_of(fact_of(document, "nnodes"), RI_MAX_RANKS);
-	out->world = number_of(fact_of(document, "world_size"), RI_MAX_RANKS);
-	out->attempt = number_of(fact_of(document, "restart_count"), RI_MAX_RANKS);
-	out->began = time_of(document, "started");
-	out->ended = time_of(document, "ended");
-	out->stopped = json_is_object(stop) ? time_of(stop, "at") : 0;
-	out->exit_status = (int)number_of(json_object_get(document, "exit_status"), 255);
-	read_verdict(out, document, arena);
-	read_clock(out, json_object_get(document, "clock"));
-	read_failure(out, document, arena);
-	read_autopsy(out, json_object_get(document, "autopsy"), arena);
-	read_found(out, json_object_get(document, "job_autopsy"), arena);
+	read_clock(out, file->clock);
+	read_failure(out, file, arena);
+	read_autopsy(out, file->autopsy, arena);
+	read_found(out, file->job_autopsy, arena);
 	if (out->exit_status < 0 || out->began == 0 || out->ended < out->began ||
 		(out->node >= 0 && out->nodes >= 0 && out->node >= out->nodes))
 		return -1;
-	return read_ranks(out, document, arena);
+	return read_ranks(out, file->ranks, arena);
 }
 
 int ri_node_report_read(struct ri_node_report *out, const char *bytes, size_t length,
 	struct ri_arena *arena, char why[RI_REPORTED_WHY])
 {
-	struct ri_node_report report = { .node = -1 };
-	const char *said;
+	struct ri_node_report report;
+	struct ri_report_file file;
 	json_error_t error;
 	bool marked = length >= sizeof(mark) - 1 && memcmp(bytes, mark, sizeof(mark) - 1) == 0;
 	const char *text = marked ? bytes + sizeof(mark) - 1 : bytes;
@@ -485,13 +358,13 @@ int ri_node_report_read(struct ri_node_report *out, const char *bytes, size_t le
 		snprintf(why, RI_REPORTED_WHY, "it is no JSON");
 	if (document == NULL)
 		return -1;
-	said = json_string_value(json_object_get(document, "schema"));
-	if (said != NULL && strncmp(said, schema, FAMILY) == 0 && strcmp(said, schema) != 0)
+	ri_members_read(ri_report_file, document, &file, arena);
+	if (file.schema == NULL || strncmp(file.schema, family, sizeof(family) - 1) != 0)
+		snprintf(why, RI_REPORTED_WHY, "it is no report of rankinit");
+	else if (strcmp(file.schema, ri_report_schema) != 0)
 		snprintf(why, RI_REPORTED_WHY, "it is a report of another version of rankinit: use "
 			"that one's --blame");
-	else if (said == NULL || strcmp(said, schema) != 0)
-		snprintf(why, RI_REPORTED_WHY, "it is no report of rankinit");
-	else if (read_document(&report, document, arena) < 0)
+	else if (read_document(&report, &file, arena) < 0)
 		snprintf(why, RI_REPORTED_WHY, "it is a report, but what it says cannot be");
 	else
 		status = 0;

@@ -12,8 +12,8 @@
 
 #include "base/arena.h"
 #include "base/limits.h"
-#include "words/loss.h"
 #include "report/causes.h"
+#include "report/members.h"
 #include "report/outcome.h"
 
 enum {
@@ -23,17 +23,6 @@ enum {
 	RI_REPORTED_DEED = 400,	/* of what a rank did */
 	RI_REPORTED_DEEDS = 8,	/* lines about it */
 	RI_REPORTED_WHY = 96,	/* why a file is no report */
-};
-
-struct ri_reported_rank {
-	int64_t rank;		/* in the job; -1: it has none */
-	int64_t local_rank;	/* -1: likewise */
-	int64_t began, ended;	/* microseconds since 1970 by this node's clock; 0: unknown */
-	int exit_code;		/* -1: it did not exit */
-	enum ri_rank_end end;
-	enum ri_class class;
-	enum ri_loss_kind lost;	/* RI_LOSS_OWN: none, or not known */
-	bool told;
 };
 
 /* The first failure of this node, as this node sees it. */
@@ -58,13 +47,6 @@ struct ri_reported_autopsy {
 	size_t line_count;
 };
 
-/* The rank that held up the others, as all nodes saw it that looked at one moment. */
-struct ri_reported_found {
-	int64_t at;		/* when this node heard of it, by its clock */
-	int64_t rank, node;
-	const char *text;	/* "of 64 ranks 63 wait in ..."; NULL: no rank is named */
-};
-
 struct ri_node_report {
 	const char *file;	/* where it was read */
 	uint64_t digest;	/* of its bytes: two that are equal are copies */
@@ -80,8 +62,8 @@ struct ri_node_report {
 	int64_t ahead, error;	/* it goes by so many microseconds before that, give or take */
 	struct ri_reported_failure failure;
 	struct ri_reported_autopsy autopsy;
-	struct ri_reported_found found;
-	struct ri_reported_rank *ranks;
+	struct ri_report_found found;	/* its text is NULL: no rank is named */
+	struct ri_report_rank *ranks;
 	size_t count;
 	const char *boot;	/* of the kernel, whose clock it has; NULL: unknown */
 };
@@ -93,17 +75,6 @@ struct ri_node_report {
  */
 int ri_node_report_read(struct ri_node_report *out, const char *bytes, size_t length,
 	struct ri_arena *arena, char why[RI_REPORTED_WHY]);
-
-/* Microseconds of "2026-01-31T12:00:00.123Z", or 0 where it is no such time. */
-int64_t ri_time_parse(const char *text);
-
-/* The other way round. */
-static inline struct timespec ri_time_of(int64_t at)
-{
-	return (struct timespec){
-		.tv_sec = (time_t)(at / 1000000), .tv_nsec = (long)(at % 1000000 * 1000),
-	};
-}
 
 /* A time by the clock of node 0, where the link compared the two. */
 static inline int64_t ri_time_align(const struct ri_node_report *report, int64_t at)

@@ -57,10 +57,10 @@ enum ri_life {
 
 struct ri_suspect {
 	const struct ri_node_report *report;
-	const struct ri_reported_rank *rank;	/* NULL: no rank is named */
+	const struct ri_report_rank *rank;	/* NULL: no rank is named */
 	int64_t at;		/* by the clock of node 0, where that is known */
 	bool seen;		/* its node's autopsy tells what it did */
-	const struct ri_reported_found *found;	/* that names it; or NULL */
+	const struct ri_report_found *found;	/* that names it; or NULL */
 	enum ri_life life;
 };
 

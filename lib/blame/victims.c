@@ -6,7 +6,7 @@
 #include <string.h>
 
 static bool is_named(const struct ri_reports *job, const struct ri_node_report *report,
-	const struct ri_reported_rank *rank)
+	const struct ri_report_rank *rank)
 {
 	for (size_t i = 0; i < job->suspect_count; i++)
 		if (job->suspects[i].report == report &&
@@ -16,12 +16,12 @@ static bool is_named(const struct ri_reports *job, const struct ri_node_report *
 }
 
 /* Did the end of another one end it? Returns false where it ended well. */
-static bool count_victim(struct ri_victims *victims, const struct ri_reported_rank *rank)
+static bool count_victim(struct ri_victims *victims, const struct ri_report_rank *rank)
 {
 	if (rank->class == RI_CLASS_LOSS)
 		victims->lost++;
-	else if (rank->class == RI_CLASS_STOPPED || rank->told || rank->end == RI_END_RUNNING ||
-		(rank->end == RI_END_NOT_STARTED))
+	else if (rank->class == RI_CLASS_STOPPED || rank->told || rank->state == RI_END_RUNNING ||
+		(rank->state == RI_END_NOT_STARTED))
 		victims->stopped++;
 	else if (rank->class == RI_CLASS_OWN || rank->class == RI_CLASS_UNKNOWN)
 		victims->failed++;

@@ -6,6 +6,7 @@
 #include "redact/redact.h"
 #include "report/actor.h"
 #include "report/class.h"
+#include "report/members.h"
 #include "report/inner_word.h"
 
 static int64_t number_of(const struct ri_topology *topology, enum ri_fact_id id)
@@ -189,30 +190,18 @@ void ri_brief_add(struct ri_text *out, const struct ri_brief *brief)
 	ri_text_add(out, line);
 }
 
-static json_t *number_or_null(int64_t number)
-{
-	return number < 0 ? json_null() : json_integer((json_int_t)number);
-}
-
 json_t *ri_brief_json(struct ri_json *json, const struct ri_brief *brief)
 {
-	const char *class;
-	json_t *object;
+	struct ri_report_verdict told;
 
 	if (brief == NULL)
 		return json_null();
-	class = ri_class_name(brief->class);
-	object = json_object();
-	ri_json_put(json, object, "cause", json_string(ri_cause_word_name(brief->why.cause)));
-	ri_json_put(json, object, "class", class == NULL ? json_null() : json_string(class));
-	ri_json_put(json, object, "retry", json_string(ri_retry_name(brief->why.retry)));
-	ri_json_put(json, object, "rank", number_or_null(brief->rank));
-	ri_json_put(json, object, "node", number_or_null(brief->node));
-	ri_json_put(json, object, "host", brief->host == NULL ? json_null()
-		: ri_json_string(json, brief->host, "host"));
-	ri_json_put(json, object, "status", json_integer(brief->status));
-	ri_json_put(json, object, "retries", json_integer((json_int_t)brief->retries));
-	ri_json_put(json, object, "failed_before", brief->why.cause != RI_CAUSE_PREEMPTED
-		? json_null() : json_boolean(brief->failed_before));
-	return object;
+	told = (struct ri_report_verdict){
+		.cause = ri_cause_word_name(brief->why.cause), .class = (int)brief->class,
+		.retry = ri_retry_name(brief->why.retry), .rank = brief->rank, .node = brief->node,
+		.host = brief->host, .status = brief->status, .retries = (int64_t)brief->retries,
+		.failed_before = brief->why.cause != RI_CAUSE_PREEMPTED ? json_null()
+			: json_boolean(brief->failed_before),
+	};
+	return ri_members_write(json, ri_report_verdict, &told);
 }

@@ -10,78 +10,43 @@
 #include "model/json.h"
 #include "report/actor.h"
 #include "report/brief.h"
-#include "report/class.h"
+#include "report/members.h"
 #include "words/loss.h"
 #include "report/torch_error.h"
 
 enum { MAX_LINE = 4096 };	/* of a log, or of the path of one */
 
-static const char *const states[] = {
-	[RI_END_NOT_STARTED] = "not-started",
-	[RI_END_RUNNING] = "running",
-	[RI_END_EXITED] = "exited",
-	[RI_END_SIGNALED] = "signaled",
-	[RI_END_EXEC_FAILED] = "exec-failed",
-};
-
 /* A plain init has no ranks, so its command has no number. */
-static json_t *number_of_rank(const struct ri_outcome *outcome, enum ri_fact_id id,
+static int64_t number_of_rank(const struct ri_outcome *outcome, enum ri_fact_id id,
 	uint64_t number)
 {
 	if (outcome->count == 1 && !outcome->launched &&
 		!ri_topology_knows(outcome->topology, id))
-		return json_null();
-	return json_integer((json_int_t)number);
+		return -1;
+	return (int64_t)number;
 }
 
-static json_t *exit_code(const struct ri_rank_outcome *rank)
-{
-	return rank->end == RI_END_EXITED ? json_integer(rank->exit_code) : json_null();
-}
-
-static json_t *signal_name(const struct ri_rank_outcome *rank)
-{
-	char name[RI_SIGNAL_NAME];
-
-	if (rank->end != RI_END_SIGNALED)
-		return json_null();
-	return json_string(ri_signal_name(rank->signal, name));
-}
-
-static json_t *string_or_null(struct ri_json *json, const char *value, const char *subject)
-{
-	return value == NULL ? json_null() : ri_json_string(json, value, subject);
-}
-
-/* What an actor of Ray's tells by its repr(). */
-static json_t *number_of_actor(const struct ri_actor *actor)
-{
-	return actor->rank < 0 ? json_null() : json_integer((json_int_t)actor->rank);
-}
-
-static void put_numbers(struct ri_json *json, json_t *object, const struct ri_outcome *outcome,
-	const struct ri_rank_outcome *rank)
+/* What an actor of Ray's tells by its repr() is its rank alone. */
+static void find_numbers(const struct ri_outcome *outcome, const struct ri_rank_outcome *rank,
+	int64_t *number, int64_t *local)
 {
 	if (rank->actor != NULL) {
-		ri_json_put(json, object, "rank", number_of_actor(rank->actor));
-		ri_json_put(json, object, "local_rank", json_null());
+		*number = rank->actor->rank;
+		*local = -1;
 		return;
 	}
-	ri_json_put(json, object, "rank", number_of_rank(outcome, RI_FACT_RANK, rank->rank));
-	ri_json_put(json, object, "local_rank",
-		number_of_rank(outcome, RI_FACT_LOCAL_RANK, rank->local_rank));
+	*number = number_of_rank(outcome, RI_FACT_RANK, rank->rank);
+	*local = number_of_rank(outcome, RI_FACT_LOCAL_RANK, rank->local_rank);
 }
 
-static json_t *describe_class(enum ri_class class)
+static int64_t exit_code(const struct ri_rank_outcome *rank)
 {
-	const char *name = ri_class_name(class);
-
-	return name == NULL ? json_null() : json_string(name);
+	return rank->end == RI_END_EXITED ? rank->exit_code : -1;
 }
 
-static json_t *describe_loss(const struct ri_loss *loss)
+static const char *signal_name(const struct ri_rank_outcome *rank, char name[RI_SIGNAL_NAME])
 {
-	return loss == NULL ? json_null() : json_string(ri_loss_kind_name(loss->kind));
+	return rank->end == RI_END_SIGNALED ? ri_signal_name(rank->signal, name) : NULL;
 }
 
 /* In which collective it was, by NCCL's watchdog. */
@@ -109,22 +74,20 @@ static json_t *describe_work(const struct ri_words *words)
 static json_t *describe_rank(struct ri_json *json, const struct ri_outcome *outcome,
 	const struct ri_rank_outcome *rank)
 {
-	json_t *object = json_object();
+	const struct ri_loss *loss = rank->evidence.loss;
+	char name[RI_SIGNAL_NAME];
+	struct ri_report_rank told = {
+		.pid = rank->pid == 0 ? -1 : rank->pid, .state = (int)rank->end,
+		.exit_code = exit_code(rank), .signal = signal_name(rank, name),
+		.told = rank->told, .word_of = rank->word_of, .class = (int)rank->evidence.class,
+		.lost = loss == NULL ? RI_LOSS_OWN : (int)loss->kind,
+		.work = describe_work(&rank->evidence.words),
+		.started = ri_time_us(rank->started), .ended = ri_time_us(rank->ended),
+		.log = rank->wrote.log,
+	};
 
-	put_numbers(json, object, outcome, rank);
-	ri_json_put(json, object, "pid", rank->pid == 0 ? json_null() : json_integer(rank->pid));
-	ri_json_put(json, object, "state", json_string(states[rank->end]));
-	ri_json_put(json, object, "exit_code", exit_code(rank));
-	ri_json_put(json, object, "signal", signal_name(rank));
-	ri_json_put(json, object, "told", json_boolean(rank->told));
-	ri_json_put(json, object, "word_of", string_or_null(json, rank->word_of, "word_of"));
-	ri_json_put(json, object, "class", describe_class(rank->evidence.class));
-	ri_json_put(json, object, "lost", describe_loss(rank->evidence.loss));
-	ri_json_put(json, object, "work", describe_work(&rank->evidence.words));
-	ri_json_put(json, object, "started", ri_time_json(rank->started));
-	ri_json_put(json, object, "ended", ri_time_json(rank->ended));
-	ri_json_put(json, object, "log", string_or_null(json, rank->wrote.log, "log"));
-	return object;
+	find_numbers(outcome, rank, &told.rank, &told.local_rank);
+	return ri_members_write(json, ri_report_rank, &told);
 }
 
 static json_t *list_ranks(struct ri_json *json, const struct ri_outcome *outcome)
@@ -226,16 +189,15 @@ static json_t *list_lines(struct ri_json *json, const struct ri_reason *reason)
 
 static json_t *describe_cause(struct ri_json *json, const struct ri_cause *cause)
 {
-	json_t *object;
+	struct ri_report_cause told;
 
 	if (cause == NULL)
 		return json_null();
-	object = json_object();
-	ri_json_put(json, object, "code", json_string(ri_code_name(cause->code)));
-	ri_json_put(json, object, "subject", ri_json_string(json, cause->subject, "cause"));
-	ri_json_put(json, object, "text", ri_json_string(json, cause->text, "cause"));
-	ri_json_put(json, object, "hint", ri_json_string(json, cause->hint, "cause"));
-	return object;
+	told = (struct ri_report_cause){
+		.code = ri_code_name(cause->code), .subject = cause->subject,
+		.text = cause->text, .hint = cause->hint,
+	};
+	return ri_members_write(json, ri_report_cause, &told);
 }
 
 static json_t *describe_gpu_errors(struct ri_json *json, const struct ri_gpu_errors *errors)
@@ -248,71 +210,56 @@ static json_t *describe_gpu_errors(struct ri_json *json, const struct ri_gpu_err
 	list = json_array();
 	for (size_t i = 0; i < errors->count; i++) {
 		const struct ri_gpu_error *error = &errors->items[i];
+		const struct ri_report_gpu_error told = {
+			.xid = (int64_t)error->number, .gpu = error->address, .text = error->text,
+			.of = error->of_program ? "program" : "hardware", .after_end = error->later,
+		};
 
-		ri_json_append(json, list, json_pack("{s:I, s:s, s:s, s:s, s:b}",
-			"xid", (json_int_t)error->number, "gpu", error->address,
-			"text", error->text, "of", error->of_program ? "program" : "hardware",
-			"after_end", error->later));
+		ri_json_append(json, list, ri_members_write(json, ri_report_gpu_error, &told));
 	}
 	ri_json_put(json, object, "listed", list);
 	ri_json_put(json, object, "more", json_integer((json_int_t)errors->more));
 	return object;
 }
 
-/* The rank that is named, where one is. */
-static void put_named(struct ri_json *json, json_t *object, const struct ri_outcome *outcome)
-{
-	ssize_t named = ri_outcome_named(outcome);
-
-	if (named >= 0) {
-		put_numbers(json, object, outcome, &outcome->ranks[named]);
-		return;
-	}
-	ri_json_put(json, object, "rank", json_null());
-	ri_json_put(json, object, "local_rank", json_null());
-}
-
-/* The address of the peer that was lost. */
-static json_t *describe_peer(struct ri_json *json, const struct ri_rank_outcome *rank)
+/* The address of the peer that was lost; NULL: it is not told. */
+static const char *find_peer(const struct ri_rank_outcome *rank, char copy[RI_LOSS_ADDRESS])
 {
 	struct ri_span peer;
-	char copy[RI_LOSS_ADDRESS];
 
 	if (rank->evidence.loss == NULL ||
 		!ri_loss_peer(rank->wrote.tail, rank->evidence.loss, &peer))
-		return json_null();
-	snprintf(copy, sizeof(copy), "%.*s", (int)peer.length, peer.at);
-	return ri_json_string(json, copy, "node");
+		return NULL;
+	snprintf(copy, RI_LOSS_ADDRESS, "%.*s", (int)peer.length, peer.at);
+	return copy;
 }
 
 static json_t *describe_first(struct ri_json *json, const struct ri_report *report)
 {
 	const struct ri_outcome *outcome = report->outcome;
+	ssize_t named = ri_outcome_named(outcome);
+	char peer[RI_LOSS_ADDRESS], name[RI_SIGNAL_NAME];
 	const struct ri_rank_outcome *rank;
+	struct ri_report_failure told;
 	struct ri_span file;
-	json_t *object;
 
 	if (outcome->first < 0)
 		return json_null();
 	rank = &outcome->ranks[outcome->first];
 	file = rank->wrote.torch_error;
-	object = json_object();
-	put_named(json, object, outcome);
-	ri_json_put(json, object, "class", describe_class(rank->evidence.class));
-	ri_json_put(json, object, "elsewhere",
-		json_boolean(outcome->blame == RI_BLAME_ELSEWHERE));
-	ri_json_put(json, object, "node", describe_peer(json, rank));
-	ri_json_put(json, object, "kind", json_string(kind_of(rank)));
-	ri_json_put(json, object, "exit_code", exit_code(rank));
-	ri_json_put(json, object, "signal", signal_name(rank));
-	ri_json_put(json, object, "at", ri_time_json(rank->ended));
-	ri_json_put(json, object, "cause", describe_cause(json, outcome->cause));
-	ri_json_put(json, object, "reason", list_reason(json, report));
-	ri_json_put(json, object, "traceback", describe_traceback(json, report->reason));
-	ri_json_put(json, object, "last_lines", list_lines(json, report->reason));
-	ri_json_put(json, object, "torch_error",
-		file.at == NULL ? json_null() : ri_torch_error_json(json, file));
-	return object;
+	told = (struct ri_report_failure){
+		.rank = -1, .local_rank = -1, .class = (int)rank->evidence.class,
+		.elsewhere = outcome->blame == RI_BLAME_ELSEWHERE, .node = find_peer(rank, peer),
+		.kind = kind_of(rank), .exit_code = exit_code(rank),
+		.signal = signal_name(rank, name), .at = ri_time_us(rank->ended),
+		.cause = describe_cause(json, outcome->cause), .reason = list_reason(json, report),
+		.traceback = describe_traceback(json, report->reason),
+		.last_lines = list_lines(json, report->reason),
+		.torch_error = file.at == NULL ? json_null() : ri_torch_error_json(json, file),
+	};
+	if (named >= 0)
+		find_numbers(outcome, &outcome->ranks[named], &told.rank, &told.local_rank);
+	return ri_members_write(json, ri_report_failure, &told);
 }
 
 /* A document of our own, but of strings that were in the memory of others. */
@@ -327,27 +274,31 @@ static json_t *describe_autopsy(const struct ri_outcome *outcome)
 /* What all nodes saw together, and which rank held up the others. */
 static json_t *describe_found(struct ri_json *json, const struct ri_link_outcome *link)
 {
-	json_t *object;
 	bool named = link->found_rank >= 0;
+	const struct ri_report_found told = {
+		.at = ri_time_us(link->found_at), .rank = named ? link->found_rank : -1,
+		.node = named ? link->found_node : -1, .text = link->found,
+	};
 
-	if (link->found == NULL)
-		return json_null();
-	object = json_object();
-	ri_json_put(json, object, "at", ri_time_json(link->found_at));
-	ri_json_put(json, object, "rank", named ? json_integer(link->found_rank) : json_null());
-	ri_json_put(json, object, "node", named ? json_integer(link->found_node) : json_null());
-	ri_json_put(json, object, "text", ri_json_string(json, link->found, "job_autopsy"));
-	return object;
+	return link->found == NULL ? json_null() : ri_members_write(json, ri_report_found, &told);
 }
 
-static json_t *describe_stop(const struct ri_outcome *outcome)
+static json_t *describe_stop(struct ri_json *json, const struct ri_outcome *outcome)
 {
 	char name[RI_SIGNAL_NAME];
+	const struct ri_report_stop told = {
+		ri_signal_name(outcome->stop.signal, name), ri_time_us(outcome->stop.at),
+	};
 
-	if (outcome->stop.signal == 0)
-		return json_null();
-	return json_pack("{s:s, s:o}", "signal", ri_signal_name(outcome->stop.signal, name), "at",
-		ri_time_json(outcome->stop.at));
+	return outcome->stop.signal == 0 ? json_null()
+		: ri_members_write(json, ri_report_stop, &told);
+}
+
+static json_t *describe_clock(struct ri_json *json, const struct ri_link_outcome *link)
+{
+	const struct ri_report_clock told = { link->ahead_s, link->error_s };
+
+	return link->compared ? ri_members_write(json, ri_report_clock, &told) : json_null();
 }
 
 static json_t *list_facts(struct ri_json *json, const struct ri_outcome *outcome)
@@ -369,17 +320,15 @@ static json_t *describe_restart(struct ri_json *json, const struct ri_restart *r
 	const struct ri_outcome failed = {
 		.count = 1, .launched = !restart->alone, .topology = &unknown,
 	};
-	json_t *object = json_object();
+	const struct ri_report_restart told = {
+		.number = (int64_t)restart->number,
+		.most = restart->most == 0 ? -1 : (int64_t)restart->most,
+		.at = ri_time_us(restart->at), .rank = !restart->known ? json_null()
+			: describe_rank(json, &failed, &restart->first),
+		.exception = restart->words[0] == '\0' ? NULL : restart->words,
+	};
 
-	ri_json_put(json, object, "number", json_integer((json_int_t)restart->number));
-	ri_json_put(json, object, "most",
-		restart->most == 0 ? json_null() : json_integer((json_int_t)restart->most));
-	ri_json_put(json, object, "at", ri_time_json(restart->at));
-	ri_json_put(json, object, "rank", !restart->known ? json_null()
-		: describe_rank(json, &failed, &restart->first));
-	ri_json_put(json, object, "exception", string_or_null(json,
-		restart->words[0] == '\0' ? NULL : restart->words, "exception"));
-	return object;
+	return ri_members_write(json, ri_report_restart, &told);
 }
 
 static json_t *list_restarts(struct ri_json *json, const struct ri_restarts *restarts)
@@ -391,54 +340,34 @@ static json_t *list_restarts(struct ri_json *json, const struct ri_restarts *res
 	return list;
 }
 
-/* What this node is like, and what other nodes and other looks say. */
-static void put_surroundings(struct ri_json *json, json_t *object,
-	const struct ri_outcome *outcome)
-{
-	bool named = outcome->link.verdict != NULL && outcome->link.verdict_node >= 0;
-
-	ri_json_put(json, object, "stop", describe_stop(outcome));
-	ri_json_put(json, object, "facts", list_facts(json, outcome));
-	ri_json_put(json, object, "roll_call",
-		string_or_null(json, outcome->link.roll_call, "roll_call"));
-	ri_json_put(json, object, "roll_call_unproved",
-		string_or_null(json, outcome->link.unproved, "roll_call"));
-	ri_json_put(json, object, "clock", !outcome->link.compared ? json_null()
-		: json_pack("{s:f, s:f}", "ahead_s", outcome->link.ahead_s, "error_s",
-			outcome->link.error_s));
-	ri_json_put(json, object, "gpu_errors", describe_gpu_errors(json, outcome->gpu_errors));
-	ri_json_put(json, object, "restarts", list_restarts(json, outcome->restarts));
-	ri_json_put(json, object, "autopsy", describe_autopsy(outcome));
-	ri_json_put(json, object, "job_autopsy", describe_found(json, &outcome->link));
-	ri_json_put(json, object, "job_verdict_node",
-		named ? json_integer(outcome->link.verdict_node) : json_null());
-}
-
 int ri_report_render(const struct ri_report *report, struct ri_text *out)
 {
 	const struct ri_outcome *outcome = report->outcome;
+	const struct ri_link_outcome *link = &outcome->link;
 	struct ri_json json = { .escapes = 0 };
-	json_t *object = json_object();
+	const struct ri_report_file told = {
+		.schema = ri_report_schema, .version = report->version,
+		.exit_status = outcome->exit_status, .launch = outcome->launch,
+		.host = outcome->host, .started = ri_time_us(outcome->started),
+		.ended = ri_time_us(outcome->ended),
+		.topology = ri_json_topology(&json, outcome->topology),
+		.ranks = list_ranks(&json, outcome), .first_failure = describe_first(&json, report),
+		.verdict = ri_brief_json(&json, outcome->brief),
+		.refusal = report->refusal == NULL ? json_null()
+			: split(&json, report->refusal, "refusal"),
+		.job_verdict = link->verdict, .stop = describe_stop(&json, outcome),
+		.facts = list_facts(&json, outcome), .roll_call = link->roll_call,
+		.roll_call_unproved = link->unproved, .clock = describe_clock(&json, link),
+		.gpu_errors = describe_gpu_errors(&json, outcome->gpu_errors),
+		.restarts = list_restarts(&json, outcome->restarts),
+		.autopsy = describe_autopsy(outcome), .job_autopsy = describe_found(&json, link),
+		.job_verdict_node = link->verdict != NULL ? link->verdict_node : -1,
+		.check = report->check == NULL ? json_null()
+			: report->check(&json, report->checked),
+	};
+	json_t *object = ri_members_write(&json, ri_report_file, &told);
 	int status = -1;
 
-	ri_json_put(&json, object, "schema", json_string("rankinit-report-1"));
-	ri_json_put(&json, object, "version", json_string(report->version));
-	ri_json_put(&json, object, "exit_status", json_integer(outcome->exit_status));
-	ri_json_put(&json, object, "launch", json_string(outcome->launch));
-	ri_json_put(&json, object, "host", string_or_null(&json, outcome->host, "host"));
-	ri_json_put(&json, object, "started", ri_time_json(outcome->started));
-	ri_json_put(&json, object, "ended", ri_time_json(outcome->ended));
-	ri_json_put(&json, object, "topology", ri_json_topology(&json, outcome->topology));
-	ri_json_put(&json, object, "ranks", list_ranks(&json, outcome));
-	ri_json_put(&json, object, "first_failure", describe_first(&json, report));
-	ri_json_put(&json, object, "verdict", ri_brief_json(&json, outcome->brief));
-	ri_json_put(&json, object, "refusal", report->refusal == NULL ? json_null()
-		: split(&json, report->refusal, "refusal"));
-	ri_json_put(&json, object, "job_verdict",
-		string_or_null(&json, outcome->link.verdict, "job_verdict"));
-	put_surroundings(&json, object, outcome);
-	ri_json_put(&json, object, "check", report->check == NULL ? json_null()
-		: report->check(&json, report->checked));
 	if (!json.incomplete)
 		status = ri_json_dump(object, RI_JSON_LOOK, out);
 	json_decref(object);

@@ -73,7 +73,7 @@ static void test_what_is_missing_is_unknown(void **state)
 	assert_int_equal(report.failure.class, RI_CLASS_NONE);
 	assert_int_equal(report.count, 1);
 	assert_int_equal(report.ranks[0].rank, 3);
-	assert_int_equal(report.ranks[0].end, RI_END_EXITED);
+	assert_int_equal(report.ranks[0].state, RI_END_EXITED);
 	assert_false(report.compared);
 	assert_int_equal(report.ended - report.began, 9000000);
 }

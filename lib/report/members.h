@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The members of a report as they stand in the file. --report fills these structs in, and --blame
+ * reads them back; members.c has one table for both.
+ *
+ * A number below 0, a text of NULL, a time of 0 and a class of RI_CLASS_NONE are null. A time is
+ * in microseconds since 1970. A json_t is a part that has a form of its own: for the writer, which
+ * takes it over, and for a reader part of what it reads.
+ */
+#ifndef RI_REPORT_MEMBERS_H
+#define RI_REPORT_MEMBERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include <jansson.h>
+
+#include "base/arena.h"
+#include "model/json.h"
+
+struct ri_report_file {
+	const char *schema, *version;
+	int64_t exit_status;
+	const char *launch, *host;
+	int64_t started, ended;
+	json_t *topology, *ranks, *first_failure, *verdict, *refusal;
+	const char *job_verdict;
+	json_t *stop, *facts;
+	const char *roll_call, *roll_call_unproved;
+	json_t *clock, *gpu_errors, *restarts, *autopsy, *job_autopsy;
+	int64_t job_verdict_node;
+	json_t *check;
+};
+
+struct ri_report_rank {
+	int64_t rank, local_rank, pid;
+	int state;		/* enum ri_rank_end */
+	int64_t exit_code;
+	const char *signal;
+	bool told;
+	const char *word_of;
+	int class;		/* enum ri_class */
+	int lost;		/* enum ri_loss_kind; RI_LOSS_OWN is null */
+	json_t *work;
+	int64_t started, ended;
+	const char *log;
+};
+
+struct ri_report_failure {
+	int64_t rank, local_rank;
+	int class;		/* enum ri_class */
+	bool elsewhere;
+	const char *node, *kind;
+	int64_t exit_code;
+	const char *signal;
+	int64_t at;
+	json_t *cause, *reason, *traceback, *last_lines, *torch_error;
+};
+
+struct ri_report_cause {
+	const char *code, *subject, *text, *hint;
+};
+
+struct ri_report_verdict {
+	const char *cause;
+	int class;		/* enum ri_class */
+	const char *retry;
+	int64_t rank, node;
+	const char *host;
+	int64_t status, retries;
+	json_t *failed_before;
+};
+
+struct ri_report_stop {
+	const char *signal;
+	int64_t at;
+};
+
+struct ri_report_clock {
+	double ahead_s, error_s;	/* not a number: null */
+};
+
+struct ri_report_gpu_error {
+	int64_t xid;
+	const char *gpu, *text, *of;
+	bool after_end;
+};
+
+struct ri_report_restart {
+	int64_t number, most, at;
+	json_t *rank;
+	const char *exception;
+};
+
+struct ri_report_found {
+	int64_t at, rank, node;
+	const char *text;
+};
+
+extern const char ri_report_schema[];	/* "rankinit-report-1" */
+
+enum ri_member_type {
+	RI_MEMBER_END,
+	RI_MEMBER_NUMBER,
+	RI_MEMBER_REAL,
+	RI_MEMBER_TEXT,
+	RI_MEMBER_BOOL,
+	RI_MEMBER_TIME,
+	RI_MEMBER_CLASS,
+	RI_MEMBER_STATE,
+	RI_MEMBER_LOST,
+	RI_MEMBER_JSON,
+};
+
+struct ri_report_member {
+	const char *name;
+	enum ri_member_type type;
+	size_t at;		/* its offset in the struct */
+	/* a greater number is null to a reader; bytes of a text that a reader keeps, 0: it does
+	 * not want it */
+	int64_t most;
+};
+
+/* Each ends with RI_MEMBER_END. */
+extern const struct ri_report_member ri_report_file[], ri_report_rank[], ri_report_failure[],
+	ri_report_cause[], ri_report_verdict[], ri_report_stop[], ri_report_clock[],
+	ri_report_gpu_error[], ri_report_restart[], ri_report_found[];
+
+/* The struct, of which the members tell, as an object, which is the caller's. */
+json_t *ri_members_write(struct ri_json *json, const struct ri_report_member *members, const void *from);
+
+/*
+ * Fill in the struct; what the object does not have, or has as another type, is null. Texts are
+ * cut between characters and live in the arena; parts are borrowed from the object.
+ */
+void ri_members_read(const struct ri_report_member *members, const json_t *object, void *out,
+	struct ri_arena *arena);
+
+/* How many bytes of the text are whole characters and at most so many. */
+size_t ri_member_cut(const char *text, size_t most);
+
+/* Microseconds of "2026-01-31T12:00:00.123Z", or 0 where it is no such time. */
+int64_t ri_time_parse(const char *text);
+
+static inline int64_t ri_time_us(struct timespec at)
+{
+	return (int64_t)at.tv_sec * 1000000 + at.tv_nsec / 1000;
+}
+
+/* The other way round. */
+static inline struct timespec ri_time_of(int64_t at)
+{
+	return (struct timespec){
+		.tv_sec = (time_t)(at / 1000000), .tv_nsec = (long)(at % 1000000 * 1000),
+	};
+}
+
+#endif
