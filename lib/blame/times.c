@@ -6,51 +6,29 @@
 
 #define MINUTE INT64_C(60000000)
 
-/* The earliest start and loss of all, and of all but the report that has it. */
-struct earliest {
-	const struct ri_node_report *who;
-	int64_t at, next;	/* 0: there is none */
-};
-
-static void see(struct earliest *earliest, const struct ri_node_report *report, int64_t at)
+static void see(int64_t *earliest, int64_t at)
 {
-	if (at == 0)
-		return;
-	if (earliest->at == 0 || at < earliest->at) {
-		earliest->next = earliest->at;
-		earliest->at = at;
-		earliest->who = report;
-	} else if (earliest->next == 0 || at < earliest->next) {
-		earliest->next = at;
-	}
+	if (at != 0 && (*earliest == 0 || at < *earliest))
+		*earliest = at;
 }
 
-static int64_t of_others(const struct earliest *earliest, const struct ri_node_report *report)
+/* Of which life of its node the report is, by the earliest start and loss of all others. */
+static enum ri_life life_of(const struct ri_attempt *attempt, const struct ri_node_report *report)
 {
-	return earliest->who == report ? earliest->next : earliest->at;
-}
-
-static void find_lives(struct ri_reports *job)
-{
-	const struct ri_attempt *attempt = &job->attempts[0];
-	struct earliest starts = { NULL, 0, 0 }, losses = { NULL, 0, 0 };
+	int64_t start = 0, loss = 0;	/* there is none */
 
 	for (size_t i = 0; i < attempt->count; i++) {
-		const struct ri_node_report *report = attempt->reports[i];
+		const struct ri_node_report *other = attempt->reports[i];
 
-		see(&starts, report, ri_time_align(report, report->began));
-		see(&losses, report, ri_node_report_first_loss(report));
+		if (other == report)
+			continue;
+		see(&start, ri_time_align(other, other->began));
+		see(&loss, ri_node_report_first_loss(other));
 	}
-	for (size_t i = 0; i < job->suspect_count; i++) {
-		struct ri_suspect *suspect = &job->suspects[i];
-		const struct ri_node_report *report = suspect->report;
-		int64_t start = of_others(&starts, report), loss = of_others(&losses, report);
-
-		if (loss != 0 && ri_time_align(report, report->began) > loss)
-			suspect->life = RI_LATER_LIFE;
-		else if (start != 0 && ri_time_align(report, report->ended) < start)
-			suspect->life = RI_EARLIER_LIFE;
-	}
+	if (loss != 0 && ri_time_align(report, report->began) > loss)
+		return RI_LATER_LIFE;
+	return start != 0 && ri_time_align(report, report->ended) < start ? RI_EARLIER_LIFE
+		: RI_THIS_LIFE;
 }
 
 static int compare_starts(const void *first, const void *second)
@@ -84,6 +62,7 @@ static int find_astray(struct ri_reports *job)
 
 int ri_reports_check_times(struct ri_reports *job)
 {
-	find_lives(job);
+	for (size_t i = 0; i < job->suspect_count; i++)
+		job->suspects[i].life = life_of(&job->attempts[0], job->suspects[i].report);
 	return find_astray(job);
 }

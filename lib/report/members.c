@@ -180,7 +180,8 @@ static json_t *string(struct ri_json *json, const char *text, const char *name)
 	return text == NULL ? json_null() : ri_json_string(json, text, name);
 }
 
-static json_t *write_one(struct ri_json *json, const struct ri_report_member *member, const void *field)
+static json_t *write_one(struct ri_json *json, const struct ri_report_member *member,
+	const void *field)
 {
 	const int64_t *number = field;
 
@@ -207,7 +208,8 @@ static json_t *write_one(struct ri_json *json, const struct ri_report_member *me
 	return NULL;
 }
 
-json_t *ri_members_write(struct ri_json *json, const struct ri_report_member *members, const void *from)
+json_t *ri_members_write(struct ri_json *json, const struct ri_report_member *members,
+	const void *from)
 {
 	json_t *object = json_object();
 

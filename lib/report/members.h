@@ -128,7 +128,8 @@ extern const struct ri_report_member ri_report_file[], ri_report_rank[], ri_repo
 	ri_report_gpu_error[], ri_report_restart[], ri_report_found[];
 
 /* The struct, of which the members tell, as an object, which is the caller's. */
-json_t *ri_members_write(struct ri_json *json, const struct ri_report_member *members, const void *from);
+json_t *ri_members_write(struct ri_json *json, const struct ri_report_member *members,
+	const void *from);
 
 /*
  * Fill in the struct; what the object does not have, or has as another type, is null. Texts are

@@ -49,23 +49,6 @@ static bool is_named_json(const char *name)
 	return length > 5 && strcmp(name + length - 5, ".json") == 0;
 }
 
-/* To open a pipe or a device may already do something: it is not opened. */
-static const char *look_at(const char *path)
-{
-	struct stat info;
-
-	if (stat(path, &info) < 0)
-		return strerror(errno);
-	if (S_ISDIR(info.st_mode))
-		return "no file in it has a name that ends in .json";
-	return S_ISREG(info.st_mode) ? NULL : "it is no file";
-}
-
-static int open_file(const char *path)
-{
-	return open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-}
-
 /* The reports in a folder, but none of those below it. */
 static int add_folder(const char *path, struct ri_error *err)
 {
@@ -94,17 +77,6 @@ static int compare_paths(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* A file may be named by itself, and by its folder. */
-static void drop_twice(void)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < own.count; i++)
-		if (kept == 0 || strcmp(own.paths[kept - 1], own.paths[i]) != 0)
-			own.paths[kept++] = own.paths[i];
-	own.count = kept;
-}
-
 static int find_files(const struct ri_options *options, struct ri_error *err)
 {
 	struct stat info;
@@ -119,69 +91,72 @@ static int find_files(const struct ri_options *options, struct ri_error *err)
 			return -1;
 	}
 	qsort(own.paths, own.count, sizeof(*own.paths), compare_paths);
-	drop_twice();
 	return 0;
 }
 
-static const char *read_whole(int fd, size_t *length)
+/* To open a pipe or a device may already do something: it is not opened. Returns why not. */
+static const char *look_at(const char *path)
 {
 	struct stat info;
-	ssize_t got;
 
-	if (fstat(fd, &info) < 0)
+	if (stat(path, &info) < 0)
 		return strerror(errno);
+	if (S_ISDIR(info.st_mode))
+		return "no file in it has a name that ends in .json";
 	if (!S_ISREG(info.st_mode))
-		return "it became something else than a file";
-	if (info.st_size > FILE_MOST)
-		return "it is larger than any report";
-	for (*length = 0; *length < FILE_MOST; *length += (size_t)got) {
+		return "it is no file";
+	return info.st_size > FILE_MOST ? "it is larger than any report" : NULL;
+}
+
+/* Up to FILE_MOST bytes; what has become a pipe meanwhile is not waited for. */
+static const char *read_whole(const char *path, size_t *length)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	const char *why = fd < 0 ? strerror(errno) : NULL;
+	ssize_t got = fd < 0 ? 0 : 1;
+
+	for (*length = 0; got > 0 && *length < FILE_MOST; *length += got > 0 ? (size_t)got : 0) {
 		got = read(fd, own.bytes + *length, FILE_MOST - *length);
 		if (got < 0)
-			return strerror(errno);
-		if (got == 0)
-			break;
+			why = strerror(errno);
 	}
-	return NULL;
+	if (fd >= 0)
+		close(fd);
+	return why;
 }
 
 static void read_file(const char *path)
 {
 	const char *why = look_at(path);
-	int fd = why != NULL ? -1 : open_file(path);
 	size_t length = 0;
 
-	if (fd >= 0)
-		why = read_whole(fd, &length);
-	else if (why == NULL)
-		why = strerror(errno);
+	if (why == NULL)
+		why = read_whole(path, &length);
 	if (why != NULL)
 		ri_reports_skip(&own.job, path, why);
 	else
 		ri_reports_add(&own.job, path, own.bytes, length);
-	if (fd >= 0)
-		close(fd);
 }
 
-static int read_files(const char *first, struct ri_error *err)
+static int read_files(struct ri_error *err)
 {
 	own.bytes = mmap(NULL, FILE_MOST, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (own.bytes == MAP_FAILED || ri_json_memory_reserve(MEMORY) < 0 ||
 		ri_reports_begin(&own.job, own.count) < 0)
 		return ri_fail(err, RI_CODE_MEMORY, "--blame", "no memory left for reports");
-	for (size_t i = 0; i < own.count; i++)
-		read_file(own.paths[i]);
+	for (size_t i = 0; i < own.count; i++)	/* one may be named by its folder, too */
+		if (i == 0 || strcmp(own.paths[i - 1], own.paths[i]) != 0)
+			read_file(own.paths[i]);
 	if (own.job.count > 0)
 		return 0;
 	if (own.job.skip_count == 1)
 		ri_fail(err, RI_CODE_BLAME_NONE, own.job.skips[0].file, "no report of rankinit is "
 			"there: %s", own.job.skips[0].why);
-	else if (own.job.skip_count > 0)
-		ri_fail(err, RI_CODE_BLAME_NONE, own.job.skips[0].file, "none of these %zu files "
-			"is a report of rankinit; of this one: %s", own.count,
-			own.job.skips[0].why);
 	else
-		ri_fail(err, RI_CODE_BLAME_NONE, first, "no report is there");
+		ri_fail(err, RI_CODE_BLAME_NONE, own.job.skips[0].file, "none of these %zu files "
+			"is a report of rankinit; of this one: %s", own.job.skip_count,
+			own.job.skips[0].why);
 	return ri_fail_hint(err, "start each node with --report=/shared/job/%%n.json, and then: "
 		"rankinit --blame /shared/job/*.json");
 }
@@ -220,7 +195,7 @@ int ri_blame_print(const struct ri_options *options, struct ri_error *err)
 		return ri_fail_hint(err, "name the files that --report wrote: rankinit --blame "
 			"/shared/job/*.json");
 	}
-	if (find_files(options, err) < 0 || read_files(options->command[0], err) < 0)
+	if (find_files(options, err) < 0 || read_files(err) < 0)
 		return -1;
 	if (ri_reports_judge(&own.job) < 0)
 		return ri_fail(err, RI_CODE_MEMORY, "--blame", "no memory left to judge them");

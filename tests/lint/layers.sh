@@ -75,7 +75,7 @@ look lib/words base model output redact
 look lib/report base model output redact words
 look lib/play base from
 look lib/link base node model command report
-look lib/blame base words report
+look lib/blame base model words report
 look lib/hang base model redact from words report
 
 library='base node image demand output command python redact model from to words report play link
