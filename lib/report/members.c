@@ -162,6 +162,7 @@ static const char *word_of(enum ri_member_type type, int value)
 		: ri_loss_kind_name((enum ri_loss_kind)value);
 }
 
+/* The other way round; 0, which is null or the first, for a word that is none of them. */
 static int value_of(enum ri_member_type type, const char *word)
 {
 	enum { VALUES = 5 };	/* of each of the types */

@@ -31,14 +31,6 @@ const char *ri_loss_kind_name(enum ri_loss_kind kind)
 	return kinds[kind];
 }
 
-enum ri_loss_kind ri_loss_kind_of(const char *name)
-{
-	for (size_t i = 0; name != NULL && i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (kinds[i] != NULL && strcmp(kinds[i], name) == 0)
-			return (enum ri_loss_kind)i;
-	return RI_LOSS_OWN;
-}
-
 const struct ri_loss *ri_loss_at(size_t index)
 {
 	return index < ROWS ? &table[index] : NULL;

@@ -29,9 +29,6 @@ struct ri_loss {
 /* "peer", "store", "clock", "mismatch"; NULL for RI_LOSS_OWN. */
 const char *ri_loss_kind_name(enum ri_loss_kind kind);
 
-/* The other way round: RI_LOSS_OWN where the name is none of them, or NULL. */
-enum ri_loss_kind ri_loss_kind_of(const char *name);
-
 /* The row of the table that the message fits, or NULL where it tells of no loss. */
 const struct ri_loss *ri_loss_of_message(struct ri_span message);
 
