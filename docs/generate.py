@@ -127,23 +127,19 @@ PROGRAMS = ("mpirun ", "libibverbs ")    # spelt as they are
 
 
 def check_section(fields):
-    name, summary, default, runs, topics, reads, fails, advice, unverified = fields
+    name, summary, default, runs, topics, reads, fails, advice = fields
     first = summary if summary.startswith(PROGRAMS) else summary[0].upper() + summary[1:]
-    lines = [f"## {name}", "", first + ".", ""]
     asked = " or ".join([f"`{topic}`" for topic in topics.split(",") if topic != "-"]
                         + [f"`{name}`"])
-    for title, text in (("Reads", reads), ("Fails when", fails), ("What to do", advice),
-                        ("Before a launch", f"runs only if {asked} is asked for"
-                         if runs == "asked" else f"runs; {asked} asks for it"),
-                        ("Not verified on real hardware", unverified)):
-        if text != "-":
-            lines += textwrap.wrap(f"- {title}: {text}.", 98, subsequent_indent="  ",
-                                   break_on_hyphens=False, break_long_words=False)
-    if default == "extra":
-        lines.append("- Runs only by its id, or with `--checks=all`.")
-    if default == "deep":
-        lines.append("- Runs only with `deep`, because rankinit-probe loads the image's own "
-                     "libraries for\n  it. Its id without `deep` is an error (125).")
+    when = {"extra": "by its id or `--checks=all` alone",
+            "deep": f"with `deep`; {asked} asks for it",
+            "default": f"before each launch; {asked} asks for it" if runs == "launch"
+            else f"before a launch only if {asked} is asked for"}[default]
+    lines = [f"## {name}", "", *textwrap.wrap(f"{first}. Runs {when}.", 98,
+                                              break_on_hyphens=False, break_long_words=False), ""]
+    for title, text in (("Reads", reads), ("Fails when", fails), ("What to do", advice)):
+        lines += textwrap.wrap(f"- {title}: {text}.", 98, subsequent_indent="  ",
+                               break_on_hyphens=False, break_long_words=False)
     return [*lines, ""]
 
 
@@ -166,20 +162,6 @@ def strings(text):
             for part in re.split(r'",', text)]
 
 
-def thresholds():
-    """From the table itself, as azure_sizes."""
-    path = os.path.join(HERE, os.pardir, "shim", "check", "thresholds.def")
-    with open(path, encoding="utf-8") as table_file:
-        rows = re.findall(r"^RI_THRESHOLD\(\w+, (\d+),((?:\s*\"(?:[^\"\\]|\\.)*\",?)+)\)",
-                          table_file.read(), re.M)
-    lines = []
-    for number, rest in rows:
-        parts = strings(rest)
-        check, what = parts[0].split(": ", 1)
-        lines.append(f"| {number} | `{check}`: {what} | {parts[1]} |")
-    return "\n".join(lines)
-
-
 def causes():
     """From the table itself, in its order; what is of no kind comes last."""
     path = os.path.join(HERE, os.pardir, "lib", "report", "causes.def")
@@ -191,6 +173,14 @@ def causes():
         meaning, seen, example = map(cell, strings(rest))
         lines.append(f"| `{word}` | `{retry.lower()}` | {meaning} | {seen} | `{example}` |")
     return "\n".join(lines)
+
+
+def gone():
+    """From the table itself: no --list has them."""
+    path = os.path.join(HERE, os.pardir, "shim", "check", "checks.def")
+    with open(path, encoding="utf-8") as table_file:
+        rows = re.findall(r'^RI_CHECK_GONE\("([\w.]+)", "([^"]*)"\)', table_file.read(), re.M)
+    return "\n".join(f"| `{name}` | {cell(use)} |" for name, use in rows)
 
 
 def checks():
@@ -237,12 +227,12 @@ TABLES = {
     "FRAMEWORKS": frameworks,
     "INHERITED": inherited,
     "CHECKS": checks,
+    "GONE": gone,
     "FACTS": facts,
     "AZURE_SIZES": azure_sizes,
     "CODES": codes,
     "SIMULATIONS": simulations,
     "CAUSES": causes,
-    "THRESHOLDS": thresholds,
     "RECIPES": works_with.recipes_tried,
     "LOOKS": works_with.looks_tried,
 }

@@ -19,10 +19,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 QUIET = (2, 3, 13, 21, 22, 25)      # NVML has no such thing, as nvidia-smi's [N/A]
 ABSENT = ("[N/A]", "N/A", "[Not Supported]", "[GPU requires reset]", "")
 MIB = 1 << 20
-WORDS = {"Yes": 1, "No": 0, "Enabled": 1, "Disabled": 0, "Default": 0, "Prohibited": 2,
-         "Exclusive_Process": 3, "Not Active": 0, "Active": 1, "None": 0, "Reset": 1, "Reboot": 2,
-         "Drain P2P": 3, "Drain and Reset": 4, "Not Started": 1, "In Progress": 2, "Completed": 3,
-         "Success": 0, "Full": 2, "Degraded": 1}
+WORDS = {"Yes": 1, "No": 0, "Enabled": 1, "Disabled": 0, "None": 0, "Reset": 1, "Reboot": 2,
+         "Drain P2P": 3, "Drain and Reset": 4}
 
 # question of the probe, which of its numbers -> nvidia-smi's names of it (new, old), unit.
 # What changes from one moment to the next is told and not compared.
@@ -31,31 +29,14 @@ FIELDS = {
     ("memory", 1): (["memory.free"], MIB),
     ("memory", 2): (["memory.reserved"], MIB),
     ("ecc", 0): (["ecc.errors.uncorrected.volatile.total"], 1),
-    ("retired", 0): (["retired_pages.single_bit_ecc.count"], 1),
-    ("retired", 1): (["retired_pages.double_bit.count"], 1),
-    ("retired", 2): (["retired_pages.pending"], 1),
-    ("clocks", 0): (["clocks_event_reasons.active", "clocks_throttle_reasons.active"], 1),
-    ("slowed", 0): (["clocks_event_reasons_counters.hw_thermal_slowdown"], 1000),
-    ("slowed", 1): (["clocks_event_reasons_counters.hw_power_brake_slowdown"], 1000),
-    ("pcie", 0): (["pcie.link.width.current"], 1),
-    ("pcie", 1): (["pcie.link.width.max"], 1),
-    ("pcie", 2): (["pcie.link.gen.current", "pcie.link.gen.gpucurrent"], 1),
-    ("pcie", 3): (["pcie.link.gen.max"], 1),
-    ("mode", 0): (["compute_mode"], 1),
-    ("persistence", 0): (["persistence_mode"], 1),
     ("mig", 0): (["mig.mode.current"], 1),
-    ("mig", 1): (["mig.mode.pending"], 1),
-    ("fabric", 0): (["fabric.state"], 1),
     ("recovery", 0): (["gpu_recovery_action"], 1),
 }
 REMAP = ["correctable", "uncorrectable", "pending", "failure"]
-MOVES = {("clocks", 0), ("pcie", 2), ("processes", 0)}
-SECOND = 10**9
-NEAR = {("memory", 0): MIB, ("memory", 1): 64 * MIB, ("memory", 2): 64 * MIB,
-        ("slowed", 0): 10 * SECOND, ("slowed", 1): 10 * SECOND}
+MOVES = {("processes", 0)}
+NEAR = {("memory", 0): MIB, ("memory", 1): 64 * MIB, ("memory", 2): 64 * MIB}
 # question, number -> an element of "nvidia-smi -q -x", wherever it stands in a GPU's
-ELEMENTS = {("sram", 0): "sram_threshold_exceeded", ("fabric", 1): "fabric/status",
-            ("fabric", 2): "fabric/health/bandwidth"}
+ELEMENTS = {("sram", 0): "sram_threshold_exceeded"}
 SECONDS = 100       # of one program
 KEPT = 4 << 20      # bytes of one file
 # where images for GPUs have the driver's libraries, if the loader does not know of them
@@ -129,20 +110,6 @@ def query_elements():
         gpus = []
     return {key: [getattr(gpu.find(f".//{path}"), "text", None) or "" for gpu in gpus]
             for key, path in ELEMENTS.items()}
-
-
-def query_links(gpu):
-    """question -> text, by "nvidia-smi nvlink"; only what it tells."""
-    state = run(["nvidia-smi", "nvlink", "-s", "-i", str(gpu)]).stdout
-    errors = run(["nvidia-smi", "nvlink", "-e", "-i", str(gpu)]).stdout
-    links = re.findall(r"Link \d+: (.*)", state)
-    found = {("links", 0): len(links), ("links", 1): sum("GB/s" in link for link in links)} \
-        if links else {}
-    for i, name in enumerate(("Replay", "Recovery")):
-        counts = re.findall(name + r" Errors: (\d+)", errors)
-        if counts:
-            found["link-errors", i] = sum(map(int, counts))
-    return {key: str(value) for key, value in found.items()}
 
 
 def query_processes(uuids):
@@ -222,24 +189,16 @@ class Device:
             if gpu < len(addresses):
                 self.say(f"GPU {gpu}: {address} {uuid}",
                          (address, uuid) != (addresses[gpu], uuids[gpu]))
-            links = query_links(gpu)
             for question, answer in answers.items():
                 if isinstance(answer, int) and -answer not in QUIET:
                     self.say(f"GPU {gpu} {question}: NVML error {-answer}", True)
             for key, (column, unit) in columns.items():
                 answer = answers.get(key[0], -13)
                 ours = answer[key[1]] if isinstance(answer, list) else None
-                if key == ("fabric", 2) and ours is not None:
-                    ours &= 3           # the bandwidth's
                 if column is None or gpu >= len(column):
                     self.say(f"GPU {gpu} {key[0]} {key[1]}: {ours}, nvidia-smi has no such name")
                 else:
                     self.compare_one(key, gpu, ours, number(column[gpu], unit))
-            for question, i in (("links", 0), ("links", 1), ("link-errors", 0),
-                                ("link-errors", 1)):
-                ours = answers.get(question)
-                self.compare_one((question, i), gpu, ours[i] if isinstance(ours, list) else None,
-                                 number(links.get((question, i), ""), 1))
 
     # what the checks say
 
@@ -307,7 +266,7 @@ class Device:
             root = os.path.join(folder, "machine")
             grow_lines("machine.tree", file.read().splitlines(), root)
             found = [{(one["id"], one["status"], one["code"]) for one in
-                      self.look(name, "--checks=gpu.dev,gpu.count,gpu.numa", *words)}
+                      self.look(name, "--checks=gpu.dev,gpu.count", *words)}
                      for name, words in (("live", []), ("recorded", [f"--root={root}"]))]
         for one in sorted(found[0] ^ found[1], key=str):
             self.say(f"live and recorded: {one}", True)

@@ -17,39 +17,15 @@ static const char driver_name[] = "libcuda.so.1";
 static const char management_name[] = "libnvidia-ml.so.1";
 
 /*
- * CUDA Toolkit Release Notes, "CUDA Toolkit and Corresponding Driver
- * Versions": which CUDA came with which branch of the driver. 12.7 had a
- * driver and no toolkit.
+ * CUDA Toolkit Release Notes, "Minimum Required Driver Version for CUDA Minor Version
+ * Compatibility".
  */
-static const struct {
-	uint64_t major;
-	const char *cuda;
-} branches[] = {
-	{ 590, "13.1" }, { 580, "13.0" }, { 575, "12.9" }, { 570, "12.8" }, { 565, "12.7" },
-	{ 560, "12.6" }, { 555, "12.5" }, { 550, "12.4" }, { 545, "12.3" }, { 535, "12.2" },
-	{ 530, "12.1" }, { 525, "12.0" }, { 520, "11.8" }, { 515, "11.7" }, { 510, "11.6" },
-	{ 495, "11.5" }, { 470, "11.4" }, { 465, "11.3" }, { 460, "11.2" }, { 455, "11.1" },
-	{ 450, "11.0" }, { 440, "10.2" }, { 418, "10.1" }, { 410, "10.0" },
-};
-
-/* The same, "Minimum Required Driver Version for CUDA Minor Version Compatibility". */
 static const struct {
 	const char *cuda, *driver;	/* from this CUDA on */
 } least[] = {
 	{ "13.0", "580" }, { "12.0", "525.60.13" }, { "11.0", "450.80.02" }, { "10.2", "440.33" },
 	{ "10.1", "418.39" }, { "10.0", "410.48" },
 };
-
-const char *ri_cuda_of_driver(const char *driver, bool *newer)
-{
-	uint64_t major = ri_version_major(driver);
-
-	*newer = major > branches[0].major;
-	for (size_t i = 0; i < sizeof(branches) / sizeof(branches[0]); i++)
-		if (major >= branches[i].major)
-			return branches[i].cuda;
-	return NULL;
-}
 
 const char *ri_cuda_least_driver(const char *cuda)
 {

@@ -43,12 +43,6 @@ struct ri_cuda {
 /* kernel: the version of the driver that runs; "": unknown. */
 void ri_cuda_find(struct ri_cuda *out, const struct ri_loader *loader, const char *kernel);
 
-/*
- * The newest CUDA that a driver is made for: "12.8" of "570.124.06". NULL: it
- * is older than what is known here. *newer: it may be a newer one.
- */
-const char *ri_cuda_of_driver(const char *driver, bool *newer);
-
 /* The oldest driver on which programs of this CUDA run; NULL: not known here. */
 const char *ri_cuda_least_driver(const char *cuda);
 

@@ -24,17 +24,8 @@
 	RI_ASKED(ECC, "ecc", 1, "uncorrected errors since the driver was loaded") \
 	RI_ASKED(SRAM, "sram", 1, "1: more uncorrected errors than NVIDIA accepts") \
 	RI_ASKED(REMAP, "remap", 4, "rows by corrected, by uncorrected errors; pending, failed") \
-	RI_ASKED(RETIRED, "retired", 3, "pages by single, by double bit errors; pending") \
 	RI_ASKED(RECOVERY, "recovery", 1, "NVML_GPU_RECOVERY_ACTION_...") \
-	RI_ASKED(CLOCKS, "clocks", 1, "nvmlClocksEventReason...") \
-	RI_ASKED(SLOWED, "slowed", 2, "ns by heat, by power brake, since the driver was loaded") \
-	RI_ASKED(LINKS, "links", 2, "NVLinks that it has, that are active") \
-	RI_ASKED(LINK_ERRORS, "link-errors", 2, "replays, recoveries of all NVLinks") \
-	RI_ASKED(FABRIC, "fabric", 3, "NVML_GPU_FABRIC_STATE_..., status, health mask") \
-	RI_ASKED(PCIE, "pcie", 4, "width, widest here, generation, highest here") \
-	RI_ASKED(MODE, "mode", 1, "NVML_COMPUTEMODE_...") \
-	RI_ASKED(PERSISTENCE, "persistence", 1, "1: the driver keeps it initialised") \
-	RI_ASKED(MIG, "mig", 2, "1: on; 1: on after the next reset")
+	RI_ASKED(MIG, "mig", 1, "1: on")
 
 enum ri_gpu_asked {
 #define RI_ASKED(symbol, word, numbers, what) RI_GPU_##symbol,

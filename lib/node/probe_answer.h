@@ -4,7 +4,7 @@
  * and a library may end the process that it is loaded into, or never return.
  * So a line goes out before each step:
  *
- *     rankinit-probe 1		first of all: the number of these rules
+ *     rankinit-probe 2		first of all: the number of these rules
  *     try STEP [SUBJECT]	what is done now
  *     ok [FIELD]...		it worked, or
  *     error ERRNO [TEXT]	it did not; the answer to the last "try"
@@ -37,7 +37,7 @@
 #include "node/rdma.h"
 
 enum {
-	RI_PROBE_RULES = 1,
+	RI_PROBE_RULES = 2,
 	RI_PROBE_OUTPUT = 65536,	/* bytes that it says at most */
 	RI_PROBE_LINE = 1024,		/* of one line, its end included */
 	RI_PROBE_NAME = 64,		/* of a device (IB_DEVICE_NAME_MAX) or its firmware */

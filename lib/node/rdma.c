@@ -42,16 +42,6 @@ uint64_t ri_rate_read(const char *text)
 	return strncmp(text, " Gb/sec", 7) == 0 ? whole * 1000 + tenth * 100 : 0;
 }
 
-/* Linux drivers/infiniband/core/sysfs.c, rate_show: "(4X NDR)" */
-uint64_t ri_lanes_read(const char *text)
-{
-	const char *open = strchr(text, '(');
-	uint64_t lanes;
-	size_t digits = open == NULL ? 0 : ri_digits_read(open + 1, &lanes);
-
-	return digits > 0 && open[1 + digits] == 'X' && lanes <= 12 ? lanes : 0;
-}
-
 const char *ri_port_state_name(uint64_t state)
 {
 	static const char *const names[] = { "unknown", "DOWN", "INIT", "ARMED", "ACTIVE",
@@ -97,7 +87,6 @@ static void read_port(struct ri_host *host, const char *name, struct ri_port *po
 	ri_text_copy(path + at, room, "rate");
 	if (ri_sysfile_line(host, path, line, sizeof(line)))
 		port->rate = ri_rate_read(line);
-	port->lanes = ri_lanes_read(line);
 	ri_text_copy(path + at, room, "sm_lid");
 	ri_sysfile_hex(host, path, &port->manager);
 }
@@ -240,34 +229,6 @@ int ri_hcas_find(struct ri_hcas *out, struct ri_host *host, struct ri_arena *are
 		out->count++;
 	}
 	return 0;
-}
-
-bool ri_port_counter(struct ri_host *host, const struct ri_hca *hca, const struct ri_port *port,
-	const char *name, uint64_t *out)
-{
-	char path[PATH_SIZE];
-
-	snprintf(path, sizeof(path), CLASS "/%.*s/ports/%u/counters/%s", NAME_SIZE, hca->name,
-		port->number, name);
-	return ri_sysfile_number(host, path, out);
-}
-
-size_t ri_port_pkeys(struct ri_host *host, const struct ri_hca *hca, const struct ri_port *port,
-	uint16_t *keys)
-{
-	char path[PATH_SIZE];
-	size_t count = 0;
-	uint64_t key;
-
-	/* a switch's table has 128 rows, all but the first few 0 */
-	for (unsigned i = 0; i < RI_MAX_PKEYS; i++) {
-		snprintf(path, sizeof(path), CLASS "/%.*s/ports/%u/pkeys/%u", NAME_SIZE,
-			hca->name, port->number, i);
-		if (ri_sysfile_hex(host, path, &key) && key != 0 &&
-			key <= UINT16_MAX)
-			keys[count++] = (uint16_t)key;
-	}
-	return count;
 }
 
 static struct ri_verbs *find_verbs(const struct ri_verbs_all *all, const char *hca)

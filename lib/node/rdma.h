@@ -21,7 +21,6 @@
 enum {
 	RI_MAX_HCAS = 256,	/* with SR-IOV a container may see 16 for each real one */
 	RI_MAX_HCA_PORTS = 8,
-	RI_MAX_PKEYS = 8,
 };
 
 enum ri_link {
@@ -43,7 +42,6 @@ struct ri_port {
 	uint64_t state;		/* 0: unknown */
 	uint64_t phys;		/* 0: unknown */
 	uint64_t rate;		/* Mb/s; 0: unknown. What a port that is down says means nothing */
-	uint64_t lanes;		/* 4 of "4X"; 0: unknown */
 	uint64_t manager;	/* LID of the subnet manager; 0 over InfiniBand: none was reached */
 };
 
@@ -70,19 +68,8 @@ int ri_hcas_find(struct ri_hcas *out, struct ri_host *host, struct ri_arena *are
 /* Has the device a port of this kind? */
 bool ri_hca_has(const struct ri_hca *hca, enum ri_link link);
 
-/* The partition keys that are set, at most RI_MAX_PKEYS of them; returns how many. */
-size_t ri_port_pkeys(struct ri_host *host, const struct ri_hca *hca, const struct ri_port *port,
-	uint16_t *keys);
-
 /* "100 Gb/sec (4X EDR)" in Mb/s; 0 where text is no rate. */
 uint64_t ri_rate_read(const char *text);
-
-/* The lanes of it: 4; 0 where it does not say. */
-uint64_t ri_lanes_read(const char *text);
-
-/* A counter of the port, "link_downed". False: there is none. */
-bool ri_port_counter(struct ri_host *host, const struct ri_hca *hca, const struct ri_port *port,
-	const char *name, uint64_t *out);
 
 /* "ACTIVE", "INIT"; "unknown" for what has no name. */
 const char *ri_port_state_name(uint64_t state);

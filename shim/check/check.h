@@ -42,7 +42,6 @@ struct ri_check {
 	const char *fails;	/* when it says that something is wrong */
 	const char *advice;	/* what to do then: the hint of a lack or a warning with no other */
 	const char *in_slurm;	/* the same in a job of Slurm's, if it differs; or NULL */
-	const char *unverified;	/* what was never seen on real hardware; NULL: nothing */
 	enum ri_check_runs runs;
 	const char *probe;	/* one run of rankinit-probe for all that try the same: "nvml" */
 	unsigned limit_ms;	/* how long it may take; 0: RI_CHECK_MS */

@@ -3,12 +3,10 @@
 
 #define RI_CHECK(family, name) extern const struct ri_check ri_check_##family##_##name;
 #include "check/checks.def"
-#undef RI_CHECK
 
 static const struct ri_check *const checks[] = {
 #define RI_CHECK(family, name) &ri_check_##family##_##name,
 #include "check/checks.def"
-#undef RI_CHECK
 };
 
 const struct ri_check *ri_check_at(size_t index)

@@ -6,7 +6,6 @@
 static const char *const ids[] = {
 #define RI_CHECK(family, name) #family "." #name,
 #include "check/checks.def"
-#undef RI_CHECK
 	NULL,
 };
 
@@ -24,23 +23,21 @@ const char *const *ri_check_ids(void)
 	return ids;
 }
 
-const char *ri_check_fact(const char *id)
-{
-	/* TABLE: what was a check in an earlier version, so that options may name it */
-	static const char *const facts[][2] = {
-		{ "gpu.driver", "nvidia_driver" }, { "gpu.fabricmanager", "fabric_manager" },
-		{ "ib.rdma_cm", "rdma_cm" }, { "ib.ofed_user", "rdma_libraries" },
-		{ "mpi.impl", "mpi" }, { "mpi.membind", "membind" },
-		{ "lim.stack", "stack_limit" }, { "lim.core", "core_limit" },
-		{ "net.mtu", "mtu_INTERFACE" }, { "env.pid1", "pid1" },
-		{ "env.userns", "user_namespace" }, { "env.seccomp", "seccomp" },
-		{ "env.nv_entrypoint", "nvidia_entrypoint" }, { "env.image", "image" },
-	};
+static const struct {
+	const char *id, *use;
+} gone[] = {
+#define RI_CHECK_GONE(id, use) { id, use },
+#include "check/checks.def"
+};
 
-	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
-		if (strcmp(id, facts[i][0]) == 0)
-			return facts[i][1];
-	return NULL;
+_Static_assert(sizeof(gone) / sizeof(gone[0]) <= RI_MAX_CHECKS, "an asker for each");
+
+const char *ri_check_gone_at(size_t index, const char **use)
+{
+	if (index >= sizeof(gone) / sizeof(gone[0]))
+		return NULL;
+	*use = gone[index].use;
+	return gone[index].id;
 }
 
 static bool is_named(const char *id, const char *word, size_t length)
@@ -59,6 +56,19 @@ size_t ri_check_match(const char *word, size_t length, struct ri_check_set *set)
 		if (!is_named(ids[i], word, length))
 			continue;
 		ri_check_set_add(set, i);
+		count++;
+	}
+	return count;
+}
+
+size_t ri_check_match_gone(const char *word, const char *askers[RI_MAX_CHECKS], const char *asker)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++) {
+		if (!is_named(gone[i].id, word, strlen(word)))
+			continue;
+		askers[i] = asker;
 		count++;
 	}
 	return count;

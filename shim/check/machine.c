@@ -19,18 +19,6 @@
 #include "node/sysfile.h"
 #include "system/clock.h"
 
-/* lxcfs shows a container its own age in /proc/uptime, and not by this clock. */
-bool ri_machine_uptime(struct ri_host *host, uint64_t *out)
-{
-	struct timespec now = { .tv_sec = 0 };
-
-	if (!host->live)
-		return ri_sysfile_number(host, "proc/uptime", out);
-	ri_clock_read(CLOCK_BOOTTIME, &now);
-	*out = (uint64_t)now.tv_sec;
-	return now.tv_sec > 0;
-}
-
 enum { STATUS_FILE = 8192, MOUNTS_FILE = 262144 };
 
 static uint64_t limit_number(rlim_t value)

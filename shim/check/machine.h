@@ -25,9 +25,6 @@ bool ri_machine_is_image(struct ri_host *host);
 /* From now on this process leaves no core. */
 void ri_machine_no_core(void);
 
-/* Seconds since it was started; of a recorded machine by proc/uptime (proc(5)). */
-bool ri_machine_uptime(struct ri_host *host, uint64_t *out);
-
 /* proc/self/mountinfo, until the next call of a function here; NULL: it cannot be read. */
 char *ri_machine_mounts(struct ri_host *host);
 

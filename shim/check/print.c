@@ -223,10 +223,9 @@ void ri_check_list(struct ri_text *out)
 				ri_topic_name((enum ri_topic)topic));
 			comma = ",";
 		}
-		ri_text_addf(out, "%s\t%s\t%s\t%s%s%s\t%s\n", check->topics == 0 ? "-" : "",
+		ri_text_addf(out, "%s\t%s\t%s\t%s%s%s\n", check->topics == 0 ? "-" : "",
 			check->reads, check->fails, check->advice,
 			check->in_slurm == NULL ? "" : "; in a job of Slurm's: ",
-			check->in_slurm == NULL ? "" : check->in_slurm,
-			check->unverified == NULL ? "-" : check->unverified);
+			check->in_slurm == NULL ? "" : check->in_slurm);
 	}
 }

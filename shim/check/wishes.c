@@ -47,15 +47,12 @@ bool ri_check_is_family(const char *word)
 static int unknown_word(const struct reading *reading, const struct word *word,
 	struct ri_error *err)
 {
-	const char *names[RI_MAX_CHECKS + 8], *nearest, *fact = ri_check_fact(word->name);
+	const char *names[RI_MAX_CHECKS + 8], *nearest;
 	size_t count = 0;
 
 	bad_word(reading, word, reading->expected, err);
 	if (ri_check_is_family(word->name))
 		return ri_fail_hint(err, "%s.* stands for the whole family", word->name);
-	if (fact != NULL)
-		return ri_fail_hint(err, "it is no check any more, but the fact %s, which rankinit "
-			"--check shows", fact);
 	for (size_t i = 0; reading->words[i] != NULL; i++)
 		names[count++] = reading->words[i];
 	for (size_t i = 0; i < ri_check_count(); i++)
@@ -68,6 +65,15 @@ static int unknown_word(const struct reading *reading, const struct word *word,
 	if (nearest != NULL)
 		return ri_fail_hint(err, "did you mean %s?", nearest);
 	return ri_fail_hint(err, "see rankinit --list=checks");
+}
+
+/* Was it a check? It is noted, and whoever reads the list says so. */
+static bool is_gone(const struct reading *reading, const struct word *word, const char *name)
+{
+	struct ri_check_wishes *wishes = reading->wishes;
+
+	return word->value == NULL &&
+		ri_check_match_gone(name, wishes->gone, reading->option.subject) > 0;
 }
 
 static int read_list(const struct reading *reading, const char *text, struct ri_error *err)
@@ -114,10 +120,10 @@ static int add_pick(const struct reading *reading, struct word *word, struct ri_
 		wishes->pick = off ? RI_CHECK_PICK_DEFAULT : RI_CHECK_PICK_LIST;
 	if (wishes->pick == RI_CHECK_PICK_NONE)
 		return bad_word(reading, word, "nothing behind none", err);
-	if (word->value != NULL ||
-		ri_check_match(name, strlen(name), off ? &wishes->off : &wishes->picked) == 0)
-		return unknown_word(reading, word, err);
-	return 0;
+	if (word->value == NULL &&
+		ri_check_match(name, strlen(name), off ? &wishes->off : &wishes->picked) > 0)
+		return 0;
+	return is_gone(reading, word, name) ? 0 : unknown_word(reading, word, err);
 }
 
 int ri_check_read_pick(struct ri_check_wishes *wishes, struct ri_given option,
@@ -170,7 +176,9 @@ static int add_check(const struct reading *reading, const struct word *word,
 	struct ri_check_set named = { .words = { 0 } };
 
 	if (word->value != NULL || ri_check_match(word->name, length, &named) == 0)
-		return unknown_word(reading, word, err);
+		return is_gone(reading, word, word->name) ? 0 : unknown_word(reading, word, err);
+	asked->checks = (struct ri_demand){ .subject = reading->option.subject,
+		.asker = reading->asker };
 	for (size_t i = 0; i < ri_check_count(); i++) {
 		if (!ri_check_set_has(&named, i))
 			continue;
@@ -200,9 +208,9 @@ static int add_demand(const struct reading *reading, struct word *word, struct r
 	}
 	if (strcmp(word->name, "azure") == 0)
 		return add_size(reading, word, err);
-	asked->checks = demand;
 	if (strcmp(word->name, "deep") != 0 || word->value != NULL)
 		return add_check(reading, word, err);
+	asked->checks = demand;
 	asked->deep = true;
 	return 0;
 }
@@ -325,4 +333,16 @@ const char *ri_check_join_demands(const char *variable, const char *stated,
 	}
 	ri_text_add(&out, stated);
 	return bytes;
+}
+
+void ri_check_judge_gone(const struct ri_check_wishes *wishes, struct ri_findings *findings)
+{
+	const char *id, *use;
+
+	for (size_t i = 0; (id = ri_check_gone_at(i, &use)) != NULL; i++)
+		if (wishes->gone[i] != NULL)
+			ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING,
+				RI_CODE_CHECK_GONE, wishes->gone[i],
+				"%s is no check any more, and nothing is checked for it", id),
+				"use %s", use);
 }

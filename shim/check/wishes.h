@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/finding.h"
 #include "base/given.h"
 #include "check/ids.h"
 #include "demand/demand.h"
@@ -37,6 +38,7 @@ struct ri_check_wishes {
 	bool alone[RI_ASKER_COUNT];	/* ... and it does not add to that of the variable */
 	const char *unknown_asker;	/* the variable that names a VM size which no table has */
 	char unknown_size[RI_CHECK_WORD];
+	const char *gone[RI_MAX_CHECKS];	/* who named that check of an earlier version */
 };
 
 /* Read --checks. Returns 0, or -1 with RI_CODE_OPTION_VALUE. */
@@ -58,6 +60,9 @@ int ri_check_read_demands(struct ri_check_wishes *wishes, enum ri_asker asker,
  */
 const char *ri_check_join_demands(const char *variable, const char *stated,
 	struct ri_arena *arena);
+
+/* Warn of what these lists name and is gone: nothing is checked for it. */
+void ri_check_judge_gone(const struct ri_check_wishes *wishes, struct ri_findings *findings);
 
 /* Are there checks called so, and a dot behind it: "shm"? */
 bool ri_check_is_family(const char *word);

@@ -385,6 +385,7 @@ int ri_options_read(struct ri_options *options, char *const *argv, const struct 
 	ri_signal_map_init(&options->signal_map);
 	ri_exit_map_init(&options->exit_map);
 	status = read_all(options, argv, env, findings, err);
+	ri_check_judge_gone(&options->checks, findings);
 	/* the library knows no options, and blames them by name */
 	place->bind_subject = options->given.bind_to.subject;
 	place->gpu_subject = options->given.gpu_bind.subject;

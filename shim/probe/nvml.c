@@ -19,8 +19,6 @@ typedef void *device;	/* nvmlDevice_t */
 
 enum {
 	ADDRESS_AT = 36,	/* of busId in nvmlPciInfo_t, as nvmlDeviceGetPciInfo_v3 fills it */
-	MAX_LINKS = 36,		/* NVML_NVLINK_MAX_LINKS; 18 before driver 600 */
-	LINK_VALID = 5,		/* NVML_NVLINK_CAP_VALID */
 	UNCORRECTED = 1,	/* NVML_MEMORY_ERROR_TYPE_UNCORRECTED */
 	VOLATILE = 0,		/* NVML_VOLATILE_ECC */
 };
@@ -42,16 +40,6 @@ struct sram {
 	unsigned exceeded;	/* bThresholdExceeded */
 };
 
-/* nvmlGpuFabricInfo_v2_t, of which nvmlGpuFabricInfo_t is the middle. */
-struct fabric {
-	unsigned version;
-	unsigned char cluster[16];
-	int status;
-	unsigned clique;
-	unsigned char state;
-	unsigned health;
-};
-
 /* nvmlFieldValue_t */
 struct field {
 	unsigned id, scope;
@@ -65,21 +53,12 @@ struct field {
 	} value;
 };
 
-/* Field Value Enums; see ask_slowed for those that have moved. */
-enum {
-	FIELD_RETIRED_SINGLE = 29, FIELD_RETIRED_DOUBLE = 30, FIELD_RETIRED_PENDING = 31,
-	FIELD_LINK_REPLAYS = 52, FIELD_LINK_RECOVERIES = 59, FIELD_RECOVERY_ACTION = 230,
-	FIELD_SLOWED_HEAT = 270, FIELD_SLOWED_BRAKE = 271,
-};
-
-/* The first release of the driver whose header has the last two there: 580.82. */
-enum { SLOWED_MAJOR = 580, SLOWED_MINOR = 82 };
+enum { FIELD_RECOVERY_ACTION = 230 };	/* NVML_FI_DEV_GET_GPU_RECOVERY_ACTION */
 
 #define STRUCT_VERSION(type, version) ((unsigned)sizeof(type) | (version) << 24)
 
 static struct {
 	int (*init)(void);
-	int (*driver)(char *text, unsigned size);
 	int (*count)(unsigned *count);
 	int (*handle)(unsigned index, device *out);
 	int (*address)(device gpu, void *pci);
@@ -92,17 +71,6 @@ static struct {
 	int (*remapped)(device gpu, unsigned *corrected, unsigned *uncorrected, unsigned *pending,
 		unsigned *failed);
 	int (*fields)(device gpu, int count, struct field *values);
-	int (*clocks)(device gpu, unsigned long long *reasons);
-	int (*link_valid)(device gpu, unsigned link, int capability, unsigned *out);
-	int (*link_state)(device gpu, unsigned link, int *active);
-	int (*fabric_v)(device gpu, struct fabric *out);
-	int (*fabric)(device gpu, void *out);
-	int (*width)(device gpu, unsigned *out);
-	int (*most_width)(device gpu, unsigned *out);
-	int (*generation)(device gpu, unsigned *out);
-	int (*most_generation)(device gpu, unsigned *out);
-	int (*mode)(device gpu, int *out);
-	int (*persistence)(device gpu, int *out);
 	int (*mig)(device gpu, unsigned *current, unsigned *pending);
 } nvml;
 
@@ -112,7 +80,6 @@ static const struct {
 	const char *names[3];
 } functions[] = {
 	{ &nvml.init, { "nvmlInit_v2", "nvmlInit" } },
-	{ &nvml.driver, { "nvmlSystemGetDriverVersion" } },
 	{ &nvml.count, { "nvmlDeviceGetCount_v2", "nvmlDeviceGetCount" } },
 	{ &nvml.handle, { "nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex" } },
 	{ &nvml.address, { "nvmlDeviceGetPciInfo_v3" } },
@@ -126,18 +93,6 @@ static const struct {
 	{ &nvml.sram, { "nvmlDeviceGetSramEccErrorStatus" } },
 	{ &nvml.remapped, { "nvmlDeviceGetRemappedRows" } },
 	{ &nvml.fields, { "nvmlDeviceGetFieldValues" } },
-	{ &nvml.clocks, { "nvmlDeviceGetCurrentClocksEventReasons",
-		"nvmlDeviceGetCurrentClocksThrottleReasons" } },
-	{ &nvml.link_valid, { "nvmlDeviceGetNvLinkCapability" } },
-	{ &nvml.link_state, { "nvmlDeviceGetNvLinkState" } },
-	{ &nvml.fabric_v, { "nvmlDeviceGetGpuFabricInfoV" } },
-	{ &nvml.fabric, { "nvmlDeviceGetGpuFabricInfo" } },
-	{ &nvml.width, { "nvmlDeviceGetCurrPcieLinkWidth" } },
-	{ &nvml.most_width, { "nvmlDeviceGetMaxPcieLinkWidth" } },
-	{ &nvml.generation, { "nvmlDeviceGetCurrPcieLinkGeneration" } },
-	{ &nvml.most_generation, { "nvmlDeviceGetMaxPcieLinkGeneration" } },
-	{ &nvml.mode, { "nvmlDeviceGetComputeMode" } },
-	{ &nvml.persistence, { "nvmlDeviceGetPersistenceMode" } },
 	{ &nvml.mig, { "nvmlDeviceGetMigMode" } },
 };
 
@@ -218,158 +173,13 @@ static uint64_t field_number(const struct field *field)
 	}
 }
 
-/* Each field has an error of its own; the first one is that of all. */
-static int ask_fields(device gpu, const unsigned *ids, size_t count, uint64_t *out)
-{
-	struct field fields[3];
-	int error;
-
-	memset(fields, 0, sizeof(fields));
-	for (size_t i = 0; i < count; i++)
-		fields[i].id = ids[i];
-	error = CALL(fields, gpu, (int)count, fields);
-	for (size_t i = 0; i < count && error == 0; i++) {
-		error = fields[i].error;
-		out[i] = field_number(&fields[i]);
-	}
-	return error;
-}
-
-static int ask_retired(device gpu, uint64_t *out)
-{
-	static const unsigned ids[] = { FIELD_RETIRED_SINGLE, FIELD_RETIRED_DOUBLE,
-		FIELD_RETIRED_PENDING };
-
-	return ask_fields(gpu, ids, 3, out);
-}
-
 static int ask_recovery(device gpu, uint64_t *out)
 {
-	static const unsigned ids[] = { FIELD_RECOVERY_ACTION };
+	struct field field = { .id = FIELD_RECOVERY_ACTION };
+	int error = CALL(fields, gpu, 1, &field);
 
-	return ask_fields(gpu, ids, 1, out);
-}
-
-static int ask_clocks(device gpu, uint64_t *out)
-{
-	unsigned long long reasons = 0;
-	int error = CALL(clocks, gpu, &reasons);
-
-	out[0] = reasons;
-	return error;
-}
-
-/* A number of at most four digits; *text is then behind it and a point. */
-static unsigned take_part(const char **text)
-{
-	unsigned number = 0;
-
-	for (int i = 0; i < 4 && **text >= '0' && **text <= '9'; i++)
-		number = number * 10 + (unsigned)(*(*text)++ - '0');
-	*text += **text == '.';
-	return number;
-}
-
-/* Is the driver, "580.126.09", at least of this release? */
-static bool is_since(unsigned major, unsigned minor)
-{
-	char text[96] = "";
-	const char *rest = text;
-	unsigned found;
-
-	if (CALL(driver, text, sizeof(text) - 1) != 0)
-		return false;
-	found = take_part(&rest);
-	return found > major || (found == major && take_part(&rest) >= minor);
-}
-
-/*
- * NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_... are 252 and 253 in the headers of
- * 575.51 and 580.65. Those of 570 and of 580.82 have power smoothing there,
- * and since 580.82 the counters are 270 and 271. Older ones are not asked.
- */
-static int ask_slowed(device gpu, uint64_t *out)
-{
-	static const unsigned ids[] = { FIELD_SLOWED_HEAT, FIELD_SLOWED_BRAKE };
-
-	return is_since(SLOWED_MAJOR, SLOWED_MINOR) ? ask_fields(gpu, ids, 2, out)
-		: (int)RI_NVML_FUNCTION_NOT_FOUND;
-}
-
-/* A link that the GPU does not have is an invalid argument, or not supported. */
-static int ask_links(device gpu, uint64_t *out)
-{
-	int first = RI_NVML_NOT_SUPPORTED;
-
-	for (unsigned link = 0; link < MAX_LINKS; link++) {
-		unsigned valid = 1;
-		int active = 0, error = CALL(link_state, gpu, link, &active);
-
-		if (link == 0)
-			first = error;
-		if (error != 0 || (CALL(link_valid, gpu, link, LINK_VALID, &valid) == 0 &&
-			valid == 0))
-			continue;
-		first = 0;
-		out[0]++;
-		out[1] += active != 0;
-	}
-	return first;
-}
-
-static int ask_link_errors(device gpu, uint64_t *out)
-{
-	static const unsigned ids[] = { FIELD_LINK_REPLAYS, FIELD_LINK_RECOVERIES };
-
-	return ask_fields(gpu, ids, 2, out);
-}
-
-static int ask_fabric(device gpu, uint64_t *out)
-{
-	struct fabric fabric;
-	int error;
-
-	memset(&fabric, 0, sizeof(fabric));
-	fabric.version = STRUCT_VERSION(struct fabric, 2u);
-	error = CALL(fabric_v, gpu, &fabric);
-	if (error == RI_NVML_FUNCTION_NOT_FOUND)
-		error = CALL(fabric, gpu, &fabric.cluster);
-	out[0] = fabric.state;
-	out[1] = (unsigned)fabric.status;
-	out[2] = fabric.health;
-	return error;
-}
-
-static int ask_pcie(device gpu, uint64_t *out)
-{
-	unsigned numbers[4] = { 0 };
-	int error = CALL(width, gpu, &numbers[0]);
-
-	if (error == 0)
-		error = CALL(most_width, gpu, &numbers[1]);
-	/* the generation is only told; without it the width still counts */
-	if (CALL(generation, gpu, &numbers[2]) != 0 ||
-		CALL(most_generation, gpu, &numbers[3]) != 0)
-		numbers[2] = numbers[3] = 0;
-	for (int i = 0; i < 4; i++)
-		out[i] = numbers[i];
-	return error;
-}
-
-static int ask_mode(device gpu, uint64_t *out)
-{
-	int mode = 0, error = CALL(mode, gpu, &mode);
-
-	out[0] = (unsigned)mode;
-	return error;
-}
-
-static int ask_persistence(device gpu, uint64_t *out)
-{
-	int mode = 0, error = CALL(persistence, gpu, &mode);
-
-	out[0] = (unsigned)mode;
-	return error;
+	out[0] = field_number(&field);
+	return error == 0 ? field.error : error;
 }
 
 static int ask_mig(device gpu, uint64_t *out)
@@ -378,18 +188,13 @@ static int ask_mig(device gpu, uint64_t *out)
 	int error = CALL(mig, gpu, &current, &pending);
 
 	out[0] = current;
-	out[1] = pending;
 	return error;
 }
 
 static int (*const questions[])(device gpu, uint64_t *out) = {
 	[RI_GPU_MEMORY] = ask_memory, [RI_GPU_PROCESSES] = ask_processes, [RI_GPU_ECC] = ask_ecc,
-	[RI_GPU_SRAM] = ask_sram, [RI_GPU_REMAP] = ask_remap, [RI_GPU_RETIRED] = ask_retired,
-	[RI_GPU_RECOVERY] = ask_recovery, [RI_GPU_CLOCKS] = ask_clocks,
-	[RI_GPU_SLOWED] = ask_slowed, [RI_GPU_LINKS] = ask_links,
-	[RI_GPU_LINK_ERRORS] = ask_link_errors, [RI_GPU_FABRIC] = ask_fabric,
-	[RI_GPU_PCIE] = ask_pcie, [RI_GPU_MODE] = ask_mode,
-	[RI_GPU_PERSISTENCE] = ask_persistence, [RI_GPU_MIG] = ask_mig,
+	[RI_GPU_SRAM] = ask_sram, [RI_GPU_REMAP] = ask_remap,
+	[RI_GPU_RECOVERY] = ask_recovery, [RI_GPU_MIG] = ask_mig,
 };
 
 static const struct {

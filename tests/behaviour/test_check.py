@@ -376,9 +376,9 @@ def test_the_table_for_people(box, tmp_path):
     assert re.fullmatch(r"(\d+ (pass|note|warn|fail|unknown|skip),? )+in [0-9.]+ ms: not fit",
                         lines[-1])
     skips = [line for line in lines if line.startswith("skip ")]
-    assert len(skips) == 1 and "gpu.visible, " in skips[0] and "-v" in " ".join(lines)
+    assert len(skips) == 1 and "gpu.count, " in skips[0] and "-v" in " ".join(lines)
     each = box.run("--check", "-v", f"--root={root}").out.decode().splitlines()
-    assert any(re.fullmatch(r"skip     gpu\.visible +CUDA_VISIBLE_DEVICES: .*", line)
+    assert any(re.fullmatch(r"skip     gpu\.count +GPUs: .*", line)
                for line in each)
     colored = box.run("--check", "--color=always", f"--root={root}")
     assert b"\033[" in colored.out and colored.status == 0
@@ -417,7 +417,7 @@ def test_json(box, tmp_path):
 def test_the_list(box):
     lines = box.run("--list=checks").out.decode().splitlines()
     rows = [line.split("\t") for line in lines]
-    assert all(len(row) == 9 and all(row) for row in rows)
+    assert all(len(row) == 8 and all(row) for row in rows)
     ids = [row[0] for row in rows]
     assert {"shm.size", "lim.memlock"} <= set(ids) and len(set(ids)) == len(ids)
     shown = json.loads(box.run("--check=json", "--checks=all").out)["checks"]
@@ -492,13 +492,33 @@ def test_live(box, tool, script, name, status, code):
     assert (result["status"], result["code"]) == (status, code), result
 
 
+@pytest.mark.parametrize("word, use", [
+    ("lim.core", "use the fact core_limit of rankinit --check"),
+    ("gpu.nvlink", "use nvidia-smi nvlink -s, or dcgmi diag"), ("time.*", "use chronyc tracking"),
+])
 @pytest.mark.parametrize("option", ["--require", "--expect", "--checks"])
-def test_a_check_that_is_a_fact_now(box, option):
-    said = refused(box.run(f"{option}=lim.core", "--", "true", env=ONE), 125, "option.value",
-                   option)
-    assert "it is no check any more, but the fact core_limit" in said, said
+def test_a_check_that_is_gone(box, option, word, use):
+    """It is a warning, and the job runs; so is it in an image's variable."""
+    twin = "RANKINIT_" + option[2:].upper()
+    for words, env, subject in (([f"{option}={word}"], {}, option), ([], {twin: word}, twin)):
+        result = box.run(*words, "--", "echo", "ran", env={**ONE, **env})
+        assert (result.status, result.out) == (0, b"ran\n"), result.err
+        line = warned(result, "check.gone", subject)
+        assert "is no check any more, and nothing is checked for it" in line and use in line
     said = box.run(f"{option}=shm.sizes", "--", "true", env=ONE).err
     assert "did you mean shm.size?" in said, "the control"
+
+
+def test_a_list_of_checks_that_are_gone_is_not_all(box):
+    """Nothing runs by --checks of them alone; the others of a list do, and a family has no word."""
+    assert box.run("--check", "--checks=gpu.xid,time.sync").out == b"no checks were run\n"
+    listed = json.loads(box.run("--check=json", "--checks=gpu.xid,shm.size").out)["checks"]
+    assert {one["id"] for one in listed} == {"shm.size"}
+    whole, without = (box.run("--check=json", *words) for words in ([], ["--checks=^gpu.xid"]))
+    assert "[check.gone]" in without.err and "[check.gone]" not in whole.err
+    assert ([one["id"] for one in json.loads(whole.out)["checks"]]
+            == [one["id"] for one in json.loads(without.out)["checks"]])
+    assert "check.gone" not in box.run("--check", "--checks=gpu.*").err
 
 
 def test_live_64_mib(box, tool):

@@ -7,6 +7,7 @@ import re
 
 import test_check_docker as docker
 import test_check_hosts as hosts
+import test_check_kinds as kinds
 import test_check_namespaces as namespaces
 import test_check_software as software
 import test_facts
@@ -69,7 +70,7 @@ def test_every_code_is_seen():
     """In a pair, or in what is said of a recorded machine."""
     lines = [line for path in glob.glob(hosts.HOSTS + "/*.checks")
              for line in read(path).splitlines()]
-    for pair in [*hosts.PAIRS.values(), *software.PAIRS.values()]:
+    for pair in [*hosts.PAIRS.values(), *kinds.PAIRS.values(), *software.PAIRS.values()]:
         lines += [*getattr(pair, "before", []), *pair.after]
     for toggle in toggles():
         lines += [line for both in toggle.said.values() for side in both

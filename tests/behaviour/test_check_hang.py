@@ -117,7 +117,7 @@ def test_without_a_process_a_launch_goes_on(no_process):
 
 
 def test_without_a_process_what_is_required_is_unknown(no_process):
-    result = no_process("--require=gpu", "--checks=shm.write,gpu.numa", "--", "sh", "-c",
+    result = no_process("--require=gpu", "--checks=shm.write,gpu.count", "--", "sh", "-c",
                         "echo ran")
     line = unfit(result, "check.refused", "--require")
     assert "gpu.open" in line and "shm.write" not in line and "--pids-limit" in line

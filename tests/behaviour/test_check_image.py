@@ -17,7 +17,7 @@ from test_check_hosts import grow
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # What an image answers; the others ask the kernel, the devices or the limits of a container.
-ANSWERED = {"ib.libs", "nccl.lib", "mpi.present", "mpi.launcher", "mpi.match", "mpi.multiple",
+ANSWERED = {"ib.libs", "mpi.present", "mpi.launcher", "mpi.match",
             "mpi.mca", "mpi.ucx", "mpi.ssh", "fs.tmp"}
 BEYOND = ("skip", "check.image", "not to be known from an image")
 ALL = "--require=gpu=8,ib=8@400,ofed,shm=16G,lim.nofile,fs.hang,gpu.*,deep"

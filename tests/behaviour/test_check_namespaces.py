@@ -214,7 +214,7 @@ def test_cgroup(look, cgroup, controller, file, toggle):
 
 # What here is not as it was recorded, or skipped there.
 OTHER_HERE = {"kernel", "boot", "pid1", "membind", "stack_limit", "net.masterport", "lim.nproc",
-              "cg.mem", "cg.oom", "cg.cpu", "time.sync", "fs.hang"}
+              "cg.mem", "cg.oom", "cg.cpu", "fs.hang"}
 
 
 def is_hidden(lines):

@@ -17,7 +17,7 @@ import pytest
 from box import BASE
 from image import ADAPTER, FIT, LIBRARIES, PORT, TRIPLET, Elf, Link, grow, make_kit, put
 
-OURS = ["mpi." + name for name in ("present", "launcher", "match", "multiple", "mca",
+OURS = ["mpi." + name for name in ("present", "launcher", "match", "mca",
                                    "ucx", "root", "cma", "ssh")]
 OURS += ["ib.libs", "ib.provider"]
 
@@ -57,7 +57,7 @@ def test_healthy(rankinit, kit, tmp_path):
     grow(root, FIT, kit)
     for words in ([], RANK, WIDE, ["--require=mpi,ofed"]):
         said = look(rankinit, root, words)
-        assert [name for name in said if name in OURS] == OURS[9:] + OURS[:9]
+        assert [name for name in said if name in OURS] == OURS[8:] + OURS[:8]
         for name, lines in said.items():
             if name not in OURS:
                 continue
@@ -223,7 +223,7 @@ def changed(before, after):
 
 # What cannot be changed alone: an MPI that is there twice, a launcher of another one.
 ALSO = {
-    "other_series": ["mpi.multiple", "mpi.launcher"],
+    "other_series": ["mpi.launcher"],
     "mpi_apart": ["mpi.ucx"],
 }
 
@@ -236,8 +236,7 @@ VERBS_OF_FIT = {path: content for path, content in FIT.items() if "verbs" in pat
 IMAGES = {
     # conda's launcher before the library of the system, and both of conda's
     "conda-shadow": ({**FIT, **CONDA}, [CONDA_PATH, "--expect=mpi"], {
-        "mpi.match": ["warn mpi.match.mixed /opt/conda/bin/mpirun"],
-        "mpi.multiple": ["note mpi.multiple.conda /opt/conda/bin/mpirun"]}),
+        "mpi.match": ["warn mpi.match.mixed /opt/conda/bin/mpirun"]}),
     "conda-whole": ({**FIT, **CONDA}, [CONDA_PATH, "LD_LIBRARY_PATH=/opt/conda/lib",
                                        "--expect=mpi"], {
         "mpi.match": ["pass - /opt/conda/bin/mpirun"]}),
@@ -423,8 +422,6 @@ def test_both_real(rankinit, tmp_path):
     said = texts(rankinit, root)
     assert [re.sub(r" [\d.]+ \(.*", "", one) for fact, _, text in said if fact == "mpi"
             for one in text.split(", ")] == ["Open MPI", "MPICH"]
-    assert [code for check, code, _ in said if check == "mpi.multiple"] == [
-        "mpi.multiple.several"]
 
 
 def test_real_rdma_core(rankinit, tmp_path):

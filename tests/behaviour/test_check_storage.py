@@ -5,7 +5,6 @@ whose process never answers or is gone, a small one that is full, a folder for
 temporary files that is not there.
 """
 
-import ctypes
 import json
 import os
 import subprocess
@@ -156,27 +155,6 @@ def test_relative_output(rankinit, tmp_path):
         result, = check(rankinit, "fs.out", *command, before=before, DIR=str(tmp_path))
         assert (result["status"], result["code"]) == expected
         assert f'"{tmp_path}/out/new"' in result["text"]
-
-
-def test_clock(rankinit):
-    """As adjtimex(2) says, which takes a struct whose sixth word is the status."""
-    words = (ctypes.c_long * 64)()
-    state = ctypes.CDLL(None).adjtimex(words)
-    status = words[5] & 0xffffffff if state >= 0 else None
-    expected = ("unknown", "time.sync.unknown") if status is None else (
-        ("note", "time.sync.loose") if status & 0x40 else ("pass", None))
-    assert short(check(rankinit, "time.sync"))[0][:2] == expected
-
-
-def test_the_clock_is_no_matter_of_a_launch(rankinit):
-    """-v shows notes of checks before a launch; nobody could act on this one then."""
-    command = [rankinit, "-v", "--nproc-per-node=1", "--checks=default", "--", "true"]
-    done = subprocess.run(command, env=BASE, capture_output=True, timeout=60, check=True)
-    assert b"[time.sync." not in done.stderr, done.stderr
-    said = short(check(rankinit, "time.sync"))[0]
-    command[3] = "--checks=time.sync"
-    done = subprocess.run(command, env=BASE, capture_output=True, timeout=60, check=True)
-    assert (b"[time.sync.loose]" in done.stderr) == (said[0] == "note"), "the control: by its name"
 
 
 def test_master(rankinit):

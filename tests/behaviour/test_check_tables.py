@@ -2,8 +2,8 @@
 """
 What the checks say of recorded machines.
 
-tests/hosts/MACHINE.checks, MACHINE being a folder or a tree of grow.py, holds
-blocks: a line "$ WORD..." with variables and options, and below it, for each
+tests/hosts/MACHINE.checks, MACHINE being a folder or a tree of grow.py, which six of them
+have, holds blocks: a line "$ WORD..." with variables and options, and below it, for each
 result of `--check=json --checks=all` on that machine, "STATUS ID CODE SUBJECT". Below the
 first of them "fact NAME VALUE" is each of the machine's facts.
 

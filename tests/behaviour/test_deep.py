@@ -155,11 +155,11 @@ def test_a_probe_that_cannot_be_run(apart, fake, content, mode, reason):
 
 
 @pytest.mark.parametrize("script, code", [
-    ("echo rankinit-probe 2", "probe.garbled"),
-    ("echo rankinit-probe 1; echo end; echo end", "probe.garbled"),
+    ("echo rankinit-probe 1", "probe.garbled"),
+    ("echo rankinit-probe 2; echo end; echo end", "probe.garbled"),
     ("yes rankinit-probe", "probe.garbled"),
     ("head -c 100000 /dev/zero", "probe.garbled"),
-    ("echo rankinit-probe 1; echo try load x; kill -SEGV $$", "mpi.version.crashed"),
+    ("echo rankinit-probe 2; echo try load x; kill -SEGV $$", "mpi.version.crashed"),
     (":", "probe.refused"),
 ])
 def test_a_probe_of_somebody_else(apart, fake, script, code):

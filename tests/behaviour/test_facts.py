@@ -14,7 +14,7 @@ FACTS = {
     "boot": Pair(FULL, "boot", {"proc/sys/kernel/random/boot_id": "b0\n"}, [], ["fact b0"]),
     "nvidia_driver": Pair(FULL, "nvidia_driver", {"proc/driver/nvidia/version": "?\n"},
                           ["fact 580.95.05"], [],
-                          also=["nvidia_modules", "gpu.compat", "gpu.libver", "gpu.require"]),
+                          also=["nvidia_modules", "gpu.compat", "gpu.libver"]),
     "nvidia_modules": Pair(FULL, "nvidia_modules", {"proc/driver/nvidia/version": (
         "NVIDIA UNIX Open Kernel Module for x86_64", "NVIDIA UNIX x86_64 Kernel Module")},
         ["fact open"], ["fact proprietary"]),

@@ -37,7 +37,7 @@ def test_by_hand(probe):
     done = subprocess.run([probe, "mpi", "/nonexistent"], capture_output=True, text=True,
                           check=True)
     assert done.stdout.splitlines() == [
-        "rankinit-probe 1", "try load /nonexistent", "error 0 /nonexistent: cannot open shared "
+        "rankinit-probe 2", "try load /nonexistent", "error 0 /nonexistent: cannot open shared "
         "object file: No such file or directory", "end"]
 
 

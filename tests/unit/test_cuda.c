@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Versions of CUDA and of its drivers, and what an image asks of them. */
+/* Versions of CUDA and of its drivers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,6 @@
 #include <cmocka.h>
 
 #include "image/cuda.h"
-#include "demand/require.h"
 #include "image/version.h"
 
 static void test_versions(void **state)
@@ -25,18 +24,7 @@ static void test_versions(void **state)
 
 static void test_drivers(void **state)
 {
-	bool newer;
-
 	(void)state;
-	assert_string_equal(ri_cuda_of_driver("570.124.06", &newer), "12.8");
-	assert_false(newer);
-	assert_string_equal(ri_cuda_of_driver("536.67", &newer), "12.2");
-	assert_string_equal(ri_cuda_of_driver("590.44.01", &newer), "13.1");
-	assert_false(newer);
-	assert_string_equal(ri_cuda_of_driver("610.10", &newer), "13.1");
-	assert_true(newer);
-	assert_null(ri_cuda_of_driver("396.26", &newer));
-
 	assert_string_equal(ri_cuda_least_driver("12.8.1"), "525.60.13");
 	assert_string_equal(ri_cuda_least_driver("13.1"), "580");
 	assert_string_equal(ri_cuda_least_driver("11.8"), "450.80.02");
@@ -82,60 +70,6 @@ static void test_toolkit(void **state)
 	assert_string_equal(version, "12.8.1");
 }
 
-static void test_require(void **state)
-{
-	static const struct {
-		const char *text;
-		enum ri_require expected;
-	} cases[] = {
-		{ "", RI_REQUIRE_MET },
-		{ " , ", RI_REQUIRE_MET },
-		{ "cuda>=12.2", RI_REQUIRE_MET },
-		{ "cuda>=12.3", RI_REQUIRE_UNMET },
-		{ "cuda>12.2", RI_REQUIRE_UNMET },
-		{ "cuda=12.2", RI_REQUIRE_MET },
-		{ "cuda!=12.2", RI_REQUIRE_UNMET },
-		{ "driver<536", RI_REQUIRE_MET },
-		{ "driver<=535.161.08", RI_REQUIRE_MET },
-		{ "driver<535.161.08", RI_REQUIRE_UNMET },
-		{ "cuda>=12.2,driver>=550", RI_REQUIRE_UNMET },
-		{ "cuda>=12.8 driver>=535", RI_REQUIRE_MET },
-		{ "cuda>=12.8 brand=tesla,driver>=535,driver<536", RI_REQUIRE_UNKNOWN },
-		{ "cuda>=12.8 brand=tesla,driver>=550,driver<551", RI_REQUIRE_UNMET },
-		{ "arch>=7.0", RI_REQUIRE_UNKNOWN },
-		{ "cuda>=12.2 arch>=7.0", RI_REQUIRE_MET },
-		{ "cuda", RI_REQUIRE_BROKEN },
-		{ "cuda>=", RI_REQUIRE_BROKEN },
-		{ ">=12", RI_REQUIRE_BROKEN },
-		{ "cuda>=twelve", RI_REQUIRE_BROKEN },
-		{ "cuda=>12", RI_REQUIRE_BROKEN },
-		{ "cuda>=12.2 kernel>=5", RI_REQUIRE_BROKEN },
-		{ "cuda>=1111111111111111111111111111111111111111111111111111111111111111111",
-			RI_REQUIRE_BROKEN },
-	};
-	static const struct ri_require_facts facts = { .driver = "535.161.08", .cuda = "12.2" };
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		if (ri_require_judge(cases[i].text, &facts) != cases[i].expected)
-			fail_msg("%s", cases[i].text);
-}
-
-/* A driver that is newer than the table may be for a newer CUDA. */
-static void test_newer_driver(void **state)
-{
-	static const struct ri_require_facts facts = { .driver = "610.10", .cuda = "13.1",
-		.newer = true };
-
-	(void)state;
-	assert_int_equal(ri_require_judge("cuda>=13.1", &facts), RI_REQUIRE_MET);
-	assert_int_equal(ri_require_judge("cuda>=13.2", &facts), RI_REQUIRE_UNKNOWN);
-	assert_int_equal(ri_require_judge("cuda<13.0", &facts), RI_REQUIRE_UNMET);
-	assert_int_equal(ri_require_judge("cuda<14", &facts), RI_REQUIRE_UNKNOWN);
-	assert_int_equal(ri_require_judge("cuda!=12.8", &facts), RI_REQUIRE_MET);
-	assert_int_equal(ri_require_judge("cuda=13.1", &facts), RI_REQUIRE_UNKNOWN);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -143,8 +77,6 @@ int main(void)
 		cmocka_unit_test(test_drivers),
 		cmocka_unit_test(test_compat),
 		cmocka_unit_test(test_toolkit),
-		cmocka_unit_test(test_require),
-		cmocka_unit_test(test_newer_driver),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

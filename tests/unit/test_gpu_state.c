@@ -144,24 +144,12 @@ static void test_xid(void **state)
 	assert_null(ri_xid_kind_find(0));
 }
 
-static void test_lanes(void **state)
-{
-	(void)state;
-	assert_int_equal(ri_lanes_read("400 Gb/sec (4X NDR)"), 4);
-	assert_int_equal(ri_lanes_read("2.5 Gb/sec (1X SDR)"), 1);
-	assert_int_equal(ri_lanes_read("120 Gb/sec (12X QDR)"), 12);
-	assert_int_equal(ri_lanes_read("400 Gb/sec"), 0);
-	assert_int_equal(ri_lanes_read("(X)"), 0);
-	assert_int_equal(ri_lanes_read("(4)"), 0);
-	assert_int_equal(ri_lanes_read("(99999X)"), 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_questions), cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_addresses), cmocka_unit_test(test_seen),
-		cmocka_unit_test(test_xid), cmocka_unit_test(test_lanes),
+		cmocka_unit_test(test_xid),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

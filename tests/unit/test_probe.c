@@ -13,7 +13,7 @@
 #include "image/mpi.h"
 #include "node/probe_answer.h"
 
-#define BEGIN "rankinit-probe 1\n"
+#define BEGIN "rankinit-probe 2\n"
 #define LOADED BEGIN "try load /usr/lib/libibverbs.so.1\nok\n"
 #define LISTED LOADED "try list\nok 2\n"
 #define OPENED LISTED "try open mlx5_ib0\nok 1 20.31.1014\n"
@@ -102,7 +102,7 @@ static void test_gpus(void **state)
 		"try ask 0 ecc\nerror 3\n"
 		"try ask 0 memory\nok 85520809984 84891664384 18446744073709551615\n"
 		"try gpu 7\nok - -\n"
-		"try ask 7 mode\n";
+		"try ask 7 mig\n";
 	const struct ri_gpu_state *gpu = probe.gpus;
 
 	(void)state;
@@ -115,13 +115,13 @@ static void test_gpus(void **state)
 	assert_true(ri_gpu_numbers(gpu, RI_GPU_MEMORY)[2] == UINT64_MAX);
 	assert_null(ri_gpu_numbers(gpu, RI_GPU_ECC));
 	assert_int_equal(gpu->asked[RI_GPU_ECC].answer.error, RI_NVML_NOT_SUPPORTED);
-	assert_null(ri_gpu_numbers(gpu, RI_GPU_MODE));
+	assert_null(ri_gpu_numbers(gpu, RI_GPU_MIG));
 	assert_int_equal(gpu[1].index, 7);
 	assert_string_equal(gpu[1].address, "");
-	assert_true(gpu[1].asked[RI_GPU_MODE].answer.tried);
-	assert_false(gpu[1].asked[RI_GPU_MODE].answer.given);
+	assert_true(gpu[1].asked[RI_GPU_MIG].answer.tried);
+	assert_false(gpu[1].asked[RI_GPU_MIG].answer.given);
 	assert_int_equal(probe.at, RI_PROBE_ASK);
-	assert_int_equal(probe.question, RI_GPU_MODE);
+	assert_int_equal(probe.question, RI_GPU_MIG);
 	assert_int_equal(read_text(STARTED "try list\nerror 15\nend\n"), 0);
 	assert_int_equal(probe.list.error, RI_NVML_LOST);
 	assert_int_equal(read_text(COUNTED "try gpu 0\nerror 15\ntry gpu 1\nok a b\nend\n"), 0);
@@ -159,8 +159,8 @@ static void test_against_the_rules(void **state)
 		const char *text;
 		size_t line;
 	} cases[] = {
-		{ "\n", 1 }, { "try load x\n", 1 }, { "rankinit-probe 2\n", 1 },
-		{ "rankinit-probe\n", 1 }, { "rankinit-probe 1 \n", 1 },
+		{ "\n", 1 }, { "try load x\n", 1 }, { "rankinit-probe 1\n", 1 },
+		{ "rankinit-probe\n", 1 }, { "rankinit-probe 2 \n", 1 },
 		{ "rankinit-probe 01x\n", 1 }, { "exec 0\n", 1 }, { "exec 13\n" BEGIN, 2 },
 		{ BEGIN BEGIN, 2 }, { BEGIN "\n", 2 }, { BEGIN "exec 13\n", 2 },
 		{ BEGIN "ok\n", 2 }, { BEGIN "try\n", 2 }, { BEGIN "try load\n", 2 },
@@ -200,8 +200,8 @@ static void test_against_the_rules(void **state)
 		{ ASKED "try ask 0\n", 10 }, { ASKED "try ask 0 remap x\n", 10 },
 		{ ASKED "try ask 0 remap\nok 1 2 3\n", 11 },
 		{ ASKED "try ask 0 remap\nok 1 2 3 4 5\n", 11 },
-		{ ASKED "try ask 0 mode\nok -1\n", 11 },
-		{ ASKED "try ask 0 mode\nok 1\ntry ask 0 mode\n", 12 },
+		{ ASKED "try ask 0 mig\nok -1\n", 11 },
+		{ ASKED "try ask 0 mig\nok 1\ntry ask 0 mig\n", 12 },
 		{ ASKED "try gpu 1\nok a b\ntry gpu 2\n", 12 },
 	};
 	static char text[2 * RI_PROBE_LINE];

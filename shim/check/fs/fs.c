@@ -112,7 +112,6 @@ const struct ri_check ri_check_fs_data = {
 	.fails = "data is on a mount of Blob Storage (blobfuse), an SMB share (Azure Files), NFS "
 		"or another FUSE file system; a warning if the job has several nodes",
 	.advice = data_hint,
-	.unverified = "the names of the mounts of Azure ML's own data runtime",
 	.runs = RI_CHECK_LAUNCH,
 	.run = check_data,
 };

@@ -89,7 +89,6 @@ const struct ri_check ri_check_fs_hang = {
 	.advice = "outside the image: start the container again, so that it is mounted again; "
 		"node admin: umount -l PATH on the host, and check the server or the process "
 		"behind the mount",
-	.unverified = "servers other than those of FUSE",
 	.runs = RI_CHECK_LAUNCH,
 	.run = check_hang,
 };

@@ -81,7 +81,6 @@ const struct ri_check ri_check_fs_out = {
 	.advice = "outside the image: mount it without :ro (docker run -v SOURCE:PATH; "
 		"Kubernetes: readOnly: false; Azure ML: mode: rw_mount for the output), owned by "
 		"the user of the job; or use another folder",
-	.unverified = "a later refusal by an NFS server or a FUSE file system; a user of --user",
 	.runs = RI_CHECK_LAUNCH,
 	.run = check_out,
 };

@@ -12,7 +12,6 @@
 #include "base/number.h"
 #include "check/check.h"
 #include "check/software.h"
-#include "demand/require.h"
 #include "image/version.h"
 
 static const char version_file[] = "/proc/driver/nvidia/version";
@@ -112,88 +111,7 @@ const struct ri_check ri_check_gpu_compat = {
 	.fails = "the driver is older than this CUDA needs and cuda-compat is not used, or the "
 		"cuda-compat in use is not made for this driver",
 	.advice = old_hint,
-	.unverified = "the note of cuda-compat, and workstation GPUs, which it does not support",
 	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(GPU),
 	.run = check_compat,
-};
-
-static void judge_requirement(struct ri_checking *checking, const char *name, const char *text)
-{
-	const struct ri_nvidia *nvidia = ri_check_nvidia(checking);
-	struct ri_require_facts facts = { .newer = false };
-	const struct ri_demand *gpu = ri_demands_find(checking->demands, RI_TOPIC_GPU);
-	char quoted[RI_QUOTE_SIZE];
-
-	if (nvidia->version[0] != '\0') {
-		facts.driver = nvidia->version;
-		facts.cuda = ri_cuda_of_driver(nvidia->version, &facts.newer);
-	}
-	ri_quote(quoted, sizeof(quoted), text);
-	switch (ri_require_judge(text, &facts)) {
-	case RI_REQUIRE_MET:
-		ri_check_pass(checking, name, "the driver %s meets the image's requirement",
-			nvidia->version);
-		return;
-	case RI_REQUIRE_UNKNOWN:
-		ri_check_unknown(checking, RI_CODE_GPU_REQUIRE_UNKNOWN, name,
-			"cannot tell without NVIDIA's libraries whether the driver meets the "
-			"image's requirement: %s", quoted);
-		return;
-	case RI_REQUIRE_BROKEN:
-		ri_check_lack(checking, RI_CODE_GPU_REQUIRE_BROKEN, name, "%s cannot be read",
-			quoted);
-		return;
-	default:
-		ri_check_lack(checking, RI_CODE_GPU_REQUIRE_UNMET, name,
-			"the image requires %s, but the driver is %s, for CUDA %s", quoted,
-			nvidia->version, facts.cuda == NULL ? "before 10.0" : facts.cuda);
-		ri_check_asked(checking, gpu);
-	}
-}
-
-/* NVIDIA container toolkit, internal/config/image: GetRequirements. */
-static void check_require(struct ri_checking *checking)
-{
-	static const char start[] = "NVIDIA_REQUIRE_", jetpack[] = "NVIDIA_REQUIRE_JETPACK";
-	const char *off = ri_env_get(checking->env, "NVIDIA_DISABLE_REQUIRE");
-	bool disabled = false;
-
-	if (off != NULL && ri_bool_read(off, &disabled) && disabled) {
-		ri_check_skip(checking, "NVIDIA_DISABLE_REQUIRE", "turns the requirement off");
-		return;
-	}
-	if (ri_check_nvidia(checking)->control == ENOENT) {
-		ri_check_skip(checking, "NVIDIA_REQUIRE_CUDA", "/dev/nvidiactl is not here");
-		return;
-	}
-	for (size_t i = 0; i < checking->env->count; i++) {
-		const struct ri_env_entry *entry = &checking->env->entries[i];
-		const char *value = ri_env_entry_value(entry);
-		char name[64];
-
-		if (value == NULL || strncmp(entry->text, start, sizeof(start) - 1) != 0 ||
-			strncmp(entry->text, jetpack, sizeof(jetpack) - 1) == 0)
-			continue;
-		snprintf(name, sizeof(name), "%.*s", (int)entry->name_length, entry->text);
-		ri_env_ask(checking->env, entry);
-		judge_requirement(checking, name, value);
-	}
-	if (checking->count == 0)
-		ri_check_skip(checking, "NVIDIA_REQUIRE_CUDA", "is not set: the image has no "
-			"requirement");
-}
-
-const struct ri_check ri_check_gpu_require = {
-	.id = "gpu.require",
-	.summary = "the host's driver meets the image's requirement",
-	.reads = "NVIDIA_REQUIRE_*, NVIDIA_DISABLE_REQUIRE (NVIDIA container toolkit, "
-		"internal/requirements), /proc/driver/nvidia/version; CUDA Toolkit Release Notes, "
-		"\"CUDA Toolkit and Corresponding Driver Versions\"",
-	.fails = "none of its alternatives can be met; unknown if it depends on the brand or the "
-		"architecture of the GPUs",
-	.advice = "node admin: a newer driver on the host; or another image. If the program runs "
-		"with this driver anyway: NVIDIA_DISABLE_REQUIRE=1 in the job's environment",
-	.topics = RI_ABOUT(GPU),
-	.run = check_require,
 };

@@ -7,11 +7,9 @@
 #include "node/budget.h"
 #include "node/gpus.h"
 
-/* NVIDIA CUDA Programming Guide; which GPUs a program sees, and in which order. */
-static const char visible[] = "CUDA_VISIBLE_DEVICES";
-
 static const char visible_hint[] =
-	"in the job's environment: list GPUs that this container has, or unset it";
+	"in the job's environment: list GPUs that this container has in CUDA_VISIBLE_DEVICES, or "
+	"unset it";
 
 /* NCCL src/init.cc, "Duplicate GPU detected". */
 static const char shared_hint[] =
@@ -140,91 +138,6 @@ const struct ri_check ri_check_gpu_count = {
 	.run = check_count,
 };
 
-static void say_hidden(struct ri_checking *checking, const char *value)
-{
-	char quoted[RI_QUOTE_SIZE];
-
-	ri_check_lack(checking, RI_CODE_GPU_VISIBLE_NONE, visible,
-		"is %s, which hides all GPUs", value[0] == '\0' ? "empty"
-		: ri_quote(quoted, sizeof(quoted), value));
-	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
-}
-
-static void check_visible(struct ri_checking *checking)
-{
-	const char *value = ri_env_get(checking->env, visible);
-	const struct counted *counted = count_gpus(checking);
-	const struct ri_findings *found = &counted->findings;
-
-	if (value == NULL) {
-		ri_check_skip(checking, visible, counted->known && counted->gpus.count == 0 &&
-			counted->gpus.others == NULL ? "is not set, and no GPU is here"
-						     : "is not set: all GPUs are seen");
-	} else if (!counted->known || found->count > 0) {
-		ri_check_lack(checking, RI_CODE_GPU_VISIBLE_LIST, visible, "%s",
-			counted->known ? found->items[0].text : counted->err.text);
-		ri_check_asked(checking, ri_demands_unmet(checking->demands, RI_TOPIC_GPU,
-			RI_DEMAND_COUNT, counted->known ? counted->gpus.count : 0));
-	} else if (counted->gpus.count == 0) {
-		say_hidden(checking, value);
-	} else {
-		ri_check_pass(checking, visible, "%zu of the GPUs here are "
-			"visible", counted->gpus.count);
-	}
-}
-
-const struct ri_check ri_check_gpu_visible = {
-	.id = "gpu.visible",
-	.summary = "CUDA_VISIBLE_DEVICES names GPUs that are here",
-	.reads = "CUDA_VISIBLE_DEVICES (CUDA Programming Guide, \"CUDA Environment Variables\"), "
-		"/proc/driver/nvidia/gpus, /dev/nvidiaN",
-	.fails = "it cannot be read, names a GPU twice or one that is not here, or hides all GPUs",
-	.advice = visible_hint,
-	.topics = RI_ABOUT(GPU),
-	.run = check_visible,
-};
-
-/* NVIDIA container toolkit documentation: what of the driver is put into the container. */
-static const char capabilities[] = "NVIDIA_DRIVER_CAPABILITIES";
-
-static bool lists_word(const char *list, const char *word)
-{
-	size_t length;
-
-	for (;; list += length + 1) {
-		length = strcspn(list, ",");
-		if (length == strlen(word) && strncmp(list, word, length) == 0)
-			return true;
-		if (list[length] == '\0')
-			return false;
-	}
-}
-
-static void check_drvcaps(struct ri_checking *checking)
-{
-	const char *value = ri_env_get(checking->env, capabilities);
-
-	if (value == NULL || value[0] == '\0' || !ri_host_has(checking->host, "dev/nvidiactl")) {
-		ri_check_skip(checking, capabilities, "is not set, or no GPU is here");
-	} else if (lists_word(value, "compute") || lists_word(value, "all")) {
-		ri_check_pass(checking, capabilities, "includes compute");
-	} else {
-		ri_check_lack(checking, RI_CODE_GPU_DRVCAPS_COMPUTE, capabilities,
-			"lacks compute: the container was started without CUDA's library");
-		ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
-	}
-}
-
-const struct ri_check ri_check_gpu_drvcaps = {
-	.id = "gpu.drvcaps",
-	.summary = "the container was started with CUDA's library",
-	.reads = "NVIDIA_DRIVER_CAPABILITIES (NVIDIA container toolkit documentation)",
-	.fails = "it is set and includes neither compute nor all",
-	.advice = "inside the image or outside: NVIDIA_DRIVER_CAPABILITIES=compute,utility",
-	.topics = RI_ABOUT(GPU),
-	.run = check_drvcaps,
-};
-
 /*
  * Has a GPU of this node instances of MIG? Two of the nodes are of MIG as such,
  * its configuration and its monitor (NVIDIA MIG User Guide, "Device Nodes and
@@ -278,62 +191,6 @@ const struct ri_check ri_check_gpu_mig = {
 	.advice = "start as many ranks as MIG instances, each with its own "
 		"CUDA_VISIBLE_DEVICES=MIG-...: a process uses only one; or node admin: turn MIG "
 		"off",
-	.unverified = "all of it",
 	.topics = RI_ABOUT(GPU),
 	.run = check_mig,
-};
-
-enum nearness { NEAR, FAR, NOT_TOLD };
-
-/* Of the GPUs that are seen: is one of them next to CPUs of ours? */
-static enum nearness judge_nearness(struct ri_checking *checking, const struct ri_gpus *gpus)
-{
-	enum nearness found = NOT_TOLD;
-	struct ri_cpus ours, near;
-	int numa;
-
-	if (!ri_cpus_read_allowed(checking->host, "proc/self/status", &ours))
-		return NOT_TOLD;
-	for (size_t i = 0; i < gpus->count; i++) {
-		if (!ri_gpu_cpus(checking->host, &gpus->list[i], &near, &numa) || numa < 0)
-			continue;
-		if (ri_cpus_and(&near, &ours) > 0)
-			return NEAR;
-		found = FAR;
-	}
-	return found;
-}
-
-static void check_numa(struct ri_checking *checking)
-{
-	const struct counted *counted = count_gpus(checking);
-
-	if (!counted->known || counted->gpus.count == 0) {
-		ri_check_skip(checking, "GPUs", "no GPU is visible here");
-		return;
-	}
-	switch (judge_nearness(checking, &counted->gpus)) {
-	case NEAR:
-		ri_check_pass(checking, "GPUs", "CPUs local to them are available");
-		break;
-	case NOT_TOLD:
-		ri_check_pass(checking, "GPUs", "the machine does not show which CPUs are local to "
-			"them, as usual on virtual machines");
-		break;
-	default:
-		ri_check_lack(checking, RI_CODE_GPU_NUMA_FAR, "GPUs", "all of them are on other "
-			"NUMA nodes than the CPUs of this process");
-	}
-}
-
-const struct ri_check ri_check_gpu_numa = {
-	.id = "gpu.numa",
-	.summary = "CPUs local to the GPUs are available",
-	.reads = "numa_node and local_cpulist in /sys/bus/pci/devices (Linux "
-		"ABI/testing/sysfs-bus-pci), Cpus_allowed_list in /proc/self/status (proc(5))",
-	.fails = "no visible GPU is local to a CPU on which this process may run",
-	.advice = "outside the image: docker run without --cpuset-cpus, or with CPUs of the GPUs' "
-		"NUMA node; Kubernetes: node admin: topology-manager-policy of the kubelet; "
-		"Slurm: --gpu-bind=closest",
-	.run = check_numa,
 };

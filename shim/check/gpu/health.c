@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Are the GPUs there, and is their memory sound? */
+/* Are the GPUs there, is their memory sound, and is somebody else on them? */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -209,13 +209,11 @@ static const char remap_failed_hint[] =
  * since the page is not used; a remap that failed once is a reason for NVIDIA
  * to replace the GPU.
  */
-static void judge_remap(struct ri_checking *checking, const struct ri_gpu_look *look,
-	const struct ri_gpu_state *gpu)
+static void judge_remap(struct ri_checking *checking, const struct ri_gpu_state *gpu)
 {
 	const uint64_t *rows = ri_gpu_numbers(gpu, RI_GPU_REMAP);
 	char name[RI_GPU_NAME];
 
-	(void)look;
 	ri_gpu_name(name, gpu);
 	if (rows[3] != 0) {
 		ri_check_warn(checking, RI_CODE_GPU_REMAP_FAILED, name,
@@ -255,14 +253,12 @@ const struct ri_check ri_check_gpu_remap = {
 
 /* gpu.ecc */
 
-static void judge_ecc(struct ri_checking *checking, const struct ri_gpu_look *look,
-	const struct ri_gpu_state *gpu)
+static void judge_ecc(struct ri_checking *checking, const struct ri_gpu_state *gpu)
 {
 	const uint64_t *errors = ri_gpu_numbers(gpu, RI_GPU_ECC);
 	const uint64_t *sram = ri_gpu_numbers(gpu, RI_GPU_SRAM);
 	char name[RI_GPU_NAME];
 
-	(void)look;
 	ri_gpu_name(name, gpu);
 	if (sram != NULL && *sram != 0) {
 		ri_check_warn(checking, RI_CODE_GPU_ECC_SRAM, name, "the SRAM has had more "
@@ -303,99 +299,123 @@ const struct ri_check ri_check_gpu_ecc = {
 	.run = check_ecc,
 };
 
-/* gpu.retired */
+/* gpu.busy */
 
-static void judge_retired(struct ri_checking *checking, const struct ri_gpu_look *look,
-	const struct ri_gpu_state *gpu)
+/*
+ * From where on taken memory is worth a word; the larger of both counts. An idle driver with
+ * persistence, MPS and a desktop stay below the first; a page cache in the memory of Grace
+ * superchips, and reserves that older drivers do not tell apart, below the second.
+ */
+enum { BUSY_MIB = 1024, BUSY_PERCENT = 2 };
+
+/*
+ * May it be ours, or meant to be shared? Ranks that a launcher started beside
+ * this one may be on the GPU already, unlike those that we are to start; MPS
+ * is there to share it (CUDA MPS documentation, "CUDA_MPS_PIPE_DIRECTORY" and
+ * its default).
+ */
+static const char *may_be_right(const struct ri_checking *checking)
 {
-	const uint64_t *pages = ri_gpu_numbers(gpu, RI_GPU_RETIRED);
-	uint64_t all = pages[0] < UINT32_MAX && pages[1] < UINT32_MAX ? pages[0] + pages[1]
-		: UINT32_MAX;
-	char name[RI_GPU_NAME];
-
-	(void)look;
-	ri_gpu_name(name, gpu);
-	if (pages[2] != 0)
-		ri_check_lack(checking, RI_CODE_GPU_RETIRED_PENDING, name,
-			"a page of memory waits to be retired");
-	else if (all >= RI_THRESHOLD_RETIRED_PAGES)
-		ri_check_lack(checking, RI_CODE_GPU_RETIRED_MANY, name,
-			"%" PRIu64 " pages of memory are retired, and there is room for 64",
-			all);
+	if (checking->has_peers)
+		return "other ranks of this job may have begun";
+	if (ri_env_get(checking->env, "CUDA_MPS_PIPE_DIRECTORY") != NULL ||
+		ri_host_has(checking->host, "tmp/nvidia-mps"))
+		return "MPS shares it";
+	return NULL;
 }
 
-static void check_retired(struct ri_checking *checking)
+/*
+ * Is its memory a NUMA node of the kernel, as on Grace Hopper and POWER9, so
+ * that pages of files may lie there? numa_status is a file of NVIDIA's open
+ * driver (nv-procfs.c), with "Status:    online" in its second line.
+ */
+static bool is_numa_node(const struct ri_checking *checking, const struct ri_gpu_state *gpu)
+{
+	static const char online[] = "online\n", status[] = "Status:";
+	const char *address = gpu->address, *word;
+	char path[128], text[256];
+
+	/* the library's word for it, and no other path */
+	if (strspn(address, "0123456789abcdef:.") < strlen(address) ||
+		strstr(address, "..") != NULL)
+		return false;
+	snprintf(path, sizeof(path), "proc/driver/nvidia/gpus/%s/numa_status", address);
+	if (ri_host_read(checking->host, path, text, sizeof(text)) < 0)
+		return false;
+	word = strstr(text, status);
+	if (word == NULL)
+		return false;
+	word += sizeof(status) - 1;
+	return strncmp(word + strspn(word, " \t"), online, sizeof(online) - 1) == 0;
+}
+
+/* MiB that are taken, of what the driver does not keep apart. */
+static uint64_t count_taken(const struct ri_gpu_state *gpu)
+{
+	const uint64_t *bytes = ri_gpu_numbers(gpu, RI_GPU_MEMORY);
+
+	if (bytes == NULL || bytes[1] > bytes[0] || bytes[2] > bytes[0] - bytes[1])
+		return 0;
+	return (bytes[0] - bytes[1] - bytes[2]) >> 20;
+}
+
+static bool is_much(const struct ri_gpu_state *gpu, uint64_t taken)
+{
+	uint64_t all = ri_gpu_numbers(gpu, RI_GPU_MEMORY)[0] >> 20;
+
+	return taken >= BUSY_MIB && taken >= all / 100 * BUSY_PERCENT;
+}
+
+static void judge_busy(struct ri_checking *checking, const struct ri_gpu_state *gpu)
+{
+	const uint64_t *processes = ri_gpu_numbers(gpu, RI_GPU_PROCESSES);
+	const uint64_t *mig = ri_gpu_numbers(gpu, RI_GPU_MIG);
+	const char *reason = may_be_right(checking);
+	uint64_t taken = count_taken(gpu);
+	char name[RI_GPU_NAME], text[160];
+
+	/* instances of one GPU have neighbours */
+	if ((mig != NULL && mig[0] != 0) ||
+		(!is_much(gpu, taken) && (processes == NULL || *processes == 0)))
+		return;
+	if (reason == NULL && (processes == NULL || *processes == 0) &&
+		is_numa_node(checking, gpu))
+		reason = "the kernel may keep files there, since it is a NUMA node";
+	ri_gpu_name(name, gpu);
+	snprintf(text, sizeof(text), "%" PRIu64 " MiB of memory are taken, %" PRIu64
+		" %s there", taken, processes == NULL ? 0 : *processes,
+		processes != NULL && *processes == 1 ? "process computes" : "processes compute");
+	if (reason != NULL)
+		ri_check_note(checking, RI_CODE_GPU_BUSY_SHARED, name, "%s; %s", text, reason);
+	else
+		ri_check_lack(checking, RI_CODE_GPU_BUSY_OTHERS, name, "%s", text);
+}
+
+static void check_busy(struct ri_checking *checking)
 {
 	static const struct ri_gpu_judging judging = {
-		.asked = RI_GPU_RETIRED, .unknown = RI_CODE_GPU_RETIRED_UNKNOWN,
-		.pass = "few or no pages are retired, and none waits for it",
-		.silent = "retire no pages: they remap rows, or have no ECC",
-		.judge = judge_retired,
+		.asked = RI_GPU_MEMORY, .unknown = RI_CODE_GPU_BUSY_UNKNOWN,
+		.pass = "no process computes on them, and their memory is free",
+		.silent = "do not tell how much of their memory is taken", .judge = judge_busy,
 	};
 
 	ri_gpu_judge(checking, &judging);
 }
 
-const struct ri_check ri_check_gpu_retired = {
-	.id = "gpu.retired",
-	.summary = "few pages of the GPUs' memory are retired",
-	.reads = "NVML_FI_DEV_RETIRED_SBE, _DBE and _PENDING (NVML API Reference Guide, \"Field "
-		"Value Enums\"), which GPUs before Ampere have",
-	.fails = "a page waits to be retired, or 60 are; a note either way",
-	.advice = "node admin: nvidia-smi -q -d PAGE_RETIREMENT; pending pages are retired when "
-		"the driver is loaded anew; NVIDIA replaces a GPU with many (NVIDIA Dynamic Page "
-		"Retirement)",
+const struct ri_check ri_check_gpu_busy = {
+	.id = "gpu.busy",
+	.summary = "no other process uses the GPUs",
+	.reads = "nvmlDeviceGetMemoryInfo, nvmlDeviceGetComputeRunningProcesses (their number "
+		"alone: their ids are of another PID namespace), MIG mode (NVML API Reference "
+		"Guide); CUDA_MPS_PIPE_DIRECTORY, /tmp/nvidia-mps (CUDA MPS documentation); "
+		"numa_status below /proc/driver/nvidia/gpus (NVIDIA's open kernel modules, "
+		"nv-procfs.c)",
+	.fails = "memory is taken or a process computes there; a note. With MPS, where a "
+		"launcher has started several ranks on this node, and where the memory is a NUMA "
+		"node without processes, it cannot be required; a GPU with MIG is left out",
+	.advice = "node admin: nvidia-smi on the host shows whose it is: another job, or "
+		"processes of an earlier one that have not ended; for the job: wait, or another "
+		"node",
 	RI_GPU_PROBED,
-	.run = check_retired,
-};
-
-/* gpu.uuid */
-
-/* The first of two says so. */
-static void judge_uuids(struct ri_checking *checking, const struct ri_probe *said, size_t first)
-{
-	char name[RI_GPU_NAME], other[RI_GPU_NAME];
-
-	for (size_t i = first + 1; i < said->gpu_count; i++) {
-		if (said->gpus[first].uuid[0] == '\0' ||
-			strcmp(said->gpus[i].uuid, said->gpus[first].uuid) != 0)
-			continue;
-		ri_check_lack(checking, RI_CODE_GPU_UUID_TWICE,
-			ri_gpu_name(name, &said->gpus[first]), "has the UUID of %s, so a program "
-			"that names it gets either", ri_gpu_name(other, &said->gpus[i]));
-		return;
-	}
-}
-
-static void check_uuid(struct ri_checking *checking)
-{
-	const struct ri_gpu_look *look = ri_gpu_look(checking);
-	const struct ri_probe *said;
-	size_t known = 0;
-
-	if (look == NULL)
-		return;
-	said = &look->prober.said;
-	for (size_t i = 0; i < said->gpu_count; i++) {
-		known += said->gpus[i].uuid[0] != '\0';
-		if (look->seen[i])
-			judge_uuids(checking, said, i);
-	}
-	if (checking->count > 0)
-		return;
-	if (known > 0)
-		ri_check_pass(checking, "GPUs", "each has a UUID of its own");
-	else
-		ri_check_skip(checking, "GPUs", "none shows its UUID");
-}
-
-const struct ri_check ri_check_gpu_uuid = {
-	.id = "gpu.uuid",
-	.summary = "each GPU has a UUID of its own",
-	.reads = "nvmlDeviceGetUUID (NVML API Reference Guide)",
-	.fails = "two GPUs have the same one; a note",
-	.advice = "node admin: virtual machines that were cloned, or a driver that is not whole; "
-		"choose GPUs by index, not by UUID",
-	RI_GPU_PROBED,
-	.run = check_uuid,
+	.run = check_busy,
 };

@@ -100,7 +100,6 @@ const struct ri_check ri_check_gpu_libcuda = {
 		"NVIDIA_DRIVER_CAPABILITIES=compute,utility; Kubernetes: nvidia.com/gpu in "
 		"resources.limits. An image cannot bring libcuda, which belongs to the host's "
 		"driver",
-	.unverified = "all of it but the names",
 	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(GPU),
 	.run = check_libcuda,
@@ -156,7 +155,6 @@ const struct ri_check ri_check_gpu_libver = {
 		"the running driver; node admin: if that does not help, the host's driver was "
 		"updated and needs a reboot; inside: remove libnvidia-* and libcuda packages from "
 		"the image",
-	.unverified = "all of it",
 	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(GPU),
 	.run = check_libver,

@@ -39,7 +39,6 @@ const struct ri_check ri_check_gpu_vendor = {
 		"the host); Kubernetes: resources.limits with nvidia.com/gpu; Azure ML: a compute "
 		"with GPUs",
 	.in_slurm = "srun --gpus-per-node=N; a container's own option for GPUs as well",
-	.unverified = "AMD, WSL and Tegra: only their presence is checked",
 	.topics = RI_ABOUT(GPU),
 	.because = "gpu.dev",
 	.run = check_vendor,

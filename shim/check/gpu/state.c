@@ -94,13 +94,13 @@ static bool is_quiet(const struct ri_gpu_state *gpu, uint64_t error)
 
 /* True where it has an answer. */
 static bool judge_one(struct ri_checking *checking, const struct ri_gpu_judging *judging,
-	const struct ri_gpu_look *look, const struct ri_gpu_state *gpu)
+	const struct ri_gpu_state *gpu)
 {
 	const struct ri_probe_answer *answer = &gpu->asked[judging->asked].answer;
 	char name[RI_GPU_NAME], text[96];
 
 	if (answer->ok)
-		judging->judge(checking, look, gpu);
+		judging->judge(checking, gpu);
 	/* one that is lost is lost to gpu.health */
 	else if (answer->given && !is_quiet(gpu, answer->error) &&
 		answer->error != RI_NVML_LOST && answer->error != RI_NVML_RESET_REQUIRED)
@@ -173,7 +173,7 @@ void ri_gpu_judge(struct ri_checking *checking, const struct ri_gpu_judging *jud
 		if (!look->seen[i])
 			continue;
 		asked += look->prober.said.gpus[i].asked[judging->asked].answer.given;
-		told += judge_one(checking, judging, look, &look->prober.said.gpus[i]);
+		told += judge_one(checking, judging, &look->prober.said.gpus[i]);
 	}
 	ri_gpu_merge(checking, look->count);
 	if (checking->count > 0)

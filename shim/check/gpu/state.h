@@ -7,7 +7,6 @@
 #define RI_SHIM_CHECK_GPU_STATE_H
 
 #include "check/check.h"
-#include "check/thresholds.h"
 #include "probe/prober.h"
 
 enum {
@@ -19,8 +18,7 @@ enum {
 
 /* What all checks that ask have in common, within their struct ri_check. */
 #define RI_GPU_PROBED \
-	.runs = RI_CHECK_DEEP, .probe = "nvml", .limit_ms = RI_GPU_CHECK_MS, \
-	.unverified = "all of it: tested with an artificial libnvidia-ml only"
+	.runs = RI_CHECK_DEEP, .probe = "nvml", .limit_ms = RI_GPU_CHECK_MS
 
 /* All that was said, and which GPUs are seen here. */
 struct ri_gpu_look {
@@ -45,8 +43,7 @@ struct ri_gpu_judging {
 	const char *silent;	/* the same where no GPU answers: a skip; see `silence_passes` */
 	bool silence_passes;	/* not to have such a thing is a pass */
 	/* Says what there is to say of this GPU by its numbers, or nothing. */
-	void (*judge)(struct ri_checking *checking, const struct ri_gpu_look *look,
-		const struct ri_gpu_state *gpu);
+	void (*judge)(struct ri_checking *checking, const struct ri_gpu_state *gpu);
 };
 
 void ri_gpu_judge(struct ri_checking *checking, const struct ri_gpu_judging *judging);

@@ -91,7 +91,6 @@ const struct ri_check ri_check_ib_dev = {
 		"ABI/stable/sysfs-class-infiniband, rdma-system(8))",
 	.fails = "no device is here",
 	.advice = ri_ib_absent_hint,
-	.unverified = "an RDMA system in exclusive mode",
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
 	.run = check_dev,
 };
@@ -140,85 +139,7 @@ const struct ri_check ri_check_ib_nonsriov = {
 		"documentation, \"Distributed GPU training guide\": NC24r)",
 	.fails = "the size has RDMA without SR-IOV",
 	.advice = direct_hint,
-	.unverified = "all of it: the sizes are retired",
 	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
 	.run = check_nonsriov,
-};
-
-/* NCCL Environment Variables: which devices NCCL uses. */
-static const char chosen[] = "NCCL_IB_HCA";
-
-static void say_mixed(struct ri_checking *checking, const struct ri_hcas *hcas)
-{
-	const char *value = ri_env_get(checking->env, chosen);
-	struct ri_row row = { .count = 0 };
-
-	for (size_t i = 0; i < hcas->count; i++)
-		if (ri_hca_has(&hcas->list[i], RI_LINK_ETHERNET) &&
-			ri_choice_takes(value == NULL ? "" : value, RI_CHOICE_NCCL,
-				hcas->list[i].name))
-			ri_row_add(&row, hcas->list[i].name);
-	if (row.count == 0) {
-		ri_check_pass(checking, chosen, "excludes the Ethernet devices");
-		return;
-	}
-	ri_check_note(checking, RI_CODE_IB_LINKLAYER_MIXED, ri_row_end(&row),
-		"on Ethernet, beside devices on InfiniBand: NCCL may use it between nodes");
-	ri_check_advise(checking);
-}
-
-/* No device is over InfiniBand, which is right where the user does not ask for it. */
-static void say_none(struct ri_checking *checking, const struct ri_hcas *hcas)
-{
-	struct ri_row row = { .count = 0 };
-
-	for (size_t i = 0; i < hcas->count; i++)
-		ri_row_add(&row, hcas->list[i].name);
-	if (ri_ib_count(hcas, RI_LINK_ETHERNET) == 0)
-		ri_check_lack(checking, RI_CODE_IB_LINKLAYER_OTHER, ri_row_end(&row),
-			"neither on InfiniBand nor on Ethernet, as sysfs shows for EFA");
-	else
-		ri_check_lack(checking, RI_CODE_IB_LINKLAYER_ETHERNET, ri_row_end(&row),
-			"on Ethernet (RoCE; Azure names its accelerated network mlx5_anN), not on "
-			"InfiniBand");
-	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_IB));
-	ri_check_expected_count(checking, ri_demands_find(checking->demands, RI_TOPIC_IB));
-	if (ri_ib_wanted(checking))
-		ri_check_hint(checking, "%s", ri_ib_absent_hint);
-}
-
-static void check_linklayer(struct ri_checking *checking)
-{
-	const struct ri_hcas *hcas = ri_ib_look(checking);
-
-	if (hcas == NULL || hcas->count == 0) {
-		ri_check_skip(checking, folder, "no RDMA device is here");
-	} else if (ri_ib_count(hcas, RI_LINK_INFINIBAND) > 0 &&
-		ri_ib_count(hcas, RI_LINK_ETHERNET) == 0) {
-		ri_check_pass(checking, folder, "all on InfiniBand");
-	} else if (ri_ib_count(hcas, RI_LINK_INFINIBAND) > 0) {
-		say_mixed(checking, hcas);
-	} else if (ri_ib_count(hcas, RI_LINK_ETHERNET) + ri_ib_count(hcas, RI_LINK_OTHER) > 0) {
-		say_none(checking, hcas);
-	} else {
-		ri_check_unknown(checking, RI_CODE_IB_LINKLAYER_UNKNOWN, folder,
-			"no port shows its kind of link");
-		ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_IB));
-	}
-}
-
-const struct ri_check ri_check_ib_linklayer = {
-	.id = "ib.linklayer",
-	.summary = "RDMA devices are on InfiniBand, not Ethernet",
-	.reads = "link_layer of each port in /sys/class/infiniband (Linux "
-		"ABI/stable/sysfs-class-infiniband), NCCL_IB_HCA (NCCL documentation, "
-		"\"Environment Variables\")",
-	.fails = "none is on InfiniBand; a note if both kinds are here and NCCL_IB_HCA chooses one "
-		"on Ethernet",
-	.advice = "NCCL_IB_HCA=^mlx5_an in the job's environment, or another list that excludes "
-		"the Ethernet devices",
-	.topics = RI_ABOUT(IB),
-	.because = "ib.dev",
-	.run = check_linklayer,
 };

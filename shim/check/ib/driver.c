@@ -139,41 +139,6 @@ const struct ri_check ri_check_ib_peermem = {
 		"if ib or ofed is requested",
 	.advice = "node admin: modprobe nvidia-peermem on the host, or use the open kernel "
 		"modules with kernel 5.12 or newer, which do not need it",
-	.unverified = "whether dma-buf works if it is available",
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
 	.run = check_peermem,
-};
-
-static const char gdrcopy[] = "/dev/gdrdrv";
-
-/* It speeds up small messages; everything works without it. */
-static void check_gdrcopy(struct ri_checking *checking)
-{
-	bool loaded = ri_host_has(checking->host, "sys/module/gdrdrv");
-	int error = ri_host_node(checking->host, gdrcopy, NULL);
-
-	if (error == 0) {
-		ri_check_pass(checking, gdrcopy, "can be opened");
-	} else if (error != ENOENT) {
-		ri_check_lack(checking, RI_CODE_IB_GDRCOPY_DENIED, gdrcopy, "%s", strerror(error));
-	} else if (loaded || ri_demands_check(checking->demands, checking->number) != NULL) {
-		ri_check_lack(checking, RI_CODE_IB_GDRCOPY_ABSENT, gdrcopy, loaded
-			? "is not in this container, though the host has its driver"
-			: "is not here, and neither is its driver");
-	} else {
-		ri_check_skip(checking, gdrcopy, "the host has no driver for it");
-	}
-}
-
-const struct ri_check ri_check_ib_gdrcopy = {
-	.id = "ib.gdrcopy",
-	.summary = "the device file of GDRCopy can be opened",
-	.reads = "/dev/gdrdrv, which is opened and closed, /sys/module/gdrdrv (NVIDIA/gdrcopy; "
-		"NVIDIA container toolkit, NVIDIA_GDRCOPY)",
-	.fails = "the host has the driver but the file is missing, or it cannot be opened",
-	.advice = "outside the image: docker run --device=/dev/gdrdrv, or -e "
-		"NVIDIA_GDRCOPY=enabled with the NVIDIA runtime; node admin: install gdrcopy "
-		"(gdrdrv) on the host",
-	.unverified = "all of it",
-	.run = check_gdrcopy,
 };

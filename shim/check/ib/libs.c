@@ -177,7 +177,6 @@ const struct ri_check ri_check_ib_provider = {
 		"named in a file; a warning if the job has several nodes",
 	.advice = "inside the image: apt-get install ibverbs-providers of the same release as "
 		"libibverbs1, and do not overwrite it with another copy",
-	.unverified = "names of providers other than mlx5, mlx4, efa and mana",
 	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),
 	.run = check_provider,

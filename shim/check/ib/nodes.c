@@ -135,7 +135,6 @@ const struct ri_check ri_check_ib_uverbs = {
 		"mode, or cannot be used; a warning if none on InfiniBand can be used and the job "
 		"has several nodes",
 	.advice = absent_hint,
-	.unverified = "a device file left over from before a reset",
 	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
 	.run = check_uverbs,

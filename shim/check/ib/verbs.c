@@ -213,7 +213,6 @@ const struct ri_check ri_check_ib_verbs = {
 		"adapter though sysfs shows some, or cannot open one; unknown without "
 		"rankinit-probe. A warning if the job has several nodes",
 	.advice = open_hint,
-	.unverified = "opening a real adapter: tested with artificial libraries only",
 	.runs = RI_CHECK_DEEP,
 	.probe = "verbs",
 	.limit_ms = RI_PROBER_CHECK_MS,
@@ -271,7 +270,6 @@ const struct ri_check ri_check_ib_memory = {
 	.fails = "it is refused, which is how too little locked memory shows itself. A warning if "
 		"several ranks are here or the job has several nodes",
 	.advice = ri_memlock_hint,
-	.unverified = "memory of a real adapter: tested with artificial libraries only",
 	.runs = RI_CHECK_DEEP,
 	.probe = "verbs",
 	.limit_ms = RI_PROBER_CHECK_MS,

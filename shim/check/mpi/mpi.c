@@ -129,7 +129,6 @@ const struct ri_check ri_check_mpi_present = {
 		"first on PATH",
 	.advice = "inside the image: a base image with MPI, or apt-get install openmpi-bin "
 		"libopenmpi-dev (or mpich)",
-	.unverified = "Intel MPI and MVAPICH2: artificial images only",
 	.topics = RI_ABOUT(MPI),
 	.in_image = true,
 	.run = check_present,
@@ -273,74 +272,7 @@ const struct ri_check ri_check_mpi_match = {
 		"MPI job",
 	.advice = "inside the image: put the folder of one MPI first on both PATH and "
 		"LD_LIBRARY_PATH; with conda, remove its MPI or use it for both",
-	.unverified = "a rank under another MPI's launcher was tested with Open MPI and MPICH only",
 	.topics = RI_ABOUT(MPI),
 	.in_image = true,
 	.run = check_match,
-};
-
-/* mpi.multiple */
-
-static bool has_conda_meta(const struct ri_checking *checking, const char *path, size_t length)
-{
-	char meta[1100];
-
-	snprintf(meta, sizeof(meta), "%.*s/conda-meta", (int)length, path);
-	return ri_host_has(checking->host, meta);
-}
-
-/* By where PATH leads to it, BIN/mpirun, and by where that link leads. */
-static bool is_conda(const struct ri_checking *checking, const struct ri_mpi_launcher *launcher)
-{
-	const char *path = launcher->program.path;
-	size_t length = strlen(path);
-
-	for (int parts = 0; parts < 2; parts++)
-		while (length > 0 && path[--length] != '/')
-			continue;
-	return has_conda_meta(checking, path, length) ||
-		has_conda_meta(checking, launcher->prefix, strlen(launcher->prefix));
-}
-
-static void check_multiple(struct ri_checking *checking)
-{
-	const struct ri_mpi *mpi = ri_check_mpi(checking);
-	const struct ri_mpi_library *first = mpi->libraries, *other = NULL;
-	char what[64], second[64];
-
-	for (size_t i = 1; i < mpi->library_count && other == NULL; i++)
-		if (mpi->libraries[i].family != first->family ||
-			strcmp(mpi->libraries[i].version, first->version) != 0)
-			other = &mpi->libraries[i];
-	if (mpi->library_count == 0) {
-		ri_check_skip(checking, "libmpi", "no MPI is installed");
-		return;
-	}
-	describe(what, sizeof(what), first->family, first->version);
-	if (other == NULL) {
-		ri_check_pass(checking, first->file.path, "%s, and no other MPI", what);
-		return;
-	}
-	describe(second, sizeof(second), other->family, other->version);
-	if (mpi->launcher_count > 0 && is_conda(checking, &mpi->launchers[0])) {
-		ri_check_lack(checking, RI_CODE_MPI_MULTIPLE_CONDA,
-			mpi->launchers[0].program.path, "conda's launcher comes first on PATH; %s "
-			"and %s are installed", what, second);
-	} else {
-		ri_check_note(checking, RI_CODE_MPI_MULTIPLE_SEVERAL, first->file.path,
-			"%s, and also %s (%s)", what, second, other->file.path);
-	}
-}
-
-const struct ri_check ri_check_mpi_multiple = {
-	.id = "mpi.multiple",
-	.summary = "how many MPIs the image has, and which comes first",
-	.reads = "what the fact `mpi` reads, PATH, and conda-meta beside the launcher (which marks "
-		"a conda environment)",
-	.fails = "several MPIs are installed and conda's launcher is first; several without that "
-		"are a note",
-	.advice = "inside the image: put the system's folder before conda's on PATH, or use "
-		"conda's MPI for everything",
-	.in_image = true,
-	.run = check_multiple,
 };

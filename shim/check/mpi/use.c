@@ -86,7 +86,6 @@ const struct ri_check ri_check_mpi_mca = {
 		"Debian and Ubuntu ship; a warning if ib or ofed is requested",
 	.advice = "in the job or the image: OMPI_MCA_pml=ucx and OMPI_MCA_osc=ucx; NCCL is not "
 		"affected",
-	.unverified = "whether traffic then moves to InfiniBand",
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
 	.in_image = true,
 	.run = check_mca,
@@ -120,7 +119,6 @@ const struct ri_check ri_check_mpi_ucx = {
 		"is requested",
 	.advice = "inside the image: build it with --with-ucx, or use one built that way, such "
 		"as HPC-X; NCCL does not need it",
-	.unverified = "Open MPI 3 with openib only",
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
 	.in_image = true,
 	.run = check_ucx,

@@ -92,7 +92,6 @@ const struct ri_check ri_check_mpi_version = {
 		"without rankinit-probe",
 	.advice = "inside the image: install it again, with all libraries that it needs; \"ldd\" "
 		"shows which one is missing",
-	.unverified = "Intel MPI, MVAPICH2 and Cray MPICH: tested by their version texts only",
 	.runs = RI_CHECK_DEEP,
 	.probe = "mpi",
 	.limit_ms = RI_PROBER_CHECK_MS,

@@ -297,7 +297,6 @@ const struct ri_check ri_check_net_masterport = {
 	.reads = "MASTER_PORT as it was found, which rank 0 binds for a moment and releases",
 	.fails = "a process of this machine listens on it, or it requires a capability that is "
 		"missing (capabilities(7): CAP_NET_BIND_SERVICE)",
-	.unverified = "a user of --user, who may lack rights that rankinit has",
 	.advice = "MASTER_PORT in the job's environment, or --master-port: a port on which no "
 		"process of this machine listens",
 	.runs = RI_CHECK_LAUNCH,

@@ -9,7 +9,6 @@
  *     3.ecc.hang 1	GPU 3: it never returns; "crash": it ends the process
  *     3.gpu.error 15	the GPU cannot be opened; also "init" and "list", and "load.crash"
  *     3.uuid 4		it has the UUID of GPU 4
- *     driver 570.86	the release of the driver
  *
  * IN_LOAD, IN_INIT, IN_UUID: what is done in its constructor and by two functions.
  * OLD leaves out what came with driver 450 and later. Structs are checked as
@@ -22,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { GPUS = 64, LINKS = 18, NOT_SUPPORTED = 3, INVALID = 2, TOO_SMALL = 7, MISMATCH = 25 };
+enum { GPUS = 64, INVALID = 2, TOO_SMALL = 7, MISMATCH = 25 };
 
 typedef struct gpu { int index; } *device;
 
@@ -94,18 +93,6 @@ int nvmlInit_v2(void)
 	IN_INIT;
 #endif
 	return go(-1, "init");
-}
-
-/* "driver 570.86" of "state"; none: a new one */
-int nvmlSystemGetDriverVersion(char *text, unsigned size)
-{
-	const char *line = strstr(state, "\ndriver ");
-
-	if (line == NULL)
-		snprintf(text, size, "580.126.09");
-	else
-		snprintf(text, size, "%.*s", (int)strcspn(line + 8, "\n"), line + 8);
-	return go(-1, "version");
 }
 
 int nvmlDeviceGetCount_v2(unsigned *count)
@@ -232,18 +219,12 @@ struct field {
 	} value;
 };
 
-/* Which field is which number of what; of a new GPU pages are not retired. */
 static const struct {
 	unsigned id;
 	const char *what;
-	int n, error, since;	/* since: the driver that brought it */
+	int since;	/* the driver that brought it */
 } fields[] = {
-	{ 29, "retired", 0, NOT_SUPPORTED, 390 }, { 30, "retired", 1, NOT_SUPPORTED, 390 },
-	{ 31, "retired", 2, NOT_SUPPORTED, 390 }, { 52, "link-errors", 0, 0, 390 },
-	{ 59, "link-errors", 1, 0, 390 }, { 230, "recovery", 0, 0, 570 },
-	/* power smoothing of a new driver; before 580.82 the counters of "slowed" */
-	{ 252, "smoothing", 0, 0, 570 }, { 253, "smoothing", 1, 0, 570 },
-	{ 270, "slowed", 0, 0, 570 }, { 271, "slowed", 1, 0, 570 },
+	{ 230, "recovery", 570 },
 };
 
 int nvmlDeviceGetFieldValues(device gpu, int count, struct field *values)
@@ -259,63 +240,14 @@ int nvmlDeviceGetFieldValues(device gpu, int count, struct field *values)
 #endif
 			go(gpu->index, fields[f].what);
 			values[i].type = 3;
-			values[i].value.wide = number(gpu, fields[f].what, fields[f].n, 0);
-			values[i].error = (int)find(gpu->index, fields[f].what, "error",
-				fields[f].error);
+			values[i].value.wide = number(gpu, fields[f].what, 0, 0);
+			values[i].error = (int)find(gpu->index, fields[f].what, "error", 0);
 		}
 	}
 	return 0;
 }
 
-#ifdef OLD
-#define CLOCKS nvmlDeviceGetCurrentClocksThrottleReasons
-#else
-#define CLOCKS nvmlDeviceGetCurrentClocksEventReasons
-#endif
-
-int CLOCKS(device gpu, unsigned long long *reasons)
-{
-	*reasons = number(gpu, "clocks", 0, 1);
-	return go(gpu->index, "clocks");
-}
-
-int nvmlDeviceGetNvLinkState(device gpu, unsigned link, int *active)
-{
-	int error = go(gpu->index, "links");
-
-	if (error != 0 || link >= number(gpu, "links", 0, LINKS))
-		return error != 0 ? error : INVALID;
-	*active = link < number(gpu, "links", 1, LINKS);
-	return 0;
-}
-
-int nvmlDeviceGetNvLinkCapability(device gpu, unsigned link, int capability, unsigned *out)
-{
-	(void)gpu;
-	*out = capability == 5;
-	return link < number(gpu, "links", 0, LINKS) ? 0 : INVALID;
-}
-
 #ifndef OLD
-struct fabric {
-	unsigned version;
-	unsigned char cluster[16];
-	int status;
-	unsigned clique;
-	unsigned char state;
-	unsigned health;
-};
-
-int nvmlDeviceGetGpuFabricInfoV(device gpu, struct fabric *out)
-{
-	if (out->version != (sizeof(*out) | 2u << 24))
-		return MISMATCH;
-	out->state = (unsigned char)number(gpu, "fabric", 0, 3);
-	out->status = (int)number(gpu, "fabric", 1, 0);
-	out->health = (unsigned)number(gpu, "fabric", 2, 2);
-	return go(gpu->index, "fabric");
-}
-
 int nvmlDeviceGetMigMode(device gpu, unsigned *current, unsigned *pending)
 {
 	*current = (unsigned)number(gpu, "mig", 0, 0);
@@ -323,28 +255,3 @@ int nvmlDeviceGetMigMode(device gpu, unsigned *current, unsigned *pending)
 	return go(gpu->index, "mig");
 }
 #endif
-
-/* An idle link has a lower generation, as real ones. */
-#define PCIE(function, n, otherwise) \
-	int function(device gpu, unsigned *out) \
-	{ \
-		*out = (unsigned)number(gpu, "pcie", n, otherwise); \
-		return go(gpu->index, "pcie"); \
-	}
-
-PCIE(nvmlDeviceGetCurrPcieLinkWidth, 0, 16)
-PCIE(nvmlDeviceGetMaxPcieLinkWidth, 1, 16)
-PCIE(nvmlDeviceGetCurrPcieLinkGeneration, 2, 1)
-PCIE(nvmlDeviceGetMaxPcieLinkGeneration, 3, 5)
-
-int nvmlDeviceGetComputeMode(device gpu, int *mode)
-{
-	*mode = (int)number(gpu, "mode", 0, 0);
-	return go(gpu->index, "mode");
-}
-
-int nvmlDeviceGetPersistenceMode(device gpu, int *mode)
-{
-	*mode = (int)number(gpu, "persistence", 0, 1);
-	return go(gpu->index, "persistence");
-}
