@@ -85,7 +85,7 @@ LATE  := shim/attempt shim/show shim/simulate shim/ends shim/tell shim/preflight
 	shim/hang/% shim/check/% shim/link/% shim/launch/restartable shim/launch/exec_failure \
 	shim/launch/script_% shim/launch/local_master shim/launch/port shim/system/name_service \
 	shim/options/usage shim/play/% shim/probe/% shim/say/% shim/watch/first_failure \
-	shim/watch/signalled lib/base/account lib/base/mounts lib/base/recorded lib/blame/% \
+	shim/watch/signalled lib/base/account lib/base/mounts lib/blame/% \
 	lib/demand/% lib/hang/% lib/image/% lib/link/% lib/node/% lib/play/% lib/python/% \
 	lib/redact/% lib/report/% lib/words/%
 EARLY := shim/hang/autopsy shim/hang/course shim/check/wishes shim/link/link shim/link/take_part \

@@ -98,8 +98,17 @@ def frameworks():
 
 
 def inherited():
-    return "\n".join(f"| `{pattern}` | {fate} | {cell(cite)} |"
-                     for (pattern, fate, cite), _ in table("inherited"))
+    """The rows of lib/to/scrub.def, whose macros name what is cited."""
+    with open(os.path.join(HERE, "..", "lib", "to", "scrub.def"), encoding="utf-8") as file:
+        text = file.read()
+    names = dict(re.findall(r'^#define (\w+) "(.*)"$', text, re.M))
+    fates = {"KEEP": "kept", "REMOVE": "removed",
+             "REMOVE_HERE": "removed from the ranks that rankinit starts"}
+    rows = re.findall(r'^RI_SCRUB\("(.*?)", (\w+),\s+(.*?)\)$', text, re.M | re.S)
+    return "\n".join(
+        f"| `{pattern}` | {fates[fate]} | " + cell("".join(
+            names.get(word, word.strip('"')) for word in re.findall(r'"[^"]*"|\w+', cite))) + " |"
+        for pattern, fate, cite in rows)
 
 
 def framework_rows(when, sources):

@@ -10,7 +10,6 @@
 
 #include "base/limits.h"
 #include "base/overlay.h"
-#include "base/recorded.h"
 #include "from/from.h"
 #include "from/sources.h"
 #include "launch/idle_gpus.h"
@@ -19,7 +18,6 @@
 #include "launch/port.h"
 #include "model/derive.h"
 #include "output/pattern.h"
-#include "say/capture.h"
 #include "say/two_rankinits.h"
 #include "system/apart.h"
 #include "system/clock.h"
@@ -63,7 +61,6 @@ static int find_host(struct ri_found *found, struct ri_error *err)
 
 	*host = (struct ri_host){
 		.root = -1, .path = root == NULL ? "/" : root, .live = root == NULL,
-		.tell = found->options.given.capture.value != NULL ? ri_capture_tell : NULL,
 		.apart = ri_apart_file, .ask_name = gethostname, .ask_proc = ask_proc,
 	};
 	if (played != NULL && !found->options.disabled) {
@@ -75,8 +72,6 @@ static int find_host(struct ri_found *found, struct ri_error *err)
 	/* a recorded one is where the user says, if it is */
 	if (root == NULL || ri_apart_file(open_root, host, root) >= 0)
 		return 0;
-	if (errno == ENOTDIR)
-		return ri_recorded_load(root, &host->document, err);
 	ri_fail(err, RI_CODE_FILE_UNREADABLE, root, "cannot be opened: %s", strerror(errno));
 	return ri_fail_errno(err, errno);
 }
@@ -261,6 +256,7 @@ static void judge_words(const struct ri_found *found)
 	if (ri_topology_get(&found->topology, RI_FACT_LOCAL_RANK, &local_rank) &&
 		local_rank > 0)
 		return;
+	ri_options_judge_gone(options, found->source.context.findings);
 	ri_options_judge_empty(options, &found->command, found->source.context.findings);
 	if (option != NULL)
 		ri_options_judge_behind(options, option, found->source.context.findings);
@@ -313,12 +309,13 @@ uint64_t ri_found_attempt(const struct ri_found *found)
 
 enum ri_log_color ri_found_color(const struct ri_found *found)
 {
-	const struct ri_options *options = &found->options;
-	const char *no_color = ri_env_get(&found->env, "NO_COLOR");	/* no-color.org */
+	const char *none = ri_env_get(&found->env, "NO_COLOR");		/* no-color.org */
+	const char *force = ri_env_get(&found->env, "CLICOLOR_FORCE");	/* bixense.com/clicolors */
 
-	if (options->color != RI_SWITCH_AUTO)
-		return options->color == RI_SWITCH_ALWAYS ? RI_LOG_COLOR : RI_LOG_PLAIN;
-	return no_color == NULL || no_color[0] == '\0' ? RI_LOG_COLOR_ON_TERMINAL : RI_LOG_PLAIN;
+	if (none != NULL && none[0] != '\0')
+		return RI_LOG_PLAIN;
+	return force == NULL || force[0] == '\0' || strcmp(force, "0") == 0
+		? RI_LOG_COLOR_ON_TERMINAL : RI_LOG_COLOR;
 }
 
 int64_t ri_found_single_rank(const struct ri_found *found)

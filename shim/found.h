@@ -60,7 +60,7 @@ bool ri_found_is_of_ours(const struct ri_found *found);
 /* How often the ranks were started before, by --restarts. */
 uint64_t ri_found_attempt(const struct ri_found *found);
 
-/* --color, and NO_COLOR. */
+/* By NO_COLOR and CLICOLOR_FORCE; without them, on a terminal. */
 enum ri_log_color ri_found_color(const struct ri_found *found);
 
 #endif

@@ -201,7 +201,6 @@ static int answer(struct ri_run *run)
 	case RI_ACTION_LAUNCH:
 	case RI_ACTION_EXPLAIN:
 	case RI_ACTION_CHECK:
-	case RI_ACTION_CAPTURE:
 		break;
 	}
 	return 0;
@@ -232,8 +231,6 @@ int main(int argc, char **argv)
 		return ri_run_simulate(&run);
 	if (run.found.options.action == RI_ACTION_EXPLAIN)
 		return ri_run_explain(&run);
-	if (run.found.options.action == RI_ACTION_CAPTURE)
-		return ri_run_capture(&run);
 	if (!reads)
 		return ri_run_fail(&run);
 	if (run.found.options.action == RI_ACTION_LAUNCH)

@@ -77,9 +77,6 @@ struct ri_run {
 int ri_run_print_env(struct ri_run *run);
 int ri_run_explain(struct ri_run *run);
 
-/* --capture: the explanation, and what was read for it. Returns the exit status. */
-int ri_run_capture(struct ri_run *run);
-
 /*
  * run.c: look at the node before a launch, or an explanation of it. Returns as
  * ri_preflight_look().

@@ -6,14 +6,10 @@
 
 #include "base/limits.h"
 #include "base/number.h"
-#include "base/pages.h"
 #include "model/derive.h"
 #include "redact/redact.h"
-#include "say/capture.h"
 #include "say/print.h"
 #include "system/apart.h"
-
-enum { EXPLANATION = 262144 };	/* bytes of one in a capture */
 
 /*
  * --local-rank names the rank whose variables are printed, where several are
@@ -109,9 +105,8 @@ static const char *find_off(const struct ri_found *found)
 	return NULL;
 }
 
-/* Print it, coloured like this. Returns 0, -1 and an error, or the exit status of a stop. */
-static int explain(struct ri_run *run, const char *format, enum ri_log_color color,
-	struct ri_error *err)
+/* Print it. Returns 0, -1 and an error, or the exit status of a stop. */
+static int explain(struct ri_run *run, struct ri_error *err)
 {
 	static struct ri_explained_rank ranks[RI_MAX_LOCAL];
 	struct ri_explain explained = {
@@ -142,13 +137,14 @@ static int explain(struct ri_run *run, const char *format, enum ri_log_color col
 		explained.launch = ri_mode_name(run->found.command.mode);
 	if (explained.off == NULL)
 		explained.off = find_off(&run->found);
-	return ri_print_explain(format, &explained, color, err);
+	return ri_print_explain(run->found.options.action_value, &explained,
+		ri_found_color(&run->found), err);
 }
 
 int ri_run_explain(struct ri_run *run)
 {
 	struct ri_error err = RI_ERROR_INIT;
-	int stop = explain(run, run->found.options.action_value, ri_found_color(&run->found), &err);
+	int stop = explain(run, &err);
 	int status;
 
 	if (stop > 0)
@@ -179,42 +175,4 @@ int ri_run_check(struct ri_run *run)
 		return ri_run_fail(run);
 	return checked->unfit ? ri_run_status(run, ri_code_status(RI_CODE_CHECK_UNFIT),
 			RI_RETRY_OTHER_NODE) : ri_run_status(run, 0, RI_RETRY_SAME);
-}
-
-static int capture(struct ri_run *run, struct ri_error *err)
-{
-	struct ri_captured captured = {
-		.options = &run->found.options, .topology = &run->found.topology,
-		.env = &run->found.env, .host = &run->found.host,
-	};
-	char *room = ri_pages(EXPLANATION);
-	struct ri_text text;
-	int stop;
-
-	if (room == NULL)
-		return ri_fail(err, RI_CODE_MEMORY, "--capture", "no memory left");
-	if (ri_capture_begin(&run->found.options.given.capture, &run->found.env, &run->arena,
-		err) < 0)
-		return -1;
-	ri_text_init(&text, room, EXPLANATION);
-	run->found.options.action = RI_ACTION_EXPLAIN;
-	ri_print_into(&text);
-	stop = explain(run, "text", RI_LOG_PLAIN, err);
-	ri_print_into(NULL);
-	captured.explanation = &text;
-	return stop != 0 ? stop : ri_capture_end(&captured, &run->arena, err);
-}
-
-/* What refuses the launch is in the explanation: there are no wrong options to record. */
-int ri_run_capture(struct ri_run *run)
-{
-	struct ri_error err = RI_ERROR_INIT;
-	int stop = capture(run, &err);
-
-	if (stop > 0)
-		return ri_run_leave(run, stop, RI_RETRY_SAME);
-	if (stop == 0)
-		return 0;
-	run->err = err;
-	return ri_run_fail(run);
 }

@@ -40,7 +40,7 @@ static bool becomes_command(const struct ri_found *found, pid_t self)
 		!ri_autopsy_is_wanted(options) && options->given.exit_map.subject == NULL &&
 		!options->exit_class &&
 		options->given.signal_map.subject == NULL && !options->signal_group &&
-		options->subreaper != RI_SWITCH_ALWAYS && !ri_link_is_on() &&
+		!ri_link_is_on() &&
 		found->source.context.fan_out == 0;
 }
 
@@ -65,7 +65,6 @@ static int prepare_without_files(struct ri_run *run, const struct ri_output_wish
 	ri_log_without(&run->err, "the job runs without log files");
 	run->err = (struct ri_error)RI_ERROR_INIT;
 	run->found.options.given.log_file = (struct ri_given){ .subject = NULL };
-	run->found.options.log_mode = RI_LOG_MODE_TEE;
 	return ri_output_prepare(&run->started.output, wishes, &run->arena, &run->err);
 }
 
@@ -306,10 +305,8 @@ int ri_run_start(struct ri_run *run)
 		ri_launch_replace(&launch, &run->err);
 		return ri_run_fail(run);
 	}
-	if (ri_orphans_adopt(launch.self, &run->found.options, &run->err) < 0 ||
-		prepare_output(run) < 0)
-		return ri_run_fail(run);
-	if (ri_run_reserve_telling(run) < 0)
+	ri_orphans_adopt(launch.self);
+	if (prepare_output(run) < 0 || ri_run_reserve_telling(run) < 0)
 		return ri_run_fail(run);
 	return start_and_watch(run, &launch);
 }

@@ -94,16 +94,7 @@ const struct ri_env_entry *ri_env_find(const struct ri_env *env, const char *nam
 	if ((env->initials & initial_of(name)) == 0)
 		return NULL;
 	at = *find_slot(env, name, strlen(name));
-	if (at == 0)
-		return NULL;
-	ri_env_ask(env, &env->entries[at - 1]);
-	return &env->entries[at - 1];
-}
-
-void ri_env_ask(const struct ri_env *env, const struct ri_env_entry *entry)
-{
-	if (env->asked != NULL)
-		env->asked[entry - env->entries] = 1;
+	return at == 0 ? NULL : &env->entries[at - 1];
 }
 
 const char *ri_env_entry_value(const struct ri_env_entry *entry)

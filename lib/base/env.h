@@ -29,7 +29,6 @@ struct ri_env {
 	uint32_t *buckets;		/* name -> 1 + index of its first entry */
 	uint32_t mask;
 	uint64_t initials;		/* a bit for the first byte of each name */
-	unsigned char *asked;		/* of each entry: was it asked for? NULL: it is not noted */
 };
 
 /*
@@ -48,9 +47,6 @@ const char *ri_env_get(const struct ri_env *env, const char *name);
 
 /* The first entry of that name, or NULL. */
 const struct ri_env_entry *ri_env_find(const struct ri_env *env, const char *name);
-
-/* Note that an entry was asked for, whose value was found without its name. */
-void ri_env_ask(const struct ri_env *env, const struct ri_env_entry *entry);
 
 /* The value of an entry, or NULL where its string has no '='. */
 const char *ri_env_entry_value(const struct ri_env_entry *entry);

@@ -13,11 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <jansson.h>
-
 #include "base/limits.h"
 #include "base/open_how.h"
-#include "base/recorded.h"
 
 /* How far a path is resolved below the root, and what stands there. */
 struct walk {
@@ -59,7 +56,8 @@ static int stat_known(int root, const char *path, struct stat *info)
 	return errno == EINVAL ? fstatat(root, path, info, AT_SYMLINK_NOFOLLOW) : -1;
 }
 
-static int look_in_folder(const struct ri_host *host, struct walk *walk)
+/* What stands at walk->done, no name of which is a link but perhaps the last one. */
+static int look(const struct ri_host *host, struct walk *walk)
 {
 	ssize_t length;
 
@@ -71,51 +69,6 @@ static int look_in_folder(const struct ri_host *host, struct walk *walk)
 	if (length >= 0)
 		walk->target[length] = '\0';
 	return length < 0 ? -1 : 0;
-}
-
-static int look_in_document(const struct ri_host *host, struct walk *walk)
-{
-	struct ri_recorded found;
-
-	if (!ri_recorded_find(host->document, walk->done, &found)) {
-		errno = ENOENT;
-		return -1;
-	}
-	if (found.mode == 0) {
-		errno = found.error;
-		return -1;
-	}
-	walk->info = (struct stat){
-		.st_mode = found.mode, .st_size = (off_t)found.length, .st_rdev = found.number,
-	};
-	if (S_ISLNK(found.mode))
-		memcpy(walk->target, found.bytes, found.length + 1);
-	return 0;
-}
-
-/* What became of it is told; errno stays. */
-static void tell(const struct ri_host *host, const struct walk *walk, int flags, int status)
-{
-	int error = status < 0 ? errno : 0;
-
-	if (host->tell != NULL && walk->done[0] != '\0')
-		host->tell(host, &(struct ri_host_told){
-			.path = walk->done, .flags = flags, .error = error,
-			.info = flags == O_PATH && status < 0 ? NULL : &walk->info,
-			.target = walk->target,
-		});
-	if (status < 0)
-		errno = error;
-}
-
-/* What stands at walk->done, no name of which is a link but perhaps the last one. */
-static int look(const struct ri_host *host, struct walk *walk)
-{
-	int status = host->document != NULL ? look_in_document(host, walk)
-					    : look_in_folder(host, walk);
-
-	tell(host, walk, O_PATH, status);
-	return status;
 }
 
 /*
@@ -159,18 +112,10 @@ static int resolve(const struct ri_host *host, struct walk *walk, const char *pa
 static int open_by_walking(const struct ri_host *host, const char *path, int flags)
 {
 	struct walk walk;
-	int fd;
 
 	if (resolve(host, &walk, path, flags) < 0)
 		return -1;
-	if (host->document != NULL)
-		fd = ri_recorded_open(host->document, walk.done);
-	else
-		fd = openat(host->root, walk.done[0] == '\0' ? "." : walk.done,
-			flags | O_NOFOLLOW);
-	if ((flags & O_PATH) == 0)
-		tell(host, &walk, flags, fd);
-	return fd;
+	return openat(host->root, walk.done[0] == '\0' ? "." : walk.done, flags | O_NOFOLLOW);
 }
 
 static int open_in_root(int root, const char *path, int flags)
@@ -182,16 +127,10 @@ static int open_in_root(int root, const char *path, int flags)
 
 int ri_host_root(struct ri_host *host)
 {
-	if (host->document != NULL || host->root >= 0 || host->path == NULL)
+	if (host->root >= 0 || host->path == NULL)
 		return 0;
 	host->root = open(host->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return host->root < 0 ? -1 : 0;
-}
-
-/* Is the way to each of its paths found here, not by the kernel? */
-static bool must_walk(const struct ri_host *host)
-{
-	return host->walk || host->document != NULL || host->tell != NULL;
 }
 
 static int open_here(struct ri_host *host, const char *path, int flags)
@@ -201,7 +140,7 @@ static int open_here(struct ri_host *host, const char *path, int flags)
 	if (ri_host_root(host) < 0)
 		return -1;
 	flags |= O_CLOEXEC;
-	if (!must_walk(host)) {
+	if (!host->walk) {
 		fd = open_in_root(host->root, path, flags);
 		if (fd >= 0)
 			return fd;
@@ -288,7 +227,7 @@ static int stat_requested(void *argument)
 	struct request *request = argument;
 	int fd, status, saved;
 
-	if (must_walk(request->host))
+	if (request->host->walk)
 		return find_requested(request);
 	fd = open_here(request->host, request->path, O_PATH);
 	if (fd < 0)
@@ -432,19 +371,6 @@ static long copy_names(const char *entries, long length, char *names, size_t roo
 	return (long)used;
 }
 
-/* The same as copy_all. */
-static long copy_recorded(struct ri_host *host, const char *path, char *names, size_t room)
-{
-	struct walk walk;
-
-	if (find(host, path, 0, &walk) < 0)
-		return -1;
-	if (S_ISDIR(walk.info.st_mode))
-		return ri_recorded_list(host->document, walk.done, names, room);
-	errno = ENOTDIR;
-	return -1;
-}
-
 /* Of a folder: how many bytes of names it has, or -1 and errno. */
 static long copy_all(struct ri_host *host, const char *path, char *names, size_t size)
 {
@@ -468,25 +394,10 @@ static long copy_all(struct ri_host *host, const char *path, char *names, size_t
 	return length != 0 ? -1 : (long)used;
 }
 
-/* What stands in a folder that was listed is told as if it had been looked for. */
-static void tell_names(struct ri_host *host, const char *path, const char *names, size_t used)
-{
-	char entry[PATH_MAX];
-	struct walk walk;
-
-	for (const char *name = names; name < names + used; name += strlen(name) + 1)
-		if (snprintf(entry, sizeof(entry), "%s/%s", path, name) < (int)sizeof(entry))
-			find(host, entry, O_NOFOLLOW, &walk);
-}
-
 long ri_host_list(struct ri_host *host, const char *path, char *names, size_t size)
 {
-	long used = host->document != NULL ? copy_recorded(host, path, names, size)
-					   : copy_all(host, path, names, size);
-	long count = 0;
+	long used = copy_all(host, path, names, size), count = 0;
 
-	if (used > 0 && host->tell != NULL)
-		tell_names(host, path, names, (size_t)used);
 	for (long i = 0; i < used; i++)
 		count += names[i] == '\0';
 	return used < 0 ? -1 : count;
@@ -529,7 +440,7 @@ static bool can_open(struct ri_host *host, const char *path, int flags)
 	struct walk walk;
 	int fd;
 
-	if (must_walk(host))
+	if (host->walk)
 		return find(host, path, 0, &walk) == 0 &&
 			((flags & O_DIRECTORY) == 0 || S_ISDIR(walk.info.st_mode));
 	fd = ri_host_open(host, path, flags);

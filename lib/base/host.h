@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The files of a machine, read below a root directory, "/" of the live one or a
- * recorded tree, or in a document that --capture wrote (recorded.h). No path, and no
- * symbolic link inside the tree, leads out of it: openat2(2) with RESOLVE_IN_ROOT, and
- * where the kernel or a seccomp profile lacks that, a walk of our own, as also where the
- * steps are told. The walk takes it that no process changes the tree meanwhile.
+ * recorded tree. No path, and no symbolic link inside the tree, leads out of it:
+ * openat2(2) with RESOLVE_IN_ROOT, and where the kernel or a seccomp profile lacks that,
+ * a walk of our own. The walk takes it that no process changes the tree meanwhile.
  */
 #ifndef RI_BASE_HOST_H
 #define RI_BASE_HOST_H
@@ -32,19 +31,9 @@ struct ri_host_file {
 	size_t length;
 };
 
-/* What was looked at, or opened. */
-struct ri_host_told {
-	const char *path;	/* without links, relative to the root, which itself is not told */
-	const struct stat *info;	/* NULL: error says why it is not known */
-	const char *target;	/* of a link */
-	int flags;		/* by which it was opened; O_PATH: it was looked at alone */
-	int error;		/* what came of it, 0: all went well */
-};
-
 struct ri_host {
 	int root;	/* directory fd, owned by the code that set it, or once it is open; or -1 */
 	const char *path;	/* of the root, which the first use opens; NULL: none has to */
-	struct json_t *document;	/* the files, in place of a root: see recorded.h; or NULL */
 	const char *name;	/* of the machine; NULL: not asked yet */
 	const char *job;	/* the simulated one that it plays a part in, or NULL */
 	bool unfit;		/* and plays a machine that is not fit for it */
@@ -62,11 +51,6 @@ struct ri_host {
 	 * in /proc, /sys and /dev of the live machine is read at once.
 	 */
 	int (*apart)(int (*work)(void *argument), void *argument, const char *path);
-	/*
-	 * Told of everything that is looked at and opened. The process that does the work,
-	 * which may be a helper, calls it. NULL: nothing is told.
-	 */
-	void (*tell)(const struct ri_host *host, const struct ri_host_told *told);
 };
 
 /* Open the root now if it is not yet open and there is one. Returns 0, or -1 and errno. */

@@ -26,10 +26,6 @@ enum {
 	RI_OUTPUT_HEAD = 32768,		/* and first ones of a long traceback */
 	/* MAX_ARG_STRLEN (Linux include/uapi/linux/binfmts.h): 32 pages, '\0' counted */
 	RI_MAX_VARIABLE = 131072,
-	RI_CAPTURE_FILE = 1048576,	/* bytes of a file that --capture takes */
-	RI_CAPTURE_TOTAL = 16777216,	/* and of all of them together */
-	RI_CAPTURE_FILES = 4096,	/* files, folders and links in a capture */
-	RI_CAPTURE_DOCUMENT = 134217728,	/* bytes of a capture that --root reads */
 	RI_MAX_LINKS = 40,		/* symbolic links followed, as the kernel does */
 };
 

@@ -261,37 +261,16 @@ static uint64_t find_stated_port(struct ri_reading *reading, const char **variab
 	return port;
 }
 
-static void report_port(struct ri_reading *reading, const char *variable, unsigned port,
-	const char *asked_by)
+/* The port of AZ_BATCH_MASTER_NODE, where the Azure Batch service itself listens. */
+static void judge_batch_port(struct ri_reading *reading, unsigned own)
 {
-	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
-		RI_CODE_MASTER_PORT_BATCH, variable,
-		"port %u is used as requested, but the Azure Batch service listens on it", port),
-		"without %s the port is %d", asked_by, DEFAULT_PORT);
-}
+	const char *stated;
 
-/*
- * The port in AZ_BATCH_MASTER_NODE, if the user asks for it: older
- * guides took it, and it must be the same on all nodes.
- */
-static void claim_batch_port(struct ri_reading *reading, const struct ri_fact *master,
-	unsigned own)
-{
-	const struct ri_wishes *wishes = reading->context->wishes;
-	const char *stated, *variable = master->origin.variable;
-	uint64_t port = find_stated_port(reading, &stated);
-	struct ri_fact *claim;
-
-	if (port == own)
-		report_port(reading, stated, own, stated);
-	if (wishes == NULL || !wishes->azure_batch_port)
-		return;
-	claim = ri_claim_read(reading, RI_FACT_MASTER_PORT, variable, master->origin.raw);
-	if (claim == NULL)
-		return;
-	claim->number = own;
-	if (port == 0)
-		report_port(reading, variable, own, "--azure-batch-port");
+	if (find_stated_port(reading, &stated) == own)
+		ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
+			RI_CODE_MASTER_PORT_BATCH, stated, "port %u is used as requested, but the "
+			"Azure Batch service listens on it", own),
+			"without %s the port is %d", stated, DEFAULT_PORT);
 }
 
 static void claim_master(struct ri_reading *reading)
@@ -301,7 +280,7 @@ static void claim_master(struct ri_reading *reading)
 		ri_claim_endpoint(reading, RI_FACT_MASTER_ADDR, "AZ_BATCH_MASTER_NODE", &port);
 
 	if (master != NULL && port != 0)
-		claim_batch_port(reading, master, port);
+		judge_batch_port(reading, port);
 	ri_claim_default_port(reading, DEFAULT_PORT);
 }
 

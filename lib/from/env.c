@@ -243,14 +243,6 @@ static void claim_if_broken(struct ri_reading *reading, enum ri_fact_id id, cons
 		ri_claim_filled(reading, id, variable);
 }
 
-/* With --override-env it counts where no other claim is there. */
-static void weaken(struct ri_reading *reading, enum ri_fact_id id)
-{
-	for (struct ri_fact *claim = reading->claims[id]; claim != NULL; claim = claim->next)
-		if (claim->origin.source == reading->source->name)
-			claim->strength = RI_STRENGTH_DEFAULT;
-}
-
 static void read_env(struct ri_reading *reading)
 {
 	const char *count;
@@ -259,10 +251,6 @@ static void read_env(struct ri_reading *reading)
 	if (is_taken(reading, RI_FACT_RANK))
 		return;
 	ri_quartet_claim_rendezvous(reading);
-	if (reading->context->wishes != NULL && reading->context->wishes->override_env) {
-		weaken(reading, RI_FACT_MASTER_ADDR);
-		weaken(reading, RI_FACT_MASTER_PORT);
-	}
 	if (is_taken(reading, RI_FACT_NODE_RANK))
 		return;
 	if (is_of_devices(reading, &nodes)) {

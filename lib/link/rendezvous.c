@@ -93,9 +93,8 @@ static bool is_for_tensorflow(const struct ri_context *context)
 {
 	const struct ri_wishes *wishes = context->wishes;
 
-	return ri_env_get(context->env, "TF_CONFIG") != NULL || (wishes != NULL &&
-		(wishes->tf_ps.value != NULL || wishes->tf_chief.value != NULL ||
-			wishes->tf_port.value != NULL));
+	return ri_env_get(context->env, "TF_CONFIG") != NULL ||
+		(wishes != NULL && wishes->tf_ps.value != NULL);
 }
 
 /* Those that --frameworks names and that meet there, where it is given. */

@@ -21,12 +21,7 @@ struct ri_wishes {
 	struct ri_given source;	/* that must say who we are; "none": nothing is read */
 	const char *frameworks;	/* names with commas between, or "none"; NULL: auto */
 	struct ri_given tf_ps;		/* TF_CONFIG: hosts, from the end, for parameter servers */
-	struct ri_given tf_chief;	/* ... shall rank 0 be the chief? */
-	struct ri_given tf_port;	/* ... of the first task on each host */
-	uint64_t tf_ps_count;		/* what these two come to */
-	uint64_t tf_port_number;
-	bool override_env;	/* what stands in MASTER_ADDR and the like counts last */
-	bool azure_batch_port;	/* MASTER_PORT from AZ_BATCH_MASTER_NODE */
+	uint64_t tf_ps_count;		/* what it comes to */
 };
 
 /* All of these take NULL for no wishes at all. */

@@ -32,80 +32,6 @@ int ri_numa_find(struct ri_numa *out, const struct ri_node *node, const struct r
 	return 0;
 }
 
-/* The CPUs of one core: the newer name first, and the one before Linux 5.2. */
-static bool read_core(struct ri_host *host, int cpu, struct ri_cpus *out)
-{
-	static const char *const names[] = { "core_cpus_list", "thread_siblings_list" };
-	char path[96];
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		snprintf(path, sizeof(path), "sys/devices/system/cpu/cpu%d/topology/%s", cpu,
-			names[i]);
-		if (ri_cpus_read_file(host, path, out))
-			return true;
-	}
-	return false;
-}
-
-/* Move one core from left to the end of the list. */
-static void move_core(struct ri_cores *cores, struct ri_cpus *left, const struct ri_cpus *core)
-{
-	uint16_t end = cores->starts[cores->count];
-
-	for (int cpu = ri_cpus_next(core, 0); cpu >= 0;
-		cpu = ri_cpus_next(core, (unsigned)cpu + 1)) {
-		cores->cpus[end++] = (uint16_t)cpu;
-		ri_cpus_clear(left, (unsigned)cpu);
-	}
-	cores->starts[++cores->count] = end;
-}
-
-/* The cores with a CPU within, which are not in the list yet. */
-static void add_cores(struct ri_cores *cores, struct ri_host *host, struct ri_cpus *left,
-	const struct ri_cpus *within)
-{
-	struct ri_cpus core;
-
-	for (int cpu = ri_cpus_next(within, 0); cpu >= 0;
-		cpu = ri_cpus_next(within, (unsigned)cpu + 1)) {
-		if (!ri_cpus_has(left, (unsigned)cpu))
-			continue;
-		if (!read_core(host, cpu, &core))
-			core = (struct ri_cpus){ { 0 } };
-		ri_cpus_set(&core, (unsigned)cpu);
-		ri_cpus_and(&core, left);
-		move_core(cores, left, &core);
-	}
-}
-
-int ri_cores_find(struct ri_cores *out, const struct ri_node *node, const struct ri_cpus *ours,
-	struct ri_error *err)
-{
-	size_t size = ri_cpus_size(ours);
-	struct ri_cpus left = *ours;
-	struct ri_numa numa;
-
-	if (ri_numa_find(&numa, node, ours, err) < 0)
-		return -1;
-	out->count = 0;
-	out->cpus = ri_arena_array(node->arena, size, sizeof(*out->cpus));
-	out->starts = ri_arena_array(node->arena, size + 1, sizeof(*out->starts));
-	if (out->cpus == NULL || out->starts == NULL)
-		return ri_fail(err, RI_CODE_MEMORY, "CPUs", "no memory left for a list of cores");
-	for (size_t i = 0; i < numa.count; i++)
-		add_cores(out, node->host, &left, &numa.list[i]);
-	/* those of no node */
-	add_cores(out, node->host, &left, ours);
-	return 0;
-}
-
-void ri_cores_take(const struct ri_cores *cores, size_t first, size_t last, struct ri_cpus *out)
-{
-	*out = (struct ri_cpus){ { 0 } };
-	for (size_t i = cores->starts[first]; i < cores->starts[last]; i++)
-		ri_cpus_set(out, cores->cpus[i]);
-}
-
 struct search {
 	const struct ri_place_wish *wish;
 	const struct ri_place_ranks *ranks;
@@ -166,29 +92,6 @@ static int give_gpus(struct search *search)
 				"start as many ranks as there are GPUs, or leave it out");
 		}
 		search->out->list[i].gpu = gpu->name;
-	}
-	return 0;
-}
-
-static int bind_to_cores(struct search *search)
-{
-	size_t ranks = search->out->count;
-	struct ri_cores cores;
-
-	if (ri_cores_find(&cores, search->node, &search->budget.cpus, search->err) < 0)
-		return -1;
-	if (cores.count < ranks) {
-		ri_fail(search->err, RI_CODE_PLACEMENT_REFUSED, search->wish->bind_subject,
-			"each rank needs a core of its own, but only %zu of %zu would have one",
-			cores.count, ranks);
-		return ri_fail_hint(search->err, "start fewer ranks, or leave it out");
-	}
-	for (size_t i = 0; i < ranks; i++) {
-		struct ri_place *place = &search->out->list[i];
-
-		ri_cores_take(&cores, i * cores.count / ranks, (i + 1) * cores.count / ranks,
-			&place->cpus);
-		place->bound = true;
 	}
 	return 0;
 }
@@ -318,8 +221,7 @@ static int place(struct search *search)
 	if (wish->gpu_bind != RI_GPU_BIND_NONE && give_gpus(search) < 0)
 		return -1;
 	if (find_budget(search) < 0 ||
-		(wish->bind == RI_BIND_NUMA && bind_to_numa(search) < 0) ||
-		(wish->bind == RI_BIND_CORE && bind_to_cores(search) < 0))
+		(wish->bind == RI_BIND_NUMA && bind_to_numa(search) < 0))
 		return -1;
 	return search->budget.usable == 0 ? 0 : set_threads(search);
 }

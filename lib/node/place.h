@@ -2,7 +2,7 @@
 /*
  * Where the ranks of this node run: the CPUs of each, its GPU, and how many
  * threads it may start; and for that how the CPUs that are ours belong
- * together, NUMA nodes and whole cores.
+ * together in NUMA nodes.
  */
 #ifndef RI_NODE_PLACE_H
 #define RI_NODE_PLACE_H
@@ -26,27 +26,9 @@ struct ri_numa {
 int ri_numa_find(struct ri_numa *out, const struct ri_node *node, const struct ri_cpus *ours,
 	struct ri_error *err);
 
-/* Our CPUs in an order in which those of a core, and then those of a NUMA node, are neighbours. */
-struct ri_cores {
-	uint16_t *cpus;
-	uint16_t *starts;	/* core i is cpus[starts[i]] up to cpus[starts[i + 1]] */
-	size_t count;
-};
-
-/*
- * Kernel documentation, admin-guide/cputopology.rst. A CPU of which nothing is
- * known is a core. Returns 0, or -1 with RI_CODE_MEMORY.
- */
-int ri_cores_find(struct ri_cores *out, const struct ri_node *node, const struct ri_cpus *ours,
-	struct ri_error *err);
-
-/* The CPUs of the cores first..last-1. */
-void ri_cores_take(const struct ri_cores *cores, size_t first, size_t last, struct ri_cpus *out);
-
 enum ri_bind {
 	RI_BIND_NONE,
 	RI_BIND_NUMA,	/* the NUMA node of the rank's GPU; without one, nodes in turn */
-	RI_BIND_CORE,	/* an even share of the cores */
 };
 
 enum ri_gpu_bind {

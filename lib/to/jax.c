@@ -116,12 +116,11 @@ static void compare(const struct ri_writing *writing, const struct ri_topology *
 
 static void want_address(struct ri_writing *writing, const struct ri_topology *topology)
 {
-	const struct ri_wishes *wishes = writing->context->wishes;
 	const char *given = get_filled(writing, address_name);
 	char quoted[RI_QUOTE_SIZE];
 	char *made;
 
-	if (given != NULL && is_address(given) && (wishes == NULL || !wishes->override_env)) {
+	if (given != NULL && is_address(given)) {
 		compare(writing, topology, given);
 		return;
 	}

@@ -167,8 +167,7 @@ static void warn_of_missing_ranks(const struct ri_topology *topology,
 /* One process on a node is the way of TensorFlow and JAX. */
 static bool is_for_torch(const struct ri_wishes *wishes)
 {
-	return wishes->tf_ps.value == NULL && wishes->tf_chief.value == NULL &&
-		wishes->tf_port.value == NULL && ri_wishes_allow_framework(wishes, "torch");
+	return wishes->tf_ps.value == NULL && ri_wishes_allow_framework(wishes, "torch");
 }
 
 /*

@@ -4,19 +4,16 @@
 #include <limits.h>
 #include <string.h>
 
-static const struct ri_scrub_row rows[] = {
-#define RI_SCRUB(pattern_, verdict_, cite_) \
-	{ .pattern = pattern_, .verdict = RI_SCRUB_##verdict_, .cite = cite_ },
+static const struct {
+	const char *pattern;	/* a name, or the beginning of one and '*' */
+	enum { RI_SCRUB_KEEP, RI_SCRUB_REMOVE, RI_SCRUB_REMOVE_HERE } verdict;
+} rows[] = {
+#define RI_SCRUB(pattern_, verdict_, cite_) { pattern_, RI_SCRUB_##verdict_ },
 #include "to/scrub.def"
 #undef RI_SCRUB
 };
 
 enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
-
-const struct ri_scrub_row *ri_scrub_at(size_t index)
-{
-	return index < ROW_COUNT ? &rows[index] : NULL;
-}
 
 static bool fits(const char *pattern, const char *name, size_t length)
 {

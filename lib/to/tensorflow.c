@@ -20,7 +20,6 @@
 #define RESOLVER \
 	"TensorFlow tensorflow/python/distribute/cluster_resolver/tfconfig_cluster_resolver.py"
 
-enum { DEFAULT_PORT = 2222 };	/* what TensorFlow's own examples and Kubeflow use */
 
 static const char name[] = "TF_CONFIG";
 
@@ -39,14 +38,7 @@ static const char *const platforms[] = { "kubeflow_tf", "vertex", NULL };
 
 static const char *find_option(const struct ri_wishes *wishes)
 {
-	const struct ri_given *stated[] = {
-		&wishes->tf_ps, &wishes->tf_chief, &wishes->tf_port,
-	};
-
-	for (size_t i = 0; i < sizeof(stated) / sizeof(stated[0]); i++)
-		if (stated[i]->value != NULL)
-			return stated[i]->subject;
-	return NULL;
+	return wishes->tf_ps.value == NULL ? NULL : wishes->tf_ps.subject;
 }
 
 /* The tasks that the job has by its topology; 0 where it does not say. */
@@ -152,26 +144,14 @@ static int assign_roles(struct ri_tf_job *job, const struct ri_wishes *wishes, s
 {
 	uint64_t ps = wishes == NULL ? 0 : wishes->tf_ps_count;
 
-	job->chief = wishes != NULL && wishes->tf_chief.value != NULL;
-	job->port = wishes == NULL || wishes->tf_port.value == NULL ? DEFAULT_PORT
-		: wishes->tf_port_number;
 	if (ps >= job->count)
 		return ri_fail(err, RI_CODE_OPTION_VALUE, wishes->tf_ps.subject,
 			"%" PRIu64 " of %" PRIu64 " hosts cannot be parameter servers: they never "
 			"end, and the first host must end with the job", ps, job->count);
 	job->ps_from = (job->count - ps) * job->local;
-	if (ps > 0 && job->chief && job->ps_from == 1)
-		return ri_fail(err, RI_CODE_OPTION_VALUE, wishes->tf_ps.subject,
-			"with %" PRIu64 " hosts, of which "
-				"%" PRIu64 " are parameter servers and one is the "
-			"chief, no worker is left", job->count, ps);
-	if (job->local <= 65536 - job->port)
-		return 0;
-	ri_fail(err, RI_CODE_OPTION_VALUE,
-		wishes == NULL || wishes->tf_port.value == NULL ? name : wishes->tf_port.subject,
-		"%" PRIu64 " tasks on each host, from port %" PRIu64 " on, need ports above 65535",
-		job->local, job->port);
-	return ri_fail_hint(err, "state a lower --tf-port");
+	/* a chief gives its work to workers: where none would be left, rank 0 is one itself */
+	job->chief = ps > 0 && job->ps_from > 1;
+	return 0;
 }
 
 /* The one that is there, or NULL. */
@@ -255,7 +235,7 @@ static bool stays(const struct ri_writing *writing, const struct ri_topology *to
 {
 	const struct ri_wishes *wishes = writing->context->wishes;
 
-	if (wishes != NULL && (wishes->override_env || find_option(wishes) != NULL))
+	if (wishes != NULL && find_option(wishes) != NULL)
 		return false;
 	return given->reason == NULL && given->tasks > 0 &&
 		!is_of_another_job(writing, topology, given);

@@ -119,7 +119,7 @@ static size_t render_address(const struct ri_tf_job *job, uint64_t index, char *
 	const char *host = job->hosts[index / job->local];
 	bool brackets = strchr(host, ':') != NULL;
 	int length = snprintf(out, size, "%s%s%s:%" PRIu64, brackets ? "[" : "", host,
-		brackets ? "]" : "", job->port + index % job->local);
+		brackets ? "]" : "", RI_TF_PORT + index % job->local);
 
 	return length < 0 ? 0 : (size_t)length;
 }

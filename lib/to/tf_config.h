@@ -21,6 +21,9 @@ struct ri_tf_config {
 /* Never fails: what is no TF_CONFIG has a reason. */
 void ri_tf_config_read(struct ri_tf_config *out, const char *text);
 
+/* Of the first task on each host: what TensorFlow's own examples and Kubeflow use. */
+enum { RI_TF_PORT = 2222 };
+
 /* The tasks of a job, as many on each host, and which one this is. */
 struct ri_tf_job {
 	const char *const *hosts;
@@ -28,7 +31,6 @@ struct ri_tf_job {
 	uint64_t local;		/* tasks on each */
 	uint64_t index;		/* of this one, on all hosts in order */
 	uint64_t ps_from;	/* the first one that is a parameter server */
-	uint64_t port;		/* of the first one on each host */
 	bool chief;
 };
 

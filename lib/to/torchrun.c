@@ -76,12 +76,11 @@ static bool is_usable(const char *value, enum ri_fact_id id)
 static bool is_told(const struct ri_writing *writing, const char *variable,
 	const struct ri_topology *topology, enum ri_fact_id id)
 {
-	const struct ri_wishes *wishes = writing->context->wishes;
 	const struct ri_fact *fact = &topology->facts[id];
 	const char *value = ri_env_get(writing->context->env, variable);
 	bool is_host = id == RI_FACT_MASTER_ADDR && ri_topology_is_wide(topology);
 
-	if (value == NULL || !is_usable(value, id) || (wishes != NULL && wishes->override_env) ||
+	if (value == NULL || !is_usable(value, id) ||
 		(is_host && ri_loopback_is(value, strlen(value))))
 		return false;
 	return fact->strength < RI_STRENGTH_STATED ||

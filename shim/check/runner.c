@@ -205,7 +205,7 @@ static int64_t deadline(struct run *run)
 	if (since < run->begun_us || since > run->end_us)
 		since = run->begun_us;
 	share = (run->end_us - since) / RI_CHECKS_SHARE;
-	run->granted_us = limit_of(number) * run->plan->times;
+	run->granted_us = limit_of(number);
 	if (ri_check_at(number)->limit_ms == 0 && run->granted_us > share)
 		run->granted_us = share;
 	since += run->granted_us;
@@ -405,7 +405,7 @@ int ri_checks_run(const struct ri_check_plan *plan, struct ri_check_report *out,
 	struct run run = { .plan = plan, .begun_us = ri_now_us() };
 
 	run.kept = ri_pages(RI_CHECKS_RESULTS * sizeof(*run.kept));
-	run.end_us = run.begun_us + limit_of_all(plan) * plan->times;
+	run.end_us = run.begun_us + limit_of_all(plan);
 	run.shared = ri_pages_shared(sizeof(*run.shared));
 	if (run.kept == NULL || run.shared == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, "--checks", "no memory left for checks: %s",

@@ -30,7 +30,6 @@ struct ri_check_plan {
 	struct ri_check_set chosen;
 	struct ri_check_set asked;	/* those of them that somebody asks for */
 	const struct ri_check_wishes *wishes;	/* not NULL */
-	unsigned times;		/* by which each may take longer: 1, more while it is recorded */
 	bool image;		/* the host is an image alone: see ri_machine_is_image */
 	bool keeps_all;		/* passes and skips too: for --check and the report */
 };

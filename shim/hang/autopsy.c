@@ -38,7 +38,7 @@ static const struct reason {
 	/* the stop waits for half a second */
 	[RI_AUTOPSY_STOP] = { "stop", 40, 450, false, false,
 		"the job had been silent; what its processes did before this stop:" },
-	/* the others wait by --settle */
+	/* the others wait for two seconds */
 	[RI_AUTOPSY_LOSS] = { "loss", 200, 1500, false, false, NULL },
 	[RI_AUTOPSY_STALL] = { "stall", 200, 20000, true, true,
 		"no rank moves any more; what its processes do:" },
@@ -114,7 +114,7 @@ void ri_autopsy_begin(void)
 bool ri_autopsy_is_silent(void)
 {
 	return own.children != NULL && own.options->autopsy_after_ms > 0 &&
-		ri_stall_is_silent(own.options, own.children, own.options->autopsy_after_ms);
+		ri_stall_is_silent(own.children, own.options->autopsy_after_ms);
 }
 
 /* --- in the process that looks -------------------------------------------- */
@@ -280,7 +280,7 @@ static void say(void)
 	struct ri_span rest = { own.answer->lines, strlen(own.answer->lines) }, line;
 	const char *headline = reasons[own.why].headline;
 
-	if (own.why == RI_AUTOPSY_STALL && ri_stall_knows_silence(own.options))
+	if (own.why == RI_AUTOPSY_STALL && ri_stall_knows_silence())
 		headline = "no rank moves any more, and the job is silent; what its processes do:";
 	ri_log(RI_LEVEL_ALWAYS, "autopsy: %s", headline);
 	while (ri_span_line(&rest, &line))

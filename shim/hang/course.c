@@ -20,7 +20,7 @@
 #include "system/own_proc.h"
 
 enum {
-	MOST_S = 5,		/* hundreds of ranks take 3; verdicts wait for --settle */
+	MOST_S = 5,		/* hundreds of ranks take 3; verdicts wait for two */
 	AGAIN_S = 1,		/* python -i is behind its program for some ms before it says so */
 	DEEPEST = 4,		/* shells and wrappers in front of a rank */
 	FRAMES = 128,		/* of a deeper stack it is not known whether one catches it */

@@ -72,15 +72,14 @@ static bool find_mtime(int fd, struct timespec *at)
 }
 
 /* When standard output or error was last written to, whichever has such a time. */
-static bool find_last_output(const struct ri_options *options, struct timespec *last)
+static bool find_last_output(struct timespec *last)
 {
 	bool known = false;
 
 	for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++) {
 		struct timespec at;
 
-		/* ranks whose output goes to files alone write to neither */
-		if (options->log_mode == RI_LOG_MODE_REDIRECT || !find_mtime(fd, &at))
+		if (!find_mtime(fd, &at))
 			continue;
 		if (!known || at.tv_sec > last->tv_sec)
 			*last = at;
@@ -89,19 +88,18 @@ static bool find_last_output(const struct ri_options *options, struct timespec *
 	return known;
 }
 
-bool ri_stall_knows_silence(const struct ri_options *options)
+bool ri_stall_knows_silence(void)
 {
 	struct timespec last;
 
-	return find_last_output(options, &last);
+	return find_last_output(&last);
 }
 
-bool ri_stall_is_silent(const struct ri_options *options, const struct ri_children *children,
-	uint64_t ms)
+bool ri_stall_is_silent(const struct ri_children *children, uint64_t ms)
 {
 	struct timespec now, last;
 
-	if (!find_last_output(options, &last))
+	if (!find_last_output(&last))
 		return false;
 	if (last.tv_sec < children->items[0].started.tv_sec)
 		last = children->items[0].started;
@@ -151,6 +149,6 @@ bool ri_stall_note(const struct ri_options *options, const struct ri_children *c
 	if (!answer->whole || answer->moved)
 		own.since = now;
 	return now - own.since >= (int64_t)options->stall_ms &&
-		(ri_stall_is_silent(options, children, options->stall_ms) ||
-		!ri_stall_knows_silence(options));
+		(ri_stall_is_silent(children, options->stall_ms) ||
+		!ri_stall_knows_silence());
 }

@@ -38,10 +38,9 @@ bool ri_stall_note(const struct ri_options *options, const struct ri_children *c
 	struct ri_autopsy_answer *answer);
 
 /* Does the kernel know when the job last printed? */
-bool ri_stall_knows_silence(const struct ri_options *options);
+bool ri_stall_knows_silence(void);
 
 /* Was the job silent for so long? False where that cannot be known. */
-bool ri_stall_is_silent(const struct ri_options *options, const struct ri_children *children,
-	uint64_t ms);
+bool ri_stall_is_silent(const struct ri_children *children, uint64_t ms);
 
 #endif

@@ -50,11 +50,6 @@ int ri_restartable_check(const struct ri_restartable *asked, struct ri_error *er
 		return ri_fail_hint(err, "add --link=yes and give all nodes the same "
 			"--link-key, or leave it out: the platform may start all of them again");
 	}
-	if (asked->options->subreaper == RI_SWITCH_NEVER && getpid() != 1) {
-		ri_fail(err, RI_CODE_RESTARTS_REFUSED, subject, "with --subreaper=no processes "
-			"that a rank leaves may live on, and meet the ranks that start again");
-		return ri_fail_hint(err, "leave --subreaper=no out");
-	}
 	ri_findings_add(asked->context->findings, RI_SEVERITY_NOTE, RI_CODE_RESTARTS_ON,
 		subject, "after a failure the ranks start again, %llu times at most",
 		(unsigned long long)asked->options->restarts);

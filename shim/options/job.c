@@ -83,25 +83,6 @@ int ri_read_tf_ps(struct ri_options *options, struct ri_given given, struct ri_e
 	return ri_value_number(&options->wishes.tf_ps_count, range, given, err);
 }
 
-int ri_read_tf_chief(struct ri_options *options, struct ri_given given, struct ri_error *err)
-{
-	bool yes;
-
-	if (ri_value_flag(&yes, given, err) < 0)
-		return -1;
-	options->wishes.tf_chief = given;
-	options->wishes.tf_chief.value = yes ? "yes" : NULL;
-	return 0;
-}
-
-int ri_read_tf_port(struct ri_options *options, struct ri_given given, struct ri_error *err)
-{
-	const struct ri_range range = { 1, 65535 };
-
-	options->wishes.tf_port = given;
-	return ri_value_number(&options->wishes.tf_port_number, range, given, err);
-}
-
 int ri_read_nproc_per_node(
 	struct ri_options *options, struct ri_given given, struct ri_error *err)
 {

@@ -11,20 +11,6 @@
 #include "options/table.h"
 #include "options/value.h"
 
-int ri_read_subreaper(struct ri_options *options, struct ri_given given, struct ri_error *err)
-{
-	bool yes = true;
-
-	if (given.value != NULL && strcmp(given.value, "auto") == 0) {
-		options->subreaper = RI_SWITCH_AUTO;
-		return 0;
-	}
-	if (given.value != NULL && !ri_bool_read(given.value, &yes))
-		return ri_option_bad_value(given, "auto, yes or no", err);
-	options->subreaper = yes ? RI_SWITCH_ALWAYS : RI_SWITCH_NEVER;
-	return 0;
-}
-
 int ri_read_restarts(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	const struct ri_range range = { 0, RI_MAX_RESTARTS };

@@ -42,6 +42,50 @@ static const struct ri_option *find_letter(char letter)
 	return NULL;
 }
 
+static const struct gone {
+	const char *name, *value;	/* value: only this one is gone, if not NULL */
+	enum ri_option_form form;
+	const char *hint;
+} gone_options[RI_OPTION_GONE_COUNT] = {
+#define RI_OPTION_GONE(name, value, form, hint) { name, value, form, hint },
+#include "options/options.def"
+};
+
+/*
+ * Note one of them that is given under this name, with "--" and perhaps "=" and more behind it;
+ * subject, which lasts: what gives it, up to its '='. False: it is none of them.
+ */
+static bool take_gone(struct ri_options *options, const char *name, const char *value,
+	const char *subject)
+{
+	for (size_t i = 0; i < RI_OPTION_GONE_COUNT; i++) {
+		const struct gone *gone = &gone_options[i];
+
+		if (!ri_word_is_name(name, gone->name, strcspn(name, "=")) ||
+			(gone->value != NULL && (value == NULL || strcmp(value, gone->value) != 0)))
+			continue;
+		options->gone[i] = subject;
+		return true;
+	}
+	return false;
+}
+
+void ri_options_judge_gone(const struct ri_options *options, struct ri_findings *findings)
+{
+	for (size_t i = 0; i < RI_OPTION_GONE_COUNT; i++) {
+		const char *value = gone_options[i].value, *subject = options->gone[i];
+		char name[WORD];
+
+		if (subject == NULL)
+			continue;
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(subject, "="), subject);
+		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_OPTION_GONE,
+			name, "%s%sis gone, and rankinit goes on without it",
+			value == NULL ? "" : value, value == NULL ? "" : " "),
+			"%s", gone_options[i].hint);
+	}
+}
+
 /*
  * Options of mpirun and torchrun that people put here by habit, and options that rankinit
  * had, whose variables get the hint, too; '_' is '-' in them.
@@ -64,6 +108,7 @@ static const struct {
 	{ "--rdzv-backend", "ranks meet at --master-addr and --master-port; for torchrun's own: "
 		"rankinit -- torchrun --rdzv-backend=... ..." },
 	{ "--dry-run", "--explain does it" },
+	{ "--capture", "for a bug report: --explain=json and --check=json" },
 	{ "--deep", "--expect=deep does it, --require=deep also refuses a node with a problem" },
 	{ "--azure-size", "--expect=azure=SIZE does it, --require=azure=SIZE refuses a node that "
 		"has less" },
@@ -160,7 +205,21 @@ static int apply_word(struct ri_options *options, const struct ri_option *option
 	}
 	if (option->form == NONE && equals != NULL)
 		return ri_option_bad_value(given, "no value", err);
+	if (take_gone(options, given.subject, given.value, given.subject))
+		return 0;
 	return ri_option_take(options, option, given, err);
+}
+
+/* An option that is gone, with the word behind it where that is its value. */
+static bool pass_gone(struct ri_options *options, char *const *word, int *used)
+{
+	if (!take_gone(options, *word, NULL, *word))
+		return false;
+	for (size_t i = 0; i < RI_OPTION_GONE_COUNT; i++)
+		if (options->gone[i] == *word && gone_options[i].form == REQUIRED &&
+			strchr(*word, '=') == NULL && word[1] != NULL)
+			*used = 2;
+	return true;
 }
 
 /* Letters may stand together, as -vq; none of them takes a value. */
@@ -196,6 +255,8 @@ static int read_words(struct ri_options *options, char *const *argv, struct ri_f
 			continue;
 		}
 		option = find_long(*word + DASHES);
+		if (option == NULL && pass_gone(options, word, &used))
+			continue;
 		if (option == NULL)
 			return unknown_option(*word, word[1], err);
 		if (apply_word(options, option, word, &used, err) < 0)
@@ -204,7 +265,7 @@ static int read_words(struct ri_options *options, char *const *argv, struct ri_f
 			ri_option_judge_next(option, word[1], findings);
 	}
 	options->command = *word == NULL ? NULL : word;
-	if (*word == NULL && used > 1)
+	if (*word == NULL && used > 1 && option != NULL)
 		options->took_last = &options->given.at[option - ri_option_table];
 	return 0;
 }
@@ -263,7 +324,8 @@ static int read_twins(struct ri_options *options, const struct ri_env *env,
 		/* an empty twin is unset: how compose files switch one off */
 		if (given.value == NULL || given.value[0] == '\0')
 			continue;
-		if (gives_way(options, i, given, findings))
+		if (gives_way(options, i, given, findings) ||
+			take_gone(options, ri_option_name(option), given.value, given.subject))
 			continue;
 		/* go on: the others may say how the error is shown and mapped */
 		if (ri_option_stands(options, i)
@@ -285,9 +347,11 @@ static bool is_service_variable(const char *rest)
 						     rest[5] <= '9');
 }
 
-static void judge_unknown_twin(const char *name, struct ri_findings *findings)
+static void judge_unknown_twin(struct ri_options *options, const struct ri_env_entry *entry,
+	const char *name, struct ri_findings *findings)
 {
 	const char *list[RI_OPTION_COUNT + 1], *nearest, *habit;
+	const char *value = ri_env_entry_value(entry);
 	struct ri_finding *finding;
 	char option[WORD];
 	size_t count = 0;
@@ -303,6 +367,9 @@ static void judge_unknown_twin(const char *name, struct ri_findings *findings)
 	snprintf(option, sizeof(option), "--%.*s", WORD - DASHES - 1, name + PREFIX_LENGTH);
 	for (char *p = option; *p != '\0'; p++)
 		*p = *p >= 'A' && *p <= 'Z' ? (char)(*p | 0x20) : *p;
+	if (take_gone(options, option, NULL, value == NULL || value[0] == '\0' ? NULL
+		: entry->text))
+		return;
 	habit = find_habit(option);
 	list[count++] = "DISABLE";
 	nearest = ri_text_nearest(name + PREFIX_LENGTH, list, count);
@@ -316,7 +383,8 @@ static void judge_unknown_twin(const char *name, struct ri_findings *findings)
 		ri_finding_hint(finding, "see rankinit --help: each setting has such a variable");
 }
 
-static void judge_twins(const struct ri_env *env, struct ri_findings *findings)
+static void judge_twins(struct ri_options *options, const struct ri_env *env,
+	struct ri_findings *findings)
 {
 	char name[128];
 
@@ -335,7 +403,7 @@ static void judge_twins(const struct ri_env *env, struct ri_findings *findings)
 			strcmp(name, RI_OUTER_VARIABLE) == 0 ||
 			is_service_variable(name + PREFIX_LENGTH))
 			continue;
-		judge_unknown_twin(name, findings);
+		judge_unknown_twin(options, entry, name, findings);
 	}
 }
 
@@ -365,7 +433,7 @@ static int read_all(struct ri_options *options, char *const *argv, const struct 
 		return status;
 	if (read_twins(options, env, findings, err) < 0)
 		status = -1;
-	judge_twins(env, findings);
+	judge_twins(options, env, findings);
 	return status;
 }
 
@@ -400,6 +468,25 @@ static const char *value_to_pass(const struct ri_option *option, const char *val
 	return option->adds ? ri_check_join_demands(twin, value, arena) : value;
 }
 
+/* Their variables, of which a rankinit below would tell once more. */
+static int scrub_gone(const struct ri_options *options, struct ri_env_edits *edits,
+	struct ri_arena *arena, struct ri_error *err)
+{
+	for (size_t i = 0; i < RI_OPTION_GONE_COUNT; i++) {
+		struct ri_env_edit edit = { .value = NULL };
+
+		if (options->gone[i] == NULL || options->gone[i][0] == '-' ||
+			gone_options[i].value != NULL)
+			continue;
+		edit.name = ri_arena_copy(arena, options->gone[i], strcspn(options->gone[i], "="));
+		if (edit.name == NULL)
+			return ri_fail(err, RI_CODE_MEMORY, prefix, "no memory left to remove it");
+		if (ri_env_edits_add(edits, edit, arena, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 int ri_options_scrub(const struct ri_options *options, const struct ri_env *env, bool applied,
 	struct ri_env_edits *edits, struct ri_arena *arena, struct ri_error *err)
 {
@@ -424,7 +511,7 @@ int ri_options_scrub(const struct ri_options *options, const struct ri_env *env,
 		if (ri_env_edits_add(edits, edit, arena, err) < 0)
 			return -1;
 	}
-	return 0;
+	return scrub_gone(options, edits, arena, err);
 }
 
 static bool is_among(const int *numbers, size_t number)

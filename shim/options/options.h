@@ -31,7 +31,6 @@ enum ri_action {
 	RI_ACTION_STATUS,
 	RI_ACTION_AUTOPSY,
 	RI_ACTION_CHECK,
-	RI_ACTION_CAPTURE,
 	RI_ACTION_BLAME,
 	RI_ACTION_INSTALL,
 };
@@ -48,13 +47,17 @@ enum ri_nproc { RI_NPROC_STATED, RI_NPROC_GPU, RI_NPROC_CPU, RI_NPROC_AUTO };
 /* What the nodes of a job may do for each other. */
 enum ri_link_mode { RI_LINK_MODE_NO, RI_LINK_MODE_STOP, RI_LINK_MODE_TELL };
 
-enum ri_log_mode { RI_LOG_MODE_TEE, RI_LOG_MODE_REDIRECT };
-
 enum {
 #define RI_OPTION(symbol, ...) RI_OPTION_##symbol,
 #include "options/options.def"
-#undef RI_OPTION
 	RI_OPTION_COUNT
+};
+
+/* The rows of options that are gone. */
+enum {
+#define RI_OPTION_GONE(...) + 1
+	RI_OPTION_GONE_COUNT = 0
+#include "options/options.def"
 };
 
 /* What is given of each option, by name or by number; no subject: nothing is. */
@@ -63,7 +66,6 @@ union ri_options_given {
 	struct {
 #define RI_OPTION(symbol, ...) struct ri_given symbol;
 #include "options/options.def"
-#undef RI_OPTION
 	};
 };
 
@@ -86,10 +88,11 @@ struct ri_options {
 	char *const *command;		/* NULL-terminated and not empty, or NULL */
 	const struct ri_given *took_last;	/* whose value is the last word, or NULL */
 	bool disabled;			/* RANKINIT_DISABLE: a plain init */
+	/* Of each option that is gone the name by which it is given, in options.def's order. */
+	const char *gone[RI_OPTION_GONE_COUNT];
 
 #define RI_OPTION(symbol, letter, kind, form, meta, fallback, type, ...) RI_FIELD_##type
 #include "options/options.def"
-#undef RI_OPTION
 
 	/* What the options without a field of their own go to. */
 	struct ri_wishes wishes;	/* as stated; files and the host name are the caller's */
@@ -129,6 +132,9 @@ int ri_options_read(struct ri_options *options, char *const *argv, const struct 
  * the environment, exclude each other, or one lacks what it is about.
  */
 int ri_options_check(const struct ri_options *options, struct ri_error *err);
+
+/* A warning, RI_CODE_OPTION_GONE, for each option of an earlier version that is given. */
+void ri_options_judge_gone(const struct ri_options *options, struct ri_findings *findings);
 
 /*
  * The name of an option that only rankinit has, where it stands among the words of

@@ -25,11 +25,6 @@ static bool is_none(const char *value)
 	return strcmp(value, "none") == 0;
 }
 
-static bool is_redirect(const char *value)
-{
-	return strcmp(value, "redirect") == 0;
-}
-
 static bool is_some(const char *value)
 {
 	return strspn(value, "0") < strlen(value);
@@ -72,7 +67,6 @@ static const char no_writer[] = "rankinit must stay to write it";
 static const struct pair pairs[] = {
 	{ PAIR(supervise, is_never, log_prefix, is_yes), .why = no_output },
 	{ PAIR(supervise, is_never, log_file, NULL), .why = no_output },
-	{ PAIR(supervise, is_never, log_mode, is_redirect), .why = no_output },
 	{ PAIR(report, NULL, supervise, is_never), .why = no_writer },
 	{ PAIR(state, NULL, supervise, is_never), .why = no_writer },
 	{ PAIR(supervise, is_never, exit_class, is_yes),
@@ -85,8 +79,6 @@ static const struct pair pairs[] = {
 	{ PAIR(source, is_none, nproc_per_node, NULL), .of_ranks = true },
 	{ PAIR(nproc_per_node, is_several, supervise, is_never), .of_ranks = true, .stays = true },
 	{ PAIR(frameworks, is_without_tensorflow, tf_ps, NULL) },
-	{ PAIR(frameworks, is_without_tensorflow, tf_chief, is_yes) },
-	{ PAIR(frameworks, is_without_tensorflow, tf_port, NULL) },
 	/* together they are accepted */
 	{ PAIR(quiet, is_yes, verbose, is_yes) },
 };
@@ -154,11 +146,6 @@ int ri_options_check(const struct ri_options *options, struct ri_error *err)
 		if (pair->why != NULL && one.subject != NULL && other.subject != NULL &&
 			holds(pair->one_is, one.value) && holds(pair->other_is, other.value))
 			return refuse(pair, one, other, err);
-	}
-	if (options->log_mode == RI_LOG_MODE_REDIRECT && given->log_file.value == NULL) {
-		ri_fail(err, RI_CODE_OPTION_CONFLICT, given->log_mode.subject,
-			"there is no file to redirect to");
-		return ri_fail_hint(err, "add --log-file=PATTERN");
 	}
 	return 0;
 }

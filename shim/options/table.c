@@ -119,5 +119,4 @@ const struct ri_option ri_option_table[RI_OPTION_COUNT] = {
 		.form = form_, .meta = meta_, .fallback = fallback_, .help = help_, \
 		.group = RI_OPTIONS_##group_, .brief = brief_, type_ },
 #include "options/options.def"
-#undef RI_OPTION
 };

@@ -64,7 +64,6 @@ extern const struct ri_option ri_option_table[RI_OPTION_COUNT];
 #define RI_OPTION(symbol, ...) \
 	ri_option_reader ri_read_##symbol;
 #include "options/options.def"
-#undef RI_OPTION
 
 /* "signal_map" as "--signal-map". It lasts. */
 const char *ri_option_name(const struct ri_option *option);

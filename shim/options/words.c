@@ -62,7 +62,7 @@ static const int own[] = {
 	RI_OPTION_omp_threads, RI_OPTION_wait_master, RI_OPTION_signal_map, RI_OPTION_exit_map,
 	RI_OPTION_exit_class,
 	RI_OPTION_cap_drop, RI_OPTION_cap_keep, RI_OPTION_no_new_privs,
-	RI_OPTION_override_env, RI_OPTION_print_env, RI_OPTION_link_key, RI_OPTION_link_port,
+	RI_OPTION_print_env, RI_OPTION_link_key, RI_OPTION_link_port,
 	RI_OPTION_link_grace, RI_OPTION_autopsy_after, RI_OPTION_autopsy_signal, -1,
 };
 

@@ -34,8 +34,8 @@ static void open_report(struct ri_members *members)
 static struct ri_options loop_options(const struct ri_options *given)
 {
 	struct ri_options options = {
-		.settle_ms = given->settle_ms, .quiet = given->quiet, .verbose = given->verbose,
-		.color = given->color, .called = given->called, .log_prefix = given->log_prefix,
+		.quiet = given->quiet, .verbose = given->verbose,
+		.called = given->called, .log_prefix = given->log_prefix,
 		.log_prefix_node = true, .grace_ms = given->simulation.shape->grace_s * 1000ULL,
 		.command = given->command, .simulation = given->simulation,
 		.exit_class = given->exit_class,
@@ -85,8 +85,7 @@ int ri_play_job_prepare(struct ri_play_job *job, struct ri_error *err)
 	if (job->launch.input < 0)
 		return -1;
 	ri_mask_default_chld();
-	if (ri_orphans_adopt(job->launch.self, job->options, err) < 0)
-		return -1;
+	ri_orphans_adopt(job->launch.self);
 	ri_leftovers_add_relay(members->program);
 	return prepare_output(job, err);
 }

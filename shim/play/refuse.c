@@ -33,7 +33,6 @@ static const struct {
 	{ RI_OPTION_source, SAID, false },
 	{ RI_OPTION_nproc_per_node, SAID, false },
 	{ RI_OPTION_root, LOOKS, false },
-	{ RI_OPTION_capture, LOOKS, false },
 	{ RI_OPTION_check, LOOKS, false },
 	{ RI_OPTION_node_rank, CHOOSES, true },
 	{ RI_OPTION_local_rank, CHOOSES, true },

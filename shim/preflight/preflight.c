@@ -22,8 +22,6 @@
 enum { FIRST_WORD_MS = 2000 };
 
 /* What is read is written, too: how much longer that may take. */
-enum { TIMES_RECORDED = 20 };
-
 /* Ranks that a known launcher is told to start: its own words count first. */
 static bool count_launched(const struct ri_preflight *of, uint64_t *out)
 {
@@ -214,7 +212,6 @@ static int run_checks(const struct ri_preflight *of, bool all, struct ri_check_r
 			.verbose = all || ri_log_shows(RI_LEVEL_NOTE),
 		},
 		.wishes = wishes,
-		.times = of->host->tell == NULL ? 1 : TIMES_RECORDED,
 		.keeps_all = all,
 	};
 
@@ -227,13 +224,12 @@ static int run_checks(const struct ri_preflight *of, bool all, struct ri_check_r
 		return 1;
 	if (open_host(of, &host, err) < 0)
 		return -1;
-	plan.image = !host.live && host.document == NULL && is_image(&host);
+	plan.image = !host.live && is_image(&host);
 	ri_mask_default_chld();
 	plan.keeps_all |= of->options->given.report.value != NULL;
 	if (ri_checks_run(&plan, checked, err) < 0)
 		return -1;
-	/* a capture has the files for them, too */
-	if ((all || of->host->tell != NULL) && checked->stop == 0)
+	if (all && checked->stop == 0)
 		checked->facts = look_for_facts(of, &plan.checking);
 	return 0;
 }

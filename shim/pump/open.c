@@ -34,7 +34,6 @@ struct plan {
 	struct ri_error *err;
 	const char *pattern;	/* NULL: no files */
 	const char *subject;	/* of who asks for them */
-	bool redirects;
 	bool shares;		/* several ranks, one file */
 	struct utsname names;
 	const char *folder;	/* of the last file, up to its '/' */
@@ -86,7 +85,6 @@ static int read_pattern(struct plan *plan)
 	const struct ri_options *options = plan->wishes->options;
 	struct ri_pattern_use use;
 
-	plan->redirects = options->log_mode == RI_LOG_MODE_REDIRECT;
 	plan->pattern = options->given.log_file.value;
 	plan->subject = options->given.log_file.subject;
 	if (plan->pattern == NULL)
@@ -140,28 +138,6 @@ static int make_folder(const struct plan *plan, const char *path)
 	made = mkdirat(spot.folder < 0 ? AT_FDCWD : spot.folder, spot.name, 0755);
 	ri_held_path_close(&spot);
 	return made < 0 && errno != EEXIST ? refuse_path(plan, path, "created") : 0;
-}
-
-/*
- * A rank that is given its file does not expect O_NONBLOCK there, and without
- * it we could be held by whatever has a reader.
- */
-static int make_blocking(const struct plan *plan, const struct ri_log_file *file)
-{
-	char quoted[RI_QUOTE_SIZE];
-	struct stat info;
-
-	if (fstat(file->fd, &info) < 0)
-		return refuse_path(plan, file->path, "used");
-	if (!S_ISREG(info.st_mode) && (!S_ISCHR(info.st_mode) || isatty(file->fd))) {
-		ri_fail(plan->err, RI_CODE_LOG_REFUSED, plan->subject,
-			"%s is not a regular file, and output cannot be redirected to it",
-			ri_quote(quoted, sizeof(quoted), file->path));
-		return ri_fail_hint(plan->err, "use --log-mode=tee, which works without a reader");
-	}
-	if (fcntl(file->fd, F_SETFL, O_APPEND) < 0)
-		return refuse_path(plan, file->path, "used");
-	return 0;
 }
 
 /* Many files are in one folder, which is looked for once. */
@@ -245,7 +221,7 @@ static int open_file(struct plan *plan, size_t index, struct ri_log_file *file)
 		return refuse_path(plan, file->path, "opened");
 	if (plan->wishes->headline != NULL)
 		dprintf(file->fd, "\n%s\n", plan->wishes->headline);
-	return plan->redirects ? make_blocking(plan, file) : 0;
+	return 0;
 }
 
 static int open_files(void *argument)
@@ -283,15 +259,9 @@ static int open_files_apart(struct plan *plan)
 /* What becomes of a stream; which group it belongs to comes later. */
 static void choose_forms(const struct plan *plan, struct ri_stream *stream)
 {
-	bool prefix = plan->wishes->options->log_prefix;
-
-	if (!plan->redirects)
-		stream->printed = prefix ? RI_FORM_LINES : RI_FORM_BYTES;
-	if (stream->file == NULL)
-		return;
-	stream->logged = RI_FORM_BYTES;
-	if (plan->shares || (plan->redirects && prefix))
-		stream->logged = RI_FORM_LINES;
+	stream->printed = plan->wishes->options->log_prefix ? RI_FORM_LINES : RI_FORM_BYTES;
+	if (stream->file != NULL)
+		stream->logged = plan->shares ? RI_FORM_LINES : RI_FORM_BYTES;
 }
 
 static int make_pipe(const struct plan *plan, struct ri_stream *stream)
@@ -347,8 +317,8 @@ static bool is_counted(const struct plan *plan, const struct ri_stream *stdout_o
 	if (wishes->options->restarts == 0 || wishes->options->disabled ||
 		stdout_of != plan->output->streams || wishes->ranks[0].rank != 0)
 		return false;
-	return plan->redirects || (!isatty(STDOUT_FILENO) &&
-		(wishes->count > 1 || !is_same(STDOUT_FILENO, STDERR_FILENO)));
+	return !isatty(STDOUT_FILENO) &&
+		(wishes->count > 1 || !is_same(STDOUT_FILENO, STDERR_FILENO));
 }
 
 /* stdout (which is 0) or stderr of one rank. */
@@ -366,11 +336,6 @@ static int make_stream(const struct plan *plan, size_t index, unsigned which)
 	if (kept)
 		stream->memory = &output->memories[index];
 	read = kept || is_counted(plan, stream);
-	if (plan->redirects && stream->logged == RI_FORM_BYTES && !read) {
-		stream->logged = RI_FORM_NOTHING;
-		stream->given = stream->file->fd;
-		return 0;
-	}
 	if (!ri_output_is_wanted(plan->wishes->options) && !read)
 		return 0;
 	return make_pipe(plan, stream);
@@ -457,10 +422,6 @@ static int reserve(const struct plan *plan)
 
 static struct ri_stream_group *choose_group(struct ri_output *output, size_t index)
 {
-	const struct ri_stream *stream = &output->streams[index];
-
-	if (stream->printed == RI_FORM_NOTHING)
-		return &output->groups[RI_GROUP_FILES];
 	if (index % 2 == 0 || output->one_sink)
 		return &output->groups[RI_GROUP_STDOUT];
 	return &output->groups[RI_GROUP_STDERR];
@@ -486,8 +447,7 @@ static int watch_streams(const struct plan *plan)
 	const ri_sigset all = RI_MASK_ALL;
 
 	/* only where stdout is printed by us at all */
-	output->one_sink = output->streams[0].printed != RI_FORM_NOTHING &&
-		output->streams[0].fd >= 0 && is_same(STDOUT_FILENO, STDERR_FILENO);
+	output->one_sink = output->streams[0].fd >= 0 && is_same(STDOUT_FILENO, STDERR_FILENO);
 	for (size_t i = 0; i < 2 * output->count; i++) {
 		struct ri_stream *stream = &output->streams[i];
 

@@ -63,7 +63,7 @@ struct ri_stream_group {
 	bool misled;		/* POLLOUT came, and the sink took nothing: wait a moment */
 };
 
-enum { RI_GROUP_STDOUT, RI_GROUP_STDERR, RI_GROUP_FILES, RI_GROUPS };
+enum { RI_GROUP_STDOUT, RI_GROUP_STDERR, RI_GROUPS };
 
 /* Zeroes where nothing is asked for. */
 struct ri_output {

@@ -25,19 +25,9 @@ enum { ANSWER = 262144 };
 
 /* Where the answer goes. */
 static int out_fd = STDOUT_FILENO;
-static struct ri_text *out_text;
-
-void ri_print_into(struct ri_text *text)
-{
-	out_text = text;
-}
 
 static int write_all(const char *bytes, size_t length, struct ri_error *err)
 {
-	if (out_text != NULL) {
-		ri_text_add_bytes(out_text, bytes, length);
-		return 0;
-	}
 	while (length > 0) {
 		ssize_t count = write(out_fd, bytes, length);
 
@@ -169,19 +159,6 @@ static void list_frameworks(struct ri_text *out)
 	}
 }
 
-static void list_inherited(struct ri_text *out)
-{
-	static const char *const verdicts[] = {
-		[RI_SCRUB_KEEP] = "kept", [RI_SCRUB_REMOVE] = "removed",
-		[RI_SCRUB_REMOVE_HERE] = "removed from the ranks that rankinit starts",
-	};
-	const struct ri_scrub_row *row;
-
-	for (size_t i = 0; (row = ri_scrub_at(i)) != NULL; i++)
-		ri_text_addf(out, "%s\t%s\t%s\n", row->pattern, verdicts[row->verdict],
-			row->cite);
-}
-
 int ri_print_list(const char *table, struct ri_error *err)
 {
 	static const struct {
@@ -192,7 +169,6 @@ int ri_print_list(const char *table, struct ri_error *err)
 		{ "sources", list_sources, 0 },
 		{ "simulations", list_simulations, 0 },
 		{ "frameworks", list_frameworks, 0 },
-		{ "inherited", list_inherited, 0 },
 		{ "checks", ri_check_list, 2 },
 		{ "facts", ri_node_facts_list, 2 },
 		{ "codes", list_codes, 0 },

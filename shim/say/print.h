@@ -18,9 +18,6 @@
 int ri_print_help(const struct ri_options *options, struct ri_error *err);
 int ri_print_version(const struct ri_options *options, struct ri_error *err);
 
-/* Where the answers go that are printed from now on; NULL: to stdout, as at first. */
-void ri_print_into(struct ri_text *text);
-
 /* A text of the caller's. */
 int ri_print_text(const struct ri_text *text, struct ri_error *err);
 

@@ -16,6 +16,7 @@
 
 enum {
 	GRACE_AFTER_END_MS = 10000,	/* for what a command left, without --grace */
+	SETTLE_MS = 2000,		/* for a rank that another one lost to end, too */
 	GRACE_AFTER_FAILURE_MS = 30000,	/* for the ranks beside one that failed */
 	GIVE_UP_MS = 2000,		/* between SIGKILL and naming the processes that stay */
 	KILL_AGAIN_MS = 100,		/* for what was forked under the SIGKILLs */
@@ -160,9 +161,7 @@ static void obey(struct ri_supervisor *sv)
 /* A quarter of the time at most: the others need the rest for themselves. */
 static int64_t settling_time(const struct ri_supervisor *sv)
 {
-	int64_t settle = (int64_t)sv->options->settle_ms;
-
-	return settle < sv->limit / 4 ? settle : sv->limit / 4;
+	return sv->limit / 4 < SETTLE_MS ? sv->limit / 4 : SETTLE_MS;
 }
 
 static bool is_settled(struct ri_supervisor *sv)

@@ -5,13 +5,7 @@
 
 #include <sys/types.h>
 
-#include "base/error.h"
-#include "options/options.h"
-
-/*
- * Be ready for orphans. Not PID 1: become a subreaper (prctl(2)), which is an
- * error only with --subreaper=yes.
- */
-int ri_orphans_adopt(pid_t self, const struct ri_options *options, struct ri_error *err);
+/* Be ready for orphans. Not PID 1: become a subreaper (prctl(2)), or warn. */
+void ri_orphans_adopt(pid_t self);
 
 #endif

@@ -32,21 +32,16 @@ def nodes():
     return [part for part in parts if part]
 
 
-def cores():
-    """What is ours of each core, node by node."""
-    left, found = ours(), []
-    for part in [*nodes(), ours()]:
-        for cpu in sorted(part):
-            if cpu in left:
-                folder = f"/sys/devices/system/cpu/cpu{cpu}/topology"
-                core = (read(f"{folder}/core_cpus_list") or read(f"{folder}/thread_siblings_list")
-                        or {cpu}) & left
-                found.append(core)
-                left -= core
-    return found
+def halves():
+    """Two parts of ours, of one CPU and more."""
+    whole = sorted(ours())
+    return [set(whole[:len(whole) // 2]), set(whole[len(whole) // 2:])]
 
 
-def share(rank, ranks):
-    """The CPUs of a rank's even share of the cores."""
-    whole = cores()
-    return set().union(*whole[rank * len(whole) // ranks:(rank + 1) * len(whole) // ranks])
+def two_nodes():
+    """Shell words, for a mount namespace, that make two NUMA nodes of our CPUs."""
+    folder = "/sys/devices/system/node"
+    return "; ".join([f"mount -t tmpfs none {folder} && mkdir {folder}/node0 {folder}/node1",
+                      f"echo 0-1 >{folder}/online"] + [
+                          f"echo {','.join(map(str, sorted(part)))} >{folder}/node{n}/cpulist"
+                          for n, part in enumerate(halves())])

@@ -10,7 +10,6 @@ import time
 
 import pytest
 
-from box import refused
 from peek import state, wait_until
 
 TERM = signal.SIGTERM
@@ -72,13 +71,12 @@ def test_the_command_is_killed(box, tool):
     assert job.wait().status == 137
     assert job.others() == {}
     told_once(job, "worker", "lost")
-    # the control: tini as a subreaper leaves them, and so do we when told to
-    for program, option in (tool("tini"), "-s"), (None, "--subreaper=no"):
-        job = start(box, option, *words, program=program, ready=["main", "worker", "lost"])
-        job.signal(signal.SIGKILL, job.main())
-        assert job.wait().status == 137
-        assert len(job.others()) == 2
-        assert job.count("lost SIGTERM") == 0
+    # the control: tini as a subreaper leaves them
+    job = start(box, "-s", *words, program=tool("tini"), ready=["main", "worker", "lost"])
+    job.signal(signal.SIGKILL, job.main())
+    assert job.wait().status == 137
+    assert len(job.others()) == 2
+    assert job.count("lost SIGTERM") == 0
 
 
 def test_the_deadline(box):
@@ -171,15 +169,8 @@ def test_the_kernel_refuses_a_subreaper(box, tool):
         pytest.skip("strace cannot inject errors here")
     assert result.status == 3
     assert "warning: orphaned processes cannot be adopted" in result.err
-    job = box.start(*words, "--subreaper=yes", "--", "sh", "-c", "exit 3", program=tool("strace"),
-                    place="below")
-    refused(job.wait(), 125, "subreaper.refused", "--subreaper")
-    job = box.start(*words, "--", "sh", "-c", "exit 3", program=tool("strace"), place="below",
-                    env={"RANKINIT_SUBREAPER": "yes"})
-    error = refused(job.wait(), 125, "subreaper.refused", "RANKINIT_SUBREAPER")
-    assert "leave RANKINIT_SUBREAPER out" in error
     # the control
-    job = box.start("--subreaper=yes", "--", "sh", "-c", "exit 3", place="below")
+    job = box.start("--", "sh", "-c", "exit 3", place="below")
     assert (job.wait().status, job.error_text()) == (3, "")
 
 

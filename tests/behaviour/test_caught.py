@@ -177,13 +177,13 @@ if rank == '0':
     say('logged')
     {end}
 """ + NOTED
-    found, _, first = run(script, "--settle=0", count=2)
+    found, _, first = run(script, "--grace=4", count=2)
     assert found[0].startswith(f"rankinit: rank {named} ("), found
     assert first["rank"] == int(named)
 
 
 def test_one_that_ends_of_what_it_caught_gets_its_time(run):
-    """It prints, tidies up and exits, and the other one ends in between: --settle is long."""
+    """It prints, tidies up and exits, and the other one ends in between."""
     script = BEGIN + f"""
 if rank == '0':
     wait('pid')
@@ -193,10 +193,10 @@ if rank == '0':
     time.sleep(0.3)
     os._exit(1)
 """ + NOTED
-    found, status, first = run(script, "--settle=1000", "--grace=4000", count=2)
+    found, status, first = run(script, count=2)
     assert found[0].startswith("rankinit: rank 0 ("), found
     assert (status, first["rank"], first["exit_code"]) == (1, 0, 1)
     # the control: without the wait it is stopped before
-    found, status, first = run(script, "--settle=0", count=2)
+    found, status, first = run(script, "--grace=0.4", count=2)
     assert found[0].startswith("rankinit: rank 1 ("), found
     assert (status, first["rank"]) == (9, 1)

@@ -225,7 +225,7 @@ def seen(box, *options, env=None):
 
 def test_what_was_not_applied_goes_on(box):
     """Nothing else does: a grace period, or a colour, is one rankinit's own."""
-    own = {"RANKINIT_GRACE": "5", "RANKINIT_COLOR": "never", "RANKINIT_NPROC_PER_NODE": "1"}
+    own = {"RANKINIT_GRACE": "5", "RANKINIT_QUIET": "no", "RANKINIT_NPROC_PER_NODE": "1"}
     assert seen(box, env=POLICY) == POLICY
     assert seen(box, "--launch=none", env={**POLICY, **own}) == POLICY
     assert seen(box, "--source=none", env=POLICY) == POLICY
@@ -380,7 +380,7 @@ def test_the_table_for_people(box, tmp_path):
     each = box.run("--check", "-v", f"--root={root}").out.decode().splitlines()
     assert any(re.fullmatch(r"skip     gpu\.count +GPUs: .*", line)
                for line in each)
-    colored = box.run("--check", "--color=always", f"--root={root}")
+    colored = box.run("--check", f"--root={root}", env={"CLICOLOR_FORCE": "1"})
     assert b"\033[" in colored.out and colored.status == 0
 
 

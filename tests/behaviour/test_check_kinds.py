@@ -192,7 +192,7 @@ def on_a_terminal(*words):
     return out.decode().replace("\r\n", "\n")
 
 
-@pytest.mark.parametrize("name", ["sources", "simulations", "frameworks", "inherited", "checks",
+@pytest.mark.parametrize("name", ["sources", "simulations", "frameworks", "checks",
                                   "codes", "options"])
 def test_a_list_on_a_terminal(rankinit, name):
     """In columns, with all that it has, or the summaries; with tabs for programs."""

@@ -162,9 +162,11 @@ def test_colour_is_for_terminals():
     assert b"\033[" not in plain
     assert b"\033[1m" in on_terminal("--explain", env=RANK)
     assert b"\033[" not in on_terminal("--explain", env={**RANK, "NO_COLOR": "1"})
-    assert b"\033[" not in on_terminal("--explain", "--color=never", env=RANK)
-    assert b"\033[1m" in run("--explain", "--color=always", env=RANK).stdout
-    assert b"\033[" not in run("--explain=json", "--color=always", env=RANK).stdout
+    force = {**RANK, "CLICOLOR_FORCE": "1"}
+    assert b"\033[1m" in run("--explain", env=force).stdout
+    assert b"\033[" not in run("--explain", env={**force, "NO_COLOR": "1"}).stdout
+    assert b"\033[" not in run("--explain", env={**RANK, "CLICOLOR_FORCE": "0"}).stdout
+    assert b"\033[" not in run("--explain=json", env=force).stdout
 
 
 def test_a_full_stdout_is_an_error():
@@ -249,21 +251,6 @@ def test_source_none_is_a_plain_init():
     env = {**RANK, "MASTER_ADDR": "a b"}
     assert run("--", "true", env=env).returncode == 125
     assert printed("--source=none", "x", env=env) == {}
-
-
-def test_override_env():
-    env = {**RANK, **AZURE, "MASTER_ADDR": "mine"}
-    assert "MASTER_ADDR" not in printed("x", env=env)
-    assert printed("--override-env", "x", env=env)["MASTER_ADDR"] == "10.0.0.4"
-    assert "MASTER_ADDR" not in printed("--override-env=no", "x", env=env)
-
-
-def test_azure_batch_port():
-    env = {**RANK, **AZURE}
-    assert printed("x", env=env)["MASTER_PORT"] == "6105"
-    result = run("--azure-batch-port", "--print-env=json", "x", env=env)
-    assert json.loads(result.stdout)["MASTER_PORT"] == "6000"
-    assert b"[master_port.batch]" in result.stderr
 
 
 def recorded(tmp_path):
@@ -365,8 +352,8 @@ TOKEN = "hf_" + "aB3dE5gH7jK9" * 3
 def test_secrets_where_a_number_was_expected(box, secret):
     ranks = {"WORLD_SIZE": "2", "LOCAL_RANK": "0"}
     for words, env in ((["--explain"], {"RANK": secret}), (["--explain=json"], {"RANK": secret}),
-                       ([], {"RANK": secret}), ([], {"RANKINIT_SETTLE": secret}),
-                       ([f"--settle={secret}"], {})):
+                       ([], {"RANK": secret}), ([], {"RANKINIT_GRACE": secret}),
+                       ([f"--grace={secret}"], {})):
         result = box.run(*words, "--", "python3", "t.py", env=ranks | env)
         said = result.out.decode() + result.err
         assert "expected" in said and SECRET not in said and TOKEN not in said, said

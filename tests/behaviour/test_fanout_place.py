@@ -12,7 +12,7 @@ from box import refused
 SHOW = ["sh", "-c", 'while read -r key list; do [ "$key" = Cpus_allowed_list: ] && '
                     'echo "$RANK $list ${CUDA_VISIBLE_DEVICES-all} ${OMP_NUM_THREADS-unset}"; '
                     'done </proc/self/status; true']
-several_cores = pytest.mark.skipif(len(cpus.cores()) < 2, reason="one core is all there is here")
+several_cpus = pytest.mark.skipif(len(cpus.ours()) < 2, reason="one CPU is all there is here")
 no_gpu = pytest.mark.skipif(os.path.exists("/dev/nvidia0"), reason="there is a GPU here")
 
 
@@ -76,27 +76,14 @@ def test_threads_are_explained_and_in_words(box):
     assert [rank["set"]["OMP_NUM_THREADS"] for rank in told["ranks"]] == [threads(2)] * 2
 
 
-@several_cores
-@pytest.mark.parametrize("place", ["init", "below"])
-def test_a_share_of_the_cores_for_each(box, place):
-    count = min(len(cpus.cores()), 4)
-    words = [f"--nproc-per-node={count}", "--bind-to=core", "--", *SHOW]
-    found = ranks(box.run(*words, place=place))
-    assert [own for own, _, _ in found] == [cpus.share(rank, count) for rank in range(count)]
-    told = json.loads(box.run("--explain=json", *words).out)
-    assert [cpus.listed(rank["cpus"]) for rank in told["ranks"]] == [own for own, _, _ in found]
-    # the control
-    assert {frozenset(own) for own, _, _ in
-            ranks(box.run(f"--nproc-per-node={count}", "--", *SHOW))} == {
-                frozenset(cpus.ours())}
-
-
-@several_cores
-def test_more_ranks_than_cores_are_not_bound(box):
-    count = len(cpus.cores()) + 1
-    error = refused(box.run(f"--nproc-per-node={count}", "--bind-to=core", "--", "echo"), 125,
-                    "placement.refused", "--bind-to")
-    assert f"{count - 1} of {count} would have one" in error
+@several_cpus
+def test_a_node_for_each(box):
+    words = ["--nproc-per-node=2", "--bind-to=numa", "--", *SHOW]
+    found = ranks(box.run(*words, shell=cpus.two_nodes()))
+    assert [own for own, _, _ in found] == cpus.halves()
+    assert {int(threads) for _, _, threads in found} == {min(map(len, cpus.halves()))}
+    told = json.loads(box.run("--explain=json", *words, shell=cpus.two_nodes()).out)
+    assert [cpus.listed(rank["cpus"]) for rank in told["ranks"]] == cpus.halves()
 
 
 def test_nodes_in_turn(box):
@@ -127,11 +114,3 @@ def test_a_gpu_for_each(box):
     error = refused(box.run("--nproc-per-node=5", *words[1:], shell=shell), 125,
                     "placement.refused", "--gpu-bind")
     assert "4 of 5 would have one" in error
-
-
-@several_cores
-def test_what_shares_cores_shares_threads(box):
-    count = min(len(cpus.cores()), 4)
-    found = ranks(box.run(f"--nproc-per-node={count}", "--bind-to=core", "--", *SHOW))
-    smallest = min(len(cpus.share(rank, count)) for rank in range(count))
-    assert {own for _, _, own in found} <= {str(n) for n in range(1, smallest + 1)}

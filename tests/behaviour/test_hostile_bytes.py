@@ -181,7 +181,7 @@ def test_a_report(box):
                     [HOSTILE]):
         shell = "touch @FOLDER/words; mkdir -p @FOLDER/d"
         job = box.start("--report=d/report", "--nproc-per-node=2", f"--log-file=d/{HOSTILE}/%r",
-                        "--log-mode=redirect", "--", *command, shell=shell)
+                        "--", *command, shell=shell)
         job.wait()
         plain(job.read("err"))
         text = plain(job.read("d/report"))

@@ -125,4 +125,4 @@ def test_the_story(folder):
         else:
             assert (status, err) == (0, "")
             assert anywhere(plain(out.rstrip("\n"), str(folder))) == anywhere(wanted)
-    assert commands == 9
+    assert commands == 10

@@ -68,7 +68,7 @@ def test_a_rank_whose_others_are_watched_elsewhere(box):
 
 
 def test_quiet_keeps_it_and_verbose_does_not_double_it(box):
-    for option in "-q", "-v", "--color=never":
+    for option in "-q", "-v":
         obituary(box.run(option, *SH, "kill -9 $$"))
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 import pytest
 
-import cpus
 from box import refused, warned
 
 GROUP = ('trap "kill -USR2 \\$!" USR1; '
@@ -17,9 +16,6 @@ GROUP = ('trap "kill -USR2 \\$!" USR1; '
          'trap "[ \\$said ] || { said=1; echo alone; }; exit" USR2; kill -USR1 1; '
          'while :; do sleep 0.02; done) & wait; wait')
 # Rank 1 ends because it lost rank 0, which is slower.
-LOST = ('if [ $RANK = 1 ]; then while [ ! -e ready ]; do sleep 0.02; done; rm ready; '
-        'echo "Horovod has been shut down" >&2; exit 1; fi; '
-        'trap "echo stopped; exit 1" TERM; : > ready; sleep 0.5; echo spoke')
 # A thread holds rank 1 for a while after its exception, or until it is stopped.
 HELD = ("[ $RANK = 0 ] && { trap 'echo stopped; exit 1' TERM; "
         "while [ ! -e over ]; do sleep 0.02; done; echo ended; rm over; exit; }; "
@@ -78,9 +74,7 @@ ROWS = {
     "expand": Row("echo '$RANK'", "all", "0", "off", "$RANK", env=RANK),
     "supervise": Row("[ $$ = 1 ] && echo itself || echo child",
                      "never", "itself", "always", "child"),
-    "subreaper": Row("setsid sleep 60 >/dev/null 2>&1 &", "no", 1, "auto", 0, see=None),
     "grace": Row("echo $OMPI_MCA_odls_base_sigkill_timeout", "10", "4", "0", ""),
-    "settle": Row(LOST, "0", "stopped", "2", "spoke", more=["--nproc-per-node=2"]),
     "linger": Row(HELD, "0.2", "stopped", "0", "ended", more=["--nproc-per-node=2"]),
     "restarts": Row("echo $RANKINIT_ATTEMPT; kill -9 $$", "1", "0\n1", "0", ""),
     "signal_map": Row(MAPPED, "USR1:USR2", "two", "USR1:10", "one"),
@@ -95,7 +89,6 @@ ROWS = {
     "log_prefix": Row("echo a", "yes", "[0] a", "no", "a"),
     "log_file": Row("echo a", "/proc/self/fd/2", True, "/dev/null", False,
                     see=lambda result: result.err == "a\n"),
-    "log_mode": Row("echo a", "redirect", "", "tee", "a", more=["--log-file=/dev/null"]),
     "require": Row(":", HUGE, 123, "shm=1k", 0, env=RANK, see=lambda result: result.status),
     "expect": Row(":", HUGE, True, "shm=1k", False, env=RANK, see=warns_of_shm),
     "checks": Row(":", "none", False, "shm.*", True, env=RANK, more=[f"--expect={HUGE}"],
@@ -104,13 +97,10 @@ ROWS = {
                  see=lambda result: "[option.twin]" in result.err),
     "verbose": Row("(true &)", "yes", True, "no", False,
                    see=lambda result: "rankinit: reaped pid" in result.err),
-    "color": Row(":", "always", True, "never", False, env={"RANKINIT_ODD": "x"},
-                 see=lambda result: "\033[33mrankinit: warning" in result.err),
 }
 MPI = {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "4",
        "OMPI_COMM_WORLD_LOCAL_RANK": "1", "OMPI_COMM_WORLD_LOCAL_SIZE": "2",
        "MASTER_ADDR": "m", "MASTER_PORT": "1"}
-AZURE = {**MPI, "AZ_BATCH_MASTER_NODE": "10.0.0.4:6000"}
 TASK = {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2",
         "OMPI_COMM_WORLD_LOCAL_RANK": "0", "OMPI_COMM_WORLD_LOCAL_SIZE": "1"}
 TF = ["--hosts=a,b", "--frameworks=tensorflow"]
@@ -126,22 +116,10 @@ ROWS |= {
     "hosts": Row("echo $MASTER_ADDR", "n,o", "n", "m,o", "m", env=MPI),
     "frameworks": Row("echo $RANK", "none", "", "auto", "1", env=MPI),
     "tf_ps": Row(TASKS, "1", "ps 0", "0", "worker 1", env=TASK, more=TF),
-    "tf_chief": Row(TASKS, "yes", "worker 0", "no", "worker 1", env=TASK, more=TF),
-    "tf_port": Row("echo $TF_CONFIG | grep -o 'a:[0-9]*'", "5000", "a:5000", "2222", "a:2222",
-                   env=TASK, more=TF),
     "source": Row("echo $RANK", "none", "", "openmpi", "1", env=MPI),
-    "override_env": Row("echo $MASTER_ADDR", "yes", "10.0.0.4", "no", "m", env=AZURE),
-    "azure_batch_port": Row("echo $MASTER_PORT", "yes", "6000", "no", "6105",
-                            env={name: value for name, value in AZURE.items()
-                                 if name != "MASTER_PORT"}),
 }
-SHARE = {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2",
-         "OMPI_COMM_WORLD_LOCAL_RANK": "1", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}
 ROWS |= {
     "omp_threads": Row("echo $OMP_NUM_THREADS", "3", "3", "auto", ""),
-    "bind_to": Row("grep ^Cpus_allowed_list: /proc/self/status", "core", cpus.share(1, 2),
-                   "none", cpus.ours(), env=SHARE,
-                   see=lambda result: cpus.listed(result.out.decode().split()[1])),
 }
 STATE = f"/dev/shm/rankinit-state-{os.getpid()}"
 ROWS |= {
@@ -163,12 +141,9 @@ ROWS |= {
 atexit.register(lambda: os.path.exists(STATE) and os.unlink(STATE))
 # What no value of its own changes in a command: test_explain.py, test_affinity.py,
 # test_autopsy.py and test_link.py have these.
-ELSEWHERE = {"nnodes", "hostfile", "root", "gpu_bind", "simulate", "link_key", "link_grace",
-             "roll_call", "autopsy_after", "autopsy_signal", "stall", "restart_wait"}
-if len(cpus.cores()) < 2:
-    ELSEWHERE |= {"bind_to"}
-    del ROWS["bind_to"]
-ACTIONS = {"help", "version", "list", "print_env", "explain", "check", "status", "capture",
+ELSEWHERE = {"nnodes", "hostfile", "root", "gpu_bind", "bind_to", "simulate", "link_key",
+             "link_grace", "roll_call", "autopsy_after", "autopsy_signal", "stall", "restart_wait"}
+ACTIONS = {"help", "version", "list", "print_env", "explain", "check", "status",
            "blame", "autopsy", "install"}
 
 
@@ -214,8 +189,7 @@ def test_option_and_twin(box, symbol):
         assert seen(box, row, env={twin(symbol): ""}) == row.usual, "an empty twin is unset"
 
 
-@pytest.mark.parametrize("symbol", [name for name in ROWS if ROWS[name].same != "no"
-                                    and name != "subreaper"])
+@pytest.mark.parametrize("symbol", [name for name in ROWS if ROWS[name].same != "no"])
 def test_value_in_the_next_word(box, symbol):
     row = ROWS[symbol]
     assert seen(box, row, long(symbol), row.other) == row.changed
@@ -248,6 +222,20 @@ def test_the_last_of_two_counts(box):
     assert seen(box, row, "--expect=shm=1k", f"--expect={HUGE}") is True
 
 
+def test_an_option_that_is_gone_is_one_warning(box):
+    """Of several ranks, and of a rankinit in each of them, too."""
+    env = {"RANKINIT_COLOR": "never", "RANKINIT_TF_PORT": "1"}
+    result = box.run("--settle", "5", "--log-mode=redirect", "--nproc-per-node=2", "--",
+                     box.rankinit, "echo", "said", env=env)
+    assert (result.status, result.out) == (0, b"said\n" * 2)
+    assert result.err.count("[option.gone]") == result.err.count(" is gone") == 4
+    for name in "--settle", "--log-mode", "RANKINIT_COLOR", "RANKINIT_TF_PORT":
+        assert f"warning: {name}: is gone, and rankinit goes on without it; " in result.err
+    assert "[option.gone]" not in box.run("true", env=dict.fromkeys(env, "")).err
+    assert "--explain=json and --check=json" in refused(
+        box.run("--capture=x", "--", "true"), 125, "option.unknown", "--capture")
+
+
 def test_help_has_the_common_options_and_all_of_them(box):
     names = {line.split("\t")[0] for line in box.run("--list=options").out.decode().splitlines()}
     found = {word: set(re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", box.run(word).out.decode(), re.M))
@@ -255,7 +243,7 @@ def test_help_has_the_common_options_and_all_of_them(box):
     assert found["--help=all"] == names > found["--help"]
     assert {"--nproc-per-node", "--grace", "--report", "--link", "--require",
             "--rank"} <= found["--help"]
-    assert {"--tf-port", "--azure-batch-port", "--expand"} <= names - found["--help"]
+    assert {"--tf-ps", "--link-grace", "--expand"} <= names - found["--help"]
     assert box.run("--help=all", "--explain", "true").out == box.run("--help=all").out
 
 
@@ -318,7 +306,6 @@ def test_unknown_option(box, word, hint):
     "stall": ["-1", "1e3", "5s", "86401", "x"],
     "autopsy_signal": ["TERM", "INT", "KILL", "STOP", "CHLD", "IO", "CONT", "TSTP", "x", "0", "65",
                        "USR1,USR2"],
-    "settle": ["-1", "1e3", "5s", "86401", "x"],
     "linger": ["-1", "1e3", "5s", "86401", "x"],
     "restart_wait": ["-1", "1e3", "5s", "86401", "x"],
     "restarts": ["-1", "1e3", "1001", "x", "1.5", "3,4"],
@@ -329,9 +316,6 @@ def test_unknown_option(box, word, hint):
                    "RTMIN+31:1", "RTMAX-31:1", "RTMIN-1:1", "FOO:INT", "TERM=INT"],
     "supervise": ["yes", "Always", "auto,never", "x" * 100000],
     "log_file": ["%", "a%", "%x", "%%%", "%5r", "x" * 70000 + "%", "/a%/", "%R", "% r", "%r%"],
-    "log_mode": ["Tee", "both", "tee,redirect", "1"],
-    "color": ["blue", "yes", "1", "auto "],
-    "subreaper": ["", "never", "maybe"],
     "user": [":", ":0", "root:", "a:b:c", "ro\not", "x" * 300],
     "cap_drop": ["chown,", ",chown", "cap_", "all,chown", "nosuch", "CAP_CAP_CHOWN", "64",
                  "chown;kill", "c" * 9000],
@@ -363,7 +347,7 @@ def test_seconds_that_are_good(box, value):
 
 @pytest.mark.parametrize("action, value, expected", [
     ("--list", "nothing",
-     "sources, simulations, frameworks, inherited, checks, facts, codes or options"),
+     "sources, simulations, frameworks, checks, facts, codes or options"),
     ("--check", "xml", "text or json"),
     ("--print-env", "xml", "shell, dotenv, json or null"),
     ("--blame", "xml", "text or json"),

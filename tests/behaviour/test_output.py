@@ -141,7 +141,6 @@ PLACES = [
     (["--log-file=@FOLDER/fifo"], '"@FOLDER/fifo" cannot be opened'),
     (["--log-file=@FOLDER/%n"], "%n is the rank of this node"),
     (["--log-file=@FOLDER/gone/logs/%r"], '"@FOLDER/gone/logs" cannot be created'),
-    (["--log-file=/nonexistent/a/%r", "--log-mode=redirect"], '"/nonexistent/a" cannot be created'),
     (["--log-file=/nonexistent/a/%r", "--log-prefix"], '"/nonexistent/a" cannot be created'),
     (["--log-file=/proc/logs/%r"], '"/proc/logs" cannot be created'),
 ]
@@ -197,52 +196,25 @@ def test_a_disk_that_is_full(box):
     assert (result.status, result.out) == (7, b"said\n") and losses(result)["log files"] == 5
 
 
-def test_a_fifo_is_no_place_to_redirect_to(box):
-    """Its reader may be there and stop to read; a copy can do without it."""
-    for mode in "redirect", "tee":
-        job = box.start("--log-file=@FOLDER/fifo", f"--log-mode={mode}", *SH, "seq 50000; exit 3",
-                        shell="mkfifo @FOLDER/fifo; exec 9<>@FOLDER/fifo")
-        if mode == "redirect":
-            refused(job.wait(), 125, "log.refused", "--log-file")
-            continue
-        result = job.wait()
-        assert result.status == 3 and len(result.out) == 288894
-        # its 16 pages are full only where what came in one go filled each of them
-        assert 0 < 288894 - losses(result)["log files"] <= 65536
+def test_a_fifo_whose_reader_stops_to_read(box):
+    """A copy can do without it."""
+    result = box.start("--log-file=@FOLDER/fifo", *SH, "seq 50000; exit 3",
+                       shell="mkfifo @FOLDER/fifo; exec 9<>@FOLDER/fifo").wait()
+    assert result.status == 3 and len(result.out) == 288894
+    # its 16 pages are full only where what came in one go filled each of them
+    assert 0 < 288894 - losses(result)["log files"] <= 65536
 
 
-@pytest.mark.parametrize("options, subject", [
-    (["--log-mode=redirect"], "--log-mode"),
-    (["--log-prefix", "--supervise=never"], "--supervise"),
-])
-def test_options_that_contradict_each_other(box, options, subject):
-    refused(box.run(*options, "--", "true"), 125, "option.conflict", subject)
+def test_options_that_contradict_each_other(box):
+    options = ["--log-prefix", "--supervise=never"]
+    refused(box.run(*options, "--", "true"), 125, "option.conflict", "--supervise")
     result = box.run("--explain", *options, "--", "true")
     assert result.status == 125 and "[option.conflict]" in result.out.decode() + result.err
 
 
-def test_redirected_the_command_has_the_file_itself(box):
-    script = "readlink /proc/self/fd/1; readlink /proc/self/fd/2 >&2"
-    job = box.start("--log-file=@FOLDER/log", "--log-mode=redirect", *SH, script)
-    result = job.wait()
-    assert (result.out, result.err) == (b"", "")
-    assert job.read("log").decode() == f"{job.folder}/log\n" * 2
-    job = box.start("--log-file=@FOLDER/log", *SH, script)
-    assert b"pipe:" in job.wait().out, "the control: a copy needs a pipe"
-
-
-def test_redirected_with_a_prefix(box):
-    job = box.start("--log-file=@FOLDER/log", "--log-mode=redirect", "--log-prefix", *SH,
-                    "echo a; echo b >&2")
-    result = job.wait()
-    assert (result.out, result.err) == (b"", "")
-    assert sorted(job.read("log").splitlines()) == [b"[0] a", b"[0] b"]
-
-
-@pytest.mark.parametrize("mode", ["tee", "redirect"])
-def test_a_log_that_is_truncated(box, mode):
+def test_a_log_that_is_truncated(box):
     """As logrotate's copytruncate does: what comes later begins at the beginning."""
-    job = box.start("--log-file=@FOLDER/log", f"--log-mode={mode}", *SH,
+    job = box.start("--log-file=@FOLDER/log", *SH,
                     'trap "echo after; exit" USR1; echo before; while :; do sleep 0.02; done')
     path = job.folder + "/log"
     wait_until(lambda: os.path.exists(path) and job.read("log") == b"before\n", "a line")
@@ -389,17 +361,6 @@ def test_closed_descriptors(box):
 
 
 # The end.
-
-def test_somebody_else_holds_the_pipe(box):
-    """Its end would not come: all that was said is there, and that is enough."""
-    job = box.start("--log-prefix", "--subreaper=no", *SH,
-                    "(setsid sleep 60 &); seq 20000; printf last", place="below")
-    result = job.wait()
-    assert result.status == 0 and result.out.endswith(b"[0] 20000\n[0] last\n")
-    assert result.out.count(b"\n") == 20001
-    # the control: it is still there
-    wait_until(lambda: list(job.others().values()) == ["sleep"], "it is still there")
-
 
 def test_the_output_of_those_that_are_left(box):
     script = '(trap "echo left; exit" TERM; while :; do sleep 0.02; done) & sleep 0.1'

@@ -64,14 +64,13 @@ def test_a_slow_reader_gets_whole_lines(ranks):
     check_lines(text)
 
 
-@pytest.mark.parametrize("mode", ["tee", "redirect"])
 @pytest.mark.parametrize("prefix", ["yes", "no"])
-def test_one_file_for_all_ranks(ranks, mode, prefix):
-    job = ranks(FLOOD, "--log-file=@FOLDER/log", f"--log-mode={mode}", f"--log-prefix={prefix}")
+def test_one_file_for_all_ranks(ranks, prefix):
+    job = ranks(FLOOD, "--log-file=@FOLDER/log", f"--log-prefix={prefix}")
     result = job.wait()
     assert result.status == 0 and result.err == ""
     check_lines(job.read("log"), prefix == "yes")
-    assert (len(result.out) > 0) == (mode == "tee")
+    assert len(result.out) > 0
 
 
 def test_a_warning_stands_behind_lines_that_wait(box, tool):
@@ -100,13 +99,10 @@ def test_a_warning_stands_behind_lines_that_wait(box, tool):
         [b"[0] %d" % number for number in range(1, 2001)]
 
 
-@pytest.mark.parametrize("mode", ["tee", "redirect"])
-def test_a_file_for_each_rank(ranks, mode):
-    job = ranks("echo out $RANK; echo err $RANK >&2", "--log-file=@FOLDER/logs/rank_%r.log",
-                f"--log-mode={mode}")
+def test_a_file_for_each_rank(ranks):
+    job = ranks("echo out $RANK; echo err $RANK >&2", "--log-file=@FOLDER/logs/rank_%r.log")
     result = job.wait()
-    assert len(result.out.splitlines()) == (RANKS if mode == "tee" else 0)
-    assert len(result.err.splitlines()) == (RANKS if mode == "tee" else 0)
+    assert len(result.out.splitlines()) == len(result.err.splitlines()) == RANKS
     for rank in range(RANKS):
         lines = job.read(f"logs/rank_{rank}.log").decode().splitlines()
         assert sorted(lines) == [f"err {rank}", f"out {rank}"]

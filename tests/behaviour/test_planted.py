@@ -207,7 +207,6 @@ def test_a_fifo_that_becomes_something_else(box, tmp_path, plant, written):
 
 
 @pytest.mark.parametrize("options", [["--log-file=own/d/%h"],
-                                     ["--log-file=own/d/rank_%r.log", "--log-mode=redirect"],
                                      ["--log-file=own/d/rank_%r.log"]])
 def test_a_log_that_was_a_link(attack, options):
     name = os.uname().nodename if "%h" in options[0] else "rank_0.log"

@@ -26,8 +26,6 @@ MORE, SAME = "$((RANKINIT_ATTEMPT + 2))", "2"
 WAYS = {
     "plain": ([], None), "prefix": (["--log-prefix"], None),
     "file": (["--log-file=@FOLDER/of%r"], None),
-    "redirect": (["--log-file=@FOLDER/of%r", "--log-mode=redirect"], "of0"),
-    "shared": (["--log-file=@FOLDER/of", "--log-mode=redirect"], "of"),
 }
 
 

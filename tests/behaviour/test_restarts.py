@@ -108,9 +108,9 @@ if os.environ["RANKINIT_ATTEMPT"] == "0":
 
 
 @pytest.mark.parametrize("options", [
-    [], ["--log-prefix"], ["--log-file=@FOLDER/rank_%r", "--log-mode=redirect"],
+    [], ["--log-prefix"], ["--log-file=@FOLDER/rank_%r"],
     ["--report=fd:@FD", "--state=@FOLDER/state", "--user=daemon", "--cap-drop=all"],
-], ids=["plain", "prefix", "redirect", "much"])
+], ids=["plain", "prefix", "file", "much"])
 def test_the_next_attempt_finds_what_the_first_one_did(box, options):
     """Descriptors that rankinit was given for its ranks, mask, limits, folder, environment."""
     inherited, report = os.open("/dev/null", os.O_RDONLY), os.memfd_create("report", 0)
@@ -171,7 +171,6 @@ def test_what_the_ranks_left_is_gone_before(box, place):
 def test_logs_go_on_below_a_line(box):
     script = "echo out $RANK $RANKINIT_ATTEMPT; " + FURTHER + KILLED % 2 + WAIT % 2 + "exit 0"
     for options, name in ((["--log-file=rank_%r"], "rank_1"),
-                          (["--log-file=rank_%r", "--log-mode=redirect"], "rank_1"),
                           (["--log-file=all"], "all")):
         job = box.start("--restarts=2", "--nproc-per-node=2", *options, "--", *SH, script)
         assert job.wait().status == 0
@@ -371,12 +370,6 @@ def test_ranks_of_others(box, words, env, hint):
     assert "RANKINIT_RESTARTS" in twin
     none = box.run("--restarts=0", "--explain", "--", *words, env=env)
     assert none.status == 0 and b"restarts.refused" not in none.out, "the control"
-
-
-def test_processes_that_nobody_adopts(box):
-    job = box.start("--restarts=3", "--subreaper=no", "--", "true", place="below")
-    refused(job.wait(), 125, "restarts.refused", "--restarts")
-    assert box.run("--restarts=3", "--subreaper=no", "--", "true").status == 0, "process 1 does"
 
 
 def test_without_rankinit_it_is_none(box):

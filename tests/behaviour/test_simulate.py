@@ -365,7 +365,7 @@ def test_the_status_is_of_who_failed_by_itself(box):
         2) sleep 1; exit 9;;
         *) sleep 100;;
         esac"""
-    result = box.run("--simulate=kubeflow_pytorch:2x2", "--settle=0", "--", "sh", "-c", script)
+    result = box.run("--simulate=kubeflow_pytorch:2x2", "--", "sh", "-c", script)
     assert result.status == 9, result.err
     assert simulated(result)[-1] == "the job's exit status is 9; there it would be Failed"
 

@@ -105,8 +105,6 @@ def test_a_fault_that_the_job_does_not_live_to_see(box, kind):
     ("sagemaker", "--supervise=never", "the rankinit of a node is the parent of its ranks"),
     ("sagemaker", "--launch=none", "it says that COMMAND starts the whole job"),
     ("openmpi", "--launch=none", "it says that COMMAND starts the whole job"),
-    ("sagemaker", "--log-mode=redirect", "there is no file to redirect to"),
-    ("openmpi", "--log-mode=redirect", "there is no file to redirect to"),
 ])
 def test_an_option_that_no_member_could_take(box, kind, option, why):
     """One sentence, and not one of each member about an option that nobody gave."""

@@ -62,9 +62,8 @@ def show_ranks():
 def show_explanation():
     title("2. Why? rankinit --explain, as rank 3")
     # the terminal that mpirun gives its ranks is not that of this demo
-    color = "always" if sys.stdout.isatty() else "never"
     script = (f'[ "$OMPI_COMM_WORLD_RANK" != 3 ] || '
-              f'{RANKINIT} --color={color} --explain -- python3 train.py')
+              f'{RANKINIT} --explain -- python3 train.py')
     done = run_mpi(4, "sh", "-c", script)
     print("".join("   " + line + "\n" for line in done.stdout.splitlines()), end="")
     return done.returncode == 0

@@ -43,7 +43,7 @@ NUMBER = "a thread of the emulator has the number that the command would have"
 SPACE = "a user namespace may not make devices"
 OWN = "the memory and the wake-ups are the emulator's"
 BEHAVIOUR = {
-    "options": {BELOW: ["test_option_and_twin[subreaper]"]},
+    "options": {},
     "option_words": {},
     "before_exec": {},
     "explain": {},

@@ -14,7 +14,7 @@ usage: replay.py [OPTION]... [PATH | PART-OF-A-NAME]...
     --seed=S         one replay, with this seed
     --binary=FILE    a rankinit (default: build/rankinit)
     --actor=FILE     a rank (default: build/tests/python_actor)
-    --option=WORD    one more option for rankinit, such as --option=--settle=0
+    --option=WORD    one more option for rankinit, such as --option=--grace=1
     --jobs=N         replays side by side; most of their time they wait
     --json=FILE      write the results there too
 """

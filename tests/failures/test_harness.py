@@ -254,16 +254,6 @@ ValueError: a bad batch
 """
 
 
-@pytest.mark.skipif("--settle" not in subprocess.run(
-    [PLAYERS.binary, "--list=options"], capture_output=True, text=True).stdout,
-    reason="no --settle yet")
-@pytest.mark.parametrize("settle, right", [("2", True), ("0", False)])
-def test_a_rankinit_that_does_not_wait(settle, right):
-    _, faults = played(LEAVING, players=playing.Players(
-        PLAYERS.binary, PLAYERS.actor, [f"--settle={settle}"]))
-    assert (faults == []) == right
-
-
 def test_an_actor_that_cannot_play():
     verdict, faults = played(HEADER + STEPS, players=playing.Players(
         PLAYERS.binary, pathlib.Path("/usr/bin/false"), []))

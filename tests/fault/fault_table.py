@@ -93,7 +93,6 @@ SCENARIOS = {
     "become": Scenario(EXIT, ["--supervise=never"]),
     "exit1": Scenario(EXIT, pid1=True),
     "exit": Scenario(EXIT, STAY),
-    "adopt": Scenario(EXIT, [*STAY, "--subreaper=yes"]),
     "search": Scenario(["probe", "/dev/null", "exit=7"], STAY,
                        env={"PATH": f"/nonexistent:{os.path.dirname(PROBE)}"}),
     "wide": Scenario(EXIT, STAY, env={f"A_VARIABLE_{n}": "" for n in range(2000)}),
@@ -104,14 +103,14 @@ SCENARIOS = {
                             "--cap-keep=net_bind_service", "--no-new-privs"]),
     "account": Scenario(EXIT, [*STAY, "--user=nobody"]),
     "accounts": Scenario(EXIT, [*STAY, "--user=nobody"], deny=ITSELF),
-    "bind": Scenario(EXIT, [*STAY, "--bind-to=core"]),
+    "bind": Scenario(EXIT, [*STAY, "--bind-to=numa"]),
     # of a launcher, which may have bound it, and perhaps with a GPU
     "bound": Scenario(EXIT, [*STAY, "--bind-to=numa", "--checks=none"],
                       env={f"OMPI_COMM_WORLD_{name}": value for name, value in (
                           ("RANK", "0"), ("SIZE", "2"), ("LOCAL_RANK", "0"),
                           ("LOCAL_SIZE", "2"))}),
     "places": Scenario([PROBE, "/dev/null", "exit=0"],
-                       ["--nproc-per-node=1", "--bind-to=core", "--checks=none"], status=0),
+                       ["--nproc-per-node=1", "--bind-to=numa", "--checks=none"], status=0),
     # what nothing is wrong with
     "checked": Scenario(EXIT, ["--checks=fs.tmp", "--expect=fs.tmp"], pid1=True,
                         env=ALONE),
@@ -131,8 +130,6 @@ SCENARIOS = {
     "log": Scenario(SAYS, [*STAY, *LOG]),
     "logold": Scenario(SAYS, [*STAY, *LOG], deny=OLD),
     "logtty": Scenario(SAYS, [*STAY, *LOG], tty=True),
-    "logheld": Scenario(["/bin/sh", "-c", "sleep 60 & echo out; exit 7"],
-                        [*STAY, *LOG, "--subreaper=no"]),
     "stop1": Scenario(stop(1), ["-v", "--grace=1"], pid1=True),
     "stop": Scenario(stop(2), ["-v", "--grace=1", *STAY]),
     "stubborn1": Scenario(stop(1, "linger=60000"), ["--grace=1"], pid1=True, waits=1),
@@ -166,7 +163,6 @@ TABLE = [
     # the C library knows what time it is without the kernel
     ("exit1", "clock_gettime", SAME),
     ("exit", "prctl PR_SET_CHILD_SUBREAPER", NO_ORPHANS, {"EINVAL": NO_ORPHANS}),
-    ("adopt", "prctl PR_SET_CHILD_SUBREAPER", refused(r"subreaper\.refused")),
     ("exit1", "ioctl TIOCGPGRP", SAME, {"ENOTTY": SAME}),
     ("wide", "mmap", NO_MEMORY, {"ENOMEM": NO_MEMORY}),
     ("node", "readlink self", SAME),
@@ -203,8 +199,6 @@ TABLE = [
     ("bind", "read online", SAME, {"EIO": SAME}),
     ("bind", "openat2 cpulist", SAME, {"ENOENT": SAME}),
     ("bind", "read cpulist", SAME, {"EIO": SAME}),
-    ("bind", "openat2 core_cpus_list", SAME, {"ENOENT": SAME}),
-    ("bind", "read core_cpus_list", SAME, {"EIO": SAME}),
     ("bound", "getppid", SAME),
     ("bound", "openat2 directory", SAME, {"ENOENT": SAME}),
     ("bound", "openat2 status", SAME, {"EACCES": SAME}),
@@ -263,7 +257,6 @@ TABLE = [
     ("log1", "read pipe", SAME, {"EIO": SAME}),
     ("log", "write", LOST, {"EAGAIN": SAME, "EINTR": SAME, "ENOSPC": LOST, "EPIPE": LOST,
                             "EIO": LOST, "EDQUOT": LOST}),
-    ("logheld", "ioctl FIONREAD", SAME, {"ENOTTY": SAME}),
     # the spawn: without a pipe the kernel itself waits for the exec
     ("exit1", "pipe2", SAME, {"ENFILE": SAME}),
     ("exit1", "ppoll", SAME),

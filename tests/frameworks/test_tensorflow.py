@@ -86,7 +86,7 @@ def test_four_nodes_of_eight(python_with):
 
 def test_chief_and_parameter_servers(python_with):
     python = python_with("tensorflow")
-    answers = as_tensorflow_reads(python, ranks(4, 2, "--tf-chief", "--tf-ps=1"))
+    answers = as_tensorflow_reads(python, ranks(4, 2, "--tf-ps=1"))
     check(answers, 4, 2, ["chief"] + ["worker"] * 5 + ["ps"] * 2)
 
 
@@ -152,7 +152,7 @@ os._exit(0)
 
 def test_parameter_server_strategy(python_with, run_ranks, free_port, tmp_path):
     """Three hosts, which become three ports of this machine."""
-    rows = [[f"--node-rank={node}", "--hosts=host0,host1,host2", "--tf-chief", "--tf-ps=1"]
+    rows = [[f"--node-rank={node}", "--hosts=host0,host1,host2", "--tf-ps=1"]
             for node in range(3)]
     command = [python_with("tensorflow"), "-c", TRAIN, str(tmp_path / "done"), str(free_port)]
     outputs = run_ranks(rows, command, TF_CPP_MIN_LOG_LEVEL="3", GRPC_FAIL_FAST="use_caller")

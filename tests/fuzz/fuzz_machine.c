@@ -156,8 +156,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_network();
 	check_limits();
 	check_counts(&node);
-	check_places(&node, (struct ri_place_wish){ .bind = RI_BIND_CORE }, 8);
-	check_places(&node, (struct ri_place_wish){ .bind = RI_BIND_NUMA }, 2);
+	check_places(&node, (struct ri_place_wish){ .bind = RI_BIND_NUMA }, 8);
 	check_places(&node, (struct ri_place_wish){ .gpu_bind = RI_GPU_BIND_SINGLE }, 1);
 	check_places(&node, (struct ri_place_wish){ .omp = RI_OMP_STATED, .threads = 4 }, 3);
 	ri_arena_release(&arena);

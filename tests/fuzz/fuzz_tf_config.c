@@ -41,8 +41,7 @@ static void check_written(char *strings[], char *const *hosts, size_t count)
 {
 	static struct ri_findings findings;
 	struct ri_topology topology = { .identity = "manual", .scope = RI_SCOPE_NODE };
-	struct ri_wishes wishes = { .frameworks = "tensorflow", .tf_port = { "--tf-port", "1" },
-				    .tf_port_number = 1 };
+	struct ri_wishes wishes = { .frameworks = "tensorflow" };
 	struct ri_error err = RI_ERROR_INIT;
 	struct ri_env_edits edits;
 	struct ri_env env;

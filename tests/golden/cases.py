@@ -54,37 +54,6 @@ class Case:
         grow_lines(f"{self.path}:{self.line}: machine", self.machine or [], root)
 
 
-def string_of(value):
-    """A string of a capture, or what stands there in base64."""
-    if isinstance(value, str):
-        return value
-    return base64.b64decode(value["base64"]).decode(errors="surrogateescape")
-
-
-@dataclass
-class Capture:
-    """The file that --capture wrote: what was read, and what rankinit made of it."""
-    path: str
-    env: dict
-    words: list     # of the command line behind --root and --explain
-    explain: str
-    files: dict
-    left_out: list
-
-    @classmethod
-    def read(cls, path):
-        with open(path, encoding="utf-8") as file:
-            document = json.load(file)
-        env = {}
-        for name, _, value in (string_of(one).partition("=") for one in document["environ"]):
-            env.setdefault(name, value)
-        return cls(path, env, [string_of(word) for word in document["command"]],
-                   string_of(document["explain"]), document["files"], document["left_out"])
-
-    def command(self, program):
-        return [str(program), f"--root={self.path}", "--explain", *self.words]
-
-
 class Reader:
     """One file of cases, line by line."""
 

@@ -3,14 +3,11 @@
 """Run rankinit in every golden environment and compare what it would set.
 
     run.py [PROGRAM] [PART-OF-A-CASE-NAME]...
-    run.py PROGRAM FILE...
 
-A file is what --capture wrote, as it comes with a bug report: is it explained as it
-was there? What a case is stands in README.md. The findings on stderr, notes among them, are
+What a case is stands in README.md. The findings on stderr, notes among them, are
 those of the case: no more, no fewer, and in order.
 """
 import concurrent.futures
-import difflib
 import functools
 import itertools
 import json
@@ -126,30 +123,6 @@ def faults(program, case):
     return found
 
 
-def faults_of_capture(program, path):
-    """The first line is the version."""
-    capture = cases.Capture.read(path)
-    done = subprocess.run(capture.command(program), env=capture.env, stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, errors="surrogateescape", timeout=60,
-                          check=False)
-    then, now = capture.explain.splitlines(True)[1:], done.stdout.splitlines(True)[1:]
-    if not then:
-        yield "there is no explanation"
-    for line in difflib.unified_diff(then, now, "then", "now", n=0):
-        yield line.rstrip("\n")
-
-
-def replay(program, paths):
-    failed = 0
-    for path in paths:
-        found = list(faults_of_capture(program, path))
-        failed += bool(found)
-        for fault in found:
-            print(f"{path}: {fault}")
-    print(f"{len(paths) - failed} passed, {failed} failed, 0 skipped")
-    return 1 if failed else 0
-
-
 def chosen_cases(parts):
     return [case for case in cases.load()
             if not parts or any(part in case.name for part in parts)]
@@ -160,8 +133,6 @@ def main(arguments):
     if not os.access(program, os.X_OK):
         print(f"golden: {program} is not there: build it first", file=sys.stderr)
         return 2
-    if arguments[1:] and all(map(os.path.isfile, arguments[1:])):
-        return replay(program, arguments[1:])
     misread = list(cases.faults_of_reader())
     for fault in misread:
         print(f"golden: {fault}")

@@ -20,7 +20,7 @@ REAP_FILES = 1          # that say how long they wait for a killed helper to end
 STRSTR = 0              # files that look for words in messages of rankinit's own; to come: 0
 CIRCLES = 0             # of files that call each other; to come: 0
 WORDS = 0               # calls of other parsers of a rank's words, from outside of their room
-OPTIONS = 71            # rows of options.def; to come: 66
+OPTIONS = 62            # rows of options.def
 
 # These read what a machine, a file, a variable or a command says.
 READERS = ("lib/from", "lib/image", "lib/node", "lib/hang", "lib/to", "shim/check", "shim/probe",

@@ -9,6 +9,7 @@
 #include "command/command.h"
 
 struct options_of {
+	struct ri_options read;
 	struct ri_wishes wishes;
 	struct ri_place_wish place;
 	enum ri_mode launch;
@@ -37,6 +38,7 @@ static inline int options_of_words(struct options_of *out, char *const *words,
 	out->argv[count] = NULL;
 	if (ri_options_read(&options, out->argv, env, findings, err) < 0)
 		return -1;
+	out->read = options;
 	out->wishes = options.wishes;
 	out->place = options.place;
 	out->launch = options.launch;

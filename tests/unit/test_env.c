@@ -149,24 +149,6 @@ static void test_entry_is(void **state)
 	assert_false(ri_env_entry_is(&env.entries[0], "", 0));
 }
 
-/* One byte for each entry, where it is wanted. */
-static void test_asked(void **state)
-{
-	unsigned char asked[4] = { 0 };
-
-	(void)state;
-	take(LIST("A=1", "B=2", "A=3", "C=4"));
-	assert_null(env.asked);
-	env.asked = asked;
-	assert_string_equal(ri_env_get(&env, "A"), "1");
-	assert_null(ri_env_get(&env, "D"));
-	ri_env_ask(&env, &env.entries[3]);
-	assert_memory_equal(asked, ((unsigned char[]){ 1, 0, 0, 1 }), 4);
-	env.asked = NULL;
-	assert_string_equal(ri_env_get(&env, "B"), "2");
-	assert_int_equal(asked[1], 0);
-}
-
 static void test_strange_names_pass(void **state)
 {
 	char *const *list = LIST("com.nvidia.cuda.version=12", "A B=1", "X=line\nline\n", "\n=2",
@@ -397,7 +379,6 @@ int main(void)
 		TEST(test_empty_name_is_no_variable),
 		TEST(test_duplicates_are_chained),
 		TEST(test_entry_is),
-		TEST(test_asked),
 		TEST(test_strange_names_pass),
 		TEST(test_no_edits_same_pointers),
 		TEST(test_set_replaces_first_drops_rest),

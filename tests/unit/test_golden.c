@@ -127,7 +127,10 @@ static int ask(struct answer *answer, const struct golden_case *golden, int root
 		ri_topology_go_to(&answer->topology, chosen);
 	if (ri_edits_render(&answer->edits, &answer->topology, &context, &answer->err) < 0)
 		return -1;
-	return place(answer, &options.place, &context);
+	if (place(answer, &options.place, &context) < 0)
+		return -1;
+	ri_options_judge_gone(&options.read, &answer->findings);
+	return 0;
 }
 
 static bool is_wanted(const char *line, const struct ri_env_edits *edits)

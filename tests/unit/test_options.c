@@ -85,12 +85,11 @@ static void seconds_without_an_option(void **state)
 	(void)state;
 	assert_int_equal(read_word("--quiet"), RI_CODE_NONE);
 	assert_int_equal(options.grace_ms, 0);
-	assert_int_equal(options.settle_ms, 2000);
 	assert_int_equal(options.roll_call_ms, 10000);
 	assert_int_equal(options.link_grace_ms, 300000);
 	assert_int_equal(options.autopsy_after_ms, 60000);
-	assert_int_equal(read_word("--settle=0"), RI_CODE_NONE);
-	assert_int_equal(options.settle_ms, 0);
+	assert_int_equal(read_word("--link-grace=0"), RI_CODE_NONE);
+	assert_int_equal(options.link_grace_ms, 0);
 	assert_int_equal(options.roll_call_ms, 10000);
 	for (size_t i = 0; i < RI_OPTION_COUNT; i++) {
 		const struct ri_option *option = &ri_option_table[i];
@@ -118,7 +117,7 @@ static void a_word_of_no_choice(void **state)
 	assert_string_equal(err.hint, "");
 	assert_int_equal(read_word("--list=code"), RI_CODE_OPTION_VALUE);
 	assert_string_equal(err.text, "\"code\": expected sources, simulations, frameworks, "
-		"inherited, checks, facts, codes or options");
+		"checks, facts, codes or options");
 }
 
 static void check_given(struct ri_given given, const char *subject, const char *value, bool twin)
@@ -144,7 +143,7 @@ static void what_is_given(void **state)
 	assert_int_equal(read_with("--node-rank=4", strings), RI_CODE_NONE);
 	check_given(options.given.node_rank, "--node-rank", "4", false);
 	check_given(options.wishes.facts[RI_FACT_NODE_RANK], "--node-rank", "4", false);
-	assert_int_equal(read_word("--bind-to=core"), RI_CODE_NONE);
+	assert_int_equal(read_word("--bind-to=numa"), RI_CODE_NONE);
 	assert_string_equal(options.place.bind_subject, "--bind-to");
 }
 
@@ -158,9 +157,6 @@ static void a_twin_that_gives_way(void **state)
 		{ "--supervise=never", "RANKINIT_REPORT=/x", true },
 		{ "--report=/x", "RANKINIT_SUPERVISE=never", true },
 		{ "--report=/x", "RANKINIT_SUPERVISE=always", false },
-		{ "--supervise=never", "RANKINIT_LOG_MODE=redirect", true },
-		{ "--log-mode=redirect", "RANKINIT_SUPERVISE=never", true },
-		{ "--log-mode=tee", "RANKINIT_SUPERVISE=never", false },
 		{ "--supervise=never", "RANKINIT_LOG_PREFIX=no", false },
 		{ "--supervise=never", "RANKINIT_NPROC_PER_NODE=2", false },
 		{ "--nproc-per-node=gpu", "RANKINIT_SUPERVISE=never", true },
@@ -187,13 +183,64 @@ static void a_twin_that_gives_way(void **state)
 	}
 }
 
+/* What a finding says of the one option that is gone, or NULL. */
+static const struct ri_finding *gone(const char *word, char *const *strings)
+{
+	assert_int_equal(read_with(word, strings), RI_CODE_NONE);
+	assert_int_equal(findings.count, 0);
+	ri_options_judge_gone(&options, &findings);
+	return findings.count == 1 && findings.items[0].code == RI_CODE_OPTION_GONE
+		? &findings.items[0] : NULL;
+}
+
+/* The command line goes on behind it, with or without its value. */
+static void options_that_are_gone(void **state)
+{
+	static const char *const words[] = {
+		"--settle=5", "--settle=", "--color=always", "--log_mode=redirect", "--tf-chief",
+		"--tf-chief=no", "--subreaper", "--subreaper=yes", "--override-env", "--tf-port=1",
+		"--azure-batch-port",
+	};
+	char *const none[] = { NULL };
+	char variable[] = "RANKINIT_COLOR=never", empty[] = "RANKINIT_SETTLE=";
+	char core[] = "RANKINIT_BIND_TO=core";
+	char name[] = "rankinit", settle[] = "--settle", five[] = "5", quiet[] = "--quiet",
+		color[] = "--color";
+	char *apart[] = { name, settle, five, quiet, color, NULL };
+	const struct ri_finding *found;
+	struct ri_env env;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		found = gone(words[i], none);
+		assert_non_null(found);
+		assert_int_equal(strlen(found->subject), strcspn(words[i], "="));
+		assert_true(found->hint[0] != '\0');
+	}
+	found = gone("--bind-to=core", none);
+	assert_string_equal(found->text, "core is gone, and rankinit goes on without it");
+	assert_int_equal(options.place.bind, RI_BIND_NONE);
+	assert_null(options.given.bind_to.subject);
+	assert_non_null(gone("--quiet", (char *const[]){ variable, NULL }));
+	assert_string_equal(findings.items[0].subject, "RANKINIT_COLOR");
+	assert_null(gone("--quiet", (char *const[]){ empty, NULL }));
+	assert_non_null(gone("--quiet", (char *const[]){ core, NULL }));
+	assert_null(gone("--bind-to=numa", (char *const[]){ core, NULL }));
+	assert_int_equal(ri_env_init(&env, none, &arena, &err), 0);
+	assert_int_equal(ri_options_read(&options, apart, &env, &findings, &err), 0);
+	ri_arena_release(&arena);
+	assert_true(options.quiet && options.command == NULL);
+	assert_int_equal(read_word("--capture=x"), RI_CODE_OPTION_UNKNOWN);
+	assert_non_null(strstr(err.hint, "--explain=json"));
+}
+
 static void by_name_and_by_number(void **state)
 {
 	(void)state;
 	assert_int_equal(sizeof(options.given), sizeof(options.given.at));
 	assert_ptr_equal(&options.given.help, &options.given.at[0]);
-	assert_ptr_equal(&options.given.color, &options.given.at[RI_OPTION_color]);
-	assert_int_equal(RI_OPTION_color, RI_OPTION_COUNT - 1);
+	assert_ptr_equal(&options.given.verbose, &options.given.at[RI_OPTION_verbose]);
+	assert_int_equal(RI_OPTION_verbose, RI_OPTION_COUNT - 1);
 }
 
 int main(void)
@@ -205,6 +252,7 @@ int main(void)
 		cmocka_unit_test(a_word_of_no_choice),
 		cmocka_unit_test(what_is_given),
 		cmocka_unit_test(a_twin_that_gives_way),
+		cmocka_unit_test(options_that_are_gone),
 		cmocka_unit_test(by_name_and_by_number),
 	};
 

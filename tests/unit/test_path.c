@@ -111,67 +111,12 @@ static void test_parts(void **state)
 	assert_false(ri_path_below("/opt", ""));
 }
 
-static struct {
-	char all[512];	/* each path, with a mark behind it */
-	int error;
-} told;
-
-static void tell(const struct ri_host *of, const struct ri_host_told *one)
-{
-	const char *mark = one->info == NULL ? "?" : one->flags != O_PATH ? "!"
-		: S_ISLNK(one->info->st_mode) ? "@" : S_ISDIR(one->info->st_mode) ? "/" : "";
-	size_t length = strlen(told.all);
-
-	assert_ptr_equal(of, &host);
-	snprintf(told.all + length, sizeof(told.all) - length, "%s%s%s%s ", one->path, mark,
-		mark[0] == '@' ? "->" : "", mark[0] == '@' ? one->target : "");
-	told.error = one->error;
-	errno = EIO;	/* the function that looked keeps its own */
-}
-
-static const char *tellings(void)
-{
-	static char all[sizeof(told.all)];
-
-	memcpy(all, told.all, sizeof(all));
-	told.all[0] = '\0';
-	return all;
-}
-
-/* What is looked at and opened, how, and what came of it; the caller's errno stays. */
-static void test_tell(void **state)
-{
-	char bytes[64];
-
-	(void)state;
-	host.tell = tell;
-	assert_true(ri_host_read(&host, "/opt/mpi/bin/orterun", bytes, sizeof(bytes)) > 0);
-	assert_string_equal(tellings(), "opt/ opt/mpi/ opt/mpi/bin/ opt/mpi/bin/orterun "
-		"opt/mpi/bin/orterun! ");
-	assert_int_equal(told.error, 0);
-	assert_int_equal(ri_host_read(&host, "nowhere", bytes, sizeof(bytes)), -1);
-	assert_int_equal(errno, ENOENT);
-	assert_string_equal(tellings(), "nowhere? ");
-	assert_int_equal(told.error, ENOENT);
-	assert_int_equal(ri_host_list(&host, "usr", bytes, sizeof(bytes)), 1);
-	assert_string_equal(tellings(), "usr/ usr! usr/ usr/bin@->../opt/mpi/bin ");
-	assert_true(ri_host_has(&host, "usr/bin"));
-	assert_string_equal(tellings(), "usr/ usr/bin@->../opt/mpi/bin opt/ opt/mpi/ "
-		"opt/mpi/bin/ ");
-	assert_string_equal(real_of("etc/loop"), strerror(ELOOP));
-	assert_int_equal(strncmp(tellings(), "etc/ etc/loop@->pool etc/pool@->loop ", 37), 0);
-	host.tell = NULL;
-	assert_true(ri_host_has(&host, "opt"));
-	assert_string_equal(tellings(), "");
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_real),
 		cmocka_unit_test(test_long),
 		cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_tell),
 	};
 
 	return cmocka_run_group_tests(tests, make, drop);

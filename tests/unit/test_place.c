@@ -197,91 +197,6 @@ static void test_numa_hidden(void **state)
 	assert_int_equal(findings.count, 1);
 }
 
-static void test_cores(void **state)
-{
-	(void)state;
-	prepare("two-sockets-8-gpus", "A=B");
-	wish.bind = RI_BIND_CORE;
-	placed(8, true);
-	on(0, "0-1,16-17");
-	on(3, "6-7,22-23");
-	on(7, "14-15,30-31");
-	placed(3, true);
-	on(0, "0-4,16-20");
-	on(1, "5-9,21-25");
-	on(2, "10-15,26-31");
-	placed(1, true);
-	on(0, "0-31");
-	placed(16, true);
-	on(15, "15,31");
-	refused(17, true, RI_CODE_PLACEMENT_REFUSED, "--bind-to");
-	/* half a core is what there is of it */
-	assert_true(ri_cpus_read("0,16,1,18", &mask));
-	node.affinity = &mask;
-	err = (struct ri_error)RI_ERROR_INIT;
-	placed(3, true);
-	on(0, "0,16");
-	on(1, "1");
-	on(2, "18");
-	prepare("offline-cpus", "A=B");
-	wish.bind = RI_BIND_CORE;
-	placed(2, true);
-	on(0, "0-2,8-10");
-	on(1, "3-5,11-13");
-	/* nothing is known of any core: each CPU is one */
-	prepare("cpu-quota-v1", "A=B");
-	wish.bind = RI_BIND_CORE;
-	placed(4, true);
-	on(3, "6-7");
-}
-
-/* The siblings 0 and 1: neighbours by number are neighbours in a core, and nodes take turns. */
-static void test_interleaved_numbers(void **state)
-{
-	struct tree tree;
-	struct ri_cores cores;
-	struct ri_cpus ours, cpus;
-	char path[96], list[32];
-
-	(void)state;
-	prepare("accounts", "A=B");
-	tree_make(&tree);
-	for (int i = 0; i < 8; i++) {
-		static const char *const folders[] = { "sys", "sys/devices", "sys/devices/system",
-			"sys/devices/system/cpu", "sys/devices/system/node",
-			"sys/devices/system/node/node0", "sys/devices/system/node/node1" };
-
-		if (i < 7)
-			tree_folder(&tree, folders[i]);
-	}
-	tree_file(&tree, "sys/devices/system/node/online", "0-1\n");
-	tree_file(&tree, "sys/devices/system/node/node0/cpulist", "0,2,4,6\n");
-	tree_file(&tree, "sys/devices/system/node/node1/cpulist", "1,3,5\n");
-	for (int i = 0; i < 8; i++) {
-		snprintf(path, sizeof(path), "sys/devices/system/cpu/cpu%d", i);
-		tree_folder(&tree, path);
-		snprintf(path, sizeof(path), "sys/devices/system/cpu/cpu%d/topology", i);
-		tree_folder(&tree, path);
-		snprintf(path, sizeof(path),
-			"sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", i);
-		snprintf(list, sizeof(list), "%d,%d\n", i % 4, i % 4 + 4);
-		tree_file(&tree, path, list);
-	}
-	close(host.root);
-	host.root = dup(tree.fd);
-	assert_true(ri_cpus_read("0-7", &ours));
-	assert_int_equal(ri_cores_find(&cores, &node, &ours, &err), 0);
-	/* node 0: 0,4 and 2,6; node 1: 1,5 and 3, and 7 of no node */
-	assert_int_equal(cores.count, 4);
-	ri_cores_take(&cores, 0, 2, &cpus);
-	assert_true(ri_cpus_read("0,2,4,6", &ours) && ri_cpus_equal(&cpus, &ours));
-	ri_cores_take(&cores, 2, 4, &cpus);
-	assert_true(ri_cpus_read("1,3,5,7", &ours) && ri_cpus_equal(&cpus, &ours));
-	ri_cores_take(&cores, 1, 1, &cpus);
-	assert_int_equal(ri_cpus_size(&cpus), 0);
-	tree_remove(&tree);
-}
-
 static void test_gpus(void **state)
 {
 	(void)state;
@@ -368,8 +283,6 @@ static void test_threads(void **state)
 	threads("cpu-quota-v1", "A=B", 2, "1");
 	/* nobody knows the CPUs: it stays unset, and nothing is refused */
 	threads("accounts", "A=B", 2, NULL);
-	wish.bind = RI_BIND_CORE;
-	threads("two-sockets-8-gpus", "A=B", 3, "10");
 	/* five GPUs, four of them next to one half of the CPUs */
 	wish.bind = RI_BIND_NUMA;
 	threads("two-sockets-8-gpus", "A=B", 5, "4");
@@ -419,7 +332,7 @@ static void test_bounds(void **state)
 	refused(RI_MAX_CPUS + 1, false, RI_CODE_PLACEMENT_REFUSED, "CPUs");
 	/* nobody knows where we may run */
 	prepare("accounts", "A=B");
-	wish.bind = RI_BIND_CORE;
+	wish.bind = RI_BIND_NUMA;
 	refused(1, true, RI_CODE_CPU_UNKNOWN, "CPUs");
 }
 
@@ -431,8 +344,6 @@ int main(void)
 		cmocka_unit_test(test_numa_within_the_mask),
 		cmocka_unit_test(test_numa_without_gpus),
 		cmocka_unit_test(test_numa_hidden),
-		cmocka_unit_test(test_cores),
-		cmocka_unit_test(test_interleaved_numbers),
 		cmocka_unit_test(test_gpus),
 		cmocka_unit_test(test_gpus_of_a_launcher),
 		cmocka_unit_test(test_threads),

@@ -297,7 +297,6 @@ static void test_nearest_option(void **state)
 	static const char *const names[] = {
 #define RI_OPTION(symbol, letter, kind, form, meta, fallback, type, help, group, brief) #symbol,
 #include "options/options.def"
-#undef RI_OPTION
 	};
 	static const struct {
 		const char *word, *wanted;

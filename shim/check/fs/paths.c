@@ -130,10 +130,8 @@ bool ri_path_next(const struct ri_checking *checking, enum ri_path_use use, size
 	const size_t variables = env->count;
 
 	while (*at < variables)
-		if (read_variable(out, &env->entries[(*at)++], use)) {
-			ri_env_ask(env, &env->entries[*at - 1]);
+		if (read_variable(out, &env->entries[(*at)++], use))
 			return true;
-		}
 	while (checking->command != NULL && checking->command[*at - variables] != NULL)
 		if (read_word(out, checking->command, (*at)++ - variables, use))
 			return true;
