@@ -137,7 +137,8 @@ def test_the_end_of_all_ends_the_wait(box):
 
 @pytest.mark.parametrize("place", ["init", "below"])
 def test_a_stop_from_outside_ends_the_wait(box, place):
-    job = box.start("--nproc-per-node=4", f"--master-port={free_port()}", REPORT,"--state=state", "--", *PYTHON,
+    job = box.start("--nproc-per-node=4", f"--master-port={free_port()}", REPORT,
+                    "--state=state", "--", *PYTHON,
                     CONNECTED + "lose() if rank == 0 else close()\ntime.sleep(3600)", place=place)
     wait_until(lambda: "Connection closed by peer" in job.error_text() and
                b" stopping " in job.read("state"), "rank 0 has lost a peer")
@@ -276,7 +277,8 @@ sys.exit(1)
 
 def test_a_hangup_while_it_settles(box):
     """It comes from outside, as it does when nothing settles: nobody failed of it."""
-    job = box.start("--nproc-per-node=3", f"--master-port={free_port()}","--state=state", "--", *PYTHON,
+    job = box.start("--nproc-per-node=3", f"--master-port={free_port()}", "--state=state", "--",
+                    *PYTHON,
                     CONNECTED + "lose() if rank == 1 else close()\ntime.sleep(3600)")
     wait_until(lambda: "Connection closed by peer" in job.error_text() and
                b" stopping " in job.read("state"), "rank 1 has lost a peer")
