@@ -104,7 +104,7 @@ static int check(struct ri_topology *topology, const struct ri_context *context,
 		if (is_fatal(topology, rule))
 			return ri_fail(err, rule->code, subject, "%s", text.bytes);
 		/* what an option states never gives way silently; what is found gives way to it */
-	if (topology->facts[rule->fact].strength == RI_STRENGTH_MANUAL)
+		if (topology->facts[rule->fact].strength == RI_STRENGTH_MANUAL)
 			return ri_fail(err, RI_CODE_OPTION_CONFLICT, subject, "%s", text.bytes);
 		ri_findings_add(context->findings, RI_SEVERITY_WARNING, rule->code, subject,
 			"%s; %s is not used", text.bytes, ri_fact_name(rule->fact));

@@ -26,12 +26,13 @@ static const struct ri_variable writes[] = {
 
 static void render(struct ri_writing *writing, const struct ri_topology *topology)
 {
-	const struct ri_launcher *launcher = writing->context->command->launcher;
+	const struct ri_launcher *launcher;
 
 	(void)topology;
 	if (ri_writing_mode(writing) != RI_MODE_NODE)
 		return;
 	ri_want_gone(writing, "LOCAL_RANK");
+	launcher = writing->context->command->launcher;
 	/* a launcher that we do not know may well be a script with a Trainer in it */
 	if (launcher == NULL || strcmp(launcher->name, "fabric") == 0)
 		ri_want_gone(writing, "SLURM_NTASKS");
