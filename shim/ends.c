@@ -15,7 +15,6 @@
 #include "report/launched.h"
 #include "report/reason.h"
 #include "say/cause.h"
-#include "say/gpu_errors.h"
 #include "system/clock.h"
 #include "watch/first_failure.h"
 #include "watch/linger.h"
@@ -337,8 +336,6 @@ static struct ri_outcome gather(struct ri_run *run, bool whole, int *status)
 	fill_outcomes(run, whole);
 	take_launched(run, &outcome);
 	*status = find_first(run, &outcome, *status);
-	if (run->started.children.refused == 0)
-		outcome.gpu_errors = ri_gpu_errors_find(&outcome, &run->found.env);
 	outcome.cause = find_cause(run, &outcome);
 	if (run->started.words_alone && !outcome.launches && !outcome.launched)
 		forget_words(&run->ended.outcomes[0]);

@@ -102,22 +102,6 @@ static void keep_lines(struct ri_reported_failure *failure, const json_t *lines,
 		add_line(failure, keep(json_array_get(lines, i), RI_REPORTED_LINE, arena));
 }
 
-/* As the verdict has them: report/outcome.h. */
-static void keep_gpu_errors(struct ri_reported_failure *failure, const json_t *errors,
-	struct ri_arena *arena)
-{
-	const json_t *list = json_object_get(errors, "listed");
-	struct ri_report_gpu_error said;
-
-	for (size_t i = 0; i < json_array_size(list) && i < RI_GPU_ERRORS; i++) {
-		ri_members_read(ri_report_gpu_error, json_array_get(list, i), &said, arena);
-		if (said.gpu != NULL && said.text != NULL && said.xid >= 0)
-			add_line(failure, ri_arena_format(arena, "%s it: Xid %d on GPU %s (%s)",
-				said.after_end ? "after" : "before", (int)said.xid, said.gpu,
-				said.text));
-	}
-}
-
 /* That the ranks had been started again is no failure; of the first cause the exception. */
 static void keep_restarts(struct ri_reported_failure *failure, const json_t *restarts,
 	struct ri_arena *arena)
@@ -156,7 +140,6 @@ static void read_failure(struct ri_node_report *out, const struct ri_report_file
 	first->line_count = 0;
 	keep_cause(first, said.cause, arena);
 	keep_lines(first, said.reason, arena);
-	keep_gpu_errors(first, file->gpu_errors, arena);
 	keep_restarts(first, file->restarts, arena);
 }
 

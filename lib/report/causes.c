@@ -210,24 +210,6 @@ static bool find_in_file(const struct ri_rank_outcome *rank, enum ri_cause_word 
 	return true;
 }
 
-/* A GPU that failed before the rank did, by an Xid that no program causes. */
-static bool find_gpu(const struct ri_outcome *outcome, enum ri_cause_word *out)
-{
-	enum { DOUBLE_BIT = 48, CONTAINED = 94, UNCONTAINED = 95 };
-	const struct ri_gpu_errors *errors = outcome->gpu_errors;
-
-	for (size_t i = 0; errors != NULL && i < errors->count; i++) {
-		const struct ri_gpu_error *error = &errors->items[i];
-
-		if (!error->fatal || error->of_program || error->later)
-			continue;
-		*out = error->number == DOUBLE_BIT || error->number == CONTAINED ||
-			error->number == UNCONTAINED ? RI_CAUSE_ECC : RI_CAUSE_XID;
-		return true;
-	}
-	return false;
-}
-
 /* NCCL's watchdogs name the collectives in which ranks wait. */
 static bool is_apart(const struct ri_outcome *outcome)
 {
@@ -268,10 +250,6 @@ static enum ri_cause_word of_holder(const struct ri_rank_outcome *named)
 /* It did not fail of its own: by what it lost. */
 static enum ri_cause_word of_loss(const struct ri_outcome *outcome, const struct ri_loss *loss)
 {
-	enum ri_cause_word found;
-
-	if (find_gpu(outcome, &found))
-		return found;
 	if (outcome->blame == RI_BLAME_LEFT)
 		return tells_of_stop(outcome->ranks[outcome->named].wrote.tail)
 			? RI_CAUSE_PREEMPTED : RI_CAUSE_EARLY_EXIT;
@@ -322,10 +300,6 @@ static struct ri_why of_end(const struct ri_outcome *outcome, const struct ri_ra
 		return why_of(RI_CAUSE_OOM_HOST);
 	if (ri_signal_is_foreign(number) && (!raised || !rank->told))
 		return why_of(RI_CAUSE_KILLED);
-	if (((rank->end == RI_END_SIGNALED && !raised) || (rank->evidence.words.has_gpu_error &&
-		(raised || rank->evidence.telling >= RI_TELLING_LOG))) &&
-		find_gpu(outcome, &found))
-		return why_of(found);
 	if ((raised || rank->evidence.telling >= RI_TELLING_LOG) &&
 		(find_in_words(outcome, &found) || find_in_file(rank, &found)))
 		return why_of(found);

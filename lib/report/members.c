@@ -43,7 +43,6 @@ const struct ri_report_member ri_report_file[] = {
 	ROW(file, roll_call, TEXT, 0),
 	ROW(file, roll_call_unproved, TEXT, 0),
 	ROW(file, clock, JSON, 0),
-	ROW(file, gpu_errors, JSON, 0),
 	ROW(file, restarts, JSON, 0),
 	ROW(file, autopsy, JSON, 0),
 	ROW(file, job_autopsy, JSON, 0),
@@ -118,15 +117,6 @@ const struct ri_report_member ri_report_stop[] = {
 const struct ri_report_member ri_report_clock[] = {
 	ROW(clock, ahead_s, REAL, 0),
 	ROW(clock, error_s, REAL, 0),
-	{ .type = RI_MEMBER_END },
-};
-
-const struct ri_report_member ri_report_gpu_error[] = {
-	ROW(gpu_error, xid, NUMBER, INT32_MAX),
-	ROW(gpu_error, gpu, TEXT, 40),
-	ROW(gpu_error, text, TEXT, 255),
-	ROW(gpu_error, of, TEXT, 0),
-	ROW(gpu_error, after_end, BOOL, 0),
 	{ .type = RI_MEMBER_END },
 };
 

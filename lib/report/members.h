@@ -28,7 +28,7 @@ struct ri_report_file {
 	const char *job_verdict;
 	json_t *stop, *facts;
 	const char *roll_call, *roll_call_unproved;
-	json_t *clock, *gpu_errors, *restarts, *autopsy, *job_autopsy;
+	json_t *clock, *restarts, *autopsy, *job_autopsy;
 	int64_t job_verdict_node;
 	json_t *check;
 };
@@ -81,12 +81,6 @@ struct ri_report_clock {
 	double ahead_s, error_s;	/* not a number: null */
 };
 
-struct ri_report_gpu_error {
-	int64_t xid;
-	const char *gpu, *text, *of;
-	bool after_end;
-};
-
 struct ri_report_restart {
 	int64_t number, most, at;
 	json_t *rank;
@@ -125,7 +119,7 @@ struct ri_report_member {
 /* Each ends with RI_MEMBER_END. */
 extern const struct ri_report_member ri_report_file[], ri_report_rank[], ri_report_failure[],
 	ri_report_cause[], ri_report_verdict[], ri_report_stop[], ri_report_clock[],
-	ri_report_gpu_error[], ri_report_restart[], ri_report_found[];
+	ri_report_restart[], ri_report_found[];
 
 /* The struct, of which the members tell, as an object, which is the caller's. */
 json_t *ri_members_write(struct ri_json *json, const struct ri_report_member *members,

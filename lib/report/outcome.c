@@ -99,22 +99,6 @@ void ri_cause_add(struct ri_text *out, const struct ri_cause *cause)
 			ri_code_name(cause->code));
 }
 
-void ri_gpu_errors_add(struct ri_text *out, const struct ri_gpu_errors *errors, const char *words,
-	const char *what)
-{
-	for (size_t i = 0; errors != NULL && i < errors->count; i++) {
-		const struct ri_gpu_error *error = &errors->items[i];
-
-		ri_text_addf(out, "%s%s %s: Xid %llu on GPU %s (%s)\n", words,
-			error->later ? "after" : "before", what, (unsigned long long)error->number,
-			error->address, error->text);
-	}
-	if (errors != NULL && errors->more > 0)
-		ri_text_addf(out, "%sthe kernel's log has %llu more Xid message%s since the "
-			"start\n", words, (unsigned long long)errors->more,
-			errors->more == 1 ? "" : "s");
-}
-
 void ri_time_add(struct ri_text *out, struct timespec at)
 {
 	struct tm parts;

@@ -124,22 +124,6 @@ struct ri_cause {
 	bool shown;		/* the line about the end says it already */
 };
 
-enum { RI_GPU_ERRORS = 4 };	/* that are told */
-
-/* What NVIDIA's driver told the kernel's log of GPUs since the start: Xid messages. */
-struct ri_gpu_errors {
-	struct ri_gpu_error {
-		uint64_t number;	/* Xid 79 */
-		const char *address;	/* "0000:3b:00.0" */
-		const char *text;	/* "the GPU has fallen off the bus" */
-		bool of_program;	/* a program causes it mostly; else the hardware */
-		bool fatal;	/* what a program did there is lost */
-		bool later;	/* than the end of the first failure */
-	} items[RI_GPU_ERRORS];	/* the worst of each GPU, by the first of each */
-	size_t count;
-	uint64_t more;
-};
-
 enum {
 	RI_RESTARTS = 16,	/* that are listed */
 	RI_RESTART_WORDS = 512,
@@ -235,7 +219,6 @@ struct ri_outcome {
 	const struct ri_inner_word *inner;	/* that an inner rankinit left, or NULL */
 	bool silent;		/* another rankinit tells people of it */
 	const struct ri_cause *cause;	/* what explains it, or NULL */
-	const struct ri_gpu_errors *gpu_errors;	/* NULL: not known */
 	const char *printed;	/* lines of ri_verdict_add_printed, or NULL */
 	const struct ri_restarts *restarts;	/* NULL: none were seen */
 	struct ri_interrupt interrupt;	/* the last before the first failure */
@@ -274,13 +257,6 @@ void ri_rank_add_life(struct ri_text *out, const struct ri_rank_outcome *rank);
 
 /* Append "/dev/shm was full: what to do [code]", unless it is shown elsewhere. */
 void ri_cause_add(struct ri_text *out, const struct ri_cause *cause);
-
-/*
- * Append a line for each of them, "before it: Xid 79 on GPU ...", which begins with words and
- * calls the end of the first failure what. errors may be NULL.
- */
-void ri_gpu_errors_add(struct ri_text *out, const struct ri_gpu_errors *errors, const char *words,
-	const char *what);
 
 /* Append a time as ISO 8601 has it: 2026-01-31T12:00:00.123Z */
 void ri_time_add(struct ri_text *out, struct timespec at);

@@ -200,28 +200,6 @@ static json_t *describe_cause(struct ri_json *json, const struct ri_cause *cause
 	return ri_members_write(json, ri_report_cause, &told);
 }
 
-static json_t *describe_gpu_errors(struct ri_json *json, const struct ri_gpu_errors *errors)
-{
-	json_t *object, *list;
-
-	if (errors == NULL)
-		return json_null();
-	object = json_object();
-	list = json_array();
-	for (size_t i = 0; i < errors->count; i++) {
-		const struct ri_gpu_error *error = &errors->items[i];
-		const struct ri_report_gpu_error told = {
-			.xid = (int64_t)error->number, .gpu = error->address, .text = error->text,
-			.of = error->of_program ? "program" : "hardware", .after_end = error->later,
-		};
-
-		ri_json_append(json, list, ri_members_write(json, ri_report_gpu_error, &told));
-	}
-	ri_json_put(json, object, "listed", list);
-	ri_json_put(json, object, "more", json_integer((json_int_t)errors->more));
-	return object;
-}
-
 /* The address of the peer that was lost; NULL: it is not told. */
 static const char *find_peer(const struct ri_rank_outcome *rank, char copy[RI_LOSS_ADDRESS])
 {
@@ -358,7 +336,6 @@ int ri_report_render(const struct ri_report *report, struct ri_text *out)
 		.job_verdict = link->verdict, .stop = describe_stop(&json, outcome),
 		.facts = list_facts(&json, outcome), .roll_call = link->roll_call,
 		.roll_call_unproved = link->unproved, .clock = describe_clock(&json, link),
-		.gpu_errors = describe_gpu_errors(&json, outcome->gpu_errors),
 		.restarts = list_restarts(&json, outcome->restarts),
 		.autopsy = describe_autopsy(outcome), .job_autopsy = describe_found(&json, link),
 		.job_verdict_node = link->verdict != NULL ? link->verdict_node : -1,

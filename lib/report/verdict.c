@@ -516,7 +516,6 @@ static void add_failure(struct ri_text *out, const struct ri_outcome *outcome,
 	if (ri_outcome_is_silent(outcome))
 		ri_text_add(out, "  if its ranks write files, look there: torchrun names their "
 			"folder with --log-dir=DIR\n");
-	ri_gpu_errors_add(out, outcome->gpu_errors, "  ", "it");
 	if (first->end == RI_END_EXEC_FAILED)
 		add_refusal(out, outcome->cause);
 	else
@@ -543,8 +542,6 @@ static void add_job(struct ri_text *out, const struct ri_outcome *outcome,
 		add_failure(&own, outcome, reason, true);
 	else if (outcome->stop.signal != 0)
 		add_stop(&own, outcome);
-	if (!outcome->link.verdict_is_here && !fails_too(outcome))
-		ri_gpu_errors_add(&own, outcome->gpu_errors, "on this node, ", "it");
 	add_lines(out, lines);
 }
 

@@ -175,21 +175,6 @@ static bool has_error(struct ri_span text)
 	return false;
 }
 
-/*
- * Errors that CUDA has for a GPU that failed, among other reasons (CUDA Runtime API, cudaError:
- * 214, 719 and 999; CUDA Driver API, CUresult; NVML API, nvmlReturn_t: 15).
- */
-static bool has_gpu_error(struct ri_span text)
-{
-	static const char *const words[] = {
-		"uncorrectable ECC error", "CUDA_ERROR_ECC_UNCORRECTABLE",
-		"unspecified launch failure", "CUDA_ERROR_LAUNCH_FAILED",
-		"CUDA error: unknown error", "CUDA_ERROR_UNKNOWN", "GPU is lost",
-	};
-
-	return ri_span_has_any(text, words, sizeof(words) / sizeof(words[0]));
-}
-
 void ri_words_read(struct ri_span text, struct ri_words *out)
 {
 	struct ri_span own;
@@ -205,5 +190,4 @@ void ri_words_read(struct ri_span text, struct ri_words *out)
 	out->complains = has_error(text);
 	/* PyTorch's words for a data loader that ended so: "... killed by signal: Bus error." */
 	out->has_bus_error = ri_span_has(text, "Bus error");
-	out->has_gpu_error = has_gpu_error(text);
 }

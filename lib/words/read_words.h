@@ -30,7 +30,6 @@ struct ri_words {
 	struct ri_work work;
 	bool complains;		/* the last lines have a word for an error */
 	bool has_bus_error;
-	bool has_gpu_error;	/* CUDA's words for what a GPU that failed does to a program */
 };
 
 /* Read the last bytes of a process's stderr. Fills in all of *out. */

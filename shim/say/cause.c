@@ -22,32 +22,6 @@ bool ri_cause_look(struct ri_space *shm)
 	return ri_machine_tmpfs(&host, point, shm) && shm->size > 0;
 }
 
-/* The first of a GPU that can have computed no more; NULL: there is none. */
-static const struct ri_gpu_error *find_fatal(const struct ri_gpu_errors *errors)
-{
-	for (size_t i = 0; errors != NULL && i < errors->count; i++)
-		if (errors->items[i].fatal && !errors->items[i].later)
-			return &errors->items[i];
-	return NULL;
-}
-
-static const struct ri_cause *blame_gpu(const struct ri_gpu_error *error)
-{
-	static struct ri_cause cause = {
-		.code = RI_CODE_GPU_XID_LOGGED,
-		.hint = "start the job on other nodes; node admin: NVIDIA XID Errors says what to "
-			"do about it",
-	};
-	static char subject[40], text[64];
-
-	snprintf(subject, sizeof(subject), "GPU %s", error->address);
-	snprintf(text, sizeof(text), "had Xid %llu, which explains such a CUDA error",
-		(unsigned long long)error->number);
-	cause.subject = subject;
-	cause.text = text;
-	return &cause;
-}
-
 static const struct ri_cause *blame_shm(const struct ri_outcome *outcome,
 	const struct ri_space *shm)
 {
@@ -60,9 +34,7 @@ static const struct ri_cause *blame_shm(const struct ri_outcome *outcome,
 	char size[RI_SIZE_TEXT];
 	bool full = shm->free < shm->size / 64;
 
-	/* a GPU that is gone takes what a process has mapped of it along */
-	if (!full && (shm->size >= ri_check_shm_least(outcome->count) ||
-		find_fatal(outcome->gpu_errors) != NULL))
+	if (!full && shm->size >= ri_check_shm_least(outcome->count))
 		return NULL;
 	snprintf(text, sizeof(text), "%s (%s): a write that finds no room there ends in SIGBUS",
 		full ? "was full" : "is small", ri_size_show(size, shm->size));
@@ -131,8 +103,6 @@ const struct ri_cause *ri_cause_find(const struct ri_outcome *outcome, const str
 		outcome->count == 1 && outcome->topology->identity == NULL &&
 		strcmp(outcome->launch, "process") == 0)
 		return blame_start();
-	if (rank->evidence.words.has_gpu_error && find_fatal(outcome->gpu_errors) != NULL)
-		return blame_gpu(find_fatal(outcome->gpu_errors));
 	if (shm == NULL && rank->evidence.words.has_bus_error && ri_cause_look(&now))
 		shm = &now;
 	if (shm == NULL || (rank->signal != SIGBUS && !rank->evidence.words.has_bus_error))

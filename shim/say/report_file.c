@@ -193,16 +193,6 @@ static void print_seen(const char *lines)
 		ri_log(RI_LEVEL_ALWAYS, "    %.*s", (int)line.length, line.at);
 }
 
-static void print_gpu_errors(const struct ri_gpu_errors *errors)
-{
-	static char lines[(RI_GPU_ERRORS + 1) * RI_MAX_LINE];
-	struct ri_text out;
-
-	ri_text_init(&out, lines, sizeof(lines));
-	ri_gpu_errors_add(&out, errors, "", "the end");
-	print(lines);
-}
-
 static void print_cause(const struct ri_cause *cause)
 {
 	char line[RI_MAX_LINE];
@@ -346,7 +336,6 @@ static void tell_ends(const struct ri_outcome *outcome, const struct ri_check_re
 	} else if (ri_report_says_more(outcome)) {
 		print(verdict);
 	} else {
-		print_gpu_errors(outcome->gpu_errors);
 		print_cause(outcome->cause);
 	}
 	if (!outcome->silent && outcome->hang.seen != NULL && outcome->first >= 0 &&

@@ -177,37 +177,6 @@ static void words_around_the_exception(void **state)
 		RI_CAUSE_KILLED);
 }
 
-static enum ri_cause_word with_xid(struct ri_gpu_error error, int signal)
-{
-	const struct ri_gpu_errors errors = { .items = { error }, .count = 1 };
-	const struct ri_rank_outcome rank = {
-		.end = signal != 0 ? RI_END_SIGNALED : RI_END_EXITED, .exit_code = 1,
-		.signal = signal, .evidence.ended_of_traceback = signal == 0,
-	};
-	const struct ri_outcome outcome = { .ranks = &rank, .count = 1, .gpu_errors = &errors };
-
-	return ri_why_find(&outcome).cause;
-}
-
-/* A program's own Xid, one after the end, or one beside an exception of its own: none of these. */
-static void gpus_that_failed(void **state)
-{
-	(void)state;
-	assert_int_equal(with_xid((struct ri_gpu_error){ .number = 79, .fatal = true }, SIGSEGV),
-		RI_CAUSE_XID);
-	assert_int_equal(with_xid((struct ri_gpu_error){ .number = 95, .fatal = true }, SIGBUS),
-		RI_CAUSE_ECC);
-	assert_int_equal(with_xid((struct ri_gpu_error){ .number = 79, .fatal = true }, SIGKILL),
-		RI_CAUSE_KILLED);
-	assert_int_equal(with_xid((struct ri_gpu_error){ .number = 79, .fatal = true }, 0),
-		RI_CAUSE_EXCEPTION);
-	assert_int_equal(with_xid((struct ri_gpu_error){ .number = 79 }, SIGSEGV), RI_CAUSE_SIGNAL);
-	assert_int_equal(with_xid((struct ri_gpu_error){ .number = 31, .fatal = true,
-		.of_program = true }, SIGSEGV), RI_CAUSE_SIGNAL);
-	assert_int_equal(with_xid((struct ri_gpu_error){ .number = 79, .fatal = true,
-		.later = true }, SIGSEGV), RI_CAUSE_SIGNAL);
-}
-
 /* Rank 1 is held against, rank 0 has lost it. */
 static enum ri_cause_word of_two(enum ri_blame blame, struct ri_rank_outcome named)
 {
@@ -276,7 +245,6 @@ int main(void)
 		cmocka_unit_test(losses),
 		cmocka_unit_test(each_row_has_its_words),
 		cmocka_unit_test(words_around_the_exception),
-		cmocka_unit_test(gpus_that_failed),
 		cmocka_unit_test(what_the_other_one_did),
 		cmocka_unit_test(nothing_failed),
 		cmocka_unit_test(refusals),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What GPUs are asked, which of them are seen, and what the kernel's log has on them. */
+/* What GPUs are asked, and which of them are seen. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,6 @@
 
 #include "node/gpu_state.h"
 #include "node/rdma.h"
-#include "node/xid.h"
 
 static void test_questions(void **state)
 {
@@ -103,53 +102,11 @@ static void test_seen(void **state)
 	assert_true(!out[0] && out[1] && out[2] && gpus[2].address[0] == '\0');
 }
 
-static void test_xid(void **state)
-{
-	static const char *const none[] = {
-		"", "NVRM: Xid", "4,1,2,-;NVRM: Xid (PCI:0000:1b:00)", "4,1,2,-;NVRM: Xid (): 79",
-		"4,1,2,-;NVRM: Xid (PCI:0000:1b:00): x", "4,1,2,-;NVRM: Xid (PCI:0000:1b:00):79",
-		"4,1,2,-;NVRM: Xid (PCI:zz:1b:00): 79",
-		"4,1,2,-;NVRM: Xid (PCI:00000000000000001b:00): 79",
-		"4,1,2,-;NVRM: SXid (PCI:0000:1b:00): 79",
-		/* no record of this file */
-		"NVRM: Xid (PCI:0000:1b:00): 79", "[1.2] NVRM: Xid (PCI:0000:1b:00): 79",
-		"4,1;NVRM: Xid (PCI:0000:1b:00): 79", " KEY=NVRM: Xid (PCI:0000:1b:00): 79",
-		"4,1,2;NVRM: Xid (PCI:0000:1b:00): 79", "x,1,2,-;NVRM: Xid (PCI:0000:1b:00): 79",
-		/* the words of a process in another message of the kernel's */
-		"6,1,2,-;oom-kill: /NVRM: Xid (PCI:0000:1b:00): 79",
-		/* a process wrote it: user, at two levels, and daemon */
-		"12,1,2,-;NVRM: Xid (PCI:0000:1b:00): 79", "8,1,2,-;NVRM: Xid (PCI:0000:1b:00): 79",
-		"28,1,2,-;NVRM: Xid (PCI:0000:1b:00): 79",
-		"99999999999999999999,1,2,-;NVRM: Xid (PCI:0000:1b:00): 79",
-	};
-	struct ri_xid xid;
-
-	(void)state;
-	assert_true(ri_xid_read(&xid, "4,4011,604200000001,-;NVRM: Xid (PCI:0000:1B:00): 79, "
-		"pid=1, GPU has fallen off the bus."));
-	assert_int_equal(xid.number, 79);
-	assert_int_equal(xid.at_us, 604200000001);
-	assert_string_equal(xid.address, "0000:1b:00.0");
-	assert_true(ri_xid_read(&xid, "7,1,2,-,caller=T17;NVRM: Xid (0000:01:00.4): 13, Graphics"));
-	assert_int_equal(xid.number, 13);
-	assert_int_equal(xid.at_us, 2);
-	assert_string_equal(xid.address, "0000:01:00.4");
-	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
-		if (ri_xid_read(&xid, none[i]))
-			fail_msg("%s", none[i]);
-	assert_int_equal(ri_xid_kind_find(79)->fault, RI_XID_FATAL);
-	assert_int_equal(ri_xid_kind_find(63)->fault, RI_XID_HARDWARE);
-	assert_int_equal(ri_xid_kind_find(31)->fault, RI_XID_PROGRAM);
-	assert_null(ri_xid_kind_find(45));
-	assert_null(ri_xid_kind_find(0));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_questions), cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_addresses), cmocka_unit_test(test_seen),
-		cmocka_unit_test(test_xid),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

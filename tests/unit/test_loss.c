@@ -439,36 +439,6 @@ static void the_first_of_a_chain_counts(void **state)
 		"[rank0]: Last error:\n"));
 }
 
-static void the_words_of_a_gpu_that_failed(void **state)
-{
-	static const char *const words[] = {
-		"RuntimeError: CUDA error: uncorrectable ECC error encountered\n",
-		"torch.AcceleratorError: CUDA error: unspecified launch failure\n",
-		"CUDA error: unknown error\n",
-		"Unable to determine the device handle for GPU 0000:3b:00.0: GPU is lost\n",
-		"INTERNAL: CUDA_ERROR_LAUNCH_FAILED\n", "CUDA_ERROR_ECC_UNCORRECTABLE: x\n",
-		"failed call to cuInit: CUDA_ERROR_UNKNOWN\n",
-	};
-	static const char *const others[] = {
-		"", "CUDA error: an illegal memory access was encountered\n",
-		"torch.cuda.OutOfMemoryError: CUDA out of memory.\n",
-		"CUDA error: device-side assert triggered\n", "unknown error\n",
-	};
-	struct ri_words found;
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		ri_words_read(SPAN_OF(words[i]), &found);
-		if (!found.has_gpu_error)
-			fail_msg("%s", words[i]);
-	}
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-		ri_words_read(SPAN_OF(others[i]), &found);
-		if (found.has_gpu_error)
-			fail_msg("%s", others[i]);
-	}
-}
-
 static void the_last_lines_that_tell_something(void **state)
 {
 	static char text[65536];
@@ -518,7 +488,6 @@ int main(void)
 		cmocka_unit_test(what_is_no_loss_looks_like_one),
 		cmocka_unit_test(own_exceptions_may_quote_one),
 		cmocka_unit_test(the_first_of_a_chain_counts),
-		cmocka_unit_test(the_words_of_a_gpu_that_failed),
 		cmocka_unit_test(the_last_lines_that_tell_something),
 		cmocka_unit_test(the_address_of_the_peer),
 	};

@@ -78,32 +78,6 @@ static void test_what_is_missing_is_unknown(void **state)
 	assert_int_equal(report.ended - report.began, 9000000);
 }
 
-static void test_gpu_errors(void **state)
-{
-	static const char text[] = BEGIN RANKS
-		", \"first_failure\": {\"rank\": 3, \"reason\": [\"x\"]}"
-		", \"gpu_errors\": {\"more\": 0, \"listed\": ["
-		"{\"xid\": 79, \"gpu\": \"0000:3b:00.0\", \"text\": \"gone\", "
-		"\"after_end\": false}, "
-		"7, {\"xid\": -1, \"gpu\": \"\", \"text\": \"\"}, "
-		"{\"xid\": 48, \"gpu\": \"a\", \"text\": \"b\", "
-		"\"after_end\": true}, "
-		"{\"xid\": 1, \"gpu\": \"a\", \"text\": \"b\"}]}}";
-	char why[RI_REPORTED_WHY];
-	struct ri_node_report report;
-
-	(void)state;
-	assert_int_equal(read(&report, text, why), 0);
-	assert_int_equal(report.failure.line_count, 3);
-	assert_string_equal(report.failure.lines[0], "x");
-	assert_string_equal(report.failure.lines[1],
-		"before it: Xid 79 on GPU 0000:3b:00.0 (gone)");
-	assert_string_equal(report.failure.lines[2], "after it: Xid 48 on GPU a (b)");
-	assert_int_equal(read(&report, BEGIN RANKS ", \"first_failure\": {\"rank\": 3}, "
-		"\"gpu_errors\": [1]}", why), 0);
-	assert_int_equal(report.failure.line_count, 0);
-}
-
 static void test_restarts(void **state)
 {
 	char why[RI_REPORTED_WHY];
@@ -230,7 +204,6 @@ int main(void)
 		cmocka_unit_test(test_times),
 		cmocka_unit_test_teardown(test_what_is_missing_is_unknown, end),
 		cmocka_unit_test_teardown(test_clocks, end),
-		cmocka_unit_test_teardown(test_gpu_errors, end),
 		cmocka_unit_test_teardown(test_restarts, end),
 		cmocka_unit_test_teardown(test_autopsies, end),
 		cmocka_unit_test_teardown(test_what_is_no_report, end),

@@ -246,17 +246,10 @@ static void a_plain_init(void **state)
 	json_decref(object);
 }
 
-#define ERROR(number_, address_, text_, ...) \
-	{ .number = number_, .address = address_, .text = text_, __VA_ARGS__ }
-
 /* As long as can be: each line, the message, the frames, the kinds of ends. */
 static void the_longest_verdict_is_bounded(void **state)
 {
 	static char tail[RI_MAX_TAIL * 2];
-	static const struct ri_gpu_errors errors = {
-		.items = { ERROR(1, "", ""), ERROR(1, "", ""), ERROR(1, "", ""), ERROR(1, "", "") },
-		.count = RI_GPU_ERRORS, .more = 9,
-	};
 	static const struct ri_cause cause = { .subject = "x", .text = "y", .hint = "z" };
 	static const struct ri_restarts restarts = { .count = 1, .all = 2 };
 	const char *line;
@@ -273,7 +266,6 @@ static void the_longest_verdict_is_bounded(void **state)
 	fail_rank(0, tail);
 	ranks[0].wrote.log = tail;
 	outcome.restarts = &restarts;
-	outcome.gpu_errors = &errors;
 	outcome.cause = &cause;
 	for (int i = 1; i < MANY; i++) {
 		ranks[i].exit_code = i % 255;
@@ -310,7 +302,7 @@ static void the_document(void **state)
 		"schema", "version", "exit_status", "launch", "host", "started", "ended",
 		"topology", "ranks", "first_failure", "job_verdict", "check",
 		"job_verdict_node", "stop", "facts", "roll_call", "roll_call_unproved", "clock",
-		"autopsy", "job_autopsy", "gpu_errors", "refusal", "restarts", "verdict",
+		"autopsy", "job_autopsy", "refusal", "restarts", "verdict",
 	};
 	json_t *object, *first, *rank;
 
@@ -410,49 +402,6 @@ static void what_explains_the_end(void **state)
 	assert_string_equal(json_string_value(json_object_get(member, "text")), "was full");
 	assert_string_equal(json_string_value(json_object_get(member, "hint")), "make it larger");
 	json_decref(object);
-}
-
-static void what_the_driver_logged(void **state)
-{
-	const struct ri_gpu_errors errors = {
-		.items = {
-			ERROR(79, "0000:3b:00.0", "it is gone", .fatal = true),
-			ERROR(31, "0000:1b:00.0", "a fault", .of_program = true, .later = true),
-		},
-		.count = 2, .more = 1,
-	};
-	json_t *object, *member;
-
-	(void)state;
-	fail_rank(1, "x\n");
-	object = report();
-	assert_true(json_is_null(json_object_get(object, "gpu_errors")));
-	json_decref(object);
-	assert_null(strstr(verdict(), "Xid"));
-	outcome.gpu_errors = &errors;
-	assert_non_null(strstr(verdict(),
-		"    x\n  before it: Xid 79 on GPU 0000:3b:00.0 (it is gone)\n"
-		"  after it: Xid 31 on GPU 0000:1b:00.0 (a fault)\n"
-		"  the kernel's log has 1 more Xid message since the start\n"));
-	object = report();
-	member = json_object_get(object, "gpu_errors");
-	assert_int_equal(json_integer_value(json_object_get(member, "more")), 1);
-	member = json_array_get(json_object_get(member, "listed"), 1);
-	assert_int_equal(json_object_size(member), 5);
-	assert_int_equal(json_integer_value(json_object_get(member, "xid")), 31);
-	assert_string_equal(json_string_value(json_object_get(member, "gpu")), "0000:1b:00.0");
-	assert_string_equal(json_string_value(json_object_get(member, "text")), "a fault");
-	assert_string_equal(json_string_value(json_object_get(member, "of")), "program");
-	assert_true(json_is_true(json_object_get(member, "after_end")));
-	json_decref(object);
-	/* where another node failed, and this one only lost it */
-	outcome.link.verdict = "rank 0 failed first\n";
-	assert_non_null(strstr(verdict(), "\n    before it: Xid 79 on GPU 0000:3b"));
-	assert_null(strstr(bytes, "on this node"));
-	ranks[1].told = true;
-	assert_non_null(strstr(verdict(), "\n  on this node, before it: Xid 79 on GPU 0000:3b"));
-	outcome.link.verdict_is_here = true;
-	assert_null(strstr(verdict(), "Xid"));
 }
 
 static void restarts_before_it(void **state)
@@ -588,7 +537,6 @@ int main(void)
 		cmocka_unit_test_setup(the_document, begin),
 		cmocka_unit_test_setup(what_stands_beside_it, begin),
 		cmocka_unit_test_setup(what_explains_the_end, begin),
-		cmocka_unit_test_setup(what_the_driver_logged, begin),
 		cmocka_unit_test_setup(restarts_before_it, begin),
 		cmocka_unit_test_setup(why_a_start_failed, begin),
 		cmocka_unit_test_setup(secrets_in_torch_s_file, begin),
