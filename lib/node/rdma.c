@@ -132,29 +132,14 @@ static const char *read_driver(struct ri_host *host, const char *name, struct ri
 	return ri_arena_copy(arena, driver, strlen(driver));
 }
 
-static const char *read_netdev(struct ri_host *host, const char *name, struct ri_arena *arena)
-{
-	char path[PATH_SIZE], names[1024];
-
-	snprintf(path, sizeof(path), CLASS "/%.*s/device/net", NAME_SIZE, name);
-	if (ri_host_list(host, path, names, sizeof(names)) <= 0)
-		return "";
-	return ri_arena_copy(arena, names, strlen(names));
-}
-
 static int read_hca(struct ri_hca *out, struct ri_host *host, const char *name,
 	struct ri_arena *arena)
 {
-	char path[PATH_SIZE];
-
-	*out = (struct ri_hca){ .name = ri_arena_copy(arena, name, strlen(name)) };
-	if (out->name == NULL)
-		return -1;
-	snprintf(path, sizeof(path), CLASS "/%.*s/node_type", NAME_SIZE, name);
-	ri_sysfile_number(host, path, &out->type);
-	out->driver = read_driver(host, name, arena);
-	out->netdev = read_netdev(host, name, arena);
-	return out->driver == NULL || out->netdev == NULL ? -1 : read_ports(out, host, arena);
+	*out = (struct ri_hca){
+		.name = ri_arena_copy(arena, name, strlen(name)),
+		.driver = read_driver(host, name, arena),
+	};
+	return out->name == NULL || out->driver == NULL ? -1 : read_ports(out, host, arena);
 }
 
 /* Enroot's hook fills an empty folder with links; one may lead nowhere. */

@@ -33,8 +33,6 @@ enum ri_link {
 /* States of a port, as the kernel counts them (include/rdma/ib_verbs.h). */
 enum { RI_PORT_DOWN = 1, RI_PORT_INIT = 2, RI_PORT_ARMED = 3, RI_PORT_ACTIVE = 4 };
 enum { RI_PHYS_POLLING = 2, RI_PHYS_DISABLED = 3, RI_PHYS_UP = 5 };
-/* Kinds of a device: a channel adapter, or one for iWARP. */
-enum { RI_NODE_CA = 1, RI_NODE_RNIC = 4 };
 
 struct ri_port {
 	unsigned number;	/* from 1 */
@@ -48,8 +46,6 @@ struct ri_port {
 struct ri_hca {
 	const char *name;	/* "mlx5_ib0" */
 	const char *driver;	/* "mlx5_core"; "" where unknown */
-	const char *netdev;	/* of its network interface: "eth1"; "" where there is none */
-	uint64_t type;		/* 0: unknown */
 	struct ri_port *ports;
 	size_t count;
 };

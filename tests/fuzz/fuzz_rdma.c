@@ -11,7 +11,7 @@
 #define VERBS "sys/class/infiniband_verbs/uverbs0/"
 
 static struct ri_host host;
-static int first[9], release_fd;
+static int first[8], release_fd;
 
 static void start(void)
 {
@@ -20,9 +20,8 @@ static void start(void)
 		"sys/class/infiniband_verbs", "sys/class/infiniband_verbs/uverbs0", "sys/module",
 		"sys/module/mlx5_core", "proc", "proc/sys", "proc/sys/kernel", "sys/module/ib_core",
 		"sys/module/ib_core/parameters" };
-	static const char *const files[] = { HCA "node_type", HCA "ports/1/link_layer",
-		HCA "ports/1/state", HCA "ports/1/phys_state", HCA "ports/1/rate",
-		HCA "ports/1/sm_lid", VERBS "dev",
+	static const char *const files[] = { HCA "ports/1/link_layer", HCA "ports/1/state",
+		HCA "ports/1/phys_state", HCA "ports/1/rate", HCA "ports/1/sm_lid", VERBS "dev",
 		"sys/module/mlx5_core/version", "sys/module/ib_core/parameters/netns_mode" };
 	int folder = fuzz_folder_make();
 
