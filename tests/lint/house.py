@@ -14,7 +14,7 @@ import sys
 
 # What the house is allowed, and what it is to come to. A limit goes up for a feature alone, by
 # what it takes.
-LINES = 88100           # of *.c, *.h and *.def, to the next hundred; to come: 85,000
+LINES = 87500           # of *.c, *.h and *.def, to the next hundred; to come: 85,000
 NAMES_TWICE = 19        # names of .c files that several rooms have; to come: 20
 REAP_FILES = 1          # that say how long they wait for a killed helper to end; to come: 1
 STRSTR = 0              # files that look for words in messages of rankinit's own; to come: 0
