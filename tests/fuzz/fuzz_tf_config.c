@@ -41,7 +41,10 @@ static void check_written(char *strings[], char *const *hosts, size_t count)
 {
 	static struct ri_findings findings;
 	struct ri_topology topology = { .identity = "manual", .scope = RI_SCOPE_NODE };
-	struct ri_wishes wishes = { .frameworks = "tensorflow" };
+	/* an option writes over what stood there */
+	struct ri_wishes wishes = { .frameworks = "tensorflow",
+				    .tf_ps = { "--tf-ps", count > 1 ? "1" : NULL },
+				    .tf_ps_count = count > 1 ? 1 : 0 };
 	struct ri_error err = RI_ERROR_INIT;
 	struct ri_env_edits edits;
 	struct ri_env env;
