@@ -17,29 +17,20 @@
 #define MAIN_INDEX "AWS_BATCH_JOB_MAIN_NODE_INDEX"
 #define MAIN_ADDRESS "AWS_BATCH_JOB_MAIN_NODE_PRIVATE_IPV4_ADDRESS"
 
-static const struct ri_variable reads[] = {
-	{ .name = "AWS_BATCH_JOB_NUM_NODES", .meaning = "nodes", .cite = NODES },
-	{ .name = INDEX, .meaning = "index of this node; 0 and the main node's index are exchanged",
-	  .cite = NODES },
-	{ .name = MAIN_INDEX, .meaning = "index of the main node, which becomes node 0",
-	  .cite = NODES },
-	{ .name = MAIN_ADDRESS, .meaning = "address of the main node; absent on the main node "
-		"itself",
-	  .cite = NODES },
-	{ .name = "AWS_BATCH_JOB_ID",
-	  .meaning = "the job, and after a '#' the node; marks the process as part of a job even "
-	  "without a rank",
-	  .cite = JOBS },
-	{ .name = "AWS_BATCH_JOB_ATTEMPT", .meaning = "attempts, including this one",
-	  .cite = JOBS },
+static const struct ri_source_row reads[] = {
+	{ "AWS_BATCH_JOB_NUM_NODES", "nodes", NODES, RI_SEEN, RI_NUMBER(NNODES), "<nodes>" },
+	{ INDEX, "index of this node; 0 and the main node's index are exchanged", NODES, RI_SEEN,
+	  .value = "<node>" },
+	{ MAIN_INDEX, "index of the main node, which becomes node 0", NODES, .value = "0" },
+	{ MAIN_ADDRESS, "address of the main node; absent on the main node itself", NODES, 0,
+	  RI_MASTER },
+	{ "AWS_BATCH_JOB_ID",
+	  "the job, and after a '#' the node; marks the process as part of a job even without a "
+	  "rank", JOBS, .value = "5e1b1f0c-7d5e-4a30-9f5e-2b8b8f6a1c7d#<node>" },
+	{ "AWS_BATCH_JOB_ATTEMPT", "attempts, including this one", JOBS, .value = "1" },
 	RI_OWN_READS,
 	{ .name = NULL },
 };
-
-static bool detect(const struct ri_env *env)
-{
-	return ri_source_sees(env, "AWS_BATCH_JOB_NUM_NODES") && ri_source_sees(env, INDEX);
-}
 
 /* The index of the main node, 0 where no variable names another one. */
 static bool read_main(struct ri_reading *reading, uint64_t *out)
@@ -119,33 +110,14 @@ static void claim_restarts(struct ri_reading *reading)
 
 static void read_aws_batch(struct ri_reading *reading)
 {
-	ri_claim_number(reading, RI_FACT_NNODES, "AWS_BATCH_JOB_NUM_NODES");
-	ri_claim_host(reading, RI_FACT_MASTER_ADDR, MAIN_ADDRESS);
+	ri_claim_rows(reading, reads);
 	claim_place(reading);
 	claim_id(reading);
 	claim_restarts(reading);
 }
 
-static const struct ri_shape_row rows[] = {
-	{ "AWS_BATCH_JOB_ID", "5e1b1f0c-7d5e-4a30-9f5e-2b8b8f6a1c7d#<node>", 0 },
-	{ "AWS_BATCH_JOB_ATTEMPT", "1", 0 },
-	{ "AWS_BATCH_JOB_NUM_NODES", "<nodes>", 0 },
-	{ INDEX, "<node>", 0 },
-	{ MAIN_INDEX, "0", 0 },
+static const struct ri_shape_row main_address[] = {
 	{ MAIN_ADDRESS, "<master>", RI_OF_OTHERS },
-	{ .name = NULL },
-};
-
-/*
- * The main node's end is that of the job, and the others are stopped then; where another
- * one fails, the job goes on.
- */
-static const struct ri_shape shapes[] = {
-	{ .name = "aws_batch", .summary = "AWS Batch starts a container on each node",
-	  .scope = RI_SCOPE_NODE, .rows = rows, .port = 29500, .grace_s = 30, .goes_on = true,
-	  .succeeded = "SUCCEEDED", .failed = "FAILED", .stopped = "FAILED",
-	  .cite = "docs.aws.amazon.com/batch/latest/userguide/multi-node-parallel-jobs.html; "
-		  "docs.aws.amazon.com/batch/latest/userguide/job_timeouts.html" },
 	{ .name = NULL },
 };
 
@@ -155,7 +127,16 @@ const struct ri_source ri_source_aws_batch = {
 	.identity = RI_SCOPE_NODE,
 	.job = "AWS_BATCH_JOB_ID",
 	.reads = reads,
-	.shapes = shapes,
-	.detect = detect,
+	/*
+	 * The main node's end is that of the job, and the others are stopped then; where
+	 * another one fails, the job goes on.
+	 */
+	RI_SHAPES({ .name = "aws_batch",
+		.summary = "AWS Batch starts a container on each node",
+		.scope = RI_SCOPE_NODE, .reads = reads, .rows = main_address,
+		.port = 29500, .grace_s = 30, .goes_on = true,
+		.succeeded = "SUCCEEDED", .failed = "FAILED", .stopped = "FAILED",
+		.cite = "docs.aws.amazon.com/batch/latest/userguide/multi-node-parallel-jobs.html; "
+			"docs.aws.amazon.com/batch/latest/userguide/job_timeouts.html" }),
 	.read = read_aws_batch,
 };

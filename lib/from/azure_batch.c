@@ -11,7 +11,10 @@
  */
 #include <string.h>
 
+#include "base/limits.h"
+#include "base/loopback.h"
 #include "base/text.h"
+#include "from/allocation.h"
 #include "from/own_address.h"
 #include "from/reading.h"
 #include "model/wishes.h"
@@ -30,34 +33,25 @@ enum {
 	DEFAULT_PORT = 6105,
 };
 
-static const struct ri_variable reads[] = {
-	{ .name = "AZ_BATCH_MASTER_NODE",
-	  .meaning = "address:port of the primary node; the Azure Batch service itself listens on "
-	  "the port",
+static const struct ri_source_row azure_batch[] = {
+	{ "AZ_BATCH_MASTER_NODE",
+	  "address:port of the primary node; the Azure Batch service itself listens on the port",
+	  BATCH_REFERENCE, RI_ONE_SEEN, .value = "<master>:6000" },
+	{ "AZ_BATCH_HOST_LIST", "the nodes of the task, separated by commas", BATCH_REFERENCE,
+	  RI_ONE_SEEN, RI_HOSTS(COMMAS), "<each:,><host></each>" },
+	{ "AZ_BATCH_NODE_LIST", "the nodes of the task, separated by semicolons", BATCH_REFERENCE,
+	  RI_ONE_SEEN, .value = "<each:;><host></each>" },
+	{ "CCP_NODES",
+	  "the nodes in the format of HPC Pack: a count, then address and cores of each",
+	  BATCH_REFERENCE, RI_ONE_SEEN, .value = "<nodes> <each: ><host> <ranks></each>" },
+	{ PRIMARY, "true on the primary node, unless mpirun carried it to another one",
 	  .cite = BATCH_REFERENCE },
-	{ .name = "AZ_BATCH_HOST_LIST", .meaning = "the nodes of the task, separated by commas",
-	  .cite = BATCH_REFERENCE },
-	{ .name = "AZ_BATCH_NODE_LIST", .meaning = "the nodes of the task, separated by semicolons",
-	  .cite = BATCH_REFERENCE },
-	{ .name = "CCP_NODES", .meaning = "the nodes in the format of HPC Pack: a count, then "
-		"address and cores of each",
-	  .cite = BATCH_REFERENCE },
-	{ .name = PRIMARY,
-	  .meaning = "true on the primary node, unless mpirun carried it to another one",
-	  .cite = BATCH_REFERENCE },
-	{ .name = "AZ_BATCH_JOB_ID",
-	  .meaning = "name of the job; marks the process as part of a job even without a rank",
-	  .cite = BATCH_REFERENCE },
+	{ "AZ_BATCH_JOB_ID",
+	  "name of the job; marks the process as part of a job even without a rank",
+	  BATCH_REFERENCE, 0, RI_JOB_NAME, "simulated" },
 	RI_OWN_READS,
 	{ .name = NULL },
 };
-
-static bool detect(const struct ri_env *env)
-{
-	return ri_source_sees(env, "AZ_BATCH_MASTER_NODE") ||
-		ri_source_sees(env, "AZ_BATCH_HOST_LIST") ||
-		ri_source_sees(env, "AZ_BATCH_NODE_LIST") || ri_source_sees(env, "CCP_NODES");
-}
 
 /* Cut the next word off *text, in place; "" at the end. */
 static char *cut_word(char **text)
@@ -273,50 +267,20 @@ static void judge_batch_port(struct ri_reading *reading, unsigned own)
 			"without %s the port is %d", stated, DEFAULT_PORT);
 }
 
-static void claim_master(struct ri_reading *reading)
-{
-	unsigned port;
-	const struct ri_fact *master =
-		ri_claim_endpoint(reading, RI_FACT_MASTER_ADDR, "AZ_BATCH_MASTER_NODE", &port);
-
-	if (master != NULL && port != 0)
-		judge_batch_port(reading, port);
-	ri_claim_default_port(reading, DEFAULT_PORT);
-}
-
 static void read_azure_batch(struct ri_reading *reading)
 {
-	claim_master(reading);
-	ri_claim_hosts(reading, "AZ_BATCH_HOST_LIST", ',');
+	unsigned port;
+
+	if (ri_claim_endpoint(reading, RI_FACT_MASTER_ADDR, "AZ_BATCH_MASTER_NODE", &port) !=
+		NULL && port != 0)
+		judge_batch_port(reading, port);
+	ri_claim_default_port(reading, DEFAULT_PORT);
+	ri_claim_rows(reading, azure_batch);
 	ri_claim_hosts(reading, "AZ_BATCH_NODE_LIST", ';');
 	claim_nodes(reading);
 	ri_claim_first_host(reading);
-	ri_claim_label(reading, RI_FACT_JOB_ID, "AZ_BATCH_JOB_ID");
 	claim_node(reading);
 }
-
-static const struct ri_shape_row rows[] = {
-	{ "AZ_BATCH_JOB_ID", "simulated", 0 },
-	{ "AZ_BATCH_MASTER_NODE", "<master>:6000", 0 },
-	{ "AZ_BATCH_HOST_LIST", "<each:,><host></each>", 0 },
-	{ "AZ_BATCH_NODE_LIST", "<each:;><host></each>", 0 },
-	{ "CCP_NODES", "<nodes> <each: ><host> <ranks></each>", 0 },
-	{ .name = NULL },
-};
-
-/*
- * The application command is mpirun's, on the primary node alone: there is no shape of
- * nodes, whose commands the service does not start.
- */
-static const struct ri_shape shapes[] = {
-	{ .name = "azure_batch", .summary = "mpirun of an Azure Batch task starts each rank",
-	  .scope = RI_SCOPE_PROCESS, .rows = rows, .inside = ri_shape_of_mpirun,
-	  .port = DEFAULT_PORT, .grace_s = 5,
-	  .succeeded = "success", .failed = "failure", .stopped = "failure",
-	  .cite = "learn.microsoft.com/rest/api/batchservice, TaskExecutionResult; "
-		  "Open MPI mpirun(1)" },
-	{ .name = NULL },
-};
 
 const struct ri_source ri_source_azure_batch = {
 	.name = "azure_batch",
@@ -324,8 +288,171 @@ const struct ri_source ri_source_azure_batch = {
 	.identity = RI_SCOPE_NODE,
 	.of_container = true,
 	.job = "AZ_BATCH_JOB_ID",
-	.reads = reads,
-	.shapes = shapes,
-	.detect = detect,
+	.reads = azure_batch,
+	/*
+	 * The application command is mpirun's, on the primary node alone: there is no shape of
+	 * nodes, whose commands the service does not start.
+	 */
+	RI_SHAPES({ .name = "azure_batch",
+		.summary = "mpirun of an Azure Batch task starts each rank",
+		.scope = RI_SCOPE_PROCESS, .reads = azure_batch, .beside = ri_shape_of_mpirun,
+		.port = DEFAULT_PORT, .grace_s = 5,
+		.succeeded = "success", .failed = "failure", .stopped = "failure",
+		.cite = "learn.microsoft.com/rest/api/batchservice, TaskExecutionResult; "
+			"Open MPI mpirun(1)" }),
 	.read = read_azure_batch,
+};
+
+/* What is left of Batch AI: jobs of Azure Machine Learning, and other systems, keep its names. */
+#define TASK_INDEX "AZ_BATCHAI_TASK_INDEX"
+#define HOST_FILE "AZ_BATCHAI_MPI_HOST_FILE"
+#define INIT_METHOD "AZ_BATCHAI_PYTORCH_INIT_METHOD"
+
+#define BATCH_AI "BatchAI documentation/using-batch-ai-environment-variables.md"
+
+static const struct ri_source_row azure_batchai[] = {
+	{ "AZ_BATCHAI_MPI_MASTER_NODE",
+	  "the host where mpirun runs; \"localhost\" is used only for a job of one node",
+	  .cite = "DeepSpeed deepspeed/comm/comm.py, patch_aml_env_for_torch_nccl_backend" },
+	{ "AZ_BATCHAI_JOB_MASTER_NODE_IP", "the address of the first node",
+	  "public training scripts for Azure Machine Learning", .value = "<master>" },
+	{ TASK_INDEX, "index of this node", BATCH_AI, .value = "<node>" },
+	{ "AZ_BATCHAI_WORKER_HOSTS", "host:port of each worker, separated by commas", BATCH_AI, 0,
+	  RI_HOSTS(COMMAS), "<each:,><host>:<port></each>" },
+	{ "AZ_BATCHAI_PS_HOSTS", "the same for the parameter servers, which are counted separately",
+	  .cite = BATCH_AI },
+	{ HOST_FILE, "path of a host file for mpirun", .cite = BATCH_AI },
+	{ INIT_METHOD, "tcp://host:port on which rank 0 listens; a file:// URL is not used",
+	  BATCH_AI, .value = "tcp://<master>:<master_port>" },
+	RI_OWN_READS,
+	{ .name = NULL },
+};
+
+static bool sees_batchai(const struct ri_env *env)
+{
+	for (const struct ri_source_row *row = azure_batchai; row->name != NULL; row++)
+		if (ri_source_sees(env, row->name))
+			return true;
+	/* It looks like the link to a Kubernetes service. */
+	return ri_env_get(env, INIT_METHOD) != NULL;
+}
+
+/* "localhost" is each node itself: that serves a job of one node. */
+static void judge_master(struct ri_reading *reading, struct ri_fact *claim)
+{
+	if (claim != NULL && claim->state == RI_STATE_KNOWN &&
+		ri_loopback_is(claim->text, strlen(claim->text)))
+		ri_claim_spoil(claim, RI_STATE_OPEN, ri_arena_format(reading->context->arena,
+			"%s makes each node its own master", claim->origin.variable));
+}
+
+static void claim_shared_master(struct ri_reading *reading, const char *variable)
+{
+	judge_master(reading, ri_claim_host(reading, RI_FACT_MASTER_ADDR, variable));
+}
+
+/* "tcp://10.0.0.4:23456", as torch.distributed.init_process_group takes it. */
+static void claim_init_method(struct ri_reading *reading)
+{
+	const char *raw = ri_env_get(reading->context->env, INIT_METHOD);
+	struct ri_endpoint endpoint;
+	struct ri_fact *claim;
+
+	if (raw == NULL || strncmp(raw, "tcp://", 6) != 0)
+		return;
+	claim = ri_claim_read(reading, RI_FACT_MASTER_ADDR, INIT_METHOD, raw);
+	if (claim == NULL)
+		return;
+	if (!ri_endpoint_read((struct ri_slice){ raw + 6, strcspn(raw + 6, "/?") }, &endpoint) ||
+		endpoint.port == 0) {
+		ri_claim_spoil(claim, RI_STATE_BROKEN, "tcp://HOST:PORT");
+		return;
+	}
+	claim->text = ri_reading_copy(reading, endpoint.host.text, endpoint.host.length);
+	if (claim->text == NULL)
+		return;
+	judge_master(reading, claim);
+	claim = ri_claim_read(reading, RI_FACT_MASTER_PORT, INIT_METHOD, raw);
+	if (claim != NULL)
+		claim->number = endpoint.port;
+}
+
+/* The host file as a list; NULL where it cannot be read, or no source may read files now. */
+static struct ri_fact *claim_host_file(struct ri_reading *reading)
+{
+	const char *path = ri_reading_get(reading, HOST_FILE);
+	struct ri_hostfile file;
+	struct ri_fact *claim;
+	char *text;
+
+	if (path == NULL || reading->context->host == NULL)
+		return NULL;
+	text = ri_reading_file(reading, path, RI_MAX_HOSTFILE);
+	if (text == NULL || !ri_allocation_read_text(reading, HOST_FILE, text, &file))
+		return NULL;
+	claim = ri_claim_list_of(reading, HOST_FILE, file.hosts, file.count);
+	if (file.count > 0)
+		return claim;
+	ri_claim_spoil(claim, RI_STATE_BROKEN, file.bad_line == 0
+		? "the path of a file that lists hosts"
+		: ri_arena_format(reading->context->arena,
+			"a host file of lines \"HOST [slots=N]\", which line %zu is not",
+			file.bad_line));
+	return NULL;
+}
+
+/*
+ * Workers and parameter servers are counted apart, and which of them this is
+ * stands in the words of the command alone.
+ */
+static void claim_index(struct ri_reading *reading)
+{
+	struct ri_fact *claim = ri_claim_filled(reading, RI_FACT_NODE_RANK, TASK_INDEX);
+
+	if (claim != NULL && claim->state == RI_STATE_KNOWN &&
+		ri_source_sees_text(reading->context->env, "AZ_BATCHAI_PS_HOSTS"))
+		ri_claim_spoil(claim, RI_STATE_OPEN,
+			"AZ_BATCHAI_TASK_INDEX may be the index of a parameter server");
+}
+
+/* A rank has its place from its launcher. */
+static void claim_task(struct ri_reading *reading)
+{
+	struct ri_fact *hosts;
+	struct ri_own_machine own;
+	uint64_t place;
+
+	if (reading->identity != NULL || ri_claimed_hosts(reading) != NULL)
+		return;
+	hosts = claim_host_file(reading);
+	if (hosts != NULL && !ri_source_sees_text(reading->context->env, TASK_INDEX) &&
+		ri_own_read(&own, reading) && ri_own_find(&own, hosts, &place))
+		ri_claim_value(reading, RI_FACT_NODE_RANK, HOST_FILE, place);
+}
+
+static void read_azure_batchai(struct ri_reading *reading)
+{
+	claim_init_method(reading);
+	claim_shared_master(reading, "AZ_BATCHAI_MPI_MASTER_NODE");
+	claim_shared_master(reading, "AZ_BATCHAI_JOB_MASTER_NODE_IP");
+	ri_claim_rows(reading, azure_batchai);
+	claim_index(reading);
+	claim_task(reading);
+	ri_claim_first_host(reading);
+	ri_claim_default_port(reading, DEFAULT_PORT);
+}
+
+const struct ri_source ri_source_azure_batchai = {
+	.name = "azure_batchai",
+	.summary = "Batch AI variables that Azure Machine Learning still sets: master, hosts, node",
+	.identity = RI_SCOPE_NODE,
+	.of_container = true,
+	.reads = azure_batchai,
+	/* The service is no more: what it gave a process to end is not known, so the least. */
+	RI_SHAPES({ .name = "azure_batchai", .summary = "a system that kept Batch AI's "
+		"names starts the command on each node",
+		.scope = RI_SCOPE_NODE, .reads = azure_batchai, .port = 23456, .grace_s = 5,
+		.cite = BATCH_AI }),
+	.detect = sees_batchai,
+	.read = read_azure_batchai,
 };

@@ -24,31 +24,21 @@ enum {
 	DEFAULT_PORT = 6105,
 };
 
-static const struct ri_variable reads[] = {
-	{ .name = "AZUREML_RUN_ID",
-	  .meaning = "the run; its presence marks the process as part of a job even without a rank",
-	  .cite = HI_ML },
-	{ .name = "AZUREML_EXPERIMENT_ID", .meaning = "the same", .cite = DEEPSPEED },
-	{ .name = "AZUREML_NODE_COUNT", .meaning = "nodes of the job",
-	  .cite = SCRIPTS },
-	{ .name = "NODE_COUNT",
-	  .meaning = "the same beside AZUREML_CR_NODE_RANK, if no other variable counts the nodes",
+static const struct ri_source_row reads[] = {
+	{ "AZUREML_RUN_ID",
+	  "the run; its presence marks the process as part of a job even without a rank", HI_ML,
+	  .sign = RI_ONE_SEEN },
+	{ "AZUREML_EXPERIMENT_ID", "the same", DEEPSPEED, .sign = RI_ONE_SEEN },
+	{ "AZUREML_NODE_COUNT", "nodes of the job", .cite = SCRIPTS },
+	{ "NODE_COUNT",
+	  "the same beside AZUREML_CR_NODE_RANK, if no other variable counts the nodes",
 	  .cite = SCRIPTS },
 	RI_QUARTET_READS,
-	{ .name = "NODE_RANK", .meaning = "index of this node", .cite = GUIDE },
-	{ .name = CR_NODE_RANK, .meaning = "the same, by the common runtime",
-	  .cite = SCRIPTS },
-	{ .name = "MASTER_IP", .meaning = "the host of rank 0 on Kubernetes compute",
-	  .cite = HI_ML },
+	{ "NODE_RANK", "index of this node", .cite = GUIDE },
+	{ CR_NODE_RANK, "the same, by the common runtime", SCRIPTS, .sign = RI_ONE_SEEN | RI_TEXT },
+	{ "MASTER_IP", "the host of rank 0 on Kubernetes compute", .cite = HI_ML },
 	{ .name = NULL },
 };
-
-static bool detect(const struct ri_env *env)
-{
-	return ri_source_sees(env, "AZUREML_RUN_ID") ||
-		ri_source_sees(env, "AZUREML_EXPERIMENT_ID") ||
-		ri_source_sees_text(env, CR_NODE_RANK);
-}
 
 /* Anybody may have a NODE_COUNT: it is read for want of better, and is no reason to refuse. */
 static void claim_nodes(struct ri_reading *reading)
@@ -64,21 +54,6 @@ static void claim_nodes(struct ri_reading *reading)
 		ri_claim_number(reading, RI_FACT_NNODES, "NODE_COUNT");
 }
 
-/* Which node this is; where no rank was launched, all that is known. */
-static void claim_node(struct ri_reading *reading)
-{
-	ri_claim_filled(reading, RI_FACT_NODE_RANK, "NODE_RANK");
-	ri_claim_filled(reading, RI_FACT_NODE_RANK, CR_NODE_RANK);
-}
-
-/* The service's own processes: no rank was launched inside them yet. */
-static void claim_process(struct ri_reading *reading)
-{
-	ri_quartet_claim(reading);
-	claim_node(reading);
-	ri_quartet_claim_rendezvous(reading);
-}
-
 /* The service counts at least one for each node: fewer are an image's own. */
 static bool is_of_image(const struct ri_reading *reading)
 {
@@ -88,25 +63,28 @@ static bool is_of_image(const struct ri_reading *reading)
 		ri_claim_get(reading, RI_FACT_NNODES, &nodes) && size < nodes;
 }
 
-/* After everything else, the list of Azure Batch among it. */
-static void claim_master_ip(struct ri_reading *reading)
-{
-	struct ri_fact *claim = ri_claim_host(reading, RI_FACT_MASTER_ADDR, "MASTER_IP");
-
-	if (claim != NULL)
-		claim->strength = RI_STRENGTH_DEFAULT;
-}
-
 static void read_azureml(struct ri_reading *reading)
 {
+	const struct ri_env *env = reading->context->env;
+	struct ri_fact *claim = NULL;
+
 	claim_nodes(reading);
-	if (reading->identity == NULL && ri_quartet_sees(reading->context->env) &&
-		!is_of_image(reading))
-		claim_process(reading);
-	else if (reading->identity == NULL)
-		claim_node(reading);
-	if (!ri_source_sees_text(reading->context->env, "AZ_BATCH_HOST_LIST"))
-		claim_master_ip(reading);
+	if (reading->identity == NULL) {
+		/* the service's own processes: no rank was launched inside them yet */
+		bool process = ri_quartet_sees(env) && !is_of_image(reading);
+
+		if (process)
+			ri_quartet_claim(reading);
+		ri_claim_filled(reading, RI_FACT_NODE_RANK, "NODE_RANK");
+		ri_claim_filled(reading, RI_FACT_NODE_RANK, CR_NODE_RANK);
+		if (process)
+			ri_quartet_claim_rendezvous(reading);
+	}
+	/* after everything else, the list of Azure Batch among it */
+	if (!ri_source_sees_text(env, "AZ_BATCH_HOST_LIST"))
+		claim = ri_claim_host(reading, RI_FACT_MASTER_ADDR, "MASTER_IP");
+	if (claim != NULL)
+		claim->strength = RI_STRENGTH_DEFAULT;
 	ri_claim_default_port(reading, DEFAULT_PORT);
 }
 
@@ -118,7 +96,7 @@ static void read_azureml(struct ri_reading *reading)
 #define PREEMPTION \
 	"learn.microsoft.com/azure/virtual-machines/linux/scheduled-events, Preempt"
 
-/* Around mpirun: what Azure Batch and Batch AI leave (azure_batch.c, azure_batchai.c). */
+/* Around mpirun: what Azure Batch and Batch AI leave (azure_batch.c). */
 static const struct ri_shape_row mpi[] = {
 	{ "AZUREML_RUN_ID", RUN, 0 },
 	{ "AZUREML_EXPERIMENT_ID", EXPERIMENT, 0 },
@@ -156,29 +134,6 @@ static const struct ri_shape_row nodes[] = {
 	{ .name = NULL },
 };
 
-/*
- * Whether the other processes of a PyTorch job run on where one failed is not documented.
- * A low-priority machine is told of its end 30 s before.
- */
-static const struct ri_shape shapes[] = {
-	{ .name = "azureml_mpi", .summary = "an Azure ML MPI job: mpirun starts each rank",
-	  .scope = RI_SCOPE_PROCESS, .rows = mpi, .inside = ri_shape_of_mpirun,
-	  .port = DEFAULT_PORT, .grace_s = 5,
-	  .succeeded = "Completed", .failed = "Failed", .stopped = "Canceled",
-	  .cite = STATES "; Open MPI mpirun(1)" },
-	{ .name = "azureml_pytorch",
-	  .summary = "an Azure ML PyTorch job: the service starts each process",
-	  .scope = RI_SCOPE_PROCESS, .rows = pytorch, .port = DEFAULT_PORT, .grace_s = 30,
-	  .succeeded = "Completed", .failed = "Failed", .stopped = "Canceled",
-	  .cite = STATES "; " PREEMPTION },
-	{ .name = "azureml_nodes",
-	  .summary = "Azure ML's common runtime starts the command on each node",
-	  .scope = RI_SCOPE_NODE, .rows = nodes, .port = 9500, .grace_s = 30,
-	  .succeeded = "Completed", .failed = "Failed", .stopped = "Canceled",
-	  .cite = STATES "; " PREEMPTION },
-	{ .name = NULL },
-};
-
 const struct ri_source ri_source_azureml = {
 	.name = "azureml",
 	.summary = "Azure Machine Learning job: nodes, and a PyTorch job's processes",
@@ -187,7 +142,25 @@ const struct ri_source ri_source_azureml = {
 	/* learn.microsoft.com/azure/machine-learning/reference-yaml-job-command */
 	.once = "distribution: {type: pytorch, process_count_per_instance: 1} in the job",
 	.reads = reads,
-	.shapes = shapes,
-	.detect = detect,
+	/*
+	 * Whether the other processes of a PyTorch job run on where one failed is not
+	 * documented. A low-priority machine is told of its end 30 s before.
+	 */
+	RI_SHAPES(
+		{ .name = "azureml_mpi", .summary = "an Azure ML MPI job: mpirun starts each rank",
+		  .scope = RI_SCOPE_PROCESS, .rows = mpi, .beside = ri_shape_of_mpirun,
+		  .port = DEFAULT_PORT, .grace_s = 5,
+		  .succeeded = "Completed", .failed = "Failed", .stopped = "Canceled",
+		  .cite = STATES "; Open MPI mpirun(1)" },
+		{ .name = "azureml_pytorch",
+		  .summary = "an Azure ML PyTorch job: the service starts each process",
+		  .scope = RI_SCOPE_PROCESS, .rows = pytorch, .port = DEFAULT_PORT, .grace_s = 30,
+		  .succeeded = "Completed", .failed = "Failed", .stopped = "Canceled",
+		  .cite = STATES "; " PREEMPTION },
+		{ .name = "azureml_nodes",
+		  .summary = "Azure ML's common runtime starts the command on each node",
+		  .scope = RI_SCOPE_NODE, .rows = nodes, .port = 9500, .grace_s = 30,
+		  .succeeded = "Completed", .failed = "Failed", .stopped = "Canceled",
+		  .cite = STATES "; " PREEMPTION }),
 	.read = read_azureml,
 };

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The reader of such JSON, and the sources that have it: TF_CONFIG of any platform, Vertex AI. */
 #include "from/cluster.h"
 
 #include <inttypes.h>
@@ -328,12 +329,13 @@ static void claim_place(struct ri_reading *reading, const char *variable,
 		ri_claim_value(reading, RI_FACT_NODE_RANK, variable, cluster->place);
 }
 
-void ri_cluster_claim(struct ri_reading *reading, const char *variable,
+/* Claim what the variable's value says: a node's place and role, hosts, and the first. */
+static void claim(struct ri_reading *reading, const char *variable,
 	const struct ri_cluster_types *types)
 {
 	const char *text = ri_reading_get(reading, variable);
 	struct ri_cluster cluster;
-	struct ri_fact *claim;
+	struct ri_fact *role;
 
 	if (ri_cluster_read(&cluster, text, types, reading->context->arena) < 0) {
 		ri_fail(reading->err, RI_CODE_MEMORY, variable, "no memory left to read it");
@@ -352,12 +354,12 @@ void ri_cluster_claim(struct ri_reading *reading, const char *variable,
 	if (cluster.count > 1)
 		ri_claim_word(reading, RI_FACT_MASTER_ADDR, variable, cluster.hosts[0],
 			RI_STRENGTH_DEFAULT);
-	claim = cluster.role == NULL ? NULL
+	role = cluster.role == NULL ? NULL
 		: ri_claim_word(reading, RI_FACT_ROLE, variable, cluster.role, RI_STRENGTH_SAID);
-	if (claim == NULL)
+	if (role == NULL)
 		return;
-	claim->number = cluster.index;
-	claim->served = cluster.served;
+	role->number = cluster.index;
+	role->served = cluster.served;
 }
 
 static bool has_ranks(const struct ri_reading *reading)
@@ -397,14 +399,138 @@ static void report_beaten(struct ri_reading *reading, const struct ri_cluster_ty
 		"an image should not set RANK, WORLD_SIZE or TF_CONFIG");
 }
 
-void ri_cluster_claim_tf(struct ri_reading *reading)
+/*
+ * Unless a launcher made ranks inside of the task: an image may have left TF_CONFIG behind.
+ * Where the quartet and TF_CONFIG say different ranks of one job that is a finding.
+ */
+static void read_tf_config(struct ri_reading *reading)
 {
 	static const char *const ranked[] = { "chief", "master", "worker", NULL };
 	static const char *const others[] = { RI_ROLE_PS, RI_ROLE_EVALUATOR, NULL };
 	static const struct ri_cluster_types types = { .ranked = ranked, .others = others };
 
 	if (!has_ranks(reading))
-		ri_cluster_claim(reading, "TF_CONFIG", &types);
+		claim(reading, "TF_CONFIG", &types);
 	else if (reading->identity == NULL)
 		report_beaten(reading, &types);
 }
+
+#define RESOLVER "TensorFlow tensorflow/python/distribute/cluster_resolver/" \
+	"tfconfig_cluster_resolver.py"
+
+static const struct ri_source_row tf_config[] = {
+	{ "TF_CONFIG", "JSON: the cluster, and this process's task in it", RESOLVER,
+	  RI_SEEN | RI_TEXT,
+	  .value = "{\"cluster\":{\"worker\":[<each:,>\"<host>:<port>\"</each>]},"
+		"\"task\":{\"type\":\"worker\",\"index\":<node>}}" },
+	{ .name = NULL },
+};
+
+/*
+ * By whichever platform it was set. Chief (or master) and workers are nodes, in this order;
+ * parameter servers and evaluators have a role and no rank. Its ports are TensorFlow's own.
+ */
+const struct ri_source ri_source_tf_config = {
+	.name = "tf_config",
+	.summary = "TF_CONFIG: chief and workers are nodes",
+	.identity = RI_SCOPE_NODE,
+	.shares = "TF_CONFIG",
+	.reads = tf_config,
+	/* Many platforms set it: how they end the others is not known, and the least is here. */
+	RI_SHAPES({ .name = "tf_config", .summary = "TF_CONFIG for a worker on each node",
+		.scope = RI_SCOPE_NODE, .reads = tf_config, .port = 29500, .grace_s = 5,
+		.cite = RESOLVER }),
+	.read = read_tf_config,
+};
+
+static const struct ri_source_row kubeflow_tf[] = {
+	{ "TF_CONFIG", "JSON: the services of the cluster, and this pod's place among them",
+	  "Kubeflow training-operator v1.9 pkg/controller.v1/tensorflow/tensorflow.go",
+	  .sign = RI_SEEN },
+	{ .name = NULL },
+};
+
+/* "JOB-worker-0.NAMESPACE.svc:2222", perhaps with a domain */
+static bool names_services(const struct ri_env *env)
+{
+	const char *value = ri_env_get(env, "TF_CONFIG");
+
+	return strstr(value, ".svc:") != NULL || strstr(value, ".svc.") != NULL;
+}
+
+/* A job with one replica has no TF_CONFIG. */
+const struct ri_source ri_source_kubeflow_tf = {
+	.name = "kubeflow_tf",
+	.summary = "pod of a Kubeflow TFJob: chief and workers are nodes",
+	.identity = RI_SCOPE_NODE,
+	.shares = "TF_CONFIG",
+	.reads = kubeflow_tf,
+	.detect = names_services,
+	.read = read_tf_config,
+};
+
+static const struct ri_source_row vertex[] = {
+	{ "CLUSTER_SPEC", "JSON: the pools, and the replica and pool of this process",
+	  .cite = "cloud.google.com/vertex-ai/docs/training/distributed-training, CLUSTER_SPEC; "
+		  "Configure a distributed training job" },
+	{ .name = NULL },
+};
+
+/* Anybody may call a variable so; its pools are Vertex's own. */
+static bool sees_pools(const struct ri_env *env)
+{
+	const char *value = ri_env_get(env, "CLUSTER_SPEC");
+
+	return value != NULL && strstr(value, "\"workerpool0\"") != NULL;
+}
+
+/*
+ * The place of a pool says what it is for: the primary, the workers, then parameter or
+ * reduction servers, and evaluators. Ranks are in the first two alone.
+ */
+static void read_vertex(struct ri_reading *reading)
+{
+	static const char *const ranked[] = { "workerpool0", "workerpool1", NULL };
+	static const char *const others[] = { "workerpool2", "workerpool3", NULL };
+	static const char *const roles[] = { RI_ROLE_PS, RI_ROLE_EVALUATOR };
+	static const struct ri_cluster_types types = { ranked, others, roles };
+
+	claim(reading, "CLUSTER_SPEC", &types);
+}
+
+#define PRIMARY "{\"cluster\":{\"workerpool0\":[\"<master>:2222\"]"
+#define WORKERS ",\"workerpool1\":[<others:,>\"<host>:2222\"</others>]"
+#define TASK(type, index) \
+	"},\"environment\":\"cloud\",\"task\":{\"type\":\"" type "\",\"index\":" index "}}"
+
+static const struct ri_shape_row replica[] = {
+	{ "CLUSTER_SPEC", PRIMARY TASK("workerpool0", "0"), RI_OF_ONE_NODE },
+	{ "CLUSTER_SPEC", PRIMARY WORKERS TASK("workerpool0", "0"),
+	  RI_OF_SEVERAL_NODES | RI_OF_FIRST },
+	{ "CLUSTER_SPEC", PRIMARY WORKERS TASK("workerpool1", "<worker>"),
+	  RI_OF_SEVERAL_NODES | RI_OF_OTHERS },
+	{ .name = NULL },
+};
+
+const struct ri_source ri_source_vertex = {
+	.name = "vertex",
+	.summary = "replica of a Vertex AI custom job: a node, in the first two pools",
+	.identity = RI_SCOPE_NODE,
+	.of_container = true,
+	.traits = RI_TRAIT_NAMES_JOB,
+	.reads = vertex,
+	/*
+	 * Vertex shuts all workers down where one fails for good. What a container is given to
+	 * end is not documented; a Spot machine has 30 s.
+	 */
+	RI_SHAPES({ .name = "vertex",
+		.summary = "Vertex AI starts a container for each replica",
+		.scope = RI_SCOPE_NODE, .rows = replica, .port = 29500, .grace_s = 30,
+		.succeeded = "JOB_STATE_SUCCEEDED", .failed = "JOB_STATE_FAILED",
+		.stopped = "JOB_STATE_CANCELLED",
+		.cite = "cloud.google.com/vertex-ai/docs/training/"
+			"understanding-training-service; "
+			"cloud.google.com/compute/docs/instances/spot" }),
+	.detect = sees_pools,
+	.read = read_vertex,
+};

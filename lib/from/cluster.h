@@ -46,18 +46,4 @@ struct ri_cluster {
 int ri_cluster_read(struct ri_cluster *out, const char *text,
 	const struct ri_cluster_types *types, struct ri_arena *arena);
 
-/* Claim what the variable's value says: a node's place and role, hosts, and the first. */
-void ri_cluster_claim(struct ri_reading *reading, const char *variable,
-	const struct ri_cluster_types *types);
-
-/*
- * Claim what TF_CONFIG says, unless a launcher made ranks inside of the task:
- * an image may have left it behind. Where the quartet and TF_CONFIG say
- * different ranks of one job that is a finding.
- */
-void ri_cluster_claim_tf(struct ri_reading *reading);
-
-#define RI_CLUSTER_TF "TensorFlow tensorflow/python/distribute/cluster_resolver/" \
-	"tfconfig_cluster_resolver.py"
-
 #endif

@@ -25,26 +25,22 @@
 #define ASCEND "hiascend.com, MindCluster, Ascend Operator environment variables, PyTorch"
 #define OPERATOR "Kubeflow pytorch-operator pkg/controller.v1/pytorch/pod.go, setClusterSpec"
 
-static const struct ri_variable reads[] = {
+static const struct ri_source_row reads[] = {
 	RI_QUARTET_READS,
-	{ .name = "NODE_RANK", .meaning = "index of this node",
-	  .cite = "Lightning src/lightning/fabric/plugins/environments/lightning.py; "
-		  "Composer composer/cli/launcher.py; " RUNPOD },
-	{ .name = "NUM_NODES", .meaning = "nodes, if NODE_RANK and MASTER_ADDR are set",
-	  .cite = RUNPOD },
-	{ .name = "NNODES", .meaning = "the same",
-	  .cite = "docs.nvidia.com/dgx-cloud/lepton, Batch Jobs, Templates" },
-	{ .name = "NODE_COUNT", .meaning = "the same",
-	  .cite = "Azure ML, Distributed GPU training guide" },
-	{ .name = "NUM_TRAINERS", .meaning = "processes to start on each node, beside those",
-	  .cite = RUNPOD },
-	{ .name = "NPROC_PER_NODE", .meaning = "processes to start; if it is set and LOCAL_RANK is "
-	  "not, RANK and WORLD_SIZE count nodes",
+	{ "NODE_RANK", "index of this node",
+	  "Lightning src/lightning/fabric/plugins/environments/lightning.py; "
+	  "Composer composer/cli/launcher.py; " RUNPOD, .value = "<node>" },
+	{ "NUM_NODES", "nodes, if NODE_RANK and MASTER_ADDR are set", .cite = RUNPOD },
+	{ "NNODES", "the same", .cite = "docs.nvidia.com/dgx-cloud/lepton, Batch Jobs, Templates" },
+	{ "NODE_COUNT", "the same", .cite = "Azure ML, Distributed GPU training guide" },
+	{ "NUM_TRAINERS", "processes to start on each node, beside those", .cite = RUNPOD },
+	{ "NPROC_PER_NODE",
+	  "processes to start; if it is set and LOCAL_RANK is not, RANK and WORLD_SIZE count nodes",
 	  .cite = "Alibaba Cloud PAI-DLC, General environment variables" },
-	{ .name = "LOCAL_RANK", .meaning = "a list, as 0,1: the pod's devices, beside its RANK",
-	  .cite = ASCEND },
-	{ .name = "KUBERNETES_SERVICE_HOST", .meaning = "a pod: if LOCAL_RANK is not set, RANK and "
-	  "WORLD_SIZE of 2 or more count the pods of a PyTorchJob",
+	{ "LOCAL_RANK", "a list, as 0,1: the pod's devices, beside its RANK", .cite = ASCEND },
+	{ "KUBERNETES_SERVICE_HOST",
+	  "a pod: if LOCAL_RANK is not set, RANK and WORLD_SIZE of 2 or more count the pods of a "
+	  "PyTorchJob",
 	  .cite = OPERATOR "; kubernetes.io/docs/concepts/services-networking/service" },
 	{ .name = NULL },
 };
@@ -280,17 +276,6 @@ static void read_env(struct ri_reading *reading)
 	claim_if_broken(reading, RI_FACT_LOCAL_RANK, "LOCAL_RANK");
 }
 
-static const struct ri_shape_row rows[] = {
-	{ "RANK", "<rank>", 0 },
-	{ "WORLD_SIZE", "<world_size>", 0 },
-	{ "LOCAL_RANK", "<local_rank>", 0 },
-	{ "LOCAL_WORLD_SIZE", "<ranks>", 0 },
-	{ "NODE_RANK", "<node>", 0 },
-	{ "MASTER_ADDR", "<master>", 0 },
-	{ "MASTER_PORT", "<master_port>", 0 },
-	{ .name = NULL },
-};
-
 static const struct ri_shape_row nodes[] = {
 	{ "RANK", "<node>", 0 },
 	{ "WORLD_SIZE", "<nodes>", 0 },
@@ -323,26 +308,6 @@ static const struct ri_shape_row runpod[] = {
 	{ .name = NULL },
 };
 
-/* Composer ends the processes of its own node; what the others do is not known. */
-static const struct ri_shape shapes[] = {
-	{ .name = "env", .summary = "Composer or another launcher starts each process",
-	  .scope = RI_SCOPE_PROCESS, .rows = rows, .port = 29500, .grace_s = 30, .goes_on = true,
-	  .cite = "Composer composer/cli/launcher.py, CLEANUP_TIMEOUT" },
-	{ .name = "env_nodes", .summary = "PAI-DLC or AIHC starts a container on each node",
-	  .scope = RI_SCOPE_NODE, .rows = nodes, .port = 23456, .grace_s = 30,
-	  .cite = "Alibaba Cloud PAI-DLC, General environment variables; " RI_SHAPE_POD },
-	{ .name = "env_pytorchjob",
-	  .summary = "a PyTorchJob without PET_ variables starts a pod for each node",
-	  .scope = RI_SCOPE_NODE, .rows = pods, .port = 23456, .grace_s = 30, .goes_on = true,
-	  .succeeded = "Succeeded", .failed = "Failed", .stopped = "Failed",
-	  .cite = "Kubeflow pytorch-operator pkg/apis/pytorch/v1/defaults.go, types.go; "
-		  RI_SHAPE_POD },
-	{ .name = "env_runpod", .summary = "RunPod or Mithril starts a container on each node",
-	  .scope = RI_SCOPE_NODE, .rows = runpod, .port = 29400, .grace_s = 10, .goes_on = true,
-	  .cite = RUNPOD },
-	{ .name = NULL },
-};
-
 const struct ri_source ri_source_env = {
 	.name = "env",
 	.summary = "RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT, or NODE_RANK and "
@@ -352,7 +317,25 @@ const struct ri_source ri_source_env = {
 	.of_container = true,
 	.traits = RI_TRAIT_ANYBODYS,
 	.reads = reads,
-	.shapes = shapes,
+	/* Composer ends the processes of its own node; what the others do is not known. */
+	RI_SHAPES(
+		{ .name = "env", .summary = "Composer or another launcher starts each process",
+		  .scope = RI_SCOPE_PROCESS, .reads = reads, .port = 29500, .grace_s = 30,
+		  .goes_on = true, .cite = "Composer composer/cli/launcher.py, CLEANUP_TIMEOUT" },
+		{ .name = "env_nodes", .summary = "PAI-DLC or AIHC starts a container on each node",
+		  .scope = RI_SCOPE_NODE, .rows = nodes, .port = 23456, .grace_s = 30,
+		  .cite = "Alibaba Cloud PAI-DLC, General environment variables; " RI_SHAPE_POD },
+		{ .name = "env_pytorchjob",
+		  .summary = "a PyTorchJob without PET_ variables starts a pod for each node",
+		  .scope = RI_SCOPE_NODE, .rows = pods, .port = 23456, .grace_s = 30,
+		  .goes_on = true,
+		  .succeeded = "Succeeded", .failed = "Failed", .stopped = "Failed",
+		  .cite = "Kubeflow pytorch-operator pkg/apis/pytorch/v1/defaults.go, types.go; "
+			RI_SHAPE_POD },
+		{ .name = "env_runpod",
+		  .summary = "RunPod or Mithril starts a container on each node",
+		  .scope = RI_SCOPE_NODE, .rows = runpod, .port = 29400, .grace_s = 10,
+		  .goes_on = true, .cite = RUNPOD }),
 	.detect = detect,
 	.read = read_env,
 };

@@ -9,7 +9,7 @@ static int read_source(struct ri_topology *out, struct ri_reading *reading, cons
 {
 	size_t before = reading->claim_count;
 
-	reading->source->read(reading);
+	ri_source_read(reading->source, reading);
 	if (reading->err->code != RI_CODE_NONE)
 		return -1;
 	if (reading->claim_count > before) {
@@ -30,7 +30,7 @@ static bool is_taken(const struct ri_reading *reading, const struct ri_source *c
 		return false;
 	while (other < at && ((*other)->shares == NULL ||
 		strcmp((*other)->shares, (*at)->shares) != 0 ||
-		!(*other)->detect(reading->context->env)))
+		!ri_source_is_seen(*other, reading->context->env)))
 		other++;
 	return other < at;
 }

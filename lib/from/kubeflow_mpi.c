@@ -20,12 +20,12 @@
 #define MEANING "path of the host file, which the operator mounts at " FOLDER
 #define FOLDER "/etc/mpi/"
 
-static const struct ri_variable reads[] = {
-	{ .name = "OMPI_MCA_orte_default_hostfile", .meaning = MEANING,
-	  .cite = OPERATOR "; " TRAINER },
-	{ .name = "I_MPI_HYDRA_HOST_FILE", .meaning = MEANING, .cite = OPERATOR },
-	{ .name = "HYDRA_HOST_FILE", .meaning = MEANING, .cite = OPERATOR },
-	{ .name = "K_MPI_JOB_ROLE", .meaning = "launcher or worker", .cite = OPERATOR },
+static const struct ri_source_row reads[] = {
+	{ "OMPI_MCA_orte_default_hostfile", MEANING, OPERATOR "; " TRAINER,
+	  .value = FOLDER "hostfile" },
+	{ "I_MPI_HYDRA_HOST_FILE", MEANING, .cite = OPERATOR },
+	{ "HYDRA_HOST_FILE", MEANING, .cite = OPERATOR },
+	{ "K_MPI_JOB_ROLE", "launcher or worker", .cite = OPERATOR },
 	{ .name = NULL },
 };
 
@@ -142,20 +142,8 @@ static void read_kubeflow_mpi(struct ri_reading *reading)
 		claim_hosts(reading);
 }
 
-static const struct ri_shape_row rows[] = {
-	{ "OMPI_MCA_orte_default_hostfile", FOLDER "hostfile", 0 },
+static const struct ri_shape_row host_file[] = {
 	{ FOLDER "hostfile", "<each:><host> slots=<ranks>\n</each>", 0 },
-	{ .name = NULL },
-};
-
-/* One whose launcher is a worker, too (runLauncherAsWorker). */
-static const struct ri_shape shapes[] = {
-	{ .name = "kubeflow_mpi", .summary = "an MPIJob's mpirun starts each rank",
-	  .scope = RI_SCOPE_PROCESS, .rows = rows, .inside = ri_shape_of_mpirun, .port = 29500,
-	  .grace_s = 5,
-	  .succeeded = "Succeeded", .failed = "Failed", .stopped = "Failed",
-	  .cite = "mpi-operator pkg/apis/kubeflow/v2beta1/types.go, JobConditionType; "
-		  "Open MPI mpirun(1)" },
 	{ .name = NULL },
 };
 
@@ -164,7 +152,14 @@ const struct ri_source ri_source_kubeflow_mpi = {
 	.summary = "Kubeflow MPIJob: the launcher, which is not a rank, and the first host",
 	.identity = RI_SCOPE_NONE,
 	.reads = reads,
-	.shapes = shapes,
+	/* One whose launcher is a worker, too (runLauncherAsWorker). */
+	RI_SHAPES({ .name = "kubeflow_mpi",
+		.summary = "an MPIJob's mpirun starts each rank",
+		.scope = RI_SCOPE_PROCESS, .reads = reads, .rows = host_file,
+		.beside = ri_shape_of_mpirun, .port = 29500, .grace_s = 5,
+		.succeeded = "Succeeded", .failed = "Failed", .stopped = "Failed",
+		.cite = "mpi-operator pkg/apis/kubeflow/v2beta1/types.go, JobConditionType; "
+			"Open MPI mpirun(1)" }),
 	.detect = detect,
 	.read = read_kubeflow_mpi,
 };

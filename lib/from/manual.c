@@ -13,19 +13,17 @@
 
 #define OPTIONS "rankinit(8)"
 
-static const struct ri_variable reads[] = {
-	{ .name = "--rank", .meaning = "rank", .cite = OPTIONS },
-	{ .name = "--world-size", .meaning = "world size", .cite = OPTIONS },
-	{ .name = "--local-rank", .meaning = "local rank", .cite = OPTIONS },
-	{ .name = "--local-world-size", .meaning = "ranks on this node", .cite = OPTIONS },
-	{ .name = "--node-rank", .meaning = "index of this node", .cite = OPTIONS },
-	{ .name = "--nnodes", .meaning = "nodes", .cite = OPTIONS },
-	{ .name = "--master-addr", .meaning = "host on which rank 0 listens",
-	  .cite = OPTIONS },
-	{ .name = "--master-port", .meaning = "port on which rank 0 listens",
-	  .cite = OPTIONS },
-	{ .name = "--hosts", .meaning = "the nodes in order, the master first", .cite = OPTIONS },
-	{ .name = "--hostfile", .meaning = "the same from a file", .cite = OPTIONS },
+static const struct ri_source_row reads[] = {
+	{ "--rank", "rank", .cite = OPTIONS },
+	{ "--world-size", "world size", .cite = OPTIONS },
+	{ "--local-rank", "local rank", .cite = OPTIONS },
+	{ "--local-world-size", "ranks on this node", .cite = OPTIONS },
+	{ "--node-rank", "index of this node", .cite = OPTIONS },
+	{ "--nnodes", "nodes", .cite = OPTIONS },
+	{ "--master-addr", "host on which rank 0 listens", .cite = OPTIONS },
+	{ "--master-port", "port on which rank 0 listens", .cite = OPTIONS },
+	{ "--hosts", "the nodes in order, the master first", .cite = OPTIONS },
+	{ "--hostfile", "the same from a file", .cite = OPTIONS },
 	RI_OWN_READS,
 	{ .name = NULL },
 };
@@ -143,6 +141,5 @@ const struct ri_source ri_source_manual = {
 	.identity = RI_SCOPE_PROCESS | RI_SCOPE_NODE,
 	.traits = RI_TRAIT_BY_HAND,
 	.reads = reads,
-	.detect = NULL,
 	.read = read_manual,
 };

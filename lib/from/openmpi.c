@@ -14,38 +14,28 @@
 #define PLM "Open MPI 4.1 orte/mca/plm/base/plm_base_launch_support.c"
 #define PTL "openpmix 5.0 src/mca/ptl/base"
 
-static const struct ri_variable reads[] = {
-	{ .name = "OMPI_COMM_WORLD_RANK", .meaning = "rank", .cite = SCHIZO "; " PMDL },
-	{ .name = "OMPI_COMM_WORLD_SIZE", .meaning = "world size", .cite = SCHIZO "; " PMDL },
-	{ .name = "OMPI_COMM_WORLD_LOCAL_RANK", .meaning = "local rank",
-	  .cite = SCHIZO "; " PMDL },
-	{ .name = "OMPI_COMM_WORLD_LOCAL_SIZE", .meaning = "ranks of this job on this node",
-	  .cite = SCHIZO "; " PMDL },
-	{ .name = "OMPI_MCA_orte_num_nodes", .meaning = "nodes that have ranks (3, 4)",
-	  .cite = SCHIZO },
-	{ .name = "OMPI_MCA_orte_local_daemon_uri", .meaning = "the daemon of this node (3, 4)",
-	  .cite = SCHIZO },
-	{ .name = "OMPI_MCA_orte_hnp_uri", .meaning = "mpirun itself (3, 4)", .cite = SCHIZO },
-	{ .name = "OMPI_MCA_ess_base_num_procs",
-	  .meaning = "daemons in all; not set on the node of mpirun (3, 4)", .cite = PLM },
-	{ .name = "OMPI_MCA_orte_node_regex",
-	  .meaning = "nodes of all daemons; not set on the node of mpirun (3, 4)", .cite = PLM },
-	{ .name = "PMIX_SERVER_URI41", .meaning = "the daemon of this node (5)", .cite = PTL },
-	{ .name = "PMIX_SERVER_URI4", .meaning = "the same", .cite = PTL },
-	{ .name = "PMIX_SERVER_URI3", .meaning = "the same", .cite = PTL },
-	{ .name = "PMIX_SERVER_URI2", .meaning = "the same", .cite = PTL },
-	{ .name = "PMIX_NAMESPACE",
-	  .meaning = "slurm.pmix.* in a task of srun: srun ran inside a rank, whose numbers are "
-	  "not used",
+static const struct ri_source_row reads[] = {
+	{ "OMPI_COMM_WORLD_RANK", "rank", SCHIZO "; " PMDL, RI_SEEN, RI_NUMBER(RANK) },
+	{ "OMPI_COMM_WORLD_SIZE", "world size", SCHIZO "; " PMDL, RI_SEEN, RI_NUMBER(WORLD_SIZE) },
+	{ "OMPI_COMM_WORLD_LOCAL_RANK", "local rank", SCHIZO "; " PMDL, 0, RI_NUMBER(LOCAL_RANK) },
+	{ "OMPI_COMM_WORLD_LOCAL_SIZE", "ranks of this job on this node", SCHIZO "; " PMDL, 0,
+	  RI_NUMBER(LOCAL_WORLD_SIZE) },
+	{ "OMPI_MCA_orte_num_nodes", "nodes that have ranks (3, 4)", SCHIZO, 0, RI_NUMBER(NNODES) },
+	{ "OMPI_MCA_orte_local_daemon_uri", "the daemon of this node (3, 4)", .cite = SCHIZO },
+	{ "OMPI_MCA_orte_hnp_uri", "mpirun itself (3, 4)", .cite = SCHIZO },
+	{ "OMPI_MCA_ess_base_num_procs", "daemons in all; not set on the node of mpirun (3, 4)",
+	  .cite = PLM },
+	{ "OMPI_MCA_orte_node_regex", "nodes of all daemons; not set on the node of mpirun (3, 4)",
+	  .cite = PLM },
+	{ "PMIX_SERVER_URI41", "the daemon of this node (5)", .cite = PTL },
+	{ "PMIX_SERVER_URI4", "the same", .cite = PTL },
+	{ "PMIX_SERVER_URI3", "the same", .cite = PTL },
+	{ "PMIX_SERVER_URI2", "the same", .cite = PTL },
+	{ "PMIX_NAMESPACE",
+	  "slurm.pmix.* in a task of srun: srun ran inside a rank, whose numbers are not used",
 	  .cite = "Slurm src/plugins/mpi/pmix/pmixp_info.c" },
 	{ .name = NULL },
 };
-
-static bool detect(const struct ri_env *env)
-{
-	return ri_source_sees(env, "OMPI_COMM_WORLD_RANK") &&
-		ri_source_sees(env, "OMPI_COMM_WORLD_SIZE");
-}
 
 /* What there is to find the node by. */
 struct daemon {
@@ -195,11 +185,7 @@ static void read_openmpi(struct ri_reading *reading)
 			"started this process inside a rank of mpirun");
 		return;
 	}
-	ri_claim_number(reading, RI_FACT_RANK, "OMPI_COMM_WORLD_RANK");
-	ri_claim_number(reading, RI_FACT_WORLD_SIZE, "OMPI_COMM_WORLD_SIZE");
-	ri_claim_number(reading, RI_FACT_LOCAL_RANK, "OMPI_COMM_WORLD_LOCAL_RANK");
-	ri_claim_number(reading, RI_FACT_LOCAL_WORLD_SIZE, "OMPI_COMM_WORLD_LOCAL_SIZE");
-	ri_claim_number(reading, RI_FACT_NNODES, "OMPI_MCA_orte_num_nodes");
+	ri_claim_rows(reading, reads);
 	daemon = find_daemon(reading);
 	if (daemon.variable != NULL && claim_node_rank(reading, daemon, &offset))
 		claim_master(reading, daemon, offset);
@@ -218,13 +204,6 @@ const struct ri_shape_row ri_shape_of_mpirun[] = {
 	{ .name = NULL },
 };
 
-static const struct ri_shape shapes[] = {
-	{ .name = "openmpi", .summary = "mpirun starts each rank",
-	  .scope = RI_SCOPE_PROCESS, .rows = ri_shape_of_mpirun, .grace_s = 5,
-	  .cite = "Open MPI mpirun(1), \"Signal Propagation\"" },
-	{ .name = NULL },
-};
-
 const struct ri_source ri_source_openmpi = {
 	.name = "openmpi",
 	.summary = "a rank under mpirun of Open MPI 3, 4 or 5",
@@ -234,7 +213,8 @@ const struct ri_source ri_source_openmpi = {
 	.once = "mpirun --map-by ppr:1:node rankinit -- COMMAND",
 	.over_ssh = true,
 	.reads = reads,
-	.shapes = shapes,
-	.detect = detect,
+	RI_SHAPES({ .name = "openmpi", .summary = "mpirun starts each rank",
+		.scope = RI_SCOPE_PROCESS, .rows = ri_shape_of_mpirun, .grace_s = 5,
+		.cite = "Open MPI mpirun(1), \"Signal Propagation\"" }),
 	.read = read_openmpi,
 };

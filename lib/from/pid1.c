@@ -15,11 +15,10 @@
 
 #define ENVIRON "/proc/1/environ"
 
-static const struct ri_variable reads[] = {
-	{ .name = ENVIRON,
-	  .meaning = "what the container was given: variables that name the master or the nodes, "
-		"such as MASTER_ADDR, LWS_LEADER_ADDRESS and AZ_BATCH_MASTER_NODE",
-	  .cite = "proc(5)" },
+static const struct ri_source_row reads[] = {
+	{ ENVIRON,
+	  "what the container was given: variables that name the master or the nodes, such as "
+	  "MASTER_ADDR, LWS_LEADER_ADDRESS and AZ_BATCH_MASTER_NODE", .cite = "proc(5)" },
 	{ .name = NULL },
 };
 
@@ -31,7 +30,7 @@ static const enum ri_fact_id taken[] = {
 static bool detect(const struct ri_env *env)
 {
 	for (const struct ri_source *const *at = ri_sources; *at != NULL; at++)
-		if ((*at)->over_ssh && (*at)->detect(env))
+		if ((*at)->over_ssh && ri_source_is_seen(*at, env))
 			return true;
 	return false;
 }
@@ -108,8 +107,8 @@ static void read_pid1(struct ri_reading *reading)
 		return;
 	context.env = &env;
 	for (const struct ri_source *const *at = reading->sources; *at != NULL; at++)
-		if ((*at)->of_container && (*at)->detect(&env))
-			(*at)->read(&other);
+		if ((*at)->of_container && ri_source_is_seen(*at, &env))
+			ri_source_read(*at, &other);
 	take_claims(reading, &other);
 }
 

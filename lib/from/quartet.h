@@ -17,24 +17,18 @@
 
 /* The rows that such a source has in its table of what it reads. */
 #define RI_QUARTET_READS \
-	{ .name = "RANK", .meaning = "rank", .cite = RI_QUARTET_RENDEZVOUS }, \
-	{ .name = "WORLD_SIZE", .meaning = "world size", .cite = RI_QUARTET_RENDEZVOUS }, \
-	{ .name = "LOCAL_RANK", .meaning = "local rank", .cite = RI_QUARTET_ELASTIC }, \
-	{ .name = "LOCAL_WORLD_SIZE", .meaning = "processes on this node", \
-	  .cite = RI_QUARTET_ELASTIC }, \
-	{ .name = "MASTER_ADDR", .meaning = "host on which rank 0 listens", \
-	  .cite = RI_QUARTET_RENDEZVOUS }, \
-	{ .name = "MASTER_PORT", .meaning = "port on which rank 0 listens", \
-	  .cite = RI_QUARTET_RENDEZVOUS }
+	{ "RANK", "rank", RI_QUARTET_RENDEZVOUS, .value = "<rank>" }, \
+	{ "WORLD_SIZE", "world size", RI_QUARTET_RENDEZVOUS, .value = "<world_size>" }, \
+	{ "LOCAL_RANK", "local rank", RI_QUARTET_ELASTIC, .value = "<local_rank>" }, \
+	{ "LOCAL_WORLD_SIZE", "processes on this node", RI_QUARTET_ELASTIC, \
+	  .value = "<ranks>" }, \
+	{ "MASTER_ADDR", "host on which rank 0 listens", RI_QUARTET_RENDEZVOUS, \
+	  .value = "<master>" }, \
+	{ "MASTER_PORT", "port on which rank 0 listens", RI_QUARTET_RENDEZVOUS, \
+	  .value = "<master_port>" }
 
 /* Are RANK, WORLD_SIZE and LOCAL_RANK all there, in whatever state? */
 bool ri_quartet_sees(const struct ri_env *env);
-
-/*
- * Did an outer rankinit write them for a process? A launcher between may have
- * written them again.
- */
-bool ri_quartet_is_marked(const struct ri_env *env);
 
 /*
  * Claim those of the four that are there. A blank LOCAL_WORLD_SIZE is absent;

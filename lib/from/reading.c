@@ -334,6 +334,50 @@ struct ri_fact *ri_claim_gpus(struct ri_reading *reading, const char *variable)
 	return ri_claim_filled(reading, RI_FACT_NPROC, variable);
 }
 
+void ri_claim_rows(struct ri_reading *reading, const struct ri_source_row *rows)
+{
+	const struct ri_fact *claim = NULL;
+
+	for (const struct ri_source_row *row = rows; row->name != NULL; row++) {
+		switch (row->take) {
+		case RI_TAKE_NOTHING:
+			break;
+		case RI_TAKE_NUMBER:
+			claim = ri_claim_number(reading, row->fact, row->name);
+			break;
+		case RI_TAKE_ELSE:
+			if (claim != NULL)
+				break;
+			/* fall through */
+		case RI_TAKE_FILLED:
+			claim = ri_claim_filled(reading, row->fact, row->name);
+			break;
+		case RI_TAKE_LABEL:
+			claim = ri_claim_label(reading, row->fact, row->name);
+			break;
+		case RI_TAKE_HOST:
+			claim = ri_claim_host(reading, row->fact, row->name);
+			break;
+		case RI_TAKE_GPUS:
+			claim = ri_claim_gpus(reading, row->name);
+			break;
+		case RI_TAKE_COMMAS:
+		case RI_TAKE_LINES:
+			claim = ri_claim_hosts(reading, row->name,
+				row->take == RI_TAKE_LINES ? '\n' : ',');
+			break;
+		}
+	}
+}
+
+void ri_source_read(const struct ri_source *source, struct ri_reading *reading)
+{
+	if (source->read == NULL)
+		ri_claim_rows(reading, source->reads);
+	else
+		source->read(reading);
+}
+
 struct ri_fact *ri_claimed_hosts(const struct ri_reading *reading)
 {
 	struct ri_fact *hosts = reading->claims[RI_FACT_HOSTS];

@@ -131,6 +131,12 @@ struct ri_fact *ri_claim_hosts(struct ri_reading *reading, const char *variable,
 struct ri_fact *ri_claim_list(
 	struct ri_reading *reading, const char *variable, const char *text, char separator);
 
+/* Claim what the rows that have a take say, in their order. */
+void ri_claim_rows(struct ri_reading *reading, const struct ri_source_row *rows);
+
+/* Claim what this source says, in the name of the one whose turn it is. */
+void ri_source_read(const struct ri_source *source, struct ri_reading *reading);
+
 /* Claim as many processes for each node as it has GPUs; a blank or 0 claims nothing. */
 struct ri_fact *ri_claim_gpus(struct ri_reading *reading, const char *variable);
 

@@ -32,27 +32,22 @@ static const char train_groups[] = "SM_DISTRIBUTION_INSTANCE_GROUPS";
 static const char own_group[] = "SM_CURRENT_INSTANCE_GROUP";
 static const char group_hosts[] = "SM_CURRENT_INSTANCE_GROUP_HOSTS";
 
-static const struct ri_variable reads[] = {
-	{ .name = "TRAINING_JOB_ARN", .meaning = "the job; used only to recognise SageMaker",
-	  .cite = GUIDE },
-	{ .name = "TRAINING_JOB_NAME", .meaning = "name of the job", .cite = GUIDE },
-	{ .name = "/opt/ml" CONFIG, .meaning = "current_host and hosts, the master first",
-	  .cite = GUIDE },
-	{ .name = "SAGEMAKER_BASE_DIR", .meaning = "a folder to use instead of /opt/ml",
+static const struct ri_source_row reads[] = {
+	{ "TRAINING_JOB_ARN", "the job; used only to recognise SageMaker", .cite = GUIDE },
+	{ "TRAINING_JOB_NAME", "name of the job", GUIDE, 0, RI_JOB_NAME },
+	{ "/opt/ml" CONFIG, "current_host and hosts, the master first", .cite = GUIDE },
+	{ "SAGEMAKER_BASE_DIR", "a folder to use instead of /opt/ml",
 	  .cite = TOOLKIT "src/sagemaker_training/environment.py" },
-	{ .name = "SM_HOSTS", .meaning = "the hosts as JSON, used instead of those in the file",
+	{ "SM_HOSTS", "the hosts as JSON, used instead of those in the file",
 	  .cite = TOOLKIT "ENVIRONMENT_VARIABLES.md" },
-	{ .name = "SM_CURRENT_HOST", .meaning = "this host",
-	  .cite = TOOLKIT "ENVIRONMENT_VARIABLES.md" },
-	{ .name = train_groups, .meaning = "the instance groups that train, as JSON",
+	{ "SM_CURRENT_HOST", "this host", .cite = TOOLKIT "ENVIRONMENT_VARIABLES.md" },
+	{ train_groups, "the instance groups that train, as JSON",
 	  .cite = TOOLKIT "src/sagemaker_training/environment.py" },
-	{ .name = own_group, .meaning = "this host's group",
+	{ own_group, "this host's group", .cite = TOOLKIT "src/sagemaker_training/environment.py" },
+	{ group_hosts, "its hosts, used if no other group trains",
 	  .cite = TOOLKIT "src/sagemaker_training/environment.py" },
-	{ .name = group_hosts, .meaning = "its hosts, used if no other group trains",
-	  .cite = TOOLKIT "src/sagemaker_training/environment.py" },
-	{ .name = "SM_NUM_GPUS",
-	  .meaning = "processes to start on each node; 0 without GPUs",
-	  .cite = TOOLKIT "ENVIRONMENT_VARIABLES.md" },
+	{ "SM_NUM_GPUS", "processes to start on each node; 0 without GPUs",
+	  TOOLKIT "ENVIRONMENT_VARIABLES.md", 0, RI_GPUS },
 	{ .name = NULL },
 };
 
@@ -279,8 +274,7 @@ static void read_config(struct ri_reading *reading)
 static void read_sagemaker(struct ri_reading *reading)
 {
 	ri_claim_default_port(reading, DEFAULT_PORT);
-	ri_claim_label(reading, RI_FACT_JOB_ID, "TRAINING_JOB_NAME");
-	ri_claim_gpus(reading, "SM_NUM_GPUS");
+	ri_claim_rows(reading, reads);
 	if (has_toolkit(reading->context->env))
 		read_toolkit(reading);
 	else if (reading->context->host != NULL)
@@ -310,26 +304,22 @@ static const struct ri_shape_row toolkit[] = {
 	{ .name = NULL },
 };
 
-static const struct ri_shape shapes[] = {
-	{ .name = "sagemaker", .summary = "SageMaker starts a container on each instance",
-	  .scope = RI_SCOPE_NODE, .rows = rows, .port = DEFAULT_PORT, .grace_s = 120,
-	  .succeeded = "Completed", .failed = "Failed", .stopped = "Stopped",
-	  .cite = STOP },
-	{ .name = "sagemaker_toolkit",
-	  .summary = "the same, where SageMaker's Python toolkit starts the script",
-	  .scope = RI_SCOPE_NODE, .rows = toolkit, .port = DEFAULT_PORT, .grace_s = 120,
-	  .succeeded = "Completed", .failed = "Failed", .stopped = "Stopped",
-	  .cite = STOP },
-	{ .name = NULL },
-};
-
 const struct ri_source ri_source_sagemaker = {
 	.name = "sagemaker",
 	.summary = "a node of an Amazon SageMaker training job",
 	.identity = RI_SCOPE_NODE,
 	.hidden = true,
 	.reads = reads,
-	.shapes = shapes,
+	RI_SHAPES(
+		{ .name = "sagemaker", .summary = "SageMaker starts a container on each instance",
+		  .scope = RI_SCOPE_NODE, .rows = rows, .port = DEFAULT_PORT, .grace_s = 120,
+		  .succeeded = "Completed", .failed = "Failed", .stopped = "Stopped",
+		  .cite = STOP },
+		{ .name = "sagemaker_toolkit",
+		  .summary = "the same, where SageMaker's Python toolkit starts the script",
+		  .scope = RI_SCOPE_NODE, .rows = toolkit, .port = DEFAULT_PORT, .grace_s = 120,
+		  .succeeded = "Completed", .failed = "Failed", .stopped = "Stopped",
+		  .cite = STOP }),
 	.detect = detect,
 	.read = read_sagemaker,
 };

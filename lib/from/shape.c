@@ -6,19 +6,41 @@
 #include "base/limits.h"
 #include "base/text.h"
 
-static const struct ri_shape_row *row_at(const struct ri_shape_row *rows, size_t *index)
+const struct ri_shape_row ri_shape_states_nodes[] = {
+	{ "RANKINIT_NNODES", "<nodes>", 0 },
+	{ "MASTER_ADDR", "<master>", 0 },
+	{ "MASTER_PORT", "<master_port>", 0 },
+	{ .name = NULL },
+};
+
+const struct ri_shape_row ri_shape_states_master[] = {
+	{ "MASTER_ADDR", "<master>", 0 },
+	{ "MASTER_PORT", "<master_port>", 0 },
+	{ .name = NULL },
+};
+
+static bool copy_row(const struct ri_shape_row *rows, size_t *index, struct ri_shape_row *out)
 {
 	for (; rows != NULL && rows->name != NULL; rows++)
-		if ((*index)-- == 0)
-			return rows;
-	return NULL;
+		if ((*index)-- == 0) {
+			*out = *rows;
+			return true;
+		}
+	return false;
 }
 
-const struct ri_shape_row *ri_shape_row_at(const struct ri_shape *shape, size_t index)
+bool ri_shape_row_at(const struct ri_shape *shape, size_t index, struct ri_shape_row *out)
 {
-	const struct ri_shape_row *row = row_at(shape->inside, &index);
+	const struct ri_source_row *read = shape->reads;
 
-	return row != NULL ? row : row_at(shape->rows, &index);
+	if (copy_row(shape->beside, &index, out))
+		return true;
+	for (; read != NULL && read->name != NULL; read++)
+		if (read->value != NULL && index-- == 0) {
+			*out = (struct ri_shape_row){ read->name, read->value, 0 };
+			return true;
+		}
+	return copy_row(shape->rows, &index, out);
 }
 
 bool ri_shape_row_is_of(const struct ri_shape_row *row, const struct ri_shape_member *member)
@@ -38,10 +60,10 @@ unsigned ri_shape_port(const struct ri_shape *shape)
 
 bool ri_shape_says_port(const struct ri_shape *shape)
 {
-	const struct ri_shape_row *row;
+	struct ri_shape_row row;
 
-	for (size_t i = 0; (row = ri_shape_row_at(shape, i)) != NULL; i++)
-		if (strstr(row->value, "<master_port>") != NULL)
+	for (size_t i = 0; ri_shape_row_at(shape, i, &row); i++)
+		if (strstr(row.value, "<master_port>") != NULL)
 			return true;
 	return false;
 }

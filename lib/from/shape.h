@@ -2,7 +2,8 @@
 /*
  * What a platform leaves for the members of a job, the other way round than a source
  * reads it: --simulate makes a job of these. The shapes of a source stand in its file,
- * and set nothing that it does not read.
+ * and set nothing that it does not read. Where it has one shape, its values stand in the
+ * rows of what it reads (row.h).
  *
  * The value of a row has places between angle brackets:
  *
@@ -20,6 +21,7 @@
 #include <stddef.h>
 
 #include "base/arena.h"
+#include "from/row.h"
 #include "model/topology.h"
 
 /* Of which nodes a row is, and of jobs with how many; none of a pair: of both. */
@@ -45,9 +47,11 @@ struct ri_shape_row {
 struct ri_shape {
 	const char *name;	/* the source's, or that with _KIND behind it */
 	const char *summary;	/* who starts what, for --list=simulations */
+	const struct ri_source_row *reads;	/* its source's: those with a value; or NULL */
+	const struct ri_shape_row *rows;	/* and these; end with a NULL name; or NULL */
+	/* The same of the launcher inside an allocation, or of what the job's author states. */
+	const struct ri_shape_row *beside;
 	enum ri_scope scope;	/* each process is started, or a container on each node */
-	const struct ri_shape_row *rows;	/* end with a NULL name */
-	const struct ri_shape_row *inside;	/* of the launcher in its allocation; or NULL */
 	unsigned port;		/* the master's by default; 0: 29500 */
 	unsigned grace_s;	/* between a stop's SIGTERM and SIGKILL */
 	/* The other nodes run on where one failed, and end by themselves. */
@@ -57,17 +61,15 @@ struct ri_shape {
 	const char *cite;	/* of what stands above: grace_s, goes_on and the states */
 };
 
-/* What the job's author says where the platform does not: rows of it. */
-#define RI_SHAPE_STATES_MASTER \
-	{ "MASTER_ADDR", "<master>", 0 }, { "MASTER_PORT", "<master_port>", 0 }
-#define RI_SHAPE_STATES_NNODES { "RANKINIT_NNODES", "<nodes>", 0 }
-
 /* Between SIGTERM and SIGKILL a pod has 30 s by default. */
 #define RI_SHAPE_POD \
 	"kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle, Termination of Pods"
 
 /* What mpirun of Open MPI sets, for those that are machines it runs on: openmpi.c. */
 extern const struct ri_shape_row ri_shape_of_mpirun[];
+
+/* What the job's author says where the platform does not: the master, and the nodes with it. */
+extern const struct ri_shape_row ri_shape_states_master[], ri_shape_states_nodes[];
 
 /* One member of a simulated job: a process, or a node, whose local_rank is 0. */
 struct ri_shape_member {
@@ -76,8 +78,8 @@ struct ri_shape_member {
 	unsigned port;		/* the master's: node n's own is n above it */
 };
 
-/* Its rows, one after the other, those inside first; NULL past the last. */
-const struct ri_shape_row *ri_shape_row_at(const struct ri_shape *shape, size_t index);
+/* One of its rows, those beside first. False past the last. */
+bool ri_shape_row_at(const struct ri_shape *shape, size_t index, struct ri_shape_row *out);
 
 bool ri_shape_row_is_of(const struct ri_shape_row *row, const struct ri_shape_member *member);
 

@@ -26,44 +26,34 @@ enum {
 static const char per_node[] = "SLURM_STEP_TASKS_PER_NODE";
 static const char per_node_asked[] = "SLURM_NTASKS_PER_NODE", on_node[] = "SLURM_GPUS_ON_NODE";
 
-static const struct ri_variable reads[] = {
-	{ .name = "SLURM_STEP_ID", .meaning = "the step; numbers above 4294967280 are not steps "
-		"with tasks",
-	  .cite = "Slurm slurm/slurm.h" },
-	{ .name = "SLURM_PROCID", .meaning = "rank", .cite = TASK },
-	{ .name = "SLURM_LOCALID", .meaning = "local rank", .cite = TASK },
-	{ .name = "SLURM_NODEID", .meaning = "index of this node in the step", .cite = TASK },
-	{ .name = "SLURM_STEP_NUM_TASKS", .meaning = "world size", .cite = ENV },
-	{ .name = "SLURM_NTASKS", .meaning = "the same, if the step does not give it",
-	  .cite = ENV },
-	{ .name = "SLURM_STEP_NUM_NODES", .meaning = "nodes of the step", .cite = ENV },
-	{ .name = per_node, .meaning = "ranks of each node, 2(x3),1",
-	  .cite = ENV },
-	{ .name = "SLURM_STEP_NODELIST", .meaning = "nodes of the step, the master first",
-	  .cite = ENV },
-	{ .name = "SLURM_DISTRIBUTION",
-	  .meaning = "arbitrary: rank 0 may be on any node, which rank 0 alone knows",
+static const struct ri_source_row reads[] = {
+	{ "SLURM_STEP_ID", "the step; numbers above 4294967280 are not steps with tasks",
+	  "Slurm slurm/slurm.h", .value = "0" },
+	{ "SLURM_PROCID", "rank", TASK, .value = "<rank>" },
+	{ "SLURM_LOCALID", "local rank", TASK, .value = "<local_rank>" },
+	{ "SLURM_NODEID", "index of this node in the step", TASK, .value = "<node>" },
+	{ "SLURM_STEP_NUM_TASKS", "world size", ENV, .value = "<world_size>" },
+	{ "SLURM_NTASKS", "the same, if the step does not give it", ENV, .value = "<world_size>" },
+	{ "SLURM_STEP_NUM_NODES", "nodes of the step", ENV, .value = "<nodes>" },
+	{ per_node, "ranks of each node, 2(x3),1", .cite = ENV },
+	{ "SLURM_STEP_NODELIST", "nodes of the step, the master first", ENV,
+	  .value = "<each:,><host></each>" },
+	{ "SLURM_DISTRIBUTION", "arbitrary: rank 0 may be on any node, which rank 0 alone knows",
 	  .cite = "Slurm srun(1), --distribution, OUTPUT ENVIRONMENT VARIABLES" },
-	{ .name = "SLURM_JOB_NUM_NODES", .meaning = "nodes of the job, if there is no step",
-	  .cite = ENV },
-	{ .name = "SLURM_JOB_NODELIST",
-	  .meaning = "their names; under mpirun the first is the master if the ranks fill all of "
-	  "them",
-	  .cite = ENV },
-	{ .name = "SLURM_HET_SIZE",
-	  .meaning = "components of the job; of more than one the step's numbers have to agree",
+	{ "SLURM_JOB_NUM_NODES", "nodes of the job, if there is no step", ENV, .value = "<nodes>" },
+	{ "SLURM_JOB_NODELIST",
+	  "their names; under mpirun the first is the master if the ranks fill all of them", ENV,
+	  .value = "<each:,><host></each>" },
+	{ "SLURM_HET_SIZE",
+	  "components of the job; of more than one the step's numbers have to agree",
 	  .cite = "Slurm sbatch(1)" },
-	{ .name = "SLURM_PACK_SIZE", .meaning = "the same before Slurm 20.02",
-	  .cite = "Slurm sbatch(1)" },
-	{ .name = "SLURM_JOB_ID", .meaning = "the job; its port is 10000 + this modulo 20000",
-	  .cite = ENV },
-	{ .name = per_node_asked,
-	  .meaning = "tasks that were asked for on each node, of which srun may start fewer",
-	  .cite = "Slurm sbatch(1), srun(1)" },
-	{ .name = on_node, .meaning = "GPUs of this node, which fewer tasks may leave idle",
-	  .cite = "Slurm srun(1)" },
-	{ .name = "SLURM_RESTART_COUNT", .meaning = "how many times the job was requeued",
-	  .cite = "Slurm sbatch(1)" },
+	{ "SLURM_PACK_SIZE", "the same before Slurm 20.02", .cite = "Slurm sbatch(1)" },
+	{ "SLURM_JOB_ID", "the job; its port is 10000 + this modulo 20000", ENV, .value = "1234" },
+	/* in a simulated job as of srun --ntasks-per-node, or Lightning refuses SLURM_NTASKS */
+	{ per_node_asked, "tasks that were asked for on each node, of which srun may start fewer",
+	  "Slurm sbatch(1), srun(1)", .value = "<ranks>" },
+	{ on_node, "GPUs of this node, which fewer tasks may leave idle", .cite = "Slurm srun(1)" },
+	{ "SLURM_RESTART_COUNT", "how many times the job was requeued", .cite = "Slurm sbatch(1)" },
 	{ .name = NULL },
 };
 
@@ -312,31 +302,8 @@ static void read_slurm(struct ri_reading *reading)
 }
 
 static const struct ri_shape_row rows[] = {
-	{ "SLURM_JOB_ID", "1234", 0 },
-	{ "SLURM_JOB_NUM_NODES", "<nodes>", 0 },
-	{ "SLURM_JOB_NODELIST", "<each:,><host></each>", 0 },
-	{ "SLURM_STEP_ID", "0", 0 },
-	{ "SLURM_PROCID", "<rank>", 0 },
-	{ "SLURM_LOCALID", "<local_rank>", 0 },
-	{ "SLURM_NODEID", "<node>", 0 },
-	{ "SLURM_NTASKS", "<world_size>", 0 },
-	/* of srun --ntasks-per-node, without which Lightning refuses SLURM_NTASKS */
-	{ "SLURM_NTASKS_PER_NODE", "<ranks>", 0 },
-	{ "SLURM_STEP_NUM_TASKS", "<world_size>", 0 },
-	{ "SLURM_STEP_NUM_NODES", "<nodes>", 0 },
 	{ per_node, "<ranks>", RI_OF_ONE_NODE },
 	{ per_node, "<ranks>(x<nodes>)", RI_OF_SEVERAL_NODES },
-	{ "SLURM_STEP_NODELIST", "<each:,><host></each>", 0 },
-	{ .name = NULL },
-};
-
-/* KillOnBadExit is 0 by default: the step's other tasks run on. */
-static const struct ri_shape shapes[] = {
-	{ .name = "slurm", .summary = "srun starts each task",
-	  .scope = RI_SCOPE_PROCESS, .rows = rows, .port = FIRST_PORT + 1234, .grace_s = 30,
-	  .goes_on = true,
-	  .succeeded = "COMPLETED", .failed = "FAILED", .stopped = "CANCELLED",
-	  .cite = "Slurm slurm.conf(5), KillWait, KillOnBadExit; sacct(1), JOB STATE CODES" },
 	{ .name = NULL },
 };
 
@@ -347,7 +314,13 @@ const struct ri_source ri_source_slurm = {
 	.manages = true,
 	.once = "srun -n NODES --ntasks-per-node=1 rankinit -- COMMAND",
 	.reads = reads,
-	.shapes = shapes,
+	/* KillOnBadExit is 0 by default: the step's other tasks run on. */
+	RI_SHAPES({ .name = "slurm", .summary = "srun starts each task",
+		.scope = RI_SCOPE_PROCESS, .reads = reads, .rows = rows, .port = FIRST_PORT + 1234,
+		.grace_s = 30, .goes_on = true,
+		.succeeded = "COMPLETED", .failed = "FAILED", .stopped = "CANCELLED",
+		.cite = "Slurm slurm.conf(5), KillWait, KillOnBadExit; "
+			"sacct(1), JOB STATE CODES" }),
 	.detect = detect,
 	.read = read_slurm,
 };

@@ -55,12 +55,32 @@ bool ri_sources_say_job(const struct ri_env *env, const struct ri_wishes *wishes
 	return false;
 }
 
+bool ri_source_is_seen(const struct ri_source *source, const struct ri_env *env)
+{
+	unsigned signs = 0;
+	bool one = false;
+
+	for (const struct ri_source_row *row = source->reads; row->name != NULL; row++) {
+		bool seen = row->sign != RI_NO_SIGN && ((row->sign & RI_TEXT) != 0
+			? ri_source_sees_text(env, row->name)
+			: ri_source_sees(env, row->name));
+
+		if ((row->sign & RI_SEEN) != 0 && !seen)
+			return false;
+		one |= seen && (row->sign & RI_ONE_SEEN) != 0;
+		signs |= row->sign;
+	}
+	if ((signs & RI_ONE_SEEN) != 0 && !one)
+		return false;
+	return source->detect == NULL ? signs != RI_NO_SIGN : source->detect(env);
+}
+
 bool ri_source_is_there(const struct ri_source *source, const struct ri_env *env,
 	const struct ri_wishes *wishes)
 {
-	if (source->detect == NULL)
+	if ((source->traits & RI_TRAIT_BY_HAND) != 0)
 		return ri_wishes_subject(wishes) != NULL;
-	return source->detect(env) || (source->hidden && wishes != NULL &&
+	return ri_source_is_seen(source, env) || (source->hidden && wishes != NULL &&
 		wishes->source.value != NULL && strcmp(wishes->source.value, source->name) == 0);
 }
 
@@ -68,11 +88,9 @@ const struct ri_shape *ri_source_shape_at(size_t index)
 {
 	const struct ri_source *source;
 
-	for (size_t i = 0; (source = ri_source_at(i)) != NULL; i++)
-		for (const struct ri_shape *shape = source->shapes;
-			shape != NULL && shape->name != NULL; shape++)
-			if (index-- == 0)
-				return shape;
+	for (size_t i = 0; (source = ri_source_at(i)) != NULL; index -= source->shape_count, i++)
+		if (index < source->shape_count)
+			return &source->shapes[index];
 	return NULL;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of all sources: one orchestrator per file. Its order is the precedence. */
+/* The table of all sources, whose order is the precedence, and how each of them is written. */
 #ifndef RI_FROM_SOURCES_H
 #define RI_FROM_SOURCES_H
 
@@ -9,7 +9,6 @@
 #include "base/env.h"
 #include "from/shape.h"
 #include "model/topology.h"
-#include "model/variable.h"
 
 struct ri_reading;
 struct ri_wishes;
@@ -21,7 +20,12 @@ enum ri_source_mpi {
 	RI_SOURCE_MVAPICH2,
 };
 
-/* One source. What is no bool or bit must be set, but for detect. */
+/* A source's shapes, which --simulate makes its jobs of. */
+#define RI_SHAPES(...) \
+	.shapes = (const struct ri_shape[]){ __VA_ARGS__ }, \
+	.shape_count = sizeof((const struct ri_shape[]){ __VA_ARGS__ }) / sizeof(struct ri_shape)
+
+/* One source. What is no bool or bit must be set, but for detect and read. */
 struct ri_source {
 	const char *name;	/* stable; stands in JSON and in --source */
 	const char *summary;	/* one line for --list */
@@ -52,18 +56,15 @@ struct ri_source {
 	/* How its jobs start a command once on each node; NULL: by srun or mpirun. */
 	const char *once;
 	unsigned traits;	/* what follows where it is the identity: bits of enum ri_trait */
-	const struct ri_variable *reads;	/* ends with a NULL name */
+	const struct ri_source_row *reads;	/* end with a NULL name */
+	const struct ri_shape *shapes;	/* of its jobs, by RI_SHAPES; none: it starts no job */
+	size_t shape_count;
 	/*
-	 * What it reads in a job, for --simulate; ends with a NULL name. NULL: it starts
-	 * no job of its own.
-	 */
-	const struct ri_shape *shapes;
-	/*
-	 * Some look-ups, no allocation, no system call: it runs at every start.
-	 * NULL: not a matter of the environment, but of options.
+	 * What the signs among reads cannot say; runs where they are there. Some look-ups,
+	 * no allocation, no system call: it runs at every start. NULL: the signs say it all.
 	 */
 	bool (*detect)(const struct ri_env *env);
-	/* Say everything it knows; runs only where detect said yes. */
+	/* Say everything it knows; runs only where it is there. NULL: the rows, ri_claim_rows. */
 	void (*read)(struct ri_reading *reading);
 };
 
@@ -89,6 +90,9 @@ const struct ri_shape *ri_source_shape_find(const char *name, size_t length);
 /* Has the text no bytes but blanks, or none at all? */
 bool ri_text_is_blank(const char *text);
 
+/* Does the environment show this source? Not so of one by hand, which options show. */
+bool ri_source_is_seen(const struct ri_source *source, const struct ri_env *env);
+
 /*
  * Is the variable set, and no link to a Kubernetes service? For detect functions, which
  * look at the environment alone.
@@ -111,7 +115,7 @@ bool ri_source_sees_mpi_rank(const struct ri_env *env);
  */
 bool ri_source_sees_slurm_task(const struct ri_env *env);
 
-/* Is there something to read for it? */
+/* Is there something to read for it: in the environment, by options, by --source? */
 bool ri_source_is_there(const struct ri_source *source, const struct ri_env *env,
 	const struct ri_wishes *wishes);
 

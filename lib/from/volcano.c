@@ -18,27 +18,22 @@
 static const char master_hosts[] = "VC_MASTER_HOSTS";
 static const char master_count[] = "VC_MASTER_NUM", worker_count[] = "VC_WORKER_NUM";
 
-static const struct ri_variable reads[] = {
-	{ .name = "VC_TASK_INDEX", .meaning = "index of this pod in its task",
-	  .cite = PLUGINS "/env/env.go" },
-	{ .name = "VK_TASK_INDEX", .meaning = "the same, under its older name",
-	  .cite = PLUGINS "/env/env.go" },
-	{ .name = "VC_<TASK>_HOSTS", .meaning = "the pods of a task, separated by commas",
+static const struct ri_source_row reads[] = {
+	{ "VC_TASK_INDEX", "index of this pod in its task", .cite = PLUGINS "/env/env.go" },
+	{ "VK_TASK_INDEX", "the same, under its older name", .cite = PLUGINS "/env/env.go" },
+	{ "VC_<TASK>_HOSTS", "the pods of a task, separated by commas",
 	  .cite = PLUGINS "/svc/svc.go" },
-	{ .name = "VC_<TASK>_NUM", .meaning = "the number of those "
-		"pods", .cite = PLUGINS "/svc/svc.go" },
-	{ .name = master_hosts, .meaning = "with RANK and WORLD_SIZE: such a job, without an index",
-	  .cite = PYTORCH },
-	{ .name = master_count, .meaning = "the master and ...", .cite = PYTORCH },
-	{ .name = worker_count, .meaning = "... the workers are the nodes, if WORLD_SIZE counts "
-	  "other pods, too", .cite = "volcano-sh/volcano#4166" },
-	{ .name = "RANK", .meaning = "index of this pod in the job, if LOCAL_RANK is absent",
-	  .cite = PYTORCH },
-	{ .name = "WORLD_SIZE", .meaning = "pods of the job, likewise", .cite = PYTORCH },
-	{ .name = "MA_NUM_GPUS", .meaning = "accelerators of the pod, in a job of ModelArts",
+	{ "VC_<TASK>_NUM", "the number of those pods", .cite = PLUGINS "/svc/svc.go" },
+	{ master_hosts, "with RANK and WORLD_SIZE: such a job, without an index", .cite = PYTORCH },
+	{ master_count, "the master and ...", .cite = PYTORCH },
+	{ worker_count, "... the workers are the nodes, if WORLD_SIZE counts other pods, too",
+	  .cite = "volcano-sh/volcano#4166" },
+	{ "RANK", "index of this pod in the job, if LOCAL_RANK is absent", .cite = PYTORCH },
+	{ "WORLD_SIZE", "pods of the job, likewise", .cite = PYTORCH },
+	{ "MA_NUM_GPUS", "accelerators of the pod, in a job of ModelArts",
 	  .cite = "Huawei Cloud ModelArts, Managing Environment Variables of a Training "
-		  "Container" },
-	{ .name = "MPI_HOST", .meaning = "the workers; set only in the pod that runs mpirun",
+	  "Container" },
+	{ "MPI_HOST", "the workers; set only in the pod that runs mpirun",
 	  .cite = PLUGINS "/distributed-framework/mpi/mpi.go" },
 	{ .name = NULL },
 };
@@ -180,26 +175,26 @@ static const struct ri_shape_row pytorch[] = {
 	{ .name = NULL },
 };
 
-/* Without policies the other pods run on where one fails. */
-static const struct ri_shape shapes[] = {
-	{ .name = "volcano", .summary = "a Volcano job of one task starts a pod for each node",
-	  .scope = RI_SCOPE_NODE, .rows = rows, .port = 29500, .grace_s = 30, .goes_on = true,
-	  .succeeded = "Completed", .failed = "Failed", .stopped = "Aborted",
-	  .cite = PHASES "; " RI_SHAPE_POD },
-	{ .name = "volcano_pytorch", .summary = "the same with master, workers and plugin pytorch",
-	  .scope = RI_SCOPE_NODE, .rows = pytorch, .port = 23456, .grace_s = 30, .goes_on = true,
-	  .succeeded = "Completed", .failed = "Failed", .stopped = "Aborted",
-	  .cite = PHASES "; " RI_SHAPE_POD },
-	{ .name = NULL },
-};
-
 const struct ri_source ri_source_volcano = {
 	.name = "volcano",
 	.summary = "pod of a Volcano job: a node, or the launcher of an MPI job",
 	.identity = RI_SCOPE_NODE,
 	.traits = RI_TRAIT_NAMES_JOB,
 	.reads = reads,
-	.shapes = shapes,
+	/* Without policies the other pods run on where one fails. */
+	RI_SHAPES(
+		{ .name = "volcano",
+		  .summary = "a Volcano job of one task starts a pod for each node",
+		  .scope = RI_SCOPE_NODE, .rows = rows, .port = 29500, .grace_s = 30,
+		  .goes_on = true,
+		  .succeeded = "Completed", .failed = "Failed", .stopped = "Aborted",
+		  .cite = PHASES "; " RI_SHAPE_POD },
+		{ .name = "volcano_pytorch",
+		  .summary = "the same with master, workers and plugin pytorch",
+		  .scope = RI_SCOPE_NODE, .rows = pytorch, .port = 23456, .grace_s = 30,
+		  .goes_on = true,
+		  .succeeded = "Completed", .failed = "Failed", .stopped = "Aborted",
+		  .cite = PHASES "; " RI_SHAPE_POD }),
 	.detect = detect,
 	.read = read_volcano,
 };

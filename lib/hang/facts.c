@@ -40,12 +40,12 @@ enum { RANK, LOCAL_RANK, LOCAL_RANKS, PLACES };
 /* The variable in which the launcher of that source tells a process its rank, say; or NULL. */
 static const char *find_variable(const struct ri_source *source, const char *value)
 {
-	for (const struct ri_shape *shape = source->shapes;
-		shape != NULL && shape->name != NULL; shape++)
-		for (const struct ri_shape_row *row = shape->rows;
-			source->manages && row->name != NULL; row++)
-			if (strcmp(row->value, value) == 0)
-				return row->name;
+	struct ri_shape_row row;
+
+	for (size_t at = 0; source->manages && at < source->shape_count; at++)
+		for (size_t i = 0; ri_shape_row_at(&source->shapes[at], i, &row); i++)
+			if (strcmp(row.value, value) == 0)
+				return row.name;
 	return NULL;
 }
 

@@ -79,9 +79,9 @@ static int refuse_platform(const struct ri_options *options, const struct ri_env
 	const char *name = "its variables";
 
 	for (size_t i = 0; (source = ri_source_at(i)) != NULL; i++) {
-		if (source->detect == NULL || source->hidden || !source->detect(env))
+		if (source->hidden || !ri_source_is_seen(source, env))
 			continue;
-		for (const struct ri_variable *row = source->reads; row->name != NULL; row++)
+		for (const struct ri_source_row *row = source->reads; row->name != NULL; row++)
 			if (ri_env_get(env, row->name) != NULL) {
 				name = row->name;
 				break;

@@ -168,7 +168,7 @@ static int clear(struct ri_env_edits *edits, const struct ri_members *members,
 	const struct ri_source *source;
 
 	for (size_t i = 0; (source = ri_source_at(i)) != NULL; i++)
-		for (const struct ri_variable *row = source->reads; row->name != NULL; row++)
+		for (const struct ri_source_row *row = source->reads; row->name != NULL; row++)
 			if (take_away(edits, members, row->name, err) < 0)
 				return -1;
 	for (size_t i = 0; own[i] >= 0; i++)
@@ -200,13 +200,13 @@ static char *make_overlay(const struct ri_members *members, const struct ri_shap
 				(unsigned long long)members->began_ms, (int)getpid()),
 		.unfit = unfit == NULL || members->began_ms == 0 ? 0 : unfit->attempt + 1,
 	};
-	const struct ri_shape_row *row;
+	struct ri_shape_row row;
 	size_t count = 2;
 
-	for (size_t i = 0; (row = ri_shape_row_at(simulation->shape, i)) != NULL; i++)
-		if (row->name[0] == '/' && ri_shape_row_is_of(row, member))
+	for (size_t i = 0; ri_shape_row_at(simulation->shape, i, &row); i++)
+		if (row.name[0] == '/' && ri_shape_row_is_of(&row, member))
 			files[count++] = (struct ri_host_file){
-				.path = row->name, .text = ri_shape_value(row, member, arena),
+				.path = row.name, .text = ri_shape_value(&row, member, arena),
 			};
 	for (size_t i = 0; i < count; i++) {
 		if (files[i].text == NULL)
@@ -222,13 +222,13 @@ static char **make_environment(const struct ri_members *members,
 	const struct ri_shape *shape = members->simulation->shape;
 	struct ri_arena *arena = members->arena;
 	struct ri_env_edits edits = { .count = 0 };
-	const struct ri_shape_row *row;
+	struct ri_shape_row row;
 
 	if (clear(&edits, members, err) < 0)
 		return NULL;
-	for (size_t i = 0; (row = ri_shape_row_at(shape, i)) != NULL; i++)
-		if (row->name[0] != '/' && ri_shape_row_is_of(row, member) &&
-			set(&edits, members, row->name, ri_shape_value(row, member, arena), err) <
+	for (size_t i = 0; ri_shape_row_at(shape, i, &row); i++)
+		if (row.name[0] != '/' && ri_shape_row_is_of(&row, member) &&
+			set(&edits, members, row.name, ri_shape_value(&row, member, arena), err) <
 				0)
 			return NULL;
 	if (set(&edits, members, RI_OVERLAY_VARIABLE, make_overlay(members, member), err) < 0)

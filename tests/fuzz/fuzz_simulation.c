@@ -47,14 +47,14 @@ static void check_member(const struct ri_simulation *job, size_t node)
 		.local_rank = job->ranks - 1, .port = ri_shape_port(job->shape),
 	};
 	static struct ri_arena arena;
-	const struct ri_shape_row *row;
+	struct ri_shape_row row;
 
-	for (size_t i = 0; (row = ri_shape_row_at(job->shape, i)) != NULL; i++) {
+	for (size_t i = 0; ri_shape_row_at(job->shape, i, &row); i++) {
 		char *value;
 
-		if (!ri_shape_row_is_of(row, &member))
+		if (!ri_shape_row_is_of(&row, &member))
 			continue;
-		value = ri_shape_value(row, &member, &arena);
+		value = ri_shape_value(&row, &member, &arena);
 		CHECK(value != NULL && strchr(value, '<') == NULL);
 		CHECK(strlen(value) < RI_MAX_VARIABLE - 1);
 	}

@@ -193,15 +193,15 @@ mv build/real build/rankinit
 sed -i '/^RI_SOURCE(env)/d' lib/from/sources.def
 echo 'RI_SOURCE(ghost)' >>lib/from/sources.def
 echo 'RI_FRAMEWORK(ghost)' >>lib/to/frameworks.def
-sed -i '/\.shapes = /d' lib/from/lws.c
-sed -i 's/^\t\.reads = reads,/&\n\t.shapes = shapes,/' lib/from/pid1.c
+sed -i '/^const struct ri_source ri_source_lws/,/^}/s/RI_SHAPES(/RI_HIDDEN(/' lib/from/kubernetes.c
+sed -i 's/^\t\.reads = reads,/&\n\tRI_SHAPES(),/' lib/from/pid1.c
 : >tests/golden/stray.cases
 sed -i 's/RI_BIND_NUMA,/RI_BIND_SOCKET,/' lib/node/place.h
 expect tables.py 'sources.def: ghost is defined' 'env.c: env is not in' \
     'sources.md: no section for ghost' 'sources.md: a section for env' \
     'golden/ghost.cases: no such' 'golden/stray.cases: not the name' \
-    'frameworks.def: ghost is defined' 'lws.c: lws has no .shapes' 'pid1.c: pid1 has .shapes' \
-    'bind_to: enum ri_bind is not'
+    'frameworks.def: ghost is defined' 'kubernetes.c: lws has no RI_SHAPES' \
+    'pid1.c: pid1 has RI_SHAPES' 'bind_to: enum ri_bind is not'
 
 sed -i 's/^static void kill_now(/static void kill_then(/' shim/watch/phases.c
 sed -i 's/test_other_signals_reach_every_rank/test_none/' docs/design.md

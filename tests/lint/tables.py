@@ -41,8 +41,10 @@ class Kind:
         for name, path in defined:
             if name not in listed:
                 yield f"{path}: {name} is not in {self.table}"
-            if os.path.basename(path) != name + ".c":
-                yield f"{path}: {name} belongs into {self.folder}/{name}.c"
+            file = re.search(rf"\({name}\)\s+/\* (\S+) \*/", read(self.table))
+            file = file[1] if file else name + ".c"
+            if os.path.basename(path) != file:
+                yield f"{path}: {name} belongs into {self.folder}/{file}"
             if not re.search(rf'\.name = "{name}"', read(path)):
                 yield f"{path}: .name of {name} is not \"{name}\""
 
@@ -92,11 +94,12 @@ def check_shapes(kind):
     """Every source brings its shapes, or stands above."""
     defined = kind.defined()
     for name, path in defined:
-        has = re.search(r"^\t\.shapes = shapes,$", read(path), re.M) is not None
+        has = re.search(rf"^const struct ri_source ri_source_{name} = {{\n(?:(?!^}}).*\n)*?"
+                        r"\tRI_SHAPES\(", read(path), re.M) is not None
         if not has and name not in NO_SHAPE:
-            yield f"{path}: {name} has no .shapes for --simulate (lib/from/shape.h)"
+            yield f"{path}: {name} has no RI_SHAPES for --simulate (lib/from/shape.h)"
         if has and name in NO_SHAPE:
-            yield f"{path}: {name} has .shapes, but NO_SHAPE of tables.py says that it has none"
+            yield f"{path}: {name} has RI_SHAPES, but NO_SHAPE of tables.py says that it has none"
     for name in NO_SHAPE:
         if name not in [one for one, _ in defined]:
             yield f"tests/lint/tables.py: NO_SHAPE has {name}, which is no source"

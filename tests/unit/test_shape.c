@@ -86,7 +86,7 @@ static bool is_name(const char *pattern, const char *name)
 
 static bool source_reads(const struct ri_source *source, const char *name)
 {
-	const struct ri_variable *variable = source->reads;
+	const struct ri_source_row *variable = source->reads;
 
 	while (variable->name != NULL && !is_name(variable->name, name))
 		variable++;
@@ -96,11 +96,12 @@ static bool source_reads(const struct ri_source *source, const char *name)
 /* Is it a file that a variable of the shape names? */
 static bool is_named(const struct ri_shape *shape, const char *path)
 {
-	const struct ri_shape_row *row = shape->rows;
+	struct ri_shape_row row;
 
-	while (row->name != NULL && strcmp(row->value, path) != 0)
-		row++;
-	return row->name != NULL;
+	for (size_t i = 0; ri_shape_row_at(shape, i, &row); i++)
+		if (strcmp(row.value, path) == 0)
+			return true;
+	return false;
 }
 
 /* Is somebody in charge of this name? */
@@ -112,7 +113,8 @@ static bool is_listed(const struct job *job, const char *name)
 		source_reads(job->source, name) || is_named(job->shape, name) ||
 		strcmp(name, "RANKINIT_NNODES") == 0 || strcmp(name, "MASTER_ADDR") == 0 ||
 		strcmp(name, "MASTER_PORT") == 0 ||
-		(job->shape->inside != NULL && source_reads(find_source("openmpi"), name));
+		(job->shape->beside == ri_shape_of_mpirun &&
+			source_reads(find_source("openmpi"), name));
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		found |= strcmp(others[i].shape, job->shape->name) == 0 &&
@@ -122,19 +124,19 @@ static bool is_listed(const struct job *job, const char *name)
 
 static unsigned check_rows(const struct job *job)
 {
-	const struct ri_shape_row *row;
+	struct ri_shape_row row;
 	unsigned faults = 0;
 
-	for (size_t i = 0; (row = ri_shape_row_at(job->shape, i)) != NULL; i++) {
-		const char *value = ri_shape_value(row, &job->member, &arena);
+	for (size_t i = 0; ri_shape_row_at(job->shape, i, &row); i++) {
+		const char *value = ri_shape_value(&row, &job->member, &arena);
 
 		assert_non_null(value);
-		if (ri_shape_row_is_of(row, &job->member) && strpbrk(value, "<>") != NULL) {
-			print_message("%s: %s is %s\n", job->name, row->name, value);
+		if (ri_shape_row_is_of(&row, &job->member) && strpbrk(value, "<>") != NULL) {
+			print_message("%s: %s is %s\n", job->name, row.name, value);
 			faults++;
 		}
-		if (!is_listed(job, row->name)) {
-			print_message("%s: nobody reads %s\n", job->name, row->name);
+		if (!is_listed(job, row.name)) {
+			print_message("%s: nobody reads %s\n", job->name, row.name);
 			faults++;
 		}
 	}
@@ -146,20 +148,20 @@ static char **make_env(const struct job *job, struct ri_host *host)
 {
 	struct ri_host_file *files = ri_arena_array(&arena, ROWS, sizeof(*files));
 	char **env = ri_arena_array(&arena, ROWS, sizeof(*env));
-	const struct ri_shape_row *row;
+	struct ri_shape_row row;
 	size_t count = 0, file_count = 0;
 
-	for (size_t i = 0; (row = ri_shape_row_at(job->shape, i)) != NULL; i++) {
-		char *value = ri_shape_value(row, &job->member, &arena);
+	for (size_t i = 0; ri_shape_row_at(job->shape, i, &row); i++) {
+		char *value = ri_shape_value(&row, &job->member, &arena);
 
 		assert_true(i < ROWS - 3);
-		if (!ri_shape_row_is_of(row, &job->member))
+		if (!ri_shape_row_is_of(&row, &job->member))
 			continue;
-		if (row->name[0] == '/')
+		if (row.name[0] == '/')
 			files[file_count++] =
-				(struct ri_host_file){ row->name, value, strlen(value) };
+				(struct ri_host_file){ row.name, value, strlen(value) };
 		else
-			env[count++] = ri_arena_format(&arena, "%s=%s", row->name, value);
+			env[count++] = ri_arena_format(&arena, "%s=%s", row.name, value);
 	}
 	files[file_count].path = "/proc/net/fib_trie";
 	files[file_count].text = ri_arena_format(&arena, "|-- %s\n/32 host LOCAL\n",
@@ -242,7 +244,7 @@ static const char *identity_of(const struct job *job)
 {
 	if (job->member.nodes == 1 && is_one_of(job, of_several))
 		return RI_BY_HAND;
-	return job->shape->inside != NULL ? "openmpi" : job->source->name;
+	return job->shape->beside == ri_shape_of_mpirun ? "openmpi" : job->source->name;
 }
 
 static unsigned compare_nodes(const struct job *job, const struct answer *answer)
@@ -255,8 +257,10 @@ static unsigned compare_nodes(const struct job *job, const struct answer *answer
 /* Does a variable of this shape have this in its value? */
 static bool says(const struct job *job, const char *what)
 {
-	for (const struct ri_shape_row *row = job->shape->rows; row->name != NULL; row++)
-		if (strstr(row->value, what) != NULL)
+	struct ri_shape_row row;
+
+	for (size_t i = 0; ri_shape_row_at(job->shape, i, &row); i++)
+		if (strstr(row.value, what) != NULL)
 			return true;
 	return false;
 }
@@ -359,9 +363,8 @@ static void test_each_member_is_who_it_is(void **state)
 
 	(void)state;
 	for (size_t i = 0; (source = ri_source_at(i)) != NULL; i++)
-		for (const struct ri_shape *shape = source->shapes;
-			shape != NULL && shape->name != NULL; shape++, shapes++)
-			faults += check_shape(source, shape, &members);
+		for (size_t at = 0; at < source->shape_count; at++, shapes++)
+			faults += check_shape(source, &source->shapes[at], &members);
 	assert_int_equal(faults, 0);
 	assert_true(shapes > 30);
 	/* 1 + 4 + 2 + 4 + 12 of each */
@@ -413,8 +416,8 @@ static void test_names(void **state)
 
 	(void)state;
 	for (size_t i = 0; (source = ri_source_at(i)) != NULL; i++)
-		for (const struct ri_shape *shape = source->shapes;
-			shape != NULL && shape->name != NULL; shape++) {
+		for (size_t at = 0; at < source->shape_count; at++) {
+			const struct ri_shape *shape = &source->shapes[at];
 			size_t length = strlen(shape->name);
 
 			assert_ptr_equal(ri_source_shape_find(shape->name, length), shape);

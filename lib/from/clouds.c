@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Clouds and their schedulers that start a command or a container on each node, and count
+ * the nodes: SkyPilot, dstack, Volcengine, DGX Cloud Lepton, Beaker.
+ */
+#include <string.h>
+#include <strings.h>
+
+#include "from/reading.h"
+
+#define SKYPILOT "docs.skypilot.co, Environment Variables and Secrets"
+
+static const struct ri_source_row skypilot[] = {
+	{ "SKYPILOT_NODE_RANK", "index of this node", SKYPILOT, RI_SEEN, RI_NUMBER(NODE_RANK),
+	  "<node>" },
+	{ "SKYPILOT_NUM_NODES", "nodes", SKYPILOT, RI_ONE_SEEN, RI_FILLED(NNODES), "<nodes>" },
+	{ "SKYPILOT_NODE_IPS", "addresses of the nodes, one on each line, node 0 first", SKYPILOT,
+	  RI_ONE_SEEN, RI_HOSTS(LINES), "<each:\n><host></each>" },
+	{ "SKYPILOT_NUM_GPUS_PER_NODE", "processes to start on each node; 0 without GPUs",
+	  SKYPILOT, 0, RI_GPUS, "<ranks>" },
+	{ "SKYPILOT_TASK_ID", "name of the task", SKYPILOT, 0, RI_JOB_NAME,
+	  "sky-2026-01-01-00-00-00-000000_simulated_1" },
+	{ .name = NULL },
+};
+
+static void read_skypilot(struct ri_reading *reading)
+{
+	ri_claim_rows(reading, skypilot);
+	ri_claim_first_host(reading);
+}
+
+const struct ri_source ri_source_skypilot = {
+	.name = "skypilot",
+	.summary = "a node of a SkyPilot task",
+	.identity = RI_SCOPE_NODE,
+	.reads = skypilot,
+	/* Where a node fails, the others are ended. How long they have is not documented. */
+	RI_SHAPES({ .name = "skypilot",
+		.summary = "SkyPilot starts the command on each node",
+		.scope = RI_SCOPE_NODE, .reads = skypilot, .port = 29500, .grace_s = 5,
+		.succeeded = "SUCCEEDED", .failed = "FAILED", .stopped = "CANCELLED",
+		.cite = "SkyPilot sky/skylet/job_lib.py, JobStatus; pull request 3081" }),
+	.read = read_skypilot,
+};
+
+#define DSTACK "dstack.ai/docs/concepts/tasks, System environment variables"
+
+static const struct ri_source_row dstack[] = {
+	{ "DSTACK_NODE_RANK", "index of this node", DSTACK, RI_SEEN, RI_NUMBER(NODE_RANK),
+	  "<node>" },
+	{ "DSTACK_NODES_NUM", "nodes", DSTACK, RI_SEEN, RI_NUMBER(NNODES), "<nodes>" },
+	{ "DSTACK_MASTER_NODE_IP", "address of node 0", DSTACK, 0, RI_MASTER, "<master>" },
+	{ "DSTACK_NODES_IPS", "addresses of the nodes, one on each line, node 0 first", DSTACK, 0,
+	  RI_HOSTS(LINES), "<each:\n><host></each>" },
+	{ "DSTACK_GPUS_PER_NODE", "processes to start on each node; 0 without GPUs", DSTACK, 0,
+	  RI_GPUS, "<ranks>" },
+	{ "DSTACK_RUN_ID", "the run", DSTACK, 0, RI_JOB_NAME,
+	  "51e837bf-fae9-4a37-ac9c-85c005606c22" },
+	{ .name = NULL },
+};
+
+const struct ri_source ri_source_dstack = {
+	.name = "dstack",
+	.summary = "a node of a dstack task",
+	.identity = RI_SCOPE_NODE,
+	.reads = dstack,
+	/* A job of a run that fails ends the others. How long they have is not documented. */
+	RI_SHAPES({ .name = "dstack",
+		.summary = "dstack starts a task's container on each node",
+		.scope = RI_SCOPE_NODE, .reads = dstack, .port = 29500, .grace_s = 10,
+		.succeeded = "done", .failed = "failed", .stopped = "terminated",
+		.cite = "dstack src/dstack/_internal/core/models/runs.py, RunStatus" }),
+};
+
+#define VOLCENGINE "volcengine.com/docs/6459/75329"
+
+static const struct ri_source_row volcengine[] = {
+	{ "MLP_ROLE", "this node's role; WORKER if absent", VOLCENGINE, .value = "WORKER" },
+	{ "MLP_ROLE_INDEX", "index of this node in its role", VOLCENGINE, RI_SEEN,
+	  RI_NUMBER(NODE_RANK), "<node>" },
+	{ "MLP_WORKER_NUM", "workers", VOLCENGINE, RI_SEEN, RI_NUMBER(NNODES), "<nodes>" },
+	{ "MLP_WORKER_0_HOST", "host of worker 0", VOLCENGINE, 0, RI_MASTER, "<master>" },
+	{ "MLP_WORKER_0_PORT", "port of worker 0", VOLCENGINE, 0, RI_FILLED(MASTER_PORT),
+	  "<master_port>" },
+	{ "MLP_WORKER_ALL_HOSTS", "hosts of the workers, separated by commas", VOLCENGINE, 0,
+	  RI_HOSTS(COMMAS), "<each:,><host></each>" },
+	{ "MLP_WORKER_GPU", "GPUs of each worker: processes to start there", VOLCENGINE, 0,
+	  RI_GPUS, "<ranks>" },
+	{ "MLP_TASK_ID", "the task", VOLCENGINE, 0, RI_JOB_NAME, "t-20210924211641-nznsh" },
+	{ .name = NULL },
+};
+
+/*
+ * The index counts the nodes of one role: it is the node's place where that is the
+ * workers', and no TF_CONFIG tells more roles apart.
+ */
+static void read_volcengine(struct ri_reading *reading)
+{
+	const struct ri_env *env = reading->context->env;
+
+	if (!ri_source_sees_text(env, "TF_CONFIG") && (!ri_source_sees_text(env, "MLP_ROLE") ||
+		strcasecmp(ri_env_get(env, "MLP_ROLE"), "worker") == 0)) {
+		ri_claim_rows(reading, volcengine);
+		return;
+	}
+	ri_claim_label(reading, RI_FACT_JOB_ID, "MLP_TASK_ID");
+	ri_claim_open(reading, RI_FACT_NODE_RANK, "MLP_ROLE_INDEX",
+		"the index counts the nodes of its role alone");
+}
+
+/* A node of a custom training task of Volcengine's (BytePlus') machine learning platform. */
+const struct ri_source ri_source_volcengine = {
+	.name = "volcengine",
+	.summary = "a worker of a training task of Volcengine or BytePlus",
+	.identity = RI_SCOPE_NODE,
+	.reads = volcengine,
+	RI_SHAPES({ .name = "volcengine",
+		.summary = "Volcengine starts a container for each worker",
+		.scope = RI_SCOPE_NODE, .reads = volcengine, .port = 2222, .grace_s = 30,
+		.cite = RI_SHAPE_POD }),
+	.read = read_volcengine,
+};
+
+#define LEPTON "docs.nvidia.com/dgx-cloud/lepton, Batch Jobs, Environment Variables Reference"
+
+static const char prefix[] = "LEPTON_JOB_SERVICE_PREFIX", domain[] = "LEPTON_SUBDOMAIN";
+
+/* The host of worker 0 is no address in a simulated job: its author says one. */
+static const struct ri_source_row lepton[] = {
+	{ "LEPTON_JOB_WORKER_INDEX", "index of this worker", LEPTON, RI_SEEN,
+	  RI_NUMBER(NODE_RANK), "<node>" },
+	{ "LEPTON_JOB_TOTAL_WORKERS", "workers of the job", LEPTON, RI_SEEN, RI_NUMBER(NNODES),
+	  "<nodes>" },
+	{ prefix, "with \"-0.\" and the sub-domain: the host of worker 0", .cite = LEPTON },
+	{ domain, "the sub-domain of the job's workers", .cite = LEPTON },
+	{ "LEPTON_RESOURCE_ACCELERATOR_NUM", "GPUs of each worker: processes to start there",
+	  LEPTON, 0, RI_GPUS, "<ranks>" },
+	{ "LEPTON_JOB_NAME", "name of the job", LEPTON, 0, RI_JOB_NAME, "env-job-98bw" },
+	{ "LEPTON_JOB_FAILURE_COUNT", "failed attempts before this one", LEPTON, 0,
+	  RI_FILLED(RESTART_COUNT), "0" },
+	{ .name = NULL },
+};
+
+/* No variable has the host of worker 0; the documentation makes it of these two. */
+static void read_lepton(struct ri_reading *reading)
+{
+	const struct ri_env *env = reading->context->env;
+	struct ri_endpoint endpoint;
+	const char *host;
+
+	ri_claim_rows(reading, lepton);
+	if (!ri_source_sees_text(env, prefix) || !ri_source_sees_text(env, domain))
+		return;
+	host = ri_arena_format(reading->context->arena, "%s-0.%s", ri_env_get(env, prefix),
+		ri_env_get(env, domain));
+	if (host == NULL)
+		ri_fail(reading->err, RI_CODE_MEMORY, prefix, "no memory left to read it");
+	else if (ri_endpoint_read((struct ri_slice){ host, strlen(host) }, &endpoint) &&
+		endpoint.port == 0)
+		ri_claim_word(reading, RI_FACT_MASTER_ADDR, prefix, host, RI_STRENGTH_SAID);
+	else
+		ri_claim_broken(reading, RI_FACT_MASTER_ADDR, prefix,
+			"what makes a host's name with \"-0.\" and LEPTON_SUBDOMAIN");
+}
+
+const struct ri_source ri_source_lepton = {
+	.name = "lepton",
+	.summary = "a worker of a batch job of DGX Cloud Lepton",
+	.identity = RI_SCOPE_NODE,
+	.reads = lepton,
+	RI_SHAPES({ .name = "lepton",
+		.summary = "DGX Cloud Lepton starts a pod for each worker",
+		.scope = RI_SCOPE_NODE, .reads = lepton, .beside = ri_shape_states_master,
+		.port = 29500, .grace_s = 30, .cite = RI_SHAPE_POD }),
+	.read = read_lepton,
+};
+
+/* as its users' public scripts have it: torchrun --rdzv_endpoint, --node_rank */
+#define BEAKER "allenai/OLMo scripts/beaker"
+
+static const struct ri_source_row beaker[] = {
+	{ "BEAKER_LEADER_REPLICA_HOSTNAME", "host of replica 0", BEAKER, RI_SEEN | RI_TEXT,
+	  RI_MASTER, "<master>" },
+	{ "BEAKER_REPLICA_RANK", "index of this replica", BEAKER, RI_SEEN, RI_NUMBER(NODE_RANK),
+	  "<node>" },
+	{ "BEAKER_REPLICA_COUNT", "replicas", BEAKER, RI_SEEN, RI_NUMBER(NNODES), "<nodes>" },
+	{ .name = NULL },
+};
+
+/* AI2's. Replicas without a leader are jobs of their own. */
+const struct ri_source ri_source_beaker = {
+	.name = "beaker",
+	.summary = "a replica of a Beaker task that has a leader",
+	.identity = RI_SCOPE_NODE,
+	.reads = beaker,
+	/* How long a replica has after a stop is not documented. */
+	RI_SHAPES({ .name = "beaker",
+		.summary = "Beaker starts a container for each replica",
+		.scope = RI_SCOPE_NODE, .reads = beaker, .port = 29500, .grace_s = 10,
+		.cite = BEAKER }),
+};

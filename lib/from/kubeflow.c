@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pods of Kubeflow that are told of their nodes: PyTorchJob, JAXJob, and TrainJobs of both. */
+#include <string.h>
+
+#include "from/quartet.h"
+
+#define PYTORCH "Kubeflow training-operator v1.9 pkg/controller.v1/pytorch"
+#define TORCH_TRAINER "Kubeflow trainer pkg/runtime/framework/plugins/torch/torch.go"
+#define TRAINJOB "Kubeflow trainer pkg/apis/trainer/v1alpha1/trainjob_types.go; " RI_SHAPE_POD
+
+/*
+ * PET_* are the defaults of torchrun's options, and the pod is a node: the launcher of its
+ * processes gives them ranks.
+ */
+static const struct ri_source_row kubeflow_pytorch[] = {
+	{ "PET_NNODES", "nodes; MIN:MAX of an elastic job gives no number",
+	  PYTORCH "/envvar.go, elastic.go; " TORCH_TRAINER, RI_SEEN, .value = "<nodes>" },
+	{ "PET_NODE_RANK", "index of this node; may be empty",
+	  PYTORCH "/envvar.go; " TORCH_TRAINER, RI_SEEN, .value = "<node>" },
+	{ "PET_NPROC_PER_NODE", "processes to start, if it is a number",
+	  PYTORCH "/envvar.go; " TORCH_TRAINER, .value = "<ranks>" },
+	{ "PET_MASTER_ADDR", "the host of node 0", PYTORCH "/master.go; " TORCH_TRAINER, 0,
+	  RI_MASTER, "<master>" },
+	{ "PET_MASTER_PORT", "port on which rank 0 listens", PYTORCH "/master.go; " TORCH_TRAINER,
+	  0, RI_FILLED(MASTER_PORT), "<master_port>" },
+	{ "RANK", "the pod's index, if LOCAL_RANK is absent or comes from the image",
+	  .cite = PYTORCH "/envvar.go" },
+	{ "WORLD_SIZE", "only to see whether it counts processes of all pods",
+	  .cite = PYTORCH "/envvar.go" },
+	{ .name = NULL },
+};
+
+/* Words such as "auto" are torchrun's to understand. */
+static void claim_processes(struct ri_reading *reading)
+{
+	static const char *const words[] = { "auto", "cpu", "gpu", "xpu" };
+	const char *raw = ri_reading_get(reading, "PET_NPROC_PER_NODE");
+
+	for (size_t i = 0; raw != NULL && i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(raw, words[i]) == 0)
+			return;
+	ri_claim_filled(reading, RI_FACT_NPROC, "PET_NPROC_PER_NODE");
+}
+
+/*
+ * Is LOCAL_RANK an image's? The others are still the operator's then: RANK is
+ * the pod's, and WORLD_SIZE counts processes that no launcher has started yet.
+ */
+static bool is_of_image(const struct ri_reading *reading)
+{
+	uint64_t rank, size, local_rank, node, nodes, processes;
+
+	return !ri_source_sees_text(reading->context->env, "LOCAL_WORLD_SIZE") &&
+		ri_reading_number(reading, RI_FACT_LOCAL_RANK, "LOCAL_RANK", &local_rank) &&
+		ri_reading_number(reading, RI_FACT_RANK, "RANK", &rank) &&
+		ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &size) &&
+		ri_reading_number(reading, RI_FACT_NODE_RANK, "PET_NODE_RANK", &node) &&
+		ri_reading_number(reading, RI_FACT_NNODES, "PET_NNODES", &nodes) &&
+		ri_reading_number(reading, RI_FACT_NPROC, "PET_NPROC_PER_NODE", &processes) &&
+		local_rank == 0 && rank == node && processes > 1 && size == nodes * processes;
+}
+
+static void read_kubeflow_pytorch(struct ri_reading *reading)
+{
+	ri_claim_rows(reading, kubeflow_pytorch);
+	claim_processes(reading);
+	/* An elastic job's nodes come and go, and torchrun gives out their ranks. */
+	if (strchr(ri_reading_get(reading, "PET_NNODES"), ':') != NULL) {
+		ri_claim_open(reading, RI_FACT_NNODES, "PET_NNODES", "the job is elastic");
+		return;
+	}
+	ri_claim_filled(reading, RI_FACT_NNODES, "PET_NNODES");
+	ri_claim_filled(reading, RI_FACT_NODE_RANK, "PET_NODE_RANK");
+	/* the pod's own process reads this, and not a rank that was started in it */
+	if (reading->identity == NULL &&
+		(!ri_quartet_sees(reading->context->env) || is_of_image(reading)))
+		ri_claim_filled(reading, RI_FACT_NODE_RANK, "RANK");
+}
+
+/*
+ * RANK is the pod's index and WORLD_SIZE counts processes where their number is known. So
+ * neither is anybody's rank, and MASTER_ADDR and MASTER_PORT are left to source "env":
+ * older operators told the first pod "localhost". A TrainJob sets none of them.
+ */
+static const struct ri_shape_row pytorchjob[] = {
+	{ "MASTER_ADDR", "<master>", 0 },
+	{ "MASTER_PORT", "<master_port>", 0 },
+	{ "RANK", "<node>", 0 },
+	{ "WORLD_SIZE", "<world_size>", 0 },
+	{ .name = NULL },
+};
+
+const struct ri_source ri_source_kubeflow_pytorch = {
+	.name = "kubeflow_pytorch",
+	.summary = "pod of a Kubeflow PyTorchJob or TrainJob: a node, and its master",
+	.identity = RI_SCOPE_NODE,
+	.traits = RI_TRAIT_ASKS_RANKS,
+	.reads = kubeflow_pytorch,
+	/* CleanPodPolicy is None by default; a TrainJob is a JobSet, where one pod ends all. */
+	RI_SHAPES(
+		{ .name = "kubeflow_pytorch",
+		  .summary = "a PyTorchJob starts a pod for each node",
+		  .scope = RI_SCOPE_NODE, .reads = kubeflow_pytorch, .rows = pytorchjob,
+		  .port = 23456, .grace_s = 30, .goes_on = true,
+		  .succeeded = "Succeeded", .failed = "Failed", .stopped = "Failed",
+		  .cite = "Kubeflow training-operator v1.9 pkg/apis/kubeflow.org/v1/"
+			"pytorch_defaults.go, common_types.go; " RI_SHAPE_POD },
+		{ .name = "kubeflow_trainjob", .summary = "a TrainJob starts a pod for each node",
+		  .scope = RI_SCOPE_NODE, .reads = kubeflow_pytorch, .port = 29500, .grace_s = 30,
+		  .succeeded = "Complete", .failed = "Failed", .stopped = "Failed",
+		  .cite = TRAINJOB }),
+	.read = read_kubeflow_pytorch,
+};
+
+#define JAX "Kubeflow training-operator v1.9 pkg/controller.v1/jax/envvar.go"
+#define JAX_TRAINER "Kubeflow trainer pkg/runtime/framework/plugins/jax/jax.go"
+
+static const struct ri_source_row jax_job[] = {
+	{ "JAX_PROCESS_ID", "index of this pod", .cite = JAX_TRAINER },
+	{ "JAX_NUM_PROCESSES", "pods of the job", .cite = JAX_TRAINER },
+	{ "JAX_COORDINATOR_ADDRESS", "host:port of pod 0", .cite = JAX_TRAINER },
+	{ "PROCESS_ID", "index of this pod", JAX, .value = "<node>" },
+	{ "NUM_PROCESSES", "pods of the job", JAX, .value = "<nodes>" },
+	{ "COORDINATOR_ADDRESS", "the host of pod 0", JAX, .value = "<master>" },
+	{ "COORDINATOR_PORT", "the port of pod 0", JAX, .value = "<master_port>" },
+	{ .name = NULL },
+};
+
+static bool is_of_trainer(const struct ri_env *env)
+{
+	return ri_source_sees_text(env, "JAX_PROCESS_ID") &&
+		ri_source_sees_text(env, "JAX_NUM_PROCESSES");
+}
+
+/* The names of a JAXJob are anybody's, so all three have to be there. */
+static bool sees_jax_job(const struct ri_env *env)
+{
+	return is_of_trainer(env) ||
+		(ri_source_sees_text(env, "PROCESS_ID") &&
+			ri_source_sees_text(env, "NUM_PROCESSES") &&
+			ri_source_sees_text(env, "COORDINATOR_ADDRESS"));
+}
+
+static void read_jax_job(struct ri_reading *reading)
+{
+	bool trainer = is_of_trainer(reading->context->env);
+	const char *address = trainer ? "JAX_COORDINATOR_ADDRESS" : "COORDINATOR_ADDRESS";
+	unsigned port;
+
+	ri_claim_number(reading, RI_FACT_NODE_RANK, trainer ? "JAX_PROCESS_ID" : "PROCESS_ID");
+	ri_claim_number(reading, RI_FACT_NNODES, trainer ? "JAX_NUM_PROCESSES" : "NUM_PROCESSES");
+	if (!trainer)
+		ri_claim_filled(reading, RI_FACT_MASTER_PORT, "COORDINATOR_PORT");
+	ri_claim_endpoint(reading, RI_FACT_MASTER_ADDR, address, &port);
+	if (port != 0)
+		ri_claim_value(reading, RI_FACT_MASTER_PORT, address, port);
+}
+
+static const struct ri_shape_row jax_trainjob[] = {
+	{ "JAX_PROCESS_ID", "<node>", 0 },
+	{ "JAX_NUM_PROCESSES", "<nodes>", 0 },
+	{ "JAX_COORDINATOR_ADDRESS", "<master>:<master_port>", 0 },
+	{ .name = NULL },
+};
+
+/* With one process in each pod. */
+const struct ri_source ri_source_jax_job = {
+	.name = "jax_job",
+	.summary = "pod of a Kubeflow JAXJob or JAX TrainJob: a node with one process",
+	.identity = RI_SCOPE_NODE,
+	.reads = jax_job,
+	/* CleanPodPolicy is None by default; a TrainJob is a JobSet. */
+	RI_SHAPES(
+		{ .name = "jax_job", .summary = "a JAXJob starts a pod for each node",
+		  .scope = RI_SCOPE_NODE, .reads = jax_job, .port = 6666, .grace_s = 30,
+		  .goes_on = true,
+		  .succeeded = "Succeeded", .failed = "Failed", .stopped = "Failed",
+		  .cite = "Kubeflow training-operator v1.9 "
+			"pkg/apis/kubeflow.org/v1/jax_defaults.go; " RI_SHAPE_POD },
+		{ .name = "jax_job_trainjob",
+		  .summary = "a JAX TrainJob starts a pod for each node",
+		  .scope = RI_SCOPE_NODE, .rows = jax_trainjob, .port = 29500, .grace_s = 30,
+		  .succeeded = "Complete", .failed = "Failed", .stopped = "Failed",
+		  .cite = TRAINJOB }),
+	.detect = sees_jax_job,
+	.read = read_jax_job,
+};

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Launchers that tell each rank who it is by names of their own, and say little else:
+ * horovodrun, jsrun, Flux, PALS, MVAPICH2, Hydra, and whatever else speaks PMI.
+ */
+#include <inttypes.h>
+
+#include "from/allocation.h"
+#include "from/reading.h"
+
+#define GLOO "Horovod horovod/runner/gloo_run.py, create_slot_env_vars"
+#define HOSTS "Horovod horovod/runner/common/util/hosts.py, get_host_assignments"
+
+static const struct ri_source_row horovod[] = {
+	{ "HOROVOD_RANK", "rank", GLOO, RI_SEEN, RI_NUMBER(RANK), "<rank>" },
+	{ "HOROVOD_SIZE", "world size", GLOO, RI_SEEN, RI_NUMBER(WORLD_SIZE), "<world_size>" },
+	{ "HOROVOD_LOCAL_RANK", "local rank", GLOO, RI_SEEN, RI_NUMBER(LOCAL_RANK),
+	  "<local_rank>" },
+	{ "HOROVOD_LOCAL_SIZE", "ranks on this node", GLOO, 0, RI_FILLED(LOCAL_WORLD_SIZE),
+	  "<ranks>" },
+	{ "HOROVOD_CROSS_RANK", "index of this node among the nodes with this local rank", HOSTS,
+	  RI_SEEN, .value = "<node>" },
+	{ "HOROVOD_CROSS_SIZE", "the number of those nodes", HOSTS, .value = "<nodes>" },
+	{ .name = NULL },
+};
+
+/* Is it where it would be if every host had as many ranks as this one? */
+static bool is_even(const struct ri_reading *reading, uint64_t cross, uint64_t hosts)
+{
+	uint64_t rank, size, local_rank, local;
+
+	return ri_claim_get(reading, RI_FACT_RANK, &rank) &&
+		ri_claim_get(reading, RI_FACT_WORLD_SIZE, &size) &&
+		ri_claim_get(reading, RI_FACT_LOCAL_RANK, &local_rank) &&
+		ri_claim_get(reading, RI_FACT_LOCAL_WORLD_SIZE, &local) &&
+		hosts * local == size && cross * local + local_rank == rank;
+}
+
+/*
+ * The cross rank counts the hosts that have this local rank. All hosts have
+ * local rank 0, so there it is the node's; elsewhere it is that if no host
+ * has fewer ranks than this one, which a worker cannot know for certain.
+ */
+static void read_horovod(struct ri_reading *reading)
+{
+	uint64_t local_rank, cross, hosts;
+
+	ri_claim_rows(reading, horovod);
+	if (ri_reading_number(reading, RI_FACT_NODE_RANK, "HOROVOD_CROSS_RANK", &cross) &&
+		ri_reading_number(reading, RI_FACT_NNODES, "HOROVOD_CROSS_SIZE", &hosts) &&
+		ri_claim_get(reading, RI_FACT_LOCAL_RANK, &local_rank) && local_rank > 0) {
+		if (!is_even(reading, cross, hosts)) {
+			ri_claim_open(reading, RI_FACT_NODE_RANK, "HOROVOD_CROSS_RANK",
+				"HOROVOD_CROSS_RANK skips hosts with fewer ranks");
+			return;
+		}
+		if (hosts > 1)
+			ri_findings_add(reading->context->findings, RI_SEVERITY_NOTE,
+				RI_CODE_NODE_RANK_ASSUMED, "HOROVOD_CROSS_RANK",
+				"%" PRIu64 " is the node's index if every node has as many ranks "
+				"as this one", cross);
+	}
+	ri_claim_number(reading, RI_FACT_NODE_RANK, "HOROVOD_CROSS_RANK");
+	ri_claim_filled(reading, RI_FACT_NNODES, "HOROVOD_CROSS_SIZE");
+}
+
+/* Its rendezvous is the driver's, and speaks Horovod's protocol: no master for anybody else. */
+const struct ri_source ri_source_horovod = {
+	.name = "horovod",
+	.summary = "a worker of horovodrun over Gloo",
+	.identity = RI_SCOPE_PROCESS,
+	.manages = true,
+	.reads = horovod,
+	/* The driver ends all workers where one fails. */
+	RI_SHAPES({ .name = "horovod", .summary = "horovodrun starts each worker",
+		.scope = RI_SCOPE_PROCESS, .reads = horovod, .beside = ri_shape_states_master,
+		.port = 29500, .grace_s = 5,
+		.cite = "Horovod horovod/runner/common/util/safe_shell_exec.py, "
+			"GRACEFUL_TERMINATION_TIME_S" }),
+	.read = read_horovod,
+};
+
+#define LSF "Lightning src/lightning/fabric/plugins/environments/lsf.py"
+
+static const struct ri_source_row jsm[] = {
+	{ "JSM_NAMESPACE_RANK", "rank", LSF, RI_SEEN, RI_NUMBER(RANK), "<rank>" },
+	{ "JSM_NAMESPACE_SIZE", "world size", LSF, RI_SEEN, RI_NUMBER(WORLD_SIZE),
+	  "<world_size>" },
+	{ "JSM_NAMESPACE_LOCAL_RANK", "local rank", LSF, 0, RI_FILLED(LOCAL_RANK),
+	  "<local_rank>" },
+	{ "JSM_NAMESPACE_LOCAL_SIZE", "ranks on this node", "IBM Spectrum LSF, jsrun(1)", 0,
+	  RI_FILLED(LOCAL_WORLD_SIZE), "<ranks>" },
+	{ .name = NULL },
+};
+
+/* The nodes are LSF's to tell (schedulers.c). */
+const struct ri_source ri_source_jsm = {
+	.name = "jsm",
+	.summary = "a rank under jsrun (IBM Job Step Manager)",
+	.identity = RI_SCOPE_PROCESS,
+	.manages = true,
+	.reads = jsm,
+	/* What jsrun gives a rank to end is not documented: JOB_TERMINATE_INTERVAL of LSF. */
+	RI_SHAPES({ .name = "jsm", .summary = "jsrun starts each rank",
+		.scope = RI_SCOPE_PROCESS, .reads = jsm, .beside = ri_shape_states_master,
+		.port = 29500, .grace_s = 10,
+		.cite = "IBM Spectrum LSF, lsb.params, JOB_TERMINATE_INTERVAL" }),
+};
+
+#define FLUX "flux-core doc/man7/flux-environment.rst"
+
+static const struct ri_source_row flux[] = {
+	{ "FLUX_TASK_RANK", "rank", FLUX, RI_SEEN, RI_NUMBER(RANK), "<rank>" },
+	{ "FLUX_JOB_SIZE", "world size", FLUX, RI_SEEN, RI_NUMBER(WORLD_SIZE), "<world_size>" },
+	{ "FLUX_TASK_LOCAL_ID", "local rank", FLUX, 0, RI_FILLED(LOCAL_RANK), "<local_rank>" },
+	{ "FLUX_JOB_NNODES", "nodes of the job", FLUX, .value = "<nodes>" },
+	{ "FLUX_JOB_ID", "the job, as text", FLUX, 0, RI_JOB_NAME, "\306\222F58" },
+	{ .name = NULL },
+};
+
+static void read_flux(struct ri_reading *reading)
+{
+	ri_claim_rows(reading, flux);
+	/* A launcher in one of its tasks may use fewer. */
+	if (ri_allocation_is_direct(reading))
+		ri_claim_filled(reading, RI_FACT_NNODES, "FLUX_JOB_NNODES");
+}
+
+/*
+ * Flux tells neither how many tasks the node has nor which node it is, and its hosts only to
+ * those who ask it.
+ */
+const struct ri_source ri_source_flux = {
+	.name = "flux",
+	.summary = "a task of a Flux job",
+	.identity = RI_SCOPE_PROCESS,
+	.manages = true,
+	.reads = flux,
+	/* exit-timeout ends the other tasks 30 s after one has ended: here at once. */
+	RI_SHAPES({ .name = "flux", .summary = "flux run starts each task",
+		.scope = RI_SCOPE_PROCESS, .reads = flux, .beside = ri_shape_states_master,
+		.port = 29500, .grace_s = 5,
+		.succeeded = "COMPLETED", .failed = "FAILED", .stopped = "CANCELED",
+		.cite = "flux-core doc/man5/flux-config-exec.rst, kill-timeout; "
+			"doc/man1/flux-shell.rst, exit-timeout; doc/man1/flux-jobs.rst" }),
+	.read = read_flux,
+};
+
+#define CORAL "flux-coral2 src/shell/plugins/cray_pals.c"
+#define CRAY "Slurm src/plugins/mpi/cray_shasta/mpi_cray_shasta.c"
+
+static const struct ri_source_row pals[] = {
+	{ "PALS_RANKID", "rank", CORAL, RI_SEEN, RI_NUMBER(RANK), "<rank>" },
+	{ "PMI_SIZE", "world size", CRAY, 0, RI_FILLED(WORLD_SIZE), "<world_size>" },
+	{ "PALS_LOCAL_RANKID", "local rank", CRAY, 0, RI_FILLED(LOCAL_RANK), "<local_rank>" },
+	{ "PMI_LOCAL_RANK", "the same", CRAY, 0, RI_ELSE(LOCAL_RANK) },
+	{ "PALS_LOCAL_SIZE", "ranks on this node", CRAY, 0, RI_FILLED(LOCAL_WORLD_SIZE),
+	  "<ranks>" },
+	{ "PMI_LOCAL_SIZE", "the same", CRAY, 0, RI_ELSE(LOCAL_WORLD_SIZE) },
+	{ "PALS_NODEID", "index of this node", CORAL, RI_SEEN, RI_NUMBER(NODE_RANK), "<node>" },
+	{ "PALS_APID", "the application's name", CORAL, 0, RI_JOB_NAME,
+	  "3c5a9a4e-6b3f-4a8e-9f0b-0d6e5a1c2b7d" },
+	{ .name = NULL },
+};
+
+/* Slurm sets the same names for MPI of Cray; then it is Slurm that tells who a task is. */
+static bool is_of_no_slurm(const struct ri_env *env)
+{
+	return !ri_source_sees_slurm_task(env);
+}
+
+const struct ri_source ri_source_pals = {
+	.name = "pals",
+	.summary = "a rank under mpiexec of Cray PALS",
+	.identity = RI_SCOPE_PROCESS,
+	.manages = true,
+	.reads = pals,
+	/* How long it waits, and for whom, is not documented: as mpirun of others. */
+	RI_SHAPES({ .name = "pals", .summary = "mpiexec of PALS starts each rank",
+		.scope = RI_SCOPE_PROCESS, .reads = pals, .beside = ri_shape_states_master,
+		.port = 29500, .grace_s = 5, .cite = CORAL }),
+	.detect = is_of_no_slurm,
+};
+
+#define ACCELERATE "Accelerate src/accelerate/utils/environment.py"
+
+static const struct ri_source_row mvapich2[] = {
+	{ "MV2_COMM_WORLD_RANK", "rank", ACCELERATE, RI_SEEN, RI_NUMBER(RANK), "<rank>" },
+	{ "MV2_COMM_WORLD_SIZE", "world size", ACCELERATE, RI_SEEN, RI_NUMBER(WORLD_SIZE),
+	  "<world_size>" },
+	{ "MV2_COMM_WORLD_LOCAL_RANK", "local rank", ACCELERATE, 0, RI_FILLED(LOCAL_RANK),
+	  "<local_rank>" },
+	{ "MV2_COMM_WORLD_LOCAL_SIZE", "ranks on this node", "MVAPICH2 User Guide, 9.1", 0,
+	  RI_FILLED(LOCAL_WORLD_SIZE), "<ranks>" },
+	{ .name = NULL },
+};
+
+/* By mpirun_rsh. Its mpiexec is Hydra's, and so is that of MVAPICH 3. */
+const struct ri_source ri_source_mvapich2 = {
+	.name = "mvapich2",
+	.summary = "a rank under mpirun_rsh of MVAPICH2",
+	.identity = RI_SCOPE_PROCESS,
+	.manages = true,
+	.mpi = RI_SOURCE_MVAPICH2,
+	.over_ssh = true,
+	.reads = mvapich2,
+	/* How long it waits is not documented: as mpirun of others. */
+	RI_SHAPES({ .name = "mvapich2", .summary = "mpirun_rsh starts each rank",
+		.scope = RI_SCOPE_PROCESS, .reads = mvapich2, .beside = ri_shape_states_master,
+		.port = 29500, .grace_s = 5, .cite = ACCELERATE }),
+};
+
+#define PROXY "MPICH src/pm/hydra/proxy/pmip_cb.c"
+#define TOOLS "MPICH src/pm/hydra/tools/bootstrap/external"
+
+/*
+ * PMI_RANK alone is no proof, since Slurm, Flux and PALS set it as well; the local
+ * index and count are Hydra's own.
+ */
+static const struct ri_source_row hydra[] = {
+	{ "PMI_RANK", "rank", PROXY, RI_SEEN, RI_NUMBER(RANK), "<rank>" },
+	{ "PMI_SIZE", "world size", PROXY, RI_SEEN, RI_NUMBER(WORLD_SIZE), "<world_size>" },
+	{ "MPI_LOCALRANKID", "local rank", PROXY, RI_SEEN, RI_NUMBER(LOCAL_RANK),
+	  "<local_rank>" },
+	{ "MPI_LOCALNRANKS", "ranks of this job on this node", PROXY, RI_SEEN,
+	  RI_NUMBER(LOCAL_WORLD_SIZE), "<ranks>" },
+	{ "SLURM_STEP_NUM_TASKS", "proxies, if Slurm started them",
+	  .cite = TOOLS "/slurm_launch.c" },
+	{ "SLURM_STEP_NUM_NODES", "nodes of the proxies", .cite = TOOLS "/slurm_launch.c" },
+	{ "SLURM_NODEID", "index of this node's proxy", .cite = TOOLS "/slurm_query_proxy_id.c" },
+	{ "SLURM_STEP_NODELIST", "nodes of the proxies, that of rank 0 first",
+	  .cite = TOOLS "/slurm_launch.c" },
+	{ .name = NULL },
+};
+
+/* Is the Slurm step around us one of proxies, one for each of several nodes? */
+static bool is_step_of_proxies(const struct ri_reading *reading)
+{
+	uint64_t size, local, tasks, nodes;
+
+	/* A job that fits this node was started inside of the step instead. */
+	return ri_claim_get(reading, RI_FACT_WORLD_SIZE, &size) &&
+		ri_claim_get(reading, RI_FACT_LOCAL_WORLD_SIZE, &local) && local < size &&
+		ri_reading_number(reading, RI_FACT_NNODES, "SLURM_STEP_NUM_TASKS", &tasks) &&
+		ri_reading_number(reading, RI_FACT_NNODES, "SLURM_STEP_NUM_NODES", &nodes) &&
+		tasks == nodes && nodes > 1;
+}
+
+/*
+ * Hydra does not say which node this is. Where it used Slurm as its launcher
+ * there is one proxy for each node, and Slurm's variables are the proxy's.
+ */
+static void read_hydra(struct ri_reading *reading)
+{
+	const struct ri_fact *hosts;
+
+	ri_claim_rows(reading, hydra);
+	if (!ri_allocation_is_direct(reading) || !is_step_of_proxies(reading))
+		return;
+	ri_claim_number(reading, RI_FACT_NNODES, "SLURM_STEP_NUM_NODES");
+	ri_claim_number(reading, RI_FACT_NODE_RANK, "SLURM_NODEID");
+	hosts = ri_claim_hostlist(reading, "SLURM_STEP_NODELIST");
+	if (hosts != NULL)
+		ri_allocation_claim_master(reading, hosts);
+}
+
+const struct ri_source ri_source_hydra = {
+	.name = "hydra",
+	.summary = "a rank under mpiexec of MPICH or Intel MPI",
+	.identity = RI_SCOPE_PROCESS,
+	.manages = true,
+	.mpi = RI_SOURCE_MPICH,
+	.once = "mpiexec -n NODES -ppn 1 rankinit -- COMMAND",
+	.over_ssh = true,
+	.reads = hydra,
+	/* How long it waits is not documented: as mpirun of others. One failed rank ends all. */
+	RI_SHAPES({ .name = "hydra",
+		.summary = "mpiexec of MPICH or Intel MPI starts each rank",
+		.scope = RI_SCOPE_PROCESS, .reads = hydra, .beside = ri_shape_states_master,
+		.port = 29500, .grace_s = 5,
+		.cite = "MPICH doc/wiki/how_to/Using_the_Hydra_Process_Manager.md" }),
+	.read = read_hydra,
+};
+
+#define PMI1 "MPICH src/pmi, PMI-1 wire protocol"
+
+static const struct ri_source_row pmi[] = {
+	{ "PMI_RANK", "rank", PMI1, RI_SEEN, RI_NUMBER(RANK), "<rank>" },
+	{ "PMI_SIZE", "world size", PMI1, RI_SEEN, RI_NUMBER(WORLD_SIZE), "<world_size>" },
+	{ "PMI_LOCAL_RANK", "local rank (Cray PMI)", CRAY, 0, RI_FILLED(LOCAL_RANK),
+	  "<local_rank>" },
+	{ "PMI_LOCAL_SIZE", "ranks on this node (Cray PMI)", CRAY, 0, RI_FILLED(LOCAL_WORLD_SIZE),
+	  "<ranks>" },
+	{ .name = NULL },
+};
+
+static bool is_of_no_hydra(const struct ri_env *env)
+{
+	return !ri_source_sees(env, "MPI_LOCALRANKID") && !ri_source_sees(env, "MPI_LOCALNRANKS");
+}
+
+/* Slurm, Flux and PALS set the two for their own ranks, and say more of them. */
+static void read_pmi(struct ri_reading *reading)
+{
+	uint64_t size;
+
+	if (reading->launcher != NULL)
+		return;
+	ri_claim_rows(reading, pmi);
+	if (ri_claim_of(reading, RI_FACT_LOCAL_RANK, reading->source->name) == NULL &&
+		ri_claim_get(reading, RI_FACT_WORLD_SIZE, &size) && size == 1)
+		/* the only one there is */
+		ri_claim(reading, RI_FACT_LOCAL_RANK, "PMI_SIZE");
+}
+
+/*
+ * PMI's own two variables do not tell the node: with several ranks the user has
+ * to say the local rank as well, else they are no identity.
+ */
+const struct ri_source ri_source_pmi = {
+	.name = "pmi",
+	.summary = "a rank known by PMI alone, if it gives the local rank",
+	.identity = RI_SCOPE_PROCESS,
+	.manages = true,
+	.reads = pmi,
+	/* Its launcher is not known: it waits as others' mpirun does. */
+	RI_SHAPES({ .name = "pmi",
+		.summary = "a launcher that speaks PMI starts each rank",
+		.scope = RI_SCOPE_PROCESS, .reads = pmi, .beside = ri_shape_states_master,
+		.port = 29500, .grace_s = 5, .cite = CRAY }),
+	.detect = is_of_no_hydra,
+	.read = read_pmi,
+};

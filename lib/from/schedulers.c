@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Schedulers that give machines and no ranks: PBS, LSF. Each starts one process on the first
+ * machine, the job's script, from which mpirun starts the ranks. Slurm has a file of its own.
+ */
+#include <string.h>
+
+#include "base/text.h"
+#include "from/allocation.h"
+#include "from/reading.h"
+
+#define MOM "OpenPBS src/resmom/start_exec.c"
+
+static const struct ri_source_row pbs[] = {
+	{ "PBS_JOBID", "the job", MOM, RI_SEEN, RI_JOB_NAME },
+	{ "PBS_NODEFILE", "a file with the nodes, each once for each of its processes", MOM,
+	  .sign = RI_SEEN },
+	{ .name = NULL },
+};
+
+static void read_pbs(struct ri_reading *reading)
+{
+	struct ri_hostfile file;
+	uint32_t share;
+
+	ri_allocation_note(reading, "PBS_JOBID");
+	ri_claim_rows(reading, pbs);
+	if (!ri_allocation_read_file(reading, "PBS_NODEFILE", &file))
+		return;
+	share = ri_hostfile_share(&file, 0);
+	if (share > 0)
+		ri_claim_value(reading, RI_FACT_NPROC, "PBS_NODEFILE", share);
+	ri_allocation_claim(reading, "PBS_NODEFILE", &file, 0);
+}
+
+/* Of nodes with one process each. The file is on the first one, which runs mpirun. */
+static const struct ri_shape_row on_first_node[] = {
+	{ "PBS_JOBID", "1670.simulated", RI_OF_FIRST },
+	{ "PBS_NODEFILE", "/var/spool/pbs/aux/1670.simulated", RI_OF_FIRST },
+	{ "/var/spool/pbs/aux/1670.simulated", "<each:><host>\n</each>", RI_OF_FIRST },
+	{ .name = NULL },
+};
+
+/* OpenPBS, PBS Pro or Torque. */
+const struct ri_source ri_source_pbs = {
+	.name = "pbs",
+	.summary = "a job of OpenPBS or Torque: its machines",
+	.identity = RI_SCOPE_NONE,
+	.reads = pbs,
+	RI_SHAPES({ .name = "pbs", .summary = "mpirun in a job of PBS starts each rank",
+		.scope = RI_SCOPE_PROCESS, .rows = on_first_node,
+		.beside = ri_shape_of_mpirun, .port = 29500, .grace_s = 5,
+		.cite = "Open MPI mpirun(1), \"Signal Propagation\"" }),
+	.read = read_pbs,
+};
+
+#define LSF "IBM Spectrum LSF, environment variables set for job execution"
+#define LIGHTNING "Lightning src/lightning/fabric/plugins/environments/lsf.py"
+
+static const struct ri_source_row lsf[] = {
+	{ "LSB_JOBID", "the job", LSF, RI_SEEN, RI_JOB_NAME, "1670" },
+	{ "LSB_DJOB_RANKFILE",
+	  "a file with a host for each rank; the first line is the host of the batch script",
+	  LIGHTNING, .sign = RI_ONE_SEEN },
+	{ "LSB_HOSTS", "a host for each slot; absent if the list is too long", LSF,
+	  .sign = RI_ONE_SEEN },
+	{ "LSB_MCPU_HOSTS", "each host and its slots", LSF, RI_ONE_SEEN,
+	  .value = "<each: ><host> <ranks></each>" },
+	{ "LSB_DJOB_HOSTFILE", "a file with a host for each slot", LSF, .sign = RI_ONE_SEEN },
+	{ .name = NULL },
+};
+
+/* One slot, and all others the same larger number: that host only starts jsrun. */
+static size_t count_script_hosts(const struct ri_hostfile *file)
+{
+	return file->slots[0] == 1 && ri_hostfile_share(file, 1) > 1 ? 1 : 0;
+}
+
+static bool claim_ranks(struct ri_reading *reading)
+{
+	const char *variable = "LSB_DJOB_RANKFILE";
+	struct ri_hostfile file;
+
+	if (!ri_allocation_read_file(reading, variable, &file))
+		return false;
+	/* On more lines than the first it has ranks as well. */
+	ri_allocation_claim(reading, variable, &file, file.slots[0] == 1 ? 1 : 0);
+	return true;
+}
+
+/* A list with blanks as the lines of a host file: "a a b", or "a 2 b 1" in pairs. */
+static char *make_lines(struct ri_reading *reading, const char *raw, bool pairs)
+{
+	size_t size = strlen(raw) + 2, word = 0;
+	char *lines = ri_reading_allocate(reading, size, 1);
+	struct ri_text text;
+
+	if (lines == NULL)
+		return NULL;
+	ri_text_init(&text, lines, size);
+	for (raw += strspn(raw, " \t"); *raw != '\0'; raw += strspn(raw, " \t")) {
+		size_t length = strcspn(raw, " \t");
+
+		ri_text_add_bytes(&text, raw, length);
+		ri_text_add(&text, pairs && word++ % 2 == 0 ? ":" : "\n");
+		raw += length;
+	}
+	return lines;
+}
+
+static bool claim_list(struct ri_reading *reading, const char *variable, bool pairs)
+{
+	const char *raw = ri_reading_get(reading, variable);
+	struct ri_hostfile file;
+	char *lines;
+
+	if (!ri_source_sees_text(reading->context->env, variable))
+		return false;
+	lines = make_lines(reading, raw, pairs);
+	if (lines == NULL || !ri_allocation_read_text(reading, variable, lines, &file))
+		return false;
+	if (file.bad_line != 0) {
+		ri_claim_broken(reading, RI_FACT_HOSTS, variable,
+			pairs ? "hosts, each with its slots" : "a list of hosts");
+		return false;
+	}
+	ri_allocation_claim(reading, variable, &file, count_script_hosts(&file));
+	return true;
+}
+
+static void read_lsf(struct ri_reading *reading)
+{
+	static const char host_file[] = "LSB_DJOB_HOSTFILE";
+	struct ri_hostfile file;
+
+	ri_allocation_note(reading, "LSB_JOBID");
+	ri_claim_rows(reading, lsf);
+	if (!claim_ranks(reading) && !claim_list(reading, "LSB_HOSTS", false) &&
+		!claim_list(reading, "LSB_MCPU_HOSTS", true) &&
+		ri_allocation_read_file(reading, host_file, &file))
+		ri_allocation_claim(reading, host_file, &file, count_script_hosts(&file));
+}
+
+/* On the systems that have jsrun the first machine runs the job's script alone. */
+const struct ri_source ri_source_lsf = {
+	.name = "lsf",
+	.summary = "a job of IBM Spectrum LSF: its machines",
+	.identity = RI_SCOPE_NONE,
+	.reads = lsf,
+	RI_SHAPES({ .name = "lsf", .summary = "mpirun in a job of LSF starts each rank",
+		.scope = RI_SCOPE_PROCESS, .reads = lsf, .beside = ri_shape_of_mpirun,
+		.port = 29500, .grace_s = 10,
+		.succeeded = "DONE", .failed = "EXIT", .stopped = "EXIT",
+		.cite = "IBM Spectrum LSF, lsb.params, JOB_TERMINATE_INTERVAL; bjobs, STAT" }),
+	.read = read_lsf,
+};
