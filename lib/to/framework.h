@@ -21,7 +21,7 @@ struct ri_framework {
 	const char *name;	/* stable; stands in --frameworks */
 	const char *summary;	/* one line for --list */
 	const char *when;	/* in which launch what is written: a sentence for the documents */
-	const struct ri_variable *writes;	/* ends with a NULL name */
+	const struct ri_variable *writes;	/* ends with a NULL name; NULL: none */
 	const struct ri_variable *looks;	/* ... at these alone; NULL: at none */
 	/* It is written for where one of these speaks; ends with NULL. NULL: always. */
 	const char *const *sources;

@@ -12,25 +12,19 @@
 
 #define RUN "Horovod horovod/runner/gloo_run.py"
 
-static const struct ri_variable writes[] = {
-	{ .name = NULL },
-};
-
 static const struct ri_variable looks[] = {
-	{ .name = "OMPI_COMM_WORLD_SIZE", .meaning = "this rank was started by mpirun of Open MPI",
-	  .cite = "Horovod horovod/common/util.py, get_env_rank_and_size" },
-	{ .name = "PMIX_RANK", .meaning = "started by a process manager that MPI can ask",
-	  .cite = "openpmix 5.0 src/server/pmix_server.c" },
-	{ .name = "PMI_RANK", .meaning = "the same for MPICH, Intel MPI and others",
-	  .cite = "Horovod horovod/common/util.py, get_env_rank_and_size" },
-	{ .name = "JSM_NAMESPACE_RANK", .meaning = "started by jsrun",
-	  .cite = "Horovod horovod/runner/js_run.py" },
-	{ .name = "MV2_COMM_WORLD_RANK", .meaning = "started by mpirun_rsh of MVAPICH2",
-	  .cite = "MVAPICH2 User Guide, 9.1 environment variables of a rank" },
-	{ .name = "PALS_RANKID", .meaning = "started by Cray's launcher, or by srun for Cray MPI",
-	  .cite = "Slurm src/plugins/mpi/cray_shasta/mpi_cray_shasta.c" },
-	{ .name = "HOROVOD_GLOO_RENDEZVOUS_ADDR", .meaning = "started by horovodrun over Gloo",
-	  .cite = RUN },
+	{ "OMPI_COMM_WORLD_SIZE", "this rank was started by mpirun of Open MPI",
+	  "Horovod horovod/common/util.py, get_env_rank_and_size" },
+	{ "PMIX_RANK", "started by a process manager that MPI can ask",
+	  "openpmix 5.0 src/server/pmix_server.c" },
+	{ "PMI_RANK", "the same for MPICH, Intel MPI and others",
+	  "Horovod horovod/common/util.py, get_env_rank_and_size" },
+	{ "JSM_NAMESPACE_RANK", "started by jsrun", "Horovod horovod/runner/js_run.py" },
+	{ "MV2_COMM_WORLD_RANK", "started by mpirun_rsh of MVAPICH2",
+	  "MVAPICH2 User Guide, 9.1 environment variables of a rank" },
+	{ "PALS_RANKID", "started by Cray's launcher, or by srun for Cray MPI",
+	  "Slurm src/plugins/mpi/cray_shasta/mpi_cray_shasta.c" },
+	{ "HOROVOD_GLOO_RENDEZVOUS_ADDR", "started by horovodrun over Gloo", RUN },
 	{ .name = NULL },
 };
 
@@ -59,7 +53,6 @@ const struct ri_framework ri_framework_horovod = {
 	.summary = "Horovod, which gets everything from its own launchers",
 	.when = "Nothing is written. With --frameworks=horovod, rankinit refuses a rank that no "
 		"Horovod launcher started.",
-	.writes = writes,
 	.looks = looks,
 	.render = render,
 };

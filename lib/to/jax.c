@@ -24,23 +24,16 @@ static const char address_name[] = "JAX_COORDINATOR_ADDRESS";
 static const char devices_name[] = "JAX_LOCAL_DEVICE_IDS";
 
 static const struct ri_variable writes[] = {
-	{ .name = address_name, .meaning = "host and port of process 0; a valid value is kept",
-	  .cite = DISTRIBUTED },
-	{ .name = "JAX_NUM_PROCESSES",
-	  .meaning = "processes in the job, for the program to pass on",
-	  .cite = KUBEFLOW },
-	{ .name = "JAX_PROCESS_ID",
-	  .meaning = "index of this process in the job, for the program to pass on",
-	  .cite = KUBEFLOW },
-	{ .name = "KERAS_DISTRIBUTION_NUM_PROCESSES",
-	  .meaning = "the same count, which keras.distribution.initialize() reads", .cite = KERAS },
-	{ .name = "KERAS_DISTRIBUTION_PROCESS_ID", .meaning = "the same index, likewise",
-	  .cite = KERAS },
-	{ .name = devices_name,
-	  .meaning = "the devices that this process uses, if JAX would otherwise use all devices "
-		     "of a node with several processes, or only the first; an existing value is "
-		     "kept",
-	  .cite = DISTRIBUTED },
+	{ address_name, "host and port of process 0; a valid value is kept", DISTRIBUTED },
+	{ "JAX_NUM_PROCESSES", "processes in the job, for the program to pass on", KUBEFLOW },
+	{ "JAX_PROCESS_ID", "index of this process in the job, for the program to pass on",
+	  KUBEFLOW },
+	{ "KERAS_DISTRIBUTION_NUM_PROCESSES",
+	  "the same count, which keras.distribution.initialize() reads", KERAS },
+	{ "KERAS_DISTRIBUTION_PROCESS_ID", "the same index, likewise", KERAS },
+	{ devices_name,
+	  "the devices that this process uses, if JAX would otherwise use all devices of a node "
+	  "with several processes, or only the first; an existing value is kept", DISTRIBUTED },
 	{ .name = NULL },
 };
 

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "to/network.h"
-
-#include <fcntl.h>
+/*
+ * The libraries that carry the data, NCCL and Gloo: what is there of them is judged, nothing is
+ * written. Any value of NCCL_SOCKET_IFNAME switches off NCCL's own choice, which knows
+ * InfiniBand. Without GLOO_SOCKET_IFNAME torch asks for the address of this host's own name,
+ * which is right more often than a guess of ours.
+ */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/text.h"
+#include "to/writing.h"
 
 enum { NAME_MAX_LENGTH = 15 };	/* IFNAMSIZ (Linux include/uapi/linux/if.h) */
 
-bool ri_network_is_loopback(const char *list)
+/* Does the list, with commas between, name the loopback interface and no other? */
+static bool is_loopback(const char *list)
 {
 	bool found = false;
 
@@ -36,39 +40,8 @@ static bool exists(struct ri_host *host, const char *name, size_t length)
 	return ri_host_has(host, path);
 }
 
-static void warn_absent(struct ri_writing *writing, const char *variable, struct ri_text *name)
-{
-	char quoted[RI_QUOTE_SIZE];
-
-	ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING, RI_CODE_NETWORK_VALUE,
-		variable, "this machine has no interface %s",
-		ri_quote(quoted, sizeof(quoted), name->bytes));
-}
-
-void ri_network_judge_names(struct ri_writing *writing, const char *variable, const char *list)
-{
-	struct ri_host *host = writing->context->host;
-	char bytes[RI_QUOTE_SIZE];
-	struct ri_text name;
-
-	/* Every network namespace has its own: where it is missing /sys shows nothing. */
-	if (host == NULL || !exists(host, "lo", 2))
-		return;
-	for (; *list != '\0'; list += *list == ',') {
-		size_t length = strcspn(list, ",");
-
-		if (!exists(host, list, length)) {
-			ri_text_init(&name, bytes, sizeof(bytes));
-			ri_text_addf(&name, "%.*s", (int)length, list);
-			warn_absent(writing, variable, &name);
-			return;
-		}
-		list += length;
-	}
-}
-
-struct ri_finding *ri_network_warn(struct ri_writing *writing, const char *variable,
-	const char *what)
+/* A warning about the variable's value, RI_CODE_NETWORK_VALUE. */
+static struct ri_finding *warn(struct ri_writing *writing, const char *variable, const char *what)
 {
 	char quoted[RI_QUOTE_SIZE];
 
@@ -77,3 +50,124 @@ struct ri_finding *ri_network_warn(struct ri_writing *writing, const char *varia
 		ri_quote(quoted, sizeof(quoted), ri_env_get(writing->context->env, variable)),
 		what);
 }
+
+/*
+ * Warn of a list of loopback alone in a job of several nodes, and where its names are
+ * whole ones of the first that this machine has not. Only a machine whose files may be
+ * read is asked.
+ */
+static void judge_interfaces(struct ri_writing *writing, const struct ri_topology *topology,
+	const char *variable, const char *list, bool whole)
+{
+	struct ri_host *host = writing->context->host;
+	char bytes[RI_QUOTE_SIZE], quoted[RI_QUOTE_SIZE];
+	struct ri_text name;
+
+	if (ri_topology_is_wide(topology) && is_loopback(list)) {
+		warn(writing, variable, "is the loopback interface, and the job has several nodes");
+		return;
+	}
+	/* Every network namespace has its own: where it is missing /sys shows nothing. */
+	if (!whole || host == NULL || !exists(host, "lo", 2))
+		return;
+	while (*list != '\0' && exists(host, list, strcspn(list, ","))) {
+		list += strcspn(list, ",");
+		list += *list == ',';
+	}
+	if (*list == '\0')
+		return;
+	ri_text_init(&name, bytes, sizeof(bytes));
+	ri_text_addf(&name, "%.*s", (int)strcspn(list, ","), list);
+	ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING, RI_CODE_NETWORK_VALUE,
+		variable, "this machine has no interface %s",
+		ri_quote(quoted, sizeof(quoted), name.bytes));
+}
+
+#define DOCUMENT "docs.nvidia.com/deeplearning/nccl/user-guide, Environment Variables"
+
+static const char interfaces[] = "NCCL_SOCKET_IFNAME";
+static const char bootstrap[] = "NCCL_COMM_ID";
+static const char debug_file[] = "NCCL_DEBUG_FILE";
+static const char no_infiniband[] = "NCCL_IB_DISABLE";
+
+static const struct ri_variable nccl[] = {
+	{ interfaces,
+	  "prefixes of interface names; = marks whole names, ^ excludes; not loopback on several "
+	  "nodes", DOCUMENT },
+	{ bootstrap, "the meeting point of every communicator, also those of torch", DOCUMENT },
+	{ debug_file, "one file for each process, with %h and %p in its name", DOCUMENT },
+	{ no_infiniband, "1: NCCL does not use InfiniBand", DOCUMENT },
+	{ .name = NULL },
+};
+
+static void judge_debug_file(struct ri_writing *writing, const struct ri_topology *topology)
+{
+	const char *value = ri_env_get(writing->context->env, debug_file);
+	uint64_t local;
+
+	if (value == NULL || strstr(value, "%p") != NULL || strncmp(value, "/dev/", 5) == 0 ||
+		!ri_topology_get(topology, RI_FACT_LOCAL_WORLD_SIZE, &local) || local == 1)
+		return;
+	ri_finding_hint(warn(writing, debug_file,
+		"is one file for all ranks of this node: they overwrite each other's output"),
+		"add %%h and %%p, the host and the process, to the name");
+}
+
+static void render_nccl(struct ri_writing *writing, const struct ri_topology *topology)
+{
+	const char *value = ri_env_get(writing->context->env, interfaces);
+
+	/* without '=' any interface that begins like it will do */
+	if (value != NULL && value[0] != '^')
+		judge_interfaces(writing, topology, interfaces, value + (value[0] == '='),
+			value[0] == '=');
+	judge_debug_file(writing, topology);
+	value = ri_env_get(writing->context->env, bootstrap);
+	if (value != NULL && value[0] != '\0')
+		ri_finding_hint(warn(writing, bootstrap, "makes all communicators of "
+				"the job meet at one address instead of one each"),
+			"unset it: torch and Horovod give NCCL the addresses");
+	value = ri_env_get(writing->context->env, no_infiniband);
+	if (value != NULL && strcmp(value, "1") == 0 && ri_topology_is_wide(topology))
+		ri_findings_add(writing->context->findings, RI_SEVERITY_NOTE, RI_CODE_NETWORK_VALUE,
+			no_infiniband, "NCCL does not use InfiniBand between the nodes");
+}
+
+const struct ri_framework ri_framework_nccl = {
+	.name = "nccl",
+	.summary = "NCCL, which transfers data between GPUs",
+	.when = "Nothing is written: rankinit warns of a value that is known to break jobs.",
+	.looks = nccl,
+	.render = render_nccl,
+};
+
+#define DEVICE "PyTorch torch/csrc/distributed/c10d/ProcessGroupGloo.cpp, GLOO_SOCKET_IFNAME_ENV"
+
+static const char gloo_name[] = "GLOO_SOCKET_IFNAME";
+
+static const struct ri_variable gloo[] = {
+	{ gloo_name,
+	  "exact names of interfaces; not NCCL's ^ and =, not loopback on several nodes", DEVICE },
+	{ .name = NULL },
+};
+
+static void render_gloo(struct ri_writing *writing, const struct ri_topology *topology)
+{
+	const char *value = ri_env_get(writing->context->env, gloo_name);
+
+	if (value == NULL || value[0] == '\0')
+		return;
+	if (value[0] == '^' || value[0] == '=')
+		ri_finding_hint(warn(writing, gloo_name, "is an NCCL pattern: Gloo takes it as a "
+			"name and ends the job"), "name one interface, as eth0");
+	else
+		judge_interfaces(writing, topology, gloo_name, value, true);
+}
+
+const struct ri_framework ri_framework_gloo = {
+	.name = "gloo",
+	.summary = "Gloo, which transfers torch's data between CPUs",
+	.when = "Nothing is written: rankinit warns of a value that is known to break jobs.",
+	.looks = gloo,
+	.render = render_gloo,
+};

@@ -24,9 +24,9 @@
 static const char name[] = "TF_CONFIG";
 
 static const struct ri_variable writes[] = {
-	{ .name = name, .meaning = "the addresses of all tasks, and which task this is; removed if "
-				   "it is empty or belongs to another job",
-	  .cite = RESOLVER },
+	{ name,
+	  "the addresses of all tasks, and which task this is; removed if it is empty or belongs "
+	  "to another job", RESOLVER },
 	{ .name = NULL },
 };
 

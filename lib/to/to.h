@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the topology to variables: one framework per file, and the table of
- * them all in frameworks.def.
+ * From the topology to variables: the frameworks, and the table of them all in
+ * frameworks.def.
  */
 #ifndef RI_TO_TO_H
 #define RI_TO_TO_H

@@ -18,23 +18,19 @@
 #define ELASTIC "PyTorch torch/distributed/run.py, Environment Variables"
 
 static const struct ri_variable writes[] = {
-	{ .name = "RANK", .meaning = "index of this process in the job", .cite = RENDEZVOUS },
-	{ .name = "WORLD_SIZE", .meaning = "processes in the job", .cite = RENDEZVOUS },
-	{ .name = "LOCAL_RANK", .meaning = "index of this process on its node", .cite = ELASTIC },
-	{ .name = "LOCAL_WORLD_SIZE", .meaning = "processes on this node", .cite = ELASTIC },
-	{ .name = "NODE_RANK", .meaning = "index of this node",
-	  .cite = "Lightning src/lightning/fabric/plugins/environments/lightning.py" },
-	{ .name = "GROUP_RANK", .meaning = "index of this node; removed if it is that of another "
-		"node",
-	  .cite = ELASTIC },
-	{ .name = "TORCHELASTIC_USE_AGENT_STORE",
-	  .meaning = "removed from ranks that torchrun did not start", .cite = RENDEZVOUS },
-	{ .name = "NNODES", .meaning = "nodes in the job, for the options of a launcher",
-	  .cite = "PyTorch torch/distributed/run.py, --nnodes" },
-	{ .name = "MASTER_ADDR", .meaning = "host on which rank 0 listens",
-	  .cite = RENDEZVOUS },
-	{ .name = "MASTER_PORT", .meaning = "port on which rank 0 listens",
-	  .cite = RENDEZVOUS },
+	{ "RANK", "index of this process in the job", RENDEZVOUS },
+	{ "WORLD_SIZE", "processes in the job", RENDEZVOUS },
+	{ "LOCAL_RANK", "index of this process on its node", ELASTIC },
+	{ "LOCAL_WORLD_SIZE", "processes on this node", ELASTIC },
+	{ "NODE_RANK", "index of this node",
+	  "Lightning src/lightning/fabric/plugins/environments/lightning.py" },
+	{ "GROUP_RANK", "index of this node; removed if it is that of another node", ELASTIC },
+	{ "TORCHELASTIC_USE_AGENT_STORE", "removed from ranks that torchrun did not start",
+	  RENDEZVOUS },
+	{ "NNODES", "nodes in the job, for the options of a launcher",
+	  "PyTorch torch/distributed/run.py, --nnodes" },
+	{ "MASTER_ADDR", "host on which rank 0 listens", RENDEZVOUS },
+	{ "MASTER_PORT", "port on which rank 0 listens", RENDEZVOUS },
 	{ .name = NULL },
 };
 
@@ -50,20 +46,22 @@ static bool is_kept(const struct ri_writing *writing, const struct ri_topology *
 	return !launcher->counts || origin == NULL || strcmp(origin, variable) != 0;
 }
 
+static const struct {
+	const char *variable;
+	enum ri_fact_id id;
+} identity[] = {
+	{ "RANK", RI_FACT_RANK },
+	{ "WORLD_SIZE", RI_FACT_WORLD_SIZE },
+	{ "LOCAL_RANK", RI_FACT_LOCAL_RANK },
+	{ "LOCAL_WORLD_SIZE", RI_FACT_LOCAL_WORLD_SIZE },
+};
+
+enum { IDENTITY_COUNT = sizeof(identity) / sizeof(identity[0]) };
+
 /* The ranks get theirs from the launcher: ours is that of one process among them. */
 static void remove_identity(struct ri_writing *writing, const struct ri_topology *topology)
 {
-	static const struct {
-		const char *variable;
-		enum ri_fact_id id;
-	} identity[] = {
-		{ "RANK", RI_FACT_RANK },
-		{ "WORLD_SIZE", RI_FACT_WORLD_SIZE },
-		{ "LOCAL_RANK", RI_FACT_LOCAL_RANK },
-		{ "LOCAL_WORLD_SIZE", RI_FACT_LOCAL_WORLD_SIZE },
-	};
-
-	for (size_t i = 0; i < sizeof(identity) / sizeof(identity[0]); i++)
+	for (size_t i = 0; i < IDENTITY_COUNT; i++)
 		/* What composer is told is not taken away. */
 		if (!is_kept(writing, topology, identity[i].variable, identity[i].id) &&
 			ri_env_edits_find(&writing->wanted, identity[i].variable) == NULL)
@@ -96,9 +94,6 @@ static void remove_stale(struct ri_writing *writing, const struct ri_topology *t
  */
 static void remove_image_s(struct ri_writing *writing, const struct ri_topology *topology)
 {
-	static const char *const names[] = {
-		"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE",
-	};
 	const char *value = ri_env_get(writing->context->env, "WORLD_SIZE");
 	const struct ri_range sizes = { 1, RI_MAX_RANKS };
 	uint64_t nodes, size;
@@ -106,10 +101,10 @@ static void remove_image_s(struct ri_writing *writing, const struct ri_topology 
 	if (value == NULL || !ri_topology_get(topology, RI_FACT_NNODES, &nodes) ||
 		ri_number_read(value, sizes, &size, NULL) != RI_NUMBER_OK || size >= nodes)
 		return;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (ri_env_get(writing->context->env, names[i]) != NULL &&
-			ri_env_edits_find(&writing->wanted, names[i]) == NULL)
-			ri_want_gone(writing, names[i]);
+	for (size_t i = 0; i < IDENTITY_COUNT; i++)
+		if (ri_env_get(writing->context->env, identity[i].variable) != NULL &&
+			ri_env_edits_find(&writing->wanted, identity[i].variable) == NULL)
+			ri_want_gone(writing, identity[i].variable);
 }
 
 /*

@@ -17,17 +17,15 @@
 #define ARGPARSE "PyTorch torch/distributed/argparse_util.py, env; run.py, get_args_parser"
 
 static const struct ri_variable writes[] = {
-	{ .name = "PET_NNODES", .meaning = "nodes; MIN:MAX is kept", .cite = ARGPARSE },
-	{ .name = "PET_NODE_RANK", .meaning = "index of this node", .cite = ARGPARSE },
-	{ .name = "PET_NPROC_PER_NODE",
-	  .meaning = "follows --nproc-per-node; an existing value is kept if only the source gives "
-	  "the number",
-	  .cite = ARGPARSE },
-	{ .name = "PET_MASTER_ADDR",
-	  .meaning = "follows MASTER_ADDR; an existing value is kept if the user did not set "
-	  "MASTER_ADDR",
-	  .cite = ARGPARSE },
-	{ .name = "PET_MASTER_PORT", .meaning = "the same for MASTER_PORT", .cite = ARGPARSE },
+	{ "PET_NNODES", "nodes; MIN:MAX is kept", ARGPARSE },
+	{ "PET_NODE_RANK", "index of this node", ARGPARSE },
+	{ "PET_NPROC_PER_NODE",
+	  "follows --nproc-per-node; an existing value is kept if only the source gives the number",
+	  ARGPARSE },
+	{ "PET_MASTER_ADDR",
+	  "follows MASTER_ADDR; an existing value is kept if the user did not set MASTER_ADDR",
+	  ARGPARSE },
+	{ "PET_MASTER_PORT", "the same for MASTER_PORT", ARGPARSE },
 	{ .name = NULL },
 };
 
@@ -140,7 +138,7 @@ static void want_count(struct ri_writing *writing)
 	if (wishes == NULL || wishes->nproc_count == 0)
 		return;
 	if (launcher != NULL && launcher->counts)
-		return;		/* composer.c tells it */
+		return;		/* trainers.c tells composer */
 	if (launcher != NULL && !launcher->reads_pet) {
 		finding = ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
 			RI_CODE_NPROC_UNUSED, wishes->nproc.subject,

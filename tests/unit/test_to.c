@@ -44,8 +44,9 @@ static void test_frameworks_are_complete(void **state)
 		assert_true(framework->summary != NULL && *framework->summary != '\0');
 		assert_true(framework->when != NULL && *framework->when != '\0');
 		assert_true(framework->render != NULL || framework->rank.gets != 0);
-		assert_true(framework->writes[0].name != NULL || framework->looks[0].name != NULL);
-		for (const struct ri_variable *v = framework->writes; v->name != NULL; v++) {
+		assert_true(framework->writes != NULL || framework->looks[0].name != NULL);
+		for (const struct ri_variable *v = framework->writes;
+			v != NULL && v->name != NULL; v++) {
 			assert_true(*v->name != '\0' && strchr(v->name, '=') == NULL);
 			assert_true(v->meaning != NULL && *v->meaning != '\0');
 			assert_true(v->cite != NULL && *v->cite != '\0');

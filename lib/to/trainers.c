@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Libraries on top of torch that read its names by themselves: what a rank of each is given. */
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/number.h"
+#include "to/nodes.h"
+#include "to/writing.h"
+
+/* Which rank it is, and where the ranks meet. */
+#define RANK_AND_MASTER \
+	(RI_FROM(RANK) | RI_FROM(WORLD_SIZE) | RI_FROM(LOCAL_RANK) | RI_RENDEZVOUS)
+#define NODE_AND_MASTER (RI_FROM(NODE_RANK) | RI_RENDEZVOUS)
+
+/*
+ * MosaicML Composer. In a rank it takes six variables, and is a job of one where they are
+ * missing, whatever MASTER_ADDR says. Its launcher reads from the same names how many ranks to
+ * start: WORLD_SIZE in the job, LOCAL_WORLD_SIZE on this node. What the platform says there
+ * stays.
+ */
+#define DIST "Composer composer/utils/dist.py"
+#define LAUNCHER "Composer composer/cli/launcher.py, _parse_args"
+
+static const struct ri_variable composer[] = {
+	{ "RANK", "index of this process in the job", DIST },
+	{ "WORLD_SIZE",
+	  "processes in the job; a launcher that has no value yet gets the number of ranks that "
+	  "all nodes start", LAUNCHER },
+	{ "LOCAL_RANK", "index of this process on its node", DIST },
+	{ "LOCAL_WORLD_SIZE",
+	  "processes on this node; for the launcher, the number of ranks it starts", LAUNCHER },
+	{ "NODE_RANK", "index of this node", LAUNCHER },
+	{ "MASTER_ADDR", "host on which rank 0 listens", LAUNCHER },
+	{ "MASTER_PORT", "port on which rank 0 listens", LAUNCHER },
+	{ .name = NULL },
+};
+
+/*
+ * A count that is there and is not that of this one process, or of nodes: its platform's.
+ * Fewer in the job than there are nodes are an image's.
+ */
+static bool is_given(const struct ri_writing *writing, const struct ri_topology *topology,
+	const char *variable, enum ri_fact_id id)
+{
+	const char *value = ri_env_get(writing->context->env, variable);
+	const char *origin = topology->facts[id].origin.variable;
+	const char *nodes = topology->facts[RI_FACT_NNODES].origin.variable;
+	struct ri_range counts = { 1, RI_MAX_RANKS };
+	uint64_t count;
+
+	if (id == RI_FACT_WORLD_SIZE)
+		ri_topology_get(topology, RI_FACT_NNODES, &counts.min);
+	return value != NULL && (origin == NULL || strcmp(origin, variable) != 0) &&
+		(nodes == NULL || strcmp(nodes, variable) != 0) &&
+		ri_number_read(value, counts, &count, NULL) == RI_NUMBER_OK;
+}
+
+/* By --nproc-per-node, which stands above what is there. */
+static bool is_stated(const struct ri_writing *writing, uint64_t *each)
+{
+	const struct ri_wishes *wishes = writing->context->wishes;
+
+	if (wishes == NULL || wishes->nproc_count == 0)
+		return false;
+	*each = wishes->nproc_count;
+	return true;
+}
+
+/* On the first node it would run a job of that node, on the others it would fail. */
+static void check_world(struct ri_writing *writing, uint64_t nodes)
+{
+	if (nodes == 1 || ri_command_mentions(writing->context->command, "--world-size"))
+		return;
+	ri_fail(writing->err, RI_CODE_LAUNCH_INCOMPLETE, "WORLD_SIZE",
+		"composer needs the number of ranks on all %d nodes, and no source provides "
+		"it", (int)nodes);
+	ri_fail_hint(writing->err, "state --nproc-per-node, or add composer's own options "
+				   "--world_size and -n");
+}
+
+static void render_composer(struct ri_writing *writing, const struct ri_topology *topology)
+{
+	const struct ri_command *command = writing->context->command;
+	uint64_t nodes, each;
+
+	if (ri_writing_mode(writing) != RI_MODE_NODE || command->launcher == NULL ||
+		!command->launcher->counts)
+		return;
+	/* Without an identity there is one node. */
+	if (!ri_topology_get(topology, RI_FACT_NNODES, &nodes))
+		nodes = 1;
+	if (!is_stated(writing, &each)) {
+		if (is_given(writing, topology, "WORLD_SIZE", RI_FACT_WORLD_SIZE))
+			return;
+		if (!ri_topology_get(topology, RI_FACT_NPROC, &each) ||
+			is_given(writing, topology, "LOCAL_WORLD_SIZE", RI_FACT_LOCAL_WORLD_SIZE)) {
+			check_world(writing, nodes);
+			return;
+		}
+	}
+	ri_want_number(writing, "WORLD_SIZE", nodes * each);
+	ri_want_number(writing, "LOCAL_WORLD_SIZE", each);
+}
+
+const struct ri_framework ri_framework_composer = {
+	.name = "composer",
+	.summary = "MosaicML Composer and its launcher",
+	.when = "A rank gets all of them; the launcher gets NODE_RANK and MASTER_*, and the number "
+		"of ranks to start if it is known.",
+	.writes = composer,
+	.rank = {
+		.gets = RANK_AND_MASTER | RI_FROM(LOCAL_WORLD_SIZE) | RI_FROM(NODE_RANK),
+		.needs = RANK_AND_MASTER | RI_FROM(LOCAL_WORLD_SIZE) | RI_FROM(NODE_RANK),
+	},
+	.node = { .gets = NODE_AND_MASTER, .needs = NODE_AND_MASTER },
+	.nameless = true,
+	.render = render_composer,
+};
+
+/*
+ * Lightning and Fabric where they find no other cluster. They compute the rank from NODE_RANK
+ * and LOCAL_RANK, and start the ranks of a node themselves unless LOCAL_RANK is there, whatever
+ * it says.
+ */
+#define PLUGIN "Lightning src/lightning/fabric/plugins/environments/lightning.py"
+
+static const struct ri_variable lightning[] = {
+	{ "NODE_RANK", "index of this node", PLUGIN },
+	{ "LOCAL_RANK", "index of this process on its node; removed if Lightning starts the ranks",
+	  PLUGIN },
+	{ "MASTER_ADDR", "host on which rank 0 listens", PLUGIN },
+	{ "MASTER_PORT", "port on which rank 0 listens", PLUGIN },
+	{ "SLURM_NTASKS",
+	  "removed if Lightning starts the ranks: with it, Lightning assumes that srun starts them",
+	  "Lightning src/lightning/fabric/plugins/environments/slurm.py, detect" },
+	{ .name = NULL },
+};
+
+static void render_lightning(struct ri_writing *writing, const struct ri_topology *topology)
+{
+	const struct ri_launcher *launcher;
+
+	(void)topology;
+	if (ri_writing_mode(writing) != RI_MODE_NODE)
+		return;
+	ri_want_gone(writing, "LOCAL_RANK");
+	launcher = writing->context->command->launcher;
+	/* a launcher that we do not know may well be a script with a Trainer in it */
+	if (launcher == NULL || strcmp(launcher->name, "fabric") == 0)
+		ri_want_gone(writing, "SLURM_NTASKS");
+}
+
+const struct ri_framework ri_framework_lightning = {
+	.name = "lightning",
+	.summary = "Lightning and Fabric, as read by LightningEnvironment",
+	.when = "A rank gets NODE_RANK, LOCAL_RANK and MASTER_*; a launcher gets NODE_RANK and "
+		"MASTER_*, and LOCAL_RANK is removed.",
+	.writes = lightning,
+	.rank = {
+		.gets = NODE_AND_MASTER | RI_FROM(LOCAL_RANK),
+		.needs = NODE_AND_MASTER | RI_FROM(LOCAL_RANK),
+	},
+	.node = { .gets = NODE_AND_MASTER, .needs = NODE_AND_MASTER },
+	.render = render_lightning,
+};
+
+/*
+ * DeepSpeed: five variables, all of them or none. Where one is missing it looks for Azure ML,
+ * SageMaker and mpi4py in turn, and takes another port and another address from each. Its
+ * launcher on a node, launch.py, takes where to meet from its words alone.
+ */
+#define COMM "DeepSpeed deepspeed/comm/comm.py, init_distributed"
+
+static const struct ri_variable deepspeed[] = {
+	{ "RANK", "index of this process in the job", COMM },
+	{ "WORLD_SIZE", "processes in the job", COMM },
+	{ "LOCAL_RANK", "index of this process on its node", COMM },
+	{ "MASTER_ADDR", "host on which rank 0 listens", COMM },
+	{ "MASTER_PORT", "port on which rank 0 listens", COMM },
+	{ "OMPI_COMM_WORLD_LOCAL_RANK",
+	  "--frameworks=deepspeed removes it if it differs from LOCAL_RANK, because DeepSpeed "
+	  "asserts that they are equal",
+	  "DeepSpeed deepspeed/runtime/engine.py, _do_args_sanity_check" },
+	{ .name = NULL },
+};
+
+/* Of an mpirun outside of what started this rank; MPI programs may still ask for it. */
+static void remove_other_rank(struct ri_writing *writing, const struct ri_topology *topology)
+{
+	static const char variable[] = "OMPI_COMM_WORLD_LOCAL_RANK";
+	const char *value = ri_env_get(writing->context->env, variable);
+	const struct ri_range any = { 0, UINT32_MAX };
+	uint64_t local, number;
+
+	if (value == NULL || !ri_topology_get(topology, RI_FACT_LOCAL_RANK, &local) ||
+		(ri_number_read(value, any, &number, NULL) == RI_NUMBER_OK && number == local))
+		return;
+	ri_want_gone(writing, variable);
+	ri_findings_add(writing->context->findings, RI_SEVERITY_NOTE, RI_CODE_ENV_IGNORED, variable,
+		"is not the local rank, which is %d according to %s: it is removed", (int)local,
+		topology->identity);
+}
+
+/* Without these words every node meets itself (deepspeed/launcher/launch.py, parse_args). */
+static void check_launcher(struct ri_writing *writing, const struct ri_topology *topology)
+{
+	const struct ri_launcher *launcher = writing->context->command->launcher;
+	uint64_t nodes;
+
+	if (launcher == NULL || strcmp(launcher->name, "deepspeed") != 0 ||
+		!ri_topology_get(topology, RI_FACT_NNODES, &nodes) || nodes == 1 ||
+		ri_command_mentions(writing->context->command, "--master-addr"))
+		return;
+	ri_fail(writing->err, RI_CODE_LAUNCH_INCOMPLETE, "MASTER_ADDR",
+		"deepspeed takes it only from its own options, which do not give it: each of the "
+		"%d nodes would start a job of its own", (int)nodes);
+	ri_fail_hint(writing->err, "add --node_rank=$NODE_RANK --master_addr=$MASTER_ADDR "
+				   "--master_port=$MASTER_PORT");
+}
+
+static void render_deepspeed(struct ri_writing *writing, const struct ri_topology *topology)
+{
+	if (ri_writing_mode(writing) == RI_MODE_NODE)
+		check_launcher(writing, topology);
+	else if (ri_writing_is_asked(writing))
+		remove_other_rank(writing, topology);
+}
+
+const struct ri_framework ri_framework_deepspeed = {
+	.name = "deepspeed",
+	.summary = "DeepSpeed, as read by init_distributed",
+	.when = "A rank gets all five, so that DeepSpeed looks nowhere else. Its launcher takes "
+		"them from its options, where $MASTER_ADDR and similar may stand.",
+	.writes = deepspeed,
+	.rank = { .gets = RANK_AND_MASTER, .needs = RANK_AND_MASTER },
+	.render = render_deepspeed,
+};
+
+/*
+ * Hugging Face Accelerate in a rank. LOCAL_RANK alone makes it distributed; with GPUs it looks
+ * at nothing else to find out, so mpirun without it makes as many jobs of one as there are ranks.
+ *
+ * ACCELERATE_* is what a user chooses (mixed precision, FSDP, the CPU), not who
+ * a rank is: it is neither written nor removed. `accelerate launch` hands its
+ * words to torchrun, and gets what that gets.
+ */
+#define STATE "Accelerate src/accelerate/state.py, PartialState"
+#define ENVIRONMENT \
+	"Accelerate src/accelerate/utils/environment.py, get_cpu_distributed_information"
+
+static const struct ri_variable accelerate[] = {
+	{ "LOCAL_RANK",
+	  "index of this process on its node; if it is set, Accelerate runs distributed", STATE },
+	{ "RANK", "index of this process in the job", STATE },
+	{ "WORLD_SIZE", "processes in the job", STATE },
+	{ "LOCAL_WORLD_SIZE", "processes on this node", ENVIRONMENT },
+	{ "MASTER_ADDR", "host on which rank 0 listens", STATE },
+	{ "MASTER_PORT", "port on which rank 0 listens", STATE },
+	{ .name = NULL },
+};
+
+const struct ri_framework ri_framework_accelerate = {
+	.name = "accelerate",
+	.summary = "Hugging Face Accelerate, if each rank is started on its own",
+	.when = "A rank gets all of them. accelerate launch gets the same as torchrun.",
+	.writes = accelerate,
+	.rank = { .gets = RANK_AND_MASTER | RI_FROM(LOCAL_WORLD_SIZE), .needs = RANK_AND_MASTER },
+};
+
+/*
+ * Hugging Face's Trainer. Without LOCAL_RANK, and with several GPUs to see, every rank runs on
+ * all of them by itself, and says nothing. Old scripts take --local_rank too: "$LOCAL_RANK" in
+ * an argument is replaced (command/expand.h).
+ */
+#define ARGUMENTS "Transformers src/transformers/training_args.py, TrainingArguments"
+
+static const struct ri_variable transformers[] = {
+	{ "LOCAL_RANK", "index of this process on its node; without it the Trainer runs alone",
+	  ARGUMENTS },
+	{ "RANK", "index of this process in the job", ARGUMENTS },
+	{ "WORLD_SIZE", "processes in the job", ARGUMENTS },
+	{ "MASTER_ADDR", "host on which rank 0 listens", ARGUMENTS },
+	{ "MASTER_PORT", "port on which rank 0 listens", ARGUMENTS },
+	{ .name = NULL },
+};
+
+const struct ri_framework ri_framework_transformers = {
+	.name = "transformers",
+	.summary = "Hugging Face Transformers, the Trainer",
+	.when = "A rank gets all of them; a launcher gives them to its ranks itself.",
+	.writes = transformers,
+	.rank = { .gets = RANK_AND_MASTER, .needs = RANK_AND_MASTER },
+};
