@@ -121,15 +121,6 @@ static void quote_fault(const struct ri_fact *claim, struct ri_text *out)
 	ri_text_add_quoted(out, bytes);
 }
 
-/* "the value is "3x", expected a whole number from 1 to 65535" */
-static void explain_broken(const struct ri_fact *claim, enum ri_fact_id id, struct ri_text *out)
-{
-	ri_text_add(out, "the value is ");
-	quote_fault(claim, out);
-	ri_text_add(out, ", expected ");
-	ri_fact_expect(claim, id, out);
-}
-
 /* Is the identity made of this fact? */
 static bool decides(const struct ri_topology *topology, enum ri_fact_id id)
 {
@@ -177,7 +168,14 @@ static int report_broken(const struct ri_topology *topology, enum ri_fact_id id,
 		if (claim->state != RI_STATE_BROKEN)
 			continue;
 		ri_text_init(&text, bytes, sizeof(bytes));
-		explain_broken(claim, id, &text);
+		ri_text_add(&text, "the value is ");
+		quote_fault(claim, &text);
+		ri_text_add(&text, ", expected ");
+		if (claim->reason != NULL)
+			ri_text_add(&text, claim->reason);
+		else
+			ri_text_addf(&text, "a whole number from %" PRIu64 " to %" PRIu64,
+				ri_fact_range(id).min, ri_fact_range(id).max);
 		if (is_needed(topology, claim, id)) {
 			ri_fail(err, is_manual(claim) ? RI_CODE_OPTION_VALUE : RI_CODE_ENV_VALUE,
 				claim->origin.variable, "%s", text.bytes);
@@ -232,18 +230,6 @@ static void report_stated(const struct ri_topology *topology, enum ri_fact_id id
 		ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS, variable,
 			"%s is kept, though %s is %s", raw, lost->origin.variable, other);
 	}
-}
-
-static void report_way(const struct ri_topology *topology, const struct ri_fact *gave_way,
-	struct ri_findings *findings)
-{
-	const struct ri_fact *fact = &topology->facts[RI_FACT_MASTER_ADDR];
-	char old[RI_QUOTE_SIZE];
-
-	ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS,
-		gave_way->origin.variable, "%s becomes \"%s\", from %s: the old value makes each "
-		"node its own master", ri_quote(old, sizeof(old), gave_way->origin.raw), fact->text,
-		fact->origin.variable);
 }
 
 static const struct ri_fact *find_lost(
@@ -325,12 +311,19 @@ static void report_two_masters(const struct ri_topology *topology, struct ri_fin
 static void report_lost(const struct ri_topology *topology, const struct ri_fact *gave_way,
 	struct ri_findings *findings)
 {
+	const struct ri_fact *fact = &topology->facts[RI_FACT_MASTER_ADDR];
+	char old[RI_QUOTE_SIZE];
+
 	if (topology->scope == RI_SCOPE_NODE)
 		report_lost_ranks(topology, findings);
 	else
 		report_other_tuples(topology, findings);
 	if (gave_way != NULL)
-		report_way(topology, gave_way, findings);
+		ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS,
+			gave_way->origin.variable, "%s becomes \"%s\", from %s: the old value "
+			"makes each node its own master",
+			ri_quote(old, sizeof(old), gave_way->origin.raw), fact->text,
+			fact->origin.variable);
 	report_two_masters(topology, findings);
 	report_stated(topology, RI_FACT_MASTER_ADDR, findings);
 	report_stated(topology, RI_FACT_MASTER_PORT, findings);

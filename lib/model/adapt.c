@@ -1,12 +1,229 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the command makes of who we are: a launcher's node, or the ranks that are started here. */
+/*
+ * What the command makes of who we are: a launcher's node, or the ranks that are started here.
+ * For these a node without a rank is taken for a job's one process on it.
+ */
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/loopback.h"
+#include "base/number.h"
+#include "base/text.h"
 #include "command/command.h"
 #include "model/derive.h"
 #include "model/wishes.h"
+
+static bool get(const struct ri_context *context, const char *variable, uint64_t *out)
+{
+	const struct ri_range range = { 0, RI_MAX_RANKS };
+	const char *value = ri_env_get(context->env, variable);
+
+	return value != NULL && ri_number_read(value, range, out, NULL) == RI_NUMBER_OK;
+}
+
+/* Does a variable say that rank 0 is on another machine, or may be? */
+static bool names_master(const struct ri_context *context)
+{
+	const char *value = ri_env_get(context->env, "MASTER_ADDR");
+
+	return value != NULL && value[0] != '\0' && !ri_is_service_link(value) &&
+		!ri_loopback_is(value, strlen(value));
+}
+
+/* Whose names are not those of a launch alone: a graph has nodes, too. */
+static bool is_of_launch(const struct ri_context *context, const char *variable)
+{
+	uint64_t place;
+
+	return strcmp(variable, "NNODES") == 0 || get(context, "NODE_RANK", &place) ||
+		names_master(context);
+}
+
+/*
+ * WORLD_SIZE by itself may be anybody's; with a rank or a master it counts others. Beside a
+ * rank it may count as many as are started here: a left-over of this machine.
+ */
+static bool counts_others(const struct ri_context *context, uint64_t here)
+{
+	uint64_t rank, world;
+	bool ranked = get(context, "RANK", &rank);
+
+	if (!get(context, "WORLD_SIZE", &world) || world < 2)
+		return false;
+	if (ranked && rank < world && (rank > 0 || (here > 0 && world != here)))
+		return true;
+	return here > 0 && world > here && (ranked || names_master(context));
+}
+
+static void add(struct ri_text *out, const char **first, const struct ri_context *context,
+	const char *variable)
+{
+	ri_text_addf(out, "%s%s=%s", *first == NULL ? "" : ", ", variable,
+		ri_env_get(context->env, variable));
+	if (*first == NULL)
+		*first = variable;
+}
+
+/*
+ * Add those variables that speak of other nodes, "NODE_RANK=1, NNODES=2", where here ranks
+ * are about to start on this one; 0: not known. Returns the first one's name, NULL for none.
+ * A launcher of ranks that is not told of them makes each node a job of its own.
+ */
+static const char *find_signs(const struct ri_context *context, uint64_t here, struct ri_text *out)
+{
+	static const struct { const char *name; uint64_t least; } signs[] = {
+		{ "NODE_RANK", 1 }, { "NNODES", 2 }, { "NUM_NODES", 2 }, { "NODE_COUNT", 2 },
+	};
+	const char *first = NULL;
+	uint64_t number;
+
+	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)
+		if (get(context, signs[i].name, &number) && number >= signs[i].least &&
+			(signs[i].least == 1 || is_of_launch(context, signs[i].name)))
+			add(out, &first, context, signs[i].name);
+	if (first != NULL || !counts_others(context, here))
+		return first;
+	add(out, &first, context, "WORLD_SIZE");
+	if (get(context, "RANK", &number))
+		add(out, &first, context, "RANK");
+	return first;
+}
+
+/* A rank by hand is no node's, and must not be taken for one. */
+static int refuse_stated_ranks(const struct ri_wishes *wishes, struct ri_error *err)
+{
+	for (enum ri_fact_id id = RI_FACT_RANK; wishes != NULL && id <= RI_FACT_LOCAL_WORLD_SIZE;
+		id++) {
+		if (wishes->facts[id].value == NULL)
+			continue;
+		ri_fail(err, RI_CODE_OPTION_CONFLICT, wishes->facts[id].subject,
+			"%s starts the ranks here and numbers them from the node's index",
+			wishes->nproc.subject);
+		return ri_fail_hint(err, "state --node-rank and --nnodes instead");
+	}
+	return 0;
+}
+
+static int refuse_variable(const char *variable, const char *text, struct ri_error *err)
+{
+	ri_fail(err, RI_CODE_LAUNCH_INCOMPLETE, variable, "%s", text);
+	return ri_fail_hint(err, "state --node-rank and --nnodes; for a job of this node alone, "
+		"--nnodes=1");
+}
+
+/* Each of the ranks would take itself for that one process, or for a job of its own. */
+static int refuse_beside(const struct ri_topology *topology, const struct ri_context *context,
+	struct ri_error *err)
+{
+	const struct ri_fact *role = &topology->facts[RI_FACT_ROLE];
+
+	if (!ri_topology_is_beside(topology))
+		return 0;
+	ri_fail(err, RI_CODE_LAUNCH_ROLE, ri_topology_subject(topology, RI_FACT_ROLE),
+		"%s requests %" PRIu64 " ranks, but this is the task \"%s\" %" PRIu64
+		", one process without a rank", context->wishes->nproc.subject,
+		context->fan_out, role->text, role->number);
+	return ri_fail_hint(err, "leave %s out here; for a job of this node alone, --nnodes=1",
+		context->wishes->nproc.subject);
+}
+
+/*
+ * What speaks of other nodes, though no source makes a place among them out of
+ * it: each node would start a job of its own. RANK without LOCAL_RANK may well
+ * be a node's.
+ */
+static int refuse_signs_of_nodes(const struct ri_topology *topology,
+	const struct ri_context *context, struct ri_error *err)
+{
+	const struct ri_fact *said = topology->facts[RI_FACT_NODE_RANK].next;
+	uint64_t world, rank;
+	char bytes[160];
+	struct ri_text text;
+	const char *sign;
+
+	if (get(context, "WORLD_SIZE", &world) && world > 1 && get(context, "RANK", &rank))
+		return refuse_variable("RANK", "it may be that of a node or of a process, because "
+			"LOCAL_RANK is not set, and WORLD_SIZE is more than 1", err);
+	ri_text_init(&text, bytes, sizeof(bytes));
+	ri_text_add(&text, "there are other nodes according to ");
+	sign = find_signs(context, context->fan_out, &text);
+	if (sign != NULL) {
+		ri_text_add(&text, ", and no source tells which one this is");
+		return refuse_variable(sign, text.bytes, err);
+	}
+	for (; said != NULL; said = said->next)
+		if (said->state == RI_STATE_KNOWN && said->number > 0)
+			return refuse_variable(said->origin.variable == NULL
+					? ri_fact_name(RI_FACT_NODE_RANK)
+					: said->origin.variable,
+				"this is not the first node, but the number of nodes is "
+				"unknown", err);
+	return 0;
+}
+
+/* Nothing usable says how many nodes there are: one, unless something speaks against it. */
+static int assume_one_node(struct ri_topology *topology, struct ri_error *err)
+{
+	const struct ri_fact *broken = ri_fact_find_broken(&topology->facts[RI_FACT_NNODES]);
+	uint64_t node;
+
+	if (broken == NULL)
+		broken = ri_fact_find_broken(&topology->facts[RI_FACT_HOSTS]);
+	/* of an option's value others say more */
+	if (broken != NULL && broken->strength != RI_STRENGTH_MANUAL) {
+		ri_fail(err, RI_CODE_ENV_VALUE, broken->origin.variable,
+			"its value cannot be used, so the number of nodes is unknown");
+		return ri_fail_hint(err, "correct it where the job is started, or state --nnodes");
+	}
+	if (ri_topology_get(topology, RI_FACT_NODE_RANK, &node) && node > 0) {
+		ri_fail(err, RI_CODE_LAUNCH_INCOMPLETE,
+			ri_topology_subject(topology, RI_FACT_NODE_RANK),
+			"this is node %" PRIu64 ", but the number of nodes is unknown", node);
+		return ri_fail_hint(err, "state --nnodes");
+	}
+	ri_topology_derive(topology, RI_FACT_NNODES, 1, 0);
+	topology->facts[RI_FACT_NNODES].origin.source = "default";
+	return 0;
+}
+
+static int find_node(struct ri_topology *topology, const struct ri_context *context,
+	struct ri_error *err)
+{
+	uint64_t nodes, hosts;
+
+	if (!ri_topology_knows(topology, RI_FACT_NNODES) &&
+		ri_topology_get(topology, RI_FACT_HOSTS, &hosts))
+		ri_topology_derive(topology, RI_FACT_NNODES, hosts, RI_FROM(HOSTS));
+	if (!ri_topology_get(topology, RI_FACT_NNODES, &nodes))
+		return refuse_beside(topology, context, err) < 0 ||
+				refuse_signs_of_nodes(topology, context, err) < 0
+			? -1
+			: assume_one_node(topology, err);
+	if (nodes == 1 || ri_topology_knows(topology, RI_FACT_NODE_RANK))
+		return 0;
+	ri_fail(err, RI_CODE_LAUNCH_INCOMPLETE, ri_topology_subject(topology, RI_FACT_NNODES),
+		"there are %" PRIu64 " nodes, but rankinit cannot tell which of them this "
+			"is", nodes);
+	return ri_fail_hint(err, "state --node-rank; for a job of this node alone, --nnodes=1");
+}
+
+int ri_topology_adopt_node(struct ri_topology *topology, const struct ri_context *context,
+	struct ri_error *err)
+{
+	if (refuse_stated_ranks(context->wishes, err) < 0 ||
+		find_node(topology, context, err) < 0)
+		return -1;
+	if (!ri_topology_knows(topology, RI_FACT_NODE_RANK))
+		ri_topology_derive(topology, RI_FACT_NODE_RANK, 0, RI_FROM(NNODES));
+	ri_topology_derive(topology, RI_FACT_RANK, topology->facts[RI_FACT_NODE_RANK].number,
+		RI_FROM(NODE_RANK));
+	ri_topology_derive(topology, RI_FACT_WORLD_SIZE, topology->facts[RI_FACT_NNODES].number,
+		RI_FROM(NNODES));
+	ri_topology_derive(topology, RI_FACT_LOCAL_RANK, 0, RI_FROM(NODE_RANK));
+	ri_topology_derive(topology, RI_FACT_LOCAL_WORLD_SIZE, 1, RI_FROM(NNODES));
+	return 0;
+}
 
 static const char *launcher_name(const struct ri_command *command)
 {
@@ -116,17 +333,6 @@ static void take_over(struct ri_topology *topology, enum ri_fact_id id, enum ri_
 	fact->origin = old->origin;
 }
 
-static int take_node(struct ri_topology *topology, const struct ri_given *stated,
-	struct ri_error *err)
-{
-	if (check_one_each(topology, stated->subject, err) < 0)
-		return ri_fail_hint(err, "start one process on each node: %s; or leave %s out",
-			ri_topology_once(topology), stated->subject);
-	take_over(topology, RI_FACT_NODE_RANK, RI_FACT_RANK);
-	take_over(topology, RI_FACT_NNODES, RI_FACT_WORLD_SIZE);
-	return 0;
-}
-
 /* The first of the ranks that are started here. */
 static int fan_out(struct ri_topology *topology, const struct ri_context *context,
 	struct ri_error *err)
@@ -134,8 +340,13 @@ static int fan_out(struct ri_topology *topology, const struct ri_context *contex
 	const struct ri_given *stated = &context->wishes->nproc;
 	uint64_t count = context->fan_out, nodes;
 
-	if (topology->scope == RI_SCOPE_PROCESS && take_node(topology, stated, err) < 0)
-		return -1;
+	if (topology->scope == RI_SCOPE_PROCESS) {
+		if (check_one_each(topology, stated->subject, err) < 0)
+			return ri_fail_hint(err, "start one process on each node: %s; or leave %s "
+				"out", ri_topology_once(topology), stated->subject);
+		take_over(topology, RI_FACT_NODE_RANK, RI_FACT_RANK);
+		take_over(topology, RI_FACT_NNODES, RI_FACT_WORLD_SIZE);
+	}
 	topology->scope = RI_SCOPE_PROCESS;
 	nodes = topology->facts[RI_FACT_NNODES].number;
 	if (nodes > RI_MAX_RANKS / count)
@@ -168,13 +379,89 @@ static bool serves_alone(const struct ri_command *command)
 		!ri_command_mentions(command, "--nnodes");
 }
 
+/* How many ranks it starts by all that is known; 0: not known. */
+static uint64_t count_here(const struct ri_context *context)
+{
+	const struct ri_command *command = context->command;
+	const struct ri_wishes *wishes = context->wishes;
+	uint64_t count;
+
+	if (wishes != NULL && wishes->nproc_count != 0)
+		return wishes->nproc_count;
+	if (ri_command_ranks(command, 1, &count) || get(context, "PET_NPROC_PER_NODE", &count))
+		return count;
+	return ri_launcher_is_torchruns(command->launcher) &&
+			!ri_command_has(command, "--nproc-per-node", NULL) &&
+			ri_env_get(context->env, "PET_NPROC_PER_NODE") == NULL
+		? 1 : 0;
+}
+
+/* Is it told of other nodes by words or variables of its own, or that there are none? */
+static bool is_told(const struct ri_context *context)
+{
+	const struct ri_command *command = context->command;
+
+	return ri_meeting_is_here(command, context->env) || ri_command_tells_nodes(command) ||
+		ri_meeting_is_told(command, context->env) || command->launcher->apart ||
+		(command->launcher->reads_pet && ri_env_get(context->env, "PET_NNODES") != NULL);
+}
+
+/* It may be another machine's, or a left-over; torchrun overwrites it. */
+static void warn_of_world(const struct ri_context *context, uint64_t here)
+{
+	uint64_t world;
+
+	if (here > 0 && get(context, "WORLD_SIZE", &world) && world > here)
+		ri_findings_add(context->findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS,
+			"WORLD_SIZE", "%" PRIu64 " is not used: %s starts %" PRIu64 " rank%s here "
+			"and knows of no other node", world, context->command->launcher->name,
+			here, here == 1 ? "" : "s");
+}
+
+/*
+ * RI_CODE_LAUNCH_SPLIT, unless a source knows of nodes or of a role, an option states a fact,
+ * or the launcher is told of nodes by its own words.
+ */
+static int refuse_split(const struct ri_topology *topology, const struct ri_context *context,
+	struct ri_error *err)
+{
+	const struct ri_command *command = context->command;
+	char bytes[256];
+	struct ri_text text;
+	const char *subject;
+	uint64_t here;
+
+	/* where a source knows that there are nodes a finding says what to do there */
+	if (command == NULL || command->mode != RI_MODE_NODE || command->launcher == NULL ||
+		ri_wishes_refuse_all(context->wishes) ||
+		ri_wishes_subject(context->wishes) != NULL ||
+		ri_topology_knows(topology, RI_FACT_ROLE) ||
+		ri_topology_knows(topology, RI_FACT_NNODES) ||
+		ri_topology_knows(topology, RI_FACT_HOSTS) || is_told(context))
+		return 0;
+	ri_text_init(&text, bytes, sizeof(bytes));
+	here = count_here(context);
+	subject = find_signs(context, here, &text);
+	if (subject == NULL) {
+		warn_of_world(context, here);
+		return 0;
+	}
+	ri_fail(err, RI_CODE_LAUNCH_SPLIT, subject,
+		"%s would start a job of this node alone, but there are other nodes according to "
+		"%s", command->launcher->name, text.bytes);
+	return ri_fail_hint(err, "set NODE_RANK, NNODES and MASTER_ADDR on each node, or state "
+		"--node-rank, --nnodes and --master-addr; for a job of this node alone, use %s%s",
+		ri_launcher_is_torchruns(command->launcher) ? command->launcher->name : "",
+		ri_launcher_is_torchruns(command->launcher) ? " --nnodes=1" : "--source=none");
+}
+
 int ri_topology_adapt(struct ri_topology *topology, const struct ri_context *context,
 	struct ri_error *err)
 {
 	const struct ri_command *command = context->command;
 
 	if (topology->identity == NULL)
-		return ri_topology_refuse_split(topology, context, err);
+		return refuse_split(topology, context, err);
 	if (context->fan_out != 0)
 		return fan_out(topology, context, err);
 	/* An identity of the node is what a launcher wants. */

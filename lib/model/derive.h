@@ -33,7 +33,9 @@ int ri_topology_count(struct ri_topology *topology, const struct ri_context *con
 
 /*
  * Make the topology what the command wants; for a command that is a rank by itself,
- * nothing. Without an identity it may be refused: see below.
+ * nothing. Without an identity RI_CODE_LAUNCH_SPLIT refuses a known launcher of a node's
+ * ranks (mode node) where variables speak of other nodes, and no source or option makes a
+ * place among them out of it: each node would run a job of its own.
  *
  * A launcher (mode node) starts the ranks of its node. With one process on each
  * node, that process's rank is the node's, and the world size their number. Both
@@ -51,22 +53,6 @@ int ri_topology_count(struct ri_topology *topology, const struct ri_context *con
  */
 int ri_topology_adapt(struct ri_topology *topology, const struct ri_context *context,
 	struct ri_error *err);
-
-/*
- * RI_CODE_LAUNCH_SPLIT where no source gives a known launcher of a node's ranks (mode node) its
- * place, though variables speak of other nodes: each node would run a job of its own. Not
- * where a source knows of nodes or of a role, where an option states a fact, and where
- * the launcher is told of nodes by its own words. For a topology without an identity.
- */
-int ri_topology_refuse_split(const struct ri_topology *topology, const struct ri_context *context,
-	struct ri_error *err);
-
-/*
- * Add those variables that speak of other nodes, "NODE_RANK=1, NNODES=2", where here ranks
- * are about to start on this one; 0: not known. Returns the first one's name, NULL for none.
- */
-const char *ri_signs_of_nodes(const struct ri_context *context, uint64_t here,
-	struct ri_text *out);
 
 /* Does nothing that is known speak against equally filled nodes, in order? */
 bool ri_topology_may_be_even(const struct ri_topology *topology);

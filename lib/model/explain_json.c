@@ -9,75 +9,42 @@
 #include "model/json.h"
 #include "redact/redact.h"
 
-struct document {
-	const struct ri_explain *explain;
-	struct ri_json json;
-};
-
-static void put(struct document *document, json_t *object, const char *key, json_t *value)
-{
-	ri_json_put(&document->json, object, key, value);
-}
-
-static void append(struct document *document, json_t *array, json_t *value)
-{
-	ri_json_append(&document->json, array, value);
-}
-
-/* subject names the string where it has to be escaped. */
-static json_t *string(struct document *document, const char *value, const char *subject)
-{
-	return ri_json_string(&document->json, value, subject);
-}
-
-/* The same where the foreign text is the key. */
-static void put_name(struct document *document, json_t *object, const char *name, json_t *value)
-{
-	json_t *key = string(document, name, "set");
-
-	if (key == NULL)
-		json_decref(value);
-	put(document, object, key == NULL ? "" : json_string_value(key),
-		key == NULL ? NULL : value);
-	json_decref(key);
-}
-
 static json_t *number_or_null(int64_t number)
 {
 	return number < 0 ? json_null() : json_integer(number);
 }
 
-static json_t *string_or_null(struct document *document, const char *value, const char *subject)
+/* subject names the string where it has to be escaped. */
+static json_t *string_or_null(struct ri_json *json, const char *value, const char *subject)
 {
-	return value == NULL ? json_null() : string(document, value, subject);
+	return value == NULL ? json_null() : ri_json_string(json, value, subject);
 }
 
-static json_t *list_argv(struct document *document, char *const *argv)
+/* What a variable is set to, without secrets, under its name, which is foreign text, too. */
+static void put_variable(struct ri_json *json, json_t *object, const struct ri_env_edit *edit)
 {
-	json_t *list = json_array();
-
-	for (; argv != NULL && *argv != NULL; argv++)
-		append(document, list, string(document, *argv, "argv"));
-	return list;
-}
-
-/* What a variable is set to, without secrets. */
-static json_t *set_value(struct document *document, const struct ri_env_edit *edit)
-{
+	json_t *key, *value = NULL;
 	struct ri_text text;
-	json_t *value;
 
-	if (!ri_json_buffer_take(&text, 2 * strlen(edit->value) + sizeof(RI_REDACTED)))
-		return NULL;
-	ri_redact_value(&text, edit->name, edit->value);
-	value = string(document, text.bytes, edit->name);
-	ri_json_buffer_release(&text);
-	return value;
+	if (ri_json_buffer_take(&text, 2 * strlen(edit->value) + sizeof(RI_REDACTED))) {
+		ri_redact_value(&text, edit->name, edit->value);
+		value = ri_json_string(json, text.bytes, edit->name);
+		ri_json_buffer_release(&text);
+	}
+	key = ri_json_string(json, edit->name, "set");
+	if (key == NULL) {
+		json_decref(value);
+		json->incomplete = true;
+	} else {
+		ri_json_put(json, object, json_string_value(key), value);
+	}
+	json_decref(key);
 }
 
-static json_t *describe_rank(struct document *document, const struct ri_explained_rank *rank)
+static json_t *describe_rank(struct ri_json *json, const struct ri_explained_rank *rank)
 {
 	json_t *object = json_object(), *set = json_object(), *unset = json_array();
+	json_t *argv = json_array();
 
 	for (size_t i = 0; i < rank->edits->count; i++) {
 		const struct ri_env_edit *edit = &rank->edits->items[i];
@@ -85,106 +52,82 @@ static json_t *describe_rank(struct document *document, const struct ri_explaine
 		if (ri_env_edits_find(rank->edits, edit->name) != edit)
 			continue;
 		if (edit->value != NULL)
-			put_name(document, set, edit->name, set_value(document, edit));
+			put_variable(json, set, edit);
 		else
-			append(document, unset, string(document, edit->name, "unset"));
+			ri_json_append(json, unset, ri_json_string(json, edit->name, "unset"));
 	}
-	put(document, object, "rank", number_or_null(rank->rank));
-	put(document, object, "local_rank", number_or_null(rank->local_rank));
-	put(document, object, "set", set);
-	put(document, object, "unset", unset);
-	put(document, object, "argv", list_argv(document, rank->argv));
-	put(document, object, "cpus", string_or_null(document, rank->cpus, "cpus"));
-	put(document, object, "gpu", string_or_null(document, rank->gpu, "gpu"));
+	for (char *const *word = rank->argv; word != NULL && *word != NULL; word++)
+		ri_json_append(json, argv, ri_json_string(json, *word, "argv"));
+	ri_json_put(json, object, "rank", number_or_null(rank->rank));
+	ri_json_put(json, object, "local_rank", number_or_null(rank->local_rank));
+	ri_json_put(json, object, "set", set);
+	ri_json_put(json, object, "unset", unset);
+	ri_json_put(json, object, "argv", argv);
+	ri_json_put(json, object, "cpus", string_or_null(json, rank->cpus, "cpus"));
+	ri_json_put(json, object, "gpu", string_or_null(json, rank->gpu, "gpu"));
 	return object;
 }
 
-static json_t *list_ranks(struct document *document)
-{
-	const struct ri_explain *explain = document->explain;
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < explain->rank_count; i++)
-		append(document, list, describe_rank(document, &explain->ranks[i]));
-	return list;
-}
-
-static json_t *describe_finding(struct document *document, const struct ri_finding *finding)
+static json_t *describe_finding(struct ri_json *json, const struct ri_finding *finding)
 {
 	json_t *object = json_object();
 
-	put(document, object, "severity", json_string(ri_severity_name(finding->severity)));
-	put(document, object, "code", json_string(ri_code_name(finding->code)));
-	put(document, object, "subject", string(document, finding->subject, "findings"));
-	put(document, object, "text", string(document, finding->text, "findings"));
-	put(document, object, "hint", string(document, finding->hint, "findings"));
+	ri_json_put(json, object, "severity", json_string(ri_severity_name(finding->severity)));
+	ri_json_put(json, object, "code", json_string(ri_code_name(finding->code)));
+	ri_json_put(json, object, "subject", ri_json_string(json, finding->subject, "findings"));
+	ri_json_put(json, object, "text", ri_json_string(json, finding->text, "findings"));
+	ri_json_put(json, object, "hint", ri_json_string(json, finding->hint, "findings"));
 	return object;
 }
 
-static json_t *describe_escapes(struct document *document)
+static json_t *list_findings(struct ri_json *json, const struct ri_explain *explain)
 {
-	struct ri_finding finding = {
+	const struct ri_finding refusal = ri_finding_of_error(explain->err);
+	struct ri_finding escapes = {
 		.severity = RI_SEVERITY_NOTE,
 		.code = RI_CODE_OUTPUT_ESCAPED,
 	};
-
-	ri_text_copy(finding.subject, sizeof(finding.subject), document->json.escaped);
-	snprintf(finding.text, sizeof(finding.text),
-		"is not UTF-8: \\xNN stands for a byte, and each backslash is doubled; %zu such "
-		"strings in all", document->json.escapes);
-	return describe_finding(document, &finding);
-}
-
-static json_t *list_findings(struct document *document)
-{
-	const struct ri_explain *explain = document->explain;
-	const struct ri_finding refusal = ri_finding_of_error(explain->err);
 	json_t *list = json_array();
 
 	/* what refuses the launch is the first finding */
 	if (explain->err->code != RI_CODE_NONE)
-		append(document, list, describe_finding(document, &refusal));
+		ri_json_append(json, list, describe_finding(json, &refusal));
 	for (size_t i = 0; i < explain->findings->count; i++)
-		append(document, list, describe_finding(document, &explain->findings->items[i]));
-	if (document->json.escapes > 0)
-		append(document, list, describe_escapes(document));
+		ri_json_append(json, list, describe_finding(json, &explain->findings->items[i]));
+	if (json->escapes == 0)
+		return list;
+	ri_text_copy(escapes.subject, sizeof(escapes.subject), json->escaped);
+	snprintf(escapes.text, sizeof(escapes.text),
+		"is not UTF-8: \\xNN stands for a byte, and each backslash is doubled; %zu such "
+		"strings in all", json->escapes);
+	ri_json_append(json, list, describe_finding(json, &escapes));
 	return list;
-}
-
-static json_t *list_sources(struct document *document)
-{
-	const struct ri_topology *topology = document->explain->topology;
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < topology->source_count; i++)
-		append(document, list, json_string(topology->sources[i]));
-	return list;
-}
-
-static json_t *scope_of(const struct ri_topology *topology)
-{
-	if (topology->scope == RI_SCOPE_NONE)
-		return json_null();
-	return json_string(topology->scope == RI_SCOPE_NODE ? "node" : "process");
 }
 
 char *ri_explain_json(const struct ri_explain *explain)
 {
-	struct document document = { .explain = explain };
-	const char *identity = explain->topology->identity;
-	json_t *object = json_object();
+	const struct ri_topology *topology = explain->topology;
+	json_t *object = json_object(), *sources = json_array(), *ranks = json_array();
+	struct ri_json json = { .escapes = 0 };
+	const char *scope = topology->scope == RI_SCOPE_NODE ? "node" : "process";
 	char *text = NULL;
 
-	put(&document, object, "schema", json_string("rankinit-explain-1"));
-	put(&document, object, "version", json_string(explain->version));
-	put(&document, object, "identity", identity == NULL ? json_null() : json_string(identity));
-	put(&document, object, "scope", scope_of(explain->topology));
-	put(&document, object, "sources", list_sources(&document));
-	put(&document, object, "launch", json_string(explain->launch));
-	put(&document, object, "topology", ri_json_topology(&document.json, explain->topology));
-	put(&document, object, "ranks", list_ranks(&document));
-	put(&document, object, "findings", list_findings(&document));
-	if (!document.json.incomplete)
+	for (size_t i = 0; i < topology->source_count; i++)
+		ri_json_append(&json, sources, json_string(topology->sources[i]));
+	ri_json_put(&json, object, "schema", json_string("rankinit-explain-1"));
+	ri_json_put(&json, object, "version", json_string(explain->version));
+	ri_json_put(&json, object, "identity",
+		topology->identity == NULL ? json_null() : json_string(topology->identity));
+	ri_json_put(&json, object, "scope",
+		topology->scope == RI_SCOPE_NONE ? json_null() : json_string(scope));
+	ri_json_put(&json, object, "sources", sources);
+	ri_json_put(&json, object, "launch", json_string(explain->launch));
+	ri_json_put(&json, object, "topology", ri_json_topology(&json, topology));
+	for (size_t i = 0; i < explain->rank_count; i++)
+		ri_json_append(&json, ranks, describe_rank(&json, &explain->ranks[i]));
+	ri_json_put(&json, object, "ranks", ranks);
+	ri_json_put(&json, object, "findings", list_findings(&json, explain));
+	if (!json.incomplete)
 		text = ri_json_dumps(object, JSON_INDENT(2));
 	json_decref(object);
 	return text;

@@ -33,17 +33,6 @@ struct ri_range ri_fact_range(enum ri_fact_id id)
 	return facts[id].range;
 }
 
-void ri_fact_expect(const struct ri_fact *fact, enum ri_fact_id id, struct ri_text *out)
-{
-	struct ri_range range = ri_fact_range(id);
-
-	if (fact->reason != NULL)
-		ri_text_add(out, fact->reason);
-	else
-		ri_text_addf(out, "a whole number from %" PRIu64 " to %" PRIu64, range.min,
-			range.max);
-}
-
 bool ri_topology_get(const struct ri_topology *topology, enum ri_fact_id id, uint64_t *out)
 {
 	if (topology->facts[id].state != RI_STATE_KNOWN)
@@ -126,15 +115,3 @@ const char *ri_topology_subject(const struct ri_topology *topology, enum ri_fact
 	return ri_fact_name(id);
 }
 
-void ri_topology_explain_missing(const struct ri_topology *topology, enum ri_fact_id id,
-	const char *what, struct ri_text *out)
-{
-	const struct ri_fact *fact = &topology->facts[id];
-
-	if (fact->state == RI_STATE_OPEN)
-		ri_text_add(out, fact->reason);
-	else if (fact->state == RI_STATE_BROKEN)
-		ri_text_addf(out, "%s is not used", ri_topology_subject(topology, id));
-	else
-		ri_text_addf(out, "%s does not give %s", topology->identity, what);
-}

@@ -130,12 +130,6 @@ enum ri_fact_group ri_fact_group(enum ri_fact_id id);
 /* The numbers that the fact may have; of hosts, how many. */
 struct ri_range ri_fact_range(enum ri_fact_id id);
 
-/*
- * What a broken value of the fact should have been: "a whole number from 1 to
- * 65535".
- */
-void ri_fact_expect(const struct ri_fact *fact, enum ri_fact_id id, struct ri_text *out);
-
 /* Is the fact known? Then *out is its number. */
 bool ri_topology_get(const struct ri_topology *topology, enum ri_fact_id id, uint64_t *out);
 
@@ -165,13 +159,6 @@ bool ri_topology_is_beside(const struct ri_topology *topology);
  * a fact derived from one other that one's, else the name of the fact.
  */
 const char *ri_topology_subject(const struct ri_topology *topology, enum ri_fact_id id);
-
-/*
- * Add why the fact is unknown: "slurm does not give " and what, or why the value that
- * a source gave is not used.
- */
-void ri_topology_explain_missing(const struct ri_topology *topology, enum ri_fact_id id,
-	const char *what, struct ri_text *out);
 
 /* A candidate that was said, but in a way that cannot be used; or NULL. */
 const struct ri_fact *ri_fact_find_broken(const struct ri_fact *fact);
