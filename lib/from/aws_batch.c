@@ -85,35 +85,24 @@ static void claim_place(struct ri_reading *reading)
 		claim->number = main;
 }
 
-/* The same for all nodes of the job. */
-static void claim_id(struct ri_reading *reading)
+static void read_aws_batch(struct ri_reading *reading)
 {
-	const char *raw = ri_reading_get(reading, "AWS_BATCH_JOB_ID");
+	const char *id = ri_reading_get(reading, "AWS_BATCH_JOB_ID");
+	struct ri_fact *claim;
 
-	if (raw != NULL && raw[0] != '\0')
+	ri_claim_rows(reading, reads);
+	claim_place(reading);
+	/* the same for all nodes of the job */
+	if (id != NULL && id[0] != '\0')
 		ri_claim_text(reading, RI_FACT_JOB_ID, "AWS_BATCH_JOB_ID",
-			(struct ri_slice){ raw, strcspn(raw, "#") });
-}
-
-static void claim_restarts(struct ri_reading *reading)
-{
-	struct ri_fact *claim =
-		ri_claim_filled(reading, RI_FACT_RESTART_COUNT, "AWS_BATCH_JOB_ATTEMPT");
-
+			(struct ri_slice){ id, strcspn(id, "#") });
+	claim = ri_claim_filled(reading, RI_FACT_RESTART_COUNT, "AWS_BATCH_JOB_ATTEMPT");
 	if (claim == NULL || claim->state != RI_STATE_KNOWN)
 		return;
 	if (claim->number > 0)
 		claim->number--;
 	else
 		ri_claim_spoil(claim, RI_STATE_BROKEN, "an attempt, counted from 1");
-}
-
-static void read_aws_batch(struct ri_reading *reading)
-{
-	ri_claim_rows(reading, reads);
-	claim_place(reading);
-	claim_id(reading);
-	claim_restarts(reading);
 }
 
 static const struct ri_shape_row main_address[] = {

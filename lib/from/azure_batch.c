@@ -145,14 +145,6 @@ static void put_master_first(struct ri_reading *reading, struct ri_fact *hosts)
 	hosts->list = list;
 }
 
-static void report_other_primary(struct ri_reading *reading, const struct ri_fact *place)
-{
-	ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS,
-		PRIMARY, "%s is not used: according to %s this is node "
-			"%d", ri_reading_get(reading, PRIMARY),
-		place->origin.variable, (int)place->number);
-}
-
 /* Which of the hosts is this one? That it is the primary node goes without an address. */
 static void claim_place(struct ri_reading *reading, const struct ri_fact *hosts)
 {
@@ -174,7 +166,10 @@ static void claim_place(struct ri_reading *reading, const struct ri_fact *hosts)
 		return;
 	}
 	if (is_said && is_primary != (claim->number == 0))
-		report_other_primary(reading, claim);
+		ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
+			RI_CODE_ENV_DIFFERS, PRIMARY, "%s is not used: according to %s this is "
+			"node %d", ri_reading_get(reading, PRIMARY), claim->origin.variable,
+			(int)claim->number);
 	/* The job's command is started on the primary node, and on no other one. */
 	if (claim->number == 0)
 		ri_claim_word(reading, RI_FACT_ROLE, claim->origin.variable, RI_ROLE_PRIMARY,
@@ -255,25 +250,18 @@ static uint64_t find_stated_port(struct ri_reading *reading, const char **variab
 	return port;
 }
 
-/* The port of AZ_BATCH_MASTER_NODE, where the Azure Batch service itself listens. */
-static void judge_batch_port(struct ri_reading *reading, unsigned own)
-{
-	const char *stated;
-
-	if (find_stated_port(reading, &stated) == own)
-		ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_MASTER_PORT_BATCH, stated, "port %u is used as requested, but the "
-			"Azure Batch service listens on it", own),
-			"without %s the port is %d", stated, DEFAULT_PORT);
-}
-
 static void read_azure_batch(struct ri_reading *reading)
 {
+	const char *stated;
 	unsigned port;
 
-	if (ri_claim_endpoint(reading, RI_FACT_MASTER_ADDR, "AZ_BATCH_MASTER_NODE", &port) !=
-		NULL && port != 0)
-		judge_batch_port(reading, port);
+	/* on that port the Azure Batch service itself listens */
+	ri_claim_endpoint(reading, RI_FACT_MASTER_ADDR, "AZ_BATCH_MASTER_NODE", &port);
+	if (port != 0 && find_stated_port(reading, &stated) == port)
+		ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
+			RI_CODE_MASTER_PORT_BATCH, stated, "port %u is used as requested, but the "
+			"Azure Batch service listens on it", port),
+			"without %s the port is %d", stated, DEFAULT_PORT);
 	ri_claim_default_port(reading, DEFAULT_PORT);
 	ri_claim_rows(reading, azure_batch);
 	ri_claim_hosts(reading, "AZ_BATCH_NODE_LIST", ';');
@@ -401,20 +389,6 @@ static struct ri_fact *claim_host_file(struct ri_reading *reading)
 	return NULL;
 }
 
-/*
- * Workers and parameter servers are counted apart, and which of them this is
- * stands in the words of the command alone.
- */
-static void claim_index(struct ri_reading *reading)
-{
-	struct ri_fact *claim = ri_claim_filled(reading, RI_FACT_NODE_RANK, TASK_INDEX);
-
-	if (claim != NULL && claim->state == RI_STATE_KNOWN &&
-		ri_source_sees_text(reading->context->env, "AZ_BATCHAI_PS_HOSTS"))
-		ri_claim_spoil(claim, RI_STATE_OPEN,
-			"AZ_BATCHAI_TASK_INDEX may be the index of a parameter server");
-}
-
 /* A rank has its place from its launcher. */
 static void claim_task(struct ri_reading *reading)
 {
@@ -432,11 +406,21 @@ static void claim_task(struct ri_reading *reading)
 
 static void read_azure_batchai(struct ri_reading *reading)
 {
+	struct ri_fact *index;
+
 	claim_init_method(reading);
 	claim_shared_master(reading, "AZ_BATCHAI_MPI_MASTER_NODE");
 	claim_shared_master(reading, "AZ_BATCHAI_JOB_MASTER_NODE_IP");
 	ri_claim_rows(reading, azure_batchai);
-	claim_index(reading);
+	/*
+	 * Workers and parameter servers are counted apart, and which of them this is
+	 * stands in the words of the command alone.
+	 */
+	index = ri_claim_filled(reading, RI_FACT_NODE_RANK, TASK_INDEX);
+	if (index != NULL && index->state == RI_STATE_KNOWN &&
+		ri_source_sees_text(reading->context->env, "AZ_BATCHAI_PS_HOSTS"))
+		ri_claim_spoil(index, RI_STATE_OPEN,
+			"AZ_BATCHAI_TASK_INDEX may be the index of a parameter server");
 	claim_task(reading);
 	ri_claim_first_host(reading);
 	ri_claim_default_port(reading, DEFAULT_PORT);

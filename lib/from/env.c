@@ -84,13 +84,6 @@ static bool is_of_node(const struct ri_reading *reading)
 		ri_reading_number(reading, RI_FACT_NPROC, "NPROC_PER_NODE", &processes);
 }
 
-static void claim_node(struct ri_reading *reading)
-{
-	ri_claim_number(reading, RI_FACT_NODE_RANK, "RANK");
-	ri_claim_number(reading, RI_FACT_NNODES, "WORLD_SIZE");
-	ri_claim_number(reading, RI_FACT_NPROC, "NPROC_PER_NODE");
-}
-
 /* Has no source so far said anything of who we are, or of nodes? */
 static bool is_unspoken(const struct ri_reading *reading)
 {
@@ -196,13 +189,6 @@ static bool is_of_devices(const struct ri_reading *reading, uint64_t *nodes)
 	return true;
 }
 
-static void claim_devices(struct ri_reading *reading, uint64_t nodes)
-{
-	ri_claim_number(reading, RI_FACT_NODE_RANK, "RANK");
-	ri_claim_value(reading, RI_FACT_NNODES, "WORLD_SIZE", nodes);
-	ri_claim_number(reading, RI_FACT_NPROC, "LOCAL_WORLD_SIZE");
-}
-
 /*
  * The variable that counts the nodes of which NODE_RANK is one, or NULL. Counts that differ,
  * and a place that is none of them, are left-overs.
@@ -250,7 +236,9 @@ static void read_env(struct ri_reading *reading)
 	if (is_taken(reading, RI_FACT_NODE_RANK))
 		return;
 	if (is_of_devices(reading, &nodes)) {
-		claim_devices(reading, nodes);
+		ri_claim_number(reading, RI_FACT_NODE_RANK, "RANK");
+		ri_claim_value(reading, RI_FACT_NNODES, "WORLD_SIZE", nodes);
+		ri_claim_number(reading, RI_FACT_NPROC, "LOCAL_WORLD_SIZE");
 		return;
 	}
 	if (is_of_process(reading->context->env)) {
@@ -259,7 +247,9 @@ static void read_env(struct ri_reading *reading)
 		return;
 	}
 	if (is_of_node(reading)) {
-		claim_node(reading);
+		ri_claim_number(reading, RI_FACT_NODE_RANK, "RANK");
+		ri_claim_number(reading, RI_FACT_NNODES, "WORLD_SIZE");
+		ri_claim_number(reading, RI_FACT_NPROC, "NPROC_PER_NODE");
 		return;
 	}
 	count = find_node_count(reading);

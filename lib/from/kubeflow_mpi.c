@@ -55,14 +55,6 @@ static bool detect(const struct ri_env *env)
 	return is_launcher(env) || find_path(env) != NULL;
 }
 
-static void claim_role(struct ri_reading *reading)
-{
-	const struct ri_env *env = reading->context->env;
-
-	ri_claim_word(reading, RI_FACT_ROLE, is_launcher(env) ? "K_MPI_JOB_ROLE" : find_path(env),
-		RI_ROLE_LAUNCHER, RI_STRENGTH_SAID);
-}
-
 /* Is the master unknown, and are there ranks elsewhere? */
 static bool needs_master(const struct ri_reading *reading)
 {
@@ -135,7 +127,9 @@ static void read_kubeflow_mpi(struct ri_reading *reading)
 
 	/* Where the launcher is a worker too, its ranks inherit all of its variables. */
 	if (reading->identity == NULL && !ri_source_sees_mpi_rank(context->env))
-		claim_role(reading);
+		ri_claim_word(reading, RI_FACT_ROLE,
+			is_launcher(context->env) ? "K_MPI_JOB_ROLE" : find_path(context->env),
+			RI_ROLE_LAUNCHER, RI_STRENGTH_SAID);
 	else if (reading->identity != NULL && reading->identity->over_ssh &&
 		context->host != NULL &&
 		find_path(context->env) != NULL && needs_master(reading))

@@ -285,29 +285,17 @@ static bool is_candidate(const struct ri_ompi_place *place, uint64_t node)
 	return node != 0 || may_be_first(place);
 }
 
-/* Would equally filled nodes, slot by slot, put this rank on that node? */
-static bool fits_by_slot(const struct ri_ompi_place *place, uint64_t node)
-{
-	return place->rank / place->local_world_size == node &&
-		place->rank % place->local_world_size == place->local_rank;
-}
-
-/* The same with the ranks dealt out to the nodes in turn. */
-static bool fits_round_robin(const struct ri_ompi_place *place, uint64_t node)
-{
-	uint64_t nodes = place->world_size / place->local_world_size;
-
-	return place->rank % nodes == node && place->rank / nodes == place->local_rank;
-}
-
-/* Placement can be calculated only where the nodes are equally filled. */
+/* Would equally filled nodes put this rank on that node? Others cannot be calculated. */
 static bool fits(const struct ri_ompi_place *place, uint64_t node)
 {
-	if (place->world_size % place->local_world_size != 0 ||
-		(place->nodes != 0 &&
-			place->nodes != place->world_size / place->local_world_size))
+	uint64_t each = place->local_world_size, nodes = place->world_size / each;
+	uint64_t rank = place->rank;
+
+	if (place->world_size % each != 0 || (place->nodes != 0 && place->nodes != nodes))
 		return false;
-	return fits_by_slot(place, node) || fits_round_robin(place, node);
+	/* slot by slot, or dealt out to the nodes in turn */
+	return (rank / each == node && rank % each == place->local_rank) ||
+		(rank % nodes == node && rank / nodes == place->local_rank);
 }
 
 /* Open MPI 5 tells neither nodes nor daemons: the index needs a witness. */

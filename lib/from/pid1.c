@@ -46,13 +46,19 @@ static bool has_master(const struct ri_reading *reading)
 	return false;
 }
 
-/* Cut what the file holds into strings, which end in '\0' each. */
-static char **cut(struct ri_reading *reading, char *bytes, size_t length)
+/* What the file holds, cut into strings, which end in '\0' each. */
+static char **read_strings(struct ri_reading *reading)
 {
+	char *bytes = ri_reading_allocate(reading, RI_MAX_FILE, 1);
+	long length = bytes == NULL ? 0
+		: ri_host_read(reading->context->host, ENVIRON, bytes, RI_MAX_FILE);
 	size_t count = 0;
 	char **strings;
 
-	for (size_t i = 0; i < length; i++)
+	/* Of another user, hidden, too long: then it gives no facts. */
+	if (length <= 0)
+		return NULL;
+	for (long i = 0; i < length; i++)
 		count += bytes[i] == '\0';
 	strings = ri_reading_allocate(reading, count + 2, sizeof(*strings));
 	if (strings == NULL)
@@ -61,18 +67,6 @@ static char **cut(struct ri_reading *reading, char *bytes, size_t length)
 	for (char *at = bytes; at < bytes + length; at += strlen(at) + 1)
 		strings[count++] = at;
 	return strings;
-}
-
-static char **read_strings(struct ri_reading *reading)
-{
-	char *bytes = ri_reading_allocate(reading, RI_MAX_FILE, 1);
-	long length;
-
-	if (bytes == NULL)
-		return NULL;
-	/* Of another user, hidden, too long: then it gives no facts. */
-	length = ri_host_read(reading->context->host, ENVIRON, bytes, RI_MAX_FILE);
-	return length <= 0 ? NULL : cut(reading, bytes, (size_t)length);
 }
 
 static void take_claims(struct ri_reading *reading, struct ri_reading *other)

@@ -9,6 +9,7 @@
  * Instance groups are parts of the one list.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <jansson.h>
@@ -186,17 +187,6 @@ static void refuse(struct ri_reading *reading, const char *path, const char *wha
 		ri_fail(reading->err, RI_CODE_FILE_SYNTAX, path, "%s", what);
 }
 
-static void refuse_syntax(struct ri_reading *reading, const char *path, const json_error_t *error)
-{
-	char quoted[RI_QUOTE_SIZE], what[RI_QUOTE_SIZE + 64];
-	struct ri_text text;
-
-	ri_text_init(&text, what, sizeof(what));
-	ri_text_addf(&text, "line %d is not JSON: %s", error->line,
-		ri_quote(quoted, sizeof(quoted), error->text));
-	refuse(reading, path, what);
-}
-
 static void claim_config(struct ri_reading *reading, const char *path, const json_t *config)
 {
 	const char *current = json_string_value(json_object_get(config, "current_host"));
@@ -223,24 +213,21 @@ static void claim_config(struct ri_reading *reading, const char *path, const jso
 	claim_cluster(reading, &cluster);
 }
 
-/* One of the toolkit's two variables without the other is as good as none. */
-static void hint_at_half(const struct ri_env *env, struct ri_finding *finding)
+static void report_unreadable(struct ri_reading *reading, const char *path, int error)
 {
-	bool hosts = ri_source_sees_text(env, "SM_HOSTS");
+	bool hosts = ri_source_sees_text(reading->context->env, "SM_HOSTS");
+	struct ri_finding *finding;
 
-	if (hosts != ri_source_sees_text(env, "SM_CURRENT_HOST"))
+	if (reading->identity != NULL)
+		return;
+	finding = ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
+		RI_CODE_SOURCE_INCOMPLETE, path,
+		"cannot be read, so it is unknown which host this is: %s", strerror(error));
+	/* one of the toolkit's two variables without the other is as good as none */
+	if (hosts != ri_source_sees_text(reading->context->env, "SM_CURRENT_HOST"))
 		ri_finding_hint(finding, "%s is set, but it is not used without %s",
 			hosts ? "SM_HOSTS" : "SM_CURRENT_HOST",
 			hosts ? "SM_CURRENT_HOST" : "SM_HOSTS");
-}
-
-static void report_unreadable(struct ri_reading *reading, const char *path, int error)
-{
-	if (reading->identity == NULL)
-		hint_at_half(reading->context->env, ri_findings_add(reading->context->findings,
-			RI_SEVERITY_WARNING, RI_CODE_SOURCE_INCOMPLETE, path,
-			"cannot be read, so it is unknown which host this is: %s",
-			strerror(error)));
 }
 
 static void read_config(struct ri_reading *reading)
@@ -248,6 +235,7 @@ static void read_config(struct ri_reading *reading)
 	const char *base = ri_reading_get(reading, "SAGEMAKER_BASE_DIR");
 	const char *path = ri_arena_format(reading->context->arena, "%s" CONFIG,
 		base == NULL || base[0] == '\0' ? "/opt/ml" : base);
+	char quoted[RI_QUOTE_SIZE], what[RI_QUOTE_SIZE + 64];
 	json_error_t error;
 	json_t *config;
 	long length;
@@ -264,10 +252,13 @@ static void read_config(struct ri_reading *reading)
 		return;
 	}
 	config = json_loadb(text, (size_t)length, 0, &error);
-	if (config == NULL)
-		refuse_syntax(reading, path, &error);
-	else
+	if (config == NULL) {
+		snprintf(what, sizeof(what), "line %d is not JSON: %s", error.line,
+			ri_quote(quoted, sizeof(quoted), error.text));
+		refuse(reading, path, what);
+	} else {
 		claim_config(reading, path, config);
+	}
 	json_decref(config);
 }
 

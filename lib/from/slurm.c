@@ -187,19 +187,6 @@ static void claim_tuple(struct ri_reading *reading)
 	ri_claim_filled(reading, RI_FACT_LOCAL_RANK, "SLURM_LOCALID");
 }
 
-/* Two steps of a job may run at once, so one is named as Slurm itself names it: "1234.0". */
-static void name_step(struct ri_reading *reading)
-{
-	struct ri_fact *id = ri_claim_of(reading, RI_FACT_JOB_ID, reading->source->name);
-	const char *step = ri_reading_get(reading, "SLURM_STEP_ID");
-
-	if (id == NULL || step == NULL)
-		return;
-	id->text = ri_arena_format(reading->context->arena, "%s.%s", id->text, step);
-	if (id->text == NULL)
-		ri_fail(reading->err, RI_CODE_MEMORY, "SLURM_STEP_ID", "no memory left to read it");
-}
-
 /* The list is sorted, and rank 0 on its first node unless the tasks were put elsewhere. */
 static void claim_master(struct ri_reading *reading, const struct ri_fact *hosts)
 {
@@ -244,9 +231,17 @@ static void warn_of_few(const struct ri_reading *reading)
 
 static void claim_step(struct ri_reading *reading)
 {
+	struct ri_fact *id = ri_claim_of(reading, RI_FACT_JOB_ID, reading->source->name);
+	const char *step = ri_reading_get(reading, "SLURM_STEP_ID");
 	const struct ri_fact *hosts;
 
-	name_step(reading);
+	/* Two may run at once, so one is named as Slurm itself names it: "1234.0". */
+	if (id != NULL && step != NULL) {
+		id->text = ri_arena_format(reading->context->arena, "%s.%s", id->text, step);
+		if (id->text == NULL)
+			ri_fail(reading->err, RI_CODE_MEMORY, "SLURM_STEP_ID",
+				"no memory left to read it");
+	}
 	claim_tuple(reading);
 	ri_claim_filled(reading, RI_FACT_NNODES, "SLURM_STEP_NUM_NODES");
 	ri_claim_filled(reading, RI_FACT_NODE_RANK, "SLURM_NODEID");
@@ -255,16 +250,6 @@ static void claim_step(struct ri_reading *reading)
 	if (hosts != NULL)
 		claim_master(reading, hosts);
 	warn_of_few(reading);
-}
-
-/* In a batch script, or a shell of salloc. */
-static void claim_allocation(struct ri_reading *reading)
-{
-	ri_allocation_note(reading, ri_source_sees(reading->context->env, "SLURM_STEP_ID")
-		? "SLURM_STEP_ID"
-		: "SLURM_JOB_ID");
-	ri_claim_filled(reading, RI_FACT_NNODES, "SLURM_JOB_NUM_NODES");
-	ri_claim_hostlist(reading, "SLURM_JOB_NODELIST");
 }
 
 /* Below a launcher the step, where there is one, is that of its daemons. */
@@ -287,7 +272,8 @@ static void claim_around(struct ri_reading *reading)
 
 static void read_slurm(struct ri_reading *reading)
 {
-	bool task = ri_source_sees_slurm_task(reading->context->env);
+	const struct ri_env *env = reading->context->env;
+	bool task = ri_source_sees_slurm_task(env);
 
 	claim_job(reading);
 	if (!ri_allocation_is_direct(reading)) {
@@ -297,7 +283,11 @@ static void read_slurm(struct ri_reading *reading)
 	} else if (task) {
 		claim_step(reading);
 	} else {
-		claim_allocation(reading);
+		/* in a batch script, or a shell of salloc */
+		ri_allocation_note(reading, ri_source_sees(env, "SLURM_STEP_ID")
+			? "SLURM_STEP_ID" : "SLURM_JOB_ID");
+		ri_claim_filled(reading, RI_FACT_NNODES, "SLURM_JOB_NUM_NODES");
+		ri_claim_hostlist(reading, "SLURM_JOB_NODELIST");
 	}
 }
 
