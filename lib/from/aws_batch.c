@@ -125,7 +125,7 @@ const struct ri_source ri_source_aws_batch = {
 		.scope = RI_SCOPE_NODE, .reads = reads, .rows = main_address,
 		.port = 29500, .grace_s = 30, .goes_on = true,
 		.succeeded = "SUCCEEDED", .failed = "FAILED", .stopped = "FAILED",
-		.cite = "docs.aws.amazon.com/batch/latest/userguide/multi-node-parallel-jobs.html; "
-			"docs.aws.amazon.com/batch/latest/userguide/job_timeouts.html" }),
+		RI_CITE("docs.aws.amazon.com/batch/latest/userguide/multi-node-parallel-jobs.html; "
+			"docs.aws.amazon.com/batch/latest/userguide/job_timeouts.html") }),
 	.read = read_aws_batch,
 };

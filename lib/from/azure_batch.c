@@ -286,8 +286,8 @@ const struct ri_source ri_source_azure_batch = {
 		.scope = RI_SCOPE_PROCESS, .reads = azure_batch, .beside = ri_shape_of_mpirun,
 		.port = DEFAULT_PORT, .grace_s = 5,
 		.succeeded = "success", .failed = "failure", .stopped = "failure",
-		.cite = "learn.microsoft.com/rest/api/batchservice, TaskExecutionResult; "
-			"Open MPI mpirun(1)" }),
+		RI_CITE("learn.microsoft.com/rest/api/batchservice, TaskExecutionResult; "
+			"Open MPI mpirun(1)") }),
 	.read = read_azure_batch,
 };
 
@@ -436,7 +436,7 @@ const struct ri_source ri_source_azure_batchai = {
 	RI_SHAPES({ .name = "azure_batchai", .summary = "a system that kept Batch AI's "
 		"names starts the command on each node",
 		.scope = RI_SCOPE_NODE, .reads = azure_batchai, .port = 23456, .grace_s = 5,
-		.cite = BATCH_AI }),
+		RI_CITE(BATCH_AI) }),
 	.detect = sees_batchai,
 	.read = read_azure_batchai,
 };

@@ -39,7 +39,7 @@ const struct ri_source ri_source_skypilot = {
 		.summary = "SkyPilot starts the command on each node",
 		.scope = RI_SCOPE_NODE, .reads = skypilot, .port = 29500, .grace_s = 5,
 		.succeeded = "SUCCEEDED", .failed = "FAILED", .stopped = "CANCELLED",
-		.cite = "SkyPilot sky/skylet/job_lib.py, JobStatus; pull request 3081" }),
+		RI_CITE("SkyPilot sky/skylet/job_lib.py, JobStatus; pull request 3081") }),
 	.read = read_skypilot,
 };
 
@@ -69,7 +69,7 @@ const struct ri_source ri_source_dstack = {
 		.summary = "dstack starts a task's container on each node",
 		.scope = RI_SCOPE_NODE, .reads = dstack, .port = 29500, .grace_s = 10,
 		.succeeded = "done", .failed = "failed", .stopped = "terminated",
-		.cite = "dstack src/dstack/_internal/core/models/runs.py, RunStatus" }),
+		RI_CITE("dstack src/dstack/_internal/core/models/runs.py, RunStatus") }),
 };
 
 #define VOLCENGINE "volcengine.com/docs/6459/75329"
@@ -117,7 +117,7 @@ const struct ri_source ri_source_volcengine = {
 	RI_SHAPES({ .name = "volcengine",
 		.summary = "Volcengine starts a container for each worker",
 		.scope = RI_SCOPE_NODE, .reads = volcengine, .port = 2222, .grace_s = 30,
-		.cite = RI_SHAPE_POD }),
+		RI_CITE(RI_SHAPE_POD) }),
 	.read = read_volcengine,
 };
 
@@ -171,7 +171,7 @@ const struct ri_source ri_source_lepton = {
 	RI_SHAPES({ .name = "lepton",
 		.summary = "DGX Cloud Lepton starts a pod for each worker",
 		.scope = RI_SCOPE_NODE, .reads = lepton, .beside = ri_shape_states_master,
-		.port = 29500, .grace_s = 30, .cite = RI_SHAPE_POD }),
+		.port = 29500, .grace_s = 30, RI_CITE(RI_SHAPE_POD) }),
 	.read = read_lepton,
 };
 
@@ -197,5 +197,5 @@ const struct ri_source ri_source_beaker = {
 	RI_SHAPES({ .name = "beaker",
 		.summary = "Beaker starts a container for each replica",
 		.scope = RI_SCOPE_NODE, .reads = beaker, .port = 29500, .grace_s = 10,
-		.cite = BEAKER }),
+		RI_CITE(BEAKER) }),
 };

@@ -439,7 +439,7 @@ const struct ri_source ri_source_tf_config = {
 	/* Many platforms set it: how they end the others is not known, and the least is here. */
 	RI_SHAPES({ .name = "tf_config", .summary = "TF_CONFIG for a worker on each node",
 		.scope = RI_SCOPE_NODE, .reads = tf_config, .port = 29500, .grace_s = 5,
-		.cite = RESOLVER }),
+		RI_CITE(RESOLVER) }),
 	.read = read_tf_config,
 };
 
@@ -528,9 +528,9 @@ const struct ri_source ri_source_vertex = {
 		.scope = RI_SCOPE_NODE, .rows = replica, .port = 29500, .grace_s = 30,
 		.succeeded = "JOB_STATE_SUCCEEDED", .failed = "JOB_STATE_FAILED",
 		.stopped = "JOB_STATE_CANCELLED",
-		.cite = "cloud.google.com/vertex-ai/docs/training/"
+		RI_CITE("cloud.google.com/vertex-ai/docs/training/"
 			"understanding-training-service; "
-			"cloud.google.com/compute/docs/instances/spot" }),
+			"cloud.google.com/compute/docs/instances/spot") }),
 	.detect = sees_pools,
 	.read = read_vertex,
 };

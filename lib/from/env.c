@@ -311,21 +311,21 @@ const struct ri_source ri_source_env = {
 	RI_SHAPES(
 		{ .name = "env", .summary = "Composer or another launcher starts each process",
 		  .scope = RI_SCOPE_PROCESS, .reads = reads, .port = 29500, .grace_s = 30,
-		  .goes_on = true, .cite = "Composer composer/cli/launcher.py, CLEANUP_TIMEOUT" },
+		  .goes_on = true, RI_CITE("Composer composer/cli/launcher.py, CLEANUP_TIMEOUT") },
 		{ .name = "env_nodes", .summary = "PAI-DLC or AIHC starts a container on each node",
 		  .scope = RI_SCOPE_NODE, .rows = nodes, .port = 23456, .grace_s = 30,
-		  .cite = "Alibaba Cloud PAI-DLC, General environment variables; " RI_SHAPE_POD },
+		  RI_CITE("Alibaba Cloud PAI-DLC, General environment variables; " RI_SHAPE_POD) },
 		{ .name = "env_pytorchjob",
 		  .summary = "a PyTorchJob without PET_ variables starts a pod for each node",
 		  .scope = RI_SCOPE_NODE, .rows = pods, .port = 23456, .grace_s = 30,
 		  .goes_on = true,
 		  .succeeded = "Succeeded", .failed = "Failed", .stopped = "Failed",
-		  .cite = "Kubeflow pytorch-operator pkg/apis/pytorch/v1/defaults.go, types.go; "
-			RI_SHAPE_POD },
+		  RI_CITE("Kubeflow pytorch-operator pkg/apis/pytorch/v1/defaults.go, types.go; "
+			RI_SHAPE_POD) },
 		{ .name = "env_runpod",
 		  .summary = "RunPod or Mithril starts a container on each node",
 		  .scope = RI_SCOPE_NODE, .rows = runpod, .port = 29400, .grace_s = 10,
-		  .goes_on = true, .cite = RUNPOD }),
+		  .goes_on = true, RI_CITE(RUNPOD) }),
 	.detect = detect,
 	.read = read_env,
 };

@@ -103,12 +103,12 @@ const struct ri_source ri_source_kubeflow_pytorch = {
 		  .scope = RI_SCOPE_NODE, .reads = kubeflow_pytorch, .rows = pytorchjob,
 		  .port = 23456, .grace_s = 30, .goes_on = true,
 		  .succeeded = "Succeeded", .failed = "Failed", .stopped = "Failed",
-		  .cite = "Kubeflow training-operator v1.9 pkg/apis/kubeflow.org/v1/"
-			"pytorch_defaults.go, common_types.go; " RI_SHAPE_POD },
+		  RI_CITE("Kubeflow training-operator v1.9 pkg/apis/kubeflow.org/v1/"
+			"pytorch_defaults.go, common_types.go; " RI_SHAPE_POD) },
 		{ .name = "kubeflow_trainjob", .summary = "a TrainJob starts a pod for each node",
 		  .scope = RI_SCOPE_NODE, .reads = kubeflow_pytorch, .port = 29500, .grace_s = 30,
 		  .succeeded = "Complete", .failed = "Failed", .stopped = "Failed",
-		  .cite = TRAINJOB }),
+		  RI_CITE(TRAINJOB) }),
 	.read = read_kubeflow_pytorch,
 };
 
@@ -175,13 +175,13 @@ const struct ri_source ri_source_jax_job = {
 		  .scope = RI_SCOPE_NODE, .reads = jax_job, .port = 6666, .grace_s = 30,
 		  .goes_on = true,
 		  .succeeded = "Succeeded", .failed = "Failed", .stopped = "Failed",
-		  .cite = "Kubeflow training-operator v1.9 "
-			"pkg/apis/kubeflow.org/v1/jax_defaults.go; " RI_SHAPE_POD },
+		  RI_CITE("Kubeflow training-operator v1.9 "
+			"pkg/apis/kubeflow.org/v1/jax_defaults.go; " RI_SHAPE_POD) },
 		{ .name = "jax_job_trainjob",
 		  .summary = "a JAX TrainJob starts a pod for each node",
 		  .scope = RI_SCOPE_NODE, .rows = jax_trainjob, .port = 29500, .grace_s = 30,
 		  .succeeded = "Complete", .failed = "Failed", .stopped = "Failed",
-		  .cite = TRAINJOB }),
+		  RI_CITE(TRAINJOB) }),
 	.detect = sees_jax_job,
 	.read = read_jax_job,
 };

@@ -152,8 +152,8 @@ const struct ri_source ri_source_kubeflow_mpi = {
 		.scope = RI_SCOPE_PROCESS, .reads = reads, .rows = host_file,
 		.beside = ri_shape_of_mpirun, .port = 29500, .grace_s = 5,
 		.succeeded = "Succeeded", .failed = "Failed", .stopped = "Failed",
-		.cite = "mpi-operator pkg/apis/kubeflow/v2beta1/types.go, JobConditionType; "
-			"Open MPI mpirun(1)" }),
+		RI_CITE("mpi-operator pkg/apis/kubeflow/v2beta1/types.go, JobConditionType; "
+			"Open MPI mpirun(1)") }),
 	.detect = detect,
 	.read = read_kubeflow_mpi,
 };

@@ -54,8 +54,8 @@ const struct ri_source ri_source_jobset = {
 		.scope = RI_SCOPE_NODE, .reads = jobset, .beside = ri_shape_states_nodes,
 		.port = 29500, .grace_s = 30,
 		.succeeded = "Completed", .failed = "Failed", .stopped = "Failed",
-		.cite = "JobSet api/jobset/v1alpha2/jobset_types.go, JobSetConditionType, "
-			"FailurePolicy; " RI_SHAPE_POD }),
+		RI_CITE("JobSet api/jobset/v1alpha2/jobset_types.go, JobSetConditionType, "
+			"FailurePolicy; " RI_SHAPE_POD) }),
 	.read = read_jobset,
 };
 
@@ -83,7 +83,7 @@ const struct ri_source ri_source_lws = {
 	RI_SHAPES({ .name = "lws",
 		.summary = "a LeaderWorkerSet starts a pod for each node",
 		.scope = RI_SCOPE_NODE, .reads = lws, .port = 29500, .grace_s = 30,
-		.cite = LWS ", RestartPolicy; " RI_SHAPE_POD }),
+		RI_CITE(LWS ", RestartPolicy; " RI_SHAPE_POD) }),
 };
 
 static const struct ri_source_row indexed_job[] = {
@@ -108,6 +108,6 @@ const struct ri_source ri_source_indexed_job = {
 		.scope = RI_SCOPE_NODE, .reads = indexed_job, .beside = ri_shape_states_nodes,
 		.port = 29500, .grace_s = 30, .goes_on = true,
 		.succeeded = "Complete", .failed = "Failed", .stopped = "Failed",
-		.cite = JOB ", Pod backoff failure policy, Terminal Job conditions; "
-			RI_SHAPE_POD }),
+		RI_CITE(JOB ", Pod backoff failure policy, Terminal Job conditions; "
+			RI_SHAPE_POD) }),
 };

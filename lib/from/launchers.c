@@ -75,8 +75,8 @@ const struct ri_source ri_source_horovod = {
 	RI_SHAPES({ .name = "horovod", .summary = "horovodrun starts each worker",
 		.scope = RI_SCOPE_PROCESS, .reads = horovod, .beside = ri_shape_states_master,
 		.port = 29500, .grace_s = 5,
-		.cite = "Horovod horovod/runner/common/util/safe_shell_exec.py, "
-			"GRACEFUL_TERMINATION_TIME_S" }),
+		RI_CITE("Horovod horovod/runner/common/util/safe_shell_exec.py, "
+			"GRACEFUL_TERMINATION_TIME_S") }),
 	.read = read_horovod,
 };
 
@@ -104,7 +104,7 @@ const struct ri_source ri_source_jsm = {
 	RI_SHAPES({ .name = "jsm", .summary = "jsrun starts each rank",
 		.scope = RI_SCOPE_PROCESS, .reads = jsm, .beside = ri_shape_states_master,
 		.port = 29500, .grace_s = 10,
-		.cite = "IBM Spectrum LSF, lsb.params, JOB_TERMINATE_INTERVAL" }),
+		RI_CITE("IBM Spectrum LSF, lsb.params, JOB_TERMINATE_INTERVAL") }),
 };
 
 #define FLUX "flux-core doc/man7/flux-environment.rst"
@@ -141,8 +141,8 @@ const struct ri_source ri_source_flux = {
 		.scope = RI_SCOPE_PROCESS, .reads = flux, .beside = ri_shape_states_master,
 		.port = 29500, .grace_s = 5,
 		.succeeded = "COMPLETED", .failed = "FAILED", .stopped = "CANCELED",
-		.cite = "flux-core doc/man5/flux-config-exec.rst, kill-timeout; "
-			"doc/man1/flux-shell.rst, exit-timeout; doc/man1/flux-jobs.rst" }),
+		RI_CITE("flux-core doc/man5/flux-config-exec.rst, kill-timeout; "
+			"doc/man1/flux-shell.rst, exit-timeout; doc/man1/flux-jobs.rst") }),
 	.read = read_flux,
 };
 
@@ -178,7 +178,7 @@ const struct ri_source ri_source_pals = {
 	/* How long it waits, and for whom, is not documented: as mpirun of others. */
 	RI_SHAPES({ .name = "pals", .summary = "mpiexec of PALS starts each rank",
 		.scope = RI_SCOPE_PROCESS, .reads = pals, .beside = ri_shape_states_master,
-		.port = 29500, .grace_s = 5, .cite = CORAL }),
+		.port = 29500, .grace_s = 5, RI_CITE(CORAL) }),
 	.detect = is_of_no_slurm,
 };
 
@@ -207,7 +207,7 @@ const struct ri_source ri_source_mvapich2 = {
 	/* How long it waits is not documented: as mpirun of others. */
 	RI_SHAPES({ .name = "mvapich2", .summary = "mpirun_rsh starts each rank",
 		.scope = RI_SCOPE_PROCESS, .reads = mvapich2, .beside = ri_shape_states_master,
-		.port = 29500, .grace_s = 5, .cite = ACCELERATE }),
+		.port = 29500, .grace_s = 5, RI_CITE(ACCELERATE) }),
 };
 
 #define PROXY "MPICH src/pm/hydra/proxy/pmip_cb.c"
@@ -278,7 +278,7 @@ const struct ri_source ri_source_hydra = {
 		.summary = "mpiexec of MPICH or Intel MPI starts each rank",
 		.scope = RI_SCOPE_PROCESS, .reads = hydra, .beside = ri_shape_states_master,
 		.port = 29500, .grace_s = 5,
-		.cite = "MPICH doc/wiki/how_to/Using_the_Hydra_Process_Manager.md" }),
+		RI_CITE("MPICH doc/wiki/how_to/Using_the_Hydra_Process_Manager.md") }),
 	.read = read_hydra,
 };
 
@@ -327,7 +327,7 @@ const struct ri_source ri_source_pmi = {
 	RI_SHAPES({ .name = "pmi",
 		.summary = "a launcher that speaks PMI starts each rank",
 		.scope = RI_SCOPE_PROCESS, .reads = pmi, .beside = ri_shape_states_master,
-		.port = 29500, .grace_s = 5, .cite = CRAY }),
+		.port = 29500, .grace_s = 5, RI_CITE(CRAY) }),
 	.detect = is_of_no_hydra,
 	.read = read_pmi,
 };

@@ -215,6 +215,6 @@ const struct ri_source ri_source_openmpi = {
 	.reads = reads,
 	RI_SHAPES({ .name = "openmpi", .summary = "mpirun starts each rank",
 		.scope = RI_SCOPE_PROCESS, .rows = ri_shape_of_mpirun, .grace_s = 5,
-		.cite = "Open MPI mpirun(1), \"Signal Propagation\"" }),
+		RI_CITE("Open MPI mpirun(1), \"Signal Propagation\"") }),
 	.read = read_openmpi,
 };

@@ -64,8 +64,8 @@ const struct ri_source ri_source_torchrun = {
 	/* An agent that is done closes the rendezvous, and ends the workers of the others. */
 	RI_SHAPES({ .name = "torchrun", .summary = "torchrun starts each worker",
 		.scope = RI_SCOPE_PROCESS, .reads = torchrun, .port = 29500, .grace_s = 30,
-		.cite = "PyTorch torch/distributed/elastic/__init__.py; "
-			"multiprocessing/api.py, PContext.close" }),
+		RI_CITE("PyTorch torch/distributed/elastic/__init__.py; "
+			"multiprocessing/api.py, PContext.close") }),
 	.detect = ri_quartet_sees,
 	.read = read_torchrun,
 };
@@ -134,7 +134,7 @@ const struct ri_source ri_source_deepspeed = {
 	RI_SHAPES({ .name = "deepspeed",
 		.summary = "deepspeed's launch.py starts each process",
 		.scope = RI_SCOPE_PROCESS, .reads = deepspeed, .port = 29500, .grace_s = 30,
-		.goes_on = true, .cite = LAUNCH ", terminate_process_tree, sigkill_handler" }),
+		.goes_on = true, RI_CITE(LAUNCH ", terminate_process_tree, sigkill_handler") }),
 	.detect = ri_quartet_sees,
 	.read = read_deepspeed,
 };

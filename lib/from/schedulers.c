@@ -50,7 +50,7 @@ const struct ri_source ri_source_pbs = {
 	RI_SHAPES({ .name = "pbs", .summary = "mpirun in a job of PBS starts each rank",
 		.scope = RI_SCOPE_PROCESS, .rows = on_first_node,
 		.beside = ri_shape_of_mpirun, .port = 29500, .grace_s = 5,
-		.cite = "Open MPI mpirun(1), \"Signal Propagation\"" }),
+		RI_CITE("Open MPI mpirun(1), \"Signal Propagation\"") }),
 	.read = read_pbs,
 };
 
@@ -151,6 +151,6 @@ const struct ri_source ri_source_lsf = {
 		.scope = RI_SCOPE_PROCESS, .reads = lsf, .beside = ri_shape_of_mpirun,
 		.port = 29500, .grace_s = 10,
 		.succeeded = "DONE", .failed = "EXIT", .stopped = "EXIT",
-		.cite = "IBM Spectrum LSF, lsb.params, JOB_TERMINATE_INTERVAL; bjobs, STAT" }),
+		RI_CITE("IBM Spectrum LSF, lsb.params, JOB_TERMINATE_INTERVAL; bjobs, STAT") }),
 	.read = read_lsf,
 };

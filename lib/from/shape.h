@@ -58,8 +58,10 @@ struct ri_shape {
 	bool goes_on;
 	/* What the platform calls a job that ended well, failed, was stopped; NULL: nothing. */
 	const char *succeeded, *failed, *stopped;
-	const char *cite;	/* of what stands above: grace_s, goes_on and the states */
 };
+
+/* Ends a shape: where its grace_s, goes_on and states were read. No start needs that. */
+#define RI_CITE(where)
 
 /* Between SIGTERM and SIGKILL a pod has 30 s by default. */
 #define RI_SHAPE_POD \

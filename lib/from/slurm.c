@@ -309,8 +309,8 @@ const struct ri_source ri_source_slurm = {
 		.scope = RI_SCOPE_PROCESS, .reads = reads, .rows = rows, .port = FIRST_PORT + 1234,
 		.grace_s = 30, .goes_on = true,
 		.succeeded = "COMPLETED", .failed = "FAILED", .stopped = "CANCELLED",
-		.cite = "Slurm slurm.conf(5), KillWait, KillOnBadExit; "
-			"sacct(1), JOB STATE CODES" }),
+		RI_CITE("Slurm slurm.conf(5), KillWait, KillOnBadExit; "
+			"sacct(1), JOB STATE CODES") }),
 	.detect = detect,
 	.read = read_slurm,
 };

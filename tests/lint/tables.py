@@ -100,6 +100,9 @@ def check_shapes(kind):
             yield f"{path}: {name} has no RI_SHAPES for --simulate (lib/from/shape.h)"
         if has and name in NO_SHAPE:
             yield f"{path}: {name} has RI_SHAPES, but NO_SHAPE of tables.py says that it has none"
+    for path in sorted({path for _, path in defined}):
+        if read(path).count(".grace_s = ") != read(path).count("RI_CITE("):
+            yield f"{path}: a shape without RI_CITE, where it was read"
     for name in NO_SHAPE:
         if name not in [one for one, _ in defined]:
             yield f"tests/lint/tables.py: NO_SHAPE has {name}, which is no source"

@@ -424,7 +424,7 @@ static void test_names(void **state)
 			assert_null(ri_source_shape_find(shape->name, length - 1));
 			assert_true(shape->scope == RI_SCOPE_PROCESS ||
 				shape->scope == RI_SCOPE_NODE);
-			assert_true(shape->summary[0] != '\0' && shape->cite[0] != '\0');
+			assert_true(shape->summary[0] != '\0');
 			assert_true(shape->grace_s > 0);
 			assert_int_equal(shape->succeeded == NULL, shape->failed == NULL);
 			assert_int_equal(shape->succeeded == NULL, shape->stopped == NULL);
