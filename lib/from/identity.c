@@ -95,6 +95,14 @@ static const struct ri_fact *find_known(const struct ri_reading *reading, enum r
 	return claim;
 }
 
+/* What anybody says of how many nodes there are. */
+static const struct ri_fact *find_nodes(const struct ri_reading *reading)
+{
+	const struct ri_fact *nodes = find_known(reading, RI_FACT_NNODES);
+
+	return nodes != NULL ? nodes : find_known(reading, RI_FACT_HOSTS);
+}
+
 static bool is_launcher(const struct ri_reading *reading, const struct ri_source *source)
 {
 	const struct ri_fact *role = ri_claim_of(reading, RI_FACT_ROLE, source->name);
@@ -112,8 +120,7 @@ static bool knows_node(const struct ri_reading *reading, const struct ri_source 
 		!ri_wishes_allow_source(reading->context->wishes, source->name))
 		return false;
 	return ri_claim_of(reading, RI_FACT_NNODES, source->name) != NULL ||
-		find_known(reading, RI_FACT_NNODES) != NULL ||
-		find_known(reading, RI_FACT_HOSTS) != NULL;
+		find_nodes(reading) != NULL;
 }
 
 /* A launcher pod, which starts the ranks, is none of their nodes, whatever its variables say. */
@@ -130,10 +137,8 @@ static const struct ri_source *find_node(const struct ri_reading *reading)
 
 static uint64_t count_nodes(const struct ri_reading *reading)
 {
-	const struct ri_fact *nodes = find_known(reading, RI_FACT_NNODES);
+	const struct ri_fact *nodes = find_nodes(reading);
 
-	if (nodes == NULL)
-		nodes = find_known(reading, RI_FACT_HOSTS);
 	return nodes == NULL ? 0 : nodes->number;
 }
 
@@ -169,22 +174,12 @@ static void report_size(const struct ri_reading *reading, const char *variable, 
 		count_nodes(reading)), "an image should not set RANK or WORLD_SIZE");
 }
 
-static void report_default(const struct ri_reading *reading, const struct ri_source *node)
-{
-	const struct ri_fact *size =
-		ri_claim_of(reading, RI_FACT_WORLD_SIZE, reading->identity->name);
-
-	report_size(reading, size->origin.variable, size->number, node->name);
-}
-
 /* A default that stays, as the node's place is unknown: each node is a job of its own. */
 static void report_kept(const struct ri_reading *reading)
 {
-	const struct ri_fact *nodes = find_known(reading, RI_FACT_NNODES);
+	const struct ri_fact *nodes = find_nodes(reading);
 	uint64_t size;
 
-	if (nodes == NULL)
-		nodes = find_known(reading, RI_FACT_HOSTS);
 	if (nodes == NULL || !get_held(reading, RI_FACT_WORLD_SIZE, &size))
 		return;
 	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
@@ -221,7 +216,7 @@ static void report_few(const struct ri_reading *reading, const char *node)
 		: ri_claim_of(reading, RI_FACT_WORLD_SIZE, reading->identity->name);
 	uint64_t size;
 
-	/* report_default said so */
+	/* the choice said so */
 	if (said != NULL && said->origin.variable != NULL &&
 		strcmp(said->origin.variable, "WORLD_SIZE") == 0)
 		return;
@@ -353,9 +348,12 @@ void ri_identity_choose(struct ri_topology *out, struct ri_reading *reading)
 		return;
 	if (is_void)
 		node = find_node(reading);
-	if (node != NULL && held != NULL)
-		report_default(reading, node);
 	if (node != NULL) {
+		const struct ri_fact *size = held == NULL ? NULL
+			: ri_claim_of(reading, RI_FACT_WORLD_SIZE, held->name);
+
+		if (size != NULL)
+			report_size(reading, size->origin.variable, size->number, node->name);
 		take(out, node, RI_SCOPE_NODE);
 	} else if (held != NULL && !(is_void && has_launcher(reading))) {
 		take(out, held, RI_SCOPE_PROCESS);

@@ -4,6 +4,7 @@
  * that it beat, the changes (explain_changes.c), and what is wrong.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "model/explain_changes.h"
@@ -340,28 +341,10 @@ static const struct ri_fact *find_broken(const struct ri_topology *topology, con
 	return NULL;
 }
 
-static bool is_printable(char byte)
-{
-	return byte >= ' ' && byte < 0x7f;
-}
-
-/* One byte of a value; what is not plain ASCII as \xNN, so that columns are known. */
-static void show_byte(struct ri_page *page, char byte)
-{
-	char text[8];
-	struct ri_text shown;
-
-	ri_text_init(&shown, text, sizeof(text));
-	if (is_printable(byte))
-		ri_text_add_bytes(&shown, &byte, 1);
-	else
-		ri_text_addf(&shown, "\\x%02x", (unsigned char)byte);
-	ri_page_show(page, text);
-}
-
+/* One byte of a value; what is not plain ASCII is \xNN, so that columns are known. */
 static size_t byte_columns(char byte)
 {
-	return is_printable(byte) ? 1 : 4;
+	return byte >= ' ' && byte < 0x7f ? 1 : 4;
 }
 
 /* Where the part of the value begins that is shown before the fault; *columns of it. */
@@ -377,6 +360,7 @@ static size_t find_start(const char *raw, size_t at, size_t *columns)
 static void show_caret(struct ri_page *page, const char *raw, size_t at)
 {
 	size_t before, caret, i = find_start(raw, at, &before);
+	char byte[8];
 
 	ri_page_go(page, RI_EXPLAIN_TEXT + 2);
 	ri_page_show(page, i > 0 ? "..." : "");
@@ -384,7 +368,9 @@ static void show_caret(struct ri_page *page, const char *raw, size_t at)
 	for (; raw[i] != '\0' && ri_page_room(page) > 7; i++) {
 		if (i == at)
 			ri_page_paint(page, RI_LOOK_RED);
-		show_byte(page, raw[i]);
+		snprintf(byte, sizeof(byte), byte_columns(raw[i]) == 1 ? "%c" : "\\x%02x",
+			(unsigned char)raw[i]);
+		ri_page_show(page, byte);
 		if (i == at)
 			ri_page_paint(page, RI_LOOK_PLAIN);
 	}
@@ -422,22 +408,11 @@ static void say_finding(struct ri_page *page, const struct ri_topology *topology
 		ri_page_fold(page, finding->hint, RI_EXPLAIN_TEXT);
 }
 
-static void say_dropped(struct ri_page *page, size_t dropped)
-{
-	char bytes[64];
-	struct ri_text text;
-
-	if (dropped == 0)
-		return;
-	ri_text_init(&text, bytes, sizeof(bytes));
-	ri_text_addf(&text, "and %zu more", dropped);
-	ri_page_fold(page, bytes, RI_EXPLAIN_TEXT);
-}
-
 static void say_findings(struct ri_page *page, const struct ri_explain *explain)
 {
 	const struct ri_findings *findings = explain->findings;
 	const struct ri_finding refusal = ri_finding_of_error(explain->err);
+	char dropped[64];
 
 	if (findings->count == 0 && explain->err->code == RI_CODE_NONE)
 		return;
@@ -448,7 +423,10 @@ static void say_findings(struct ri_page *page, const struct ri_explain *explain)
 		for (size_t i = 0; i < findings->count; i++)
 			if (findings->items[i].severity == (enum ri_severity)severity)
 				say_finding(page, explain->topology, &findings->items[i]);
-	say_dropped(page, findings->dropped);
+	if (findings->dropped > 0) {
+		snprintf(dropped, sizeof(dropped), "and %zu more", findings->dropped);
+		ri_page_fold(page, dropped, RI_EXPLAIN_TEXT);
+	}
 }
 
 void ri_explain_text(const struct ri_explain *explain, struct ri_text *out)

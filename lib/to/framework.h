@@ -5,10 +5,16 @@
 #include <stdbool.h>
 
 #include "model/topology.h"
-#include "model/variable.h"
 
 struct ri_wishes;
 struct ri_writing;
+
+/* One variable of a framework. --list and the documents print it. */
+struct ri_variable {
+	const char *name;
+	const char *meaning;	/* what it says, in one line */
+	const char *cite;	/* where that was read: a document or a source file */
+};
 
 /* Facts under their usual names, RI_FROM(...) | ...: RANK, MASTER_ADDR. */
 struct ri_share {

@@ -108,26 +108,6 @@ static void warn_of_other_nodes(const struct ri_topology *topology,
 		who, (int)nodes, topology->identity), "%s", hint);
 }
 
-/* What a pod of Kubeflow's asks for, and what its one process makes of it. */
-struct demand {
-	uint64_t nodes;
-	uint64_t here;		/* ranks of each node; 0: not said */
-	uint64_t world;		/* WORLD_SIZE, which the process is left with; 0: none */
-};
-
-static struct demand find_demand(const struct ri_topology *topology,
-	const struct ri_context *context)
-{
-	const char *world = ri_env_get(context->env, "WORLD_SIZE");
-	struct demand demand = { .nodes = 0 };
-
-	ri_topology_get(topology, RI_FACT_NNODES, &demand.nodes);
-	ri_topology_get(topology, RI_FACT_NPROC, &demand.here);
-	if (world != NULL)
-		ri_number_read(world, ri_fact_range(RI_FACT_WORLD_SIZE), &demand.world, NULL);
-	return demand;
-}
-
 /*
  * A PyTorchJob's WORLD_SIZE counts the ranks that torchrun shall start. A
  * program of Python's without it is one rank on each node, and waits for the
@@ -136,38 +116,35 @@ static struct demand find_demand(const struct ri_topology *topology,
 static void warn_of_missing_ranks(const struct ri_topology *topology,
 	const struct ri_context *context)
 {
-	const struct demand demand = find_demand(topology, context);
-	bool waits = demand.nodes > 0 && demand.world > demand.nodes &&
-		demand.world % demand.nodes == 0;
-	const char *subject = "WORLD_SIZE";
-	uint64_t here = waits ? demand.world / demand.nodes : 0;
+	const char *subject = "WORLD_SIZE", *left = ri_env_get(context->env, subject);
+	uint64_t nodes = 0, asked = 0, world = 0, here = 0;
 	char others[64] = "";
 
 	if (!context->command->is_python || context->fan_out != 0 ||
 		(topology->traits & RI_TRAIT_ASKS_RANKS) == 0)
 		return;
-	if (demand.here > 1) {
+	ri_topology_get(topology, RI_FACT_NNODES, &nodes);
+	ri_topology_get(topology, RI_FACT_NPROC, &asked);
+	if (left != NULL)
+		ri_number_read(left, ri_fact_range(RI_FACT_WORLD_SIZE), &world, NULL);
+	if (nodes > 0 && world > nodes && world % nodes == 0) {
+		here = world / nodes;
+		snprintf(others, sizeof(others), ", which waits for all %" PRIu64 " of WORLD_SIZE",
+			world);
+	}
+	if (asked > 1) {
 		subject = topology->facts[RI_FACT_NPROC].origin.variable;
-		here = demand.here;
+		here = asked;
 	}
 	if (here < 2)
 		return;
-	if (waits)
-		snprintf(others, sizeof(others), ", which waits for all %" PRIu64 " of WORLD_SIZE",
-			demand.world);
 	ri_finding_hint(ri_findings_add(context->findings,
-		demand.world > 0 ? RI_SEVERITY_WARNING : RI_SEVERITY_NOTE, RI_CODE_NPROC_UNUSED,
+		world > 0 ? RI_SEVERITY_WARNING : RI_SEVERITY_NOTE, RI_CODE_NPROC_UNUSED,
 		subject, "%" PRIu64 " ranks are requested on each node, but the command is one "
 		"process%s", here, others),
 		"start it with torchrun, or state "
 		"--nproc-per-node=%" PRIu64 "; use --launch=node if "
 		"it starts ranks itself", here);
-}
-
-/* One process on a node is the way of TensorFlow and JAX. */
-static bool is_for_torch(const struct ri_wishes *wishes)
-{
-	return wishes->tf_ps.value == NULL && ri_wishes_allow_framework(wishes, "torch");
 }
 
 /*
@@ -182,7 +159,9 @@ static void warn_of_no_rank(const struct ri_topology *topology, const struct ri_
 	if (!context->command->is_python || context->fan_out != 0 ||
 		topology->scope != RI_SCOPE_NODE || (topology->traits & RI_TRAIT_BY_HAND) == 0 ||
 		!ri_topology_is_wide(topology) || ri_env_get(context->env, "RANK") != NULL ||
-		!is_for_torch(context->wishes))
+		/* one process on a node is the way of TensorFlow and JAX */
+		context->wishes->tf_ps.value != NULL ||
+		!ri_wishes_allow_framework(context->wishes, "torch"))
 		return;
 	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
 		RI_CODE_LAUNCH_RANKLESS, ri_topology_subject(topology, RI_FACT_NNODES),
@@ -316,13 +295,6 @@ static void judge_line(const struct inner *inner, const char *line)
 	}
 }
 
-static bool is_script(const char *word)
-{
-	size_t length = strlen(word);
-
-	return length > 3 && strcmp(word + length - 3, ".sh") == 0;
-}
-
 /* Its content is not read here. */
 static void note_script(const struct inner *inner, const char *script)
 {
@@ -361,6 +333,7 @@ static void judge_inner(const struct ri_topology *topology, const struct ri_cont
 	const struct ri_command *command = context->command;
 	struct inner inner = { .context = context, .here = context->fan_out };
 	uint64_t local_rank = 0, nodes = 1;
+	size_t length;
 
 	if (command == NULL || command->stated || command->mode != RI_MODE_PROCESS ||
 		command->argv == NULL || topology->identity == NULL ||
@@ -385,7 +358,8 @@ static void judge_inner(const struct ri_topology *topology, const struct ri_cont
 			return;
 		}
 	}
-	if (command->argv[0] != NULL && is_script(command->argv[0]))
+	length = command->argv[0] == NULL ? 0 : strlen(command->argv[0]);
+	if (length > 3 && strcmp(command->argv[0] + length - 3, ".sh") == 0)
 		note_script(&inner, command->argv[0]);
 }
 

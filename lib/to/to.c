@@ -139,40 +139,26 @@ static void write_nameless(struct ri_writing *writing, const struct ri_topology 
 		framework->render(writing, topology);
 }
 
-static void write_all(struct ri_writing *writing, const struct ri_topology *topology)
-{
-	for (size_t i = 0; i < FRAMEWORK_COUNT; i++) {
-		writing->framework = frameworks[i];
-		if (topology->identity == NULL)
-			write_nameless(writing, topology);
-		else
-			write_framework(writing, topology);
-	}
-}
-
-/*
- * The launcher of a rank says which one it is, as mpirun does, whatever its program
- * is made with: it may not have another way to tell itself from its neighbours.
- */
-static void write_own_rank(struct ri_writing *writing, const struct ri_topology *topology)
-{
-	const unsigned tuple = RI_FROM(RANK) | RI_FROM(WORLD_SIZE) | RI_FROM(LOCAL_RANK) |
-		RI_FROM(LOCAL_WORLD_SIZE);
-
-	for (size_t i = 0; i < USUAL_COUNT; i++)
-		if ((tuple & 1u << usual[i].id) != 0)
-			ri_want_fact(writing, usual[i].variable, topology, usual[i].id);
-}
-
 int ri_variables_render(struct ri_env_edits *out, const struct ri_topology *topology,
 	const struct ri_context *context, struct ri_error *err)
 {
 	struct ri_writing writing = { .context = context, .err = err };
 
+	/*
+	 * The launcher of a rank says which one it is, as mpirun does, whatever its program
+	 * is made with: it may not have another way to tell itself from its neighbours.
+	 */
 	if (topology->identity != NULL && context->fan_out != 0)
-		write_own_rank(&writing, topology);
-	if (ri_writing_mode(&writing) != RI_MODE_NONE)
-		write_all(&writing, topology);
+		for (size_t i = 0; i < USUAL_COUNT; i++)
+			if (ri_fact_group(usual[i].id) == RI_GROUP_TUPLE)
+				ri_want_fact(&writing, usual[i].variable, topology, usual[i].id);
+	for (size_t i = 0; ri_writing_mode(&writing) != RI_MODE_NONE && i < FRAMEWORK_COUNT; i++) {
+		writing.framework = frameworks[i];
+		if (topology->identity == NULL)
+			write_nameless(&writing, topology);
+		else
+			write_framework(&writing, topology);
+	}
 	if (topology->identity != NULL &&
 		(ri_writing_mode(&writing) == RI_MODE_NODE || context->fan_out != 0))
 		ri_scrub(&writing);
