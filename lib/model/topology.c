@@ -114,4 +114,3 @@ const char *ri_topology_subject(const struct ri_topology *topology, enum ri_fact
 			return topology->facts[from].origin.variable;
 	return ri_fact_name(id);
 }
-
