@@ -7,32 +7,15 @@
 
 #include "base/text.h"
 
-static const struct {
-	const char *word;
-	size_t numbers;
-} questions[] = {
-#define RI_ASKED(symbol, word, numbers, what) { word, numbers },
-	RI_ASKED_ALL
-#undef RI_ASKED
-};
-
 const char *ri_gpu_asked_word(enum ri_gpu_asked asked)
 {
-	return questions[asked].word;
-}
+	static const char *const words[] = {
+#define RI_ASKED(symbol, word, numbers, what) word,
+		RI_ASKED_ALL
+#undef RI_ASKED
+	};
 
-size_t ri_gpu_asked_numbers(enum ri_gpu_asked asked)
-{
-	return questions[asked].numbers;
-}
-
-enum ri_gpu_asked ri_gpu_asked_find(const char *word)
-{
-	unsigned asked = 0;
-
-	while (asked < RI_GPU_ASKED_COUNT && strcmp(questions[asked].word, word) != 0)
-		asked++;
-	return (enum ri_gpu_asked)asked;
+	return words[asked];
 }
 
 const uint64_t *ri_gpu_numbers(const struct ri_gpu_state *gpu, enum ri_gpu_asked asked)

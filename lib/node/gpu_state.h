@@ -16,7 +16,7 @@
 /*
  * TABLE: what a GPU is asked. RI_ASKED(symbol, word, numbers, what they are).
  * The numbers are those of NVML's functions (NVML API Reference Guide); the
- * word is what rankinit-probe says.
+ * word is what people read.
  */
 #define RI_ASKED_ALL \
 	RI_ASKED(MEMORY, "memory", 3, "bytes in all, free, kept by the driver") \
@@ -60,12 +60,12 @@ enum ri_nvml {
 	RI_NVML_UNKNOWN = 999,
 };
 
-/* How an attempt ended. */
+/* How an attempt ended. Any bytes are one: another process writes them. */
 struct ri_probe_answer {
-	bool tried;
-	bool given;		/* false: it never came back */
-	bool ok;
-	uint64_t error;		/* errno, or nvmlReturn_t; 0 where there is none */
+	uint32_t tried : 1;
+	uint32_t given : 1;	/* 0: it never came back */
+	uint32_t ok : 1;
+	uint32_t error;		/* errno, or nvmlReturn_t; 0 where there is none */
 };
 
 struct ri_gpu_answer {
@@ -81,10 +81,8 @@ struct ri_gpu_state {
 	struct ri_gpu_answer asked[RI_GPU_ASKED_COUNT];
 };
 
-/* "remap"; how many numbers answer it; and back: RI_GPU_ASKED_COUNT for no such word. */
+/* "remap" */
 const char *ri_gpu_asked_word(enum ri_gpu_asked asked);
-size_t ri_gpu_asked_numbers(enum ri_gpu_asked asked);
-enum ri_gpu_asked ri_gpu_asked_find(const char *word);
 
 /* The numbers of an answer; NULL where there are none. */
 const uint64_t *ri_gpu_numbers(const struct ri_gpu_state *gpu, enum ri_gpu_asked asked);

@@ -131,13 +131,8 @@ bool ri_prober_judge(struct ri_checking *checking, const struct ri_prober *probe
 		break;
 	case RI_PROBER_GARBLED:
 		ri_check_unknown(checking, RI_CODE_PROBE_GARBLED, prober->path,
-			"printed an unexpected line %zu: it is of another release than rankinit, "
-			"or %s writes into its output", prober->line, library->path);
-		break;
-	case RI_PROBER_FLOODED:
-		ri_check_unknown(checking, RI_CODE_PROBE_GARBLED, prober->path,
-			"printed more than %d bytes: %s writes into its output", RI_PROBE_OUTPUT,
-			library->path);
+			"gave an unexpected answer: it is of another release than rankinit, or "
+			"%s writes into its memory", library->path);
 		break;
 	case RI_PROBER_CRASHED:
 		say_crashed(checking, prober, library, codes.crashed);

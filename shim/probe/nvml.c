@@ -197,6 +197,7 @@ static int (*const questions[])(device gpu, uint64_t *out) = {
 	[RI_GPU_RECOVERY] = ask_recovery, [RI_GPU_MIG] = ask_mig,
 };
 
+/* TABLE: the word of each question, and how many numbers answer it. */
 static const struct {
 	const char *word;
 	int numbers;
@@ -208,44 +209,45 @@ static const struct {
 
 /* --- the steps ------------------------------------------------------------- */
 
-static bool say_end(int error)
+static bool end(int error)
 {
-	if (error != 0)
-		ri_probe_say("error %d", error > 0 && error < UINT16_MAX ? error : RI_NVML_UNKNOWN);
-	else
-		ri_probe_say("ok");
-	return error == 0;
+	return ri_probe_end(error >= 0 && error < UINT16_MAX ? error : RI_NVML_UNKNOWN, NULL);
 }
 
-static void ask(device gpu, unsigned index, enum ri_gpu_asked asked)
+static void ask(device gpu, struct ri_gpu_state *out, enum ri_gpu_asked asked)
 {
 	uint64_t numbers[RI_GPU_NUMBERS] = { 0 };
-	char text[RI_GPU_NUMBERS * 21 + 4] = "ok";
-	int used = 2, error;
+	char fields[RI_GPU_NUMBERS * 21 + 1] = "";
+	int used = 0, error;
 
-	ri_probe_say("try ask %u %s", index, forms[asked].word);
+	ri_told->question = asked;
+	ri_probe_try(&out->asked[asked].answer, RI_PROBE_ASK, "ask %u %s", (unsigned)out->index,
+		forms[asked].word);
 	error = questions[asked](gpu, numbers);
 	if (error != 0) {
-		say_end(error);
+		end(error);
 		return;
 	}
+	memcpy(out->asked[asked].numbers, numbers, sizeof(numbers));
 	for (int i = 0; i < forms[asked].numbers; i++)
-		used += snprintf(text + used, sizeof(text) - (size_t)used, " %llu",
-			(unsigned long long)numbers[i]);
-	ri_probe_say("%s", text);
+		used += snprintf(fields + used, sizeof(fields) - (size_t)used, "%s%llu",
+			i == 0 ? "" : " ", (unsigned long long)numbers[i]);
+	ri_probe_end(0, "%s", fields);
 }
 
 static void try_gpu(unsigned index)
 {
 	char pci[256] = { 0 }, uuid[RI_GPU_WORD * 2] = { 0 };
-	char words[2][RI_PROBE_NAME];
+	struct ri_gpu_state *out = &ri_told->gpus[ri_told->gpu_count++];
+	const char *words[2];
 	device gpu = NULL;
 	int error;
 
-	ri_probe_say("try gpu %u", index);
+	out->index = index;
+	ri_probe_try(&out->answer, RI_PROBE_GPU, "gpu %u", index);
 	error = CALL(handle, index, &gpu);
 	if (error != 0) {
-		say_end(error);
+		end(error);
 		return;
 	}
 	if (CALL(address, gpu, pci) != 0)
@@ -253,10 +255,11 @@ static void try_gpu(unsigned index)
 	if (CALL(uuid, gpu, uuid, sizeof(uuid) - 1) != 0)
 		uuid[0] = '\0';
 	pci[sizeof(pci) - 1] = uuid[sizeof(uuid) - 1] = '\0';
-	ri_probe_say("ok %s %s", ri_probe_word(words[0], pci + ADDRESS_AT),
-		ri_probe_word(words[1], uuid));
+	words[0] = ri_probe_word(out->address, pci + ADDRESS_AT);
+	words[1] = ri_probe_word(out->uuid, uuid);
+	ri_probe_end(0, "%s %s", words[0], words[1]);
 	for (unsigned asked = 0; asked < RI_GPU_ASKED_COUNT; asked++)
-		ask(gpu, index, (enum ri_gpu_asked)asked);
+		ask(gpu, out, (enum ri_gpu_asked)asked);
 }
 
 static void find_functions(void *library)
@@ -275,18 +278,19 @@ void ri_probe_nvml(const char *path)
 
 	if (library == NULL)
 		return;
-	ri_probe_say("ok");
+	ri_probe_end(0, NULL);
 	find_functions(library);
-	ri_probe_say("try init");
-	if (!say_end(CALL(init)))
+	ri_probe_try(&ri_told->init, RI_PROBE_INIT, "init");
+	if (!end(CALL(init)))
 		return;
-	ri_probe_say("try list");
+	ri_probe_try(&ri_told->list, RI_PROBE_LIST, "list");
 	error = CALL(count, &count);
 	if (error != 0) {
-		say_end(error);
+		end(error);
 		return;
 	}
-	ri_probe_say("ok %u", count);
+	ri_told->listed = count;
+	ri_probe_end(0, "%u", count);
 	for (unsigned i = 0; i < count && i < RI_GPU_STATES; i++)
 		try_gpu(i);
 }

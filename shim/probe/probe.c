@@ -6,9 +6,10 @@
  *
  * usage: rankinit-probe verbs|mpi|nvml [LIBRARY [BYTES]]
  *
- * What it says is in lib/node/probe_answer.h. What the library itself prints goes to
- * stderr. BYTES are registered with one of the devices, after a page with
- * each of them; without BYTES the pages alone.
+ * What it tells rankinit is in lib/node/probe_answer.h; by hand it prints "try STEP ..." before
+ * each step, and "ok ..." or "error NUMBER ..." after it. What the library itself prints goes
+ * to stderr. BYTES are registered with one of the devices, after a page with each of them; without
+ * BYTES the pages alone.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -62,6 +63,7 @@ START(__wrap___libc_start_main)
 
 enum {
 	OUTPUT = 9,		/* the descriptor of our lines, out of a library's way */
+	LINE = 1024,
 	PAGE = 4096,
 	VERSION_SIZE = 32768,	/* what a library may write there; MPICH's promise is 8192 */
 };
@@ -89,37 +91,104 @@ struct verbs {
 	size_t bytes;		/* still to be registered once; 0: no more */
 };
 
-void ri_probe_say(const char *format, ...)
-{
-	char line[RI_PROBE_LINE];
-	va_list args;
-	int length;
+static struct ri_probe by_hand;
+struct ri_probe *ri_told = &by_hand;
+static struct ri_probe_answer *kept;	/* to the last step */
 
+/* Printable ASCII alone, whatever a library gave for it, and no blanks at the end. */
+static void make_plain(char *text)
+{
+	size_t length = strlen(text);
+
+	for (char *at = text; *at != '\0'; at++)
+		if (*at < ' ' || *at > '~')
+			*at = *at == '\t' || *at == '\n' ? ' ' : '?';
+	while (length > 0 && text[length - 1] == ' ')
+		text[--length] = '\0';
+}
+
+/* A line for people. */
+__attribute__((format(printf, 1, 2)))
+static void say(const char *format, ...)
+{
+	char line[LINE];
+	va_list args;
+
+	if (ri_told != &by_hand)
+		return;
 	va_start(args, format);
-	length = vsnprintf(line, sizeof(line) - 1, format, args);
+	vsnprintf(line, sizeof(line) - 1, format, args);
 	va_end(args);
-	if (length < 0)
-		length = 0;
-	if (length > (int)sizeof(line) - 2)
-		length = (int)sizeof(line) - 2;
-	for (int i = 0; i < length; i++)
-		if (line[i] < ' ' || line[i] > '~')
-			line[i] = line[i] == '\t' || line[i] == '\n' ? ' ' : '?';
-	while (length > 0 && line[length - 1] == ' ')
-		length--;
-	line[length] = '\n';
-	if (write(OUTPUT, line, (size_t)length + 1) < 0)
+	make_plain(line);
+	strcat(line, "\n");
+	if (write(OUTPUT, line, strlen(line)) < 0)
 		_exit(1);
 }
 
-static void say_error(int error)
+void ri_probe_try(struct ri_probe_answer *answer, enum ri_probe_step step, const char *format, ...)
 {
-	ri_probe_say("error %d %s", error > 0 ? error : EIO, strerror(error > 0 ? error : EIO));
+	char words[LINE];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(words, sizeof(words), format, args);
+	va_end(args);
+	say("try %s", words);
+	make_plain(words);
+	snprintf(ri_told->subject, sizeof(ri_told->subject), "%.*s", RI_PROBE_NAME - 1,
+		strchr(words, ' ') == NULL ? "" : strchr(words, ' ') + 1);
+	kept = answer;
+	ri_told->at = step;
+	*kept = ri_told->answer = (struct ri_probe_answer){ .tried = 1 };
+}
+
+static bool end(bool ok, int error, const char *text)
+{
+	kept->given = 1;
+	kept->ok = ok;
+	kept->error = (uint32_t)error;
+	ri_told->answer = *kept;
+	if (ok)
+		say("ok %s", text);
+	else
+		say("error %d %s", error, text);
+	return ok;
+}
+
+bool ri_probe_end(int error, const char *format, ...)
+{
+	char text[LINE] = "";
+	va_list args;
+
+	va_start(args, format);
+	if (format != NULL)
+		vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	return end(error == 0, error, text);
+}
+
+/* It has failed with an errno. */
+static bool fail(int error)
+{
+	return ri_probe_end(error > 0 ? error : EIO, "%s", strerror(error > 0 ? error : EIO));
 }
 
 static const char *text_of(const char *text)
 {
 	return text == NULL ? "" : text + strspn(text, " \t\n");
+}
+
+static void keep_text(const char *text)
+{
+	snprintf(ri_told->text, sizeof(ri_told->text), "%s", text_of(text));
+	make_plain(ri_told->text);
+}
+
+/* It is no library that could be tried. */
+static void end_unloaded(const char *text)
+{
+	keep_text(text);
+	end(false, 0, ri_told->text);
 }
 
 const char *ri_probe_word(char out[RI_PROBE_NAME], const char *text)
@@ -142,10 +211,12 @@ bool ri_probe_find(void *library, const char *name, void *function)
 
 static bool need(void *library, const char *name, void *function)
 {
+	char text[LINE];
 	bool found = ri_probe_find(library, name, function);
 
+	snprintf(text, sizeof(text), "%s is not in it", name);
 	if (!found)
-		ri_probe_say("error 0 %s is not in it", name);
+		end_unloaded(text);
 	return found;
 }
 
@@ -153,10 +224,10 @@ void *ri_probe_load(const char *path)
 {
 	void *library;
 
-	ri_probe_say("try load %s", path);
+	ri_probe_try(&ri_told->load, RI_PROBE_LOAD, "load %s", path);
 	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (library == NULL)
-		ri_probe_say("error 0 %s", text_of(dlerror()));
+		end_unloaded(dlerror());
 	return library;
 }
 
@@ -185,8 +256,7 @@ static bool load_verbs(struct verbs *verbs, const char *path)
 	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
 		if (!need(library, functions[i].name, functions[i].function))
 			return false;
-	ri_probe_say("ok");
-	return true;
+	return ri_probe_end(0, NULL);
 }
 
 /* Locked memory is what may fail here, with ENOMEM (ibv_reg_mr(3), getrlimit(2)). */
@@ -212,23 +282,32 @@ static int register_memory(const struct verbs *verbs, struct ibv_context *contex
 	return error;
 }
 
+/* The largest that is given is kept, and the first that is not. */
 static bool try_memory(const struct verbs *verbs, struct ibv_context *context, const char *name,
 	size_t size)
 {
+	struct ri_probe_memory asked = { .size = size };
 	int error;
 
-	ri_probe_say("try memory %s %zu", name, size);
+	snprintf(asked.device, sizeof(asked.device), "%s", name);
+	ri_probe_try(&asked.answer, RI_PROBE_MEMORY, "memory %s %zu", name, size);
 	error = register_memory(verbs, context, size);
-	if (error == 0)
-		ri_probe_say("ok");
-	else
-		say_error(error);
-	return error == 0;
+	if (error != 0) {
+		fail(error);
+		if (ri_told->refused.size == 0)
+			ri_told->refused = asked;
+		return false;
+	}
+	ri_probe_end(0, NULL);
+	if (size > ri_told->registered.size)
+		ri_told->registered = asked;
+	return true;
 }
 
-static void try_port(const struct verbs *verbs, struct ibv_context *context, const char *name,
-	uint8_t number)
+static void try_port(const struct verbs *verbs, struct ibv_context *context,
+	struct ri_probe_device *device, uint8_t number)
 {
+	struct ri_probe_port *port = &device->ports[device->port_count++];
 	/* a library of another release may know a longer one */
 	union {
 		struct ibv_port_attr port;
@@ -237,21 +316,28 @@ static void try_port(const struct verbs *verbs, struct ibv_context *context, con
 	int error;
 
 	memset(&found, 0, sizeof(found));
-	ri_probe_say("try port %s %u", name, number);
+	port->number = number;
+	ri_probe_try(&port->answer, RI_PROBE_PORT, "port %s %u", device->name, number);
 	error = verbs->query_port(context, number, &found.port);
-	if (error == 0)
-		ri_probe_say("ok %u %u %u %u %u %u %u", (uint8_t)found.port.state,
-			found.port.phys_state, found.port.link_layer, found.port.active_width,
-			found.port.active_speed, found.port.lid, found.port.sm_lid);
-	else
-		say_error(error);
+	if (error != 0) {
+		fail(error);
+		return;
+	}
+	port->state = (uint8_t)found.port.state;
+	port->phys = found.port.phys_state;
+	port->layer = found.port.link_layer;
+	port->width = found.port.active_width;
+	port->speed = found.port.active_speed;
+	port->lid = found.port.lid;
+	port->manager = found.port.sm_lid;
+	ri_probe_end(0, "%u %u %u %u %u %u %u", port->state, port->phys, port->layer, port->width,
+		port->speed, port->lid, port->manager);
 }
 
 /* Returns the number of its ports; 0 where it is not open. */
-static unsigned open_device(const struct verbs *verbs, struct ibv_device *device, const char *name,
-	struct ibv_context **context)
+static unsigned open_device(const struct verbs *verbs, struct ibv_device *device,
+	struct ri_probe_device *out, struct ibv_context **context)
 {
-	char firmware[RI_PROBE_NAME];
 	union {
 		struct ibv_device_attr device;
 		char bytes[1024];
@@ -259,43 +345,43 @@ static unsigned open_device(const struct verbs *verbs, struct ibv_device *device
 	int error;
 
 	memset(&found, 0, sizeof(found));
-	ri_probe_say("try open %s", name);
+	ri_probe_try(&out->answer, RI_PROBE_OPEN, "open %s",
+		ri_probe_word(out->name, verbs->name(device)));
 	errno = EIO;
 	*context = verbs->open(device);
 	error = *context == NULL ? errno : verbs->query(*context, &found.device);
 	if (error != 0) {
 		if (*context != NULL)
 			verbs->close(*context);
-		say_error(error);
+		fail(error);
 		return 0;
 	}
 	found.device.fw_ver[sizeof(found.device.fw_ver) - 1] = '\0';
-	ri_probe_say("ok %u %s", found.device.phys_port_cnt,
-		ri_probe_word(firmware, found.device.fw_ver));
+	ri_probe_end(0, "%u %s", found.device.phys_port_cnt,
+		ri_probe_word(out->firmware, found.device.fw_ver));
 	return found.device.phys_port_cnt == 0 ? 1 : found.device.phys_port_cnt;
 }
 
 static void try_device(struct verbs *verbs, struct ibv_device *device)
 {
-	char word[RI_PROBE_NAME];
-	const char *name = ri_probe_word(word, verbs->name(device));
+	struct ri_probe_device *out = &ri_told->devices[ri_told->device_count++];
 	struct ibv_context *context;
-	unsigned ports = open_device(verbs, device, name, &context);
+	unsigned ports = open_device(verbs, device, out, &context);
 
 	if (ports == 0)
 		return;
 	for (unsigned i = 1; i <= ports && i <= RI_MAX_HCA_PORTS; i++)
-		try_port(verbs, context, name, (uint8_t)i);
-	if (try_memory(verbs, context, name, PAGE) && verbs->bytes > 0) {
-		try_memory(verbs, context, name, verbs->bytes);
+		try_port(verbs, context, out, (uint8_t)i);
+	if (try_memory(verbs, context, out->name, PAGE) && verbs->bytes > 0) {
+		try_memory(verbs, context, out->name, verbs->bytes);
 		verbs->bytes = 0;
 	}
-	ri_probe_say("try close %s", name);
-	errno = 0;
+	ri_probe_try(&ri_told->answer, RI_PROBE_CLOSE, "close %s", out->name);
+	errno = EIO;
 	if (verbs->close(context) == 0)
-		ri_probe_say("ok");
+		ri_probe_end(0, NULL);
 	else
-		say_error(errno);
+		fail(errno);
 }
 
 static void try_verbs(const char *path, size_t bytes)
@@ -306,14 +392,15 @@ static void try_verbs(const char *path, size_t bytes)
 
 	if (!load_verbs(&verbs, path))
 		return;
-	ri_probe_say("try list");
+	ri_probe_try(&ri_told->list, RI_PROBE_LIST, "list");
 	errno = EIO;
 	list = verbs.list(&count);
 	if (list == NULL || count < 0) {
-		say_error(errno);
+		fail(errno);
 		return;
 	}
-	ri_probe_say("ok %d", count);
+	ri_told->listed = (uint32_t)count;
+	ri_probe_end(0, "%d", count);
 	for (int i = 0; i < count && i < RI_MAX_HCAS; i++)
 		try_device(&verbs, list[i]);
 }
@@ -328,14 +415,12 @@ static void try_mpi(const char *path)
 
 	if (library == NULL || !need(library, "MPI_Get_library_version", &ask))
 		return;
-	ri_probe_say("ok");
-	ri_probe_say("try version");
+	ri_probe_end(0, NULL);
+	ri_probe_try(&ri_told->version, RI_PROBE_VERSION, "version");
 	error = ask(version, &length);
 	version[VERSION_SIZE] = '\0';
-	if (error == 0)
-		ri_probe_say("ok %.*s", RI_PROBE_TEXT - 1, text_of(version));
-	else
-		ri_probe_say("error %u", (unsigned)error % UINT16_MAX);
+	keep_text(error == 0 ? version : "");
+	ri_probe_end(error & UINT16_MAX, "%s", ri_told->text);
 }
 
 /* What may be tried, and the library that is tried where none is named. */
@@ -357,6 +442,23 @@ static size_t read_bytes(const char *text)
 	return number;
 }
 
+/* As stdout rankinit gives a file in memory, of just this size. */
+static bool is_told_to_rankinit(void)
+{
+	void *memory;
+
+	/* fstat(2) is a new symbol of glibc's */
+	if (lseek(STDOUT_FILENO, 0, SEEK_END) != (off_t)sizeof(*ri_told))
+		return false;
+	memory = mmap(NULL, sizeof(*ri_told), PROT_READ | PROT_WRITE, MAP_SHARED, STDOUT_FILENO, 0);
+	if (memory == MAP_FAILED)
+		return false;
+	ri_told = memory;
+	ri_told->size = sizeof(*ri_told);
+	ri_told->magic = RI_PROBE_MAGIC;
+	return true;
+}
+
 int main(int argc, char **argv)
 {
 	const char *path;
@@ -368,18 +470,19 @@ int main(int argc, char **argv)
 		dprintf(STDERR_FILENO, "usage: rankinit-probe verbs|mpi|nvml [LIBRARY [BYTES]]\n");
 		return 2;
 	}
-	if (dup3(STDOUT_FILENO, OUTPUT, O_CLOEXEC) < 0)
+	if (!is_told_to_rankinit() && dup3(STDOUT_FILENO, OUTPUT, O_CLOEXEC) < 0)
 		return 1;
 	dup2(STDERR_FILENO, STDOUT_FILENO);
 	path = argc > 2 ? argv[2] : known[what].library;
-	ri_probe_say("rankinit-probe %d", RI_PROBE_RULES);
+	say("rankinit-probe %d", RI_PROBE_RULES);
 	if (what == VERBS)
 		try_verbs(path, argc > 3 ? read_bytes(argv[3]) : 0);
 	else if (what == MPI)
 		try_mpi(path);
 	else
 		ri_probe_nvml(path);
-	ri_probe_say("end");
+	ri_told->ended = 1;
+	say("end");
 	/* without the destructors of what was loaded */
 	_exit(0);
 }

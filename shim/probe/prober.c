@@ -3,10 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -23,10 +23,7 @@
 
 static const char program_name[] = "rankinit-probe";
 
-enum {
-	LOOK_MS = 50,		/* somebody else may hold the pipe when it has ended */
-	ADDRESSES_GIB = 4,	/* what it may map: libraries of GPUs are large */
-};
+enum { ADDRESSES_GIB = 4 };	/* what it may map: libraries of GPUs are large */
 
 /*
  * What it is given of the environment. Nothing that says who the rank is: a
@@ -61,14 +58,11 @@ struct probing {
 	const char *path;
 	char *environment[PASSED + 2];
 	pid_t pid;
-	int pipe, out;		/* its end that is read, and the one that is written */
-	size_t used;		/* of output */
-	bool over;		/* its last writer has closed it */
-	bool ended, flooded, hung;
+	int out;			/* a file in memory, its stdout */
+	struct ri_probe *shared;	/* that file */
+	bool hung;
 	int status;
 };
-
-static char output[RI_PROBE_OUTPUT];
 
 /* Beside rankinit, where both were installed, or on PATH. */
 static const char *find_program(const struct ri_checking *checking)
@@ -118,18 +112,17 @@ static void widen_memory(void)
 	setrlimit(RLIMIT_AS, &memory);
 }
 
-/* stdin and stderr are /dev/null, stdout is the pipe; close all others. */
+/* stdin and stderr are /dev/null, stdout is the file; close all others. */
 static bool set_descriptors(int out)
 {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC), high, pipe;
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), high;
 
 	if (null < 0)
 		return false;
-	/* ours may be closed, and these two have their numbers */
+	/* ours may be closed, and this one has their number */
 	high = fcntl(null, F_DUPFD_CLOEXEC, 3);
-	pipe = fcntl(out, F_DUPFD_CLOEXEC, 3);
-	if (high < 0 || pipe < 0 || dup2(high, STDIN_FILENO) < 0 ||
-		dup2(pipe, STDOUT_FILENO) < 0 || dup2(high, STDERR_FILENO) < 0)
+	if (high < 0 || dup2(high, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 ||
+		dup2(high, STDERR_FILENO) < 0)
 		return false;
 	ri_close_between(3, ~0u);
 	return true;
@@ -138,64 +131,54 @@ static bool set_descriptors(int out)
 static void child_main(void *context)
 {
 	const struct probing *probing = context;
-	char bytes[24], text[32];
+	char bytes[24];
 	char *const argv[] = { (char *)(uintptr_t)program_name,
 		(char *)(uintptr_t)probing->order->what,
 		(char *)(uintptr_t)probing->order->library, bytes, NULL };
-	int length, out = probing->out;
 
 	setpgid(0, 0);
 	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)probing->order->bytes);
-	if (set_descriptors(out)) {
+	if (set_descriptors(probing->out)) {
 		widen_memory();
 		ri_mask_set(ri_mask_inherited);
 		execve(probing->path, argv, probing->environment);
-		out = STDOUT_FILENO;
 	}
-	length = snprintf(text, sizeof(text), "exec %d\n", errno);
-	if (write(out, text, (size_t)length) < 0)
-		_exit(1);
+	probing->shared->exec_error = (uint32_t)errno;
 }
 
 /* --- in ours -------------------------------------------------------------- */
 
+/* Of a size that stays: nobody can fill memory by it, nor take it from under us. */
+static bool make_memory(struct probing *probing)
+{
+	const size_t size = sizeof(*probing->shared);
+	void *memory = MAP_FAILED;
+
+	probing->out = ri_memory_file(program_name, 3);
+	if (probing->out >= 0 && ftruncate(probing->out, (off_t)size) == 0 &&
+		fcntl(probing->out, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+		memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, probing->out, 0);
+	probing->shared = memory;
+	return memory != MAP_FAILED;
+}
+
 /* Returns 0, or errno. */
 static int begin(struct probing *probing, const struct ri_env *env)
 {
-	int ends[2], error;
+	int error = 0;
 
 	list_environment(env, probing->environment);
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return errno;
-	fcntl(ends[0], F_SETFL, O_NONBLOCK);
-	probing->pipe = ends[0];
-	probing->out = ends[1];
-	probing->pid = ri_helper_start(&(struct ri_helper_task){
-		.body = child_main, .context = probing, .signal = SIGCHLD,
-	});
-	error = errno;
-	close(ends[1]);
-	if (probing->pid < 0) {
-		close(ends[0]);
-		return error;
-	}
-	/* in both processes, as either may come first */
-	setpgid(probing->pid, probing->pid);
-	return 0;
-}
-
-static void drain(struct probing *probing)
-{
-	while (!probing->over && !probing->flooded) {
-		ssize_t count = read(probing->pipe, output + probing->used,
-			sizeof(output) - probing->used);
-
-		if (count < 0)
-			return;
-		probing->over = count == 0;
-		probing->used += (size_t)count;
-		probing->flooded = probing->used == sizeof(output);
-	}
+	if (make_memory(probing))
+		probing->pid = ri_helper_start(&(struct ri_helper_task){
+			.body = child_main, .context = probing, .signal = SIGCHLD,
+		});
+	if (probing->pid < 0)
+		error = errno;
+	close(probing->out);
+	if (error == 0)
+		/* in both processes, as either may come first */
+		setpgid(probing->pid, probing->pid);
+	return error;
 }
 
 /* Its end stays to be reaped: until then its number, and that of its group, are its own. */
@@ -207,65 +190,45 @@ static bool has_ended(const struct probing *probing)
 		info.si_pid == probing->pid;
 }
 
-static void wait_for_more(const struct probing *probing, int64_t left_ms)
+/* For its end, or its time; then end it and what it has started. What sleeps in a driver stays. */
+static void wait_and_finish(struct probing *probing)
 {
-	struct pollfd pipe = { .fd = probing->pipe, .events = POLLIN };
 	siginfo_t info;
 
-	if (probing->over)
-		ri_mask_wait_for(RI_MASK_OF(SIGCHLD), &info, left_ms);
-	else
-		poll(&pipe, 1, (int)(left_ms < LOOK_MS ? left_ms : LOOK_MS));
-}
-
-/* Until its end, its time, or too much. */
-static void collect(struct probing *probing)
-{
-	for (;;) {
+	while (!has_ended(probing) && !probing->hung) {
 		int64_t left = probing->order->until_us - ri_now_us();
 
-		/* first this: what it wrote is all there then */
-		probing->ended = has_ended(probing);
-		drain(probing);
-		if (probing->ended || probing->flooded)
-			return;
-		if (left <= 0) {
-			probing->hung = true;
-			return;
-		}
-		wait_for_more(probing, left / 1000 + 1);
+		probing->hung = left <= 0;
+		if (!probing->hung)
+			ri_mask_wait_for(RI_MASK_OF(SIGCHLD), &info, left / 1000 + 1);
 	}
-}
-
-/* End it and what it has started. One that sleeps in a driver is left behind. */
-static void finish(struct probing *probing)
-{
 	kill(-probing->pid, SIGKILL);
 	ri_helper_end(probing->pid, RI_MASK_OF(SIGCHLD), &probing->status);
-	close(probing->pipe);
 }
 
+/* Copied once, and then looked at: something that it started may still write. */
 static void conclude(struct ri_prober *out, const struct probing *probing)
 {
-	out->line = ri_probe_read(&out->said, output, probing->used);
+	struct ri_probe *said = &out->said;
+
+	memcpy(said, probing->shared, sizeof(*said));
 	out->status = probing->status;
-	out->error = (int)out->said.exec_error;
+	out->error = said->magic == 0 ? (int)said->exec_error : 0;
+	out->end = probing->hung ? RI_PROBER_HUNG : RI_PROBER_CRASHED;
 	if (out->error != 0)
 		out->end = RI_PROBER_REFUSED;
-	else if (probing->flooded)
-		out->end = RI_PROBER_FLOODED;
-	else if (out->line != 0)
+	else if (said->magic != 0 && !ri_probe_check(said))
 		out->end = RI_PROBER_GARBLED;
-	else if (out->said.ended)
+	else if (said->magic != 0 && said->ended)
 		out->end = RI_PROBER_DONE;
-	else
-		out->end = probing->hung ? RI_PROBER_HUNG : RI_PROBER_CRASHED;
+	if (said->magic == 0 || out->end == RI_PROBER_GARBLED)
+		memset(said, 0, sizeof(*said));
 }
 
 void ri_prober_run(struct ri_prober *out, const struct ri_checking *checking,
 	const struct ri_prober_order *order)
 {
-	struct probing probing = { .order = order, .path = find_program(checking) };
+	struct probing probing = { .order = order, .path = find_program(checking), .pid = -1 };
 
 	memset(out, 0, sizeof(*out));
 	out->what = order->what;
@@ -279,7 +242,7 @@ void ri_prober_run(struct ri_prober *out, const struct ri_checking *checking,
 		out->end = RI_PROBER_REFUSED;
 		return;
 	}
-	collect(&probing);
-	finish(&probing);
+	wait_and_finish(&probing);
 	conclude(out, &probing);
+	munmap(probing.shared, sizeof(*probing.shared));
 }

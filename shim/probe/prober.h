@@ -2,9 +2,9 @@
 /*
  * Running rankinit-probe, for the checks that need "deep": in a process group of its
  * own, which is killed when its time is over, with /dev/null for stdin and
- * stderr, no descriptor of ours, a pipe that takes so much and no more, and
- * of the environment what the loader and the libraries read. See
- * lib/node/probe_answer.h for what it says.
+ * stderr, no descriptor of ours, a file in memory for its answers, which cannot
+ * grow, and of the environment what the loader and the libraries read. See
+ * lib/node/probe_answer.h for what it tells.
  */
 #ifndef RI_SHIM_PROBE_PROBER_H
 #define RI_SHIM_PROBE_PROBER_H
@@ -22,8 +22,7 @@ enum ri_prober_end {
 	RI_PROBER_DONE,		/* it said all that there is to say */
 	RI_PROBER_MISSING,	/* there is no rankinit-probe */
 	RI_PROBER_REFUSED,	/* no process, or not this program: error */
-	RI_PROBER_GARBLED,	/* a line is none of its own */
-	RI_PROBER_FLOODED,	/* there was no end of it */
+	RI_PROBER_GARBLED,	/* what it told is none of its own */
 	RI_PROBER_CRASHED,	/* a signal, or an exit that it does not make */
 	RI_PROBER_HUNG,
 };
@@ -34,8 +33,7 @@ struct ri_prober {
 	const char *path;	/* of the program; NULL where it is missing */
 	int error;		/* errno */
 	int status;		/* as wait(2) gives it */
-	size_t line;		/* the one that is garbled */
-	struct ri_probe said;
+	struct ri_probe said;	/* zeroes where it is missing, refused or garbled */
 };
 
 /* What is tried, and until when. */

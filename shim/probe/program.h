@@ -5,10 +5,23 @@
 
 #include "node/probe_answer.h"
 
-/* One whole line of printable ASCII, whatever a library gave for it. */
-void ri_probe_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* What rankinit reads. By hand nobody does, and a line on stdout says the same of each step. */
+extern struct ri_probe *ri_told;
 
-/* A name that is one word; "-" for none. Returns out. */
+/*
+ * "port mlx5_0 1": before what may not come back. What follows the first word is the subject;
+ * kept, zeroed first, has the answer.
+ */
+void ri_probe_try(struct ri_probe_answer *kept, enum ri_probe_step step, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/*
+ * It has come back: with an error, 0 for none, and what the line says beside that; NULL: no more.
+ * Returns true where there is no error.
+ */
+bool ri_probe_end(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A name that is one word of printable ASCII, "" for none. Returns what a line says: "-" then. */
 const char *ri_probe_word(char out[RI_PROBE_NAME], const char *text);
 
 /* Load the library, which is said. NULL: it was not, which is said too. */

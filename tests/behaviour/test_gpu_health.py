@@ -255,10 +255,7 @@ MISDEEDS = {
     "prints": ({"IN_LOAD": 'puts("ok");fflush(stdout)'}, "pass", None),
     "prints_for_ever": ({"IN_INIT": 'for(int i=0;i<99999;i++)puts("try ask 0 remap");'
                                     'fflush(stdout)'}, "pass", None),
-    "writes_into_the_answer": ({"IN_INIT": 'dprintf(9,"ok 1 2\\n")'}, "unknown",
-                               "probe.garbled"),
-    "closes_all": ({"IN_INIT": "for(int i=0;i<99;i++)close(i)"}, "unknown",
-                   "gpu.health.crashed"),
+    "closes_all": ({"IN_INIT": "for(int i=0;i<99;i++)close(i)"}, "pass", None),
     "exits": ({"IN_LOAD": "exit(0)"}, "unknown", "gpu.health.crashed"),
     "exits_by_itself": ({"IN_INIT": "_exit(0)"}, "unknown", "gpu.health.crashed"),
     "at_exit": ({"IN_LOAD": "atexit(abort)"}, "pass", None),

@@ -51,26 +51,26 @@ static const struct ri_prober *probe(const struct ri_checking *checking)
 
 static void say_ports(struct ri_text *out, const struct ri_probe_device *device, size_t *active)
 {
-	static const char *const links[] = {
-		[RI_LINK_UNKNOWN] = "", [RI_LINK_INFINIBAND] = ", InfiniBand",
-		[RI_LINK_ETHERNET] = ", Ethernet", [RI_LINK_OTHER] = ", another link",
-	};
+	/* IBV_LINK_LAYER_... */
+	static const char *const layers[] = { "", ", InfiniBand", ", Ethernet" };
 
 	for (size_t i = 0; i < device->port_count; i++) {
 		const struct ri_probe_port *port = &device->ports[i];
+		uint64_t rate = ri_link_rate(port->width, port->speed);
 
 		if (!port->answer.ok) {
-			ri_text_addf(out, "; port %u: %s", port->port.number,
+			ri_text_addf(out, "; port %u: %s", port->number,
 				strerror((int)port->answer.error));
 			continue;
 		}
-		ri_text_addf(out, "; port %u %s%s", port->port.number,
-			ri_port_state_name(port->port.state), links[port->port.link]);
-		if (port->port.state == RI_PORT_ACTIVE && port->port.rate > 0)
-			ri_text_addf(out, ", %g Gb/s", (double)port->port.rate / 1000);
+		ri_text_addf(out, "; port %u %s%s", port->number, ri_port_state_name(port->state),
+			port->layer < sizeof(layers) / sizeof(layers[0]) ? layers[port->layer]
+									 : "");
+		if (port->state == RI_PORT_ACTIVE && rate > 0)
+			ri_text_addf(out, ", %g Gb/s", (double)rate / 1000);
 		if (port->lid != 0)
-			ri_text_addf(out, ", LID %" PRIu64, port->lid);
-		*active += port->port.state == RI_PORT_ACTIVE;
+			ri_text_addf(out, ", LID %" PRIu32, port->lid);
+		*active += port->state == RI_PORT_ACTIVE;
 	}
 }
 
@@ -232,7 +232,7 @@ static void say_refused(struct ri_checking *checking, const struct ri_probe_memo
 		snprintf(locked, sizeof(locked), "; a process may lock %s",
 			ri_size_show(soft, limit.soft));
 	/* as glibc, and so every program, calls it */
-	snprintf(what, sizeof(what), "registering %s fails: %s (errno %" PRIu64 ")%s",
+	snprintf(what, sizeof(what), "registering %s fails: %s (errno %" PRIu32 ")%s",
 		ri_size_show(size, memory->size), full ? "Cannot allocate memory"
 		: strerror((int)memory->answer.error), memory->answer.error, locked);
 	if (ri_check_is_shared(checking))

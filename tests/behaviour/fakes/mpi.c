@@ -58,6 +58,20 @@ static inline void leave(const char *path)
 	fclose(file);
 }
 
+/* Into what rankinit reads: a file in memory of its own name. */
+static inline void scribble(int byte)
+{
+	unsigned long from, to;
+	FILE *file = fopen("/proc/self/maps", "r");
+	char line[512];
+
+	while (fgets(line, sizeof(line), file) != NULL)
+		if (strstr(line, "memfd:rankinit-probe") != NULL &&
+			sscanf(line, "%lx-%lx", &from, &to) == 2)
+			memset((void *)from, byte, to - from);
+	fclose(file);
+}
+
 __attribute__((constructor)) static void load(void)
 {
 	IN_LOAD;
