@@ -35,6 +35,12 @@ enum ri_check_runs {
 	RI_CHECK_EXTRA,		/* not even by --check: by its id, or with "all" */
 };
 
+/* What there must be to look at, and what is said where it is not. */
+struct ri_check_need {
+	const char *subject, *text;
+	bool (*is_here)(struct ri_checking *checking);
+};
+
 struct ri_check {
 	const char *id;		/* "shm.size": interface, never changes */
 	const char *summary;	/* one line for --list */
@@ -43,9 +49,16 @@ struct ri_check {
 	const char *advice;	/* what to do then: the hint of a lack or a warning with no other */
 	const char *in_slurm;	/* the same in a job of Slurm's, if it differs; or NULL */
 	enum ri_check_runs runs;
-	const char *probe;	/* one run of rankinit-probe for all that try the same: "nvml" */
+	/*
+	 * One run of rankinit-probe for all that try the same: "nvml". A skip without "deep" and of
+	 * a recorded machine; unknown then where the check is asked for by its id.
+	 */
+	const char *probe;
 	unsigned limit_ms;	/* how long it may take; 0: RI_CHECK_MS */
+	const struct ri_check_need *needs;	/* without that it is a skip; NULL: nothing */
 	unsigned topics;	/* RI_ABOUT(...) | ...: demands that it looks after */
+	unsigned holds;		/* the same: those that each of its problems is against ... */
+	bool holds_unknown;	/* ... and each of its unknowns */
 	const char *because;	/* id of the check whose problem makes for its own, or NULL */
 	bool in_image;		/* the files of an image that runs nowhere answer it */
 	void (*run)(struct ri_checking *checking);
@@ -130,13 +143,15 @@ void ri_check_pass(struct ri_checking *checking, const char *subject, const char
 void ri_check_note(struct ri_checking *checking, enum ri_code code, const char *subject,
 	const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* Something is not there or not so, which is a note unless somebody asks for it. */
-void ri_check_lack(struct ri_checking *checking, enum ri_code code, const char *subject,
-	const char *format, ...) __attribute__((format(printf, 4, 5)));
+/*
+ * Something is not there or not so: a lack, which is a note unless somebody asks for it, or
+ * what makes a launch fail or crawl, which warns whatever is required.
+ */
+void ri_check_problem(struct ri_checking *checking, bool warns, enum ri_code code,
+	const char *subject, const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* Something makes a launch fail or crawl: a warning, whatever is required. */
-void ri_check_warn(struct ri_checking *checking, enum ri_code code, const char *subject,
-	const char *format, ...) __attribute__((format(printf, 4, 5)));
+#define ri_check_lack(checking, ...) ri_check_problem(checking, false, __VA_ARGS__)
+#define ri_check_warn(checking, ...) ri_check_problem(checking, true, __VA_ARGS__)
 
 /* It cannot be seen. */
 void ri_check_unknown(struct ri_checking *checking, enum ri_code code, const char *subject,
@@ -148,8 +163,8 @@ void ri_check_unknown(struct ri_checking *checking, enum ri_code code, const cha
  */
 void ri_check_doing(struct ri_checking *checking, const char *subject);
 
-/* An image does not tell: a skip, which is neither fit nor unfit whatever is required. */
-void ri_check_beyond_image(struct ri_checking *checking);
+/* rankinit-probe is not asked: a skip, or unknown where the check is asked for by its id. */
+void ri_check_unprobed(struct ri_checking *checking, const char *subject, const char *text);
 
 /* There is nothing of the kind here. */
 void ri_check_skip(struct ri_checking *checking, const char *subject, const char *format, ...)
@@ -158,7 +173,8 @@ void ri_check_skip(struct ri_checking *checking, const char *subject, const char
 /*
  * The last result is against this demand, NULL allowed: a lack becomes a
  * warning; where the demand is --require's, a lack or a warning a failure,
- * and an unknown unfit. A demand of the check by its id or family counts by itself.
+ * and an unknown unfit. Demands of the check by its id or family count by
+ * themselves, and those that it holds.
  */
 void ri_check_asked(struct ri_checking *checking, const struct ri_demand *demand);
 

@@ -65,40 +65,31 @@ void ri_check_note(struct ri_checking *checking, enum ri_code code, const char *
 	FILL(result, text, format);
 }
 
-/* Its hint is what the check advises, unless it gets another. */
-static struct ri_check_result *add_problem(struct ri_checking *checking,
-	enum ri_check_status status, enum ri_code code, const char *subject)
+/* By its id, its family, and what the check holds. */
+static void ask(struct ri_checking *checking)
 {
-	struct ri_check_result *result = add(checking, status, code, subject);
+	const struct ri_check *check = ri_check_at(checking->number);
+	bool holds = last(checking)->status != RI_CHECK_UNKNOWN || check->holds_unknown;
 
-	result->problem = true;
-	ri_check_advise(checking);
-	return result;
-}
-
-/* By its id or its family. */
-static void ask_by_name(struct ri_checking *checking)
-{
 	ri_check_asked(checking, ri_demands_check(checking->demands, checking->number));
 	ri_check_asked(checking, ri_demands_family(checking->demands, checking->number));
+	for (unsigned topic = 0; holds && topic < RI_TOPIC_COUNT; topic++)
+		if ((check->holds & 1u << topic) != 0)
+			ri_check_asked(checking,
+				ri_demands_find(checking->demands, (enum ri_topic)topic));
 }
 
-void ri_check_lack(struct ri_checking *checking, enum ri_code code, const char *subject,
-	const char *format, ...)
+/* Its hint is what the check advises, unless it gets another. */
+void ri_check_problem(struct ri_checking *checking, bool warns, enum ri_code code,
+	const char *subject, const char *format, ...)
 {
-	struct ri_check_result *result = add_problem(checking, RI_CHECK_NOTE, code, subject);
+	struct ri_check_result *result = add(checking, warns ? RI_CHECK_WARN : RI_CHECK_NOTE,
+		code, subject);
 
 	FILL(result, text, format);
-	ask_by_name(checking);
-}
-
-void ri_check_warn(struct ri_checking *checking, enum ri_code code, const char *subject,
-	const char *format, ...)
-{
-	struct ri_check_result *result = add_problem(checking, RI_CHECK_WARN, code, subject);
-
-	FILL(result, text, format);
-	ask_by_name(checking);
+	result->problem = true;
+	ri_check_advise(checking);
+	ask(checking);
 }
 
 void ri_check_unknown(struct ri_checking *checking, enum ri_code code, const char *subject,
@@ -107,7 +98,7 @@ void ri_check_unknown(struct ri_checking *checking, enum ri_code code, const cha
 	struct ri_check_result *result = add(checking, RI_CHECK_UNKNOWN, code, subject);
 
 	FILL(result, text, format);
-	ask_by_name(checking);
+	ask(checking);
 }
 
 void ri_check_skip(struct ri_checking *checking, const char *subject, const char *format, ...)
@@ -117,11 +108,12 @@ void ri_check_skip(struct ri_checking *checking, const char *subject, const char
 	FILL(result, text, format);
 }
 
-void ri_check_beyond_image(struct ri_checking *checking)
+void ri_check_unprobed(struct ri_checking *checking, const char *subject, const char *text)
 {
-	ri_check_skip(checking, ri_check_at(checking->number)->id,
-		"not to be known from an image");
-	last(checking)->code = RI_CODE_CHECK_IMAGE;
+	if (ri_demands_check(checking->demands, checking->number) != NULL)
+		ri_check_unknown(checking, RI_CODE_PROBE_OFF, subject, "%s", text);
+	else
+		ri_check_skip(checking, subject, "%s", text);
 }
 
 void ri_check_doing(struct ri_checking *checking, const char *subject)

@@ -80,9 +80,25 @@ static void publish(struct run *run, const struct ri_check_result *result)
 	shared->count++;
 }
 
+/* Is there what it looks at, and may it have rankinit-probe run? Where not, says so. */
+static bool can_run(struct ri_checking *checking, const struct ri_check *check)
+{
+	if (check->probe != NULL && !checking->deep)
+		ri_check_unprobed(checking, check->id, "is tried only where deep is asked for");
+	else if (check->probe != NULL && !checking->host->live)
+		ri_check_unprobed(checking, check->id,
+			"is not tried: rankinit runs no code of a recorded machine or an image");
+	else if (check->needs != NULL && !check->needs->is_here(checking))
+		ri_check_skip(checking, check->needs->subject, "%s", check->needs->text);
+	else
+		return true;
+	return false;
+}
+
 static void run_check(struct run *run, size_t number)
 {
 	static struct ri_check_result results[RI_CHECK_RESULTS];
+	const struct ri_check *check = ri_check_at(number);
 	struct ri_checking checking = run->plan->checking;
 	int64_t begun = run->shared->since_us, now;
 	size_t kept;
@@ -94,13 +110,15 @@ static void run_check(struct run *run, size_t number)
 	ri_check_doing(&checking, NULL);
 	checking.results = results;
 	checking.count = 0;
-	if (run->plan->image && !ri_check_at(number)->in_image) {
-		ri_check_beyond_image(&checking);
+	if (run->plan->image && !check->in_image) {
+		/* neither fit nor unfit, whatever is required */
+		ri_check_skip(&checking, check->id, "not to be known from an image");
+		results[0].code = RI_CODE_CHECK_IMAGE;
 	} else {
-		ri_check_at(number)->run(&checking);
+		if (can_run(&checking, check))
+			check->run(&checking);
 		if (checking.count == 0)
-			ri_check_skip(&checking, ri_check_at(number)->id,
-				"there is nothing to check");
+			ri_check_skip(&checking, check->id, "there is nothing to check");
 		ri_check_hold_skips(&checking);
 	}
 	/* one check begins where the one before it has ended */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check/software.h"
 
+#include <errno.h>
 #include <stddef.h>
 
 const struct ri_loader *ri_check_loader(const struct ri_checking *checking)
@@ -60,6 +61,15 @@ const struct ri_nvidia *ri_check_nvidia(const struct ri_checking *checking)
 	found = true;
 	return &nvidia;
 }
+
+static bool has_nvidia(struct ri_checking *checking)
+{
+	return ri_check_nvidia(checking)->control != ENOENT;
+}
+
+const struct ri_check_need ri_check_needs_nvidia = {
+	"/dev/nvidiactl", "is not here", has_nvidia,
+};
 
 const struct ri_cuda *ri_check_cuda(const struct ri_checking *checking)
 {

@@ -21,6 +21,9 @@ const struct ri_rdma_core *ri_check_rdma_core(const struct ri_checking *checking
 const struct ri_nvidia *ri_check_nvidia(const struct ri_checking *checking);
 const struct ri_cuda *ri_check_cuda(const struct ri_checking *checking);
 
+/* A device file of that driver. */
+extern const struct ri_check_need ri_check_needs_nvidia;
+
 /*
  * Why the loader would not load it, as the end of a sentence: "ends early or
  * is damaged", "is for aarch64". NULL: it would.

@@ -12,14 +12,6 @@
 	"inside the image: install rankinit-probe beside rankinit (make install), built for the " \
 	"image's C library"
 
-void ri_prober_skip(struct ri_checking *checking, const char *subject, const char *text)
-{
-	if (ri_demands_check(checking->demands, checking->number) != NULL)
-		ri_check_unknown(checking, RI_CODE_PROBE_OFF, subject, "%s", text);
-	else
-		ri_check_skip(checking, subject, "%s", text);
-}
-
 bool ri_prober_says_lost(char *out, size_t size, const struct ri_library *library)
 {
 	if (library->foreign != NULL)
@@ -31,18 +23,6 @@ bool ri_prober_says_lost(char *out, size_t size, const struct ri_library *librar
 	else
 		snprintf(out, size, "programs find no such library");
 	return library->foreign != NULL || library->gone != NULL;
-}
-
-bool ri_prober_may_run(struct ri_checking *checking, const char *subject)
-{
-	if (!checking->deep)
-		ri_prober_skip(checking, subject, "is tried only where deep is asked for");
-	else if (!checking->host->live)
-		ri_prober_skip(checking, subject,
-			"is not tried: rankinit runs no code of a recorded machine or an image");
-	else
-		return true;
-	return false;
 }
 
 /* "while mlx5_ib0 was opened": the words before and behind the first word of the subject. */

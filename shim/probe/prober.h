@@ -48,15 +48,6 @@ struct ri_prober_order {
 void ri_prober_run(struct ri_prober *out, const struct ri_checking *checking,
 	const struct ri_prober_order *order);
 
-/*
- * May a program be run: with "deep", on the live machine? Where not, says so:
- * a skip, or unknown where the check is asked for by its id.
- */
-bool ri_prober_may_run(struct ri_checking *checking, const char *subject);
-
-/* A skip with this text, or unknown where the check is asked for by its id. */
-void ri_prober_skip(struct ri_checking *checking, const char *subject, const char *text);
-
 /* What became of a library that the loader does not find. True where there is a trace of it. */
 bool ri_prober_says_lost(char *out, size_t size, const struct ri_library *library);
 

@@ -65,6 +65,7 @@ static void judge(struct ri_checking *checking, const struct ri_named_path *data
 	enum ri_storage storage;
 	struct ri_mount mount;
 	const char *fault;
+	bool wide;
 
 	ri_quote(quoted, sizeof(quoted), data->path);
 	if (!ri_path_mount(checking, data->path, &mount)) {
@@ -81,14 +82,10 @@ static void judge(struct ri_checking *checking, const struct ri_named_path *data
 		ri_check_pass(checking, subject, "%s is on %s", quoted, ri_storage_name(storage));
 		return;
 	}
-	if (ri_topology_is_wide(checking->topology))
-		ri_check_warn(checking, code_of(storage), subject, "%s is on %s%s", quoted,
-			ri_storage_name(storage), fault);
-	else
-		ri_check_lack(checking, code_of(storage), subject, "%s is on %s; a local disk is "
-			"faster", quoted, ri_storage_name(storage));
-	ri_check_hint(checking, "%s%s", data_hint,
-		ri_topology_is_wide(checking->topology) ? meant_hint : "");
+	wide = ri_topology_is_wide(checking->topology);
+	ri_check_problem(checking, wide, code_of(storage), subject, "%s is on %s%s", quoted,
+		ri_storage_name(storage), wide ? fault : "; a local disk is faster");
+	ri_check_hint(checking, "%s%s", data_hint, wide ? meant_hint : "");
 }
 
 static void check_data(struct ri_checking *checking)

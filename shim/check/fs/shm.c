@@ -59,11 +59,9 @@ static void say_bad(struct ri_checking *checking, enum ri_code code, const char 
 	uint64_t least = ri_check_shm_least(checking->ranks);
 	char size[RI_SIZE_TEXT];
 
-	if (checking->ranks > 1 && ri_gpu_node_find(checking->host, false) != NULL)
-		ri_check_warn(checking, code, point, "%s", what);
-	else
-		ri_check_lack(checking, code, point, "%s", what);
-	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_OFED));
+	ri_check_problem(checking,
+		checking->ranks > 1 && ri_gpu_node_find(checking->host, false) != NULL, code,
+		point, "%s", what);
 	ri_check_asked(checking, demand);
 	if (demand != NULL)
 		show_flag(size, demand->size);
@@ -133,6 +131,7 @@ const struct ri_check ri_check_shm_size = {
 	.advice = SIZE_HINT("16g"),
 	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(SHM) | RI_ABOUT(OFED),
+	.holds = RI_ABOUT(OFED),
 	.run = check_size,
 };
 
@@ -211,7 +210,6 @@ static void check_write(struct ri_checking *checking)
 	} else if (error == EACCES || error == EROFS || error == ENOSPC || error == EPERM) {
 		ri_check_warn(checking, RI_CODE_SHM_WRITE_DENIED, point,
 			"no file can be created there: %s", strerror(error));
-		ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_SHM));
 		ri_check_hint(checking, "%s", error == ENOSPC ? free_hint : write_hint);
 	} else {
 		ri_check_unknown(checking, RI_CODE_SHM_WRITE_UNKNOWN, point,
@@ -227,5 +225,6 @@ const struct ri_check ri_check_shm_write = {
 	.advice = write_hint,
 	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(SHM),
+	.holds = RI_ABOUT(SHM),
 	.run = check_write,
 };

@@ -157,15 +157,11 @@ static enum ri_code judge_folder(struct ri_checking *checking, const char *folde
 
 static void judge_length(struct ri_checking *checking, const char *folder)
 {
-	static const char text[] = "has %zu characters: programs append a name to it, and the "
-		"result is too long for a socket";
-
 	if (strlen(folder) <= LONGEST)
 		return;
-	if (checking->ranks > 1)
-		ri_check_warn(checking, RI_CODE_FS_TMP_LONG, temporary, text, strlen(folder));
-	else
-		ri_check_lack(checking, RI_CODE_FS_TMP_LONG, temporary, text, strlen(folder));
+	ri_check_problem(checking, checking->ranks > 1, RI_CODE_FS_TMP_LONG, temporary,
+		"has %zu characters: programs append a name to it, and the result is too long for "
+		"a socket", strlen(folder));
 	ri_check_expected(checking, "at most %d", LONGEST);
 }
 

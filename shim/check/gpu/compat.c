@@ -5,7 +5,6 @@
  * cuda-compat, which NVIDIA's hook and entrypoint put before the driver's own
  * (CUDA Compatibility, docs.nvidia.com/deploy/cuda-compatibility).
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -42,7 +41,6 @@ static void judge_used(struct ri_checking *checking, const struct ri_cuda *cuda,
 	ri_check_warn(checking, RI_CODE_GPU_COMPAT_WRONG, compat->file.path,
 		"is cuda-compat %s, which does not fit the driver %s: CUDA ends with error 803",
 		compat->version, kernel);
-	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
 	ri_check_hint(checking, "%s", wrong_hint);
 }
 
@@ -56,7 +54,6 @@ static void say_old(struct ri_checking *checking, const struct ri_cuda *cuda, co
 		version_file, "the driver %s is too old for CUDA %s (%s)%s", kernel, cuda->toolkit,
 		cuda->toolkit_origin, fits ? ", and cuda-compat, which would fit, is not "
 			"used" : "");
-	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
 	ri_check_expected(checking, "%s or newer", least);
 	ri_check_hint(checking, "%s", fits ? unused_hint : old_hint);
 }
@@ -82,23 +79,16 @@ static void judge_toolkit(struct ri_checking *checking, const struct ri_cuda *cu
 
 static void check_compat(struct ri_checking *checking)
 {
-	const struct ri_nvidia *nvidia = ri_check_nvidia(checking);
-	const struct ri_cuda *cuda;
+	const char *kernel = ri_check_nvidia(checking)->version;
+	const struct ri_cuda *cuda = ri_check_cuda(checking);
 
-	if (nvidia->control == ENOENT) {
-		ri_check_skip(checking, version_file, "/dev/nvidiactl is not here");
-		return;
-	}
-	if (nvidia->version[0] == '\0') {
+	if (kernel[0] == '\0')
 		ri_check_unknown(checking, RI_CODE_GPU_COMPAT_UNKNOWN, version_file,
 			"does not show the driver's version");
-		return;
-	}
-	cuda = ri_check_cuda(checking);
-	if (cuda->compat_used)
-		judge_used(checking, cuda, nvidia->version);
+	else if (cuda->compat_used)
+		judge_used(checking, cuda, kernel);
 	else
-		judge_toolkit(checking, cuda, nvidia->version);
+		judge_toolkit(checking, cuda, kernel);
 }
 
 const struct ri_check ri_check_gpu_compat = {
@@ -112,6 +102,8 @@ const struct ri_check ri_check_gpu_compat = {
 		"cuda-compat in use is not made for this driver",
 	.advice = old_hint,
 	.runs = RI_CHECK_LAUNCH,
+	.needs = &ri_check_needs_nvidia,
+	.holds = RI_ABOUT(GPU),
 	.topics = RI_ABOUT(GPU),
 	.run = check_compat,
 };

@@ -84,13 +84,9 @@ static void say_instances(struct ri_checking *checking, enum ri_code code, const
 /* Of ranks that share GPUs by design it is no more than good to know. */
 static void say_shared(struct ri_checking *checking, size_t count)
 {
-	static const char text[] = "a program sees %zu, but %llu ranks are on this node";
-	unsigned long long ranks = checking->ranks;
-
-	if (checking->may_lack_gpus)
-		ri_check_lack(checking, RI_CODE_GPU_COUNT_SHARED, "GPUs", text, count, ranks);
-	else
-		ri_check_warn(checking, RI_CODE_GPU_COUNT_SHARED, "GPUs", text, count, ranks);
+	ri_check_problem(checking, !checking->may_lack_gpus, RI_CODE_GPU_COUNT_SHARED, "GPUs",
+		"a program sees %zu, but %llu ranks are on this node", count,
+		(unsigned long long)checking->ranks);
 	ri_check_hint(checking, "%s", ri_check_is_slurm(checking) ? slurm_hint : shared_hint);
 }
 
@@ -169,7 +165,6 @@ static void check_mig(struct ri_checking *checking)
 			"the list of visible GPUs cannot be used");
 	} else if (share_instance(checking, counted)) {
 		say_instances(checking, RI_CODE_GPU_MIG_FEW, "MIG", counted->gpus.count);
-		ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
 	} else if (checking->ranks <= 1 || counted->gpus.count >= checking->ranks) {
 		ri_check_pass(checking, "MIG", "a process sees %zu, %llu rank%s here",
 			counted->gpus.count, (unsigned long long)checking->ranks,
@@ -178,7 +173,6 @@ static void check_mig(struct ri_checking *checking)
 		ri_check_lack(checking, RI_CODE_GPU_MIG_FEW, "MIG",
 			"a process sees %zu, but %llu ranks are here", counted->gpus.count,
 			(unsigned long long)checking->ranks);
-		ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
 	}
 }
 
@@ -192,5 +186,6 @@ const struct ri_check ri_check_gpu_mig = {
 		"CUDA_VISIBLE_DEVICES=MIG-...: a process uses only one; or node admin: turn MIG "
 		"off",
 	.topics = RI_ABOUT(GPU),
+	.holds = RI_ABOUT(GPU),
 	.run = check_mig,
 };

@@ -4,7 +4,6 @@
  * GPUs: without libcuda programs find no GPU, and one of another version than
  * the kernel's is refused.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,7 +24,6 @@ static void say_bad(struct ri_checking *checking, enum ri_code code, const char 
 	const char *what)
 {
 	ri_check_warn(checking, code, subject, "%s: no program here finds a GPU", what);
-	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
 }
 
 static void say_none(struct ri_checking *checking, const struct ri_cuda *cuda)
@@ -62,13 +60,8 @@ static bool has_folders(struct ri_host *host)
 
 static void check_libcuda(struct ri_checking *checking)
 {
-	const struct ri_cuda *cuda;
+	const struct ri_cuda *cuda = ri_check_cuda(checking);
 
-	if (ri_check_nvidia(checking)->control == ENOENT) {
-		ri_check_skip(checking, libcuda, "/dev/nvidiactl is not here");
-		return;
-	}
-	cuda = ri_check_cuda(checking);
 	if (cuda->stub != NULL) {
 		say_bad(checking, RI_CODE_GPU_LIBCUDA_STUB, cuda->stub,
 			"is the stub of CUDA's toolkit, not the driver's libcuda");
@@ -76,7 +69,6 @@ static void check_libcuda(struct ri_checking *checking)
 	} else if (cuda->driver.file.path == NULL && !has_folders(checking->host)) {
 		ri_check_unknown(checking, RI_CODE_GPU_LIBCUDA_UNKNOWN, libcuda,
 			"no library folder was found");
-		ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
 	} else if (cuda->driver.file.path == NULL) {
 		say_none(checking, cuda);
 	} else if (cuda->driver.file.fault != RI_ELF_OK) {
@@ -101,7 +93,10 @@ const struct ri_check ri_check_gpu_libcuda = {
 		"resources.limits. An image cannot bring libcuda, which belongs to the host's "
 		"driver",
 	.runs = RI_CHECK_LAUNCH,
+	.needs = &ri_check_needs_nvidia,
 	.topics = RI_ABOUT(GPU),
+	.holds = RI_ABOUT(GPU),
+	.holds_unknown = true,
 	.run = check_libcuda,
 };
 
@@ -115,7 +110,6 @@ static bool judge_version(struct ri_checking *checking, const struct ri_cuda_lib
 	ri_check_warn(checking, RI_CODE_GPU_LIBVER_MISMATCH, library->file.real,
 		"is version %s, but the kernel's driver is %s: no program here can use a GPU "
 		"(\"Driver/library version mismatch\")", library->version, kernel);
-	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
 	ri_check_expected(checking, "%s (/proc/driver/nvidia/version)", kernel);
 	return false;
 }
@@ -123,14 +117,13 @@ static bool judge_version(struct ri_checking *checking, const struct ri_cuda_lib
 static void check_libver(struct ri_checking *checking)
 {
 	const struct ri_nvidia *nvidia = ri_check_nvidia(checking);
-	const struct ri_cuda *cuda;
+	const struct ri_cuda *cuda = ri_check_cuda(checking);
 	bool same;
 
-	if (nvidia->control == ENOENT || nvidia->version[0] == '\0') {
+	if (nvidia->version[0] == '\0') {
 		ri_check_skip(checking, libcuda, "the version of the kernel's driver is unknown");
 		return;
 	}
-	cuda = ri_check_cuda(checking);
 	if (cuda->stub != NULL ||
 		(cuda->driver.version[0] == '\0' && cuda->management.version[0] == '\0')) {
 		ri_check_skip(checking, libcuda, "no library of the driver shows its version");
@@ -156,6 +149,8 @@ const struct ri_check ri_check_gpu_libver = {
 		"updated and needs a reboot; inside: remove libnvidia-* and libcuda packages from "
 		"the image",
 	.runs = RI_CHECK_LAUNCH,
+	.needs = &ri_check_needs_nvidia,
 	.topics = RI_ABOUT(GPU),
+	.holds = RI_ABOUT(GPU),
 	.run = check_libver,
 };

@@ -12,21 +12,19 @@ static const char control[] = "/dev/nvidiactl";
 static void check_vendor(struct ri_checking *checking)
 {
 	const struct ri_gpu_node *node = ri_gpu_node_find(checking->host, false);
-	const struct ri_demand *demand;
+	const struct ri_demand *demand = ri_demands_find(checking->demands, RI_TOPIC_GPU);
 
 	if (node != NULL) {
 		ri_check_pass(checking, "/dev", "%s", node->kind);
 		return;
 	}
-	if (ri_demands_find(checking->demands, RI_TOPIC_GPU) == NULL &&
+	if (demand == NULL &&
 		ri_demands_check(checking->demands, checking->number) == NULL) {
 		ri_check_skip(checking, "/dev", "no GPU device file is here, and none is "
 			"requested");
 		return;
 	}
-	demand = ri_demands_unmet(checking->demands, RI_TOPIC_GPU, RI_DEMAND_COUNT, 0);
 	ri_check_lack(checking, RI_CODE_GPU_VENDOR_NONE, "/dev", "no GPU device file is here");
-	ri_check_asked(checking, demand);
 	ri_check_expected_count(checking, demand);
 }
 
@@ -40,16 +38,10 @@ const struct ri_check ri_check_gpu_vendor = {
 		"with GPUs",
 	.in_slurm = "srun --gpus-per-node=N; a container's own option for GPUs as well",
 	.topics = RI_ABOUT(GPU),
+	.holds = RI_ABOUT(GPU),
 	.because = "gpu.dev",
 	.run = check_vendor,
 };
-
-static void say_missing(struct ri_checking *checking, enum ri_code code, const char *node,
-	const char *text)
-{
-	ri_check_lack(checking, code, node, "%s", text);
-	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
-}
 
 static void check_dev(struct ri_checking *checking)
 {
@@ -58,10 +50,10 @@ static void check_dev(struct ri_checking *checking)
 	if (nvidia->control == ENOENT && !nvidia->driver)
 		ri_check_skip(checking, control, "no NVIDIA driver is here");
 	else if (nvidia->control == ENOENT)
-		say_missing(checking, RI_CODE_GPU_DEV_ABSENT, control,
+		ri_check_lack(checking, RI_CODE_GPU_DEV_ABSENT, control,
 			"the driver is loaded, but its device files are not in this container");
 	else if (!nvidia->memory)
-		say_missing(checking, RI_CODE_GPU_DEV_UVM, "/dev/nvidia-uvm",
+		ri_check_lack(checking, RI_CODE_GPU_DEV_UVM, "/dev/nvidia-uvm",
 			"is missing, so CUDA ends with an unknown error (999)");
 	else
 		ri_check_pass(checking, control, "is here, and /dev/nvidia-uvm");
@@ -76,6 +68,7 @@ const struct ri_check ri_check_gpu_dev = {
 		"--gpus all, or --device nvidia.com/gpu=all with CDI; Kubernetes: nvidia.com/gpu "
 		"in resources.limits",
 	.topics = RI_ABOUT(GPU),
+	.holds = RI_ABOUT(GPU),
 	.run = check_dev,
 };
 
@@ -88,10 +81,6 @@ static void check_open(struct ri_checking *checking)
 {
 	const struct ri_nvidia *nvidia = ri_check_nvidia(checking);
 
-	if (nvidia->control == ENOENT) {
-		ri_check_skip(checking, control, "is missing");
-		return;
-	}
 	if (nvidia->control == 0) {
 		ri_check_pass(checking, control, "can be opened");
 		return;
@@ -101,7 +90,6 @@ static void check_open(struct ri_checking *checking)
 		nvidia->control == EPERM ? "the device cgroup denies opening it"
 		: nvidia->control == EACCES ? "its mode does not let this user open it"
 					   : strerror(nvidia->control));
-	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
 	ri_check_hint(checking, "%s", nvidia->control == EACCES
 		? "outside the image: run as root, or node admin: mode 0666 for /dev/nvidia*"
 		: open_hint);
@@ -115,6 +103,8 @@ const struct ri_check ri_check_gpu_open = {
 	.fails = "it cannot be opened",
 	.advice = open_hint,
 	.runs = RI_CHECK_LAUNCH,
+	.needs = &ri_check_needs_nvidia,
 	.topics = RI_ABOUT(GPU),
+	.holds = RI_ABOUT(GPU),
 	.run = check_open,
 };

@@ -56,16 +56,14 @@ const struct ri_gpu_look *ri_gpu_look(struct ri_checking *checking)
 {
 	const struct ri_gpu_look *look;
 
-	if (!ri_prober_may_run(checking, "GPUs"))
-		return NULL;
 	if (!checking->asked && ri_check_nvidia(checking)->control == ENOENT) {
 		ri_check_skip(checking, "GPUs", "no NVIDIA driver is here");
 		return NULL;
 	}
 	look = ask(checking);
 	if (look == NULL) {
-		ri_prober_skip(checking, library, "is not in this container, so no GPU can be "
-			"asked how it is");
+		ri_check_unprobed(checking, library,
+			"is not in this container, so no GPU can be asked how it is");
 		return NULL;
 	}
 	if (look->hidden) {

@@ -45,17 +45,12 @@ static bool may_lock_all(struct ri_host *host)
 
 static void say_memlock(struct ri_checking *checking, const struct ri_limit *limit)
 {
-	static const char about[] =
-		"may lock %s; RDMA adapters work on locked memory, and registering it fails with "
-		"\"Cannot allocate memory\"";
 	char soft[RI_SIZE_TEXT];
 
-	ri_size_show(soft, limit->soft);
-	if (checking->ranks > 1 && ri_ib_is_usable(checking))
-		ri_check_warn(checking, RI_CODE_LIM_MEMLOCK_SMALL, "memlock", about, soft);
-	else
-		ri_check_lack(checking, RI_CODE_LIM_MEMLOCK_SMALL, "memlock", about, soft);
-	ri_check_asked(checking, ri_ib_demand(checking));
+	ri_check_problem(checking, checking->ranks > 1 && ri_ib_is_usable(checking),
+		RI_CODE_LIM_MEMLOCK_SMALL, "memlock", "may lock %s; RDMA adapters work on locked "
+		"memory, and registering it fails with \"Cannot allocate memory\"",
+		ri_size_show(soft, limit->soft));
 	ri_check_expected(checking, "at least 1 GiB, or unlimited");
 	if (limit->hard > limit->soft && limit->hard >= ENOUGH_MEMLOCK)
 		ri_check_hint(checking, "inside: \"ulimit -l $(ulimit -H -l)\" in the shell that "
@@ -66,16 +61,14 @@ static void say_memlock(struct ri_checking *checking, const struct ri_limit *lim
 
 static void check_memlock(struct ri_checking *checking)
 {
-	const struct ri_demand *demand = ri_ib_demand(checking);
 	struct ri_limit limit;
 	char soft[RI_SIZE_TEXT];
 
-	if (demand == NULL && !has_adapter(checking->host)) {
+	if (ri_ib_demand(checking) == NULL && !has_adapter(checking->host)) {
 		ri_check_skip(checking, "memlock", "no RDMA adapter is here to need it");
 	} else if (!ri_machine_limit(checking->host, RI_LIMIT_MEMLOCK, &limit)) {
 		ri_check_unknown(checking, RI_CODE_LIM_MEMLOCK_UNKNOWN, "memlock",
 			"cannot be read");
-		ri_check_asked(checking, demand);
 	} else if (limit.soft >= ENOUGH_MEMLOCK) {
 		ri_check_pass(checking, "memlock", "%s", ri_size_show(soft, limit.soft));
 	} else if (may_lock_all(checking->host)) {
@@ -99,6 +92,8 @@ const struct ri_check ri_check_lim_memlock = {
 	.advice = ri_memlock_hint,
 	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),
+	.holds = RI_ABOUT(OFED) | RI_ABOUT(IB),
+	.holds_unknown = true,
 	.run = check_memlock,
 };
 

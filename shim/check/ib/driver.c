@@ -31,7 +31,6 @@ static void judge_inbox(struct ri_checking *checking, const struct ri_ofed *ofed
 		return;
 	}
 	ri_check_lack(checking, RI_CODE_IB_OFED_INBOX, ofed->module, "%s, not that of OFED", what);
-	ri_check_asked(checking, demand);
 	ri_check_expected(checking, "MLNX_OFED or DOCA-OFED (%s)", demand->subject);
 }
 
@@ -47,7 +46,6 @@ static void say_foreign(struct ri_checking *checking, const struct ri_hcas *hcas
 	}
 	ri_check_lack(checking, RI_CODE_IB_OFED_OTHER, hcas->list[0].name,
 		"is not from Mellanox%s%s", driver[0] == '\0' ? "" : ", its driver is ", driver);
-	ri_check_asked(checking, demand);
 	ri_check_expected(checking, "MLNX_OFED or DOCA-OFED (%s)", demand->subject);
 	ri_check_hint(checking, "outside the image: a machine with Mellanox adapters; if these are "
 		"enough, request ib.uverbs and ib.libs instead of ofed");
@@ -67,7 +65,6 @@ static void judge_none(struct ri_checking *checking, const struct ri_hcas *hcas)
 	}
 	ri_check_unknown(checking, RI_CODE_IB_OFED_UNKNOWN, modules,
 		"neither mlx5_core nor mlx4_core is shown");
-	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_OFED));
 	ri_check_advise(checking);
 }
 
@@ -101,6 +98,8 @@ const struct ri_check ri_check_ib_ofed = {
 		"own driver is enough, request ib instead of ofed (ib.uverbs and ib.libs for "
 		"Ethernet)",
 	.topics = RI_ABOUT(OFED),
+	.holds = RI_ABOUT(OFED),
+	.holds_unknown = true,
 	.because = "ib.dev",
 	.run = check_ofed,
 };

@@ -51,6 +51,18 @@ bool ri_ib_has_infiniband(struct ri_checking *checking)
 	return hcas != NULL && ri_ib_count(hcas, RI_LINK_INFINIBAND) > 0;
 }
 
+static bool has_device(struct ri_checking *checking)
+{
+	return ri_ib_devices(checking) > 0;
+}
+
+#define FOLDER "/sys/class/infiniband"
+
+const struct ri_check_need ri_ib_needs_device = { FOLDER, "no RDMA device is here", has_device };
+const struct ri_check_need ri_ib_needs_infiniband = {
+	FOLDER, "no InfiniBand port is here", ri_ib_has_infiniband,
+};
+
 /* NCCL documentation, "Environment Variables": 1 makes it use sockets, whatever is here. */
 static bool is_declined(const struct ri_checking *checking)
 {
@@ -83,10 +95,7 @@ bool ri_ib_matters(struct ri_checking *checking)
 void ri_ib_say_bad(struct ri_checking *checking, enum ri_code code, const char *subject,
 	const char *what)
 {
-	if (ri_ib_matters(checking))
-		ri_check_warn(checking, code, subject, "%s", what);
-	else
-		ri_check_lack(checking, code, subject, "%s", what);
+	ri_check_problem(checking, ri_ib_matters(checking), code, subject, "%s", what);
 	ri_check_asked(checking, ri_ib_demand(checking));
 }
 

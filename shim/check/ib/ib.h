@@ -21,6 +21,9 @@ size_t ri_ib_devices(struct ri_checking *checking);
 /* Has one of them an InfiniBand port? */
 bool ri_ib_has_infiniband(struct ri_checking *checking);
 
+/* An RDMA device of any kind; one with an InfiniBand port. */
+extern const struct ri_check_need ri_ib_needs_device, ri_ib_needs_infiniband;
+
 /* Would ranks use one: InfiniBand, or another one whose node is here? */
 bool ri_ib_is_usable(struct ri_checking *checking);
 

@@ -135,26 +135,16 @@ static void judge_drivers(struct ri_checking *checking)
 		}
 		ri_check_unknown(checking, RI_CODE_IB_PROVIDER_UNKNOWN, hcas->list[i].name,
 			"sysfs does not show its driver");
-		ri_check_asked(checking, ri_ib_demand(checking));
 	}
 }
 
 static void check_provider(struct ri_checking *checking)
 {
-	const struct ri_rdma_core *core;
+	const struct ri_rdma_core *core = ri_check_rdma_core(checking);
 
-	if (!checking->asked && ri_ib_devices(checking) == 0) {
-		ri_check_skip(checking, "libibverbs.so.1", "no RDMA adapter is here");
-		return;
-	}
-	core = ri_check_rdma_core(checking);
 	if (core->verbs.path == NULL || core->verbs.fault != RI_ELF_OK) {
 		ri_check_skip(checking, "libibverbs.so.1", "no libibverbs is here to load a "
 			"provider");
-		return;
-	}
-	if (ri_ib_devices(checking) == 0) {
-		ri_check_skip(checking, core->verbs.path, "no RDMA adapter is here");
 		return;
 	}
 	judge_drivers(checking);
@@ -162,7 +152,6 @@ static void check_provider(struct ri_checking *checking)
 		return;
 	ri_check_lack(checking, RI_CODE_IB_PROVIDER_MIXED, core->folder,
 		"contains providers of several private interfaces, and so of two releases");
-	ri_check_asked(checking, ri_ib_demand(checking));
 	ri_check_hint(checking, "inside the image: keep the packages of one release, of the "
 		"distribution or of MLNX_OFED");
 }
@@ -178,6 +167,9 @@ const struct ri_check ri_check_ib_provider = {
 	.advice = "inside the image: apt-get install ibverbs-providers of the same release as "
 		"libibverbs1, and do not overwrite it with another copy",
 	.runs = RI_CHECK_LAUNCH,
+	.needs = &ri_ib_needs_device,
 	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),
+	.holds = RI_ABOUT(OFED) | RI_ABOUT(IB),
+	.holds_unknown = true,
 	.run = check_provider,
 };

@@ -57,12 +57,8 @@ static bool get(const struct ri_checking *checking, const char *name, struct set
 static void say_bad(struct ri_checking *checking, enum ri_code code, const struct setting *setting,
 	const char *what)
 {
-	if (ri_topology_is_wide(checking->topology))
-		ri_check_warn(checking, code, setting->name, "%s%s %s", setting->quoted,
-			setting->where, what);
-	else
-		ri_check_lack(checking, code, setting->name, "%s%s %s", setting->quoted,
-			setting->where, what);
+	ri_check_problem(checking, ri_topology_is_wide(checking->topology), code, setting->name,
+		"%s%s %s", setting->quoted, setting->where, what);
 	ri_ib_wished(checking, ri_ib_demand(checking));
 }
 
@@ -104,6 +100,7 @@ static void judge_hca(struct ri_checking *checking, const struct ri_hcas *hcas)
 static void judge_net(struct ri_checking *checking, const struct ri_hcas *hcas)
 {
 	struct setting setting;
+	bool shared;
 
 	if (!get(checking, net, &setting))
 		return;
@@ -111,12 +108,9 @@ static void judge_net(struct ri_checking *checking, const struct ri_hcas *hcas)
 		ri_check_pass(checking, net, "is %s", setting.quoted);
 		return;
 	}
-	if (ri_check_is_shared(checking))
-		ri_check_warn(checking, RI_CODE_NCCL_ENV_NET, net, "%s%s, but there is no RDMA "
-			"device: NCCL does not start", setting.quoted, setting.where);
-	else
-		ri_check_lack(checking, RI_CODE_NCCL_ENV_NET, net, "%s%s, but there is no RDMA "
-			"device", setting.quoted, setting.where);
+	shared = ri_check_is_shared(checking);
+	ri_check_problem(checking, shared, RI_CODE_NCCL_ENV_NET, net, "%s%s, but there is no RDMA "
+		"device%s", setting.quoted, setting.where, shared ? ": NCCL does not start" : "");
 	ri_ib_wished(checking, ri_ib_demand(checking));
 }
 
@@ -163,13 +157,8 @@ static void judge_topo_file(struct ri_checking *checking)
 
 static void check_env(struct ri_checking *checking)
 {
-	const struct ri_hcas *hcas;
+	const struct ri_hcas *hcas = ri_ib_look(checking);
 
-	if (!ri_host_has(checking->host, "dev/nvidiactl")) {
-		ri_check_skip(checking, "NCCL", "no NVIDIA GPU is here");
-		return;
-	}
-	hcas = ri_ib_look(checking);
 	if (hcas == NULL)
 		return;
 	judge_disable(checking, hcas);
@@ -193,6 +182,7 @@ const struct ri_check ri_check_nccl_env = {
 	.advice = "in the job's environment (or the image's /etc/nccl.conf): unset it, or name "
 		"what is here",
 	.runs = RI_CHECK_LAUNCH,
+	.needs = &ri_check_needs_nvidia,
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
 	.run = check_env,
 };

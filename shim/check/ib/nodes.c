@@ -70,16 +70,15 @@ static void say_bad(struct ri_checking *checking, const struct ri_hcas *hcas,
 	bool infiniband = ri_ib_count(hcas, RI_LINK_INFINIBAND) > 0;
 	struct kind kind = kind_of(error);
 	struct ri_row row = { .count = 0 };
+	bool crawls;
 
 	for (size_t i = 0; i < verbs->count; i++)
 		if (verbs->list[i].error == error)
 			ri_row_add(&row, verbs->list[i].hca);
 	/* several nodes talk over sockets then; a pod may have been given some of many */
-	if (usable == 0 && ri_ib_matters(checking))
-		ri_check_warn(checking, kind.code, ri_row_end(&row),
-			"%s; NCCL and MPI use TCP instead", kind.text);
-	else
-		ri_check_lack(checking, kind.code, ri_row_end(&row), "%s", kind.text);
+	crawls = usable == 0 && ri_ib_matters(checking);
+	ri_check_problem(checking, crawls, kind.code, ri_row_end(&row), "%s%s", kind.text,
+		crawls ? "; NCCL and MPI use TCP instead" : "");
 	if (infiniband)
 		ri_ib_asked(checking, usable);
 	else if (usable == 0)
@@ -119,9 +118,7 @@ static void check_uverbs(struct ri_checking *checking)
 		else if (verbs->list[i].stale)
 			say_stale(checking, &verbs->list[i]);
 	}
-	if (verbs->count == 0)
-		ri_check_skip(checking, folder, "no RDMA device is here");
-	else if (bad == 0)
+	if (bad == 0)
 		ri_check_pass(checking, folder, "the device file%s of %zu adapter%s can be opened",
 			verbs->count == 1 ? "" : "s", verbs->count, verbs->count == 1 ? "" : "s");
 }
@@ -136,6 +133,7 @@ const struct ri_check ri_check_ib_uverbs = {
 		"has several nodes",
 	.advice = absent_hint,
 	.runs = RI_CHECK_LAUNCH,
+	.needs = &ri_ib_needs_device,
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
 	.run = check_uverbs,
 };

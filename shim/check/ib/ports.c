@@ -4,7 +4,6 @@
 
 #include "check/ib/ib.h"
 
-static const char none[] = "no InfiniBand port is here";
 static const char folder[] = "/sys/class/infiniband";
 
 /* Call with each InfiniBand port in turn: zeroes first; false past the last. */
@@ -87,9 +86,7 @@ static void check_port(struct ri_checking *checking)
 		if (!is_up(walk.port) && !is_repeated(hcas, walk.port))
 			say_bad(checking, hcas, walk.port);
 	}
-	if (all == 0)
-		ri_check_skip(checking, folder, "%s", none);
-	else if (up == all)
+	if (up == all)
 		ri_check_pass(checking, folder, "%zu InfiniBand port%s active", all,
 			all == 1 ? " is" : "s are");
 }
@@ -102,6 +99,7 @@ const struct ri_check ri_check_ib_port = {
 	.fails = "a port is not ACTIVE and LinkUp; counts as requested if fewer than \"ib=N\" are",
 	.advice = "node admin: check the cable, the switch port and the subnet manager; for the "
 		"job: another node (Azure: redeploy the VM)",
+	.needs = &ri_ib_needs_infiniband,
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
 	.run = check_port,
 };

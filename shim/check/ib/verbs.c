@@ -164,7 +164,7 @@ static void say_missing(struct ri_checking *checking)
 		ri_ib_devices(checking) > 0)
 		ri_check_lack(checking, RI_CODE_IB_VERBS_MISSING, "libibverbs.so.1", "%s", what);
 	else
-		ri_prober_skip(checking, "libibverbs.so.1", what);
+		ri_check_unprobed(checking, "libibverbs.so.1", what);
 }
 
 static void say_unloaded(struct ri_checking *checking, const char *path, const char *text)
@@ -184,8 +184,6 @@ static void check_verbs(struct ri_checking *checking)
 	const struct ri_prober *prober;
 	const struct ri_library *library;
 
-	if (!ri_prober_may_run(checking, "libibverbs.so.1"))
-		return;
 	if (!checking->asked && ri_ib_devices(checking) == 0) {
 		ri_check_skip(checking, "libibverbs.so.1", "no RDMA adapter is here");
 		return;
@@ -224,7 +222,7 @@ const struct ri_check ri_check_ib_verbs = {
 
 static void say_refused(struct ri_checking *checking, const struct ri_probe_memory *memory)
 {
-	char size[RI_SIZE_TEXT], soft[RI_SIZE_TEXT], locked[64] = "", what[240];
+	char size[RI_SIZE_TEXT], soft[RI_SIZE_TEXT], locked[64] = "";
 	struct ri_limit limit;
 	bool full = memory->answer.error == ENOMEM;
 
@@ -232,16 +230,10 @@ static void say_refused(struct ri_checking *checking, const struct ri_probe_memo
 		snprintf(locked, sizeof(locked), "; a process may lock %s",
 			ri_size_show(soft, limit.soft));
 	/* as glibc, and so every program, calls it */
-	snprintf(what, sizeof(what), "registering %s fails: %s (errno %" PRIu32 ")%s",
-		ri_size_show(size, memory->size), full ? "Cannot allocate memory"
+	ri_check_problem(checking, ri_check_is_shared(checking), full ? RI_CODE_IB_MEMORY_LOCKED
+		: RI_CODE_IB_MEMORY_REFUSED, memory->device, "registering %s fails: %s (errno %"
+		PRIu32 ")%s", ri_size_show(size, memory->size), full ? "Cannot allocate memory"
 		: strerror((int)memory->answer.error), memory->answer.error, locked);
-	if (ri_check_is_shared(checking))
-		ri_check_warn(checking, full ? RI_CODE_IB_MEMORY_LOCKED : RI_CODE_IB_MEMORY_REFUSED,
-			memory->device, "%s", what);
-	else
-		ri_check_lack(checking, full ? RI_CODE_IB_MEMORY_LOCKED : RI_CODE_IB_MEMORY_REFUSED,
-			memory->device, "%s", what);
-	ri_check_asked(checking, ri_ib_demand(checking));
 	ri_check_hint(checking, "%s", full ? ri_memlock_hint : open_hint);
 }
 
@@ -250,8 +242,6 @@ static void check_memory(struct ri_checking *checking)
 	const struct ri_prober *prober;
 	char size[RI_SIZE_TEXT];
 
-	if (!ri_prober_may_run(checking, "memory"))
-		return;
 	prober = checking->asked || ri_ib_devices(checking) > 0 ? probe(checking) : NULL;
 	if (prober != NULL && prober->said.refused.answer.given)
 		say_refused(checking, &prober->said.refused);
@@ -259,7 +249,7 @@ static void check_memory(struct ri_checking *checking)
 		ri_check_pass(checking, prober->said.registered.device, "%s can be registered",
 			ri_size_show(size, prober->said.registered.size));
 	else
-		ri_prober_skip(checking, "memory", "no adapter was opened to register memory with");
+		ri_check_unprobed(checking, "memory", "no adapter was opened to register memory with");
 }
 
 const struct ri_check ri_check_ib_memory = {
@@ -274,5 +264,6 @@ const struct ri_check ri_check_ib_memory = {
 	.probe = "verbs",
 	.limit_ms = RI_PROBER_CHECK_MS,
 	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),
+	.holds = RI_ABOUT(OFED) | RI_ABOUT(IB),
 	.run = check_memory,
 };

@@ -65,18 +65,14 @@ static void say_missing(struct ri_checking *checking)
 	if (ri_prober_says_lost(what, sizeof(what), &file))
 		ri_check_lack(checking, RI_CODE_MPI_VERSION_MISSING, "libmpi.so.40", "%s", what);
 	else
-		ri_prober_skip(checking, "libmpi", what);
+		ri_check_unprobed(checking, "libmpi", what);
 }
 
 static void check_version(struct ri_checking *checking)
 {
-	const struct ri_mpi *mpi;
-	int64_t until;
+	const struct ri_mpi *mpi = ri_check_mpi_loaded(checking);
+	int64_t until = ri_now_us() + RI_PROBER_MS * 1000;
 
-	if (!ri_prober_may_run(checking, "libmpi"))
-		return;
-	mpi = ri_check_mpi_loaded(checking);
-	until = ri_now_us() + RI_PROBER_MS * 1000;
 	for (size_t i = 0; i < mpi->library_count; i++)
 		try_library(checking, &mpi->libraries[i], until);
 	if (checking->count == 0)

@@ -162,14 +162,12 @@ static const char *judge_list(const struct ri_interfaces *all, struct ri_choice 
 static void say_fault(struct ri_checking *checking, const char *variable, const char *value,
 	const char *fault)
 {
+	bool shared = ri_check_is_shared(checking);
 	char quoted[RI_QUOTE_SIZE];
 
 	ri_quote(quoted, sizeof(quoted), value);
-	if (ri_check_is_shared(checking))
-		ri_check_warn(checking, RI_CODE_NET_IFACE_NONE, variable, "%s %s: ranks do not "
-			"find each other", quoted, fault);
-	else
-		ri_check_lack(checking, RI_CODE_NET_IFACE_NONE, variable, "%s %s", quoted, fault);
+	ri_check_problem(checking, shared, RI_CODE_NET_IFACE_NONE, variable, "%s %s%s", quoted,
+		fault, shared ? ": ranks do not find each other" : "");
 }
 
 static void check_iface(struct ri_checking *checking)
