@@ -4,14 +4,45 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/path.h"
 #include "base/text.h"
-#include "image/version.h"
 
 enum { NOTE_SIZE = 2048, JSON_SIZE = 65536 };
 
 /* Drivers are counted from here on; a smaller number behind ".so." is an interface's. */
 enum { LEAST_MAJOR = 100 };
+
+/* Take the next number off; 0 past the last one. */
+static uint64_t next_number(const char **rest)
+{
+	uint64_t number = 0;
+	size_t digits = ri_digits_read(*rest, &number);
+
+	*rest += digits;
+	if (digits > 0 && **rest == '.')
+		(*rest)++;
+	else
+		*rest = "";
+	return number;
+}
+
+int ri_version_compare(const char *a, const char *b)
+{
+	while (*a != '\0' || *b != '\0') {
+		uint64_t left = next_number(&a), right = next_number(&b);
+
+		if (left != right)
+			return left < right ? -1 : 1;
+	}
+	return 0;
+}
+
+/* The number before the first dot; 0 where there is none. */
+static uint64_t major_of(const char *version)
+{
+	return next_number(&version);
+}
 
 static const char driver_name[] = "libcuda.so.1";
 static const char management_name[] = "libnvidia-ml.so.1";
@@ -29,7 +60,7 @@ static const struct {
 
 const char *ri_cuda_least_driver(const char *cuda)
 {
-	if (ri_version_major(cuda) > ri_version_major(least[0].cuda))
+	if (major_of(cuda) > major_of(least[0].cuda))
 		return NULL;
 	for (size_t i = 0; i < sizeof(least) / sizeof(least[0]); i++)
 		if (ri_version_compare(cuda, least[i].cuda) >= 0)
@@ -40,23 +71,19 @@ const char *ri_cuda_least_driver(const char *cuda)
 /* NVIDIA container toolkit, cmd/nvidia-cdi-hook/cudacompat: what its hook goes by. */
 bool ri_cuda_compat_fits(const char *compat, const struct ri_cuda_note *note, const char *driver)
 {
-	uint64_t major = ri_version_major(driver);
+	uint64_t major = major_of(driver);
 
 	for (size_t i = 0; i < note->count; i++)
 		if (note->drivers[i] == major)
 			return true;
-	return note->count == 0 && ri_version_major(compat) >= major;
+	return note->count == 0 && major_of(compat) >= major;
 }
 
 /* Digits and dots from end to end. */
-static bool is_version(const char *text)
-{
-	return text[0] != '\0' && text[strspn(text, "0123456789.")] == '\0';
-}
-
 static bool keep_version(const char *text, char out[RI_CUDA_VERSION])
 {
-	if (text == NULL || !is_version(text) || strlen(text) >= RI_CUDA_VERSION)
+	if (text == NULL || text[0] == '\0' || text[strspn(text, "0123456789.")] != '\0' ||
+		strlen(text) >= RI_CUDA_VERSION)
 		return false;
 	ri_text_copy(out, RI_CUDA_VERSION, text);
 	return true;
@@ -117,7 +144,7 @@ static void version_by_name(struct ri_cuda_library *library)
 {
 	const char *at = strstr(ri_path_name(library->file.real), ".so.");
 
-	if (at != NULL && ri_version_major(at + 4) >= LEAST_MAJOR)
+	if (at != NULL && major_of(at + 4) >= LEAST_MAJOR)
 		keep_version(at + 4, library->version);
 }
 

@@ -89,12 +89,6 @@ static void keep_segment(struct ri_elf_segment *list, size_t *count, const Elf64
 			.address = header->p_vaddr, .size = header->p_filesz };
 }
 
-/* What is to be loaded must be there: the loader would map past the end. */
-static bool is_inside(const struct ri_elf *elf, const Elf64_Phdr *segment)
-{
-	return segment->p_offset <= elf->size && segment->p_filesz <= elf->size - segment->p_offset;
-}
-
 static bool read_segments(struct ri_elf *elf, const Elf64_Ehdr *header, Elf64_Phdr *dynamic)
 {
 	Elf64_Phdr segments[MAX_HEADERS], *segment = segments;
@@ -106,7 +100,9 @@ static bool read_segments(struct ri_elf *elf, const Elf64_Ehdr *header, Elf64_Ph
 		if (segment->p_filesz == 0 || (segment->p_type != PT_LOAD &&
 			segment->p_type != PT_NOTE && segment->p_type != PT_DYNAMIC))
 			continue;
-		if (!is_inside(elf, segment))
+		/* what is to be loaded must be there: the loader would map past the end */
+		if (segment->p_offset > elf->size ||
+			segment->p_filesz > elf->size - segment->p_offset)
 			return false;
 		if (segment->p_type == PT_LOAD)
 			keep_segment(elf->loads, &elf->load_count, segment);
@@ -207,19 +203,11 @@ static enum ri_elf_fault read_file(struct ri_elf *elf)
 	return RI_ELF_OK;
 }
 
-/* At once what is read in twenty pieces; where it fails each piece does so by itself. */
-static void read_head(struct ri_elf *elf)
-{
-	size_t size = elf->size < RI_ELF_HEAD ? (size_t)elf->size : RI_ELF_HEAD;
-
-	if (read_bytes(elf, 0, elf->head, size))
-		elf->head_size = size;
-}
-
 enum ri_elf_fault ri_elf_open(struct ri_elf *elf, struct ri_host *host, const char *path)
 {
 	struct stat info;
 	enum ri_elf_fault fault;
+	size_t head;
 
 	*elf = (struct ri_elf){ .fd = -1 };
 	/* O_NONBLOCK: a pipe that stands where a library should must not hang us. */
@@ -231,7 +219,10 @@ enum ri_elf_fault ri_elf_open(struct ri_elf *elf, struct ri_host *host, const ch
 		return RI_ELF_OTHER;
 	}
 	elf->size = (uint64_t)info.st_size;
-	read_head(elf);
+	/* at once what is read in twenty pieces; where it fails each piece does so by itself */
+	head = elf->size < RI_ELF_HEAD ? (size_t)elf->size : RI_ELF_HEAD;
+	if (read_bytes(elf, 0, elf->head, head))
+		elf->head_size = head;
 	fault = read_file(elf);
 	if (fault != RI_ELF_OK)
 		ri_elf_close(elf);

@@ -55,14 +55,6 @@ static char *cut_word(char *line, char *after)
 	return line + length + blanks;
 }
 
-static void trim_end(char *value)
-{
-	size_t length = strlen(value);
-
-	while (length > 0 && (value[length - 1] == ' ' || value[length - 1] == '\t'))
-		value[--length] = '\0';
-}
-
 /* The value of "-mca": a word, or what stands between quotes. */
 static char *cut_value(char *line, char **value)
 {
@@ -93,6 +85,7 @@ static bool read_option(struct ri_mca_text *text, char *line, struct ri_mca_line
 static bool read_line(struct ri_mca_text *text, char *line, struct ri_mca_line *out)
 {
 	char after, *rest = cut_word(line, &after);
+	size_t length;
 
 	if (strcmp(line, "-mca") == 0 || strcmp(line, "--mca") == 0)
 		return read_option(text, rest, out);
@@ -100,7 +93,9 @@ static bool read_line(struct ri_mca_text *text, char *line, struct ri_mca_line *
 		return false;
 	out->name = line;
 	out->value = rest + 1 + strspn(rest + 1, " \t\f\v");
-	trim_end(rest + 1);
+	length = strlen(rest);
+	while (length > 1 && (rest[length - 1] == ' ' || rest[length - 1] == '\t'))
+		rest[--length] = '\0';
 	return true;
 }
 

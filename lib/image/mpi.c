@@ -244,17 +244,6 @@ static void judge_opened(const struct ri_loader *loader, const struct ri_elf *el
 	}
 }
 
-/* Which MPI a library belongs to. */
-static void judge_library(const struct ri_loader *loader, struct ri_mpi_library *library)
-{
-	struct ri_elf elf;
-
-	library->prefix = prefix_of_library(loader, library->file.real);
-	if (ri_elf_open(&elf, loader->image->host, library->file.real) == RI_ELF_OK)
-		judge_opened(loader, &elf, library);
-	ri_elf_close(&elf);
-}
-
 /*
  * Linked to Open MPI's own layers: 4's orterun to libopen-rte, 5's mpirun to
  * libopen-pal, and where that was linked in, as in Debian 13, to PMIx alone.
@@ -338,24 +327,12 @@ static bool lacks_prterun(const struct ri_loader *loader, const struct ri_mpi_la
 		!ri_program_find(loader->image, "prterun", &program);
 }
 
-/* Which MPI a launcher belongs to. */
-static void judge_launcher(const struct ri_loader *loader, struct ri_mpi_launcher *launcher)
-{
-	char folder[RI_PATH_SIZE];
-
-	ri_path_folder(launcher->program.real, folder);
-	ri_path_folder(folder, folder);
-	launcher->prefix = keep(loader, folder);
-	launcher->family = family_of(loader, launcher->prefix, launcher->program.real);
-	launcher->lacks_prterun = launcher->family == RI_MPI_OPENMPI &&
-		lacks_prterun(loader, launcher);
-}
-
 /* The library of this file, perhaps one that is known by another path; NULL: one too many. */
 static const struct ri_mpi_library *add_library(struct ri_mpi *out,
 	const struct ri_loader *loader, const struct ri_library *file)
 {
 	struct ri_mpi_library *library = &out->libraries[out->library_count];
+	struct ri_elf elf;
 
 	for (size_t i = 0; i < out->library_count; i++)
 		if (strcmp(out->libraries[i].file.real, file->real) == 0)
@@ -363,7 +340,10 @@ static const struct ri_mpi_library *add_library(struct ri_mpi *out,
 	if (out->library_count == RI_MPI_MOST)
 		return NULL;
 	*library = (struct ri_mpi_library){ .file = *file };
-	judge_library(loader, library);
+	library->prefix = prefix_of_library(loader, file->real);
+	if (ri_elf_open(&elf, loader->image->host, file->real) == RI_ELF_OK)
+		judge_opened(loader, &elf, library);
+	ri_elf_close(&elf);
 	out->library_count++;
 	return library;
 }
@@ -372,47 +352,43 @@ static void add_launcher(struct ri_mpi *out, const struct ri_loader *loader,
 	const struct ri_program *program)
 {
 	struct ri_mpi_launcher *launcher = &out->launchers[out->launcher_count];
+	char folder[RI_PATH_SIZE];
 
 	for (size_t i = 0; i < out->launcher_count; i++)
 		if (strcmp(out->launchers[i].program.real, program->real) == 0)
 			return;
 	if (out->launcher_count == RI_MPI_MOST)
 		return;
+	ri_path_folder(program->real, folder);
+	ri_path_folder(folder, folder);
 	*launcher = (struct ri_mpi_launcher){ .program = *program };
-	judge_launcher(loader, launcher);
+	launcher->prefix = keep(loader, folder);
+	launcher->family = family_of(loader, launcher->prefix, program->real);
+	launcher->lacks_prterun = launcher->family == RI_MPI_OPENMPI &&
+		lacks_prterun(loader, launcher);
 	out->launcher_count++;
 }
 
-static void find_launchers(struct ri_mpi *out, const struct ri_loader *loader)
-{
-	struct ri_program program;
-
-	for (size_t i = 0; launchers[i] != NULL; i++)
-		for (size_t at = 0; ri_program_next(loader->image, launchers[i], &at, &program);)
-			add_launcher(out, loader, &program);
-}
-
 /* What was installed together has one version. */
-static void take_version(struct ri_mpi_launcher *launcher, const struct ri_mpi_library *library)
-{
-	if (library != NULL && library->family == launcher->family &&
-		launcher->family != RI_MPI_UNKNOWN && launcher->version[0] == '\0')
-		memcpy(launcher->version, library->version, sizeof(launcher->version));
-}
-
 static void find_beside(struct ri_mpi *out, const struct ri_loader *loader,
 	struct ri_mpi_launcher *launcher)
 {
 	char folder[RI_PATH_SIZE];
+	const struct ri_mpi_library *library;
 	struct ri_library file;
 
 	for (size_t i = 0; folders[i] != NULL; i++) {
 		if (!ri_path_join(folder, launcher->prefix, folders[i]) ||
 			!ri_host_has(loader->image->host, folder))
 			continue;
-		for (size_t n = 0; names[n] != NULL; n++)
-			if (ri_loader_look(loader, folder, names[n], &file))
-				take_version(launcher, add_library(out, loader, &file));
+		for (size_t n = 0; names[n] != NULL; n++) {
+			if (!ri_loader_look(loader, folder, names[n], &file))
+				continue;
+			library = add_library(out, loader, &file);
+			if (library != NULL && library->family == launcher->family &&
+				library->family != RI_MPI_UNKNOWN && launcher->version[0] == '\0')
+				memcpy(launcher->version, library->version, RI_MPI_VERSION);
+		}
 	}
 }
 
@@ -428,9 +404,12 @@ void ri_mpi_find_loaded(struct ri_mpi *out, const struct ri_loader *loader)
 
 void ri_mpi_find_rest(struct ri_mpi *out, const struct ri_loader *loader)
 {
+	struct ri_program program;
 	struct ri_library file;
 
-	find_launchers(out, loader);
+	for (size_t i = 0; launchers[i] != NULL; i++)
+		for (size_t at = 0; ri_program_next(loader->image, launchers[i], &at, &program);)
+			add_launcher(out, loader, &program);
 	for (size_t i = 0; i < out->launcher_count; i++)
 		find_beside(out, loader, &out->launchers[i]);
 	for (size_t n = 0; names[n] != NULL; n++)

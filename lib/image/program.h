@@ -39,4 +39,19 @@ bool ri_program_find(const struct ri_image *image, const char *name, struct ri_p
 /* The same of one path: a regular file that somebody may execute. */
 bool ri_program_at(const struct ri_image *image, const char *path, struct ri_program *out);
 
+/*
+ * The program that runs a script, as the kernel reads its #! line (execve(2), "Interpreter
+ * scripts"; Linux fs/binfmt_script.c): the name ends at a blank or a newline,
+ * and a carriage return before that is a part of it.
+ */
+enum { RI_SCRIPT_HEAD = 256 };	/* bytes of it that the kernel looks at (BINPRM_BUF_SIZE) */
+
+struct ri_script {
+	char interpreter[RI_SCRIPT_HEAD];	/* without the carriage return; never empty */
+	bool has_return;	/* the name ends with one */
+};
+
+/* From the beginning of a file. False, and *out is left, where it names no program. */
+bool ri_script_read(struct ri_script *out, const char *head, size_t length);
+
 #endif

@@ -22,22 +22,16 @@ static const char *find_field(const char *text, const char *name, char end)
 	return text + strspn(text, " \t");
 }
 
-static bool read_set(const char *text, const char *name, uint64_t *out)
-{
-	const char *at = find_field(text, name, ':');
-
-	return at != NULL && ri_hex_read(at, out) > 0;
-}
-
 bool ri_status_read(const char *text, struct ri_status *out)
 {
 	struct ri_status status = { .seccomp = -1 };
+	const char *capabilities = find_field(text, "CapEff", ':');
 	const char *uid = find_field(text, "Uid", ':');
 	const char *mode = find_field(text, "Seccomp", ':');
 	size_t digits;
 
-	if (!read_set(text, "CapEff", &status.effective) ||
-		!read_set(text, "CapBnd", &status.bounding) || uid == NULL)
+	if (capabilities == NULL || ri_hex_read(capabilities, &status.effective) == 0 ||
+		uid == NULL)
 		return false;
 	/* real, effective, saved, of the file system */
 	digits = ri_digits_read(uid, &status.uid);

@@ -12,14 +12,11 @@
 enum {
 	RI_CAP_IPC_LOCK = 14,
 	RI_CAP_SYS_PTRACE = 19,
-	RI_CAP_SYS_NICE = 23,
-	RI_CAP_SYS_RESOURCE = 24,
 };
 
 /* Of /proc/PID/status. */
 struct ri_status {
 	uint64_t effective;	/* CapEff */
-	uint64_t bounding;	/* CapBnd */
 	uint64_t uid;		/* the effective one */
 	int seccomp;		/* 0, 1 or 2; -1: not said */
 };

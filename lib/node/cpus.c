@@ -15,12 +15,6 @@ void ri_cpus_set(struct ri_cpus *cpus, unsigned cpu)
 		cpus->words[cpu / 64] |= 1ull << cpu % 64;
 }
 
-void ri_cpus_clear(struct ri_cpus *cpus, unsigned cpu)
-{
-	if (cpu < RI_MAX_CPUS)
-		cpus->words[cpu / 64] &= ~(1ull << cpu % 64);
-}
-
 bool ri_cpus_has(const struct ri_cpus *cpus, unsigned cpu)
 {
 	return cpu < RI_MAX_CPUS && (cpus->words[cpu / 64] >> cpu % 64 & 1) != 0;

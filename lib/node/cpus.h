@@ -35,7 +35,6 @@ bool ri_cpus_read_file(struct ri_host *host, const char *path, struct ri_cpus *o
 void ri_cpus_add(struct ri_text *text, const struct ri_cpus *cpus);
 
 void ri_cpus_set(struct ri_cpus *cpus, unsigned cpu);
-void ri_cpus_clear(struct ri_cpus *cpus, unsigned cpu);
 bool ri_cpus_has(const struct ri_cpus *cpus, unsigned cpu);
 
 /* The first from this one on, or -1. */

@@ -89,14 +89,6 @@ static bool read_minor(const char *text, uint64_t *out)
 	return ri_number_read(text, range, out, NULL) == RI_NUMBER_OK;
 }
 
-static bool has_node(struct ri_host *host, uint64_t minor)
-{
-	char path[32];
-
-	snprintf(path, sizeof(path), "dev/nvidia%u", (unsigned)minor);
-	return ri_host_has(host, path);
-}
-
 /* The entries of a folder whose name starts like this. */
 static size_t count_like(struct ri_host *host, const char *path, const char *start)
 {
@@ -137,7 +129,10 @@ static bool read_device(struct ri_host *host, const char *name, struct device *o
 	if (ri_host_read(host, path, text, sizeof(text)) < 0)
 		return false;
 	if (!read_line(text, "Device Minor", value, sizeof(value)) ||
-		!read_minor(value, &out->minor) || !has_node(host, out->minor))
+		!read_minor(value, &out->minor))
+		return false;
+	snprintf(path, sizeof(path), "dev/nvidia%u", (unsigned)out->minor);
+	if (!ri_host_has(host, path))
 		return false;
 	if (read_line(text, "GPU Excluded", value, sizeof(value)) && strcmp(value, "Yes") == 0)
 		return false;

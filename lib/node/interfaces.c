@@ -28,8 +28,6 @@ static bool read_interface(struct ri_host *host, const char *name, struct ri_int
 	if (!ri_sysfile_number(host, path, &type))
 		return false;
 	out->loopback = type == TYPE_LOOPBACK;
-	snprintf(path, sizeof(path), CLASS "/%.*s/mtu", NAME_SIZE, name);
-	ri_sysfile_number(host, path, &out->mtu);
 	/* RFC 2863 states; "unknown" is what drivers that do not tell have, and lo */
 	snprintf(path, sizeof(path), CLASS "/%.*s/operstate", NAME_SIZE, name);
 	ri_sysfile_line(host, path, line, sizeof(line));
@@ -60,7 +58,7 @@ int ri_interfaces_find(struct ri_interfaces *out, struct ri_host *host, struct r
 	if (out->list == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, "interfaces", "no memory left for a list");
 	for (; left > 0; left--, name += strlen(name) + 1) {
-		struct ri_interface interface = { .mtu = 0 };
+		struct ri_interface interface = { .down = false };
 
 		if (strlen(name) >= NAME_SIZE || !read_interface(host, name, &interface))
 			continue;

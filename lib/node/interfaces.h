@@ -16,7 +16,6 @@ enum { RI_MAX_INTERFACES = 1024 };	/* a host shows one for each of its pods */
 
 struct ri_interface {
 	const char *name;
-	uint64_t mtu;		/* 0: unknown */
 	bool down;		/* it says so itself */
 	bool loopback;
 };

@@ -122,33 +122,19 @@ static int read_ports(struct ri_hca *hca, struct ri_host *host, struct ri_arena 
 	return 0;
 }
 
-/* Devices made of software, like rxe, have no other below them. */
-static const char *read_driver(struct ri_host *host, const char *name, struct ri_arena *arena)
-{
-	char path[PATH_SIZE], driver[NAME_SIZE];
-
-	snprintf(path, sizeof(path), CLASS "/%.*s/device/driver", NAME_SIZE, name);
-	ri_sysfile_link(host, path, driver, sizeof(driver));
-	return ri_arena_copy(arena, driver, strlen(driver));
-}
-
 static int read_hca(struct ri_hca *out, struct ri_host *host, const char *name,
 	struct ri_arena *arena)
 {
+	char path[PATH_SIZE], driver[NAME_SIZE];
+
+	/* devices made of software, like rxe, have no other below them */
+	snprintf(path, sizeof(path), CLASS "/%.*s/device/driver", NAME_SIZE, name);
+	ri_sysfile_link(host, path, driver, sizeof(driver));
 	*out = (struct ri_hca){
 		.name = ri_arena_copy(arena, name, strlen(name)),
-		.driver = read_driver(host, name, arena),
+		.driver = ri_arena_copy(arena, driver, strlen(driver)),
 	};
 	return out->name == NULL || out->driver == NULL ? -1 : read_ports(out, host, arena);
-}
-
-/* Enroot's hook fills an empty folder with links; one may lead nowhere. */
-static bool is_device(struct ri_host *host, const char *name)
-{
-	char path[PATH_SIZE];
-
-	snprintf(path, sizeof(path), CLASS "/%.*s/ports", NAME_SIZE, name);
-	return ri_host_has(host, path);
 }
 
 /* mlx5_ib2 before mlx5_ib10. */
@@ -194,7 +180,7 @@ int ri_hcas_find(struct ri_hcas *out, struct ri_host *host, struct ri_arena *are
 	struct ri_error *err)
 {
 	const char *sorted[RI_MAX_HCAS];
-	char names[NAMES_SIZE], shared[16];
+	char names[NAMES_SIZE], path[PATH_SIZE], shared[16];
 	long left = ri_host_list(host, CLASS, names, sizeof(names));
 	size_t found;
 
@@ -206,7 +192,9 @@ int ri_hcas_find(struct ri_hcas *out, struct ri_host *host, struct ri_arena *are
 	if (out->list == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, "HCAs", "no memory left for a list of them");
 	for (size_t i = 0; i < found; i++) {
-		if (!is_device(host, sorted[i]))
+		/* Enroot's hook fills an empty folder with links; one may lead nowhere */
+		snprintf(path, sizeof(path), CLASS "/%.*s/ports", NAME_SIZE, sorted[i]);
+		if (!ri_host_has(host, path))
 			continue;
 		if (read_hca(&out->list[out->count], host, sorted[i], arena) < 0)
 			return ri_fail(err, RI_CODE_MEMORY, "HCAs",
@@ -214,14 +202,6 @@ int ri_hcas_find(struct ri_hcas *out, struct ri_host *host, struct ri_arena *are
 		out->count++;
 	}
 	return 0;
-}
-
-static struct ri_verbs *find_verbs(const struct ri_verbs_all *all, const char *hca)
-{
-	for (size_t i = 0; i < all->count; i++)
-		if (strcmp(all->list[i].hca, hca) == 0)
-			return &all->list[i];
-	return NULL;
 }
 
 /* "231:192"; 0 where it is not said. */
@@ -244,13 +224,15 @@ static dev_t read_number(struct ri_host *host, const char *name)
 static void read_verbs(struct ri_verbs_all *all, struct ri_host *host, const char *name)
 {
 	char path[PATH_SIZE], hca[128];
-	struct ri_verbs *verbs;
+	struct ri_verbs *verbs = NULL;
 	dev_t expected, number = 0;
 
 	snprintf(path, sizeof(path), VERBS "/%.*s/ibdev", VERBS_NAME, name);
 	if (!ri_sysfile_line(host, path, hca, sizeof(hca)))
 		return;
-	verbs = find_verbs(all, hca);
+	for (size_t i = 0; i < all->count && verbs == NULL; i++)
+		if (strcmp(all->list[i].hca, hca) == 0)
+			verbs = &all->list[i];
 	if (verbs == NULL)
 		return;
 	snprintf(verbs->node, sizeof(verbs->node), NODES "/%.*s", VERBS_NAME, name);

@@ -21,7 +21,6 @@
 #include "base/error.h"
 #include "base/host.h"
 #include "check/ids.h"
-#include "demand/azure_size.h"
 #include "demand/demand.h"
 #include "model/topology.h"
 

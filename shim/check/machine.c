@@ -122,10 +122,7 @@ static int find_mount(struct ri_host *host, const char *path, struct ri_space *o
 		if (strcmp(mount.point, path) != 0)
 			continue;
 		found = 1;
-		*out = (struct ri_space){
-			.size = find_size(mount.options),
-			.read_only = has_option(mount.options, "ro"),
-		};
+		*out = (struct ri_space){ .size = find_size(mount.options) };
 		ri_text_copy(out->type, sizeof(out->type), mount.type);
 	}
 	return found;
@@ -139,7 +136,6 @@ static void measure(struct ri_host *host, const char *path, struct ri_space *out
 	if (fd >= 0 && fstatvfs(fd, &info) == 0) {
 		out->size = (uint64_t)info.f_blocks * info.f_frsize;
 		out->free = (uint64_t)info.f_bavail * info.f_frsize;
-		out->read_only |= (info.f_flag & ST_RDONLY) != 0;
 		out->knows_free = true;
 	}
 	if (fd >= 0)
@@ -155,18 +151,11 @@ int ri_machine_space(struct ri_host *host, const char *path, struct ri_space *ou
 	return found;
 }
 
-static bool is_read_only(struct ri_host *host, const char *path)
-{
-	char *text = ri_machine_mounts(host);
-	struct ri_mount mount;
-
-	return text != NULL && ri_mount_of(text, path, &mount) &&
-		(has_option(mount.flags, "ro") || has_option(mount.options, "ro"));
-}
-
 int ri_machine_writable(struct ri_host *host, const char *path)
 {
+	struct ri_mount mount;
 	struct stat info;
+	char *mounts;
 
 	if (host->live)
 		return access(path, W_OK) == 0 ? 0 : errno;
@@ -174,7 +163,9 @@ int ri_machine_writable(struct ri_host *host, const char *path)
 		return errno;
 	if ((info.st_mode & S_IWUSR) == 0)
 		return EACCES;
-	return is_read_only(host, path) ? EROFS : 0;
+	mounts = ri_machine_mounts(host);
+	return mounts != NULL && ri_mount_of(mounts, path, &mount) &&
+		(has_option(mount.flags, "ro") || has_option(mount.options, "ro")) ? EROFS : 0;
 }
 
 bool ri_machine_tmpfs(struct ri_host *host, const char *path, struct ri_space *out)

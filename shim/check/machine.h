@@ -33,7 +33,6 @@ struct ri_space {
 	uint64_t size;		/* bytes in all; 0: unknown */
 	uint64_t free;		/* bytes for us; not of a recorded machine */
 	bool knows_free;
-	bool read_only;
 };
 
 /*

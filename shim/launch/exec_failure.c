@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "image/script.h"
+#include "image/program.h"
 
 /* The first path that is there, whatever execve said of it; or NULL. */
 static const char *find_present(const struct ri_exec_failure *failure)

@@ -211,7 +211,7 @@ PAIRS.update({
                                also=["nvidia_driver", "nvidia_modules", "gpu.libver"]),
     "ib_dev": Pair("limits-fit", "ib.dev", {"sys/class/infiniband/mlx5_ib0/ports/1/state": ""},
                    [f"warn ib.dev.absent {CLASS}"], [f"pass - {CLASS}"], ["--expect=ib"],
-                   also=["ib.uverbs", "rdma_cm", "ib.ofed", "ib.count"]),
+                   also=["ib.uverbs", "rdma_cm", "ib.ofed", "ib.count", "ib.provider"]),
     "ib_nonsriov": Pair("az-nc24r", "ib.nonsriov",
                         {"sys/class/infiniband/mlx4_0/ports/1/state": ""},
                         ["warn ib.nonsriov.size nc24r"], ["pass - nc24r"],

@@ -29,7 +29,7 @@ RANK = {f"OMPI_COMM_WORLD_{name}": value for name, value in
 
 
 def questions():
-    with open(os.path.join(TOP, "lib/node/gpu_state.h"), encoding="ascii") as file:
+    with open(os.path.join(TOP, "lib/node/probe_answer.h"), encoding="ascii") as file:
         return re.findall(r'RI_ASKED\(\w+, "([\w-]+)", \d', file.read())
 
 

@@ -2,7 +2,6 @@
 /* Input: the note of cuda-compat, the toolkit's version.json, or a version. */
 #include "fuzz.h"
 #include "image/cuda.h"
-#include "image/version.h"
 
 static void check_version(const char *version)
 {

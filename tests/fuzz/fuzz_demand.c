@@ -6,7 +6,6 @@
 #include "fuzz.h"
 
 #include "check/wishes.h"
-#include "demand/azure_size.h"
 #include "demand/demand.h"
 #include "node/allowed.h"
 

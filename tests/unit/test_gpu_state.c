@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "node/gpu_state.h"
+#include "node/probe_answer.h"
 #include "node/rdma.h"
 
 static void test_questions(void **state)

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "image/script.h"
+#include "image/program.h"
 
 static struct ri_script script;
 

@@ -81,15 +81,6 @@ static void say_instances(struct ri_checking *checking, enum ri_code code, const
 	ri_check_hint(checking, "%s", instances_hint);
 }
 
-/* Of ranks that share GPUs by design it is no more than good to know. */
-static void say_shared(struct ri_checking *checking, size_t count)
-{
-	ri_check_problem(checking, !checking->may_lack_gpus, RI_CODE_GPU_COUNT_SHARED, "GPUs",
-		"a program sees %zu, but %llu ranks are on this node", count,
-		(unsigned long long)checking->ranks);
-	ri_check_hint(checking, "%s", ri_check_is_slurm(checking) ? slurm_hint : shared_hint);
-}
-
 /* The firmest demand for more GPUs than there are, those of ranks here among them. */
 static void check_count(struct ri_checking *checking)
 {
@@ -109,7 +100,12 @@ static void check_count(struct ri_checking *checking)
 	} else if (share_instance(checking, counted)) {
 		say_instances(checking, RI_CODE_GPU_COUNT_SHARED, "GPUs", count);
 	} else if (count > 0 && count < checking->ranks) {
-		say_shared(checking, count);
+		/* of ranks that share GPUs by design it is no more than good to know */
+		ri_check_problem(checking, !checking->may_lack_gpus, RI_CODE_GPU_COUNT_SHARED,
+			"GPUs", "a program sees %zu, but %llu ranks are on this node", count,
+			(unsigned long long)checking->ranks);
+		ri_check_hint(checking, "%s",
+			ri_check_is_slurm(checking) ? slurm_hint : shared_hint);
 	} else if (count == 0) {
 		ri_check_skip(checking, "GPUs", "a program sees none, and none are requested");
 	} else {

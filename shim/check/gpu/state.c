@@ -81,27 +81,22 @@ const char *ri_gpu_name(char *out, const struct ri_gpu_state *gpu)
 	return out;
 }
 
-/* No permission to ask for the whole GPU is what a tenant with an instance of it has. */
-static bool is_quiet(const struct ri_gpu_state *gpu, uint64_t error)
-{
-	const uint64_t *mig = ri_gpu_numbers(gpu, RI_GPU_MIG);
-
-	return ri_nvml_is_quiet(error) ||
-		(error == RI_NVML_NO_PERMISSION && mig != NULL && mig[0] != 0);
-}
-
 /* True where it has an answer. */
 static bool judge_one(struct ri_checking *checking, const struct ri_gpu_judging *judging,
 	const struct ri_gpu_state *gpu)
 {
 	const struct ri_probe_answer *answer = &gpu->asked[judging->asked].answer;
+	const uint64_t *mig = ri_gpu_numbers(gpu, RI_GPU_MIG);
 	char name[RI_GPU_NAME], text[96];
+	/* no permission to ask for the whole GPU is what a tenant with an instance of it has */
+	bool quiet = ri_nvml_is_quiet(answer->error) ||
+		(answer->error == RI_NVML_NO_PERMISSION && mig != NULL && mig[0] != 0);
 
 	if (answer->ok)
 		judging->judge(checking, gpu);
 	/* one that is lost is lost to gpu.health */
-	else if (answer->given && !is_quiet(gpu, answer->error) &&
-		answer->error != RI_NVML_LOST && answer->error != RI_NVML_RESET_REQUIRED)
+	else if (answer->given && !quiet && answer->error != RI_NVML_LOST &&
+		answer->error != RI_NVML_RESET_REQUIRED)
 		ri_check_unknown(checking, judging->unknown, ri_gpu_name(name, gpu),
 			"not told: %s", ri_nvml_error_show(text, sizeof(text),
 				answer->error));

@@ -4,7 +4,7 @@
  * "state" beside it says, one thing a line:
  *
  *     count 4		so many GPUs
- *     3.remap.2 1	GPU 3: the third number of what answers "remap" (lib/node/gpu_state.h)
+ *     3.remap.2 1	GPU 3: the third number of what answers "remap" (lib/node/probe_answer.h)
  *     *.mig.error 3	every GPU: the function fails with this nvmlReturn_t
  *     3.ecc.hang 1	GPU 3: it never returns; "crash": it ends the process
  *     3.gpu.error 15	the GPU cannot be opened; also "init" and "list", and "load.crash"
