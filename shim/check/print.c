@@ -60,15 +60,6 @@ static bool is_folded(const struct ri_check_result *result)
 	return result->status == RI_CHECK_SKIP && !ri_log_shows(RI_LEVEL_NOTE);
 }
 
-/* Is any result shown, by its severity? */
-static bool is_any_shown(const struct ri_check_report *report)
-{
-	for (size_t i = 0; i < report->count; i++)
-		if (!is_folded(&report->items[i]))
-			return true;
-	return false;
-}
-
 /* Those that only a machine answers, or the others, and what there is to say of all of them. */
 static void print_folded(struct ri_page *page, const struct ri_check_report *report,
 	bool beyond_image, const char *text)
@@ -92,16 +83,6 @@ static void print_folded(struct ri_page *page, const struct ri_check_report *rep
 		.status = RI_CHECK_SKIP }));
 	ri_page_go(page, ID_COLUMN);
 	ri_page_fold(page, words, ID_COLUMN);
-}
-
-static void print_facts(struct ri_page *page, const struct ri_node_facts *facts)
-{
-	for (size_t i = 0; i < facts->count; i++) {
-		ri_page_show_as(page, RI_LOOK_PLAIN, "fact");
-		ri_page_go(page, ID_COLUMN);
-		ri_page_show(page, facts->items[i].name);
-		fold(page, "", facts->items[i].value);
-	}
 }
 
 static void print_sum(struct ri_page *page, const struct ri_check_report *report)
@@ -136,12 +117,14 @@ static void print_sum(struct ri_page *page, const struct ri_check_report *report
 void ri_check_print_text(const struct ri_check_report *report, struct ri_text *out, bool color)
 {
 	struct ri_page page = { .out = out, .color = color, .whole = true };
-	bool folds = is_any_shown(report);
+	bool folds = false;	/* no, where nothing would be shown then */
 
 	if (report->count == 0) {
 		ri_text_add(out, "no checks were run\n");
 		return;
 	}
+	for (size_t i = 0; i < report->count; i++)
+		folds |= !is_folded(&report->items[i]);
 	for (size_t i = 0; i < report->count; i++)
 		if (!folds || !is_folded(&report->items[i]))
 			print_result(&page, &report->items[i]);
@@ -149,8 +132,12 @@ void ri_check_print_text(const struct ri_check_report *report, struct ri_text *o
 		print_folded(&page, report, true, ": not to be known from an image");
 		print_folded(&page, report, false, ": nothing to look at here (-v says why)");
 	}
-	if (report->facts != NULL)
-		print_facts(&page, report->facts);
+	for (size_t i = 0; report->facts != NULL && i < report->facts->count; i++) {
+		ri_page_show_as(&page, RI_LOOK_PLAIN, "fact");
+		ri_page_go(&page, ID_COLUMN);
+		ri_page_show(&page, report->facts->items[i].name);
+		fold(&page, "", report->facts->items[i].value);
+	}
 	print_sum(&page, report);
 }
 

@@ -58,17 +58,12 @@ struct fault {
 	const char *subject;	/* NULL: the check itself */
 };
 
-static bool is_worth_keeping(const struct run *run, const struct ri_check_result *result)
-{
-	return run->plan->keeps_all || result->problem || result->unfit ||
-		(run->plan->checking.verbose && result->status == RI_CHECK_NOTE);
-}
-
 static void publish(struct run *run, const struct ri_check_result *result)
 {
 	struct shared *shared = run->shared;
 
-	if (!is_worth_keeping(run, result))
+	if (!run->plan->keeps_all && !result->problem && !result->unfit &&
+		!(run->plan->checking.verbose && result->status == RI_CHECK_NOTE))
 		return;
 	if (shared->count == RI_CHECKS_RESULTS) {
 		shared->dropped++;
@@ -135,23 +130,17 @@ static void run_check(struct run *run, size_t number)
 	}
 }
 
-/* A check of a broken machine must not take the container's memory, nor leave a core. */
-static void bound_child(void)
+static void child_main(void *context)
 {
+	struct run *run = context;
 	struct rlimit memory;
 
+	/* a check of a broken machine must not take the container's memory, nor leave a core */
 	ri_machine_no_core();
 	if (getrlimit(RLIMIT_AS, &memory) == 0 && memory.rlim_cur > RI_CHECK_MEMORY) {
 		memory.rlim_cur = RI_CHECK_MEMORY;
 		setrlimit(RLIMIT_AS, &memory);
 	}
-}
-
-static void child_main(void *context)
-{
-	struct run *run = context;
-
-	bound_child();
 	run->shared->since_us = ri_now_us();
 	for (size_t i = run->first; i < ri_check_count(); i++)
 		if (ri_check_set_has(&run->plan->chosen, i))
@@ -245,11 +234,6 @@ static bool wait_for(struct run *run, pid_t pid, int64_t until_us, int *status)
 	return waitpid(pid, status, WNOHANG) == pid;
 }
 
-static bool is_late(const struct run *run)
-{
-	return ri_now_us() > run->end_us - LEAST_MS * 1000;
-}
-
 /* Wait for the child's end or for its time. Returns true where it must not be followed. */
 static bool watch(struct run *run, pid_t pid, bool *hung, int *status)
 {
@@ -269,7 +253,7 @@ static bool watch(struct run *run, pid_t pid, bool *hung, int *status)
 			continue;
 		*hung = true;
 		ri_helper_end(pid, RI_MASK_OF(SIGCHLD), NULL);
-		return is_late(run);
+		return ri_now_us() > run->end_us - LEAST_MS * 1000;
 	}
 }
 
@@ -320,16 +304,6 @@ static void skip_rest(struct run *run, struct fault fault)
 	}
 }
 
-static void skip_for_time(struct run *run)
-{
-	static const struct fault late = {
-		RI_CODE_CHECK_UNREACHED, "not reached in time",
-		"the time for all checks ran out before it; the results above say why", NULL,
-	};
-
-	skip_rest(run, late);
-}
-
 /* error is that of fork(2). */
 static void skip_for_process(struct run *run, int error)
 {
@@ -347,6 +321,10 @@ static void skip_for_process(struct run *run, int error)
 /* One child after the other, until all checks were run. */
 static void run_all(struct run *run)
 {
+	static const struct fault late = {
+		RI_CODE_CHECK_UNREACHED, "not reached in time",
+		"the time for all checks ran out before it; the results above say why", NULL,
+	};
 	const struct ri_helper_task task = {
 		.body = child_main, .context = run, .signal = SIGCHLD,
 	};
@@ -372,7 +350,7 @@ static void run_all(struct run *run)
 			run->first = run->shared->running;
 		blame(run, run->first++, hung, status);
 		if (last) {
-			skip_for_time(run);
+			skip_rest(run, late);
 			return;
 		}
 	}
@@ -381,16 +359,6 @@ static void run_all(struct run *run)
 bool ri_check_was_begun(const struct ri_check_result *result)
 {
 	return result->code != RI_CODE_CHECK_UNREACHED && result->code != RI_CODE_CHECK_REFUSED;
-}
-
-static void sum_up(const struct run *run, struct ri_check_report *out)
-{
-	*out = (struct ri_check_report){
-		.items = run->kept, .count = run->count, .dropped = run->dropped,
-		.stop = run->stop,
-	};
-	for (size_t i = 0; i < run->count; i++)
-		out->unfit |= run->kept[i].unfit;
 }
 
 /* Does one of those before it wait for the same run of rankinit-probe? */
@@ -430,6 +398,10 @@ int ri_checks_run(const struct ri_check_plan *plan, struct ri_check_report *out,
 			strerror(errno));
 	run_all(&run);
 	munmap(run.shared, sizeof(*run.shared));
-	sum_up(&run, out);
+	*out = (struct ri_check_report){
+		.items = run.kept, .count = run.count, .dropped = run.dropped, .stop = run.stop,
+	};
+	for (size_t i = 0; i < run.count; i++)
+		out->unfit |= run.kept[i].unfit;
 	return 0;
 }

@@ -111,27 +111,14 @@ static void add_line(struct ri_text *out, const struct ri_check_result *result,
 		result->hint, ri_code_name((enum ri_code)result->code));
 }
 
-static void log_line(const struct ri_check_result *result, const char *subject, const char *text)
+/* Of one result, or of all checks that were not begun. */
+typedef void tell_result(void *context, const struct ri_check_result *result, const char *subject,
+	const char *text);
+
+/* Each that is said, but for what follows from another; the checks that were not begun last. */
+static void tell_all(const struct ri_check_report *report, tell_result *tell, void *context)
 {
-	char line[2 * RI_CHECK_TEXT];
-	struct ri_text out;
-
-	ri_text_init(&out, line, sizeof(line));
-	add_line(&out, result, subject, text);
-	ri_log(level_of(result), "%s", line);
-}
-
-static void log_unbegun(const struct ri_check_report *report, bool unfit)
-{
-	char text[RI_CHECK_TEXT];
-	const struct ri_check_result *first = sum_unbegun(report, unfit, text);
-
-	if (first != NULL)
-		log_line(first, unfit ? "--require" : "--checks", text);
-}
-
-void ri_check_log(const struct ri_check_report *report)
-{
+	const struct ri_check_result *first;
 	char text[RI_CHECK_TEXT];
 
 	for (size_t i = 0; i < report->count; i++) {
@@ -140,64 +127,63 @@ void ri_check_log(const struct ri_check_report *report)
 		if (!is_said(result) || ri_check_cause(report, result) != NULL)
 			continue;
 		ri_check_text(result, text);
-		log_line(result, result->subject, text);
+		tell(context, result, result->subject, text);
 	}
-	log_unbegun(report, true);
-	log_unbegun(report, false);
+	for (int unfit = 1; unfit >= 0; unfit--) {
+		first = sum_unbegun(report, unfit != 0, text);
+		if (first != NULL)
+			tell(context, first, unfit != 0 ? "--require" : "--checks", text);
+	}
+}
+
+static void log_result(void *context, const struct ri_check_result *result, const char *subject,
+	const char *text)
+{
+	char line[2 * RI_CHECK_TEXT];
+	struct ri_text out;
+
+	(void)context;
+	ri_text_init(&out, line, sizeof(line));
+	add_line(&out, result, subject, text);
+	ri_log(level_of(result), "%s", line);
+}
+
+void ri_check_log(const struct ri_check_report *report)
+{
+	tell_all(report, log_result, NULL);
 	if (report->dropped > 0)
 		ri_log(RI_LEVEL_WARNING, "%zu more check results are not shown [%s]",
 			report->dropped, ri_code_name(RI_CODE_CHECK_FLOOD));
 }
 
-void ri_check_words(const struct ri_check_report *report, struct ri_text *out)
+static void add_unfit(void *context, const struct ri_check_result *result, const char *subject,
+	const char *text)
 {
-	const struct ri_check_result *first;
-	char text[RI_CHECK_TEXT];
+	struct ri_text *out = context;
 
-	for (size_t i = 0; i < report->count; i++) {
-		const struct ri_check_result *result = &report->items[i];
-
-		if (!result->unfit || !ri_check_was_begun(result) ||
-			ri_check_cause(report, result) != NULL)
-			continue;
-		ri_check_text(result, text);
-		add_line(out, result, result->subject, text);
-		ri_text_add(out, "\n");
-	}
-	first = sum_unbegun(report, true, text);
-	if (first != NULL) {
-		add_line(out, first, "--require", text);
-		ri_text_add(out, "\n");
-	}
+	if (!result->unfit)
+		return;
+	add_line(out, result, subject, text);
+	ri_text_add(out, "\n");
 }
 
-static void explain(struct ri_findings *findings, const struct ri_check_result *result,
-	const char *subject, const char *text)
+void ri_check_words(const struct ri_check_report *report, struct ri_text *out)
 {
-	ri_finding_hint(ri_findings_add(findings, result->unfit ? RI_SEVERITY_ERROR
-		: RI_SEVERITY_WARNING, (enum ri_code)result->code, subject, "%s", text),
-		"%s", result->hint);
+	tell_all(report, add_unfit, out);
+}
+
+static void add_finding(void *context, const struct ri_check_result *result, const char *subject,
+	const char *text)
+{
+	if (level_of(result) != RI_LEVEL_NOTE)
+		ri_finding_hint(ri_findings_add(context, result->unfit ? RI_SEVERITY_ERROR
+			: RI_SEVERITY_WARNING, (enum ri_code)result->code, subject, "%s", text),
+			"%s", result->hint);
 }
 
 void ri_check_explain(const struct ri_check_report *report, struct ri_findings *findings)
 {
-	const struct ri_check_result *first;
-	char text[RI_CHECK_TEXT];
-
-	for (size_t i = 0; i < report->count; i++) {
-		const struct ri_check_result *result = &report->items[i];
-
-		if (!is_said(result) || level_of(result) == RI_LEVEL_NOTE ||
-			ri_check_cause(report, result) != NULL)
-			continue;
-		ri_check_text(result, text);
-		explain(findings, result, result->subject, text);
-	}
-	for (int unfit = 1; unfit >= 0; unfit--) {
-		first = sum_unbegun(report, unfit != 0, text);
-		if (first != NULL)
-			explain(findings, first, unfit != 0 ? "--require" : "--checks", text);
-	}
+	tell_all(report, add_finding, findings);
 }
 
 /* What stands before it goes on about consequences, and not too much of that. */

@@ -21,7 +21,6 @@
 /* How long the first rank speaks alone; Open MPI's mpirun takes a second to stop the others. */
 enum { FIRST_WORD_MS = 2000 };
 
-/* What is read is written, too: how much longer that may take. */
 /* Ranks that a known launcher is told to start: its own words count first. */
 static bool count_launched(const struct ri_preflight *of, uint64_t *out)
 {
@@ -69,12 +68,6 @@ static bool may_lack_gpus(const struct ri_preflight *of)
 		return true;
 	return of->fan_out == 0 && of->command->mode != RI_MODE_NODE &&
 		ri_env_get(of->env, "CUDA_VISIBLE_DEVICES") != NULL;
-}
-
-/* Does each rank that starts here see one GPU alone? */
-static bool has_own_gpus(const struct ri_preflight *of)
-{
-	return of->fan_out > 0 && of->options->place.gpu_bind == RI_GPU_BIND_SINGLE;
 }
 
 /* Ranks that somebody else has started beside this one, which may be at work already. */
@@ -134,17 +127,6 @@ static void find_demands(const struct ri_preflight *of, struct ri_demands *deman
 	for (size_t i = 0; required->deep && i < ri_check_count(); i++)
 		if (ri_check_at(i)->runs == RI_CHECK_DEEP)
 			ri_check_set_add(&required->by_family, i);
-}
-
-static int open_host(const struct ri_preflight *of, struct ri_host *host, struct ri_error *err)
-{
-	if (ri_host_root(of->host) < 0)
-		return ri_fail(err, RI_CODE_FILE_UNREADABLE, of->host->path,
-			"cannot be opened: %s", strerror(errno));
-	*host = *of->host;
-	/* what looks runs in a process of its own that is not waited for */
-	host->apart = NULL;
-	return 0;
 }
 
 struct finding {
@@ -208,7 +190,8 @@ static int run_checks(const struct ri_preflight *of, bool all, struct ri_check_r
 			.arena = of->arena, .ranks = count_ranks(of), .host = &host,
 			.command = of->options->command, .deep = ri_checks_are_deep(wishes),
 			.may_lack_gpus = may_lack_gpus(of), .has_peers = has_peers(of),
-			.own_gpus = has_own_gpus(of),
+			.own_gpus = of->fan_out > 0 &&
+				of->options->place.gpu_bind == RI_GPU_BIND_SINGLE,
 			.verbose = all || ri_log_shows(RI_LEVEL_NOTE),
 		},
 		.wishes = wishes,
@@ -222,8 +205,12 @@ static int run_checks(const struct ri_preflight *of, bool all, struct ri_check_r
 	say_size(wishes);
 	if (!ri_checks_choose(&plan, !all) && !all)
 		return 1;
-	if (open_host(of, &host, err) < 0)
-		return -1;
+	if (ri_host_root(of->host) < 0)
+		return ri_fail(err, RI_CODE_FILE_UNREADABLE, of->host->path,
+			"cannot be opened: %s", strerror(errno));
+	host = *of->host;
+	/* what looks runs in a process of its own that is not waited for */
+	host.apart = NULL;
 	plan.image = !host.live && is_image(&host);
 	ri_mask_default_chld();
 	plan.keeps_all |= of->options->given.report.value != NULL;
@@ -246,19 +233,6 @@ static int go_on_unchecked(const struct ri_given *refuser, struct ri_error *err)
 }
 
 /*
- * Most launchers end a job at the first failure: a rank that left at once could
- * have local rank 0 ended before that has said what to do. Returns the exit
- * status of a stop that came, or 0.
- */
-static int let_first_speak(void)
-{
-	siginfo_t info;
-	int number = ri_mask_wait_for(ri_mask_stops(), &info, FIRST_WORD_MS);
-
-	return number == 0 ? 0 : 128 + number;
-}
-
-/*
  * All ranks refuse, so that none has begun when the job ends. The first one
  * says why and what to do; the others may see what that one does not, as a
  * CUDA_VISIBLE_DEVICES of their own, and say in a line what they see, if the
@@ -272,12 +246,17 @@ static int refuse(const struct ri_preflight *of, const struct ri_given *refuser,
 	char reasons[RI_CHECK_REASONS];
 	const char *why = ", for the reasons above";
 	struct utsname names = { .nodename = "" };
+	siginfo_t info;
 	int stop = 0;
 
+	/*
+	 * Most launchers end a job at the first failure: a rank that left at once could
+	 * have local rank 0 ended before that has said what to do.
+	 */
 	if (!speaks(of) && of->options->action == RI_ACTION_LAUNCH)
-		stop = let_first_speak();
+		stop = ri_mask_wait_for(ri_mask_stops(), &info, FIRST_WORD_MS);
 	if (stop != 0)
-		return stop;
+		return 128 + stop;
 	if (of->options->action == RI_ACTION_EXPLAIN) {
 		/* it may be about another machine's --root */
 		why = ", for the reasons in the other findings";
@@ -306,14 +285,6 @@ static void say_off(const struct ri_preflight *of)
 		ri_unasked_say_off(wishes);
 }
 
-/* A simulated one, where nothing can be required of the machine that plays it. */
-static int refuse_unfit(const struct ri_host *host, struct ri_error *err)
-{
-	ri_fail(err, RI_CODE_CHECK_UNFIT, "--simulate", "this node (%s) plays one that is not fit "
-		"for the job", host->name);
-	return ri_fail_hint(err, "leave its unfit=NODE@RESTART out");
-}
-
 int ri_preflight_look(const struct ri_preflight *of, struct ri_check_report *checked,
 	struct ri_findings *findings, struct ri_error *err)
 {
@@ -327,8 +298,12 @@ int ri_preflight_look(const struct ri_preflight *of, struct ri_check_report *che
 		ri_unasked_say(of->options, of->topology, of->command);
 		return 0;
 	}
-	if (of->host->unfit)
-		return refuse_unfit(of->host, err);
+	/* a simulated one, where nothing can be required of the machine that plays it */
+	if (of->host->unfit) {
+		ri_fail(err, RI_CODE_CHECK_UNFIT, "--simulate", "this node (%s) plays one that is "
+			"not fit for the job", of->host->name);
+		return ri_fail_hint(err, "leave its unfit=NODE@RESTART out");
+	}
 	if (wishes->pick != RI_CHECK_PICK_NONE && ri_checks_hold_deep(wishes, err) < 0)
 		return -1;
 	say_off(of);

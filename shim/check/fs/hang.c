@@ -36,23 +36,16 @@ static void ask(struct ri_checking *checking, const struct ri_mount *mount)
 		ri_storage_name(ri_storage_of(mount)), strerror(error));
 }
 
-static bool names_paths(const struct ri_checking *checking)
-{
-	struct ri_named_path named;
-	size_t data = 0, output = 0;
-
-	return ri_path_next(checking, RI_PATH_DATA, &data, &named) ||
-		ri_path_next(checking, RI_PATH_OUTPUT, &output, &named);
-}
-
 static void check_hang(struct ri_checking *checking)
 {
+	size_t data = 0, output = 0, asked = 0;
+	struct ri_named_path named;
 	struct ri_mount mount;
 	char *rest;
-	size_t asked = 0;
 
-	if (!checking->asked &&
-		!(ri_topology_is_wide(checking->topology) && names_paths(checking))) {
+	if (!checking->asked && !(ri_topology_is_wide(checking->topology) &&
+		(ri_path_next(checking, RI_PATH_DATA, &data, &named) ||
+			ri_path_next(checking, RI_PATH_OUTPUT, &output, &named)))) {
 		ri_check_skip(checking, "mounts", "this job does not depend on them");
 		return;
 	}

@@ -178,20 +178,9 @@ static const char write_hint[] =
 	"outside the image: mount /dev/shm writable (docker run -v without :ro; Kubernetes: "
 	"volumeMounts without readOnly), with mode 1777 if the ranks are not root";
 
-/* A file without a name: it is gone when it is closed. */
-static int try_to_write(struct ri_host *host)
-{
-	int fd = ri_host_open(host, point, O_TMPFILE | O_RDWR);
-
-	if (fd < 0)
-		return errno;
-	close(fd);
-	return 0;
-}
-
 static void check_write(struct ri_checking *checking)
 {
-	int error = 0;
+	int fd, error;
 
 	if (!checking->asked && checking->ranks <= 1) {
 		ri_check_skip(checking, point, "a single rank does not need it");
@@ -202,8 +191,11 @@ static void check_write(struct ri_checking *checking)
 			"nothing can be written to a recorded machine");
 		return;
 	}
-	error = try_to_write(checking->host);
-	if (error == 0) {
+	/* a file without a name: it is gone when it is closed */
+	fd = ri_host_open(checking->host, point, O_TMPFILE | O_RDWR);
+	error = fd < 0 ? errno : 0;
+	if (fd >= 0) {
+		close(fd);
 		ri_check_pass(checking, point, "files can be created there");
 	} else if (error == ENOENT) {
 		ri_check_skip(checking, point, "does not exist");

@@ -35,14 +35,6 @@ static bool is_in_user_namespace(struct ri_host *host)
 	return ri_machine_user_map(host, &map) && !ri_user_map_is_whole(&map);
 }
 
-static bool may_lock_all(struct ri_host *host)
-{
-	struct ri_status status;
-
-	return !is_in_user_namespace(host) && ri_machine_status(host, &status) &&
-		ri_status_has(&status, RI_CAP_IPC_LOCK);
-}
-
 static void say_memlock(struct ri_checking *checking, const struct ri_limit *limit)
 {
 	char soft[RI_SIZE_TEXT];
@@ -61,6 +53,7 @@ static void say_memlock(struct ri_checking *checking, const struct ri_limit *lim
 
 static void check_memlock(struct ri_checking *checking)
 {
+	struct ri_status status;
 	struct ri_limit limit;
 	char soft[RI_SIZE_TEXT];
 
@@ -71,7 +64,9 @@ static void check_memlock(struct ri_checking *checking)
 			"cannot be read");
 	} else if (limit.soft >= ENOUGH_MEMLOCK) {
 		ri_check_pass(checking, "memlock", "%s", ri_size_show(soft, limit.soft));
-	} else if (may_lock_all(checking->host)) {
+	} else if (!is_in_user_namespace(checking->host) &&
+		ri_machine_status(checking->host, &status) &&
+		ri_status_has(&status, RI_CAP_IPC_LOCK)) {
 		ri_check_pass(checking, "memlock", "%s, which CAP_IPC_LOCK overrides",
 			ri_size_show(soft, limit.soft));
 	} else {

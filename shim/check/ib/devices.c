@@ -45,22 +45,12 @@ static void say_absent(struct ri_checking *checking, const struct ri_hcas *hcas)
 			checking->azure_size->name);
 }
 
-/* Those of neither kind, such as EFA of AWS; text is as large as a number and some words. */
-static const char *say_others(const struct ri_hcas *hcas, char text[48])
-{
-	size_t others = ri_ib_count(hcas, RI_LINK_OTHER);
-
-	text[0] = '\0';
-	if (others > 0)
-		snprintf(text, 48, ", %zu of another kind", others);
-	return text;
-}
-
 static void check_dev(struct ri_checking *checking)
 {
 	const struct ri_hcas *hcas = ri_ib_look(checking);
-	char others[48];
 	struct ri_row row = { .count = 0 };
+	char others[48] = "";
+	size_t count;
 
 	if (hcas == NULL)
 		return;
@@ -79,9 +69,13 @@ static void check_dev(struct ri_checking *checking)
 	}
 	for (size_t i = 0; i < hcas->count; i++)
 		ri_row_add(&row, hcas->list[i].name);
+	/* such as EFA of AWS */
+	count = ri_ib_count(hcas, RI_LINK_OTHER);
+	if (count > 0)
+		snprintf(others, sizeof(others), ", %zu of another kind", count);
 	ri_check_pass(checking, folder, "%s: %zu on InfiniBand, %zu on Ethernet%s",
 		ri_row_end(&row), ri_ib_count(hcas, RI_LINK_INFINIBAND),
-		ri_ib_count(hcas, RI_LINK_ETHERNET), say_others(hcas, others));
+		ri_ib_count(hcas, RI_LINK_ETHERNET), others);
 }
 
 const struct ri_check ri_check_ib_dev = {

@@ -13,27 +13,11 @@
 
 /* ib.libs */
 
-static void say_missing(struct ri_checking *checking, const struct ri_library *verbs)
-{
-	char what[200];
-
-	if (verbs->foreign != NULL) {
-		snprintf(what, sizeof(what), "is for %s, and there is no other libibverbs",
-			ri_elf_machine_name(verbs->machine));
-		ri_ib_say_bad(checking, RI_CODE_IB_LIBS_FOREIGN, verbs->foreign, what);
-	} else if (verbs->gone != NULL) {
-		ri_ib_say_bad(checking, RI_CODE_IB_LIBS_MISSING, verbs->gone,
-			"is listed in /etc/ld.so.cache, but missing");
-	} else {
-		ri_ib_say_bad(checking, RI_CODE_IB_LIBS_MISSING, "libibverbs.so.1",
-			"is not in this image: NCCL and MPI use TCP instead");
-	}
-}
-
 static void judge_verbs(struct ri_checking *checking, const struct ri_rdma_core *core)
 {
 	const struct ri_library *verbs = &core->verbs;
 	struct ri_library apart;
+	char what[200];
 
 	if (verbs->path == NULL &&
 		ri_loader_find_apart(ri_check_loader(checking), "libibverbs.so.1", &apart)) {
@@ -41,8 +25,16 @@ static void judge_verbs(struct ri_checking *checking, const struct ri_rdma_core 
 			"is in a folder that the loader does not search");
 		ri_check_hint(checking, "inside the image: add its folder to /etc/ld.so.conf.d and "
 			"run ldconfig, or add it to LD_LIBRARY_PATH");
+	} else if (verbs->path == NULL && verbs->foreign != NULL) {
+		snprintf(what, sizeof(what), "is for %s, and there is no other libibverbs",
+			ri_elf_machine_name(verbs->machine));
+		ri_ib_say_bad(checking, RI_CODE_IB_LIBS_FOREIGN, verbs->foreign, what);
+	} else if (verbs->path == NULL && verbs->gone != NULL) {
+		ri_ib_say_bad(checking, RI_CODE_IB_LIBS_MISSING, verbs->gone,
+			"is listed in /etc/ld.so.cache, but missing");
 	} else if (verbs->path == NULL) {
-		say_missing(checking, verbs);
+		ri_ib_say_bad(checking, RI_CODE_IB_LIBS_MISSING, "libibverbs.so.1",
+			"is not in this image: NCCL and MPI use TCP instead");
 	} else if (verbs->fault != RI_ELF_OK) {
 		ri_ib_say_bad(checking, RI_CODE_IB_LIBS_BROKEN, verbs->path,
 			ri_check_library_fault(verbs));

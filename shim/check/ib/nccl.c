@@ -20,17 +20,6 @@ static const char net[] = "NCCL_NET";
 static const char plugin[] = "NCCL_NET_PLUGIN";
 static const char topo_file[] = "NCCL_TOPO_FILE";
 
-static const struct ri_nccl_conf *read_conf(const struct ri_checking *checking)
-{
-	static struct ri_nccl_conf conf;
-	static bool done;
-
-	if (!done)
-		ri_nccl_conf_read(&conf, ri_check_loader(checking)->image);
-	done = true;
-	return &conf;
-}
-
 /* A setting: its name, its value, and where it stands if that is not a variable. */
 struct setting {
 	const char *name;
@@ -41,8 +30,14 @@ struct setting {
 
 static bool get(const struct ri_checking *checking, const char *name, struct setting *out)
 {
-	const char *origin = ri_nccl_conf_get(read_conf(checking), name, out->value);
+	static struct ri_nccl_conf conf;
+	static bool done;
+	const char *origin;
 
+	if (!done)
+		ri_nccl_conf_read(&conf, ri_check_loader(checking)->image);
+	done = true;
+	origin = ri_nccl_conf_get(&conf, name, out->value);
 	out->name = name;
 	out->where[0] = '\0';
 	if (origin == NULL || out->value[0] == '\0')

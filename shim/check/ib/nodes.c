@@ -95,14 +95,6 @@ static bool is_repeated(const struct ri_verbs_all *verbs, size_t at)
 	return false;
 }
 
-static void say_stale(struct ri_checking *checking, const struct ri_verbs *verbs)
-{
-	ri_check_lack(checking, RI_CODE_IB_UVERBS_STALE, verbs->hca,
-		"%s belongs to another device: the device was reset after the container was "
-		"started", verbs->node);
-	ri_check_hint(checking, "outside the image: start the container again");
-}
-
 static void check_uverbs(struct ri_checking *checking)
 {
 	const struct ri_verbs_all *verbs = ri_ib_open(checking);
@@ -112,11 +104,17 @@ static void check_uverbs(struct ri_checking *checking)
 	if (verbs == NULL || hcas == NULL)
 		return;
 	for (size_t i = 0; i < verbs->count; i++) {
-		bad += verbs->list[i].error != 0 || verbs->list[i].stale;
-		if (verbs->list[i].error != 0 && !is_repeated(verbs, i))
-			say_bad(checking, hcas, verbs, verbs->list[i].error);
-		else if (verbs->list[i].stale)
-			say_stale(checking, &verbs->list[i]);
+		const struct ri_verbs *one = &verbs->list[i];
+
+		bad += one->error != 0 || one->stale;
+		if (one->error != 0 && !is_repeated(verbs, i)) {
+			say_bad(checking, hcas, verbs, one->error);
+		} else if (one->stale) {
+			ri_check_lack(checking, RI_CODE_IB_UVERBS_STALE, one->hca,
+				"%s belongs to another device: the device was reset after the "
+				"container was started", one->node);
+			ri_check_hint(checking, "outside the image: start the container again");
+		}
 	}
 	if (bad == 0)
 		ri_check_pass(checking, folder, "the device file%s of %zu adapter%s can be opened",

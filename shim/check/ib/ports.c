@@ -219,14 +219,6 @@ static const char count_hint[] =
 	"--device=/dev/infiniband; Kubernetes: as many of the RDMA device plug-in's resource); if "
 	"a port is down, see ib.port and take another node";
 
-/* What to do depends on what there is. */
-static const char *hint_for(const struct ri_checking *checking, const struct ri_hcas *hcas)
-{
-	if (hcas->count == 0 && ri_ib_direct_hint(checking) != NULL)
-		return ri_ib_direct_hint(checking);
-	return ri_ib_count(hcas, RI_LINK_INFINIBAND) == 0 ? ri_ib_absent_hint : count_hint;
-}
-
 static void check_count(struct ri_checking *checking)
 {
 	const struct ri_hcas *hcas = ri_ib_look(checking);
@@ -248,7 +240,10 @@ static void check_count(struct ri_checking *checking)
 			"%zu active InfiniBand port%s", active, active == 1 ? "" : "s");
 		ri_check_asked(checking, demand);
 		ri_check_expected_count(checking, demand);
-		ri_check_hint(checking, "%s", hint_for(checking, hcas));
+		if (hcas->count == 0 && ri_ib_direct_hint(checking) != NULL)
+			ri_check_hint(checking, "%s", ri_ib_direct_hint(checking));
+		else if (ri_ib_count(hcas, RI_LINK_INFINIBAND) == 0)
+			ri_check_hint(checking, "%s", ri_ib_absent_hint);
 	}
 }
 

@@ -249,7 +249,8 @@ static void check_memory(struct ri_checking *checking)
 		ri_check_pass(checking, prober->said.registered.device, "%s can be registered",
 			ri_size_show(size, prober->said.registered.size));
 	else
-		ri_check_unprobed(checking, "memory", "no adapter was opened to register memory with");
+		ri_check_unprobed(checking, "memory",
+			"no adapter was opened to register memory with");
 }
 
 const struct ri_check ri_check_ib_memory = {

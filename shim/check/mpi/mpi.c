@@ -7,9 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "check/check.h"
 #include "check/software.h"
 #include "from/sources.h"
+#include "probe/prober.h"
+#include "system/clock.h"
 
 /* Has the loader a way to it? Broken ones count: that is where it ends. */
 static bool is_found(const struct ri_mpi_library *library)
@@ -31,32 +32,17 @@ static void ask_mpi(struct ri_checking *checking)
 
 /* mpi.present */
 
-static void say_broken(struct ri_checking *checking, const struct ri_library *file)
-{
-	ri_check_lack(checking, RI_CODE_MPI_PRESENT_BROKEN, file->path,
-		"%s, and the loader uses it, from %s", ri_check_library_fault(file),
-		ri_library_place_name(file->place));
-	ask_mpi(checking);
-	ri_check_hint(checking, "inside the image: install it again, or take its folder off "
-		"LD_LIBRARY_PATH");
-}
-
-/* Its launcher and its compiler wrappers, which are first on PATH, tell programs where it is. */
-static bool is_launched(const struct ri_checking *checking, const struct ri_mpi_library *library)
-{
-	const struct ri_mpi *mpi = ri_check_mpi(checking);
-
-	return mpi->launcher_count > 0 && strcmp(mpi->launchers[0].prefix, library->prefix) == 0;
-}
-
 static void say_apart(struct ri_checking *checking, const struct ri_mpi_library *library)
 {
 	const struct ri_demand *demand = ri_demands_find(checking->demands, RI_TOPIC_MPI);
+	const struct ri_mpi *mpi = ri_check_mpi(checking);
+	/* its launcher and its compiler wrappers, first on PATH, tell programs where it is */
+	bool launched = mpi->launcher_count > 0 &&
+		strcmp(mpi->launchers[0].prefix, library->prefix) == 0;
 
 	ri_check_lack(checking, RI_CODE_MPI_PRESENT_APART, library->file.path,
 		"is in a folder that the loader does not search");
-	if (demand != NULL &&
-		(demand->asker != RI_ASKER_SOURCE || !is_launched(checking, library)))
+	if (demand != NULL && (demand->asker != RI_ASKER_SOURCE || !launched))
 		ri_check_asked(checking, demand);
 	ri_check_hint(checking, "inside the image: ENV LD_LIBRARY_PATH=%.*s, or add its folder to "
 		"/etc/ld.so.conf.d and run ldconfig; a program linked with -rpath finds it "
@@ -111,12 +97,20 @@ static void check_present(struct ri_checking *checking)
 		}
 		broken = broken == NULL ? library : broken;
 	}
-	if (broken != NULL)
-		say_broken(checking, &broken->file);
-	else if ((apart = find_apart(checking)) != NULL)
+	apart = find_apart(checking);
+	if (broken != NULL) {
+		ri_check_lack(checking, RI_CODE_MPI_PRESENT_BROKEN, broken->file.path,
+			"%s, and the loader uses it, from %s",
+			ri_check_library_fault(&broken->file),
+			ri_library_place_name(broken->file.place));
+		ask_mpi(checking);
+		ri_check_hint(checking, "inside the image: install it again, or take its folder "
+			"off LD_LIBRARY_PATH");
+	} else if (apart != NULL) {
 		say_apart(checking, apart);
-	else
+	} else {
 		say_missing(checking);
+	}
 }
 
 const struct ri_check ri_check_mpi_present = {
@@ -215,19 +209,6 @@ static const struct ri_mpi_library *find_partner(const struct ri_mpi *mpi,
 	return first;
 }
 
-static void say_mismatch(struct ri_checking *checking, const char *subject,
-	enum ri_mpi_family starter, const struct ri_mpi_library *library)
-{
-	char what[64];
-
-	ri_check_lack(checking, RI_CODE_MPI_MATCH_MIXED, subject,
-		"%s starts the ranks, but the library that they load is %s (%s): each would be "
-		"rank 0 of 1", ri_mpi_family_name(starter),
-		describe(what, sizeof(what), library->family, library->version),
-		library->file.path);
-	ask_mpi(checking);
-}
-
 /* Versions of one implementation mostly understand each other, those of a series surely. */
 static bool is_other_series(const char *a, const char *b)
 {
@@ -244,13 +225,19 @@ static void check_match(struct ri_checking *checking)
 	const struct ri_mpi_library *library = find_partner(ri_check_mpi_loaded(checking), starter);
 	const char *subject = launcher == NULL ? checking->topology->identity
 					       : launcher->program.path;
+	char what[64];
 
 	if (launcher == NULL && starter == RI_MPI_UNKNOWN) {
 		ri_check_skip(checking, "mpirun", "no launcher is here to compare");
 	} else if (library == NULL) {
 		ri_check_skip(checking, subject, "no MPI library that programs find is here");
 	} else if (!ri_mpi_fits(starter, library->family)) {
-		say_mismatch(checking, subject, starter, library);
+		ri_check_lack(checking, RI_CODE_MPI_MATCH_MIXED, subject,
+			"%s starts the ranks, but the library that they load is %s (%s): each "
+			"would be rank 0 of 1", ri_mpi_family_name(starter),
+			describe(what, sizeof(what), library->family, library->version),
+			library->file.path);
+		ask_mpi(checking);
 	} else if (launcher != NULL && starter == library->family &&
 		is_other_series(launcher->version, library->version)) {
 		ri_check_lack(checking, RI_CODE_MPI_MATCH_SERIES, subject,
@@ -275,4 +262,90 @@ const struct ri_check ri_check_mpi_match = {
 	.topics = RI_ABOUT(MPI),
 	.in_image = true,
 	.run = check_match,
+};
+
+/* mpi.version: what a library says of itself when it is loaded */
+
+/* The file has the marks of one, and the library is another: one that passes calls on. */
+static void judge_version(struct ri_checking *checking, const struct ri_mpi_library *library,
+	const char *text)
+{
+	char version[RI_MPI_VERSION];
+	enum ri_mpi_family family = ri_mpi_read_answer(text, version);
+	const char *path = library->file.path;
+
+	if (family == RI_MPI_UNKNOWN)
+		ri_check_unknown(checking, RI_CODE_MPI_VERSION_UNKNOWN, path,
+			"reports itself as \"%.100s\", which rankinit does not know", text);
+	else if (library->family != RI_MPI_UNKNOWN && library->family != family)
+		ri_check_note(checking, RI_CODE_MPI_VERSION_OTHER, path,
+			"has the marks of %s, but reports itself as %s %s",
+			ri_mpi_family_name(library->family), ri_mpi_family_name(family), version);
+	else
+		ri_check_pass(checking, path, "%s %s, as it reports itself",
+			ri_mpi_family_name(family), version);
+}
+
+static void try_library(struct ri_checking *checking, const struct ri_mpi_library *library,
+	int64_t until)
+{
+	static const struct ri_prober_codes codes = { RI_CODE_MPI_VERSION_CRASHED,
+		RI_CODE_MPI_VERSION_HUNG };
+	static struct ri_prober prober;
+	const struct ri_prober_order order = { .what = "mpi", .library = library->file.path,
+		.until_us = until };
+
+	ri_prober_run(&prober, checking, &order);
+	if (!ri_prober_judge(checking, &prober, &library->file, codes)) {
+		ask_mpi(checking);
+	} else if (!prober.said.load.ok) {
+		ri_check_lack(checking, RI_CODE_MPI_VERSION_UNLOADED, library->file.path,
+			"cannot be loaded: %.200s", prober.said.text);
+		ask_mpi(checking);
+	} else if (!prober.said.version.ok) {
+		ri_check_unknown(checking, RI_CODE_MPI_VERSION_UNKNOWN, library->file.path,
+			"does not report its version: error %llu",
+			(unsigned long long)prober.said.version.error);
+	} else {
+		judge_version(checking, library, prober.said.text);
+	}
+}
+
+static void say_unloadable(struct ri_checking *checking)
+{
+	struct ri_library file;
+	char what[200];
+
+	ri_loader_find(ri_check_loader(checking), "libmpi.so.40", &file);
+	if (ri_prober_says_lost(what, sizeof(what), &file))
+		ri_check_lack(checking, RI_CODE_MPI_VERSION_MISSING, "libmpi.so.40", "%s", what);
+	else
+		ri_check_unprobed(checking, "libmpi", what);
+}
+
+static void check_version(struct ri_checking *checking)
+{
+	const struct ri_mpi *mpi = ri_check_mpi_loaded(checking);
+	int64_t until = ri_now_us() + RI_PROBER_MS * 1000;
+
+	for (size_t i = 0; i < mpi->library_count; i++)
+		try_library(checking, &mpi->libraries[i], until);
+	if (checking->count == 0)
+		say_unloadable(checking);
+}
+
+const struct ri_check ri_check_mpi_version = {
+	.id = "mpi.version",
+	.summary = "the MPI library can be loaded and reports its version",
+	.reads = "MPI_Get_library_version of each library that programs find (MPI 3.1, 8.1.1), in "
+		"a separate process that gets two seconds",
+	.fails = "a library cannot be loaded, ends that process or does not return; unknown "
+		"without rankinit-probe",
+	.advice = "inside the image: install it again, with all libraries that it needs; \"ldd\" "
+		"shows which one is missing",
+	.runs = RI_CHECK_DEEP,
+	.probe = "mpi",
+	.limit_ms = RI_PROBER_CHECK_MS,
+	.topics = RI_ABOUT(MPI),
+	.run = check_version,
 };

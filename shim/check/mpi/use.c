@@ -180,16 +180,6 @@ static bool is_forbidden(void)
 		(errno == EPERM || errno == ENOSYS);
 }
 
-/* Open MPI and UCX name themselves as ones who may be read, which counts up to 1. */
-static int read_scope(struct ri_host *host)
-{
-	char text[16];
-
-	if (ri_host_read(host, "proc/sys/kernel/yama/ptrace_scope", text, sizeof(text)) < 1)
-		return 0;
-	return text[0] - '0';
-}
-
 /*
  * Has Open MPI been told to do without? Version 4 by the mechanism of its btl
  * vader, 5 by the components of smsc (opal/mca/btl/vader, opal/mca/smsc).
@@ -227,6 +217,7 @@ static void check_cma(struct ri_checking *checking)
 	const char *subject = "process_vm_readv";
 	struct ri_status status;
 	bool known = ri_machine_status(checking->host, &status);
+	char scope[16];
 
 	if (ri_check_mpi_loaded(checking)->library_count == 0)
 		ri_check_skip(checking, subject, "no MPI is here to need it");
@@ -235,7 +226,9 @@ static void check_cma(struct ri_checking *checking)
 		ri_check_pass(checking, subject, "may be used");
 	else if (checking->host->live && is_forbidden())
 		say_cma(checking, "a system call filter forbids it");
-	else if (read_scope(checking->host) > 1)
+	/* Open MPI and UCX name themselves as ones who may be read, which counts up to 1 */
+	else if (ri_host_read(checking->host, "proc/sys/kernel/yama/ptrace_scope", scope,
+			 sizeof(scope)) > 0 && scope[0] > '1')
 		say_cma(checking, "/proc/sys/kernel/yama/ptrace_scope forbids it");
 	else if (!checking->host->live && (!known || status.seccomp != 0))
 		ri_check_unknown(checking, RI_CODE_MPI_CMA_UNKNOWN, subject,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Interfaces that variables name, and the name of this node. */
+/* Interfaces that variables name, the name of this node, and the way to the master. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
@@ -8,17 +8,18 @@
 
 #include "base/loopback.h"
 #include "check/check.h"
-#include "check/net/net.h"
 #include "node/interfaces.h"
 #include "system/name_service.h"
 
 enum {
 	HOSTS_SIZE = 65536,
-	NAME_SIZE = RI_NET_NAME,
+	NAME_SIZE = 256,
 	LEAST_FREE_PORT = 1024,		/* which everybody may open (ip(7)) */
 };
 
 static const char hosts[] = "/etc/hosts";	/* hosts(5) */
+
+enum answer { FOUND, NOT_FOUND, CANNOT_KNOW };	/* the last: of a recorded machine */
 
 static const char name_hint[] =
 	"outside the image: docker run --add-host NAME:ADDRESS or --hostname; Kubernetes: a "
@@ -42,18 +43,22 @@ static bool is_alone(struct ri_checking *checking)
 	return true;
 }
 
-enum ri_net_answer ri_net_resolve(struct ri_checking *checking, const char *name, char *address)
+/*
+ * The address of a name into a buffer of NAME_SIZE bytes, by hosts(5) and then by the name
+ * service, where there is a network to ask it. It may take as long as the resolver waits.
+ */
+static enum answer resolve(struct ri_checking *checking, const char *name, char *address)
 {
 	static char text[HOSTS_SIZE];
 
 	if (ri_host_read(checking->host, hosts, text, sizeof(text)) >= 0 &&
 		ri_hosts_find(text, name, address, NAME_SIZE))
-		return RI_NET_FOUND;
+		return FOUND;
 	if (!checking->host->live)
-		return RI_NET_CANNOT_KNOW;
+		return CANNOT_KNOW;
 	if (is_alone(checking))
-		return RI_NET_NOT_FOUND;
-	return ri_name_resolve(name, address, NAME_SIZE) == 0 ? RI_NET_FOUND : RI_NET_NOT_FOUND;
+		return NOT_FOUND;
+	return ri_name_resolve(name, address, NAME_SIZE) == 0 ? FOUND : NOT_FOUND;
 }
 
 static void check_hostname(struct ri_checking *checking)
@@ -65,11 +70,11 @@ static void check_hostname(struct ri_checking *checking)
 			"this node's name is unknown");
 		return;
 	}
-	switch (ri_net_resolve(checking, name, address)) {
-	case RI_NET_FOUND:
+	switch (resolve(checking, name, address)) {
+	case FOUND:
 		ri_check_pass(checking, name, "is %s", address);
 		break;
-	case RI_NET_CANNOT_KNOW:
+	case CANNOT_KNOW:
 		ri_check_unknown(checking, RI_CODE_NET_HOSTNAME_UNKNOWN, name,
 			"is not in /etc/hosts, and a recorded machine has no name service");
 		break;
@@ -93,7 +98,7 @@ static void check_loopback(struct ri_checking *checking)
 	char name[NAME_SIZE], address[NAME_SIZE];
 
 	if (!ri_hostname_read(checking->host, name, sizeof(name)) ||
-		ri_net_resolve(checking, name, address) != RI_NET_FOUND) {
+		resolve(checking, name, address) != FOUND) {
 		ri_check_skip(checking, "hostname", "its address is unknown");
 	} else if (!ri_loopback_is(address, strlen(address))) {
 		ri_check_pass(checking, name, "is %s", address);
@@ -159,21 +164,12 @@ static const char *judge_list(const struct ri_interfaces *all, struct ri_choice 
 	return fault;
 }
 
-static void say_fault(struct ri_checking *checking, const char *variable, const char *value,
-	const char *fault)
-{
-	bool shared = ri_check_is_shared(checking);
-	char quoted[RI_QUOTE_SIZE];
-
-	ri_quote(quoted, sizeof(quoted), value);
-	ri_check_problem(checking, shared, RI_CODE_NET_IFACE_NONE, variable, "%s %s%s", quoted,
-		fault, shared ? ": ranks do not find each other" : "");
-}
-
 static void check_iface(struct ri_checking *checking)
 {
 	struct ri_interfaces all = { .known = false };
 	struct ri_error err = RI_ERROR_INIT;
+	bool shared = ri_check_is_shared(checking);
+	char quoted[RI_QUOTE_SIZE];
 
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
 		const char *value = ri_env_get(checking->env, variables[i].name);
@@ -193,7 +189,10 @@ static void check_iface(struct ri_checking *checking)
 		ri_choice_init(&choice, value, variables[i].kind);
 		fault = judge_list(&all, &choice);
 		if (fault != NULL)
-			say_fault(checking, variables[i].name, value, fault);
+			ri_check_problem(checking, shared, RI_CODE_NET_IFACE_NONE,
+				variables[i].name, "%s %s%s",
+				ri_quote(quoted, sizeof(quoted), value), fault,
+				shared ? ": ranks do not find each other" : "");
 		else
 			ri_check_pass(checking, variables[i].name, "names an interface that is up");
 	}
@@ -299,4 +298,52 @@ const struct ri_check ri_check_net_masterport = {
 		"process of this machine listens",
 	.runs = RI_CHECK_LAUNCH,
 	.run = check_masterport,
+};
+
+static void judge_master(struct ri_checking *checking, const char *subject, const char *name)
+{
+	char address[NAME_SIZE];
+
+	ri_check_doing(checking, name);
+	switch (resolve(checking, name, address)) {
+	case FOUND:
+		ri_check_pass(checking, subject, "%s is %s", name, address);
+		break;
+	case CANNOT_KNOW:
+		ri_check_unknown(checking, RI_CODE_NET_MASTER_UNKNOWN, subject, "%s is not in "
+			"/etc/hosts, and a recorded machine has no name service", name);
+		break;
+	default:
+		ri_check_lack(checking, RI_CODE_NET_MASTER_UNRESOLVED, subject,
+			"%s does not resolve, or not yet", name);
+	}
+}
+
+static void check_master(struct ri_checking *checking)
+{
+	const struct ri_fact *master = &checking->topology->facts[RI_FACT_MASTER_ADDR];
+	const char *subject = ri_topology_subject(checking->topology, RI_FACT_MASTER_ADDR);
+
+	if (master->state != RI_STATE_KNOWN)
+		ri_check_skip(checking, "MASTER_ADDR", "no master is given");
+	else if (ri_name_is_address(master->text))
+		ri_check_pass(checking, subject, "%s is an address", master->text);
+	else
+		judge_master(checking, subject, master->text);
+}
+
+/*
+ * Not before a launch: where pods get their names when they start, it may be
+ * too early, and frameworks and --wait-master ask again.
+ */
+const struct ri_check ri_check_net_master = {
+	.id = "net.master",
+	.summary = "the master's name resolves",
+	.reads = "MASTER_ADDR as it was found, /etc/hosts (hosts(5)), and then the name service",
+	.fails = "neither knows the name; it may become known later",
+	.advice = "--wait-master=120 waits until it resolves; Kubernetes: a headless service with "
+		"publishNotReadyAddresses: true; else MASTER_ADDR in the job's environment: an "
+		"address of the node of rank 0",
+	.runs = RI_CHECK_EXTRA,
+	.run = check_master,
 };
