@@ -2,7 +2,6 @@
 #include "image/mca.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/path.h"

@@ -7,7 +7,6 @@
 #define RI_IMAGE_NCCL_CONF_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "image/program.h"
 

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/text.h"
 #include "node/sysfile.h"
 
 #define CLASS "sys/class/net"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "base/text.h"
 #include "node/sysfile.h"
 
 enum { TEXT_SIZE = 4096 };

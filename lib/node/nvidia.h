@@ -8,8 +8,6 @@
 #define RI_NODE_NVIDIA_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "base/host.h"
 

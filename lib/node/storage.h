@@ -3,9 +3,6 @@
 #ifndef RI_NODE_STORAGE_H
 #define RI_NODE_STORAGE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "base/mounts.h"
 
 enum ri_storage {

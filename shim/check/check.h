@@ -61,6 +61,7 @@ struct ri_check {
 	const char *because;	/* id of the check whose problem makes for its own, or NULL */
 	bool in_image;		/* the files of an image that runs nowhere answer it */
 	void (*run)(struct ri_checking *checking);
+	const void *how;	/* for a run that several checks share; or NULL */
 };
 
 /* The table in its order, which is that of running and of JSON; NULL past its end. */

@@ -3,9 +3,7 @@
 #ifndef RI_SHIM_CHECK_IDS_H
 #define RI_SHIM_CHECK_IDS_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "demand/demand.h"
 

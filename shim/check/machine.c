@@ -7,7 +7,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/mounts.h"
@@ -15,9 +14,7 @@
 #include "base/pages.h"
 #include "base/text.h"
 #include "demand/demand.h"
-#include "node/storage.h"
 #include "node/sysfile.h"
-#include "system/clock.h"
 
 enum { STATUS_FILE = 8192, MOUNTS_FILE = 262144 };
 

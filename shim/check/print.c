@@ -2,7 +2,6 @@
 #include "check/print.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "check/node_facts.h"
 #include "model/page.h"

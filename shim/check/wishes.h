@@ -7,7 +7,6 @@
 #define RI_SHIM_CHECK_WISHES_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "base/arena.h"
 #include "base/error.h"

@@ -2,7 +2,6 @@
 #include "preflight/preflight.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>

@@ -5,9 +5,6 @@
  * center, "Distributed training of deep learning models", storage
  * considerations), and so is most other storage behind one server.
  */
-#include <fcntl.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "check/check.h"
 #include "check/fs/paths.h"

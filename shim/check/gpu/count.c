@@ -2,9 +2,7 @@
 /* How many GPUs a program started here would see. */
 #include <string.h>
 
-#include "base/text.h"
 #include "check/check.h"
-#include "node/budget.h"
 #include "node/gpus.h"
 
 static const char visible_hint[] =

@@ -226,17 +226,12 @@ static void judge_remap(struct ri_checking *checking, const struct ri_gpu_state 
 	}
 }
 
-static void check_remap(struct ri_checking *checking)
-{
-	static const struct ri_gpu_judging judging = {
-		.asked = RI_GPU_REMAP, .unknown = RI_CODE_GPU_REMAP_UNKNOWN,
-		.pass = "no remapped row is pending or has failed",
-		.silent = "do not remap rows, or not with MIG", .silence_passes = true,
-		.judge = judge_remap,
-	};
-
-	ri_gpu_judge(checking, &judging);
-}
+static const struct ri_gpu_judging remap = {
+	.asked = RI_GPU_REMAP, .unknown = RI_CODE_GPU_REMAP_UNKNOWN,
+	.pass = "no remapped row is pending or has failed",
+	.silent = "do not remap rows, or not with MIG", .silence_passes = true,
+	.judge = judge_remap,
+};
 
 const struct ri_check ri_check_gpu_remap = {
 	.id = "gpu.remap",
@@ -248,7 +243,8 @@ const struct ri_check ri_check_gpu_remap = {
 	.advice = "node admin: nvidia-smi --gpu-reset when nothing runs on the GPU, which remaps "
 		"the rows",
 	RI_GPU_PROBED,
-	.run = check_remap,
+	.run = ri_gpu_judge,
+	.how = &remap,
 };
 
 /* gpu.ecc */
@@ -274,16 +270,11 @@ static void judge_ecc(struct ri_checking *checking, const struct ri_gpu_state *g
 	}
 }
 
-static void check_ecc(struct ri_checking *checking)
-{
-	static const struct ri_gpu_judging judging = {
-		.asked = RI_GPU_ECC, .unknown = RI_CODE_GPU_ECC_UNKNOWN,
-		.pass = "no uncorrectable error since the driver was loaded",
-		.silent = "have no ECC, or it is off", .judge = judge_ecc,
-	};
-
-	ri_gpu_judge(checking, &judging);
-}
+static const struct ri_gpu_judging ecc = {
+	.asked = RI_GPU_ECC, .unknown = RI_CODE_GPU_ECC_UNKNOWN,
+	.pass = "no uncorrectable error since the driver was loaded",
+	.silent = "have no ECC, or it is off", .judge = judge_ecc,
+};
 
 const struct ri_check ri_check_gpu_ecc = {
 	.id = "gpu.ecc",
@@ -296,7 +287,8 @@ const struct ri_check ri_check_gpu_ecc = {
 	.advice = "node admin: nvidia-smi -q -d ECC,ROW_REMAPPER; the counter starts anew with "
 		"the driver",
 	RI_GPU_PROBED,
-	.run = check_ecc,
+	.run = ri_gpu_judge,
+	.how = &ecc,
 };
 
 /* gpu.busy */
@@ -391,16 +383,11 @@ static void judge_busy(struct ri_checking *checking, const struct ri_gpu_state *
 		ri_check_lack(checking, RI_CODE_GPU_BUSY_OTHERS, name, "%s", text);
 }
 
-static void check_busy(struct ri_checking *checking)
-{
-	static const struct ri_gpu_judging judging = {
-		.asked = RI_GPU_MEMORY, .unknown = RI_CODE_GPU_BUSY_UNKNOWN,
-		.pass = "no process computes on them, and their memory is free",
-		.silent = "do not tell how much of their memory is taken", .judge = judge_busy,
-	};
-
-	ri_gpu_judge(checking, &judging);
-}
+static const struct ri_gpu_judging busy = {
+	.asked = RI_GPU_MEMORY, .unknown = RI_CODE_GPU_BUSY_UNKNOWN,
+	.pass = "no process computes on them, and their memory is free",
+	.silent = "do not tell how much of their memory is taken", .judge = judge_busy,
+};
 
 const struct ri_check ri_check_gpu_busy = {
 	.id = "gpu.busy",
@@ -417,5 +404,6 @@ const struct ri_check ri_check_gpu_busy = {
 		"processes of an earlier one that have not ended; for the job: wait, or another "
 		"node",
 	RI_GPU_PROBED,
-	.run = check_busy,
+	.run = ri_gpu_judge,
+	.how = &busy,
 };

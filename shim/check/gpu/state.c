@@ -155,8 +155,9 @@ void ri_gpu_merge(struct ri_checking *checking, size_t gpus)
 	checking->count = kept;
 }
 
-void ri_gpu_judge(struct ri_checking *checking, const struct ri_gpu_judging *judging)
+void ri_gpu_judge(struct ri_checking *checking)
 {
+	const struct ri_gpu_judging *judging = ri_check_at(checking->number)->how;
 	const struct ri_gpu_look *look = ri_gpu_look(checking);
 	size_t told = 0, asked = 0;
 

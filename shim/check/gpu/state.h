@@ -46,7 +46,8 @@ struct ri_gpu_judging {
 	void (*judge)(struct ri_checking *checking, const struct ri_gpu_state *gpu);
 };
 
-void ri_gpu_judge(struct ri_checking *checking, const struct ri_gpu_judging *judging);
+/* The run of a check whose `how` is one of these. */
+void ri_gpu_judge(struct ri_checking *checking);
 
 /* What was said of several of so many GPUs in the same words becomes one result. */
 void ri_gpu_merge(struct ri_checking *checking, size_t gpus);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the cgroup of the container grants, which free(1) and nproc(1) do not tell. */
-#include <stdio.h>
 
 #include "base/cgroup.h"
 #include "check/check.h"

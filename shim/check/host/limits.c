@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Limits of processes, which ranks inherit from the program that started the container. */
-#include <stdio.h>
 
 #include "check/check.h"
 #include "check/ib/ib.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "check/ib/ib.h"
-#include "node/interfaces.h"
 
 static const char folder[] = "/sys/class/infiniband";
 
@@ -52,8 +51,6 @@ static void check_dev(struct ri_checking *checking)
 	char others[48] = "";
 	size_t count;
 
-	if (hcas == NULL)
-		return;
 	if (hcas->count == 0 && !hcas->exclusive && !ri_ib_wanted(checking)) {
 		ri_check_skip(checking, folder, "no RDMA device is here, and none is requested");
 		return;
@@ -101,7 +98,6 @@ const char *ri_ib_direct_hint(const struct ri_checking *checking)
 
 static void check_nonsriov(struct ri_checking *checking)
 {
-	const struct ri_hcas *hcas;
 	const char *name;
 
 	if (!is_direct(checking)) {
@@ -112,11 +108,8 @@ static void check_nonsriov(struct ri_checking *checking)
 		ri_check_skip(checking, "azure=SIZE", "a job of one node does not need it");
 		return;
 	}
-	hcas = ri_ib_look(checking);
-	if (hcas == NULL)
-		return;
 	name = checking->azure_size->name;
-	if (hcas->count > 0) {
+	if (ri_ib_devices(checking) > 0) {
 		ri_check_pass(checking, name, "shows RDMA devices anyway");
 		return;
 	}

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whose driver the kernel runs for the adapters, and whether they reach GPUs' memory. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -73,8 +72,6 @@ static void check_ofed(struct ri_checking *checking)
 	const struct ri_hcas *hcas = ri_ib_look(checking);
 	struct ri_ofed ofed;
 
-	if (hcas == NULL)
-		return;
 	ri_ofed_read(&ofed, checking->host);
 	if (ofed.kind == RI_OFED_NONE)
 		judge_none(checking, hcas);
@@ -110,8 +107,6 @@ static void check_peermem(struct ri_checking *checking)
 	struct ri_peer_memory peers;
 	const struct ri_nvidia *nvidia = ri_check_nvidia(checking);
 
-	if (hcas == NULL)
-		return;
 	ri_peer_memory_read(&peers, nvidia, checking->host);
 	if (!nvidia->driver || hcas->count == 0 || ri_ib_count(hcas, RI_LINK_INFINIBAND) == 0) {
 		ri_check_skip(checking, "nvidia_peermem",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check/ib/ib.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,10 +21,12 @@ const struct ri_hcas *ri_ib_look(struct ri_checking *checking)
 
 	if (seen.looked && seen.root == checking->host->root)
 		return &seen.hcas;
-	seen.looked = ri_hcas_find(&seen.hcas, checking->host, checking->arena, &err) == 0;
+	if (ri_hcas_find(&seen.hcas, checking->host, checking->arena, &err) < 0)
+		seen.hcas = (struct ri_hcas){ .error = ENOMEM };
+	seen.looked = true;
 	seen.opened = false;
 	seen.root = checking->host->root;
-	return seen.looked ? &seen.hcas : NULL;
+	return &seen.hcas;
 }
 
 const struct ri_verbs_all *ri_ib_open(struct ri_checking *checking)
@@ -32,23 +35,20 @@ const struct ri_verbs_all *ri_ib_open(struct ri_checking *checking)
 	const struct ri_hcas *hcas = ri_ib_look(checking);
 	struct ri_error err = RI_ERROR_INIT;
 
-	if (hcas != NULL && !seen.opened)
-		seen.opened = ri_verbs_find(&seen.verbs, hcas, &node, &err) == 0;
-	return hcas != NULL && seen.opened ? &seen.verbs : NULL;
+	if (!seen.opened && ri_verbs_find(&seen.verbs, hcas, &node, &err) < 0)
+		seen.verbs = (struct ri_verbs_all){ .count = 0 };
+	seen.opened = true;
+	return &seen.verbs;
 }
 
 size_t ri_ib_devices(struct ri_checking *checking)
 {
-	const struct ri_hcas *hcas = ri_ib_look(checking);
-
-	return hcas == NULL ? 0 : hcas->count;
+	return ri_ib_look(checking)->count;
 }
 
 bool ri_ib_has_infiniband(struct ri_checking *checking)
 {
-	const struct ri_hcas *hcas = ri_ib_look(checking);
-
-	return hcas != NULL && ri_ib_count(hcas, RI_LINK_INFINIBAND) > 0;
+	return ri_ib_count(ri_ib_look(checking), RI_LINK_INFINIBAND) > 0;
 }
 
 static bool has_device(struct ri_checking *checking)
@@ -80,7 +80,7 @@ bool ri_ib_is_usable(struct ri_checking *checking)
 	if (ri_ib_has_infiniband(checking))
 		return true;
 	verbs = ri_ib_open(checking);
-	for (size_t i = 0; verbs != NULL && i < verbs->count; i++)
+	for (size_t i = 0; i < verbs->count; i++)
 		if (verbs->list[i].error == 0)
 			return true;
 	return false;

@@ -8,14 +8,14 @@
 
 /*
  * The devices of the machine, read once in a process: asking for the state of
- * a port is a command to the adapter. NULL where there is no memory.
+ * a port is a command to the adapter. None, with the error ENOMEM, where there is no memory.
  */
 const struct ri_hcas *ri_ib_look(struct ri_checking *checking);
 
-/* Their nodes, opened once in a process. NULL where there is no memory. */
+/* Their nodes, opened once in a process. None where there is no memory. */
 const struct ri_verbs_all *ri_ib_open(struct ri_checking *checking);
 
-/* How many they are; none where there is no memory. */
+/* How many they are. */
 size_t ri_ib_devices(struct ri_checking *checking);
 
 /* Has one of them an InfiniBand port? */

@@ -154,8 +154,6 @@ static void check_env(struct ri_checking *checking)
 {
 	const struct ri_hcas *hcas = ri_ib_look(checking);
 
-	if (hcas == NULL)
-		return;
 	judge_disable(checking, hcas);
 	judge_hca(checking, hcas);
 	judge_net(checking, hcas);

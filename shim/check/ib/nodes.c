@@ -5,7 +5,6 @@
  * devices without a node, and programs use sockets without a word.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "check/ib/ib.h"
 
@@ -101,8 +100,6 @@ static void check_uverbs(struct ri_checking *checking)
 	const struct ri_hcas *hcas = ri_ib_look(checking);
 	size_t bad = 0;
 
-	if (verbs == NULL || hcas == NULL)
-		return;
 	for (size_t i = 0; i < verbs->count; i++) {
 		const struct ri_verbs *one = &verbs->list[i];
 

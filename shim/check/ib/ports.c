@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The InfiniBand ports: are they up, how many, how fast. */
-#include <stdio.h>
 
 #include "check/ib/ib.h"
 
@@ -78,8 +77,6 @@ static void check_port(struct ri_checking *checking)
 	struct walk walk = { .device = 0 };
 	size_t up = 0, all = 0;
 
-	if (hcas == NULL)
-		return;
 	while (walk_ports(hcas, &walk)) {
 		all++;
 		up += is_up(walk.port);
@@ -187,8 +184,6 @@ static void check_rate(struct ri_checking *checking)
 	const struct ri_hcas *hcas = ri_ib_look(checking);
 	uint64_t least, most;
 
-	if (hcas == NULL)
-		return;
 	if (ri_ib_active(hcas) == 0) {
 		ri_check_skip(checking, folder, "no InfiniBand port is active");
 	} else if (!find_rates(hcas, &least, &most)) {
@@ -222,13 +217,10 @@ static const char count_hint[] =
 static void check_count(struct ri_checking *checking)
 {
 	const struct ri_hcas *hcas = ri_ib_look(checking);
-	const struct ri_demand *demand;
-	size_t active;
+	size_t active = ri_ib_active(hcas);
+	const struct ri_demand *demand = ri_demands_unmet(checking->demands, RI_TOPIC_IB,
+		RI_DEMAND_COUNT, active);
 
-	if (hcas == NULL)
-		return;
-	active = ri_ib_active(hcas);
-	demand = ri_demands_unmet(checking->demands, RI_TOPIC_IB, RI_DEMAND_COUNT, active);
 	if (demand == NULL && active == 0) {
 		ri_check_skip(checking, folder, "no InfiniBand port is active, and none is "
 			"requested");
