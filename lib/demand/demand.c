@@ -262,8 +262,3 @@ const char *ri_azure_size_nearest(const char *name)
 		names[i] = sizes[i].name;
 	return ri_text_nearest(plain, names, COUNT);
 }
-
-const struct ri_azure_size *ri_azure_size_at(size_t index)
-{
-	return index < COUNT ? &sizes[index] : NULL;
-}

@@ -44,9 +44,6 @@ const struct ri_azure_size *ri_azure_size_find(const char *name);
 /* The name in the table that is nearest to what was meant, or NULL. */
 const char *ri_azure_size_nearest(const char *name);
 
-/* The table in its order; NULL past its end. */
-const struct ri_azure_size *ri_azure_size_at(size_t index);
-
 enum ri_topic {
 	RI_TOPIC_MPI,		/* "mpi" */
 	RI_TOPIC_OFED,		/* "ofed": RDMA that a program can use */

@@ -148,6 +148,13 @@ int ri_machine_space(struct ri_host *host, const char *path, struct ri_space *ou
 	return found;
 }
 
+uint64_t ri_machine_shm_least(uint64_t ranks)
+{
+	const uint64_t each = (uint64_t)256 << 20, least = (uint64_t)1 << 30;
+
+	return ranks * each < least ? least : ranks * each;
+}
+
 int ri_machine_writable(struct ri_host *host, const char *path)
 {
 	struct ri_mount mount;

@@ -42,6 +42,9 @@ struct ri_space {
  */
 int ri_machine_space(struct ri_host *host, const char *path, struct ri_space *out);
 
+/* Bytes of shared memory that so many ranks of a node need at least. */
+uint64_t ri_machine_shm_least(uint64_t ranks);
+
 /*
  * Would the kernel let this user write to the path? 0, or the errno of it. Of
  * a recorded machine: by the flags of its mount, and by its owner's mode.

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "check/check.h"
-#include "check/fs/shm.h"
 #include "demand/demand.h"
 
 extern const struct ri_check ri_check_cg_oom;
@@ -34,7 +33,7 @@ static const struct ri_cause *blame_shm(const struct ri_outcome *outcome,
 	char size[RI_SIZE_TEXT];
 	bool full = shm->free < shm->size / 64;
 
-	if (!full && shm->size >= ri_check_shm_least(outcome->count))
+	if (!full && shm->size >= ri_machine_shm_least(outcome->count))
 		return NULL;
 	snprintf(text, sizeof(text), "%s (%s): a write that finds no room there ends in SIGBUS",
 		full ? "was full" : "is small", ri_size_show(size, shm->size));

@@ -14,21 +14,12 @@
 #include <unistd.h>
 
 #include "check/check.h"
-#include "check/fs/shm.h"
 #include "check/machine.h"
 #include "node/gpus.h"
 
 static const char point[] = "/dev/shm";
 
-/* What each rank may take of it, and what all of them need at least. */
-#define RANK_BYTES ((uint64_t)256 << 20)
-#define LEAST_BYTES ((uint64_t)1 << 30)
 #define DOCKER_BYTES ((uint64_t)64 << 20)
-
-uint64_t ri_check_shm_least(uint64_t ranks)
-{
-	return ranks * RANK_BYTES < LEAST_BYTES ? LEAST_BYTES : ranks * RANK_BYTES;
-}
 
 /* A size as docker run takes it. */
 #define SIZE_HINT(size) \
@@ -56,7 +47,7 @@ static void show_flag(char out[RI_SIZE_TEXT], uint64_t bytes)
 static void say_bad(struct ri_checking *checking, enum ri_code code, const char *what,
 	const struct ri_demand *demand)
 {
-	uint64_t least = ri_check_shm_least(checking->ranks);
+	uint64_t least = ri_machine_shm_least(checking->ranks);
 	char size[RI_SIZE_TEXT];
 
 	ri_check_problem(checking,
@@ -74,7 +65,7 @@ static void judge_size(struct ri_checking *checking, const struct ri_space *spac
 {
 	const struct ri_demand *demand = ri_demands_unmet(checking->demands, RI_TOPIC_SHM,
 		RI_DEMAND_SIZE, space->size);
-	uint64_t least = ri_check_shm_least(checking->ranks);
+	uint64_t least = ri_machine_shm_least(checking->ranks);
 	char found[RI_SIZE_TEXT], wanted[RI_SIZE_TEXT], what[200];
 
 	ri_size_show(found, space->size);

@@ -341,34 +341,21 @@ static bool is_numa_node(const struct ri_checking *checking, const struct ri_gpu
 	return strncmp(word + strspn(word, " \t"), online, sizeof(online) - 1) == 0;
 }
 
-/* MiB that are taken, of what the driver does not keep apart. */
-static uint64_t count_taken(const struct ri_gpu_state *gpu)
-{
-	const uint64_t *bytes = ri_gpu_numbers(gpu, RI_GPU_MEMORY);
-
-	if (bytes == NULL || bytes[1] > bytes[0] || bytes[2] > bytes[0] - bytes[1])
-		return 0;
-	return (bytes[0] - bytes[1] - bytes[2]) >> 20;
-}
-
-static bool is_much(const struct ri_gpu_state *gpu, uint64_t taken)
-{
-	uint64_t all = ri_gpu_numbers(gpu, RI_GPU_MEMORY)[0] >> 20;
-
-	return taken >= BUSY_MIB && taken >= all / 100 * BUSY_PERCENT;
-}
-
 static void judge_busy(struct ri_checking *checking, const struct ri_gpu_state *gpu)
 {
 	const uint64_t *processes = ri_gpu_numbers(gpu, RI_GPU_PROCESSES);
 	const uint64_t *mig = ri_gpu_numbers(gpu, RI_GPU_MIG);
+	const uint64_t *bytes = ri_gpu_numbers(gpu, RI_GPU_MEMORY);
 	const char *reason = may_be_right(checking);
-	uint64_t taken = count_taken(gpu);
 	char name[RI_GPU_NAME], text[160];
+	uint64_t taken = 0;	/* MiB, of what the driver does not keep apart */
+	bool much;
 
+	if (bytes[1] <= bytes[0] && bytes[2] <= bytes[0] - bytes[1])
+		taken = (bytes[0] - bytes[1] - bytes[2]) >> 20;
+	much = taken >= BUSY_MIB && taken >= (bytes[0] >> 20) / 100 * BUSY_PERCENT;
 	/* instances of one GPU have neighbours */
-	if ((mig != NULL && mig[0] != 0) ||
-		(!is_much(gpu, taken) && (processes == NULL || *processes == 0)))
+	if ((mig != NULL && mig[0] != 0) || (!much && (processes == NULL || *processes == 0)))
 		return;
 	if (reason == NULL && (processes == NULL || *processes == 0) &&
 		is_numa_node(checking, gpu))

@@ -92,13 +92,6 @@ bool ri_ib_matters(struct ri_checking *checking)
 		ri_ib_has_infiniband(checking);
 }
 
-void ri_ib_say_bad(struct ri_checking *checking, enum ri_code code, const char *subject,
-	const char *what)
-{
-	ri_check_problem(checking, ri_ib_matters(checking), code, subject, "%s", what);
-	ri_check_asked(checking, ri_ib_demand(checking));
-}
-
 const char *ri_ib_name(char name[80], const struct ri_hca *hca, const struct ri_port *port)
 {
 	snprintf(name, 80, "%.60s:%u", hca->name, port->number);

@@ -30,12 +30,9 @@ bool ri_ib_is_usable(struct ri_checking *checking);
 /* Does a job of several nodes crawl without it? */
 bool ri_ib_matters(struct ri_checking *checking);
 
-/*
- * What is wrong with it: a warning where a job of several nodes crawls for
- * that, and a failure where the user asks for RDMA.
- */
-void ri_ib_say_bad(struct ri_checking *checking, enum ri_code code, const char *subject,
-	const char *what);
+/* What is wrong with it, as ri_check_problem: it warns where a job crawls for that. */
+#define ri_ib_say_bad(checking, ...) \
+	ri_check_problem(checking, ri_ib_matters(checking), __VA_ARGS__)
 
 /* "mlx5_ib0:1", as NCCL_IB_HCA has it. Returns name. */
 const char *ri_ib_name(char name[80], const struct ri_hca *hca, const struct ri_port *port);

@@ -5,7 +5,6 @@
  * find no device and go by sockets without a word.
  */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "check/ib/ib.h"
@@ -17,7 +16,6 @@ static void judge_verbs(struct ri_checking *checking, const struct ri_rdma_core 
 {
 	const struct ri_library *verbs = &core->verbs;
 	struct ri_library apart;
-	char what[200];
 
 	if (verbs->path == NULL &&
 		ri_loader_find_apart(ri_check_loader(checking), "libibverbs.so.1", &apart)) {
@@ -26,9 +24,9 @@ static void judge_verbs(struct ri_checking *checking, const struct ri_rdma_core 
 		ri_check_hint(checking, "inside the image: add its folder to /etc/ld.so.conf.d and "
 			"run ldconfig, or add it to LD_LIBRARY_PATH");
 	} else if (verbs->path == NULL && verbs->foreign != NULL) {
-		snprintf(what, sizeof(what), "is for %s, and there is no other libibverbs",
+		ri_ib_say_bad(checking, RI_CODE_IB_LIBS_FOREIGN, verbs->foreign,
+			"is for %s, and there is no other libibverbs",
 			ri_elf_machine_name(verbs->machine));
-		ri_ib_say_bad(checking, RI_CODE_IB_LIBS_FOREIGN, verbs->foreign, what);
 	} else if (verbs->path == NULL && verbs->gone != NULL) {
 		ri_ib_say_bad(checking, RI_CODE_IB_LIBS_MISSING, verbs->gone,
 			"is listed in /etc/ld.so.cache, but missing");
@@ -36,7 +34,7 @@ static void judge_verbs(struct ri_checking *checking, const struct ri_rdma_core 
 		ri_ib_say_bad(checking, RI_CODE_IB_LIBS_MISSING, "libibverbs.so.1",
 			"is not in this image: NCCL and MPI use TCP instead");
 	} else if (verbs->fault != RI_ELF_OK) {
-		ri_ib_say_bad(checking, RI_CODE_IB_LIBS_BROKEN, verbs->path,
+		ri_ib_say_bad(checking, RI_CODE_IB_LIBS_BROKEN, verbs->path, "%s",
 			ri_check_library_fault(verbs));
 	} else {
 		ri_check_pass(checking, verbs->path, "found by %s",
@@ -73,6 +71,7 @@ const struct ri_check ri_check_ib_libs = {
 		"(Fedora, RHEL: libibverbs librdmacm)",
 	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),
+	.holds = RI_ABOUT(OFED) | RI_ABOUT(IB),
 	.in_image = true,
 	.run = check_libs,
 };
@@ -84,25 +83,20 @@ static void judge_provider(struct ri_checking *checking, const char *driver)
 	const struct ri_rdma_core *core = ri_check_rdma_core(checking);
 	const char *name = ri_provider_for(driver);
 	const struct ri_provider *provider = ri_rdma_core_provider(core, name);
-	char what[240];
 
-	if (provider == NULL) {
-		snprintf(what, sizeof(what), "there is no lib%.20s-rdmav%" PRIu64 ".so in %.100s "
-			"for adapters of the driver %.30s", name, core->abi, core->folder, driver);
-		ri_ib_say_bad(checking, RI_CODE_IB_PROVIDER_MISSING, name, what);
-	} else if (core->abi != 0 && provider->abi != core->abi) {
-		snprintf(what, sizeof(what), "is of private interface %" PRIu64 " (rdmav%" PRIu64
-			"), but libibverbs of %" PRIu64 ": it is never loaded", provider->abi,
-			provider->abi, core->abi);
-		ri_ib_say_bad(checking, RI_CODE_IB_PROVIDER_ABI, name, what);
-	} else if (!ri_rdma_core_configured(core, name)) {
-		snprintf(what, sizeof(what), "no file in %.100s names it: libibverbs never loads "
-			"it", core->config);
-		ri_ib_say_bad(checking, RI_CODE_IB_PROVIDER_UNNAMED, name, what);
-	} else {
+	if (provider == NULL)
+		ri_ib_say_bad(checking, RI_CODE_IB_PROVIDER_MISSING, name, "there is no "
+			"lib%.20s-rdmav%" PRIu64 ".so in %.100s for adapters of the driver %.30s",
+			name, core->abi, core->folder, driver);
+	else if (core->abi != 0 && provider->abi != core->abi)
+		ri_ib_say_bad(checking, RI_CODE_IB_PROVIDER_ABI, name, "is of private interface %"
+			PRIu64 " (rdmav%" PRIu64 "), but libibverbs of %" PRIu64 ": it is never "
+			"loaded", provider->abi, provider->abi, core->abi);
+	else if (!ri_rdma_core_configured(core, name))
+		ri_ib_say_bad(checking, RI_CODE_IB_PROVIDER_UNNAMED, name, "no file in %.100s "
+			"names it: libibverbs never loads it", core->config);
+	else
 		ri_check_pass(checking, name, "fits libibverbs and the driver %s", driver);
-		return;
-	}
 }
 
 /* Adapters of one driver have one provider. */

@@ -98,7 +98,6 @@ static void say_closed(struct ri_checking *checking, const struct ri_probe *said
 {
 	struct ri_row row = { .count = 0 };
 	uint64_t error = 0;
-	char what[160];
 
 	for (size_t i = 0; i < said->device_count; i++) {
 		if (said->devices[i].answer.ok)
@@ -108,9 +107,9 @@ static void say_closed(struct ri_checking *checking, const struct ri_probe *said
 	}
 	if (row.count == 0)
 		return;
-	snprintf(what, sizeof(what), "seen by libibverbs, but cannot be opened: %s",
-		strerror((int)error));
-	ri_ib_say_bad(checking, RI_CODE_IB_VERBS_OPEN, ri_row_end(&row), what);
+	ri_ib_say_bad(checking, RI_CODE_IB_VERBS_OPEN, ri_row_end(&row),
+		"seen by libibverbs, but cannot be opened: %s", strerror((int)error));
+	ri_check_asked(checking, ri_ib_demand(checking));
 }
 
 static void judge_devices(struct ri_checking *checking, const struct ri_probe *said)
@@ -136,7 +135,7 @@ static void judge_none(struct ri_checking *checking, const struct ri_probe *said
 {
 	const struct ri_rdma_core *core = ri_check_rdma_core(checking);
 	size_t count = ri_ib_devices(checking);
-	char release[40] = "", what[200];
+	char release[40] = "";
 
 	if (core->release != 0)
 		snprintf(release, sizeof(release), " (rdma-core %" PRIu64 ")", core->release);
@@ -146,12 +145,12 @@ static void judge_none(struct ri_checking *checking, const struct ri_probe *said
 		return;
 	}
 	if (said->list.ok)
-		snprintf(what, sizeof(what), "finds none of the %zu adapters that sysfs shows%s",
-			count, release);
+		ri_ib_say_bad(checking, RI_CODE_IB_VERBS_NONE, core->verbs.path,
+			"finds none of the %zu adapters that sysfs shows%s", count, release);
 	else
-		snprintf(what, sizeof(what), "cannot list adapters: %s",
-			strerror((int)said->list.error));
-	ri_ib_say_bad(checking, RI_CODE_IB_VERBS_NONE, core->verbs.path, what);
+		ri_ib_say_bad(checking, RI_CODE_IB_VERBS_NONE, core->verbs.path,
+			"cannot list adapters: %s", strerror((int)said->list.error));
+	ri_check_asked(checking, ri_ib_demand(checking));
 	ri_check_hint(checking, "see ib.uverbs (their device files) and ib.provider (what "
 		"libibverbs loads for them)");
 }
@@ -167,16 +166,6 @@ static void say_missing(struct ri_checking *checking)
 		ri_check_unprobed(checking, "libibverbs.so.1", what);
 }
 
-static void say_unloaded(struct ri_checking *checking, const char *path, const char *text)
-{
-	char what[240];
-
-	snprintf(what, sizeof(what), "cannot be loaded: %.200s", text);
-	ri_ib_say_bad(checking, RI_CODE_IB_VERBS_UNLOADED, path, what);
-	ri_check_hint(checking, "inside the image: install it again, with all libraries that it "
-		"needs; \"ldd\" shows which one is missing");
-}
-
 static void check_verbs(struct ri_checking *checking)
 {
 	static const struct ri_prober_codes codes = { RI_CODE_IB_VERBS_CRASHED,
@@ -190,16 +179,21 @@ static void check_verbs(struct ri_checking *checking)
 	}
 	library = &ri_check_rdma_core(checking)->verbs;
 	prober = probe(checking);
-	if (prober == NULL)
+	if (prober == NULL) {
 		say_missing(checking);
-	else if (!ri_prober_judge(checking, prober, library, codes))
+	} else if (!ri_prober_judge(checking, prober, library, codes)) {
 		ri_check_asked(checking, ri_ib_demand(checking));
-	else if (!prober->said.load.ok)
-		say_unloaded(checking, library->path, prober->said.text);
-	else if (prober->said.listed == 0)
+	} else if (!prober->said.load.ok) {
+		ri_ib_say_bad(checking, RI_CODE_IB_VERBS_UNLOADED, library->path,
+			"cannot be loaded: %.200s", prober->said.text);
+		ri_check_asked(checking, ri_ib_demand(checking));
+		ri_check_hint(checking, "inside the image: install it again, with all libraries "
+			"that it needs; \"ldd\" shows which one is missing");
+	} else if (prober->said.listed == 0) {
 		judge_none(checking, &prober->said);
-	else
+	} else {
 		judge_devices(checking, &prober->said);
+	}
 }
 
 const struct ri_check ri_check_ib_verbs = {
