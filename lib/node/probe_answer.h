@@ -38,7 +38,8 @@ enum ri_probe_step {
 };
 
 /*
- * TABLE: what a GPU is asked. RI_ASKED(symbol, word, numbers, what they are).
+ * TABLE: what a GPU is asked: one question, one answer, since each of them may be refused, be
+ * unknown to an older library, or never come back. RI_ASKED(symbol, word, numbers, what they are).
  * The numbers are those of NVML's functions (NVML API Reference Guide); the
  * word is what people read.
  */

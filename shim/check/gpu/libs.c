@@ -152,6 +152,10 @@ const struct ri_check ri_check_gpu_libver = {
 };
 
 /*
+ * Does the host's driver do for the CUDA of the image? A newer CUDA runs on
+ * an older driver of the same major release, or with the libraries of
+ * cuda-compat, which NVIDIA's hook and entrypoint put before the driver's own
+ * (CUDA Compatibility, docs.nvidia.com/deploy/cuda-compatibility).
  */
 static const char version_file[] = "/proc/driver/nvidia/version";
 
