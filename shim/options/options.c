@@ -15,7 +15,6 @@
 #include "command/words.h"
 #include "options/peer.h"
 #include "options/table.h"
-#include "options/value.h"
 #include "redact/redact.h"
 #include "report/carried.h"
 #include "report/inner_word.h"
@@ -461,13 +460,6 @@ int ri_options_read(struct ri_options *options, char *const *argv, const struct 
 	return status;
 }
 
-/* With which one of the command line goes on in the environment, where twin is its variable. */
-static const char *value_to_pass(const struct ri_option *option, const char *value,
-	const char *twin, struct ri_arena *arena)
-{
-	return option->adds ? ri_check_join_demands(twin, value, arena) : value;
-}
-
 /* Their variables, of which a rankinit below would tell once more. */
 static int scrub_gone(const struct ri_options *options, struct ri_env_edits *edits,
 	struct ri_arena *arena, struct ri_error *err)
@@ -502,8 +494,8 @@ int ri_options_scrub(const struct ri_options *options, const struct ri_env *env,
 			continue;
 		edit.name = ri_option_twin(option);
 		if (goes_on)
-			edit.value = value_to_pass(option, value, ri_env_get(env, edit.name),
-				arena);
+			edit.value = !option->adds ? value
+				: ri_check_join_demands(ri_env_get(env, edit.name), value, arena);
 		if (goes_on && edit.value == NULL)
 			return ri_fail(err, RI_CODE_MEMORY, edit.name, "no memory left to set it");
 		if (!goes_on && ri_env_find(env, edit.name) == NULL)

@@ -8,7 +8,6 @@
 #include "base/number.h"
 #include "base/path.h"
 #include "options/table.h"
-#include "options/value.h"
 
 static const struct {
 	const char *name;
@@ -145,19 +144,14 @@ enum ri_peer ri_peer_find(const char *called)
 	return RI_PEER_NONE;
 }
 
-static const struct peer_option *find_letter(enum ri_peer peer, char letter)
+/* By its letter, or where that is 0 by its word of so many bytes. */
+static const struct peer_option *find(enum ri_peer peer, char letter, const char *word,
+	size_t length)
 {
 	for (size_t i = 0; i < OPTIONS; i++)
-		if (table[i].peer == peer && table[i].letter == letter)
-			return &table[i];
-	return NULL;
-}
-
-static const struct peer_option *find_word(enum ri_peer peer, const char *word, size_t length)
-{
-	for (size_t i = 0; i < OPTIONS; i++)
-		if (table[i].peer == peer && length > 0 && strlen(table[i].word) == length &&
-			memcmp(table[i].word, word, length) == 0)
+		if (table[i].peer == peer && (letter != 0 ? table[i].letter == letter
+			: length > 0 && strlen(table[i].word) == length &&
+				memcmp(table[i].word, word, length) == 0))
 			return &table[i];
 	return NULL;
 }
@@ -205,7 +199,7 @@ static int apply_long(struct ri_options *options, char *const *word, int *used,
 {
 	const char *name = word[0] + 2;
 	size_t length = strcspn(name, "=");
-	const struct peer_option *option = find_word(options->peer, name, length);
+	const struct peer_option *option = find(options->peer, 0, name, length);
 	const char *rest = name[length] == '=' ? name + length + 1 : NULL;
 
 	if (option == NULL || (rest != NULL && option->meta[0] == '\0'))
@@ -218,7 +212,7 @@ static int apply_letters(struct ri_options *options, char *const *word, int *use
 	struct ri_error *err)
 {
 	for (const char *p = word[0] + 1; *p != '\0'; p++) {
-		const struct peer_option *option = find_letter(options->peer, *p);
+		const struct peer_option *option = find(options->peer, *p, NULL, 0);
 
 		if (option == NULL)
 			return unknown(options, word[0], err);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "options/value.h"
 
 enum { NAME = 48 };	/* bytes of any "--name" or "RANKINIT_NAME" */
 

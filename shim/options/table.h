@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The options as a table (options.def), their names, and what is made of a value:
- * options.c reads the command line and the environment by it, usage.c prints it,
- * words.c finds options where they are of no use.
+ * The options as a table (options.def), their names, and what is made of a value, by its
+ * type or by a reader of its own (values.c): options.c reads the command line and the
+ * environment by it, usage.c prints it, words.c finds options where they are of no use.
  */
 #ifndef RI_SHIM_OPTIONS_TABLE_H
 #define RI_SHIM_OPTIONS_TABLE_H
 
+#include "base/number.h"
 #include "options/options.h"
 
 enum ri_option_kind { ACTION, SETTING, POLICY };
@@ -83,6 +84,22 @@ void ri_option_fall_back(struct ri_options *options);
 /* Note what is given of an option, and make of it what its type says. */
 int ri_option_take(struct ri_options *options, const struct ri_option *option,
 	struct ri_given given, struct ri_error *err);
+
+/* An RI_CODE_OPTION_VALUE: the value, and what was expected instead. Returns -1. */
+int ri_option_bad_value(struct ri_given given, const char *expected, struct ri_error *err);
+
+/*
+ * Values by their type, whichever option it is; they fail as ri_option_bad_value does. A flag
+ * without a value is yes; a choice is one of the words "auto|always|never", as its place among
+ * them where out is not NULL; a pattern is what output/pattern.h can read.
+ */
+int ri_value_flag(bool *out, struct ri_given given, struct ri_error *err);
+int ri_value_choice(unsigned *out, const char *words, struct ri_given given,
+	struct ri_error *err);
+int ri_value_pattern(struct ri_given given, struct ri_error *err);
+int ri_value_number(uint64_t *out, struct ri_range range, struct ri_given given,
+	struct ri_error *err);
+int ri_value_seconds(uint64_t *out_ms, struct ri_given given, struct ri_error *err);
 
 /*
  * Answer instead of a launch: what --explain and the like do. Two that differ are

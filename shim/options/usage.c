@@ -77,15 +77,6 @@ static void add_common(struct ri_text *out)
 	ri_text_add(out, "\nrankinit --help=all prints all options and says more of each.\n");
 }
 
-static void add_all(struct ri_text *out)
-{
-	for (size_t i = 0; i < RI_OPTION_COUNT; i++) {
-		add_synopsis(out, &ri_option_table[i]);
-		ri_text_add(out, "\n");
-		add_folded(out, ri_option_table[i].help);
-	}
-}
-
 void ri_options_help(struct ri_text *out, bool all)
 {
 	static const char intro[] =
@@ -102,10 +93,13 @@ void ri_options_help(struct ri_text *out, bool all)
 		"124 a deadline passed, 123 this node is not fit, 122 another node failed.\n";
 
 	ri_text_add(out, intro);
-	if (all)
-		add_all(out);
-	else
+	if (!all)
 		add_common(out);
+	for (size_t i = 0; all && i < RI_OPTION_COUNT; i++) {
+		add_synopsis(out, &ri_option_table[i]);
+		ri_text_add(out, "\n");
+		add_folded(out, ri_option_table[i].help);
+	}
 	ri_text_add(out, outro);
 }
 

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "options/value.h"
+#include "options/table.h"
 #include "system/mask.h"
 #include "watch/obituary.h"
 
