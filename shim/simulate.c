@@ -5,9 +5,8 @@
  */
 #include "run.h"
 
+#include "play/play_job.h"
 #include "play/refuse.h"
-#include "play/show_members.h"
-#include "play/summary.h"
 #include "system/clock.h"
 
 /* The verdict on these is ours, as that of their launcher. */

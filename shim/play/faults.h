@@ -3,7 +3,7 @@
 #ifndef RI_SHIM_PLAY_FAULTS_H
 #define RI_SHIM_PLAY_FAULTS_H
 
-#include "play/start_member.h"
+#include "play/play_members.h"
 #include "watch/supervise.h"
 
 struct ri_faults {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A simulated job, from the start of its members to their ends. */
+/*
+ * A simulated job, from the start of its members to what the platform makes of their ends.
+ */
 #ifndef RI_SHIM_PLAY_PLAY_JOB_H
 #define RI_SHIM_PLAY_PLAY_JOB_H
 
@@ -25,5 +27,11 @@ int ri_play_job_prepare(struct ri_play_job *job, struct ri_error *err);
  * is why, which is printed. Returns as ri_supervise_run().
  */
 int ri_play_job_run(struct ri_play_job *job, struct ri_error *err);
+
+/*
+ * After the end: how each node ended, and the job; status is that of the first failure. Returns
+ * the exit status of the job.
+ */
+int ri_play_job_tell(const struct ri_play_job *job, int status);
 
 #endif

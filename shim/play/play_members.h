@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What each member of a simulated job is started with: the words of a rankinit, and
- * the environment and the files that its platform would give it.
+ * the environment and the files that its platform would give it; and what it answers
+ * in place of a job.
  */
-#ifndef RI_SHIM_PLAY_START_MEMBER_H
-#define RI_SHIM_PLAY_START_MEMBER_H
+#ifndef RI_SHIM_PLAY_PLAY_MEMBERS_H
+#define RI_SHIM_PLAY_PLAY_MEMBERS_H
 
 #include "node/node.h"
 #include "options/options.h"
@@ -37,5 +38,14 @@ struct ri_shape_member ri_members_at(const struct ri_members *members, size_t pl
 
 /* What each that comes is started with, and *launch for the first of them. RI_CODE_MEMORY. */
 int ri_members_prepare(struct ri_members *members, struct ri_launch *launch, struct ri_error *err);
+
+/* --print-env of the one that --node-rank and --local-rank say, by becoming it. Returns -1. */
+int ri_members_print_env(struct ri_members *members, struct ri_error *err);
+
+/*
+ * --explain of one after the other, each below a line that says whose it is. Returns the first
+ * exit status other than 0, 128 + N after a stop, or -1.
+ */
+int ri_members_explain(struct ri_members *members, struct ri_error *err);
 
 #endif
