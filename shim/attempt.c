@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -366,15 +365,6 @@ void ri_attempt_say_before(const struct ri_run *run)
 			(unsigned long long)carried->attempt, carried->failure);
 }
 
-/* The socket to a helper, or a helper's end, may have sent it: the next attempt has neither. */
-static void drop_own_signals(void)
-{
-	siginfo_t info;
-
-	while (ri_mask_wait_for(RI_MASK_OF(SIGIO), &info, 0) != 0)
-		;
-}
-
 void ri_attempt_say_again(const struct ri_run *run)
 {
 	const struct ri_carried *carried = run->found.carried;
@@ -390,13 +380,17 @@ void ri_attempt_say_again(const struct ri_run *run)
 
 void ri_attempt_execute(struct ri_run *run)
 {
+	siginfo_t info;
+
 	ri_said_forget();
 	if (fchdir(own.folder) == 0 &&
 		fcntl(own.memory, F_SETFD, 0) == 0 && fcntl(own.program, F_SETFD, 0) == 0) {
 		if (run->started.output.raised)
 			setrlimit(RLIMIT_NOFILE, &run->started.output.files_before);
 		ri_report_hand_on();
-		drop_own_signals();
+		/* a helper's socket or its end may have sent it: the next attempt has neither */
+		while (ri_mask_wait_for(RI_MASK_OF(SIGIO), &info, 0) != 0)
+			;
 		syscall(SYS_execveat, own.program, "", run->argv, own.envp, AT_EMPTY_PATH);
 		/* a profile may deny that one; and qemu-user knows itself by this name */
 		execve("/proc/self/exe", run->argv, own.envp);

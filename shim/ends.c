@@ -22,35 +22,6 @@
 #include "watch/others.h"
 #include "watch/restarted.h"
 
-static void add_end(struct ri_run *run, size_t index)
-{
-	const struct ri_child *child = &run->started.children.items[index];
-	struct ri_rank_outcome *rank = &run->ended.outcomes[index];
-
-	ri_settle_describe(child, &run->started.output, index, rank);
-	rank->oom = rank->end == RI_END_SIGNALED && run->started.supervised.oom &&
-		rank->signal == SIGKILL && !child->killed;
-}
-
-/* The one that should have been next. */
-static void add_refusal(const struct ri_run *run, struct ri_rank_outcome *rank)
-{
-	rank->end = RI_END_EXEC_FAILED;
-	rank->started = rank->ended = run->started.children.refused_at;
-}
-
-/* What is left of its output, and what torch wrote where it failed. */
-static void add_words(struct ri_run *run, size_t index)
-{
-	struct ri_rank_outcome *rank = &run->ended.outcomes[index];
-	struct ri_span file;
-
-	rank->wrote.log = ri_output_path(&run->started.output, index);
-	if (ri_rank_failed(rank) && ri_torch_files_read(&run->started.torch_files, index,
-			rank->ended, run->started.supervised.stop.asked, &file))
-		rank->wrote.torch_error = file;
-}
-
 static void number_ranks(struct ri_run *run, size_t count)
 {
 	const struct ri_output_rank *numbers = run->ended.numbers;
@@ -70,22 +41,34 @@ static void number_ranks(struct ri_run *run, size_t count)
 static void fill_outcomes(struct ri_run *run, bool whole)
 {
 	const struct ri_children *children = &run->started.children;
+	const struct ri_supervised *ended = &run->started.supervised;
 
 	number_ranks(run, children->count);
 	for (size_t i = 0; i < children->count; i++) {
-		if (i < children->started)
-			add_end(run, i);
-		else if (i == children->started && children->refused != 0)
-			add_refusal(run, &run->ended.outcomes[i]);
+		const struct ri_child *child = &children->items[i];
+		struct ri_rank_outcome *rank = &run->ended.outcomes[i];
+		struct ri_span file;
+
+		if (i < children->started) {
+			ri_settle_describe(child, &run->started.output, i, rank);
+			rank->oom = rank->end == RI_END_SIGNALED && ended->oom &&
+				rank->signal == SIGKILL && !child->killed;
+		} else if (i == children->started && children->refused != 0) {
+			/* the one that should have been next */
+			rank->end = RI_END_EXEC_FAILED;
+			rank->started = rank->ended = children->refused_at;
+		}
 		if (whole)
-			add_words(run, i);
-		ri_class_find(&run->ended.outcomes[i]);
+			rank->wrote.log = ri_output_path(&run->started.output, i);
+		if (whole && ri_rank_failed(rank) && ri_torch_files_read(
+				&run->started.torch_files, i, rank->ended, ended->stop.asked,
+				&file))
+			rank->wrote.torch_error = file;
+		ri_class_find(rank);
 	}
 }
 
-/*
- * Where a rank ended of a Ctrl-C the stop came from outside, and no rank failed.
- */
+/* Where a rank ended of a Ctrl-C the stop came from outside, and no rank failed. */
 static void find_interrupt(const struct ri_run *run, struct ri_outcome *outcome)
 {
 	const struct ri_interrupt *interrupt = &run->started.supervised.interrupt;
@@ -194,40 +177,27 @@ static const char *first_line(char out[RI_LINK_TEXT], const char from[RI_LINK_TE
 	return out[0] == '\0' ? NULL : out;
 }
 
-/* What the link has seen of the other nodes. */
-static void add_sight(struct ri_outcome *outcome)
+/* What only the report has: of the other nodes, of what all saw together, and of this node. */
+static void add_surroundings(const struct ri_run *run, struct ri_outcome *outcome)
 {
 	static char said[RI_LINK_TEXT], unproved[RI_LINK_TEXT];
 	const struct ri_link_sight *sight = ri_link_sight();
-
-	if (sight == NULL)
-		return;
-	if (outcome->link.roll_call == NULL)
-		outcome->link.roll_call = first_line(said, sight->roll_call);
-	outcome->link.unproved = first_line(unproved, sight->unproved);
-	outcome->link.compared = sight->compared;
-	outcome->link.ahead_s = (double)sight->ahead_us / 1e6;
-	outcome->link.error_s = (double)sight->error_us / 1e6;
-}
-
-/* What all nodes saw together. */
-static void add_found(struct ri_outcome *outcome)
-{
 	const struct ri_link_found *found = ri_link_found(&outcome->link.found_at);
 
-	if (found == NULL)
-		return;
-	outcome->link.found = found->text;
-	outcome->link.found_rank = found->rank;
-	outcome->link.found_node = (int64_t)found->node;
-}
-
-/* What only the report has. */
-static void add_surroundings(const struct ri_run *run, struct ri_outcome *outcome)
-{
 	outcome->link.roll_call = ri_roll_call_said();
-	add_sight(outcome);
-	add_found(outcome);
+	if (sight != NULL) {
+		if (outcome->link.roll_call == NULL)
+			outcome->link.roll_call = first_line(said, sight->roll_call);
+		outcome->link.unproved = first_line(unproved, sight->unproved);
+		outcome->link.compared = sight->compared;
+		outcome->link.ahead_s = (double)sight->ahead_us / 1e6;
+		outcome->link.error_s = (double)sight->error_us / 1e6;
+	}
+	if (found != NULL) {
+		outcome->link.found = found->text;
+		outcome->link.found_rank = found->rank;
+		outcome->link.found_node = (int64_t)found->node;
+	}
 	if (run->ended.facts != NULL) {
 		outcome->facts.items = run->ended.facts->items;
 		outcome->facts.count = run->ended.facts->count;
@@ -248,21 +218,6 @@ struct ri_outcome ri_ends_of_none(struct ri_run *run, int status, enum ri_retry 
 	return outcome;
 }
 
-static bool is_python(const struct ri_command *command)
-{
-	return command->script != NULL || command->module != NULL;
-}
-
-/* Of Ray, which shows at the failure. */
-static void reserve_launched(struct ri_run *run, struct ri_launched_source *source)
-{
-	if (run->ended.launched == NULL && run->ended.words == NULL) {
-		run->ended.launched = ri_pages(RI_LAUNCHED * sizeof(*run->ended.launched));
-		run->ended.words = ri_pages(RI_LAUNCHED_WORDS);
-	}
-	source->room = run->ended.words;
-}
-
 /*
  * Where a launcher failed because a rank of its did, or a rank did not get to its end, the ranks
  * are what is told of.
@@ -270,6 +225,7 @@ static void reserve_launched(struct ri_run *run, struct ri_launched_source *sour
 static void take_launched(struct ri_run *run, struct ri_outcome *outcome)
 {
 	const struct ri_stop *stop = &run->started.supervised.stop;
+	const struct ri_command *command = &run->found.command;
 	const struct ri_rank_outcome *launcher = &run->ended.outcomes[0];
 	struct ri_tail_text text = ri_restarted_last_text(&run->started.output);
 	struct ri_launched_source source = {
@@ -280,7 +236,8 @@ static void take_launched(struct ri_run *run, struct ri_outcome *outcome)
 	size_t count;
 
 	source.actor = &actor;
-	source.of_ray = is_python(&run->found.command) && ri_others_have_ray();
+	source.of_ray = (command->script != NULL || command->module != NULL) &&
+		ri_others_have_ray();
 	source.rays_alone = run->started.starter == RI_STARTER_PYTHON;
 	source.is_here = ri_is_local_master;
 	source.traceback = ri_output_traceback(&run->started.output, 0);
@@ -288,8 +245,12 @@ static void take_launched(struct ri_run *run, struct ri_outcome *outcome)
 		source.stopped = time_of(stop->at_ms);
 	source.count = ri_others_seen(&source.seen);
 	ri_linger_tell(&source);
-	if (source.rays_alone && ri_rank_failed(launcher))
-		reserve_launched(run, &source);
+	/* Ray shows at the failure */
+	if (source.rays_alone && ri_rank_failed(launcher) &&
+		run->ended.launched == NULL && run->ended.words == NULL) {
+		run->ended.launched = ri_pages(RI_LAUNCHED * sizeof(*run->ended.launched));
+		source.room = run->ended.words = ri_pages(RI_LAUNCHED_WORDS);
+	}
 	if (run->ended.launched == NULL || source.room == NULL ||
 		(source.held_count == 0 && !ri_rank_failed(launcher)))
 		return;
@@ -309,37 +270,28 @@ static void take_launched(struct ri_run *run, struct ri_outcome *outcome)
 	}
 }
 
-/* Of the first failure. It is found once: for the other nodes, and for what is told at the end. */
-static const struct ri_reason *find_reason(const struct ri_outcome *outcome)
-{
-	static struct ri_reason reason;
-
-	if (outcome->first < 0)
-		return NULL;
-	ri_reason_find(&outcome->ranks[outcome->first], &reason);
-	return &reason;
-}
-
-/* One command that just failed has said why: its end is told as if nobody had read that. */
-static void forget_words(struct ri_rank_outcome *command)
-{
-	command->wrote.tail = (struct ri_span){ .at = NULL };
-	command->traceback_at = (struct timespec){ 0 };
-	ri_class_find(command);
-}
-
 /* Sets *status to that of the rank that failed first, where one did. */
 static struct ri_outcome gather(struct ri_run *run, bool whole, int *status)
 {
+	static struct ri_reason reason;
 	struct ri_outcome outcome = begin_outcome(run);
+	struct ri_rank_outcome *command = &run->ended.outcomes[0];
 
 	fill_outcomes(run, whole);
 	take_launched(run, &outcome);
 	*status = find_first(run, &outcome, *status);
 	outcome.cause = find_cause(run, &outcome);
-	if (run->started.words_alone && !outcome.launches && !outcome.launched)
-		forget_words(&run->ended.outcomes[0]);
-	outcome.reason = find_reason(&outcome);
+	/* one command that just failed has said why: its end is told as if nobody had read that */
+	if (run->started.words_alone && !outcome.launches && !outcome.launched) {
+		command->wrote.tail = (struct ri_span){ .at = NULL };
+		command->traceback_at = (struct timespec){ 0 };
+		ri_class_find(command);
+	}
+	/* found once: for the other nodes, and for what is told at the end */
+	if (outcome.first >= 0) {
+		ri_reason_find(&outcome.ranks[outcome.first], &reason);
+		outcome.reason = &reason;
+	}
 	return outcome;
 }
 

@@ -150,13 +150,6 @@ static void settle_role(struct ri_found *found)
 	}
 }
 
-/* What the command makes of it, and it of the command. */
-static int adapt(struct ri_found *found, struct ri_error *err)
-{
-	settle_role(found);
-	return ri_topology_adapt(&found->topology, &found->source.context, err);
-}
-
 /* A path is relative to where the user stands; of a recorded machine, to its root. */
 static const char *find_hostfile(const char *path, const struct ri_host *host,
 	struct ri_arena *arena)
@@ -168,14 +161,25 @@ static const char *find_hostfile(const char *path, const struct ri_host *host,
 	return ri_arena_format(arena, "%s/%s", here, path);
 }
 
+/* The content of --hostfile, where that is given. */
 static int read_hostfile(struct ri_wishes *wishes, const struct ri_context *context,
 	struct ri_error *err)
 {
+	const struct ri_given *hosts = &wishes->facts[RI_FACT_HOSTS];
 	struct ri_arena *arena = context->arena;
 	struct ri_host *host = context->host;
-	const char *path = find_hostfile(wishes->hostfile.value, host, arena);
-	char *text = ri_arena_alloc(arena, RI_MAX_HOSTFILE);
+	const char *path;
+	char *text;
 
+	if (wishes->hostfile.value == NULL)
+		return 0;
+	if (hosts->value != NULL) {
+		ri_fail(err, RI_CODE_OPTION_CONFLICT, wishes->hostfile.subject,
+			"%s gives the hosts, too", hosts->subject);
+		return ri_fail_hint(err, "use only one of them");
+	}
+	path = find_hostfile(wishes->hostfile.value, host, arena);
+	text = ri_arena_alloc(arena, RI_MAX_HOSTFILE);
 	if (path == NULL || text == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, wishes->hostfile.value,
 			"no memory left to read it");
@@ -190,20 +194,6 @@ static int read_hostfile(struct ri_wishes *wishes, const struct ri_context *cont
 	return 0;
 }
 
-/* The content of --hostfile, where that is given. */
-static int prepare_hosts(struct ri_wishes *wishes, const struct ri_context *context,
-	struct ri_error *err)
-{
-	const struct ri_given *hosts = &wishes->facts[RI_FACT_HOSTS];
-
-	if (hosts->value != NULL && wishes->hostfile.value != NULL) {
-		ri_fail(err, RI_CODE_OPTION_CONFLICT, wishes->hostfile.subject,
-			"%s gives the hosts, too", hosts->subject);
-		return ri_fail_hint(err, "use only one of them");
-	}
-	return wishes->hostfile.value == NULL ? 0 : read_hostfile(wishes, context, err);
-}
-
 /* Who are we? */
 static int find_topology(struct ri_found *found, struct ri_error *err)
 {
@@ -215,14 +205,15 @@ static int find_topology(struct ri_found *found, struct ri_error *err)
 	/* Who starts the whole job is no part of it: not even a contradiction matters. */
 	if (found->command.mode == RI_MODE_NONE)
 		return 0;
-	if (prepare_hosts(&found->options.wishes, context, err) < 0)
-		return -1;
-	if (ri_sources_read(topology, &reading, context, err) < 0)
+	if (read_hostfile(&found->options.wishes, context, err) < 0 ||
+		ri_sources_read(topology, &reading, context, err) < 0)
 		return -1;
 	ri_identity_choose(topology, &reading);
 	if (ri_claims_settle(topology, &reading) < 0)
 		return -1;
-	status = adapt(found, err);
+	/* what the command makes of it, and it of the command */
+	settle_role(found);
+	status = ri_topology_adapt(topology, context, err);
 	/* also of a launch that is refused --explain shows where it would have been */
 	ri_topology_complete(topology, context);
 	if (status < 0)

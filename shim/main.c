@@ -212,10 +212,8 @@ static bool simulates(const struct ri_options *options)
 	enum ri_action action = options->action;
 
 	return options->given.simulate.value != NULL && !options->disabled &&
-		action != RI_ACTION_HELP && action != RI_ACTION_VERSION &&
-		action != RI_ACTION_LIST && action != RI_ACTION_STATUS &&
-		action != RI_ACTION_BLAME && action != RI_ACTION_AUTOPSY &&
-		action != RI_ACTION_INSTALL;
+		(action == RI_ACTION_LAUNCH || action == RI_ACTION_EXPLAIN ||
+		action == RI_ACTION_PRINT_ENV || action == RI_ACTION_CHECK);
 }
 
 int main(int argc, char **argv)

@@ -109,14 +109,6 @@ static const char *report_of(const struct ri_rank_source *source)
 		? NULL : path;
 }
 
-static bool has_several_ranks(const struct ri_rank_source *source)
-{
-	uint64_t ranks = 1;
-
-	ri_topology_get(source->topology, RI_FACT_WORLD_SIZE, &ranks);
-	return ranks > 1 || source->context.command->mode == RI_MODE_NODE;
-}
-
 /*
  * When NCCL's watchdog gives up, torch writes what its Flight Recorder kept into a file of this
  * name and the rank's number (torch/csrc/distributed/c10d/FlightRecorder.cpp and FlightRecorder.hpp
@@ -129,8 +121,12 @@ static int tell_recorder(struct ri_rank_source *source, struct ri_error *err)
 {
 	struct ri_env_edit file = { .name = "TORCH_FR_DUMP_TEMP_FILE" };
 	struct ri_env_edit size = { .name = "TORCH_FR_BUFFER_SIZE", .value = "2000" };
-	const char *report = has_several_ranks(source) ? report_of(source) : NULL;
+	uint64_t ranks = 1;
+	const char *report;
 
+	ri_topology_get(source->topology, RI_FACT_WORLD_SIZE, &ranks);
+	report = ranks > 1 || source->context.command->mode == RI_MODE_NODE
+		? report_of(source) : NULL;
 	if (report == NULL)
 		return 0;
 	file.value = ri_arena_format(source->context.arena, "%s.flight_", report);
@@ -165,29 +161,25 @@ static int tell_attempt(struct ri_rank_source *source, struct ri_error *err)
 	return ri_env_get(context->env, most.name) != NULL ? 0 : set_variable(source, most, err);
 }
 
-static bool is_for_torchrun(const struct ri_command *command)
-{
-	return command->mode == RI_MODE_NODE &&
-		(command->launcher == NULL || command->launcher->reads_pet);
-}
-
 int ri_rank_source_complete(struct ri_rank_source *source, struct ri_error *err)
 {
 	const struct ri_context *context = &source->context;
+	const struct ri_command *command = context->command;
 	struct ri_env_edit mark = { .name = "RANKINIT" };
 
 	if (source->options->disabled)
 		return 0;
 	if (source->topology->identity != NULL) {
 		mark.value = ri_arena_format(context->arena, "%s:%s", RI_VERSION,
-			ri_mode_name(context->command->mode));
+			ri_mode_name(command->mode));
 		if (set_variable(source, mark, err) < 0)
 			return -1;
 	}
 	if (ri_options_scrub(source->options, context->env, source->looks, &source->common,
 		    context->arena, err) < 0)
 		return -1;
-	if (is_for_torchrun(context->command) &&
+	if (command->mode == RI_MODE_NODE &&
+		(command->launcher == NULL || command->launcher->reads_pet) &&
 		(tell_timeout(source, err) < 0 || tell_signals(source, err) < 0))
 		return -1;
 	if (tell_attempt(source, err) < 0)

@@ -60,11 +60,6 @@ int ri_run_end(struct ri_run *run, int status)
 	return status;
 }
 
-static bool is_one_rank(const struct ri_found *found)
-{
-	return ri_found_single_rank(found) >= 0 && ri_found_is_managed(found);
-}
-
 /*
  * Not beside what excludes it. The members of a simulated job have made theirs already, and what
  * becomes of one rank's status is its launcher's business: the outermost rankinit makes a class.
@@ -73,7 +68,8 @@ static bool ends_with_class(const struct ri_run *run)
 {
 	const struct ri_options *options = &run->found.options;
 
-	return options->exit_class && !is_one_rank(&run->found) &&
+	return options->exit_class &&
+		(ri_found_single_rank(&run->found) < 0 || !ri_found_is_managed(&run->found)) &&
 		options->given.exit_map.subject == NULL &&
 		options->supervise != RI_SWITCH_NEVER && options->simulation.shape == NULL;
 }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run.h"
 
-#include <string.h>
-#include <unistd.h>
-
 #include "base/limits.h"
 #include "base/number.h"
 #include "model/derive.h"

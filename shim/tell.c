@@ -303,11 +303,15 @@ static struct ri_brief brief_of_refusal(const struct ri_run *run, const struct r
 	return brief;
 }
 
+/* verdict: on the whole job, which was over before; or NULL. */
 static int end_unstarted(struct ri_run *run, int status, const struct ri_brief *brief,
-	const struct ri_error *why)
+	const struct ri_error *why, const char *verdict)
 {
 	struct ri_outcome outcome = ri_ends_of_none(run, status, brief->why.retry);
 
+	if (verdict != NULL)
+		outcome.link.verdict_node = brief->node;
+	outcome.link.verdict = verdict;
 	outcome.brief = brief;
 	outcome.last_line = has_last_line(run) ? make_last_line(brief) : NULL;
 	tell(run, &outcome, why);
@@ -333,7 +337,7 @@ int ri_run_stopped(struct ri_run *run, int number)
 	run->started.supervised.stop = (struct ri_stop){
 		.asked = true, .number = number, .at_ms = ri_now_ms(),
 	};
-	return end_unstarted(run, 128 + number, &brief, NULL);
+	return end_unstarted(run, 128 + number, &brief, NULL, NULL);
 }
 
 /* No rank is started: the other nodes are to know why. */
@@ -371,14 +375,13 @@ int ri_run_refuse(struct ri_run *run)
 	ri_log_error(&why);
 	ri_attempt_say_before(run);
 	tell_others(run);
-	return end_unstarted(run, ri_code_status(why.code), &brief, &why);
+	return end_unstarted(run, ri_code_status(why.code), &brief, &why, NULL);
 }
 
 int ri_run_stay(struct ri_run *run)
 {
 	const struct ri_carried_link *before = &run->found.carried->link;
 	struct ri_brief brief = brief_of_none(run, before->why, before->class, before->status);
-	struct ri_outcome outcome;
 
 	brief.rank = before->rank;
 	brief.node = before->node;
@@ -388,14 +391,7 @@ int ri_run_stay(struct ri_run *run)
 	ri_report_job(before->verdict);
 	if (ri_run_reserve_telling(run) < 0)
 		return ri_run_leave(run, before->status, before->why.retry);
-	outcome = ri_ends_of_none(run, before->status, before->why.retry);
-	outcome.link.verdict = before->verdict;
-	outcome.link.verdict_node = before->node;
-	outcome.brief = &brief;
-	outcome.last_line = has_last_line(run) ? make_last_line(&brief) : NULL;
-	tell(run, &outcome, NULL);
-	say_last_line(run, outcome.last_line, &brief, outcome.exit_status);
-	return ri_run_leave(run, before->status, before->why.retry);
+	return end_unstarted(run, before->status, &brief, NULL, before->verdict);
 }
 
 /* One command that ended well: the user need not read that. */
