@@ -4,10 +4,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -42,13 +40,6 @@ static int add_path(const char *path, struct ri_error *err)
 	return 0;
 }
 
-static bool is_named_json(const char *name)
-{
-	size_t length = strlen(name);
-
-	return length > 5 && strcmp(name + length - 5, ".json") == 0;
-}
-
 /* The reports in a folder, but none of those below it. */
 static int add_folder(const char *path, struct ri_error *err)
 {
@@ -60,9 +51,10 @@ static int add_folder(const char *path, struct ri_error *err)
 	if (folder == NULL)
 		return add_path(path, err);	/* why not is said where files are read */
 	while (status == 0 && (entry = readdir(folder)) != NULL) {
+		size_t length = strlen(entry->d_name);
 		const char *file;
 
-		if (!is_named_json(entry->d_name))
+		if (length <= 5 || strcmp(entry->d_name + length - 5, ".json") != 0)
 			continue;
 		file = ri_arena_format(&own.names, "%s/%s", path, entry->d_name);
 		status = file == NULL ? ri_fail(err, RI_CODE_MEMORY, "--blame",
@@ -140,9 +132,8 @@ static void read_file(const char *path)
 
 static int read_files(struct ri_error *err)
 {
-	own.bytes = mmap(NULL, FILE_MOST, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (own.bytes == MAP_FAILED || ri_json_memory_reserve(MEMORY) < 0 ||
+	own.bytes = ri_pages(FILE_MOST);
+	if (own.bytes == NULL || ri_json_memory_reserve(MEMORY) < 0 ||
 		ri_reports_begin(&own.job, own.count) < 0)
 		return ri_fail(err, RI_CODE_MEMORY, "--blame", "no memory left for reports");
 	for (size_t i = 0; i < own.count; i++)	/* one may be named by its folder, too */

@@ -74,17 +74,12 @@ static const struct ri_cause *blame_input(const struct ri_outcome *outcome)
 	return &cause;
 }
 
-static const struct ri_cause *blame_start(void)
-{
-	static const struct ri_cause cause = {
-		.code = RI_CODE_RANK_ABSENT, .subject = "RANK",
-		.text = "is not set, since the command was started as no rank of a job",
-		.hint = "rankinit --nproc-per-node=gpu -- COMMAND starts one rank for each GPU of "
-			"this node",
-	};
-
-	return &cause;
-}
+static const struct ri_cause no_rank = {
+	.code = RI_CODE_RANK_ABSENT, .subject = "RANK",
+	.text = "is not set, since the command was started as no rank of a job",
+	.hint = "rankinit --nproc-per-node=gpu -- COMMAND starts one rank for each GPU of "
+		"this node",
+};
 
 const struct ri_cause *ri_cause_find(const struct ri_outcome *outcome, const struct ri_space *shm)
 {
@@ -101,7 +96,7 @@ const struct ri_cause *ri_cause_find(const struct ri_outcome *outcome, const str
 	if (rank->evidence.ended_of_traceback && rank->evidence.words.lacks_rank &&
 		outcome->count == 1 && outcome->topology->identity == NULL &&
 		strcmp(outcome->launch, "process") == 0)
-		return blame_start();
+		return &no_rank;
 	if (shm == NULL && rank->evidence.words.has_bus_error && ri_cause_look(&now))
 		shm = &now;
 	if (shm == NULL || (rank->signal != SIGBUS && !rank->evidence.words.has_bus_error))

@@ -4,9 +4,10 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
 
 #include <jansson.h>
+
+#include "base/pages.h"
 
 enum { ALIGNMENT = 16 };
 
@@ -48,10 +49,9 @@ static void give_back(void *block)
 
 int ri_json_memory_reserve(size_t size)
 {
-	void *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *bytes = ri_pages(size);
 
-	if (bytes == MAP_FAILED)
+	if (bytes == NULL)
 		return -1;
 	region.bytes = bytes;
 	region.size = size;

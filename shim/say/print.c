@@ -15,10 +15,9 @@
 #include "check/node_facts.h"
 #include "check/print.h"
 #include "from/sources.h"
+#include "model/page.h"
 #include "options/options.h"
 #include "options/peer.h"
-#include "system/columns.h"
-#include "to/scrub.h"
 #include "to/to.h"
 
 enum { ANSWER = 262144 };
@@ -160,6 +159,54 @@ static void list_frameworks(struct ri_text *out)
 	}
 }
 
+/* "125 | an option's value cannot be used"; fields is what stands behind the first one. */
+static void join(struct ri_text *out, char *fields, size_t most)
+{
+	const char *field, *between = "";
+
+	for (size_t count = 1; most == 0 || count < most; count++) {
+		field = strsep(&fields, "\t");
+		if (field == NULL)
+			return;
+		if (field[0] == '\0' || strcmp(field, "-") == 0)
+			continue;
+		ri_text_addf(out, "%s%s", between, field);
+		between = " | ";
+	}
+}
+
+static void show_row(struct ri_page *page, char *row, size_t most)
+{
+	enum { BELOW = 2, SECOND = 26, WORDS = 2048 };
+	char words[WORDS];
+	struct ri_text text;
+	bool below = row[0] == '\t';
+
+	row += below;
+	if (below)
+		ri_page_go(page, BELOW);
+	ri_page_show(page, strsep(&row, "\t"));
+	ri_text_init(&text, words, sizeof(words));
+	if (row != NULL)
+		join(&text, row, most);
+	ri_page_fold(page, words, SECOND);
+}
+
+/*
+ * For a terminal: a line for each row, its first field, and beside that the others which
+ * are not "-", folded. A row that begins with a tab is of the one above. most: of how many
+ * fields of a row; 0: all. rows is cut into its fields.
+ */
+static void show_columns(char *rows, size_t most, struct ri_text *out)
+{
+	struct ri_page page = { .out = out, .whole = true };
+	char *row;
+
+	while ((row = strsep(&rows, "\n")) != NULL)
+		if (row[0] != '\0')
+			show_row(&page, row, most);
+}
+
 int ri_print_list(const char *table, struct ri_error *err)
 {
 	static const struct {
@@ -187,7 +234,7 @@ int ri_print_list(const char *table, struct ri_error *err)
 			return ri_print_text(&out, err);
 		if (begin_answer(&shown, err) < 0)
 			return -1;
-		ri_columns_show(out.bytes, tables[i].most, &shown);
+		show_columns(out.bytes, tables[i].most, &shown);
 		if (tables[i].most > 0)
 			ri_text_addf(&shown, "%cAll of it, with tabs: rankinit --list=%s | cat\n",
 				'\n', table);
@@ -245,25 +292,17 @@ static int write_pair(const struct ri_env_edit *edit, char end, struct ri_error 
 	return write_all(&end, 1, err);
 }
 
-static int write_dotenv(const struct ri_env_edit *edit, struct ri_error *err)
-{
-	return write_pair(edit, '\n', err);
-}
-
-static int write_null(const struct ri_env_edit *edit, struct ri_error *err)
-{
-	return write_pair(edit, '\0', err);
-}
-
-static int write_lines(const struct ri_env_edits *edits,
-	int (*write_one)(const struct ri_env_edit *edit, struct ri_error *err),
+/* Of jansson's memory, which is given back; why: what is said where text is NULL. */
+static int write_document(char *text, enum ri_code code, const char *subject, const char *why,
 	struct ri_error *err)
 {
-	for (size_t i = 0; i < edits->count; i++)
-		if (ri_env_edits_find(edits, edits->items[i].name) == &edits->items[i] &&
-			write_one(&edits->items[i], err) < 0)
-			return -1;
-	return 0;
+	int status;
+
+	if (text == NULL)
+		return ri_fail(err, code, subject, "%s", why);
+	status = write_all(text, strlen(text), err) < 0 ? -1 : write_all("\n", 1, err);
+	free(text);
+	return status;
 }
 
 static int write_json(const struct ri_env_edits *edits, struct ri_error *err)
@@ -271,7 +310,6 @@ static int write_json(const struct ri_env_edits *edits, struct ri_error *err)
 	json_t *object;
 	char *text = NULL;
 	bool whole;
-	int status;
 
 	object = json_object();
 	whole = object != NULL;
@@ -284,60 +322,45 @@ static int write_json(const struct ri_env_edits *edits, struct ri_error *err)
 	if (whole)
 		text = ri_json_dumps(object, JSON_INDENT(2) | JSON_SORT_KEYS);
 	json_decref(object);
-	if (text == NULL)
-		return ri_fail(err, RI_CODE_OUTPUT, "--print-env",
-			"a value cannot be written as JSON: it is not UTF-8, or memory ran out");
-	status = write_all(text, strlen(text), err) < 0 ? -1 : write_all("\n", 1, err);
-	free(text);
-	return status;
+	return write_document(text, RI_CODE_OUTPUT, "--print-env",
+		"a value cannot be written as JSON: it is not UTF-8, or memory ran out", err);
 }
 
 int ri_print_env(const char *format, const struct ri_env_edits *edits, struct ri_error *err)
 {
-	if (format == NULL || strcmp(format, "shell") == 0)
-		return write_lines(edits, write_shell, err);
-	if (strcmp(format, "dotenv") == 0)
-		return write_lines(edits, write_dotenv, err);
-	if (strcmp(format, "null") == 0)
-		return write_lines(edits, write_null, err);
-	return write_json(edits, err);
-}
+	bool shell = format == NULL || strcmp(format, "shell") == 0;
+	char end = !shell && strcmp(format, "null") == 0 ? '\0' : '\n';
 
-static void list_source_names(struct ri_text *out)
-{
-	const struct ri_source *source;
+	if (!shell && strcmp(format, "json") == 0)
+		return write_json(edits, err);
+	for (size_t i = 0; i < edits->count; i++) {
+		const struct ri_env_edit *edit = &edits->items[i];
 
-	for (size_t i = 0; (source = ri_source_at(i)) != NULL; i++)
-		ri_text_addf(out, "%s%s", i == 0 ? "" : ", ", source->name);
-}
-
-static int write_explain_json(const struct ri_explain *explain, struct ri_error *err)
-{
-	char *text;
-	int status;
-
-	text = ri_explain_json(explain);
-	if (text == NULL)
-		return ri_fail(err, RI_CODE_MEMORY, "--explain", "no memory left to write it");
-	status = write_all(text, strlen(text), err) < 0 ? -1 : write_all("\n", 1, err);
-	free(text);
-	return status;
+		/* a later one wins */
+		if (ri_env_edits_find(edits, edit->name) == edit &&
+			(shell ? write_shell(edit, err) : write_pair(edit, end, err)) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 int ri_print_explain(const char *format, struct ri_explain *explain, enum ri_log_color color,
 	struct ri_error *err)
 {
+	const struct ri_source *source;
 	char names[1024];
 	struct ri_text out;
 
 	ri_text_init(&out, names, sizeof(names));
-	list_source_names(&out);
+	for (size_t i = 0; (source = ri_source_at(i)) != NULL; i++)
+		ri_text_addf(&out, "%s%s", i == 0 ? "" : ", ", source->name);
 	explain->version = RI_VERSION;
 	explain->looked_for = names;
 	explain->color = color == RI_LOG_COLOR ||
 		(color == RI_LOG_COLOR_ON_TERMINAL && isatty(STDOUT_FILENO));
 	if (format != NULL && strcmp(format, "json") == 0)
-		return write_explain_json(explain, err);
+		return write_document(ri_explain_json(explain), RI_CODE_MEMORY, "--explain",
+			"no memory left to write it", err);
 	if (begin_answer(&out, err) < 0)
 		return -1;
 	ri_explain_text(explain, &out);
@@ -349,14 +372,9 @@ static int write_check_json(const struct ri_check_report *report, struct ri_erro
 	struct ri_json json = { .escapes = 0 };
 	json_t *object = ri_check_json(&json, report);
 	char *text = json.incomplete ? NULL : ri_json_dumps(object, RI_JSON_LOOK);
-	int status;
 
 	json_decref(object);
-	if (text == NULL)
-		return ri_fail(err, RI_CODE_MEMORY, "--check", "no memory left to write it");
-	status = write_all(text, strlen(text), err) < 0 ? -1 : write_all("\n", 1, err);
-	free(text);
-	return status;
+	return write_document(text, RI_CODE_MEMORY, "--check", "no memory left to write it", err);
 }
 
 int ri_print_check(const char *format, const struct ri_check_report *report,

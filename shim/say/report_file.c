@@ -5,11 +5,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/number.h"
+#include "base/pages.h"
 #include "check/print.h"
 #include "report/brief.h"
 #include "report/report.h"
@@ -70,22 +70,6 @@ static size_t measure(const struct ri_topology *topology, size_t *hosts)
 		*hosts += fact->list == NULL ? 0 : fact->number;
 	}
 	return size;
-}
-
-static int reserve(const struct ri_report_plan *plan, struct ri_error *err)
-{
-	size_t hosts = 0, text = measure(plan->topology, &hosts);
-	size_t memory = MEMORY_SIZE + MEMORY_AUTOPSY + plan->ranks * MEMORY_RANK +
-		hosts * MEMORY_HOST + 2 * text;
-
-	own.size = DOCUMENT_SIZE + DOCUMENT_AUTOPSY + DOCUMENT_CHECKS +
-		plan->ranks * DOCUMENT_RANK + 6 * text;
-	own.document = mmap(NULL, own.size, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (own.document == MAP_FAILED || ri_json_memory_reserve(memory) < 0)
-		return ri_fail(err, RI_CODE_MEMORY, "--report", "no memory left for it: %s",
-			strerror(errno));
-	return 0;
 }
 
 static bool read_fd(const char *text, uint64_t lowest, uint64_t *number)
@@ -156,11 +140,23 @@ int ri_report_prepare(const struct ri_report_plan *plan, struct ri_arena *arena,
 
 int ri_report_reserve(const struct ri_report_plan *plan, struct ri_error *err)
 {
-	if (plan->options->given.report.value != NULL)
-		return reserve(plan, err);
-	/* torch's files are no reason to refuse a launch */
-	if (plan->ranks > 1)
-		ri_json_memory_reserve(MEMORY_SIZE);
+	size_t hosts = 0, text, memory;
+
+	if (plan->options->given.report.value == NULL) {
+		/* torch's files are no reason to refuse a launch */
+		if (plan->ranks > 1)
+			ri_json_memory_reserve(MEMORY_SIZE);
+		return 0;
+	}
+	text = measure(plan->topology, &hosts);
+	memory = MEMORY_SIZE + MEMORY_AUTOPSY + plan->ranks * MEMORY_RANK +
+		hosts * MEMORY_HOST + 2 * text;
+	own.size = DOCUMENT_SIZE + DOCUMENT_AUTOPSY + DOCUMENT_CHECKS +
+		plan->ranks * DOCUMENT_RANK + 6 * text;
+	own.document = ri_pages(own.size);
+	if (own.document == NULL || ri_json_memory_reserve(memory) < 0)
+		return ri_fail(err, RI_CODE_MEMORY, "--report", "no memory left for it: %s",
+			strerror(errno));
 	return 0;
 }
 
@@ -176,7 +172,7 @@ void ri_report_hand_on(void)
 }
 
 /* Each line as one of our own. */
-static void print(const char *verdict)
+void ri_report_job(const char *verdict)
 {
 	struct ri_span rest = { verdict, strlen(verdict) }, line;
 
@@ -301,11 +297,6 @@ bool ri_report_says_more(const struct ri_outcome *outcome)
 		(outcome->single && rank->end == RI_END_EXITED);
 }
 
-void ri_report_job(const char *verdict)
-{
-	print(verdict);
-}
-
 /* Nothing was started, for what checks found: why was printed already. */
 static void tell_refusal(const struct ri_outcome *outcome, const struct ri_check_report *checked,
 	const struct ri_error *why)
@@ -332,9 +323,9 @@ static void tell_ends(const struct ri_outcome *outcome, const struct ri_check_re
 	if (outcome->silent) {
 		;	/* another rankinit says it */
 	} else if (outcome->link.verdict != NULL) {	/* which was printed when it came */
-		print(verdict + strlen(outcome->link.verdict));
+		ri_report_job(verdict + strlen(outcome->link.verdict));
 	} else if (ri_report_says_more(outcome)) {
-		print(verdict);
+		ri_report_job(verdict);
 	} else {
 		print_cause(outcome->cause);
 	}

@@ -46,28 +46,24 @@ static ssize_t read_small(const char *path, char text[STAT_SIZE], int flags)
 	return length;
 }
 
-static int write_state(void)
+/* The work of a helper, or of the caller. */
+static int write_state(void *unused)
 {
 	char line[RI_JOB_SIZE];
 	struct ri_text text;
 
+	(void)unused;
 	clock_gettime(CLOCK_REALTIME, &own.job.since);
 	ri_text_init(&text, line, sizeof(line));
 	ri_job_render(&own.job, &text);
 	return ri_whole_file_write(&own.file, line, text.length);
 }
 
-static int write_apart(void *unused)
-{
-	(void)unused;
-	return write_state();
-}
-
 /* The job goes on meanwhile, and may be told to stop: its mount may not have died before. */
 static void change(enum ri_job_word word)
 {
 	const struct ri_apart writing = {
-		.work = write_apart, .subject = "--state", .path = own.file.path,
+		.work = write_state, .subject = "--state", .path = own.file.path,
 		.most_ms = WRITE_MS, .deaf_ms = WRITE_MS,
 	};
 
@@ -102,7 +98,7 @@ static int begin_in(const char *path, const char *subject, struct ri_arena *aren
 {
 	if (ri_whole_file_find(&own.file, path, subject, arena, err) < 0)
 		return -1;
-	if (write_state() == 0)
+	if (write_state(NULL) == 0)
 		return 0;
 	ri_fail(err, RI_CODE_REPORT_REFUSED, subject, "%s cannot be written: %s", path,
 		strerror(errno));
@@ -169,11 +165,6 @@ static bool is_alive(const struct ri_job *job)
 	return job->born == 0 || !ri_proc_birth(job->pid, &born) || born == job->born;
 }
 
-static bool is_over(const struct ri_job *job)
-{
-	return job->word == RI_JOB_FAILED || job->word == RI_JOB_DONE;
-}
-
 /* Where FILE is not there: -1 with its own errno where there is no other. */
 static ssize_t read_state(const char *path, char text[STAT_SIZE])
 {
@@ -208,7 +199,7 @@ static int judge(const char *path, struct ri_text *out)
 		ri_text_addf(out, "not running: %s is not a state file of rankinit", quoted);
 		return 1;
 	}
-	if (!is_over(&job) && !is_alive(&job)) {
+	if (job.word != RI_JOB_FAILED && job.word != RI_JOB_DONE && !is_alive(&job)) {
 		ri_text_addf(out, "not running: pid %d, which was %s, is gone", (int)job.pid,
 			ri_job_name(job.word));
 		return 1;

@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/pages.h"
 #include "report/class.h"
 #include "system/apart.h"
 #include "system/log.h"
@@ -178,38 +178,28 @@ bool ri_torch_files_read(struct ri_torch_files *files, size_t local_rank, struct
 
 	if (files->folder == NULL || local_rank >= files->count)
 		return false;
-	if (files->bytes == NULL) {
-		files->bytes = mmap(NULL, files->count * RI_TORCH_FILE_SIZE,
-			PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (files->bytes == MAP_FAILED)
-			files->bytes = NULL;
-	}
+	if (files->bytes == NULL)
+		files->bytes = ri_pages(files->count * RI_TORCH_FILE_SIZE);
 	if (files->bytes == NULL || ask(files, stopped, read_file, &reading) < 0)
 		return false;
 	*out = (struct ri_span){ files->bytes + local_rank * RI_TORCH_FILE_SIZE, reading.length };
 	return reading.length > 0;
 }
 
-/* Most of the time there is nothing in it. */
-static void empty_and_remove(const struct ri_torch_files *files)
-{
-	const struct ri_held_path *spot = &files->spot;
-	char name[NAME_SIZE];
-
-	if (unlinkat(spot->folder, spot->name, AT_REMOVEDIR) == 0)
-		return;
-	for (size_t i = 0; i < files->count; i++) {
-		snprintf(name, sizeof(name), "%zu.json", i);
-		unlinkat(files->fd, name, 0);
-	}
-	unlinkat(spot->folder, spot->name, AT_REMOVEDIR);
-}
-
+/* Most of the time there is nothing in the folder. */
 static int take_away(void *argument)
 {
 	struct ri_torch_files *files = argument;
+	const struct ri_held_path *spot = &files->spot;
+	bool removed = unlinkat(spot->folder, spot->name, AT_REMOVEDIR) == 0;
+	char name[NAME_SIZE];
 
-	empty_and_remove(files);
+	for (size_t i = 0; !removed && i < files->count; i++) {
+		snprintf(name, sizeof(name), "%zu.json", i);
+		unlinkat(files->fd, name, 0);
+	}
+	if (!removed)
+		unlinkat(spot->folder, spot->name, AT_REMOVEDIR);
 	close(files->fd);
 	ri_held_path_close(&files->spot);
 	files->folder = NULL;

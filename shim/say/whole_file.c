@@ -5,16 +5,13 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "output/pattern.h"
@@ -25,11 +22,6 @@
 #ifndef RWF_NOWAIT
 #define RWF_NOWAIT 0x00000008
 #endif
-
-static int no_memory(const struct ri_given *option, struct ri_error *err)
-{
-	return ri_fail(err, RI_CODE_MEMORY, option->subject, "no memory left for the name");
-}
 
 static int read_values(struct ri_pattern_values *values, struct utsname *names,
 	const struct ri_given *option, const struct ri_topology *topology, struct ri_error *err)
@@ -76,7 +68,7 @@ const char *ri_whole_file_name(const struct ri_given *option, const struct ri_to
 		path = ri_arena_format(arena, "%s/%s", folder, path);
 	}
 	if (path == NULL)
-		no_memory(option, err);
+		ri_fail(err, RI_CODE_MEMORY, option->subject, "no memory left for the name");
 	return path;
 }
 
