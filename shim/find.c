@@ -15,7 +15,6 @@
 #include "launch/idle_gpus.h"
 #include "launch/local_master.h"
 #include "launch/restartable.h"
-#include "launch/port.h"
 #include "model/derive.h"
 #include "output/pattern.h"
 #include "say/two_rankinits.h"

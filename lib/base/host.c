@@ -8,8 +8,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -118,13 +116,6 @@ static int open_by_walking(const struct ri_host *host, const char *path, int fla
 	return openat(host->root, walk.done[0] == '\0' ? "." : walk.done, flags | O_NOFOLLOW);
 }
 
-static int open_in_root(int root, const char *path, int flags)
-{
-	struct ri_open_how how = { .flags = (uint64_t)flags, .resolve = RI_RESOLVE_IN_ROOT };
-
-	return (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-}
-
 int ri_host_root(struct ri_host *host)
 {
 	if (host->root >= 0 || host->path == NULL)
@@ -135,13 +126,15 @@ int ri_host_root(struct ri_host *host)
 
 static int open_here(struct ri_host *host, const char *path, int flags)
 {
+	struct ri_open_how how = { .resolve = RI_RESOLVE_IN_ROOT };
 	int fd;
 
 	if (ri_host_root(host) < 0)
 		return -1;
 	flags |= O_CLOEXEC;
+	how.flags = (uint64_t)flags;
 	if (!host->walk) {
-		fd = open_in_root(host->root, path, flags);
+		fd = (int)syscall(SYS_openat2, host->root, path, &how, sizeof(how));
 		if (fd >= 0)
 			return fd;
 		/*
@@ -322,18 +315,6 @@ static const struct ri_host_file *find_file(const struct ri_host *host, const ch
 	return file == NULL || file->path == NULL ? NULL : file;
 }
 
-/* What stands in front of the machine's file. */
-static long read_given(const struct ri_host_file *file, char *buffer, size_t size)
-{
-	if (file->length >= size) {
-		errno = EFBIG;
-		return -1;
-	}
-	memcpy(buffer, file->text, file->length);
-	buffer[file->length] = '\0';
-	return (long)file->length;
-}
-
 long ri_host_read(struct ri_host *host, const char *path, char *buffer, size_t size)
 {
 	const struct ri_host_file *given = find_file(host, path);
@@ -341,9 +322,16 @@ long ri_host_read(struct ri_host *host, const char *path, char *buffer, size_t s
 		.host = host, .path = path, .buffer = buffer, .size = size,
 	};
 
-	if (given != NULL)
-		return read_given(given, buffer, size);
-	return ask(read_requested, &request) < 0 ? -1 : request.length;
+	if (given == NULL)
+		return ask(read_requested, &request) < 0 ? -1 : request.length;
+	/* what stands in front of the machine's file */
+	if (given->length >= size) {
+		errno = EFBIG;
+		return -1;
+	}
+	memcpy(buffer, given->text, given->length);
+	buffer[given->length] = '\0';
+	return (long)given->length;
 }
 
 /*
@@ -403,13 +391,6 @@ long ri_host_list(struct ri_host *host, const char *path, char *names, size_t si
 	return used < 0 ? -1 : count;
 }
 
-static int node_of_mode(mode_t mode)
-{
-	if ((mode & 0600) == 0600)
-		return 0;
-	return mode & 0400 ? EPERM : EACCES;
-}
-
 int ri_host_node(struct ri_host *host, const char *path, dev_t *number)
 {
 	bool walk = host->walk;
@@ -421,7 +402,7 @@ int ri_host_node(struct ri_host *host, const char *path, dev_t *number)
 	if (number != NULL)
 		*number = S_ISCHR(info.st_mode) ? info.st_rdev : 0;
 	if (!host->live && S_ISREG(info.st_mode))
-		return node_of_mode(info.st_mode);
+		return (info.st_mode & 0600) == 0600 ? 0 : info.st_mode & 0400 ? EPERM : EACCES;
 	if (!S_ISCHR(info.st_mode))
 		return ENODEV;
 	fd = ri_host_open(host, path, O_RDWR | O_NONBLOCK | O_NOCTTY);

@@ -6,7 +6,6 @@
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -223,16 +222,11 @@ out:
 	child->sys_errno = errno;
 }
 
-__attribute__((noreturn)) static void child_main(struct child *child)
+__attribute__((noreturn)) static int child_entry(void *child)
 {
 	become_command(child);
 	for (;;)
 		ri_raw_call(SYS_exit_group, 127, 0, 0, 0, 0);
-}
-
-static int child_entry(void *argument)
-{
-	child_main(argument);
 }
 
 struct failure {
@@ -240,8 +234,12 @@ struct failure {
 	struct ri_error *err;
 };
 
-static int report_failure(const struct child *child, struct ri_error *err)
+/* What there is to be found out about why may be on a mount that does not answer. */
+static int explain_failure(void *argument)
 {
+	const struct failure *failure = argument;
+	const struct child *child = failure->child;
+	struct ri_error *err = failure->err;
 	const char *command = child->launch->argv[0];
 
 	switch (child->failed) {
@@ -368,14 +366,6 @@ static bool wait_for_exec(const struct child *child, pid_t pid, int sign)
 	while (ri_raw_call(SYS_read, sign, ri_raw(&none), 1, 0, 0) == -EINTR)
 		;
 	return true;
-}
-
-/* What there is to be found out about why may be on a mount that does not answer. */
-static int explain_failure(void *argument)
-{
-	struct failure *failure = argument;
-
-	return report_failure(failure->child, failure->err);
 }
 
 static int fail(const struct child *child, struct ri_error *err)

@@ -3,17 +3,10 @@
 
 #include <sched.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/limits.h"
 #include "system/own_proc.h"
-
-static bool wishes_any(const struct ri_place_wish *wish)
-{
-	return wish->bind != RI_BIND_NONE || wish->gpu_bind != RI_GPU_BIND_NONE ||
-		wish->omp == RI_OMP_STATED;
-}
 
 static struct ri_place_ranks count_ranks(const struct ri_placing_job *job, uint64_t *own)
 {
@@ -88,7 +81,8 @@ int ri_placing_prepare(struct ri_placing *out, const struct ri_placing_job *job,
 	struct ri_cpus mask;
 
 	out->placement = (struct ri_placement){ .count = 0 };
-	if (!wishes_any(&wish) && !ri_placement_asks(&wish, &ranks))
+	if (wish.bind == RI_BIND_NONE && wish.gpu_bind == RI_GPU_BIND_NONE &&
+		wish.omp != RI_OMP_STATED && !ri_placement_asks(&wish, &ranks))
 		return 0;
 	if (job->mode == RI_MODE_NODE || job->mode == RI_MODE_NONE)
 		limit_to_launcher(job, &wish);
@@ -126,25 +120,18 @@ void ri_placing_explain(const struct ri_placing *placing, uint64_t index,
 	rank->cpus = ri_arena_copy(arena, bytes, text.length);
 }
 
-static int count_units(const struct ri_options *options, struct ri_node *node, uint64_t *out,
-	struct ri_error *err)
-{
-	struct ri_cpus mask;
-
-	if (options->nproc != RI_NPROC_CPU)
-		return ri_gpus_count(node, out, err);
-	ri_placing_look(node, &mask);
-	return ri_cpus_count(node, out, err);
-}
-
 int ri_nproc_count(struct ri_options *options, struct ri_node *node, struct ri_error *err)
 {
 	struct ri_wishes *wishes = &options->wishes;
+	bool by_cpu = options->nproc == RI_NPROC_CPU;
 	uint64_t found = 0;
+	struct ri_cpus mask;
 
 	if (options->nproc == RI_NPROC_STATED)
 		return 0;
-	if (count_units(options, node, &found, err) < 0)
+	if (by_cpu)
+		ri_placing_look(node, &mask);
+	if ((by_cpu ? ri_cpus_count : ri_gpus_count)(node, &found, err) < 0)
 		return -1;
 	if (found == 0 && options->nproc == RI_NPROC_AUTO)
 		found = 1;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "launch/restartable.h"
 
-#include <unistd.h>
-
 #include "link/told.h"
 
 static int refuse_launcher(const struct ri_restartable *asked, const char *subject,

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <netdb.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>

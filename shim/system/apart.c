@@ -43,8 +43,9 @@ int ri_apart_stop(void)
 	return given_up_for;
 }
 
-__attribute__((noreturn)) static void help(struct helper *helper)
+__attribute__((noreturn)) static int help(void *argument)
 {
+	struct helper *helper = argument;
 	int result;
 
 	ri_raw_call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -53,11 +54,6 @@ __attribute__((noreturn)) static void help(struct helper *helper)
 	helper->result = result;
 	for (;;)
 		ri_raw_call(SYS_exit_group, 0, 0, 0, 0, 0);
-}
-
-static int help_entry(void *argument)
-{
-	help(argument);
 }
 
 /* False: it still runs, LOOK_MS later. errno is the helper's until it has ended. */
@@ -120,21 +116,12 @@ static struct helper *start(const struct ri_apart *call, pid_t *pid)
 	helper = top;
 	/* as it stays where somebody else ends the helper before it is done */
 	*helper = (struct helper){ .call = *call, .runs = 1, .result = -1, .error = ECANCELED };
-	*pid = clone(help_entry, top, CLONE_VM | CLONE_FILES | CLONE_FS | CLONE_CHILD_CLEARTID,
+	*pid = clone(help, top, CLONE_VM | CLONE_FILES | CLONE_FS | CLONE_CHILD_CLEARTID,
 		helper, NULL, NULL, &helper->runs);
 	if (*pid >= 0)
 		return helper;
 	munmap(stack, STACK_SIZE);
 	return NULL;
-}
-
-static int finish(struct helper *helper)
-{
-	int result = helper->result, error = helper->error;
-
-	munmap((char *)helper + TOP_SIZE - STACK_SIZE, STACK_SIZE);
-	errno = error;
-	return result;
 }
 
 int ri_apart(const struct ri_apart *call)
@@ -143,13 +130,18 @@ int ri_apart(const struct ri_apart *call)
 	struct helper *helper = start(call, &pid);
 	int64_t begun = ri_now_ms();
 	bool said = false;
-	int end = 0;
+	int end = 0, result;
 
 	if (helper == NULL)
 		return call->work(call->argument);
 	while (end == 0) {
-		if (wait_a_little(helper, pid))
-			return finish(helper);
+		if (wait_a_little(helper, pid)) {
+			result = helper->result;
+			end = helper->error;
+			munmap((char *)helper + TOP_SIZE - STACK_SIZE, STACK_SIZE);
+			errno = end;
+			return result;
+		}
 		end = find_end(call, ri_now_ms() - begun, &said);
 	}
 	/* its errno is of no use any more, so these calls may change it */

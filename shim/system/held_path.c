@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "system/held_path.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -209,16 +206,6 @@ static enum found walk(char *path, int *folder, size_t *last, bool ours)
 	return found;
 }
 
-static int keep_name(struct ri_held_path *spot, const char *name, struct ri_arena *arena)
-{
-	spot->name = ri_arena_copy(arena, name, strlen(name));
-	if (spot->name != NULL)
-		return 0;
-	ri_held_path_close(spot);
-	errno = ENOMEM;
-	return -1;
-}
-
 /* As far as links lead: FOUND, or LINK to what is kept. */
 static enum found resolve(char real[PATH_MAX], const char *path, int *folder, size_t *last,
 	bool ours)
@@ -245,11 +232,16 @@ int ri_held_path_find(struct ri_held_path *spot, const char *path, struct ri_are
 	char real[PATH_MAX];
 	size_t last = 0;
 	enum found what = resolve(real, path, &found.folder, &last, false);
+	const char *name = what == LINK ? real : real + last;
 
 	if (what == FAILED)
 		return -1;
-	if (keep_name(&found, what == LINK ? real : real + last, arena) < 0)
+	found.name = ri_arena_copy(arena, name, strlen(name));
+	if (found.name == NULL) {
+		ri_held_path_close(&found);
+		errno = ENOMEM;
 		return -1;
+	}
 	found.folder = ri_fd_move_up(found.folder);
 	*spot = found;
 	return what == LINK || found.folder >= 0 ? 0 : -1;
