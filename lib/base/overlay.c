@@ -93,22 +93,15 @@ int ri_overlay_play(struct ri_host *host, struct ri_overlay *out, const char *te
 	return 0;
 }
 
-static json_t *write_files(const struct ri_host_file *file)
-{
-	json_t *files = json_object();
-
-	for (; file->path != NULL; file++)
-		json_object_set_new(files, file->path, json_stringn(file->text, file->length));
-	return files;
-}
-
 char *ri_overlay_write(const struct ri_overlay *overlay, struct ri_arena *arena)
 {
-	json_t *object = json_pack("{s:s, s:o}", "name", overlay->name, "files",
-		write_files(overlay->files));
+	json_t *files = json_object(), *object;
 	size_t size;
 	char *text;
 
+	for (const struct ri_host_file *file = overlay->files; file->path != NULL; file++)
+		json_object_set_new(files, file->path, json_stringn(file->text, file->length));
+	object = json_pack("{s:s, s:o}", "name", overlay->name, "files", files);
 	if (overlay->from_ms > 0)
 		json_object_set_new(object, "from", json_integer((json_int_t)overlay->from_ms));
 	if (overlay->job != NULL)

@@ -121,12 +121,6 @@ static struct place skip_options(const struct wrapper *row, char *const *words)
 	return place;
 }
 
-/* "-" is env's -i. */
-static bool is_assignment(const char *word)
-{
-	return strcmp(word, "-") == 0 || (word[0] != '=' && strchr(word, '=') != NULL);
-}
-
 /* The command behind the wrapper at words. */
 static struct place unwrap(const struct wrapper *row, char *const *words)
 {
@@ -143,22 +137,11 @@ static struct place unwrap(const struct wrapper *row, char *const *words)
 		return place;
 	for (int i = 0; i < row->words && *place.words != NULL; i++)
 		place.words++;
-	while (row->words == ASSIGNS && *place.words != NULL && is_assignment(*place.words))
+	/* "-" is env's -i */
+	while (row->words == ASSIGNS && *place.words != NULL && (strcmp(*place.words, "-") == 0 ||
+		(**place.words != '=' && strchr(*place.words, '=') != NULL)))
 		place.words++;
 	return place;
-}
-
-/* "python3.11" is python. */
-static bool is_program(const struct wrapper *row, const char *path)
-{
-	const char *base = ri_path_name(path);
-	size_t length = strlen(row->program);
-
-	if (strncmp(base, row->program, length) != 0)
-		return false;
-	if (strcmp(row->program, "python") == 0)
-		return base[length + strspn(base + length, "0123456789.")] == '\0';
-	return base[length] == '\0';
 }
 
 /* Is "/opt/torch/distributed/run.py" the file of "torch.distributed.run"? */
@@ -211,6 +194,14 @@ static bool find_launcher(struct ri_command *out, const struct place *place)
 	return false;
 }
 
+/* "python3.11" is python. */
+static bool is_interpreter(const char *path)
+{
+	const char *base = ri_path_name(path);
+
+	return strncmp(base, "python", 6) == 0 && base[6 + strspn(base + 6, "0123456789.")] == '\0';
+}
+
 /* Go on behind the wrapper at place. Rows of one program differ by sub-command. */
 static bool look_through(struct place *place)
 {
@@ -219,7 +210,10 @@ static bool look_through(struct place *place)
 	if (place->module != NULL)
 		return false;
 	for (size_t i = 0; i < WRAPPER_COUNT; i++) {
-		if (!is_program(&wrappers[i], *place->words))
+		const char *program = wrappers[i].program;
+
+		if (strcmp(program, "python") == 0 ? !is_interpreter(*place->words)
+			: strcmp(ri_path_name(*place->words), program) != 0)
 			continue;
 		behind = unwrap(&wrappers[i], place->words);
 		if (behind.words == NULL)
@@ -228,13 +222,6 @@ static bool look_through(struct place *place)
 		return true;
 	}
 	return false;
-}
-
-static bool is_interpreter(const char *path)
-{
-	const char *base = ri_path_name(path);
-
-	return strncmp(base, "python", 6) == 0 && base[6 + strspn(base + 6, "0123456789.")] == '\0';
 }
 
 /* Does Python run what stands there, by its name or that of the script? */
@@ -279,17 +266,6 @@ bool ri_command_text_names_launcher(struct ri_span text)
 	return false;
 }
 
-/* What Python is to run, at the place where the search for a launcher ended. */
-static void note_program(struct ri_command *out, const struct place *place)
-{
-	if (!out->is_python || place->words == NULL)
-		return;
-	out->module = place->module;
-	/* behind -c there is no script */
-	if (place->module == NULL && *place->words != NULL && !is_interpreter(*place->words))
-		out->script = *place->words;
-}
-
 void ri_command_read(struct ri_command *out, char *const *argv, enum ri_mode asked)
 {
 	struct place place = { .words = argv };
@@ -302,7 +278,12 @@ void ri_command_read(struct ri_command *out, char *const *argv, enum ri_mode ask
 		if (!look_through(&place))
 			break;
 	}
-	note_program(out, &place);
+	/* what Python is to run is where the search ended; behind -c there is no script */
+	if (out->is_python && place.words != NULL) {
+		out->module = place.module;
+		if (place.module == NULL && *place.words != NULL && !is_interpreter(*place.words))
+			out->script = *place.words;
+	}
 	out->argv = argv;
 	out->stated = asked != RI_MODE_AUTO;
 	if (out->mode == RI_MODE_AUTO)

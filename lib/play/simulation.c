@@ -52,18 +52,6 @@ static int refuse(const struct reading *reading, const char *word, const char *f
 		ri_quote(quoted, sizeof(quoted), word), why);
 }
 
-/* Those that begin with the name, as "azureml_mpi:2x4 or azureml_nodes:2x4". */
-static size_t list_begun(struct ri_text *out, const char *name, const char *size)
-{
-	const struct ri_shape *shape;
-	size_t found = 0;
-
-	for (size_t i = 0; (shape = ri_source_shape_at(i)) != NULL; i++)
-		if (strncmp(shape->name, name, strlen(name)) == 0)
-			ri_text_addf(out, "%s%s:%s", found++ == 0 ? "" : " or ", shape->name, size);
-	return found;
-}
-
 /* What was perhaps meant by the name of a job; size: "2x4", as it stands behind the name. */
 static int hint_at(const struct reading *reading, const char *name, const char *size)
 {
@@ -71,14 +59,19 @@ static int hint_at(const struct reading *reading, const char *name, const char *
 	const struct ri_shape *shape;
 	char bytes[200];
 	struct ri_text begun;
-	size_t count = 0;
+	size_t count = 0, length = strlen(name);
 
+	/* those that begin with the name, as "azureml_mpi:2x4 or azureml_nodes:2x4" */
 	ri_text_init(&begun, bytes, sizeof(bytes));
-	if (strlen(name) >= 3 && list_begun(&begun, name, size) > 0)
-		return ri_fail_hint(reading->err, "did you mean %s?", bytes);
 	while (count < sizeof(names) / sizeof(names[0]) &&
-		(shape = ri_source_shape_at(count)) != NULL)
+		(shape = ri_source_shape_at(count)) != NULL) {
 		names[count++] = shape->name;
+		if (length >= 3 && strncmp(shape->name, name, length) == 0)
+			ri_text_addf(&begun, "%s%s:%s", begun.length == 0 ? "" : " or ",
+				shape->name, size);
+	}
+	if (begun.length > 0)
+		return ri_fail_hint(reading->err, "did you mean %s?", bytes);
 	nearest = ri_text_nearest(name, names, count);
 	if (nearest != NULL)
 		return ri_fail_hint(reading->err, "did you mean %s:%s?", nearest, size);
@@ -126,14 +119,6 @@ static int read_job(const struct reading *reading, char *word)
 	return 0;
 }
 
-static const struct form *find_form(const char *word, size_t length)
-{
-	for (size_t i = 0; i < FORMS; i++)
-		if (strlen(forms[i].name) == length && memcmp(forms[i].name, word, length) == 0)
-			return &forms[i];
-	return NULL;
-}
-
 /* Behind the separator. */
 static bool read_when(const struct form *form, const char *text, struct ri_fault *fault)
 {
@@ -149,12 +134,15 @@ static bool read_when(const struct form *form, const char *text, struct ri_fault
 /* What stands behind the '=' of a fault. */
 static int read_fault(const struct reading *reading, const char *word)
 {
-	const struct form *form = find_form(word, strcspn(word, "="));
+	const struct form *form = NULL;
 	const char *text = strchr(word, '=');
 	struct ri_fault fault = { .who = 0 };
-	size_t count, length;
+	size_t count, length = strcspn(word, "=");
 	uint64_t who = 0;
 
+	for (size_t i = 0; i < FORMS && form == NULL; i++)
+		if (strlen(forms[i].name) == length && memcmp(forms[i].name, word, length) == 0)
+			form = &forms[i];
 	if (form == NULL || text == NULL)
 		return refuse(reading, word, "expected a fault: absent=NODE, late=NODE:SECONDS, "
 			"kill=RANK@SECONDS, hang=RANK@SECONDS, unlink=NODE@SECONDS, "

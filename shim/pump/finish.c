@@ -62,22 +62,6 @@ static bool flush_sinks(struct ri_output *output, bool have_room)
 	return moved;
 }
 
-static bool is_blocked(const struct ri_output *output)
-{
-	for (int i = 0; i < RI_GROUPS; i++)
-		if (output->groups[i].sink.blocked)
-			return true;
-	return false;
-}
-
-/* The reader is gone: what is left goes to the files, and is counted as lost. */
-static void give_up(struct ri_output *output)
-{
-	for (int i = 0; i < RI_GROUPS; i++)
-		if (output->groups[i].sink.blocked)
-			ri_sink_end(&output->groups[i].sink, ETIMEDOUT);
-}
-
 static void take_stop(struct finish *finish)
 {
 	siginfo_t info;
@@ -92,28 +76,29 @@ static void take_stop(struct finish *finish)
 	}
 }
 
-static int64_t time_left(const struct finish *finish)
-{
-	return finish->deadline - ri_now_ms();
-}
-
 static void move_to_end(struct finish *finish)
 {
+	struct ri_sink *out = &finish->output->groups[RI_GROUP_STDOUT].sink;
+	struct ri_sink *err = &finish->output->groups[RI_GROUP_STDERR].sink;
 	bool left, waited = false;
 
 	for (;;) {
 		bool moved = flush_sinks(finish->output, waited);
 
 		moved = move_rest(finish->output, &left) || moved;
-		if (!left && !is_blocked(finish->output))
+		if (!left && !out->blocked && !err->blocked)
 			return;
 		if (moved && !finish->stopped)
 			finish->deadline = ri_now_ms() + FINISH_MS;
-		waited = time_left(finish) > 0;
-		if (!waited)
-			give_up(finish->output);
-		else if (ri_output_wait_once(finish->output, time_left(finish), false))
+		waited = finish->deadline > ri_now_ms();
+		if (waited && ri_output_wait_once(finish->output, finish->deadline - ri_now_ms(),
+				false))
 			take_stop(finish);
+		/* the reader is gone: what is left goes to the files, and is counted as lost */
+		if (!waited && out->blocked)
+			ri_sink_end(out, ETIMEDOUT);
+		if (!waited && err->blocked)
+			ri_sink_end(err, ETIMEDOUT);
 	}
 }
 

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
@@ -114,11 +113,6 @@ static const char *expand(const struct plan *plan, size_t index)
 	return ri_pattern_expand(plan->pattern, &values, plan->arena);
 }
 
-static bool is_same_path(const char *a, const char *b, size_t length)
-{
-	return a != NULL && strncmp(a, b, length) == 0 && a[length] == '\0';
-}
-
 /* That of the file, in a folder that is there. Links are followed as held_path.h has it. */
 static int make_folder(const struct plan *plan, const char *path)
 {
@@ -143,9 +137,9 @@ static int make_folder(const struct plan *plan, const char *path)
 /* Many files are in one folder, which is looked for once. */
 static int find_folder(struct plan *plan, const char *path, size_t length)
 {
-	const char *folder;
+	const char *folder = plan->folder;
 
-	if (is_same_path(plan->folder, path, length))
+	if (folder != NULL && strncmp(folder, path, length) == 0 && folder[length] == '\0')
 		return 0;
 	ri_held_path_close(&plan->spot);
 	plan->folder = ri_arena_copy(plan->arena, path, length);
@@ -160,14 +154,6 @@ static int find_folder(struct plan *plan, const char *path, size_t length)
 	return -1;
 }
 
-static bool may_be_planted(const struct ri_held_path *spot, int fd)
-{
-	struct stat file;
-
-	return spot->folder >= 0 && fstat(fd, &file) == 0 && S_ISREG(file.st_mode) &&
-		ri_held_path_is_anothers_name(&file, spot->folder);
-}
-
 /*
  * O_APPEND: logrotate may truncate the file, and others may append too.
  * O_NONBLOCK: a FIFO without a reader is refused, not waited for.
@@ -175,8 +161,11 @@ static bool may_be_planted(const struct ri_held_path *spot, int fd)
 static int open_at(const struct ri_held_path *spot)
 {
 	int fd = ri_held_path_open(spot, O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK);
+	struct stat file;
 
-	if (fd < 0 || !may_be_planted(spot, fd))
+	/* somebody may have planted a second name of it */
+	if (fd < 0 || spot->folder < 0 || fstat(fd, &file) < 0 || !S_ISREG(file.st_mode) ||
+		!ri_held_path_is_anothers_name(&file, spot->folder))
 		return fd;
 	close(fd);
 	errno = RI_SPOT_SECOND_NAME;
@@ -256,14 +245,6 @@ static int open_files_apart(struct plan *plan)
 	return ri_apart_or_fail(&opening, RI_CODE_LOG_REFUSED, plan->err);
 }
 
-/* What becomes of a stream; which group it belongs to comes later. */
-static void choose_forms(const struct plan *plan, struct ri_stream *stream)
-{
-	stream->printed = plan->wishes->options->log_prefix ? RI_FORM_LINES : RI_FORM_BYTES;
-	if (stream->file != NULL)
-		stream->logged = plan->shares ? RI_FORM_LINES : RI_FORM_BYTES;
-}
-
 static int make_pipe(const struct plan *plan, struct ri_stream *stream)
 {
 	int ends[2];
@@ -321,18 +302,20 @@ static bool is_counted(const struct plan *plan, const struct ri_stream *stdout_o
 		(wishes->count > 1 || !is_same(STDOUT_FILENO, STDERR_FILENO));
 }
 
-/* stdout (which is 0) or stderr of one rank. */
+/* stdout (which is 0) or stderr of one rank; which group it belongs to comes later. */
 static int make_stream(const struct plan *plan, size_t index, unsigned which)
 {
 	struct ri_output *output = plan->output;
 	struct ri_stream *stream = &output->streams[2 * index + which];
 	bool kept = which == 1 && plan->wishes->keeps_stderr, read;
 
-	if (plan->pattern != NULL)
+	stream->printed = plan->wishes->options->log_prefix ? RI_FORM_LINES : RI_FORM_BYTES;
+	if (plan->pattern != NULL) {
 		stream->file = &output->files[plan->shares ? 0 : index];
+		stream->logged = plan->shares ? RI_FORM_LINES : RI_FORM_BYTES;
+	}
 	if (plan->wishes->options->log_prefix && !plan->wishes->bare)
 		set_prefix(&stream->lines, plan->wishes, index);
-	choose_forms(plan, stream);
 	if (kept)
 		stream->memory = &output->memories[index];
 	read = kept || is_counted(plan, stream);
@@ -420,13 +403,6 @@ static int reserve(const struct plan *plan)
 	return 0;
 }
 
-static struct ri_stream_group *choose_group(struct ri_output *output, size_t index)
-{
-	if (index % 2 == 0 || output->one_sink)
-		return &output->groups[RI_GROUP_STDOUT];
-	return &output->groups[RI_GROUP_STDERR];
-}
-
 static int watch_stream(const struct plan *plan, struct ri_stream *stream)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = stream };
@@ -451,7 +427,8 @@ static int watch_streams(const struct plan *plan)
 	for (size_t i = 0; i < 2 * output->count; i++) {
 		struct ri_stream *stream = &output->streams[i];
 
-		stream->group = choose_group(output, i);
+		stream->group = &output->groups[i % 2 == 0 || output->one_sink
+			? RI_GROUP_STDOUT : RI_GROUP_STDERR];
 		if (stream->fd >= 0 && watch_stream(plan, stream) < 0)
 			return -1;
 	}

@@ -120,35 +120,23 @@ static char *line_buffer(struct ri_output *output, const struct ri_stream *strea
 	return output->rendered;
 }
 
-static void count_lines(struct ri_output *output, size_t length)
-{
-	const char *at = output->in, *end = at + length;
-
-	while ((at = memchr(at, '\n', (size_t)(end - at))) != NULL && ++at <= end)
-		output->lines++;
-	if (output->seen != NULL)
-		*output->seen = output->lines;
-}
-
-/* The watchdogs of a rank that hangs go on: what they write is no sign of life. */
-static void hear(struct ri_output *output, const struct ri_stream *stream, size_t length)
-{
-	static const char watchdogs[] = "ProcessGroupNCCL.cpp";
-
-	output->heard_ms = ri_now_ms();
-	if (output->memories != NULL && !ri_span_has((struct ri_span){ output->in, length },
-			watchdogs))
-		output->memories[(stream - output->streams) / 2].heard_ms = output->heard_ms;
-}
-
 static void take(struct ri_output *output, struct ri_stream *stream, size_t length)
 {
+	/* those of a rank that hangs go on: what they write is no sign of life */
+	static const char watchdogs[] = "ProcessGroupNCCL.cpp";
+	const char *at = output->in, *end = at + length;
 	struct ri_sink *sink = &stream->group->sink;
 	char *lines;
 
-	hear(output, stream, length);
-	if (output->again && stream < output->streams + 2)
-		count_lines(output, length);
+	output->heard_ms = ri_now_ms();
+	if (output->memories != NULL && !ri_span_has((struct ri_span){ at, length }, watchdogs))
+		output->memories[(stream - output->streams) / 2].heard_ms = output->heard_ms;
+	if (output->again && stream < output->streams + 2) {
+		while ((at = memchr(at, '\n', (size_t)(end - at))) != NULL && ++at <= end)
+			output->lines++;
+		if (output->seen != NULL)
+			*output->seen = output->lines;
+	}
 	if (stream->memory != NULL)
 		remember(output, stream->memory, length);
 	if (stream->logged == RI_FORM_BYTES)
@@ -190,14 +178,6 @@ size_t ri_output_move(struct ri_output *output, struct ri_stream *stream, size_t
 	return count > 0 ? (size_t)count : 0;
 }
 
-/* A profile denies epoll_pwait(2): which of them can be read is not known. */
-static void move_all(struct ri_output *output, const struct ri_stream_group *group)
-{
-	for (size_t i = 0; i < 2 * output->count && !ri_sink_is_full(&group->sink); i++)
-		if (output->streams[i].fd >= 0 && output->streams[i].group == group)
-			ri_output_move(output, &output->streams[i], RI_OUTPUT_READ);
-}
-
 static void move_group(struct ri_output *output, struct ri_stream_group *group)
 {
 	struct epoll_event events[BATCH];
@@ -205,8 +185,12 @@ static void move_group(struct ri_output *output, struct ri_stream_group *group)
 
 	for (int i = 0; i < count && !ri_sink_is_full(&group->sink); i++)
 		ri_output_move(output, events[i].data.ptr, RI_OUTPUT_READ);
-	if (count < 0)
-		move_all(output, group);
+	if (count >= 0)
+		return;
+	/* a profile denies epoll_pwait(2): which of them can be read is not known */
+	for (size_t i = 0; i < 2 * output->count && !ri_sink_is_full(&group->sink); i++)
+		if (output->streams[i].fd >= 0 && output->streams[i].group == group)
+			ri_output_move(output, &output->streams[i], RI_OUTPUT_READ);
 }
 
 void ri_output_flush(struct ri_stream_group *group, bool has_room)
