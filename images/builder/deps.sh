@@ -22,6 +22,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 deps=$PWD/build/deps
 libraries='jansson libcap2 libsodium' # source packages of what is linked in, beside musl
+recipe=2 # of how they are built: another number builds them anew
 case $(uname -m) in
 x86_64) other=aarch64 gcc_other=aarch64 libc_other=arm64 ;;
 *) other=x86_64 gcc_other=x86-64 libc_other=amd64 ;;
@@ -156,8 +157,13 @@ build_libcap() {
 
 # Its source package has no configure. What it has for newer processors is compiled too, but
 # only sodium_init() chooses that, which rankinit does not call, and so the linker drops it.
+# crypto_scalarmult_curve25519_base() has a table of 30 kB, which any other multiplication brings
+# with it: lib/link/seal.c multiplies the base point like another one.
 build_libsodium() (
     cd "$1"
+    file=src/libsodium/crypto_scalarmult/curve25519/ref10/x25519_ref10.c
+    sed -i 's/(\.mult_base *=) *crypto_scalarmult_curve25519_ref10_base/(.mult_base =) 0/' "$file"
+    grep -q '(\.mult_base =) 0' "$file"
     autoreconf --force --install
     ./configure ${cross:+--host="$other-linux-gnu"} --prefix="$deps" CC="$musl_gcc" \
         AR="${cross}ar" RANLIB="${cross}ranlib" CFLAGS="$CFLAGS -Os" CPPFLAGS=-DNDEBUG \
@@ -249,13 +255,13 @@ fetch_compose_plugin() {
     rm -rf "$work"
 }
 
-# build_libraries [ARCH]: what is linked in, once, and again where a library came to it
+# build_libraries [ARCH]: what is linked in, once, and again where that or the recipe changes
 build_libraries() {
     done=$deps${1:+/$1}/done
-    if [ "$(cat "$done" 2>/dev/null)" != "$libraries" ]; then
+    if [ "$(cat "$done" 2>/dev/null)" != "$libraries $recipe" ]; then
         mkdir -p "${done%/*}/lib" "${done%/*}/include"
         if [ -f /etc/alpine-release ]; then build_alpine; else build_debian "$@"; fi
-        echo "$libraries" >"$done"
+        echo "$libraries $recipe" >"$done"
     fi
     # newer than this script, so that make is content; and older than what was built after it
     [ -z "$(find images/builder/deps.sh -newer "$done")" ] || touch "$done"

@@ -82,10 +82,18 @@ void ri_seal_attempt_key(unsigned char out[RI_SEAL_KEY], const unsigned char job
 	end_hash(&state, out, number, sizeof(number));
 }
 
-/* doc.libsodium.org, "Point*scalar multiplication": it clamps the scalar; -1 for low order */
+/*
+ * doc.libsodium.org, "Point*scalar multiplication": it clamps the scalar; -1 for low order. The
+ * base point of X25519 is 9 (RFC 7748, 4.1), multiplied as any other: the function of its own has
+ * a table of 30 kB, which images/builder/deps.sh therefore leaves out.
+ */
 void ri_seal_point(unsigned char point[RI_SEAL_POINT], const unsigned char scalar[RI_SEAL_SCALAR])
 {
-	crypto_scalarmult_curve25519_base(point, scalar);
+	static const unsigned char base[RI_SEAL_POINT] = { 9 };
+
+	/* it fails for points of low order alone */
+	if (crypto_scalarmult_curve25519(point, scalar, base) != 0)
+		return;
 }
 
 static void begin_direction(struct ri_seal *seal, const unsigned char job_key[RI_SEAL_KEY],
