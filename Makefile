@@ -82,7 +82,7 @@ SHIM_OBJ := $(SHIM_SRC:%.c=$(O)/%.o)
 # What no start goes through without waiting for the machine. It is linked behind all else, the
 # libraries too: a start needs pages of the program that lie side by side.
 LATE  := shim/attempt shim/show shim/simulate shim/ends shim/tell shim/preflight/unasked \
-	shim/hang/% shim/check/% shim/link/% shim/launch/restartable shim/launch/exec_failure \
+	shim/hang/% shim/check/% shim/link/% shim/launch/exec_failure \
 	shim/launch/script_% shim/launch/local_master shim/system/name_service \
 	shim/options/usage shim/play/% shim/probe/% shim/say/% shim/watch/first_failure \
 	shim/watch/signalled lib/base/account lib/base/mounts lib/blame/% \

@@ -14,7 +14,7 @@
 #include "from/sources.h"
 #include "launch/idle_gpus.h"
 #include "launch/local_master.h"
-#include "launch/restartable.h"
+#include "link/told.h"
 #include "model/derive.h"
 #include "output/pattern.h"
 #include "say/two_rankinits.h"
@@ -337,14 +337,61 @@ bool ri_found_is_managed(const struct ri_found *found)
 		ri_found_is_of_ours(found);
 }
 
+static int refuse_launcher(const struct ri_found *found, const char *subject,
+	struct ri_error *err)
+{
+	const struct ri_launcher *launcher = found->command.launcher;
+	const char *name = launcher == NULL ? "COMMAND" : launcher->name;
+	bool has_own = ri_launcher_is_torchruns(launcher);
+
+	if (has_own && ri_told_find(&found->source.context, "--max-restarts",
+		"PET_MAX_RESTARTS") != NULL) {
+		ri_fail(err, RI_CODE_RESTARTS_REFUSED, subject, "%s has --max-restarts, and starts "
+			"its ranks again itself", name);
+		return ri_fail_hint(err, "leave %s out", subject);
+	}
+	ri_fail(err, RI_CODE_RESTARTS_REFUSED, subject, "%s starts the ranks, and rankinit can "
+		"start again only what it started itself", name);
+	return has_own ? ri_fail_hint(err, "write %s --max-restarts=%s in place of it", name,
+			found->options.given.restarts.value)
+		: ri_fail_hint(err, "leave it out, or let rankinit start the ranks: "
+			"--nproc-per-node=N -- python3 train.py");
+}
+
+/* --restarts: can rankinit start again what this command is? A note says that it can. */
 static int check_restarts(const struct ri_found *found, struct ri_error *err)
 {
-	return found->options.restarts == 0 ? 0
-		: ri_restartable_check(&(struct ri_restartable){
-			.options = &found->options, .context = &found->source.context,
-			.topology = &found->topology, .rank = ri_found_single_rank(found),
-			.was_linked = found->carried != NULL && found->carried->link.on,
-		}, err);
+	const struct ri_options *options = &found->options;
+	const char *subject = options->given.restarts.subject;
+	int64_t rank = ri_found_single_rank(found);
+	/* by the link of an attempt before this one, which had a key */
+	bool was_linked = found->carried != NULL && found->carried->link.on;
+	uint64_t nodes;
+
+	if (options->restarts == 0)
+		return 0;
+	if (found->command.mode != RI_MODE_PROCESS)
+		return refuse_launcher(found, subject, err);
+	if (rank >= 0) {
+		ri_fail(err, RI_CODE_RESTARTS_REFUSED, subject, "rank %lld is one of several that "
+			"another program started, and alone it cannot start again",
+			(long long)rank);
+		return ri_fail_hint(err, "leave it out, or let rankinit start the ranks of a node: "
+			"--nproc-per-node=N");
+	}
+	if (ri_topology_get(&found->topology, RI_FACT_NNODES, &nodes) && nodes > 1 &&
+		(options->link != RI_LINK_MODE_STOP ||
+			(options->given.link_key.value == NULL && !was_linked))) {
+		ri_fail(err, RI_CODE_RESTARTS_REFUSED, subject, "the job has %llu nodes, which "
+			"start their ranks again together, by --link with a --link-key",
+			(unsigned long long)nodes);
+		return ri_fail_hint(err, "add --link=yes and give all nodes the same "
+			"--link-key, or leave it out: the platform may start all of them again");
+	}
+	ri_findings_add(found->source.context.findings, RI_SEVERITY_NOTE, RI_CODE_RESTARTS_ON,
+		subject, "after a failure the ranks start again, %llu times at most",
+		(unsigned long long)options->restarts);
+	return 0;
 }
 
 int ri_found_fill(struct ri_found *found, struct ri_arena *arena, struct ri_findings *findings,

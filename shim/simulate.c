@@ -5,9 +5,163 @@
  */
 #include "run.h"
 
+#include <string.h>
+
+#include "base/overlay.h"
+#include "from/sources.h"
+#include "output/pattern.h"
 #include "play/play_job.h"
-#include "play/refuse.h"
 #include "system/clock.h"
+
+static int refuse(struct ri_error *err, const char *subject, const char *hint, const char *why)
+{
+	ri_fail(err, RI_CODE_OPTION_CONFLICT, subject, "%s", why);
+	return ri_fail_hint(err, "%s", hint);
+}
+
+#define SAID "its value says that already"
+#define LOOKS "it looks at one machine, and a simulated job has none of its own"
+#define CHOOSES "it chooses whose variables --print-env prints"
+
+/* What has no meaning beside it. */
+static const struct {
+	int option;
+	const char *why;
+	bool prints;	/* but for --print-env */
+} senseless[] = {
+	{ RI_OPTION_rank, SAID, false },
+	{ RI_OPTION_world_size, SAID, false },
+	{ RI_OPTION_local_world_size, SAID, false },
+	{ RI_OPTION_nnodes, SAID, false },
+	{ RI_OPTION_master_addr, SAID, false },
+	{ RI_OPTION_hosts, SAID, false },
+	{ RI_OPTION_hostfile, SAID, false },
+	{ RI_OPTION_source, SAID, false },
+	{ RI_OPTION_nproc_per_node, SAID, false },
+	{ RI_OPTION_root, LOOKS, false },
+	{ RI_OPTION_check, LOOKS, false },
+	{ RI_OPTION_node_rank, CHOOSES, true },
+	{ RI_OPTION_local_rank, CHOOSES, true },
+};
+
+static int refuse_option(const struct ri_options *options, int number, const char *why,
+	struct ri_error *err)
+{
+	const char *subject = options->given.at[number].subject;
+
+	ri_fail(err, RI_CODE_OPTION_CONFLICT, subject, "cannot be combined with %s: %s",
+		options->given.simulate.subject, why);
+	return ri_fail_hint(err, "leave %s out", subject);
+}
+
+static int check_options(const struct ri_options *options, const struct ri_env *env,
+	struct ri_error *err)
+{
+	const union ri_options_given *given = &options->given;
+
+	if (options->peer != RI_PEER_NONE)
+		return refuse(err, given->simulate.subject, "call it by the name rankinit",
+			"needs rankinit's own options");
+	if (ri_env_get(env, RI_OVERLAY_VARIABLE) != NULL)
+		return refuse(err, given->simulate.subject, "leave one of the two out",
+			"a simulated job cannot simulate another one");
+	for (size_t i = 0; i < sizeof(senseless) / sizeof(senseless[0]); i++)
+		if (given->at[senseless[i].option].subject != NULL &&
+			!(senseless[i].prints && options->action == RI_ACTION_PRINT_ENV))
+			return refuse_option(options, senseless[i].option, senseless[i].why, err);
+	if (options->supervise == RI_SWITCH_NEVER &&
+		options->simulation.shape->scope == RI_SCOPE_NODE)
+		return refuse_option(options, RI_OPTION_supervise,
+			"the rankinit of a node is the parent of its ranks", err);
+	/* what each of them would say */
+	return ri_options_check(options, err);
+}
+
+/* What one of them left here would be in each member too, and a rank of a real job plays none. */
+static int refuse_platform(const struct ri_options *options, const struct ri_env *env,
+	struct ri_error *err)
+{
+	const struct ri_source *source;
+	const char *name = "its variables";
+
+	for (size_t i = 0; (source = ri_source_at(i)) != NULL; i++) {
+		if (source->hidden || !ri_source_is_seen(source, env))
+			continue;
+		for (const struct ri_source_row *row = source->reads; row->name != NULL; row++)
+			if (ri_env_get(env, row->name) != NULL) {
+				name = row->name;
+				break;
+			}
+		ri_fail(err, RI_CODE_OPTION_CONFLICT, options->given.simulate.subject,
+			"cannot be used inside a real job: %s shows one of %s", name,
+			source->name);
+		return ri_fail_hint(err, "start it where no job runs, or unset %s", name);
+	}
+	return 0;
+}
+
+static int check_command(const struct ri_options *options, struct ri_command *command,
+	struct ri_error *err)
+{
+	if (options->launch == RI_MODE_NONE)
+		return refuse_option(options, RI_OPTION_launch,
+			"it says that COMMAND starts the whole job, which is what is played", err);
+	if (options->command == NULL && options->action != RI_ACTION_LAUNCH)
+		return 0;
+	if (options->command == NULL) {
+		ri_fail(err, RI_CODE_COMMAND_MISSING, "COMMAND", "no command was given");
+		return ri_fail_hint(err, "write what each of them runs: rankinit --simulate=%s -- "
+			"python3 train.py", options->given.simulate.value);
+	}
+	ri_command_read(command, options->command, options->launch);
+	if (command->mode != RI_MODE_NONE)
+		return 0;
+	return refuse(err, options->command[0],
+		"leave it out: write the training program itself, or torchrun",
+		"starts a whole job by itself, and --simulate plays who starts it");
+}
+
+/* Refuse a simulation inside a real job, other options and commands that have no meaning in it. */
+static int check(const struct ri_options *options, const struct ri_env *env,
+	struct ri_command *command, struct ri_error *err)
+{
+	return check_options(options, env, err) < 0 || refuse_platform(options, env, err) < 0 ||
+			check_command(options, command, err) < 0
+		? -1 : 0;
+}
+
+/* On the platform each node has a disk of its own. */
+static void judge_files(const struct ri_options *options, struct ri_findings *findings)
+{
+	const struct ri_given *files[] = { &options->given.report, &options->given.state };
+	size_t nodes = options->simulation.nodes;
+	struct ri_pattern_use use;
+
+	if (options->simulation.shape->scope != RI_SCOPE_NODE || nodes == 1)
+		return;
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (files[i]->value != NULL && strncmp(files[i]->value, "fd:", 3) != 0 &&
+			ri_pattern_read(files[i]->value, &use) && !use.node && !use.rank)
+			ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING,
+				RI_CODE_REPORT_SHARED, files[i]->subject,
+				"each of the %zu nodes replaces this file, so only the last one "
+				"remains", nodes),
+				"put %%n, which is the node, into its name: as in "
+				"/tmp/job-%%n.json");
+}
+
+/* Warn of files that the nodes share here alone, and of requirements that are not checked. */
+static void judge(const struct ri_options *options, struct ri_findings *findings)
+{
+	const struct ri_given *require = &options->checks.require;
+
+	judge_files(options, findings);
+	/* what a node of the platform has, this machine need not have */
+	if (require->value != NULL)
+		ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_CHECK_UNASKED,
+			require->subject, "requirements not checked: this machine only plays the "
+			"nodes of the job");
+}
 
 /* The verdict on these is ours, as that of their launcher. */
 static int prepare_telling(struct ri_run *run, const struct ri_members *members)
@@ -60,10 +214,10 @@ int ri_run_simulate(struct ri_run *run)
 	int status;
 
 	run->found.host = (struct ri_host){ .root = -1, .path = "/", .live = true };
-	if (ri_simulate_check(options, &run->found.env, &run->found.command, &run->err) < 0 ||
+	if (check(options, &run->found.env, &run->found.command, &run->err) < 0 ||
 		ri_members_choose(&members, options, &machine, &run->err) < 0)
 		return ri_run_fail(run);
-	ri_simulate_judge(options, &run->findings);
+	judge(options, &run->findings);
 	ri_log_findings(&run->findings);
 	if (options->action == RI_ACTION_PRINT_ENV)
 		status = ri_members_print_env(&members, &run->err);

@@ -77,54 +77,48 @@ size_t ri_hex_read(const char *text, uint64_t *out)
 	return (size_t)(p - text);
 }
 
-static enum ri_number_fault fault(const char *text, const char *at, size_t *fault_at,
-	enum ri_number_fault which)
+/* in_ms: with decimals, as thousandths. */
+static enum ri_number_fault read_value(const char *text, struct ri_range range, bool in_ms,
+	uint64_t *out, size_t *fault_at)
 {
+	const char *start = skip_blanks(text), *at = start, *end, *tail;
+	enum ri_number_fault fault;
+	uint64_t value, ms = 0, unit = 100;
+	bool fits;
+
+	end = read_digits(start, &value, &fits);
+	if (in_ms && end != start && *end == '.' && is_digit(end[1]))
+		for (end++; is_digit(*end) && unit > 0; end++, unit /= 10)
+			ms += unit * (uint64_t)(*end - '0');
+	tail = skip_blanks(end);
+	if (*start == '\0') {
+		fault = RI_NUMBER_EMPTY;
+		at = text;
+	} else if (end == start || *tail != '\0') {
+		fault = RI_NUMBER_SYNTAX;
+		at = end == start ? start : tail;
+	} else if (!fits || value < range.min || value > range.max ||
+		(value == range.max && ms > 0) || (in_ms && range.max > UINT64_MAX / 1000)) {
+		fault = RI_NUMBER_RANGE;
+	} else {
+		*out = in_ms ? value * 1000 + ms : value;
+		return RI_NUMBER_OK;
+	}
 	if (fault_at != NULL)
 		*fault_at = (size_t)(at - text);
-	return which;
+	return fault;
 }
 
 enum ri_number_fault ri_number_read(
 	const char *text, struct ri_range range, uint64_t *out, size_t *fault_at)
 {
-	const char *start = skip_blanks(text), *end, *tail;
-	uint64_t value;
-	bool fits;
-
-	if (*start == '\0')
-		return fault(text, text, fault_at, RI_NUMBER_EMPTY);
-	end = read_digits(start, &value, &fits);
-	tail = skip_blanks(end);
-	if (end == start || *tail != '\0')
-		return fault(text, end == start ? start : tail, fault_at, RI_NUMBER_SYNTAX);
-	if (!fits || value < range.min || value > range.max)
-		return fault(text, start, fault_at, RI_NUMBER_RANGE);
-	*out = value;
-	return RI_NUMBER_OK;
+	return read_value(text, range, false, out, fault_at);
 }
 
 enum ri_number_fault ri_seconds_read(
 	const char *text, struct ri_range range, uint64_t *out_ms, size_t *fault_at)
 {
-	const char *start = skip_blanks(text), *end, *tail;
-	uint64_t seconds, ms = 0, unit = 100;
-	bool fits;
-
-	if (*start == '\0')
-		return fault(text, text, fault_at, RI_NUMBER_EMPTY);
-	end = read_digits(start, &seconds, &fits);
-	if (end != start && *end == '.' && is_digit(end[1]))
-		for (end++; is_digit(*end) && unit > 0; end++, unit /= 10)
-			ms += unit * (uint64_t)(*end - '0');
-	tail = skip_blanks(end);
-	if (end == start || *tail != '\0')
-		return fault(text, end == start ? start : tail, fault_at, RI_NUMBER_SYNTAX);
-	if (!fits || seconds < range.min || seconds > range.max ||
-		(seconds == range.max && ms > 0) || range.max > UINT64_MAX / 1000)
-		return fault(text, start, fault_at, RI_NUMBER_RANGE);
-	*out_ms = seconds * 1000 + ms;
-	return RI_NUMBER_OK;
+	return read_value(text, range, true, out_ms, fault_at);
 }
 
 bool ri_bool_read(const char *text, bool *out)

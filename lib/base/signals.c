@@ -102,13 +102,49 @@ static int next_pair(const char **list, struct pair *pair)
 	return 1;
 }
 
-static int bad_map(const char *subject, const char *text, const char *expected,
-	struct ri_error *err)
+static bool read_signals(const struct pair *pair, uint64_t *from, uint64_t *to)
 {
-	char quoted[RI_QUOTE_SIZE];
+	int signal = ri_signal_read(pair->from);
+	int other = strcmp(pair->to, "0") == 0 ? 0 : ri_signal_read(pair->to);
 
-	ri_quote(quoted, sizeof(quoted), text);
-	return ri_fail(err, RI_CODE_OPTION_VALUE, subject, "%s: expected %s", quoted, expected);
+	*from = (uint64_t)signal;
+	*to = (uint64_t)other;
+	return signal > 0 && signal != SIGKILL && signal != SIGSTOP && signal != SIGCHLD &&
+		other >= 0 && other != SIGCHLD;
+}
+
+static bool read_statuses(const struct pair *pair, uint64_t *from, uint64_t *to)
+{
+	const struct ri_range range = { 0, 255 };
+
+	return ri_number_read(pair->from, range, from, NULL) == RI_NUMBER_OK &&
+		ri_number_read(pair->to, range, to, NULL) == RI_NUMBER_OK;
+}
+
+/* Pairs of a list into a map of so many bytes, which stays as it is where one is wrong. */
+static int read_map(uint8_t *map, size_t size, const char *text,
+	bool (*read)(const struct pair *pair, uint64_t *from, uint64_t *to), const char *subject,
+	const char *expected, struct ri_error *err)
+{
+	uint8_t made[256];
+	char quoted[RI_QUOTE_SIZE];
+	const char *list = text;
+	struct pair pair;
+	uint64_t from, to;
+	int more = *text == '\0' ? -1 : 1;
+
+	memcpy(made, map, size);
+	while (more > 0 && (more = next_pair(&list, &pair)) > 0) {
+		if (read(&pair, &from, &to))
+			made[from] = (uint8_t)to;
+		else
+			more = -1;
+	}
+	if (more < 0)
+		return ri_fail(err, RI_CODE_OPTION_VALUE, subject, "%s: expected %s",
+			ri_quote(quoted, sizeof(quoted), text), expected);
+	memcpy(map, made, size);
+	return 0;
 }
 
 void ri_signal_map_init(struct ri_signal_map *map)
@@ -117,35 +153,12 @@ void ri_signal_map_init(struct ri_signal_map *map)
 		map->to[i] = (uint8_t)i;
 }
 
-static bool can_map(int from, int to)
-{
-	return from > 0 && from != SIGKILL && from != SIGSTOP && from != SIGCHLD && to >= 0 &&
-		to != SIGCHLD;
-}
-
 int ri_signal_map_read(struct ri_signal_map *map, const char *text, const char *subject,
 	struct ri_error *err)
 {
-	static const char expected[] = "pairs of signals, as TERM:INT,USR1:0 (0 drops a signal; "
-				       "KILL, STOP and CHLD cannot be mapped)";
-	struct ri_signal_map made = *map;
-	const char *list = text;
-	struct pair pair;
-	int more = *text == '\0' ? -1 : 1;
-
-	while (more > 0 && (more = next_pair(&list, &pair)) > 0) {
-		int from = ri_signal_read(pair.from);
-		int to = strcmp(pair.to, "0") == 0 ? 0 : ri_signal_read(pair.to);
-
-		if (!can_map(from, to))
-			more = -1;
-		else
-			made.to[from] = (uint8_t)to;
-	}
-	if (more < 0)
-		return bad_map(subject, text, expected, err);
-	*map = made;
-	return 0;
+	return read_map(map->to, sizeof(map->to), text, read_signals, subject,
+		"pairs of signals, as TERM:INT,USR1:0 (0 drops a signal; KILL, STOP and CHLD "
+		"cannot be mapped)", err);
 }
 
 void ri_exit_map_init(struct ri_exit_map *map)
@@ -157,25 +170,6 @@ void ri_exit_map_init(struct ri_exit_map *map)
 int ri_exit_map_read(struct ri_exit_map *map, const char *text, const char *subject,
 	struct ri_error *err)
 {
-	const struct ri_range range = { 0, 255 };
-	struct ri_exit_map made = *map;
-	const char *list = text;
-	struct pair pair;
-	int more = *text == '\0' ? -1 : 1;
-
-	while (more > 0 && (more = next_pair(&list, &pair)) > 0) {
-		uint64_t from, to;
-
-		if (ri_number_read(pair.from, range, &from, NULL) != RI_NUMBER_OK ||
-			ri_number_read(pair.to, range, &to, NULL) != RI_NUMBER_OK)
-			more = -1;
-		else
-			made.to[from] = (uint8_t)to;
-	}
-	if (more < 0)
-		return bad_map(subject, text, "pairs of exit statuses from 0 to 255, as "
-			"143:0,123:138",
-			err);
-	*map = made;
-	return 0;
+	return read_map(map->to, sizeof(map->to), text, read_statuses, subject,
+		"pairs of exit statuses from 0 to 255, as 143:0,123:138", err);
 }
