@@ -108,23 +108,22 @@ bool ri_attempt_may_be(const struct ri_found *found)
 	return !found->options.disabled && ri_found_attempt(found) < found->options.restarts;
 }
 
-static int open_program(void)
-{
-	int fd = open("/proc/self/exe", O_PATH | O_CLOEXEC);
-
-	if (fd < 0)
-		fd = open((const char *)getauxval(AT_EXECFN), O_PATH | O_CLOEXEC);
-	return ri_fd_move_up(fd);
-}
-
 int ri_attempt_prepare(const struct ri_found *found, struct ri_error *err)
 {
 	const char *subject = found->options.given.restarts.subject;
+	int program;
 
 	if (!ri_attempt_may_be(found))
 		return 0;
 	own.next = ri_pages(sizeof(*own.next));
-	own.program = found->carried != NULL ? found->carried->program : open_program();
+	if (found->carried != NULL) {
+		own.program = found->carried->program;
+	} else {
+		program = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+		if (program < 0)
+			program = open((const char *)getauxval(AT_EXECFN), O_PATH | O_CLOEXEC);
+		own.program = ri_fd_move_up(program);
+	}
 	own.folder = ri_fd_move_up(open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));
 	if (own.next != NULL && own.program >= 0 && own.folder >= 0)
 		return 0;
@@ -251,13 +250,6 @@ static char **make_environment(struct ri_run *run)
 	return ri_env_apply(&run->found.env, &edits, &run->arena, &run->err);
 }
 
-/* On a mount that is noexec by now, say. A kernel before Linux 5.8 does not tell. */
-static bool may_execute(void)
-{
-	return syscall(SYS_faccessat2, own.program, "", X_OK, AT_EMPTY_PATH | AT_EACCESS) == 0 ||
-		errno != EACCES;
-}
-
 /*
  * All that can fail, before anything is said of the next attempt. Returns 0, or errno, and the
  * reason is known then.
@@ -267,7 +259,10 @@ static int make_ready(struct ri_run *run, const struct ri_outcome *outcome)
 	if (outcome->last_line != NULL)
 		ri_text_copy(own.next->last_line, sizeof(own.next->last_line), outcome->last_line);
 	errno = ENOMEM;
-	if (may_execute() && leave_carried() && (own.envp = make_environment(run)) != NULL)
+	/* on a mount that is noexec by now, say; a kernel before Linux 5.8 does not tell */
+	if ((syscall(SYS_faccessat2, own.program, "", X_OK, AT_EMPTY_PATH | AT_EACCESS) == 0 ||
+		errno != EACCES) &&
+		leave_carried() && (own.envp = make_environment(run)) != NULL)
 		return 0;
 	own.failed.error = errno;
 	own.why = RI_AGAIN_REFUSED;

@@ -149,17 +149,6 @@ static void settle_role(struct ri_found *found)
 	}
 }
 
-/* A path is relative to where the user stands; of a recorded machine, to its root. */
-static const char *find_hostfile(const char *path, const struct ri_host *host,
-	struct ri_arena *arena)
-{
-	char here[PATH_MAX];
-
-	if (!host->live || path[0] == '/' || getcwd(here, sizeof(here)) == NULL)
-		return path;
-	return ri_arena_format(arena, "%s/%s", here, path);
-}
-
 /* The content of --hostfile, where that is given. */
 static int read_hostfile(struct ri_wishes *wishes, const struct ri_context *context,
 	struct ri_error *err)
@@ -167,17 +156,19 @@ static int read_hostfile(struct ri_wishes *wishes, const struct ri_context *cont
 	const struct ri_given *hosts = &wishes->facts[RI_FACT_HOSTS];
 	struct ri_arena *arena = context->arena;
 	struct ri_host *host = context->host;
-	const char *path;
-	char *text;
+	const char *path = wishes->hostfile.value;
+	char here[PATH_MAX], *text;
 
-	if (wishes->hostfile.value == NULL)
+	if (path == NULL)
 		return 0;
 	if (hosts->value != NULL) {
 		ri_fail(err, RI_CODE_OPTION_CONFLICT, wishes->hostfile.subject,
 			"%s gives the hosts, too", hosts->subject);
 		return ri_fail_hint(err, "use only one of them");
 	}
-	path = find_hostfile(wishes->hostfile.value, host, arena);
+	/* relative to where the user stands; of a recorded machine, to its root */
+	if (host->live && path[0] != '/' && getcwd(here, sizeof(here)) != NULL)
+		path = ri_arena_format(arena, "%s/%s", here, path);
 	text = ri_arena_alloc(arena, RI_MAX_HOSTFILE);
 	if (path == NULL || text == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, wishes->hostfile.value,
@@ -252,16 +243,6 @@ static void judge_words(const struct ri_found *found)
 		ri_options_judge_behind(options, option, found->source.context.findings);
 }
 
-/* Does the file have a name that all ranks of this node give it? */
-static bool is_of_all(const struct ri_given *word)
-{
-	struct ri_pattern_use use;
-
-	return word->value != NULL && strncmp(word->value, "fd:", 3) != 0 &&
-		!ri_held_path_is_kept(word->value) && ri_pattern_read(word->value, &use) &&
-		!use.rank;
-}
-
 /*
  * Under mpirun each rank has a rankinit of its own, and all of them replace one
  * file. Whether files on other nodes are the same cannot be told here.
@@ -271,6 +252,7 @@ static void judge_files(const struct ri_found *found, struct ri_findings *findin
 	const union ri_options_given *given = &found->options.given;
 	const struct ri_given *words[] = { &given->report, &given->state };
 	uint64_t here = 0, local_rank = 0;
+	struct ri_pattern_use use;
 
 	ri_topology_get(&found->topology, RI_FACT_LOCAL_WORLD_SIZE, &here);
 	ri_topology_get(&found->topology, RI_FACT_LOCAL_RANK, &local_rank);
@@ -278,7 +260,9 @@ static void judge_files(const struct ri_found *found, struct ri_findings *findin
 		found->options.action == RI_ACTION_CHECK)
 		return;
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (is_of_all(words[i]))
+		if (words[i]->value != NULL && strncmp(words[i]->value, "fd:", 3) != 0 &&
+			!ri_held_path_is_kept(words[i]->value) &&
+			ri_pattern_read(words[i]->value, &use) && !use.rank)
 			ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING,
 				RI_CODE_REPORT_SHARED, words[i]->subject, "each of the %llu ranks "
 				"of this node replaces this file, so only the last report remains",

@@ -405,16 +405,6 @@ static bool has_nothing_to_tell(const struct ri_run *run, int status)
 		run->found.options.given.report.value == NULL;
 }
 
-/*
- * Of one command no line of ours has come since, and what it wrote last to the stderr that it
- * shares with us may have no end, as a bar of progress: a reader of lines would not find ours.
- */
-static bool may_follow(const struct ri_run *run, const struct ri_outcome *outcome)
-{
-	return !run->started.output.active && outcome->first < 0 && outcome->count == 1 &&
-		outcome->ranks[0].end == RI_END_EXITED;
-}
-
 /* The next attempt says the last line, and that it starts. Returns only where there is none. */
 static void go_on(struct ri_run *run, struct ri_outcome *outcome)
 {
@@ -477,7 +467,13 @@ int ri_run_tell(struct ri_run *run, int status)
 	if (again)
 		go_on(run, &outcome);
 	tell(run, &outcome, NULL);
-	if (outcome.last_line != NULL && may_follow(run, &outcome))
+	/*
+	 * Of one command no line of ours has come since, and what it wrote last to the stderr that
+	 * it shares with us may have no end, as a bar of progress: a reader of lines would not find
+	 * ours.
+	 */
+	if (outcome.last_line != NULL && !run->started.output.active && outcome.first < 0 &&
+		outcome.count == 1 && outcome.ranks[0].end == RI_END_EXITED)
 		ri_log_follow(true);
 	if (!again && has_others && status != 0)
 		ri_link_say_why_not(&run->started.job);

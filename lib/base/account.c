@@ -167,16 +167,6 @@ static int find_group(const struct lookup *lookup, gid_t *gid)
 	return 0;
 }
 
-static bool has_member(const struct entry *entry, const char *name)
-{
-	char *list = entry->fields[MEMBERS], *member;
-
-	while ((member = strsep(&list, ",")) != NULL)
-		if (strcmp(member, name) == 0)
-			return true;
-	return false;
-}
-
 static int find_supplementary(const struct lookup *lookup, const char *user,
 	struct ri_account *account)
 {
@@ -190,9 +180,14 @@ static int find_supplementary(const struct lookup *lookup, const char *user,
 	if (account->groups == NULL)
 		return ri_fail(lookup->err, RI_CODE_MEMORY, group_path,
 			"no memory left to read it");
-	while (account->group_count < RI_MAX_GROUPS && next_entry(&file, &entry))
-		if (has_member(&entry, user) && read_id(entry.fields[NUMBER], &id))
+	while (account->group_count < RI_MAX_GROUPS && next_entry(&file, &entry)) {
+		char *list = entry.fields[MEMBERS], *member;
+
+		while ((member = strsep(&list, ",")) != NULL && strcmp(member, user) != 0)
+			;
+		if (member != NULL && read_id(entry.fields[NUMBER], &id))
 			account->groups[account->group_count++] = id;
+	}
 	return 0;
 }
 

@@ -9,26 +9,22 @@ static int out_of_memory(struct ri_error *err)
 	return ri_fail_hint(err, "raise the memory limit of this container");
 }
 
-/* FNV-1a (draft-eastlake-fnv). An attacker gains little by names that collide. */
-static uint32_t hash_name(const char *name, size_t length)
-{
-	uint32_t hash = 2166136261u;
-
-	for (size_t i = 0; i < length; i++)
-		hash = (hash ^ (unsigned char)name[i]) * 16777619u;
-	return hash;
-}
-
 bool ri_env_entry_is(const struct ri_env_entry *entry, const char *name, size_t length)
 {
 	return entry->name_length == length && memcmp(entry->text, name, length) == 0;
 }
 
-/* The slot that holds this name, or the empty one where it belongs. */
+/*
+ * The slot that holds this name, or the empty one where it belongs. The hash is FNV-1a
+ * (draft-eastlake-fnv): an attacker gains little by names that collide.
+ */
 static uint32_t *find_slot(const struct ri_env *env, const char *name, size_t length)
 {
-	uint32_t at = hash_name(name, length) & env->mask;
+	uint32_t hash = 2166136261u, at;
 
+	for (size_t i = 0; i < length; i++)
+		hash = (hash ^ (unsigned char)name[i]) * 16777619u;
+	at = hash & env->mask;
 	while (env->buckets[at] != 0 &&
 		!ri_env_entry_is(&env->entries[env->buckets[at] - 1], name, length))
 		at = (at + 1) & env->mask;

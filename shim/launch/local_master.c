@@ -19,53 +19,36 @@ union any {
 	struct sockaddr_in6 ipv6;
 };
 
-/* False where it is a name; not for inet_aton(3)'s short forms, which are names here. */
-static bool read_address(const char *host, union any *out, socklen_t *length)
-{
-	*out = (union any){ .ipv4 = { .sin_family = AF_INET } };
-	*length = sizeof(out->ipv4);
-	if (inet_pton(AF_INET, host, &out->ipv4.sin_addr) == 1)
-		return true;
-	*out = (union any){ .ipv6 = { .sin6_family = AF_INET6 } };
-	*length = sizeof(out->ipv6);
-	return inet_pton(AF_INET6, host, &out->ipv6.sin6_addr) == 1;
-}
-
-/* By the kernel: an address of another machine cannot be bound. */
-static bool is_own_address(const union any *address, socklen_t length)
-{
-	int fd = socket(address->head.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	bool is_other;
-
-	if (fd < 0)
-		return true;	/* in doubt it stays as it is */
-	is_other = bind(fd, &address->head, length) < 0 && errno == EADDRNOTAVAIL;
-	close(fd);
-	return !is_other;
-}
-
-/* A name is looked up nowhere: another one of this machine's does not have to be kept. */
-static bool is_own_name(const char *host)
-{
-	char name[RI_MAX_NAME + 2];
-
-	if (gethostname(name, sizeof(name)) < 0)
-		return true;
-	name[sizeof(name) - 1] = '\0';
-	return ri_is_same_host(host, name);
-}
-
 bool ri_is_local_master(const char *host)
 {
-	union any address;
-	socklen_t length;
+	union any address = { .ipv4 = { .sin_family = AF_INET } };
+	socklen_t length = sizeof(address.ipv4);
+	char name[RI_MAX_NAME + 2];
+	bool is_other;
+	int fd;
 
 	/* with "%eth0" it is an address of this link, on this machine or another */
 	if (ri_loopback_is(host, strlen(host)) || strchr(host, '%') != NULL)
 		return true;
-	return read_address(host, &address, &length)
-		? is_own_address(&address, length)
-		: is_own_name(host);
+	/* not by inet_aton(3), whose short forms are names here */
+	if (inet_pton(AF_INET, host, &address.ipv4.sin_addr) != 1) {
+		address = (union any){ .ipv6 = { .sin6_family = AF_INET6 } };
+		length = sizeof(address.ipv6);
+		if (inet_pton(AF_INET6, host, &address.ipv6.sin6_addr) != 1) {
+			/* another name of this machine's does not have to be kept */
+			if (gethostname(name, sizeof(name)) < 0)
+				return true;
+			name[sizeof(name) - 1] = '\0';
+			return ri_is_same_host(host, name);
+		}
+	}
+	/* by the kernel: an address of another machine cannot be bound */
+	fd = socket(address.head.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return true;	/* in doubt it stays as it is */
+	is_other = bind(fd, &address.head, length) < 0 && errno == EADDRNOTAVAIL;
+	close(fd);
+	return !is_other;
 }
 
 /*

@@ -285,15 +285,6 @@ static void tell_node(size_t node, const struct ri_child *child, const struct to
 	ri_log(RI_LEVEL_ALWAYS, "simulated: node %zu: %s", node, line);
 }
 
-/* How much a failed node has to say of the job: one that the link stopped has nothing. */
-static int weigh(const struct ri_child *child, const struct told *told)
-{
-	if (WIFEXITED(child->wait_status) &&
-		WEXITSTATUS(child->wait_status) == ri_code_status(RI_CODE_LINK_STOPPED))
-		return 0;
-	return told->failed && !told->elsewhere ? 2 : 1;
-}
-
 /* The node whose own failure came first, else whichever failed first; NULL: none did. */
 static const struct ri_child *find_first(const struct ri_play_job *job, const struct told *told)
 {
@@ -302,8 +293,13 @@ static const struct ri_child *find_first(const struct ri_play_job *job, const st
 
 	for (size_t i = 0; i < job->children->started; i++) {
 		const struct ri_child *child = &job->children->items[i];
-		int weight = weigh(child, &told[job->members->places[i]]);
+		const struct told *node = &told[job->members->places[i]];
+		int weight = node->failed && !node->elsewhere ? 2 : 1;
 
+		/* one that the link stopped has nothing to say of the job */
+		if (WIFEXITED(child->wait_status) &&
+			WEXITSTATUS(child->wait_status) == ri_code_status(RI_CODE_LINK_STOPPED))
+			weight = 0;
 		if (child->lives || child->wait_status == 0)
 			continue;
 		if (first == NULL || weight > most ||

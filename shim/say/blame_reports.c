@@ -117,28 +117,27 @@ static const char *read_whole(const char *path, size_t *length)
 	return why;
 }
 
-static void read_file(const char *path)
-{
-	const char *why = look_at(path);
-	size_t length = 0;
-
-	if (why == NULL)
-		why = read_whole(path, &length);
-	if (why != NULL)
-		ri_reports_skip(&own.job, path, why);
-	else
-		ri_reports_add(&own.job, path, own.bytes, length);
-}
-
 static int read_files(struct ri_error *err)
 {
 	own.bytes = ri_pages(FILE_MOST);
 	if (own.bytes == NULL || ri_json_memory_reserve(MEMORY) < 0 ||
 		ri_reports_begin(&own.job, own.count) < 0)
 		return ri_fail(err, RI_CODE_MEMORY, "--blame", "no memory left for reports");
-	for (size_t i = 0; i < own.count; i++)	/* one may be named by its folder, too */
-		if (i == 0 || strcmp(own.paths[i - 1], own.paths[i]) != 0)
-			read_file(own.paths[i]);
+	for (size_t i = 0; i < own.count; i++) {
+		const char *path = own.paths[i], *why;
+		size_t length = 0;
+
+		/* one may be named by its folder, too */
+		if (i > 0 && strcmp(own.paths[i - 1], path) == 0)
+			continue;
+		why = look_at(path);
+		if (why == NULL)
+			why = read_whole(path, &length);
+		if (why != NULL)
+			ri_reports_skip(&own.job, path, why);
+		else
+			ri_reports_add(&own.job, path, own.bytes, length);
+	}
 	if (own.job.count > 0)
 		return 0;
 	if (own.job.skip_count == 1)

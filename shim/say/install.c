@@ -21,21 +21,16 @@ struct copying {
 	struct ri_error *err;
 };
 
-/* Without /proc by the name that execve(2) was given: getauxval(3). */
-static int open_self(void)
-{
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-
-	return fd >= 0 ? fd : open((const char *)getauxval(AT_EXECFN), O_RDONLY | O_CLOEXEC);
-}
-
 /* The whole program; the kernel lets no process write to it while it runs. NULL and errno. */
 static const char *map_self(size_t *size)
 {
-	int fd = open_self();
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	struct stat info;
 	const char *bytes = MAP_FAILED;
 
+	/* without /proc by the name that execve(2) was given: getauxval(3) */
+	if (fd < 0)
+		fd = open((const char *)getauxval(AT_EXECFN), O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return NULL;
 	if (fstat(fd, &info) == 0) {

@@ -12,26 +12,18 @@
 
 static char path[96];	/* of the file that we have made, or "" */
 
-/* Others may share /dev/shm, and use the number of a namespace again that has gone. */
-static bool name_file(char name[sizeof(path)], const char *word)
-{
-	struct stat info;
-	uint64_t born;
-
-	if (!ri_proc_birth(1, &born) || stat("/proc/self/ns/pid", &info) < 0)
-		return false;
-	snprintf(name, sizeof(path), "/dev/shm/rankinit-%llu-%llu.%.24s",
-		(unsigned long long)info.st_ino, (unsigned long long)born, word);
-	return true;
-}
-
 bool ri_was_said(const char *word)
 {
 	char name[sizeof(path)];
+	struct stat info;
+	uint64_t born;
 	int fd;
 
-	if (!name_file(name, word))
+	if (!ri_proc_birth(1, &born) || stat("/proc/self/ns/pid", &info) < 0)
 		return false;
+	/* others may share /dev/shm, and use the number of a namespace again that has gone */
+	snprintf(name, sizeof(name), "/dev/shm/rankinit-%llu-%llu.%.24s",
+		(unsigned long long)info.st_ino, (unsigned long long)born, word);
 	fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return errno == EEXIST;
