@@ -49,19 +49,11 @@ int ri_run_print_env(struct ri_run *run)
 	return ri_print_env(run->found.options.action_value, &view.edits, &run->err);
 }
 
-/* What people paste into a bug report has no secret of the command's. */
-static char *const *show_words(struct ri_run *run, char *const *argv)
-{
-	static char dots[] = "...";
-	static char *const no_memory[] = { dots, NULL };
-	char **words = argv == NULL ? NULL : ri_redact_words(argv, &run->arena);
-
-	return argv != NULL && words == NULL ? no_memory : words;
-}
-
 static void describe_rank(struct ri_run *run, struct ri_explained_rank *out,
 	struct ri_topology *topology, const struct ri_rank_view *view)
 {
+	static char dots[] = "...";
+	static char *const no_memory[] = { dots, NULL };
 	uint64_t value;
 
 	*out = (struct ri_explained_rank){ .rank = -1, .local_rank = -1, .edits = &view->edits };
@@ -69,7 +61,11 @@ static void describe_rank(struct ri_run *run, struct ri_explained_rank *out,
 		out->rank = (int64_t)value;
 	if (ri_topology_get(topology, RI_FACT_LOCAL_RANK, &value))
 		out->local_rank = (int64_t)value;
-	out->argv = show_words(run, view->argv);
+	/* what people paste into a bug report has no secret of the command's */
+	if (view->argv != NULL)
+		out->argv = ri_redact_words(view->argv, &run->arena);
+	if (view->argv != NULL && out->argv == NULL)
+		out->argv = no_memory;
 	ri_placing_explain(&run->found.placing, view->index, out, &run->arena);
 }
 

@@ -276,27 +276,21 @@ static struct ri_brief brief_of_none(const struct ri_run *run, struct ri_why why
 	return brief;
 }
 
-/* The job had failed before. */
-static struct ri_brief brief_of_job(const struct ri_run *run, int status)
-{
-	struct ri_outcome outcome = {
-		.topology = &run->found.topology, .first = -1, .exit_status = status,
-	};
-	struct ri_brief brief;
-
-	ri_link_put_verdict(&outcome.link);
-	ri_brief_find(&brief, &outcome, status);
-	return brief;
-}
-
 static struct ri_brief brief_of_refusal(const struct ri_run *run, const struct ri_error *why)
 {
 	struct ri_brief brief = brief_of_none(run,
 		ri_why_of_refusal(ri_code_status(why->code)), RI_CLASS_OWN,
 		ri_run_refusal(run));
+	struct ri_outcome job = {
+		.topology = &run->found.topology, .first = -1, .exit_status = brief.status,
+	};
 
-	if (why->code == RI_CODE_LINK_STOPPED)
-		return brief_of_job(run, brief.status);
+	/* the job had failed before */
+	if (why->code == RI_CODE_LINK_STOPPED) {
+		ri_link_put_verdict(&job.link);
+		ri_brief_find(&brief, &job, job.exit_status);
+		return brief;
+	}
 	/* numbers that contradict each other say nothing */
 	if (brief.why.cause == RI_CAUSE_REFUSED)
 		brief.rank = brief.node = -1;

@@ -19,6 +19,7 @@
 #include "launch/exec_failure.h"
 #include "redact/redact.h"
 #include "system/apart.h"
+#include "system/held_path.h"
 #include "system/mask.h"
 #include "system/raw_call.h"
 
@@ -304,15 +305,9 @@ static void show_memory(const struct ri_launch *launch, bool hidden)
  */
 static bool open_sign(int sign[2])
 {
-	int low;
-
 	if (pipe2(sign, O_CLOEXEC) < 0)
 		return false;
-	low = sign[1];
-	if (low > STDERR_FILENO)
-		return true;
-	sign[1] = fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	close(low);
+	sign[1] = ri_fd_move_up(sign[1]);
 	if (sign[1] < 0)
 		close(sign[0]);
 	return sign[1] >= 0;

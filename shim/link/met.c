@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-#include "system/tcp_table.h"
+#include "node/sockets.h"
+#include "system/own_proc.h"
 
 /* Linux include/net/tcp_states.h: connections that exist, or that node 0 alone has closed. */
 enum { ESTABLISHED = 1, CLOSE_WAIT = 8 };

@@ -12,11 +12,12 @@
 #include "base/pages.h"
 #include "link/arrival.h"
 #include "link/look_up.h"
+#include "node/sockets.h"
 #include "system/clock.h"
 #include "system/log.h"
 #include "system/mask.h"
 #include "system/name_service.h"
-#include "system/tcp_table.h"
+#include "system/own_proc.h"
 #include "system/helper.h"
 
 enum {

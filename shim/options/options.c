@@ -418,24 +418,6 @@ static bool is_disabled(const struct ri_env *env)
 	return yes;
 }
 
-static int read_all(struct ri_options *options, char *const *argv, const struct ri_env *env,
-	struct ri_findings *findings, struct ri_error *err)
-{
-	int status = options->peer == RI_PEER_NONE ? read_words(options, argv, findings, err)
-						   : ri_peer_read(options, argv, env, err);
-
-	if (options->disabled || options->action == RI_ACTION_HELP ||
-		options->action == RI_ACTION_VERSION || options->action == RI_ACTION_LIST)
-		return status;
-	/* after a broken word too: they may say how the error is shown and mapped */
-	if (!has_twins(env))
-		return status;
-	if (read_twins(options, env, findings, err) < 0)
-		status = -1;
-	judge_twins(options, env, findings);
-	return status;
-}
-
 int ri_options_read(struct ri_options *options, char *const *argv, const struct ri_env *env,
 	struct ri_findings *findings, struct ri_error *err)
 {
@@ -451,7 +433,16 @@ int ri_options_read(struct ri_options *options, char *const *argv, const struct 
 	ri_option_fall_back(options);
 	ri_signal_map_init(&options->signal_map);
 	ri_exit_map_init(&options->exit_map);
-	status = read_all(options, argv, env, findings, err);
+	status = options->peer == RI_PEER_NONE ? read_words(options, argv, findings, err)
+					       : ri_peer_read(options, argv, env, err);
+	/* after a broken word too: they may say how the error is shown and mapped */
+	if (!options->disabled && options->action != RI_ACTION_HELP &&
+		options->action != RI_ACTION_VERSION && options->action != RI_ACTION_LIST &&
+		has_twins(env)) {
+		if (read_twins(options, env, findings, err) < 0)
+			status = -1;
+		judge_twins(options, env, findings);
+	}
 	ri_check_judge_gone(&options->checks, findings);
 	/* the library knows no options, and blames them by name */
 	place->bind_subject = options->given.bind_to.subject;

@@ -4,13 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "launch/terminal.h"
+#include "system/held_path.h"
 
 int ri_ranks_open_input(struct ri_error *err)
 {
-	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC), high;
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0) {
 		int why = errno;
@@ -21,15 +21,12 @@ int ri_ranks_open_input(struct ri_error *err)
 			"in a root of your own: mount --rbind /dev ROOT/dev");
 		return ri_fail_errno(err, why);
 	}
-	if (fd > STDERR_FILENO)
-		return fd;
 	/* a closed standard input is closed for the first rank, too */
-	high = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	if (high < 0)
+	fd = ri_fd_move_up(fd);
+	if (fd < 0)
 		ri_fail(err, RI_CODE_FILE_UNREADABLE, "/dev/null", "cannot be kept open: %s",
 			strerror(errno));
-	close(fd);
-	return high;
+	return fd;
 }
 
 static pid_t spawn(const struct ri_ranks_start *start, size_t index, struct ri_error *err)

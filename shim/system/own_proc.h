@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What /proc says of this PID namespace, its processes and its sockets. */
 #ifndef RI_SHIM_SYSTEM_OWN_PROC_H
 #define RI_SHIM_SYSTEM_OWN_PROC_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -25,5 +27,14 @@ bool ri_proc_each(const char *folder, bool (*visit)(pid_t pid, void *context), v
 
 /* When a process of our PID namespace began, in ticks since boot; false: /proc does not tell. */
 bool ri_proc_birth(pid_t pid, uint64_t *born);
+
+/*
+ * Call take for each socket of /proc/self/net/tcp or tcp6, a piece of the file after the other in
+ * the room of so many bytes, which are more than a line. Returns false where there is no file.
+ */
+struct ri_socket;
+
+bool ri_tcp_table_read(const char *path, char *room, size_t size,
+	void (*take)(void *context, const struct ri_socket *socket), void *context);
 
 #endif

@@ -13,38 +13,31 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "system/held_path.h"
 #include "system/own_proc.h"
 
 #ifndef RWF_NOWAIT
 #define RWF_NOWAIT 0x00000008
 #endif
 
-enum {
-	FIRST_FD = 3,		/* 0 to 2 are the ranks', even where they are closed */
-	TERMINAL_ROOM = 128,	/* half of a pty's buffer */
-};
+enum { TERMINAL_ROOM = 128 };	/* half of a pty's buffer */
 
 /* The same pipe or terminal with flags of its own, or -1. */
 static int open_again(int fd, const struct stat *info)
 {
 	char path[32];
 	struct stat other;
-	int opened, high;
+	int opened;
 
 	if (!ri_proc_is_ours(getpid()))
 		return -1;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	opened = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (opened < 0)
-		return -1;
-	high = opened < FIRST_FD ? fcntl(opened, F_DUPFD_CLOEXEC, FIRST_FD) : opened;
-	if (high != opened)
-		close(opened);
-	if (high >= 0 && fstat(high, &other) == 0 && other.st_dev == info->st_dev &&
+	opened = ri_fd_move_up(open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+	if (opened >= 0 && fstat(opened, &other) == 0 && other.st_dev == info->st_dev &&
 		other.st_ino == info->st_ino)
-		return high;
-	if (high >= 0)
-		close(high);
+		return opened;
+	if (opened >= 0)
+		close(opened);
 	return -1;
 }
 
