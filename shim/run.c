@@ -60,25 +60,18 @@ int ri_run_end(struct ri_run *run, int status)
 	return status;
 }
 
-/*
- * Not beside what excludes it. The members of a simulated job have made theirs already, and what
- * becomes of one rank's status is its launcher's business: the outermost rankinit makes a class.
- */
-static bool ends_with_class(const struct ri_run *run)
-{
-	const struct ri_options *options = &run->found.options;
-
-	return options->exit_class &&
-		(ri_found_single_rank(&run->found) < 0 || !ri_found_is_managed(&run->found)) &&
-		options->given.exit_map.subject == NULL &&
-		options->supervise != RI_SWITCH_NEVER && options->simulation.shape == NULL;
-}
-
 int ri_run_status(const struct ri_run *run, int status, enum ri_retry retry)
 {
 	const struct ri_options *options = &run->found.options;
 
-	if (!ends_with_class(run))
+	/*
+	 * Not beside what excludes it. The members of a simulated job have made theirs already, and
+	 * what becomes of one rank's status is its launcher's business: the outermost rankinit
+	 * makes a class.
+	 */
+	if (!options->exit_class || options->given.exit_map.subject != NULL ||
+		options->supervise == RI_SWITCH_NEVER || options->simulation.shape != NULL ||
+		(ri_found_single_rank(&run->found) >= 0 && ri_found_is_managed(&run->found)))
 		return options->exit_map.to[status];
 	/* a class that an inner one has made is none of a status */
 	return ri_exit_class(run->ended.inner != NULL ? run->ended.inner->status : status, retry);

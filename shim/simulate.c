@@ -121,25 +121,17 @@ static int check_command(const struct ri_options *options, struct ri_command *co
 		"starts a whole job by itself, and --simulate plays who starts it");
 }
 
-/* Refuse a simulation inside a real job, other options and commands that have no meaning in it. */
-static int check(const struct ri_options *options, const struct ri_env *env,
-	struct ri_command *command, struct ri_error *err)
-{
-	return check_options(options, env, err) < 0 || refuse_platform(options, env, err) < 0 ||
-			check_command(options, command, err) < 0
-		? -1 : 0;
-}
-
-/* On the platform each node has a disk of its own. */
-static void judge_files(const struct ri_options *options, struct ri_findings *findings)
+/* Warn of files that the nodes share here alone, and of requirements that are not checked. */
+static void judge(const struct ri_options *options, struct ri_findings *findings)
 {
 	const struct ri_given *files[] = { &options->given.report, &options->given.state };
+	const struct ri_given *require = &options->checks.require;
 	size_t nodes = options->simulation.nodes;
+	/* on the platform each node has a disk of its own */
+	bool shares = options->simulation.shape->scope == RI_SCOPE_NODE && nodes > 1;
 	struct ri_pattern_use use;
 
-	if (options->simulation.shape->scope != RI_SCOPE_NODE || nodes == 1)
-		return;
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+	for (size_t i = 0; shares && i < sizeof(files) / sizeof(files[0]); i++)
 		if (files[i]->value != NULL && strncmp(files[i]->value, "fd:", 3) != 0 &&
 			ri_pattern_read(files[i]->value, &use) && !use.node && !use.rank)
 			ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING,
@@ -148,14 +140,6 @@ static void judge_files(const struct ri_options *options, struct ri_findings *fi
 				"remains", nodes),
 				"put %%n, which is the node, into its name: as in "
 				"/tmp/job-%%n.json");
-}
-
-/* Warn of files that the nodes share here alone, and of requirements that are not checked. */
-static void judge(const struct ri_options *options, struct ri_findings *findings)
-{
-	const struct ri_given *require = &options->checks.require;
-
-	judge_files(options, findings);
 	/* what a node of the platform has, this machine need not have */
 	if (require->value != NULL)
 		ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_CHECK_UNASKED,
@@ -206,6 +190,7 @@ static int launch_job(struct ri_run *run, struct ri_members *members)
 int ri_run_simulate(struct ri_run *run)
 {
 	const struct ri_options *options = &run->found.options;
+	const struct ri_env *env = &run->found.env;
 	const struct ri_node machine = {
 		.host = &run->found.host, .env = &run->found.env, .arena = &run->arena,
 		.findings = &run->findings,
@@ -214,7 +199,9 @@ int ri_run_simulate(struct ri_run *run)
 	int status;
 
 	run->found.host = (struct ri_host){ .root = -1, .path = "/", .live = true };
-	if (check(options, &run->found.env, &run->found.command, &run->err) < 0 ||
+	if (check_options(options, env, &run->err) < 0 ||
+		refuse_platform(options, env, &run->err) < 0 ||
+		check_command(options, &run->found.command, &run->err) < 0 ||
 		ri_members_choose(&members, options, &machine, &run->err) < 0)
 		return ri_run_fail(run);
 	judge(options, &run->findings);

@@ -32,19 +32,14 @@ static char *next_source(char **rest)
 	return field;
 }
 
-static bool is_octal(const char *p)
-{
-	return p[0] >= '0' && p[0] <= '3' && p[1] >= '0' && p[1] <= '7' && p[2] >= '0' &&
-		p[2] <= '7';
-}
-
 /* Blank, tab, newline and backslash are written as \040, \011, \012, \134. */
 static char *decode(char *field)
 {
 	char *to = field;
 
 	for (const char *p = field; *p != '\0'; to++) {
-		if (*p == '\\' && is_octal(p + 1)) {
+		if (*p == '\\' && p[1] >= '0' && p[1] <= '3' && p[2] >= '0' && p[2] <= '7' &&
+			p[3] >= '0' && p[3] <= '7') {
 			*to = (char)((p[1] - '0') << 6 | (p[2] - '0') << 3 | (p[3] - '0'));
 			p += 4;
 		} else {

@@ -258,14 +258,12 @@ static int explain_failure(void *argument)
 		return ri_fail(err, RI_CODE_SPAWN_REFUSED, command, "the parent rankinit has "
 			"ended");
 	case STEP_GROUP:
-		return ri_fail(err, RI_CODE_SPAWN_REFUSED, command,
-			"cannot lead a process group: %s", strerror(child->sys_errno));
 	case STEP_INPUT:
-		return ri_fail(err, RI_CODE_SPAWN_REFUSED, command,
-			"cannot get /dev/null as stdin: %s", strerror(child->sys_errno));
 	case STEP_OUTPUT:
-		return ri_fail(err, RI_CODE_SPAWN_REFUSED, command,
-			"cannot get its stdout and stderr: %s", strerror(child->sys_errno));
+		return ri_fail(err, RI_CODE_SPAWN_REFUSED, command, "cannot %s: %s",
+			child->failed == STEP_GROUP ? "lead a process group"
+			: child->failed == STEP_INPUT ? "get /dev/null as stdin"
+			: "get its stdout and stderr", strerror(child->sys_errno));
 	case STEP_EXEC:
 		break;
 	}

@@ -197,22 +197,11 @@ static int change_caps(const struct ri_privileges *privileges, enum ri_privilege
 	return 0;
 }
 
-/*
- * The kernel takes them from a process that was root alone (capabilities(7), "Effect of
- * user ID changes on capabilities"), leaves what is inheritable in any case,
- * and with SECBIT_NO_SETUID_FIXUP all. No set is ambient that is not permitted.
- */
-static int lose_caps(enum ri_privilege_step *step)
+int ri_privileges_apply(const struct ri_privileges *privileges, enum ri_privilege_step *step)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
 
-	*step = RI_PRIVILEGE_CAPS;
-	return syscall(SYS_capset, &header, none) < 0 ? -1 : 0;
-}
-
-int ri_privileges_apply(const struct ri_privileges *privileges, enum ri_privilege_step *step)
-{
 	*step = RI_PRIVILEGE_UID;
 	if (privileges->change_user && privileges->change_caps &&
 		prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0)
@@ -221,9 +210,15 @@ int ri_privileges_apply(const struct ri_privileges *privileges, enum ri_privileg
 		return -1;
 	if (privileges->change_caps && change_caps(privileges, step) < 0)
 		return -1;
-	/* where sets were made these have no more than is kept */
+	/*
+	 * Where sets were made these have no more than is kept. Else the kernel takes them from a
+	 * process that was root alone (capabilities(7), "Effect of user ID changes on
+	 * capabilities"), leaves what is inheritable in any case, and with SECBIT_NO_SETUID_FIXUP
+	 * all. No set is ambient that is not permitted.
+	 */
+	*step = RI_PRIVILEGE_CAPS;
 	if (privileges->change_user && !privileges->change_caps &&
-		privileges->account.uid != 0 && lose_caps(step) < 0)
+		privileges->account.uid != 0 && syscall(SYS_capset, &header, none) < 0)
 		return -1;
 	*step = RI_PRIVILEGE_NO_NEW;
 	return privileges->no_new_privs ? prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) : 0;

@@ -52,10 +52,10 @@ static const struct gone {
 
 /*
  * Note one of them that is given under this name, with "--" and perhaps "=" and more behind it;
- * subject, which lasts: what gives it, up to its '='. False: it is none of them.
+ * subject, which lasts: what gives it, up to its '='. NULL: it is none of them.
  */
-static bool take_gone(struct ri_options *options, const char *name, const char *value,
-	const char *subject)
+static const struct gone *take_gone(struct ri_options *options, const char *name,
+	const char *value, const char *subject)
 {
 	for (size_t i = 0; i < RI_OPTION_GONE_COUNT; i++) {
 		const struct gone *gone = &gone_options[i];
@@ -64,9 +64,9 @@ static bool take_gone(struct ri_options *options, const char *name, const char *
 			(gone->value != NULL && (value == NULL || strcmp(value, gone->value) != 0)))
 			continue;
 		options->gone[i] = subject;
-		return true;
+		return gone;
 	}
-	return false;
+	return NULL;
 }
 
 void ri_options_judge_gone(const struct ri_options *options, struct ri_findings *findings)
@@ -204,21 +204,9 @@ static int apply_word(struct ri_options *options, const struct ri_option *option
 	}
 	if (option->form == NONE && equals != NULL)
 		return ri_option_bad_value(given, "no value", err);
-	if (take_gone(options, given.subject, given.value, given.subject))
+	if (take_gone(options, given.subject, given.value, given.subject) != NULL)
 		return 0;
 	return ri_option_take(options, option, given, err);
-}
-
-/* An option that is gone, with the word behind it where that is its value. */
-static bool pass_gone(struct ri_options *options, char *const *word, int *used)
-{
-	if (!take_gone(options, *word, NULL, *word))
-		return false;
-	for (size_t i = 0; i < RI_OPTION_GONE_COUNT; i++)
-		if (options->gone[i] == *word && gone_options[i].form == REQUIRED &&
-			strchr(*word, '=') == NULL && word[1] != NULL)
-			*used = 2;
-	return true;
 }
 
 /* Letters may stand together, as -vq; none of them takes a value. */
@@ -240,6 +228,7 @@ static int read_words(struct ri_options *options, char *const *argv, struct ri_f
 {
 	char *const *word = argv[0] == NULL ? argv : argv + 1;
 	const struct ri_option *option = NULL;
+	const struct gone *gone;
 	int used = 1;
 
 	for (; *word != NULL && (*word)[0] == '-' && (*word)[1] != '\0'; word += used) {
@@ -254,10 +243,15 @@ static int read_words(struct ri_options *options, char *const *argv, struct ri_f
 			continue;
 		}
 		option = find_long(*word + DASHES);
-		if (option == NULL && pass_gone(options, word, &used))
+		if (option == NULL) {
+			gone = take_gone(options, *word, NULL, *word);
+			if (gone == NULL)
+				return unknown_option(*word, word[1], err);
+			/* with the word behind it where that is its value */
+			if (gone->form == REQUIRED && strchr(*word, '=') == NULL && word[1] != NULL)
+				used = 2;
 			continue;
-		if (option == NULL)
-			return unknown_option(*word, word[1], err);
+		}
 		if (apply_word(options, option, word, &used, err) < 0)
 			return -1;
 		if (option->form != REQUIRED && strchr(*word, '=') == NULL)
@@ -324,7 +318,8 @@ static int read_twins(struct ri_options *options, const struct ri_env *env,
 		if (given.value == NULL || given.value[0] == '\0')
 			continue;
 		if (gives_way(options, i, given, findings) ||
-			take_gone(options, ri_option_name(option), given.value, given.subject))
+			take_gone(options, ri_option_name(option), given.value,
+				given.subject) != NULL)
 			continue;
 		/* go on: the others may say how the error is shown and mapped */
 		if (ri_option_stands(options, i)
@@ -367,7 +362,7 @@ static void judge_unknown_twin(struct ri_options *options, const struct ri_env_e
 	for (char *p = option; *p != '\0'; p++)
 		*p = *p >= 'A' && *p <= 'Z' ? (char)(*p | 0x20) : *p;
 	if (take_gone(options, option, NULL, value == NULL || value[0] == '\0' ? NULL
-		: entry->text))
+		: entry->text) != NULL)
 		return;
 	habit = find_habit(option);
 	list[count++] = "DISABLE";

@@ -136,24 +136,18 @@ static void list_simulations(struct ri_text *out)
 			shape->scope == RI_SCOPE_NODE ? "nodes" : "processes", shape->summary);
 }
 
-/* Of none at all: "always". */
-static void list_words(struct ri_text *out, const char *const *words)
-{
-	if (words == NULL)
-		ri_text_add(out, "always");
-	for (size_t i = 0; words != NULL && words[i] != NULL; i++)
-		ri_text_addf(out, "%s%s", i == 0 ? "" : ",", words[i]);
-	ri_text_add(out, "\n");
-}
-
 static void list_frameworks(struct ri_text *out)
 {
 	const struct ri_framework *framework;
 
 	for (size_t i = 0; (framework = ri_framework_at(i)) != NULL; i++) {
-		ri_text_addf(out, "%s\t%s\t%s\t", framework->name, framework->summary,
-			framework->when);
-		list_words(out, framework->sources);
+		const char *const *sources = framework->sources;
+
+		ri_text_addf(out, "%s\t%s\t%s\t%s", framework->name, framework->summary,
+			framework->when, sources == NULL ? "always" : "");
+		for (size_t k = 0; sources != NULL && sources[k] != NULL; k++)
+			ri_text_addf(out, "%s%s", k == 0 ? "" : ",", sources[k]);
+		ri_text_add(out, "\n");
 		list_variables(out, framework->writes, "");
 		list_variables(out, framework->looks, "only read: ");
 	}
@@ -367,23 +361,21 @@ int ri_print_explain(const char *format, struct ri_explain *explain, enum ri_log
 	return ri_print_text(&out, err);
 }
 
-static int write_check_json(const struct ri_check_report *report, struct ri_error *err)
-{
-	struct ri_json json = { .escapes = 0 };
-	json_t *object = ri_check_json(&json, report);
-	char *text = json.incomplete ? NULL : ri_json_dumps(object, RI_JSON_LOOK);
-
-	json_decref(object);
-	return write_document(text, RI_CODE_MEMORY, "--check", "no memory left to write it", err);
-}
-
 int ri_print_check(const char *format, const struct ri_check_report *report,
 	enum ri_log_color color, struct ri_error *err)
 {
+	struct ri_json json = { .escapes = 0 };
 	struct ri_text out;
+	json_t *object;
+	char *text;
 
-	if (format != NULL && strcmp(format, "json") == 0)
-		return write_check_json(report, err);
+	if (format != NULL && strcmp(format, "json") == 0) {
+		object = ri_check_json(&json, report);
+		text = json.incomplete ? NULL : ri_json_dumps(object, RI_JSON_LOOK);
+		json_decref(object);
+		return write_document(text, RI_CODE_MEMORY, "--check",
+			"no memory left to write it", err);
+	}
 	if (begin_answer(&out, err) < 0)
 		return -1;
 	ri_check_print_text(report, &out, color == RI_LOG_COLOR ||
