@@ -191,45 +191,34 @@ static int find_supplementary(const struct lookup *lookup, const char *user,
 	return 0;
 }
 
-/* The user's entry, as far as it is needed: a group in the wish replaces its own. */
-static int use_entry(const struct lookup *lookup, const struct entry *entry,
-	struct ri_account *account)
-{
-	bool whole = !lookup->wish.has_group;
-	uint32_t uid, gid = 0;
-
-	if (!read_id(entry->fields[NUMBER], &uid) ||
-		(whole && !read_id(entry->fields[GROUP], &gid)))
-		return broken_line(lookup, lookup->wish.user, passwd_path,
-			"NAME:x:UID:GID:...");
-	account->uid = uid;
-	account->gid = gid;
-	return whole ? find_supplementary(lookup, entry->fields[NAME], account) : 0;
-}
-
 int ri_account_find(struct ri_host *host, const char *text, const char *subject,
 	struct ri_account *out, struct ri_arena *arena, struct ri_error *err)
 {
 	struct lookup lookup = { .host = host, .arena = arena, .err = err, .subject = subject };
 	struct ri_account account = { .group_count = 0 };
 	struct entry entry;
-	uint32_t id;
+	uint32_t id, group = 0;
+	bool has_group;
 	char *file;
 
 	if (read_wish(&lookup, text) < 0)
 		return -1;
+	has_group = lookup.wish.has_group;
 	file = read_file(&lookup, passwd_path);
 	if (file == NULL)
 		return -1;
-	if (find_entry(file, lookup.wish.user, &entry)) {
-		if (use_entry(&lookup, &entry, &account) < 0)
-			return -1;
-	} else if (!read_id(lookup.wish.user, &id) || !lookup.wish.has_group) {
-		return unknown(&lookup, lookup.wish.user, passwd_path);
-	} else {
-		account.uid = id;
+	if (!find_entry(file, lookup.wish.user, &entry)) {
+		if (!read_id(lookup.wish.user, &id) || !has_group)
+			return unknown(&lookup, lookup.wish.user, passwd_path);
+	} else if (!read_id(entry.fields[NUMBER], &id) ||
+		(!has_group && !read_id(entry.fields[GROUP], &group))) {
+		return broken_line(&lookup, lookup.wish.user, passwd_path, "NAME:x:UID:GID:...");
 	}
-	if (lookup.wish.has_group && find_group(&lookup, &account.gid) < 0)
+	account.uid = id;
+	account.gid = group;
+	/* a group in the wish replaces the user's own ones */
+	if ((has_group ? find_group(&lookup, &account.gid)
+		: find_supplementary(&lookup, entry.fields[NAME], &account)) < 0)
 		return -1;
 	*out = account;
 	return 0;

@@ -55,14 +55,6 @@ bool ri_word_is_listed(const char *list, const char *name)
 	return is_listed(list, name, false);
 }
 
-/* Does the option of that long name, without "--", take its value from the next word? */
-static bool long_takes_word(const char *longs, const char *name, bool shortens)
-{
-	bool others = longs[0] == '!';
-
-	return strchr(name, '=') == NULL && is_listed(longs + others, name, shortens) != others;
-}
-
 const char *ri_word_find_valued(const char *letters, const char *cluster)
 {
 	bool others = letters[0] == '!';
@@ -77,10 +69,11 @@ char *const *ri_word_skip_option(const char *letters, const char *longs, bool sh
 	char *const *words)
 {
 	const char *word = *words++, *valued;
-	bool takes_word;
+	bool takes_word, others = longs[0] == '!';
 
 	if (word[1] == '-') {
-		takes_word = long_takes_word(longs, word + 2, shortens);
+		takes_word = strchr(word, '=') == NULL &&
+			is_listed(longs + others, word + 2, shortens) != others;
 	} else {
 		valued = ri_word_find_valued(letters, word + 1);
 		takes_word = valued != NULL && valued[1] == '\0';

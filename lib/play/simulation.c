@@ -119,21 +119,10 @@ static int read_job(const struct reading *reading, char *word)
 	return 0;
 }
 
-/* Behind the separator. */
-static bool read_when(const struct form *form, const char *text, struct ri_fault *fault)
-{
-	const struct ri_range seconds = { 0, RI_MAX_GRACE_S }, starts = { 0, RI_MAX_RESTARTS };
-
-	if (form->separator == '\0')
-		return true;
-	return form->at_start
-		? ri_number_read(text, starts, &fault->attempt, NULL) == RI_NUMBER_OK
-		: ri_seconds_read(text, seconds, &fault->at_ms, NULL) == RI_NUMBER_OK;
-}
-
 /* What stands behind the '=' of a fault. */
 static int read_fault(const struct reading *reading, const char *word)
 {
+	const struct ri_range seconds = { 0, RI_MAX_GRACE_S }, starts = { 0, RI_MAX_RESTARTS };
 	const struct form *form = NULL;
 	const char *text = strchr(word, '=');
 	struct ri_fault fault = { .who = 0 };
@@ -158,7 +147,9 @@ static int read_fault(const struct reading *reading, const char *word)
 			return refuse(reading, word, "the job's %s are 0 to %zu",
 				form->of_node ? "nodes" : "ranks", count - 1);
 	}
-	if (!read_when(form, text + 1, &fault))
+	if (form->separator != '\0' && (form->at_start
+			? ri_number_read(text + 1, starts, &fault.attempt, NULL)
+			: ri_seconds_read(text + 1, seconds, &fault.at_ms, NULL)) != RI_NUMBER_OK)
 		return refuse(reading, word, EXAMPLE, form->example);
 	if (reading->out->fault_count == RI_MAX_FAULTS)
 		return refuse(reading, word, "there may be 32 faults");

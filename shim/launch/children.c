@@ -59,16 +59,6 @@ void ri_children_end(struct ri_children *children, struct ri_child *child, int w
 	child->order = (unsigned)(children->started - children->living);
 }
 
-/* As wait4(2) puts it (wait(2), "Notes"). */
-static int status_of(const siginfo_t *info)
-{
-	if (info->si_code == CLD_EXITED)
-		return (info->si_status & 0xff) << 8;
-	if (info->si_code == CLD_KILLED || info->si_code == CLD_DUMPED)
-		return info->si_status | (info->si_code == CLD_DUMPED ? 0x80 : 0);
-	return info->si_status << 8 | 0x7f;
-}
-
 bool ri_children_lost_one(const struct ri_children *children)
 {
 	for (size_t i = 0; i < children->started; i++) {
@@ -95,8 +85,12 @@ pid_t ri_children_reap(pid_t pid, int *status, int flags, struct rusage *usage)
 	/* by system call: that of the C library gives no usage */
 	if (syscall(SYS_waitid, type, pid, &info, flags | WEXITED, usage) < 0)
 		return -1;
+	/* as wait4(2) puts it (wait(2), "Notes") */
 	if (info.si_pid != 0)
-		*status = status_of(&info);
+		*status = info.si_code == CLD_EXITED ? (info.si_status & 0xff) << 8
+			: info.si_code == CLD_KILLED ? info.si_status
+			: info.si_code == CLD_DUMPED ? info.si_status | 0x80
+			: info.si_status << 8 | 0x7f;
 	return info.si_pid;
 }
 

@@ -54,15 +54,6 @@ static bool is_one_rank(const struct ri_topology *topology, const struct ri_cont
 		ri_wishes_allow_framework(context->wishes, "torch");
 }
 
-/* Its words said more of it. */
-static bool was_said(const struct ri_findings *findings)
-{
-	for (size_t i = 0; i < findings->count; i++)
-		if (findings->items[i].code == RI_CODE_RANKS_WAITED)
-			return true;
-	return false;
-}
-
 static void warn_of_default(const struct ri_topology *topology, const struct ri_context *context,
 	size_t gpus)
 {
@@ -95,11 +86,16 @@ static void warn_of_one_rank(const struct ri_context *context, size_t gpus)
 
 void ri_idle_gpus_judge(const struct ri_topology *topology, const struct ri_context *context)
 {
+	const struct ri_findings *findings = context->findings;
 	bool by_default = starts_one(context);
 	size_t gpus;
 
-	if (!by_default && (!is_one_rank(topology, context) || was_said(context->findings)))
+	if (!by_default && !is_one_rank(topology, context))
 		return;
+	/* its words said more of it */
+	for (size_t i = 0; i < findings->count && !by_default; i++)
+		if (findings->items[i].code == RI_CODE_RANKS_WAITED)
+			return;
 	gpus = count_gpus(context);
 	if (gpus < 2)
 		return;

@@ -123,16 +123,6 @@ void ri_options_judge_behind(const struct ri_options *options, const char *name,
 		show(shown, options->command[0]));
 }
 
-/* "--local-rank=", or an empty word behind "--local-rank". */
-static bool is_empty(char *const *word)
-{
-	const char *equals = strchr(*word, '=');
-
-	if (equals != NULL)
-		return equals[1] == '\0';
-	return word[1] != NULL && word[1][0] == '\0';
-}
-
 void ri_options_judge_empty(const struct ri_options *options, const struct ri_command *command,
 	struct ri_findings *findings)
 {
@@ -140,9 +130,12 @@ void ri_options_judge_empty(const struct ri_options *options, const struct ri_co
 
 	for (; word != NULL; word = find_option(word + 1, command)) {
 		const struct ri_option *option = find_among(of_job, *word);
+		/* "--local-rank=", or an empty word behind "--local-rank" */
+		const char *equals = strchr(*word, '=');
+		const char *value = equals != NULL ? equals + 1 : word[1];
 		char name[SHOWN + 1];
 
-		if (option == NULL || !is_empty(word))
+		if (option == NULL || value == NULL || value[0] != '\0')
 			continue;
 		snprintf(name, sizeof(name), "%.*s", (int)strcspn(*word, "="), *word);
 		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING,

@@ -298,18 +298,6 @@ int ri_members_print_env(struct ri_members *members, struct ri_error *err)
 	return ri_members_prepare(members, &launch, err) < 0 ? -1 : ri_launch_replace(&launch, err);
 }
 
-/* "node 1, rank 3, 127.0.0.3" */
-static void print_member(const struct ri_members *members, size_t place, bool next)
-{
-	const struct ri_shape_member member = ri_members_at(members, place);
-	char rank[48] = "";
-
-	if (members->simulation->shape->scope == RI_SCOPE_PROCESS)
-		snprintf(rank, sizeof(rank), ", rank %zu", place);
-	dprintf(STDOUT_FILENO, "%s== node %zu%s, %s\n", next ? "\n" : "", member.node, rank,
-		ri_shape_host(member.node, members->arena));
-}
-
 /*
  * Its end; a stop is passed on, which it may be too late for. Returns the stop's number,
  * or 0.
@@ -345,10 +333,16 @@ int ri_members_explain(struct ri_members *members, struct ri_error *err)
 	launch.die_with_us = launch.self != 1;
 	ri_mask_default_chld();
 	for (size_t i = 0; i < members->count; i++) {
+		size_t place = members->places[i], node = ri_members_at(members, place).node;
+		char rank[48] = "";
 		pid_t pid;
 
+		/* "node 1, rank 3, 127.0.0.3" */
+		if (members->simulation->shape->scope == RI_SCOPE_PROCESS)
+			snprintf(rank, sizeof(rank), ", rank %zu", place);
 		if (form == NULL || strcmp(form, "text") == 0)
-			print_member(members, members->places[i], i > 0);
+			dprintf(STDOUT_FILENO, "%s== node %zu%s, %s\n", i > 0 ? "\n" : "", node,
+				rank, ri_shape_host(node, members->arena));
 		launch.envp = members->ranks[i].envp;
 		pid = ri_launch_spawn(&launch, err);
 		if (pid < 0)

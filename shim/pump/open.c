@@ -287,39 +287,33 @@ static bool is_same(int a, int b)
 		one.st_ino == other.st_ino;
 }
 
-/*
- * What rank 0 prints says how far an attempt came. A terminal stays one, and the one pipe of a
- * command whose stdout and stderr are the same has both (share_pipe).
- */
-static bool is_counted(const struct plan *plan, const struct ri_stream *stdout_of)
-{
-	const struct ri_output_wishes *wishes = plan->wishes;
-
-	if (wishes->options->restarts == 0 || wishes->options->disabled ||
-		stdout_of != plan->output->streams || wishes->ranks[0].rank != 0)
-		return false;
-	return !isatty(STDOUT_FILENO) &&
-		(wishes->count > 1 || !is_same(STDOUT_FILENO, STDERR_FILENO));
-}
-
 /* stdout (which is 0) or stderr of one rank; which group it belongs to comes later. */
 static int make_stream(const struct plan *plan, size_t index, unsigned which)
 {
+	const struct ri_output_wishes *wishes = plan->wishes;
+	const struct ri_options *options = wishes->options;
 	struct ri_output *output = plan->output;
 	struct ri_stream *stream = &output->streams[2 * index + which];
-	bool kept = which == 1 && plan->wishes->keeps_stderr, read;
+	bool read = which == 1 && wishes->keeps_stderr;
 
-	stream->printed = plan->wishes->options->log_prefix ? RI_FORM_LINES : RI_FORM_BYTES;
+	stream->printed = options->log_prefix ? RI_FORM_LINES : RI_FORM_BYTES;
 	if (plan->pattern != NULL) {
 		stream->file = &output->files[plan->shares ? 0 : index];
 		stream->logged = plan->shares ? RI_FORM_LINES : RI_FORM_BYTES;
 	}
-	if (plan->wishes->options->log_prefix && !plan->wishes->bare)
-		set_prefix(&stream->lines, plan->wishes, index);
-	if (kept)
+	if (options->log_prefix && !wishes->bare)
+		set_prefix(&stream->lines, wishes, index);
+	if (read)
 		stream->memory = &output->memories[index];
-	read = kept || is_counted(plan, stream);
-	if (!ri_output_is_wanted(plan->wishes->options) && !read)
+	/*
+	 * What rank 0 prints says how far an attempt came. A terminal stays one, and the one pipe
+	 * of a command whose stdout and stderr are the same has both (share_pipe).
+	 */
+	if (options->restarts > 0 && !options->disabled && stream == output->streams &&
+		wishes->ranks[0].rank == 0 && !isatty(STDOUT_FILENO) &&
+		(wishes->count > 1 || !is_same(STDOUT_FILENO, STDERR_FILENO)))
+		read = true;
+	if (!ri_output_is_wanted(options) && !read)
 		return 0;
 	return make_pipe(plan, stream);
 }

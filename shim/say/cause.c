@@ -42,18 +42,6 @@ static const struct ri_cause *blame_shm(const struct ri_outcome *outcome,
 	return &cause;
 }
 
-static const struct ri_cause *blame_memory(void)
-{
-	static struct ri_cause cause = {
-		.code = RI_CODE_CG_OOM_KILLS, .subject = "oom_kill", .shown = true,
-		.text = "the cgroup counted a process that the kernel killed because memory ran "
-			"out",
-	};
-
-	cause.hint = ri_check_cg_oom.advice;
-	return &cause;
-}
-
 /* At a terminal the user may have left the debugger by hand. */
 static const struct ri_cause *blame_input(const struct ri_outcome *outcome)
 {
@@ -83,14 +71,20 @@ static const struct ri_cause no_rank = {
 
 const struct ri_cause *ri_cause_find(const struct ri_outcome *outcome, const struct ri_space *shm)
 {
+	static struct ri_cause memory = {
+		.code = RI_CODE_CG_OOM_KILLS, .subject = "oom_kill", .shown = true,
+		.text = "the cgroup counted a process that the kernel killed because memory ran "
+			"out",
+	};
 	static struct ri_space now;
 	const struct ri_rank_outcome *rank;
 
 	if (outcome->first < 0)
 		return NULL;
 	rank = &outcome->ranks[outcome->first];
+	memory.hint = ri_check_cg_oom.advice;
 	if (rank->oom)
-		return blame_memory();
+		return &memory;
 	if (rank->evidence.ended_of_traceback && rank->evidence.words.asked_for_line)
 		return blame_input(outcome);
 	if (rank->evidence.ended_of_traceback && rank->evidence.words.lacks_rank &&

@@ -189,17 +189,6 @@ static void print_seen(const char *lines)
 		ri_log(RI_LEVEL_ALWAYS, "    %.*s", (int)line.length, line.at);
 }
 
-static void print_cause(const struct ri_cause *cause)
-{
-	char line[RI_MAX_LINE];
-	struct ri_text out;
-
-	ri_text_init(&out, line, sizeof(line));
-	ri_cause_add(&out, cause);
-	if (out.length > 0)
-		ri_log(RI_LEVEL_ALWAYS, "%s", line);
-}
-
 /* Line for line as it is printed, which log.h has. */
 static void make_plain(char *words)
 {
@@ -316,6 +305,7 @@ static void tell_refusal(const struct ri_outcome *outcome, const struct ri_check
 static void tell_ends(const struct ri_outcome *outcome, const struct ri_check_report *checked)
 {
 	static char verdict[LAST_WORDS];
+	char line[RI_MAX_LINE];
 	struct ri_text out;
 
 	ri_text_init(&out, verdict, RI_VERDICT_SIZE);
@@ -327,7 +317,10 @@ static void tell_ends(const struct ri_outcome *outcome, const struct ri_check_re
 	} else if (ri_report_says_more(outcome)) {
 		ri_report_job(verdict);
 	} else {
-		print_cause(outcome->cause);
+		ri_text_init(&out, line, sizeof(line));
+		ri_cause_add(&out, outcome->cause);
+		if (out.length > 0)
+			ri_log(RI_LEVEL_ALWAYS, "%s", line);
 	}
 	if (!outcome->silent && outcome->hang.seen != NULL && outcome->first >= 0 &&
 		outcome->ranks[outcome->first].evidence.class == RI_CLASS_LOSS)

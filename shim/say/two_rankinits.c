@@ -24,20 +24,12 @@ bool ri_outer_says(const struct ri_env *env, const char *word)
 	return value != NULL && strcmp(value, word) == 0;
 }
 
-/* The number may be another file's by now: a program between the two has closed it. */
-static bool is_file(int fd, uint64_t inode)
-{
-	struct stat info;
-
-	return fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_nlink == 0 &&
-		info.st_ino == inode;
-}
-
 int ri_outer_fd(const struct ri_env *env)
 {
 	static int found;	/* 0: not looked for yet */
 	const char *value = found != 0 ? NULL : ri_env_get(env, RI_OUTER_VARIABLE);
 	uint64_t fd, inode;
+	struct stat info;
 	size_t digits;
 
 	if (found != 0)
@@ -45,7 +37,11 @@ int ri_outer_fd(const struct ri_env *env)
 	found = -1;
 	digits = value == NULL ? 0 : ri_digits_read(value, &fd);
 	if (digits == 0 || value[digits] != ':' || fd < 3 || fd > MOST_FD ||
-		ri_digits_read(value + digits + 1, &inode) == 0 || !is_file((int)fd, inode))
+		ri_digits_read(value + digits + 1, &inode) == 0)
+		return -1;
+	/* the number may be another file's by now: a program between the two has closed it */
+	if (fstat((int)fd, &info) < 0 || !S_ISREG(info.st_mode) || info.st_nlink != 0 ||
+		info.st_ino != inode)
 		return -1;
 	ri_kept_fds_add((int)fd);
 	found = (int)fd;
