@@ -156,14 +156,6 @@ static bool all_are_gone(void)
 	return errno == ECHILD;
 }
 
-static int64_t time_since(struct timespec from)
-{
-	struct timespec now;
-
-	ri_clock_read(CLOCK_REALTIME, &now);
-	return (now.tv_sec - from.tv_sec) * 1000 + (now.tv_nsec - from.tv_nsec) / 1000000;
-}
-
 /* What is the same in each attempt, and what the last one left. */
 static void begin_next(const struct ri_run *run)
 {
@@ -273,9 +265,12 @@ bool ri_attempt_decide(struct ri_run *run, const struct ri_outcome *outcome, int
 {
 	const struct ri_carried *before = run->found.carried;
 	const struct ri_supervised *ended = &run->started.supervised;
+	const struct timespec *began = &run->started.at;
+	struct timespec now;
 
 	if (run->found.options.disabled || run->found.options.restarts == 0 || status == 0)
 		return false;
+	ri_clock_read(CLOCK_REALTIME, &now);
 	own.alone = ri_outcome_is_alone(outcome);
 	own.failed = (struct ri_again_case){
 		.restarts = run->found.options.restarts, .attempt = ri_found_attempt(&run->found),
@@ -286,7 +281,8 @@ bool ri_attempt_decide(struct ri_run *run, const struct ri_outcome *outcome, int
 		.signature = "", .before = before == NULL ? "" : before->signature,
 		.lines = run->started.output.lines,
 		.lines_before = before == NULL ? 0 : before->lines,
-		.lasted_ms = time_since(run->started.at),
+		.lasted_ms = (now.tv_sec - began->tv_sec) * 1000 +
+			(now.tv_nsec - began->tv_nsec) / 1000000,
 	};
 	if (own.next != NULL) {
 		begin_next(run);

@@ -92,27 +92,19 @@ static char *expand(char *word, enum ri_expand how, const struct ri_env_edits *v
 	return made != NULL && strcmp(made, word) == 0 ? word : made;
 }
 
-bool ri_expand_concerns(char *const *argv, enum ri_expand how)
-{
-	if (how == RI_EXPAND_OFF || argv == NULL || argv[0] == NULL)
-		return false;
-	for (size_t i = 1; argv[i] != NULL; i++)
-		if (strchr(argv[i], '$') != NULL)
-			return true;
-	return false;
-}
-
 char *const *ri_expand_words(char *const *argv, enum ri_expand how,
 	const struct ri_env_edits *variables, struct ri_arena *arena)
 {
-	size_t count = 0;
-	bool changed = false;
+	size_t count;
+	bool concerned = false, changed = false;
 	char **made;
 
-	if (!ri_expand_concerns(argv, how))
+	if (how == RI_EXPAND_OFF || argv == NULL || argv[0] == NULL)
 		return argv;
-	while (argv[count] != NULL)
-		count++;
+	for (count = 1; argv[count] != NULL; count++)
+		concerned = concerned || strchr(argv[count], '$') != NULL;
+	if (!concerned)
+		return argv;
 	made = ri_arena_array(arena, count + 1, sizeof(*made));
 	if (made == NULL)
 		return NULL;

@@ -18,9 +18,6 @@ enum ri_expand {
 	RI_EXPAND_OFF,
 };
 
-/* Could any argument change? Then the variables are worth collecting. */
-bool ri_expand_concerns(char *const *argv, enum ri_expand how);
-
 /*
  * The words of a command with each NAME that stands in variables, and is not
  * removed there, replaced by its value. All other text stays, byte for byte:

@@ -11,15 +11,6 @@
 #include "base/text.h"
 #include "image/program.h"
 
-/* The first path that is there, whatever execve said of it; or NULL. */
-static const char *find_present(const struct ri_exec_failure *failure)
-{
-	for (const char *path = failure->candidates; *path != '\0'; path += strlen(path) + 1)
-		if (faccessat(AT_FDCWD, path, F_OK, 0) == 0)
-			return path;
-	return NULL;
-}
-
 static int too_big(const struct ri_exec_failure *failure, struct ri_error *err)
 {
 	char *const *const lists[] = { failure->argv, failure->envp };
@@ -122,10 +113,14 @@ static int not_found(const struct ri_exec_failure *failure, struct ri_error *err
 
 int ri_exec_explain(const struct ri_exec_failure *failure, struct ri_error *err)
 {
-	const char *command = failure->argv[0], *present = find_present(failure);
+	const char *command = failure->argv[0], *path = failure->candidates, *present;
 	int error = failure->error;
 	struct stat info;
 
+	/* the first path that is there, whatever execve said of it */
+	while (*path != '\0' && faccessat(AT_FDCWD, path, F_OK, 0) < 0)
+		path += strlen(path) + 1;
+	present = *path == '\0' ? NULL : path;
 	if (error == E2BIG)
 		return too_big(failure, err);
 	if (error == ENOENT || error == ENOTDIR)

@@ -195,26 +195,19 @@ static int write_whole(int fd, const char *bytes, size_t length)
 	return 0;
 }
 
-/* What stands in its place since may be a way to write somewhere else. */
-static bool is_the_same(const struct ri_whole_file *file, int fd)
-{
-	struct stat info;
-
-	if (fstat(fd, &info) == 0 && info.st_dev == file->device && info.st_ino == file->inode)
-		return true;
-	errno = ESTALE;
-	return false;
-}
-
 static int write_in_place(const struct ri_whole_file *file, const char *bytes, size_t length)
 {
 	int fd = ri_held_path_open(&file->spot, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY);
-	int status, saved;
+	int status = -1, saved = ESTALE;
+	struct stat info;
 
 	if (fd < 0)
 		return -1;
-	status = is_the_same(file, fd) ? ri_write_patiently(fd, bytes, length) : -1;
-	saved = errno;
+	/* what stands in its place since may be a way to write somewhere else */
+	if (fstat(fd, &info) == 0 && info.st_dev == file->device && info.st_ino == file->inode) {
+		status = ri_write_patiently(fd, bytes, length);
+		saved = errno;
+	}
 	close(fd);
 	errno = saved;
 	return status;

@@ -124,14 +124,14 @@ static void test_later_variable_wins(void **state)
 		&arena)[1], "2");
 }
 
-static void test_concerns(void **state)
+static void test_what_has_no_reference(void **state)
 {
+	char *const *lists[] = { LIST("$x", "y"), LIST(NULL), NULL };
+
 	(void)state;
-	assert_true(ri_expand_concerns(LIST("x", "$"), RI_EXPAND_AUTO));
-	assert_false(ri_expand_concerns(LIST("x", "$"), RI_EXPAND_OFF));
-	assert_false(ri_expand_concerns(LIST("$x", "y"), RI_EXPAND_ALL));
-	assert_false(ri_expand_concerns(LIST(NULL), RI_EXPAND_ALL));
-	assert_false(ri_expand_concerns(NULL, RI_EXPAND_ALL));
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		assert_ptr_equal(ri_expand_words(lists[i], RI_EXPAND_ALL, &variables, &arena),
+			lists[i]);
 }
 
 static int expand_without_memory(void)
@@ -161,7 +161,7 @@ int main(void)
 		TEST(test_words),
 		TEST(test_only_what_changes_is_copied),
 		TEST(test_later_variable_wins),
-		TEST(test_concerns),
+		TEST(test_what_has_no_reference),
 		TEST(test_out_of_memory),
 	};
 
