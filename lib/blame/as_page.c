@@ -13,91 +13,106 @@ enum {
 	RANGES = 12,
 	SUSPECTS = 8,
 	REASON = 6,	/* lines of it, where several are suspected */
-	SENTENCE = 512,	/* columns of what all nodes saw */
+	SENTENCE = 512,	/* columns of what all nodes saw; twice as many bytes */
+	TEXTS = 8,	/* that one format may take */
 };
+
+/* A text for a format. Its room is taken again by the TEXTS-th one after it. */
+static struct ri_text *take_text(void)
+{
+	static struct {
+		struct ri_text text;
+		char room[2 * SENTENCE + 8];
+	} texts[TEXTS];
+	static size_t next;
+	struct ri_text *text = &texts[next].text;
+
+	ri_text_init(text, texts[next].room, sizeof(texts[next].room));
+	next = (next + 1) % TEXTS;
+	return text;
+}
+
+/* A foreign value: it can neither begin a line nor reach the terminal as a command. */
+static const char *shown(const char *value, size_t columns)
+{
+	struct ri_text *text = take_text();
+
+	ri_text_add_shown(text, value, columns);
+	return text->bytes;
+}
+
+/* "2026-11-23T17:29:19.689Z" */
+static const char *moment(int64_t at)
+{
+	struct ri_text *text = take_text();
+
+	if (at <= 0)
+		return "an unknown time";
+	ri_time_add(text, ri_time_of(at));
+	return text->bytes;
+}
+
+/* "node 3 (gpu-0514)", "gpu-0514", or the name of the file */
+static const char *node_of(const struct ri_node_report *report)
+{
+	struct ri_text *text = take_text();
+
+	if (report->node < 0)
+		return shown(report->host != NULL ? report->host : report->file, HOST);
+	ri_text_addf(text, "node %lld", (long long)report->node);
+	if (report->host != NULL)
+		ri_text_addf(text, " (%s)", shown(report->host, HOST));
+	return text->bytes;
+}
+
+/* "rank 13 of node 1 (gpu-0514)", "node 1 (gpu-0514)" */
+static const char *who(const struct ri_suspect *suspect)
+{
+	struct ri_text *text = take_text();
+	int64_t rank = ri_suspect_rank(suspect);
+
+	if (rank >= 0)
+		ri_text_addf(text, "rank %lld of ", (long long)rank);
+	ri_text_add(text, node_of(suspect->report));
+	return text->bytes;
+}
+
+/* "killed by SIGKILL, at 2026-11-23T17:29:19.689Z" */
+static const char *how(const struct ri_suspect *suspect)
+{
+	const struct ri_node_report *report = suspect->report;
+	struct ri_text *text = take_text();
+
+	if (suspect->rank != NULL || report->failure.class != RI_CLASS_NONE)
+		ri_text_add_shown(text, report->failure.how, COLUMNS);
+	else
+		ri_text_addf(text, "exit status %d", report->exit_status);
+	ri_text_addf(text, ", at %s%s", moment(suspect->at),
+		report->compared ? ", by the clock of node 0" : "");
+	return text->bytes;
+}
 
 static const char *plural(size_t count)
 {
 	return count == 1 ? "" : "s";
 }
 
-/* A foreign value: it can neither begin a line nor reach the terminal as a command. */
-static void add_shown(struct ri_text *out, const char *value)
+static void add_lines(struct ri_text *out, const struct ri_reported_lines *lines, size_t most)
 {
-	ri_text_add_shown(out, value, COLUMNS);
-}
-
-/* "at 2026-11-23T17:29:19.689Z" */
-static void add_at(struct ri_text *out, const char *words, int64_t at)
-{
-	ri_text_add(out, words);
-	if (at <= 0)
-		ri_text_add(out, "an unknown time");
-	else
-		ri_time_add(out, ri_time_of(at));
-}
-
-/* "node 3 (gpu-0514)", "gpu-0514", or the name of the file */
-static void add_node(struct ri_text *out, const struct ri_node_report *report)
-{
-	if (report->node < 0) {
-		ri_text_add_shown(out, report->host != NULL ? report->host : report->file, HOST);
-		return;
-	}
-	ri_text_addf(out, "node %lld", (long long)report->node);
-	if (report->host == NULL)
-		return;
-	ri_text_add(out, " (");
-	ri_text_add_shown(out, report->host, HOST);
-	ri_text_add(out, ")");
-}
-
-/* "rank 13 of node 1 (gpu-0514)", "node 1 (gpu-0514)" */
-static void add_who(struct ri_text *out, const struct ri_suspect *suspect)
-{
-	int64_t rank = ri_suspect_rank(suspect);
-
-	if (rank >= 0)
-		ri_text_addf(out, "rank %lld of ", (long long)rank);
-	add_node(out, suspect->report);
-}
-
-/* "killed by SIGKILL, at 2026-11-23T17:29:19.689Z" */
-static void add_how(struct ri_text *out, const struct ri_suspect *suspect)
-{
-	const struct ri_node_report *report = suspect->report;
-
-	if (suspect->rank != NULL || report->failure.class != RI_CLASS_NONE)
-		add_shown(out, report->failure.how);
-	else
-		ri_text_addf(out, "exit status %d", report->exit_status);
-	add_at(out, ", at ", suspect->at);
-	ri_text_add(out, report->compared ? ", by the clock of node 0\n" : "\n");
-}
-
-static void add_line(struct ri_text *out, const char *words, const char *value, size_t columns)
-{
-	ri_text_addf(out, "    %s", words);
-	ri_text_add_shown(out, value, columns);
-	ri_text_add(out, "\n");
-}
-
-static void add_lines(struct ri_text *out, const char *const *lines, size_t count, size_t most)
-{
-	for (size_t i = 0; i < count && i < most; i++)
-		add_line(out, "", lines[i], COLUMNS);
+	for (size_t i = 0; i < lines->count && i < most; i++)
+		ri_text_addf(out, "    %s\n", shown(lines->at[i], COLUMNS));
 }
 
 static void add_report(struct ri_text *out, const struct ri_suspect *suspect)
 {
-	add_line(out, "report: ", suspect->report->file, COLUMNS);
+	ri_text_addf(out, "    report: %s\n", shown(suspect->report->file, COLUMNS));
 }
 
 static void add_reason(struct ri_text *out, const struct ri_suspect *suspect, size_t most)
 {
 	const struct ri_reported_failure *failure = &suspect->report->failure;
 
-	add_lines(out, failure->lines, failure->line_count, most);
+	add_lines(out, &failure->lines, most);
 	if (failure->has_cause)
 		ri_text_addf(out, "    cause: %s, retry: %s\n",
 			ri_cause_word_name(failure->why.cause),
@@ -110,11 +125,9 @@ static void add_deed(struct ri_text *out, const struct ri_suspect *suspect, size
 {
 	const struct ri_reported_autopsy *autopsy = &suspect->report->autopsy;
 
-	add_at(out, ", at ", suspect->at);
-	ri_text_add(out, ": it ");
-	ri_text_add_shown(out, autopsy->did, RI_REPORTED_DEED);
-	ri_text_add(out, "\n");
-	add_lines(out, autopsy->lines, autopsy->line_count, most);
+	ri_text_addf(out, ", at %s: it %s\n", moment(suspect->at),
+		shown(autopsy->did, RI_REPORTED_DEED));
+	add_lines(out, &autopsy->lines, most);
 	add_report(out, suspect);
 }
 
@@ -140,29 +153,25 @@ static size_t count_all(const struct ri_reports *job)
 	return job->suspect_count + job->more_suspects;
 }
 
-static void add_more(struct ri_text *out, const struct ri_reports *job, const char *words)
-{
-	if (job->suspect_count > SUSPECTS)
-		ri_text_addf(out, "  and %zu more%s\n", count_all(job) - SUSPECTS, words);
-}
-
 /* Do all of several give the same first line as their reason? */
 static bool is_one_reason(const struct ri_reports *job)
 {
-	const struct ri_reported_failure *first = &job->suspects[0].report->failure;
+	const struct ri_reported_lines *first = &job->suspects[0].report->failure.lines;
 
 	for (size_t i = 0; i < job->suspect_count; i++) {
-		const struct ri_reported_failure *failure = &job->suspects[i].report->failure;
+		const struct ri_reported_lines *lines = &job->suspects[i].report->failure.lines;
 
-		if (failure->line_count == 0 || first->line_count == 0 ||
-			strcmp(failure->lines[0], first->lines[0]) != 0)
+		if (lines->count == 0 || first->count == 0 ||
+			strcmp(lines->at[0], first->at[0]) != 0)
 			return false;
 	}
 	return job->suspect_count > 2;
 }
 
-static void add_heading(struct ri_text *out, const struct ri_reports *job)
+/* Several, of which one failed first or held up the others, or which all refused to start. */
+static void add_tie(struct ri_text *out, const struct ri_reports *job)
 {
+	bool held = job->conclusion == RI_CONCLUSION_HELD, same = !held && is_one_reason(job);
 	bool fit = false;
 
 	for (size_t i = 0; i < job->suspect_count; i++)
@@ -171,61 +180,74 @@ static void add_heading(struct ri_text *out, const struct ri_reports *job)
 		ri_text_addf(out, "%zu nodes %s:\n", count_all(job),
 			fit ? "refused to start" : "were not fit");
 	else
-		ri_text_addf(out, "one of %zu failed first, and the clocks do not tell which:\n",
-			count_all(job));
-}
-
-static void add_tie(struct ri_text *out, const struct ri_reports *job)
-{
-	bool same = is_one_reason(job);
-
-	add_heading(out, job);
+		ri_text_addf(out, held ? "one of %zu held up the others, and what their nodes saw "
+			"does not tell which:\n" : "one of %zu failed first, and the clocks do not "
+			"tell which:\n", count_all(job));
 	if (same)
 		add_reason(out, &job->suspects[0], REASON);
 	for (size_t i = 0; i < count_shown(job); i++) {
-		ri_text_add(out, "  ");
-		add_who(out, &job->suspects[i]);
-		ri_text_add(out, ": ");
-		add_how(out, &job->suspects[i]);
+		const struct ri_suspect *suspect = &job->suspects[i];
+
+		ri_text_addf(out, "  %s", who(suspect));
+		if (held) {
+			add_deed(out, suspect, REASON);
+			continue;
+		}
+		ri_text_addf(out, ": %s\n", how(suspect));
 		if (!same)
-			add_reason(out, &job->suspects[i], REASON);
-		add_life(out, &job->suspects[i]);
+			add_reason(out, suspect, REASON);
+		add_life(out, suspect);
 	}
-	add_more(out, job, same && job->more_suspects == 0 ? ", with the same first line" : "");
+	if (job->suspect_count > SUSPECTS)
+		ri_text_addf(out, "  and %zu more%s\n", count_all(job) - SUSPECTS,
+			same && job->more_suspects == 0 ? ", with the same first line" : "");
 }
 
 static void add_first(struct ri_text *out, const struct ri_reports *job)
 {
 	const struct ri_suspect *first = &job->suspects[0];
 
-	if (job->suspect_count > 1) {
-		add_tie(out, job);
-		return;
-	}
-	add_who(out, first);
-	ri_text_add(out, job->conclusion == RI_CONCLUSION_REFUSED ? " refused to start: "
-		: " failed first: ");
-	add_how(out, first);
+	ri_text_addf(out, "%s %s: %s\n", who(first),
+		job->conclusion == RI_CONCLUSION_REFUSED ? "refused to start" : "failed first",
+		how(first));
 	add_reason(out, first, RI_REPORTED_LINES);
 	add_life(out, first);
+}
+
+/* By the losses, or by what autopsies saw. */
+static void add_held(struct ri_text *out, const struct ri_reports *job)
+{
+	const struct ri_suspect *one = &job->suspects[0];
+
+	if (one->found != NULL) {
+		ri_text_addf(out, "%s held up the others, as all nodes saw at %s:\n    %s\n",
+			who(one), moment(one->at), shown(one->found->text, SENTENCE));
+		if (one->seen)
+			add_lines(out, &one->report->autopsy.lines, RI_REPORTED_DEEDS);
+		add_report(out, one);
+	} else if (one->seen) {
+		ri_text_addf(out, "%s held up the others", who(one));
+		add_deed(out, one, RI_REPORTED_DEEDS);
+	} else {
+		ri_text_addf(out, "%s did not come when all others waited for it: look at what it "
+			"did last\n", who(one));
+		add_report(out, one);
+	}
 }
 
 /* "rank 3 of node 0 (gpu-0000) or rank 5 of node 1 (gpu-0001)", what became of it, its reports */
 static void add_gone(struct ri_text *out, const struct ri_reports *job)
 {
-	for (size_t i = 0; i < count_shown(job); i++) {
-		ri_text_add(out, i > 0 ? " or " : "");
-		add_who(out, &job->suspects[i]);
-	}
+	for (size_t i = 0; i < count_shown(job); i++)
+		ri_text_addf(out, "%s%s", i > 0 ? " or " : "", who(&job->suspects[i]));
 	if (job->suspect_count > SUSPECTS)
 		ri_text_addf(out, " or %zu more", count_all(job) - SUSPECTS);
-	if (job->conclusion == RI_CONCLUSION_LEFT) {
+	if (job->conclusion == RI_CONCLUSION_LEFT)
 		ri_text_add(out, " had ended with 0 before the others lost it: compare how many "
 			"steps each rank has\n");
-	} else {
-		add_at(out, " was stopped from outside, at ", job->suspects[0].at);
-		ri_text_add(out, ", before the others lost it: ask the platform why\n");
-	}
+	else
+		ri_text_addf(out, " was stopped from outside, at %s, before the others lost it: "
+			"ask the platform why\n", moment(job->suspects[0].at));
 	for (size_t i = 0; i < count_shown(job); i++)
 		add_report(out, &job->suspects[i]);
 }
@@ -248,72 +270,34 @@ static void add_missing(struct ri_text *out, const struct ri_number_set *numbers
 	ri_text_add(out, "\n");
 }
 
-/* Nodes where one is missing, else ranks. */
-static const struct ri_number_set *missing_of(const struct ri_reports *job, const char **name)
+/* Nodes where one is missing, else ranks: who left no report, by the conclusion or beside it. */
+static void add_unreported(struct ri_text *out, const struct ri_reports *job)
 {
-	*name = job->nodes.missing > 0 ? "node" : "rank";
-	return job->nodes.missing > 0 ? &job->nodes : &job->ranks;
-}
+	const char *name = job->nodes.missing > 0 ? "node" : "rank";
+	const struct ri_number_set *numbers = job->nodes.missing > 0 ? &job->nodes : &job->ranks;
+	/* one of the files that were skipped may have been its report */
+	const char *readable = job->skip_count > 0 ? "readable " : "";
 
-static void add_silent(struct ri_text *out, const struct ri_reports *job)
-{
-	const char *name;
-	const struct ri_number_set *numbers = missing_of(job, &name);
-	bool one = numbers->missing == 1;
-
-	if (one)
+	if (job->conclusion != RI_CONCLUSION_SILENT) {
+		ri_text_addf(out, "no %sreport from %zu of %zu %ss: ", readable, numbers->missing,
+			numbers->all, name);
+		add_missing(out, numbers);
+		return;
+	}
+	if (numbers->missing == 1)
 		ri_text_add(out, "one ");
 	else
 		ri_text_addf(out, "some of %zu ", numbers->missing);
-	/* one of the files that were skipped may have been its report */
 	ri_text_addf(out, "%s%s left no %sreport and may have gone first: ", name,
-		plural(numbers->missing), job->skip_count > 0 ? "readable " : "");
+		plural(numbers->missing), readable);
 	add_missing(out, numbers);
 	ri_text_addf(out, "    the other ranks %s; look whether %s up, and what the platform says "
 		"of it\n", job->victims.lost > 0 ? "lost a peer" : "were stopped",
-		one ? "that machine is" : "those machines are");
+		numbers->missing == 1 ? "that machine is" : "those machines are");
 	if (job->later.report == NULL)
 		return;
-	ri_text_add(out, "later ");
-	add_who(out, &job->later);
-	ri_text_add(out, " failed: ");
-	add_how(out, &job->later);
+	ri_text_addf(out, "later %s failed: %s\n", who(&job->later), how(&job->later));
 	add_reason(out, &job->later, REASON);
-}
-
-/* By the losses, or by what autopsies saw; of several nodes' there may be more. */
-static void add_held(struct ri_text *out, const struct ri_reports *job)
-{
-	const struct ri_suspect *one = &job->suspects[0];
-
-	if (job->suspect_count > 1) {
-		ri_text_addf(out, "one of %zu held up the others, and what their nodes saw does "
-			"not tell which:\n", count_all(job));
-		for (size_t i = 0; i < count_shown(job); i++) {
-			ri_text_add(out, "  ");
-			add_who(out, &job->suspects[i]);
-			add_deed(out, &job->suspects[i], REASON);
-		}
-		add_more(out, job, "");
-		return;
-	}
-	add_who(out, one);
-	if (one->found != NULL) {
-		add_at(out, " held up the others, as all nodes saw at ", one->at);
-		ri_text_add(out, ":\n");
-		add_line(out, "", one->found->text, SENTENCE);
-		if (one->seen)
-			add_lines(out, one->report->autopsy.lines, one->report->autopsy.line_count,
-				RI_REPORTED_DEEDS);
-		add_report(out, one);
-	} else if (one->seen) {
-		ri_text_add(out, " held up the others");
-		add_deed(out, one, RI_REPORTED_DEEDS);
-	} else {
-		ri_text_add(out, " did not come when all others waited for it: look at what it "
-			"did last\n");
-		add_report(out, one);
-	}
 }
 
 /* Of nodes whose ranks all ended well, and which nevertheless did not. */
@@ -326,11 +310,9 @@ static void add_well(struct ri_text *out, const struct ri_reports *job)
 	for (size_t i = 0; i < attempt->count; i++) {
 		const struct ri_node_report *report = attempt->reports[i];
 
-		if (report->exit_status == 0 || count++ >= SUSPECTS)
-			continue;
-		ri_text_add(out, "    but of ");
-		add_node(out, report);
-		ri_text_addf(out, " the exit status is %d\n", report->exit_status);
+		if (report->exit_status != 0 && count++ < SUSPECTS)
+			ri_text_addf(out, "    but of %s the exit status is %d\n", node_of(report),
+				report->exit_status);
 	}
 	if (count > SUSPECTS)
 		ri_text_addf(out, "    and so of %zu more\n", count - SUSPECTS);
@@ -338,6 +320,8 @@ static void add_well(struct ri_text *out, const struct ri_reports *job)
 
 static void add_conclusion(struct ri_text *out, const struct ri_reports *job)
 {
+	bool tie = job->suspect_count > 1;
+
 	switch (job->conclusion) {
 	case RI_CONCLUSION_WELL:
 		add_well(out, job);
@@ -347,55 +331,28 @@ static void add_conclusion(struct ri_text *out, const struct ri_reports *job)
 		break;
 	case RI_CONCLUSION_FIRST:
 	case RI_CONCLUSION_REFUSED:
-		add_first(out, job);
+		(tie ? add_tie : add_first)(out, job);
+		break;
+	case RI_CONCLUSION_HELD:
+		(tie ? add_tie : add_held)(out, job);
 		break;
 	case RI_CONCLUSION_EVICTED:
 	case RI_CONCLUSION_LEFT:
 		add_gone(out, job);
 		break;
-	case RI_CONCLUSION_HELD:
-		add_held(out, job);
-		break;
 	case RI_CONCLUSION_SILENT:
-		add_silent(out, job);
+		add_unreported(out, job);
 		break;
 	case RI_CONCLUSION_TOLD:
-		ri_text_addf(out, "node %lld failed first, as the link said; it left no report:\n",
-			(long long)job->verdict_node);
-		add_line(out, "", job->verdict->verdict, COLUMNS);
+		ri_text_addf(out, "node %lld failed first, as the link said; it left no report:\n"
+			"    %s\n", (long long)job->verdict_node,
+			shown(job->verdict->verdict, COLUMNS));
 		break;
 	case RI_CONCLUSION_UNKNOWN:
 		ri_text_add(out, "it cannot be told which rank failed first: all that failed lost "
 			"a peer or waited for one\n");
 		break;
 	}
-}
-
-/* The job's id behind these words, and the attempt, as far as the platform tells them. */
-static void add_id(struct ri_text *out, const char *words, const struct ri_node_report *one)
-{
-	if (one->job != NULL) {
-		ri_text_add(out, words);
-		add_shown(out, one->job);
-	}
-	if (one->attempt >= 0)
-		ri_text_addf(out, ", attempt %lld", (long long)one->attempt);
-}
-
-static void add_job(struct ri_text *out, const struct ri_reports *job)
-{
-	const struct ri_attempt *newest = &job->attempts[0];
-
-	ri_text_add(out, "job");
-	add_id(out, " ", newest->reports[0]);
-	ri_text_addf(out, ": %zu report%s", newest->count, plural(newest->count));
-	if (job->nodes.all > 0)
-		ri_text_addf(out, " of %zu node%s", job->nodes.all, plural(job->nodes.all));
-	if (job->ranks.all > 0)
-		ri_text_addf(out, ", %zu rank%s", job->ranks.all, plural(job->ranks.all));
-	add_at(out, ", ", newest->began);
-	add_at(out, " to ", newest->ended);
-	ri_text_add(out, "\n");
 }
 
 static void add_victims(struct ri_text *out, const struct ri_reports *job)
@@ -424,39 +381,21 @@ static void add_victims(struct ri_text *out, const struct ri_reports *job)
 	ri_text_add(out, "\n");
 }
 
-static void add_unreported(struct ri_text *out, const struct ri_reports *job)
-{
-	const char *name;
-	const struct ri_number_set *numbers = missing_of(job, &name);
-
-	if (numbers->missing == 0 || job->conclusion == RI_CONCLUSION_SILENT)
-		return;
-	ri_text_addf(out, "no %sreport from %zu of %zu %ss: ",
-		job->skip_count > 0 ? "readable " : "", numbers->missing, numbers->all, name);
-	add_missing(out, numbers);
-}
-
 /* Of a missing node there may be a report that a wrong clock has put among older ones. */
 static void add_older(struct ri_text *out, const struct ri_reports *job)
 {
-	const struct ri_node_report *newest = job->attempts[0].reports[0], *one;
+	const struct ri_node_report *newest = job->attempts[0].reports[0];
 	size_t count = 0;
 
-	if (newest->attempt >= 0)
-		return;
-	for (size_t i = 1; i < job->attempt_count && job->nodes.missing > 0; i++)
+	for (size_t i = 1; i < job->attempt_count && newest->attempt < 0; i++)
 		for (size_t k = 0; k < job->attempts[i].count; k++) {
-			one = job->attempts[i].reports[k];
-			if (job->attempts[i].job_ended != job->attempts[0].job_ended ||
-				one->node < 0 || one->nodes != newest->nodes ||
-				!ri_number_set_lacks(&job->nodes, (size_t)one->node) ||
-				count++ >= NAMED)
-				continue;
-			ri_text_add(out, "    but by its clock there is an older report of ");
-			add_node(out, one);
-			ri_text_add(out, ": ");
-			add_shown(out, one->file);
-			ri_text_add(out, "\n");
+			const struct ri_node_report *one = job->attempts[i].reports[k];
+
+			if (job->attempts[i].job_ended == job->attempts[0].job_ended &&
+				one->nodes == newest->nodes &&
+				ri_number_set_lacks(&job->nodes, one->node) && count++ < NAMED)
+				ri_text_addf(out, "    but by its clock there is an older report "
+					"of %s: %s\n", node_of(one), shown(one->file, COLUMNS));
 		}
 }
 
@@ -465,19 +404,37 @@ static void add_astray(struct ri_text *out, const struct ri_reports *job)
 {
 	for (size_t i = 0; i < job->astray_count && i < NAMED; i++) {
 		const struct ri_node_report *one = job->astray[i];
-		int64_t by = (ri_time_align(one, one->began) - job->usual_start) / 1000000;
+		int64_t by = (one->began - job->usual_start) / 1000000;
 
-		add_node(out, one);
-		ri_text_addf(out, " began %lld s %s %s: its clock or its start is that far off\n",
-			(long long)(by < 0 ? -by : by), by < 0 ? "before" : "after",
+		ri_text_addf(out, "%s began %lld s %s %s: its clock or its start is that far off\n",
+			node_of(one), (long long)(by < 0 ? -by : by), by < 0 ? "before" : "after",
 			job->attempts[0].count == 2 ? "the other one" : "most others");
 	}
 	if (job->astray_count > NAMED)
 		ri_text_addf(out, "and so did %zu more\n", job->astray_count - NAMED);
 }
 
+/* The job's id behind these words, and the attempt, as far as the platform tells them. */
+static void add_id(struct ri_text *out, const char *words, const struct ri_node_report *one)
+{
+	if (one->job != NULL)
+		ri_text_addf(out, "%s%s", words, shown(one->job, COLUMNS));
+	if (one->attempt >= 0)
+		ri_text_addf(out, ", attempt %lld", (long long)one->attempt);
+}
+
 static void add_attempts(struct ri_text *out, const struct ri_reports *job)
 {
+	const struct ri_attempt *newest = &job->attempts[0];
+
+	ri_text_add(out, "job");
+	add_id(out, " ", newest->reports[0]);
+	ri_text_addf(out, ": %zu report%s", newest->count, plural(newest->count));
+	if (job->nodes.all > 0)
+		ri_text_addf(out, " of %zu node%s", job->nodes.all, plural(job->nodes.all));
+	if (job->ranks.all > 0)
+		ri_text_addf(out, ", %zu rank%s", job->ranks.all, plural(job->ranks.all));
+	ri_text_addf(out, ", %s to %s\n", moment(newest->began), moment(newest->ended));
 	for (size_t i = 1; i < job->attempt_count && i <= NAMED; i++) {
 		const struct ri_attempt *attempt = &job->attempts[i];
 		const struct ri_node_report *one = attempt->reports[0];
@@ -485,41 +442,30 @@ static void add_attempts(struct ri_text *out, const struct ri_reports *job)
 		ri_text_addf(out, "not judged: %zu report%s of another attempt or job",
 			attempt->count, plural(attempt->count));
 		add_id(out, ", ", one);
-		add_at(out, ", ended ", attempt->ended);
-		ri_text_add(out, ": ");
-		add_shown(out, one->file);
-		ri_text_add(out, attempt->count > 1 ? " and others\n" : "\n");
+		ri_text_addf(out, ", ended %s: %s%s\n", moment(attempt->ended),
+			shown(one->file, COLUMNS), attempt->count > 1 ? " and others" : "");
 	}
 	if (job->attempt_count > NAMED + 1)
 		ri_text_addf(out, "not judged: %zu more attempts; --blame=json has all\n",
 			job->attempt_count - NAMED - 1);
 }
 
-static void add_skips(struct ri_text *out, const struct ri_reports *job)
-{
-	for (size_t i = 0; i < job->skip_count && i < NAMED; i++) {
-		ri_text_add(out, "skipped: ");
-		add_shown(out, job->skips[i].file);
-		ri_text_add(out, ": ");
-		add_shown(out, job->skips[i].why);
-		ri_text_add(out, "\n");
-	}
-	if (job->skip_count > NAMED)
-		ri_text_addf(out, "skipped: %zu more files; --blame=json has all\n",
-			job->skip_count - NAMED);
-}
-
 void ri_reports_add_page(struct ri_text *out, const struct ri_reports *job)
 {
 	add_conclusion(out, job);
 	add_victims(out, job);
-	add_unreported(out, job);
+	if (job->nodes.missing + job->ranks.missing > 0 && job->conclusion != RI_CONCLUSION_SILENT)
+		add_unreported(out, job);
 	add_older(out, job);
 	if (job->verdicts_differ)
 		ri_text_add(out, "the link's verdicts in these reports differ, so they were not "
 			"used\n");
 	add_astray(out, job);
-	add_job(out, job);
 	add_attempts(out, job);
-	add_skips(out, job);
+	for (size_t i = 0; i < job->skip_count && i < NAMED; i++)
+		ri_text_addf(out, "skipped: %s: %s\n", shown(job->skips[i].file, COLUMNS),
+			shown(job->skips[i].why, COLUMNS));
+	if (job->skip_count > NAMED)
+		ri_text_addf(out, "skipped: %zu more files; --blame=json has all\n",
+			job->skip_count - NAMED);
 }

@@ -23,24 +23,12 @@ int64_t ri_suspect_rank(const struct ri_suspect *suspect)
 	return suspect->seen ? suspect->report->autopsy.rank : -1;
 }
 
-/* Below torchrun it is none of rankinit's own. */
-static const struct ri_report_rank *find_rank(const struct ri_node_report *report, int64_t rank)
-{
-	for (size_t i = 0; i < report->count && rank >= 0; i++)
-		if (report->ranks[i].rank == rank)
-			return &report->ranks[i];
-	return NULL;
-}
-
 static struct ri_suspect seen_by(const struct ri_node_report *report)
 {
-	struct ri_suspect suspect = {
-		.report = report, .seen = true,
-		.at = ri_time_align(report, report->autopsy.at),
+	return (struct ri_suspect){
+		.report = report, .seen = true, .at = report->autopsy.at,
+		.rank = ri_node_report_rank(report, report->autopsy.rank),
 	};
-
-	suspect.rank = find_rank(report, report->autopsy.rank);
-	return suspect;
 }
 
 void ri_suspect_add_autopsy(struct ri_suspect *suspect)
@@ -58,48 +46,38 @@ static bool is_suspected(const struct ri_reports *job, int64_t rank)
 	return false;
 }
 
-/* The report that tells of the last look of all nodes near its end; NULL: none does. */
-static const struct ri_node_report *find_last_found(const struct ri_attempt *attempt)
+static bool tells_found(const struct ri_node_report *report)
 {
-	const struct ri_node_report *last = NULL;
-	int64_t at, last_at = 0;
-
-	for (size_t i = 0; i < attempt->count; i++) {
-		const struct ri_node_report *report = attempt->reports[i];
-
-		at = ri_time_align(report, report->found.at);
-		if (report->found.text == NULL || !is_near_end(report, report->found.at) ||
-			(last != NULL && at <= last_at))
-			continue;
-		last = report;
-		last_at = at;
-	}
-	return last;
+	return report->found.text != NULL && is_near_end(report, report->found.at);
 }
 
 /* Whom all nodes saw together, if its node left a report and no other node tells another one. */
 static bool find_found(struct ri_reports *job)
 {
 	const struct ri_attempt *attempt = &job->attempts[0];
-	const struct ri_node_report *last = find_last_found(attempt), *report = NULL;
-	struct ri_suspect suspect;
+	const struct ri_node_report *last = NULL, *report = NULL;
 
+	for (size_t i = 0; i < attempt->count; i++) {
+		const struct ri_node_report *other = attempt->reports[i];
+
+		if (tells_found(other) && (last == NULL || other->found.at > last->found.at))
+			last = other;
+	}
 	for (size_t i = 0; i < attempt->count && last != NULL; i++) {
 		const struct ri_node_report *other = attempt->reports[i];
 
 		if (other->node == last->found.node)
 			report = other;
-		if (other->found.text != NULL && is_near_end(other, other->found.at) &&
-			other->found.rank != last->found.rank)
+		if (tells_found(other) && other->found.rank != last->found.rank)
 			return false;
 	}
 	if (report == NULL)
 		return false;
-	suspect = (struct ri_suspect){ .report = report, .found = &last->found,
-		.at = ri_time_align(last, last->found.at),
-		.rank = find_rank(report, last->found.rank),
-		.seen = is_seen(report) && report->autopsy.rank == last->found.rank };
-	ri_reports_suspect(job, &suspect);
+	ri_reports_suspect(job, (struct ri_suspect){
+		.report = report, .found = &last->found, .at = last->found.at,
+		.rank = ri_node_report_rank(report, last->found.rank),
+		.seen = is_seen(report) && report->autopsy.rank == last->found.rank,
+	});
 	return true;
 }
 
@@ -109,13 +87,10 @@ static void find_seen(struct ri_reports *job)
 
 	for (size_t i = 0; i < attempt->count; i++) {
 		const struct ri_node_report *report = attempt->reports[i];
-		struct ri_suspect suspect;
 
-		if (!is_seen(report) || !report->autopsy.suspects ||
-			is_suspected(job, report->autopsy.rank))
-			continue;
-		suspect = seen_by(report);
-		ri_reports_suspect(job, &suspect);
+		if (is_seen(report) && report->autopsy.suspects &&
+			!is_suspected(job, report->autopsy.rank))
+			ri_reports_suspect(job, seen_by(report));
 	}
 }
 

@@ -20,7 +20,7 @@ struct losses {
 	size_t count;
 	size_t ranks;		/* that all reports together have */
 	int64_t first;		/* when; 0: there are none */
-	int64_t timeout;	/* the first that waited in vain; 0: none did */
+	int64_t wait;		/* when the first had waited in vain; 0: none did */
 	size_t waited;		/* how many did */
 };
 
@@ -45,22 +45,22 @@ static enum ri_class class_of(const struct ri_node_report *report)
 		: RI_CLASS_NONE;
 }
 
-static const struct ri_report_rank *rank_of(const struct ri_node_report *report)
-{
-	for (size_t i = 0; i < report->count && report->failure.rank >= 0; i++)
-		if (report->ranks[i].rank == report->failure.rank)
-			return &report->ranks[i];
-	return NULL;
-}
-
 static struct ri_suspect suspect_of(const struct ri_node_report *report)
 {
-	bool refused = is_refused(report);
-
+	if (is_refused(report))
+		return (struct ri_suspect){ .report = report, .at = report->ended };
 	return (struct ri_suspect){
-		.report = report, .rank = refused ? NULL : rank_of(report),
-		.at = ri_time_align(report, refused ? report->ended : report->failure.at),
+		.report = report, .at = report->failure.at,
+		.rank = ri_node_report_rank(report, report->failure.rank),
 	};
+}
+
+void ri_reports_suspect(struct ri_reports *job, struct ri_suspect suspect)
+{
+	if (job->suspect_count < RI_REPORTS_SUSPECTS)
+		job->suspects[job->suspect_count++] = suspect;
+	else
+		job->more_suspects++;
 }
 
 /* How far a clock may have gone astray since it was compared, when the job began. */
@@ -128,18 +128,17 @@ static void keep_first(struct ri_reports *job, struct ri_suspect *list, size_t c
 	for (size_t i = 1; i < count; i++)
 		if (list[i].at != 0 && (list[first].at == 0 || list[i].at < list[first].at))
 			first = i;
-	job->suspects[0] = list[first];
-	job->suspect_count = 1;
+	ri_reports_suspect(job, list[first]);
 	for (size_t i = 0; i < count; i++)
 		if (i != first && is_near(&list[first], &list[i]) &&
 			!is_later_here(list, count, i))
-			ri_reports_suspect(job, &list[i]);
+			ri_reports_suspect(job, list[i]);
 }
 
 /* The link named another node, and what failed here had been told to stop by then. */
 static bool is_told(const struct ri_reports *job, const struct ri_node_report *report)
 {
-	const struct ri_report_rank *rank = rank_of(report);
+	const struct ri_report_rank *rank = ri_node_report_rank(report, report->failure.rank);
 
 	return job->verdict_node >= 0 && report->node != job->verdict_node && rank != NULL &&
 		rank->told;
@@ -157,45 +156,25 @@ static size_t collect(const struct ri_reports *job, enum ri_class class, struct 
 	return count;
 }
 
-/* The link heard the ends in their order, which no clock tells as well. */
-static bool keep_named(struct ri_reports *job, const struct ri_suspect *list, size_t count)
-{
-	for (size_t i = 0; i < count && job->verdict_node >= 0; i++) {
-		if (list[i].report->node != job->verdict_node)
-			continue;
-		job->suspects[0] = list[i];
-		job->suspect_count = 1;
-		return true;
-	}
-	return false;
-}
-
-/* The link named an end without a word, and another node ended of its own: either may be it. */
-static void add_named(struct ri_reports *job)
-{
-	const struct ri_attempt *attempt = &job->attempts[0];
-
-	for (size_t i = 0; i < attempt->count && job->suspect_count < RI_REPORTS_SUSPECTS; i++)
-		if (job->verdict_node >= 0 && attempt->reports[i]->node == job->verdict_node &&
-			class_of(attempt->reports[i]) == RI_CLASS_UNKNOWN)
-			job->suspects[job->suspect_count++] = suspect_of(attempt->reports[i]);
-}
-
-/* Nodes alone that did not start their ranks: each of them is to be looked at. */
+/*
+ * Nodes alone that did not start their ranks: each of them is to be looked at, once for all ranks
+ * of a node.
+ */
 static bool keep_refused(struct ri_reports *job, const struct ri_suspect *list, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (!is_refused(list[i].report))
 			return false;
 	job->conclusion = RI_CONCLUSION_REFUSED;
-	for (size_t i = 0; i < count; i++)	/* once for all ranks of a node */
+	for (size_t i = 0; i < count; i++)
 		if (i == 0 || !ri_node_report_is_beside(list[i - 1].report, list[i].report))
-			ri_reports_suspect(job, &list[i]);
+			ri_reports_suspect(job, list[i]);
 	return true;
 }
 
 static bool find_first(struct ri_reports *job, struct ri_suspect *list)
 {
+	const struct ri_attempt *attempt = &job->attempts[0];
 	enum ri_class class = RI_CLASS_OWN;
 	size_t count = collect(job, class, list);
 
@@ -206,11 +185,18 @@ static bool find_first(struct ri_reports *job, struct ri_suspect *list)
 	if (count == 0 || keep_refused(job, list, count))
 		return count > 0;
 	job->conclusion = RI_CONCLUSION_FIRST;
-	if (!keep_named(job, list, count)) {
-		keep_first(job, list, count);
-		if (class == RI_CLASS_OWN)
-			add_named(job);
-	}
+	/* the link heard the ends in their order, which no clock tells as well */
+	for (size_t i = 0; i < count && job->verdict_node >= 0; i++)
+		if (list[i].report->node == job->verdict_node) {
+			ri_reports_suspect(job, list[i]);
+			return true;
+		}
+	keep_first(job, list, count);
+	/* it named an end without a word, and another node ended of its own: either may be it */
+	for (size_t i = 0; i < attempt->count && class == RI_CLASS_OWN; i++)
+		if (job->verdict_node >= 0 && attempt->reports[i]->node == job->verdict_node &&
+			class_of(attempt->reports[i]) == RI_CLASS_UNKNOWN)
+			ri_reports_suspect(job, suspect_of(attempt->reports[i]));
 	return true;
 }
 
@@ -220,22 +206,18 @@ static struct losses find_losses(const struct ri_attempt *attempt)
 
 	for (size_t i = 0; i < attempt->count; i++) {
 		const struct ri_node_report *report = attempt->reports[i];
+		int64_t loss = report->first_loss, wait = report->first_wait;
 
 		losses.ranks += report->count;
 		for (size_t k = 0; k < report->count; k++) {
-			const struct ri_report_rank *rank = &report->ranks[k];
-			int64_t at = ri_time_align(report, rank->ended);
-
-			if (rank->class != RI_CLASS_LOSS)
-				continue;
-			losses.count++;
-			losses.waited += rank->lost == RI_LOSS_CLOCK;
-			if (rank->lost == RI_LOSS_CLOCK &&
-				(losses.timeout == 0 || at < losses.timeout))
-				losses.timeout = at;
-			if (at != 0 && (losses.first == 0 || at < losses.first))
-				losses.first = at;
+			losses.count += report->ranks[k].class == RI_CLASS_LOSS;
+			losses.waited += report->ranks[k].class == RI_CLASS_LOSS &&
+				report->ranks[k].lost == RI_LOSS_CLOCK;
 		}
+		if (loss != 0 && (losses.first == 0 || loss < losses.first))
+			losses.first = loss;
+		if (wait != 0 && (losses.wait == 0 || wait < losses.wait))
+			losses.wait = wait;
 	}
 	return losses;
 }
@@ -248,7 +230,7 @@ static bool is_before_losses(const struct ri_attempt *attempt,
 
 	for (size_t i = 0; i < attempt->count; i++) {
 		const struct ri_node_report *other = attempt->reports[i];
-		int64_t loss = ri_node_report_first_loss(other);
+		int64_t loss = other->first_loss;
 
 		if (loss == 0)
 			continue;
@@ -264,43 +246,27 @@ static bool is_before_losses(const struct ri_attempt *attempt,
 	return sure || here;
 }
 
-typedef bool is_suspect(const struct losses *losses, const struct ri_node_report *report,
-	const struct ri_report_rank *rank);
+/* What is asked of the ranks of a job in which none failed of its own. */
+enum question {
+	LOST,			/* did it lose a peer, or wait in vain? */
+	KEPT,			/* did it not? */
+	DONE,			/* had it ended with 0 before the others lost one, or not much later? */
+	LEFT,			/* surely before them? */
+};
 
-/* The rank ended with 0 before the others lost a peer, or not much later. */
-static bool is_done(const struct losses *losses, const struct ri_node_report *report,
-	const struct ri_report_rank *rank)
+static bool is_so(const struct losses *losses, const struct ri_node_report *report,
+	const struct ri_report_rank *rank, enum question question)
 {
+	if (question == LOST || question == KEPT)
+		return (rank->class == RI_CLASS_LOSS) == (question == LOST);
 	return rank->state == RI_END_EXITED && rank->exit_code == 0 && !rank->told &&
-		rank->ended != 0 &&
-		ri_time_align(report, rank->ended) <= losses->first + RI_REPORTS_APART_US;
-}
-
-/* The rank had ended with 0 when the others lost a peer. */
-static bool has_left(const struct losses *losses, const struct ri_node_report *report,
-	const struct ri_report_rank *rank)
-{
-	return is_done(losses, report, rank) &&
-		is_before_losses(losses->attempt, report, ri_time_align(report, rank->ended));
-}
-
-static bool has_lost(const struct losses *losses, const struct ri_node_report *report,
-	const struct ri_report_rank *rank)
-{
-	(void)losses;
-	(void)report;
-	return rank->class == RI_CLASS_LOSS;
-}
-
-/* The rank did not say that it waited in vain. */
-static bool is_silent(const struct losses *losses, const struct ri_node_report *report,
-	const struct ri_report_rank *rank)
-{
-	return !has_lost(losses, report, rank);
+		rank->ended != 0 && rank->ended <= losses->first + RI_REPORTS_APART_US &&
+		(question == DONE || is_before_losses(losses->attempt, report, rank->ended));
 }
 
 /* List all ranks for which the question is answered with yes. Returns how many they are. */
-static size_t find_ranks(const struct losses *losses, is_suspect *is, struct ri_suspect *list)
+static size_t find_ranks(const struct losses *losses, enum question question,
+	struct ri_suspect *list)
 {
 	const struct ri_attempt *attempt = losses->attempt;
 	size_t count = 0;
@@ -310,28 +276,19 @@ static size_t find_ranks(const struct losses *losses, is_suspect *is, struct ri_
 			const struct ri_node_report *report = attempt->reports[i];
 			const struct ri_report_rank *rank = &report->ranks[k];
 
-			if (is(losses, report, rank))
+			if (is_so(losses, report, rank, question))
 				list[count++] = (struct ri_suspect){
-					.report = report, .rank = rank,
-					.at = ri_time_align(report, rank->ended),
+					.report = report, .rank = rank, .at = rank->ended,
 				};
 		}
 	return count;
-}
-
-static void name(struct ri_reports *job, enum ri_conclusion conclusion,
-	const struct ri_suspect *suspect)
-{
-	job->conclusion = conclusion;
-	job->suspects[0] = *suspect;
-	job->suspect_count = 1;
 }
 
 /* All but one had done their work, at one time: it was late, or failed on its way out. */
 static bool find_alone(struct ri_reports *job, const struct losses *losses,
 	struct ri_suspect *list)
 {
-	size_t done = losses->count == 1 ? find_ranks(losses, is_done, list) : 0;
+	size_t done = losses->count == 1 ? find_ranks(losses, DONE, list) : 0;
 	int64_t first, last;
 
 	if (done < 2 || done + 1 != losses->ranks)
@@ -343,8 +300,9 @@ static bool find_alone(struct ri_reports *job, const struct losses *losses,
 	}
 	if (last - first > RI_REPORTS_APART_US)
 		return false;
-	find_ranks(losses, has_lost, list);
-	name(job, RI_CONCLUSION_FIRST, &list[0]);
+	find_ranks(losses, LOST, list);
+	job->conclusion = RI_CONCLUSION_FIRST;
+	ri_reports_suspect(job, list[0]);
 	return true;
 }
 
@@ -356,10 +314,11 @@ static bool find_evicted(struct ri_reports *job, struct ri_suspect *list)
 
 	for (size_t i = 0; i < attempt->count; i++) {
 		const struct ri_node_report *report = attempt->reports[i];
-		int64_t at = ri_time_align(report, report->stopped);
 
-		if (at != 0 && is_before_losses(attempt, report, at))
-			list[count++] = (struct ri_suspect){ .report = report, .at = at };
+		if (report->stopped != 0 && is_before_losses(attempt, report, report->stopped))
+			list[count++] = (struct ri_suspect){
+				.report = report, .at = report->stopped,
+			};
 	}
 	if (count == 0)
 		return false;
@@ -371,8 +330,8 @@ static bool find_evicted(struct ri_reports *job, struct ri_suspect *list)
 	return true;
 }
 
-/* When the first rank waited in vain, by a clock that can be compared, or else by any. */
-static int64_t find_timeout(const struct losses *losses, const struct ri_node_report *report)
+/* When the first rank had waited in vain, by a clock that can be compared, or else by any. */
+static int64_t find_wait(const struct losses *losses, const struct ri_node_report *report)
 {
 	const struct ri_attempt *attempt = losses->attempt;
 	int64_t first = 0;
@@ -380,16 +339,11 @@ static int64_t find_timeout(const struct losses *losses, const struct ri_node_re
 	for (size_t i = 0; i < attempt->count; i++) {
 		const struct ri_node_report *other = attempt->reports[i];
 
-		for (size_t k = 0; k < other->count && is_comparable(report, other); k++) {
-			int64_t at = ri_time_align(other, other->ranks[k].ended);
-
-			if (other->ranks[k].class == RI_CLASS_LOSS &&
-				other->ranks[k].lost == RI_LOSS_CLOCK && at != 0 &&
-				(first == 0 || at < first))
-				first = at;
-		}
+		if (is_comparable(report, other) && other->first_wait != 0 &&
+			(first == 0 || other->first_wait < first))
+			first = other->first_wait;
 	}
-	return first != 0 ? first : losses->timeout + RI_REPORTS_APART_US;
+	return first != 0 ? first : losses->wait + RI_REPORTS_APART_US;
 }
 
 /*
@@ -402,13 +356,14 @@ static void find_held(struct ri_reports *job, const struct losses *losses, struc
 {
 	int64_t most = losses->waited > 1 ? SETTLE : 2 * SETTLE;
 
-	if (losses->timeout == 0 || losses->timeout > losses->first + RI_REPORTS_APART_US ||
-		find_ranks(losses, is_silent, list) != 1)
+	if (losses->wait == 0 || losses->wait > losses->first + RI_REPORTS_APART_US ||
+		find_ranks(losses, KEPT, list) != 1)
 		return;
 	if (list[0].rank->state == RI_END_RUNNING || (list[0].rank->told &&
-		list[0].at >= find_timeout(losses, list[0].report) + most)) {
+		list[0].at >= find_wait(losses, list[0].report) + most)) {
 		ri_suspect_add_autopsy(&list[0]);
-		name(job, RI_CONCLUSION_HELD, &list[0]);
+		job->conclusion = RI_CONCLUSION_HELD;
+		ri_reports_suspect(job, list[0]);
 	}
 }
 
@@ -420,7 +375,7 @@ static void find_among_losses(struct ri_reports *job, const struct losses *losse
 
 	if (find_alone(job, losses, list))
 		return;
-	left = find_ranks(losses, has_left, list);
+	left = find_ranks(losses, LEFT, list);
 	if (left > 0) {
 		job->conclusion = RI_CONCLUSION_LEFT;
 		keep_first(job, list, left);
@@ -432,64 +387,45 @@ static void find_among_losses(struct ri_reports *job, const struct losses *losse
 	}
 }
 
-/* Did a stop come from outside, or was a rank told to end? */
-static bool is_stopped(const struct ri_node_report *report)
-{
-	bool told = report->stopped != 0 || report->exit_status >= SIGNALLED;
-
-	for (size_t i = 0; i < report->count && !told; i++)
-		told = report->ranks[i].told;
-	return told || report->exit_status == ri_code_status(RI_CODE_LINK_STOPPED);
-}
-
 /* No rank failed by itself. Returns whether all went well. */
 static bool find_calm(struct ri_reports *job)
 {
 	const struct ri_attempt *attempt = &job->attempts[0];
-	bool well = true;
+	bool well = true, stopped = false;
 
-	job->conclusion = RI_CONCLUSION_WELL;
 	for (size_t i = 0; i < attempt->count; i++) {
 		const struct ri_node_report *report = attempt->reports[i];
 
-		if (is_stopped(report))
-			job->conclusion = RI_CONCLUSION_STOPPED;
-		well = well && report->exit_status == 0 && report->stopped == 0;
+		stopped |= report->stopped != 0 || report->exit_status >= SIGNALLED ||
+			report->exit_status == ri_code_status(RI_CODE_LINK_STOPPED);
+		for (size_t k = 0; k < report->count; k++)
+			stopped |= report->ranks[k].told;
+		well &= report->exit_status == 0 && report->stopped == 0;
 	}
+	job->conclusion = stopped ? RI_CONCLUSION_STOPPED : RI_CONCLUSION_WELL;
 	return well;
 }
 
-/*
- * Is there a loss, by a clock that can be compared, so long before each of the suspects that
- * their ends cannot have been its cause?
- */
-static bool are_late(const struct ri_reports *job)
+/* Is there a loss, by a clock that can be compared, so long before it that it was not its cause? */
+static bool is_late(const struct ri_attempt *attempt, const struct ri_suspect *suspect)
 {
-	const struct ri_attempt *attempt = &job->attempts[0];
-	size_t late = 0;
+	for (size_t i = 0; i < attempt->count; i++) {
+		const struct ri_node_report *other = attempt->reports[i];
 
-	for (size_t i = 0; i < job->suspect_count; i++) {
-		const struct ri_suspect *suspect = &job->suspects[i];
-		bool found = false;
-
-		for (size_t k = 0; k < attempt->count && !found; k++) {
-			const struct ri_node_report *other = attempt->reports[k];
-			int64_t loss = ri_node_report_first_loss(other);
-
-			found = loss != 0 && is_comparable(suspect->report, other) &&
-				suspect->at > loss + RI_REPORTS_APART_US +
-					doubt_of(suspect->report, other);
-		}
-		late += found;
+		if (other->first_loss != 0 && is_comparable(suspect->report, other) &&
+			suspect->at > other->first_loss + RI_REPORTS_APART_US +
+				doubt_of(suspect->report, other))
+			return true;
 	}
-	return late > 0 && late == job->suspect_count;
+	return false;
 }
 
-/* Where reports are missing: an end long after what others had lost is not the first one. */
-static void hide_later(struct ri_reports *job, bool whole)
+/* Where reports are missing: ends long after what others had lost are not the first one. */
+static void hide_later(struct ri_reports *job)
 {
-	if (whole || job->conclusion != RI_CONCLUSION_FIRST || !are_late(job))
-		return;
+	for (size_t i = 0; i < job->suspect_count; i++)
+		if (!is_late(&job->attempts[0], &job->suspects[i]))
+			return;
 	job->conclusion = RI_CONCLUSION_SILENT;
 	job->later = job->suspects[0];
 	job->suspect_count = job->more_suspects = 0;
@@ -503,10 +439,11 @@ static void find_who(struct ri_reports *job)
 	bool whole = job->nodes.missing == 0 && job->ranks.missing == 0;
 
 	/* the link heard what a node that left no report has said, or that it fell silent */
-	if (job->verdict_node >= 0 && ri_number_set_lacks(&job->nodes, (size_t)job->verdict_node)) {
+	if (ri_number_set_lacks(&job->nodes, job->verdict_node)) {
 		job->conclusion = RI_CONCLUSION_TOLD;
 	} else if (list != NULL && find_first(job, list)) {
-		hide_later(job, whole);
+		if (!whole && job->conclusion == RI_CONCLUSION_FIRST)
+			hide_later(job);
 	} else if (losses.count == 0) {
 		/* the platform may have stopped the others because of a node that left no report */
 		if (!find_calm(job) && (job->conclusion != RI_CONCLUSION_STOPPED ||
@@ -523,9 +460,8 @@ static void find_who(struct ri_reports *job)
 
 int ri_reports_judge(struct ri_reports *job)
 {
-	if (ri_reports_gather(job) < 0)
+	if (ri_reports_find_attempts(job) < 0 || ri_reports_count(job) < 0)
 		return -1;
 	find_who(job);
-	ri_reports_count_victims(job);
-	return ri_reports_check_times(job);
+	return ri_reports_count_others(job);
 }

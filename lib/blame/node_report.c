@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "blame/node_report.h"
-
+/* What one report of --report says, as far as --blame needs it. */
 #include <stdio.h>
 #include <string.h>
 
 #include <jansson.h>
 
 #include "base/text.h"
+#include "blame/reports.h"
 
 static const char family[] = "rankinit-report-";	/* and the number of its version */
 static const char mark[] = "\xef\xbb\xbf";	/* of bytes, which editors put before a text */
@@ -21,17 +21,194 @@ static const char *keep(const json_t *value, size_t most, struct ri_arena *arena
 	return text == NULL ? NULL : ri_arena_copy(arena, text, ri_member_cut(text, most));
 }
 
-static const char *keep_word(const json_t *object, const char *key, struct ri_arena *arena)
-{
-	return keep(json_object_get(object, key), RI_REPORTED_WORD, arena);
-}
-
 /* A whole number from 0 to most, or -1. */
 static int64_t number_of(const json_t *value, int64_t most)
 {
 	json_int_t number = json_is_integer(value) ? json_integer_value(value) : -1;
 
 	return number < 0 || number > most ? -1 : (int64_t)number;
+}
+
+/* What the topology knows of one fact. */
+static const json_t *fact_of(const struct ri_report_file *file, const char *name)
+{
+	return json_object_get(json_object_get(file->topology, name), "value");
+}
+
+/* NULL: it has none, or no memory was left. */
+static void add_line(struct ri_reported_lines *lines, size_t most, const char *line)
+{
+	if (line != NULL && lines->count < most)
+		lines->at[lines->count++] = line;
+}
+
+static void add_lines(struct ri_reported_lines *lines, const json_t *list, struct ri_arena *arena)
+{
+	for (size_t i = 0; i < json_array_size(list) && lines->count < RI_REPORTED_LINES; i++)
+		add_line(lines, RI_REPORTED_LINES,
+			keep(json_array_get(list, i), RI_REPORTED_LINE, arena));
+}
+
+static const char *describe_end(const struct ri_report_failure *said, struct ri_arena *arena)
+{
+	const char *kind = said->kind == NULL ? "" : said->kind;
+
+	if (strcmp(kind, "exec") == 0)
+		return "it could not be started";
+	if (said->signal != NULL)
+		return ri_arena_format(arena, "killed by %s%s", said->signal,
+			strcmp(kind, "oom") == 0 ? ": out of memory" : "");
+	if (said->exit_code >= 0)
+		return ri_arena_format(arena, "exit status %d", (int)said->exit_code);
+	return "it is unknown how it ended";
+}
+
+/* Why: "/dev/shm was full: what to do [code]", the verdict's lines, that it was not the first. */
+static void add_reasons(struct ri_reported_lines *lines, const struct ri_report_failure *said,
+	const json_t *restarts, struct ri_arena *arena)
+{
+	size_t count = json_array_size(restarts);
+	struct ri_report_restart restart;
+	struct ri_report_cause cause;
+	bool hinted;
+
+	ri_members_read(ri_report_cause, said->cause, &cause, arena);
+	hinted = cause.hint != NULL && cause.hint[0] != '\0';
+	if (cause.subject != NULL && cause.text != NULL)
+		add_line(lines, RI_REPORTED_LINES, ri_arena_format(arena, "%s: %s%s%s",
+			cause.subject, cause.text, hinted ? "; " : "", hinted ? cause.hint : ""));
+	add_lines(lines, said->reason, arena);
+	ri_members_read(ri_report_restart, json_array_get(restarts, 0), &restart, arena);
+	if (count > 0)
+		add_line(lines, RI_REPORTED_LINES, ri_arena_format(arena, "before it: the ranks "
+			"had been started again %zu time%s%s%s", count, count == 1 ? "" : "s",
+			restart.exception == NULL ? "" : ", at first for ",
+			restart.exception == NULL ? "" : restart.exception));
+}
+
+static void read_failure(struct ri_reported_failure *out, const struct ri_report_file *file,
+	struct ri_arena *arena)
+{
+	struct ri_report_verdict verdict;
+	struct ri_report_failure said;
+
+	ri_members_read(ri_report_verdict, file->verdict, &verdict, arena);
+	out->rank = -1;
+	out->has_cause = verdict.cause != NULL;
+	out->why.cause = ri_cause_word_of(verdict.cause);
+	out->why.retry = ri_retry_of(verdict.retry, out->why.cause);
+	if (!json_is_object(file->first_failure)) {
+		/* that the ranks had been started again is no failure */
+		add_lines(&out->lines, file->refusal, arena);
+		return;
+	}
+	ri_members_read(ri_report_failure, file->first_failure, &said, arena);
+	out->rank = said.rank;
+	out->class = (enum ri_class)said.class;
+	out->at = said.at;
+	out->how = describe_end(&said, arena);
+	add_reasons(&out->lines, &said, file->restarts, arena);
+}
+
+/* Is it a group of that rank alone? */
+static bool is_of_rank(const json_t *group, int64_t rank)
+{
+	const json_t *ranks = json_object_get(group, "ranks");
+
+	return json_array_size(ranks) == 1 && rank >= 0 &&
+		number_of(json_array_get(ranks, 0), RI_MAX_RANKS - 1) == rank;
+}
+
+/* The group of the only rank that does not wait for other ranks; NULL: there are more, or none. */
+static const json_t *find_odd(const json_t *groups)
+{
+	const json_t *odd = NULL;
+
+	for (size_t i = 0; i < json_array_size(groups); i++) {
+		const json_t *group = json_array_get(groups, i);
+		const char *class = json_string_value(json_object_get(group, "class"));
+		size_t ranks = json_array_size(json_object_get(group, "ranks"));
+
+		if (ranks == 0 || (class != NULL && strcmp(class, "collective") == 0))
+			continue;
+		if (ranks > 1 || odd != NULL)
+			return NULL;
+		odd = group;
+	}
+	return odd;
+}
+
+/* The main thread's stack, the innermost frame first. */
+static void add_stack(struct ri_reported_lines *lines, const json_t *group, struct ri_arena *arena)
+{
+	const json_t *thread = json_array_get(json_object_get(group, "threads"), 0);
+	const json_t *frames = json_object_get(thread, "frames");
+
+	if (!json_is_true(json_object_get(thread, "main")))
+		return;
+	for (size_t i = 0; i < json_array_size(frames) && lines->count < RI_REPORTED_DEEDS; i++) {
+		const json_t *frame = json_array_get(frames, i);
+		const char *file = keep(json_object_get(frame, "file"), RI_REPORTED_WORD, arena);
+		const char *function = keep(json_object_get(frame, "function"), RI_REPORTED_WORD,
+			arena);
+		int64_t line = number_of(json_object_get(frame, "line"), INT32_MAX);
+
+		if (file == NULL || function == NULL)
+			return;
+		add_line(lines, RI_REPORTED_DEEDS, line < 0
+			? ri_arena_format(arena, "%s in %s", file, function)
+			: ri_arena_format(arena, "%s:%d in %s", file, (int)line, function));
+	}
+}
+
+/* What most of the others did, and the stack of this one; own is its group, where that is known. */
+static void add_deeds(struct ri_reported_autopsy *out, const json_t *groups, const json_t *own,
+	struct ri_arena *arena)
+{
+	const json_t *most = NULL;
+	const char *did;
+	size_t count = 0;
+
+	for (size_t i = 0; i < json_array_size(groups); i++) {
+		const json_t *group = json_array_get(groups, i);
+		size_t ranks = json_array_size(json_object_get(group, "ranks"));
+
+		if (is_of_rank(group, out->rank)) {
+			own = own == NULL ? group : own;
+		} else if (ranks > count) {
+			most = group;
+			count = ranks;
+		}
+	}
+	did = keep(json_object_get(most, "text"), RI_REPORTED_DEED, arena);
+	if (did != NULL)
+		add_line(&out->lines, RI_REPORTED_DEEDS, count == 1
+			? ri_arena_format(arena, "another rank there %s", did)
+			: ri_arena_format(arena, "%zu other ranks there: each %s", count, did));
+	add_stack(&out->lines, own, arena);
+}
+
+/* A rank that the job does not have is none. */
+static void read_autopsy(struct ri_node_report *out, const json_t *autopsy, struct ri_arena *arena)
+{
+	const json_t *suspect = json_object_get(autopsy, "suspect");
+	const json_t *groups = json_object_get(autopsy, "groups");
+	const json_t *odd = json_is_object(suspect) ? NULL : find_odd(groups);
+	const json_t *rank = odd == NULL ? json_object_get(suspect, "rank")
+		: json_array_get(json_object_get(odd, "ranks"), 0);
+	const char *at = json_string_value(json_object_get(autopsy, "at"));
+	struct ri_reported_autopsy seen = {
+		.at = at == NULL ? 0 : ri_time_parse(at), .suspects = json_is_object(suspect),
+		.rank = number_of(rank, RI_MAX_RANKS - 1),
+		.did = keep(json_object_get(odd == NULL ? suspect : odd, "text"),
+			RI_REPORTED_DEED, arena),
+	};
+
+	if (seen.did == NULL || seen.at == 0 || (seen.rank < 0 && !json_is_null(rank)) ||
+		(out->world >= 0 && seen.rank >= out->world))
+		return;
+	add_deeds(&seen, groups, odd, arena);
+	out->autopsy = seen;
 }
 
 static int read_ranks(struct ri_node_report *out, const json_t *list, struct ri_arena *arena)
@@ -53,96 +230,6 @@ static int read_ranks(struct ri_node_report *out, const json_t *list, struct ri_
 	return 0;
 }
 
-/* What the topology knows of one fact. */
-static const json_t *fact_of(const json_t *topology, const char *name)
-{
-	return json_object_get(json_object_get(topology, name), "value");
-}
-
-static const char *describe_end(const struct ri_report_failure *said, struct ri_arena *arena)
-{
-	const char *kind = said->kind == NULL ? "" : said->kind;
-
-	if (strcmp(kind, "exec") == 0)
-		return "it could not be started";
-	if (said->signal != NULL)
-		return ri_arena_format(arena, "killed by %s%s", said->signal,
-			strcmp(kind, "oom") == 0 ? ": out of memory" : "");
-	if (said->exit_code >= 0)
-		return ri_arena_format(arena, "exit status %d", (int)said->exit_code);
-	return "it is unknown how it ended";
-}
-
-/* NULL: it has none, or no memory was left. */
-static void add_line(struct ri_reported_failure *failure, const char *line)
-{
-	if (line != NULL && failure->line_count < RI_REPORTED_LINES)
-		failure->lines[failure->line_count++] = line;
-}
-
-/* "/dev/shm was full: what to do [code]" */
-static void keep_cause(struct ri_reported_failure *failure, const json_t *cause,
-	struct ri_arena *arena)
-{
-	struct ri_report_cause said;
-	bool hinted;
-
-	ri_members_read(ri_report_cause, cause, &said, arena);
-	hinted = said.hint != NULL && said.hint[0] != '\0';
-	if (said.subject != NULL && said.text != NULL)
-		add_line(failure, ri_arena_format(arena, "%s: %s%s%s", said.subject, said.text,
-			hinted ? "; " : "", hinted ? said.hint : ""));
-}
-
-static void keep_lines(struct ri_reported_failure *failure, const json_t *lines,
-	struct ri_arena *arena)
-{
-	for (size_t i = 0; i < json_array_size(lines) && failure->line_count < RI_REPORTED_LINES;
-		i++)
-		add_line(failure, keep(json_array_get(lines, i), RI_REPORTED_LINE, arena));
-}
-
-/* That the ranks had been started again is no failure; of the first cause the exception. */
-static void keep_restarts(struct ri_reported_failure *failure, const json_t *restarts,
-	struct ri_arena *arena)
-{
-	size_t count = json_array_size(restarts);
-	struct ri_report_restart said;
-
-	ri_members_read(ri_report_restart, json_array_get(restarts, 0), &said, arena);
-	if (count > 0)
-		add_line(failure, ri_arena_format(arena, "before it: the ranks had been started "
-			"again %zu time%s%s%s", count, count == 1 ? "" : "s",
-			said.exception == NULL ? "" : ", at first for ",
-			said.exception == NULL ? "" : said.exception));
-}
-
-static void read_failure(struct ri_node_report *out, const struct ri_report_file *file,
-	struct ri_arena *arena)
-{
-	struct ri_reported_failure *first = &out->failure;
-	struct ri_report_verdict verdict;
-	struct ri_report_failure said;
-
-	ri_members_read(ri_report_verdict, file->verdict, &verdict, arena);
-	first->rank = -1;
-	first->has_cause = verdict.cause != NULL;
-	first->why.cause = ri_cause_word_of(verdict.cause);
-	first->why.retry = ri_retry_of(verdict.retry, first->why.cause);
-	keep_lines(first, file->refusal, arena);
-	if (!json_is_object(file->first_failure))
-		return;
-	ri_members_read(ri_report_failure, file->first_failure, &said, arena);
-	first->rank = said.rank;
-	first->class = (enum ri_class)said.class;
-	first->at = said.at;
-	first->how = describe_end(&said, arena);
-	first->line_count = 0;
-	keep_cause(first, said.cause, arena);
-	keep_lines(first, said.reason, arena);
-	keep_restarts(first, file->restarts, arena);
-}
-
 /* The link's measure; a clock that is years away is a mistake, and one that is null no number. */
 static void read_clock(struct ri_node_report *out, const json_t *clock)
 {
@@ -157,126 +244,30 @@ static void read_clock(struct ri_node_report *out, const json_t *clock)
 	out->error = (int64_t)(said.error_s * 1e6);
 }
 
-/* Is it a group of that rank alone? */
-static bool is_of_rank(const json_t *group, int64_t rank)
+static void see_earlier(int64_t *first, int64_t at)
 {
-	const json_t *ranks = json_object_get(group, "ranks");
-
-	return json_array_size(ranks) == 1 && rank >= 0 &&
-		number_of(json_array_get(ranks, 0), RI_MAX_RANKS - 1) == rank;
+	if (at != 0 && (*first == 0 || at < *first))
+		*first = at;
 }
 
-static bool waits_for_ranks(const json_t *group)
+/* By the clock of node 0, where it is known how far this node's is from that. */
+static void align(struct ri_node_report *out)
 {
-	const char *class = json_string_value(json_object_get(group, "class"));
+	int64_t *const times[] = { &out->began, &out->ended, &out->stopped, &out->failure.at,
+		&out->autopsy.at, &out->found.at };
 
-	return class != NULL && strcmp(class, "collective") == 0;
-}
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+		*times[i] -= *times[i] == 0 ? 0 : out->ahead;
+	for (size_t i = 0; i < out->count; i++) {
+		struct ri_report_rank *rank = &out->ranks[i];
 
-/* The group of the only rank that does not wait for other ranks; NULL: there are more, or none. */
-static const json_t *find_odd(const json_t *groups)
-{
-	const json_t *odd = NULL;
-
-	for (size_t i = 0; i < json_array_size(groups); i++) {
-		const json_t *group = json_array_get(groups, i);
-		size_t ranks = json_array_size(json_object_get(group, "ranks"));
-
-		if (ranks == 0 || waits_for_ranks(group))
+		rank->ended -= rank->ended == 0 ? 0 : out->ahead;
+		if (rank->class != RI_CLASS_LOSS)
 			continue;
-		if (ranks > 1 || odd != NULL)
-			return NULL;
-		odd = group;
+		see_earlier(&out->first_loss, rank->ended);
+		if (rank->lost == RI_LOSS_CLOCK)
+			see_earlier(&out->first_wait, rank->ended);
 	}
-	return odd;
-}
-
-static void add_deed_line(struct ri_reported_autopsy *out, const char *line)
-{
-	if (line != NULL && out->line_count < RI_REPORTED_DEEDS)
-		out->lines[out->line_count++] = line;
-}
-
-/* What most of the others did. */
-static void keep_others(struct ri_reported_autopsy *out, const json_t *groups,
-	struct ri_arena *arena)
-{
-	const json_t *most = NULL;
-	const char *did;
-	size_t count = 0;
-
-	for (size_t i = 0; i < json_array_size(groups); i++) {
-		const json_t *group = json_array_get(groups, i);
-		size_t ranks = json_array_size(json_object_get(group, "ranks"));
-
-		if (ranks <= count || is_of_rank(group, out->rank))
-			continue;
-		most = group;
-		count = ranks;
-	}
-	did = keep(json_object_get(most, "text"), RI_REPORTED_DEED, arena);
-	if (did != NULL && count == 1)
-		add_deed_line(out, ri_arena_format(arena, "another rank there %s", did));
-	else if (did != NULL)
-		add_deed_line(out, ri_arena_format(arena, "%zu other ranks there: each %s", count,
-			did));
-}
-
-/* The main thread's stack, the innermost frame first. */
-static void keep_stack(struct ri_reported_autopsy *out, const json_t *group, struct ri_arena *arena)
-{
-	const json_t *thread = json_array_get(json_object_get(group, "threads"), 0);
-	const json_t *frames = json_object_get(thread, "frames");
-
-	if (!json_is_true(json_object_get(thread, "main")))
-		return;
-	for (size_t i = 0; i < json_array_size(frames) && out->line_count < RI_REPORTED_DEEDS;
-		i++) {
-		const json_t *frame = json_array_get(frames, i);
-		const char *file = keep_word(frame, "file", arena);
-		const char *function = keep_word(frame, "function", arena);
-		int64_t line = number_of(json_object_get(frame, "line"), INT32_MAX);
-
-		if (file == NULL || function == NULL)
-			return;
-		add_deed_line(out, line < 0 ? ri_arena_format(arena, "%s in %s", file, function)
-			: ri_arena_format(arena, "%s:%d in %s", file, (int)line, function));
-	}
-}
-
-static const json_t *find_group(const json_t *groups, int64_t rank)
-{
-	for (size_t i = 0; i < json_array_size(groups); i++)
-		if (is_of_rank(json_array_get(groups, i), rank))
-			return json_array_get(groups, i);
-	return NULL;
-}
-
-/* A rank that the job does not have is none. */
-static void read_autopsy(struct ri_node_report *out, const json_t *autopsy, struct ri_arena *arena)
-{
-	const json_t *suspect = json_object_get(autopsy, "suspect");
-	const json_t *groups = json_object_get(autopsy, "groups"), *group = find_odd(groups);
-	const json_t *ranks = json_object_get(group, "ranks"), *deed = group;
-	const char *at = json_string_value(json_object_get(autopsy, "at"));
-	struct ri_reported_autopsy seen = { .at = at == NULL ? 0 : ri_time_parse(at) };
-	const json_t *rank = json_array_get(ranks, 0);
-
-	if (json_is_object(suspect)) {
-		seen.suspects = true;
-		deed = suspect;
-		rank = json_object_get(suspect, "rank");
-	}
-	seen.rank = number_of(rank, RI_MAX_RANKS - 1);
-	if (seen.suspects)
-		group = find_group(groups, seen.rank);
-	seen.did = keep(json_object_get(deed, "text"), RI_REPORTED_DEED, arena);
-	if (seen.did == NULL || seen.at == 0 || (seen.rank < 0 && !json_is_null(rank)) ||
-		(out->world >= 0 && seen.rank >= out->world))
-		return;
-	keep_others(&seen, groups, arena);
-	keep_stack(&seen, group, arena);
-	out->autopsy = seen;
 }
 
 /* The first line of a text that is no longer than one; NULL: it is. */
@@ -287,13 +278,6 @@ static const char *first_line(const char *text, struct ri_arena *arena)
 	return length == 0 ? NULL : ri_arena_copy(arena, text, length);
 }
 
-static void read_found(struct ri_node_report *out, const json_t *found, struct ri_arena *arena)
-{
-	ri_members_read(ri_report_found, found, &out->found, arena);
-	out->found.text = out->found.at == 0 || out->found.rank < 0 || out->found.node < 0 ? NULL
-		: first_line(out->found.text, arena);
-}
-
 static int read_document(struct ri_node_report *out, const struct ri_report_file *file,
 	struct ri_arena *arena)
 {
@@ -301,25 +285,30 @@ static int read_document(struct ri_node_report *out, const struct ri_report_file
 
 	ri_members_read(ri_report_stop, file->stop, &stop, arena);
 	*out = (struct ri_node_report){
-		.host = file->host, .boot = keep_word(file->facts, "boot", arena),
-		.job = keep(fact_of(file->topology, "job_id"), RI_REPORTED_WORD, arena),
-		.node = number_of(fact_of(file->topology, "node_rank"), RI_MAX_RANKS - 1),
-		.nodes = number_of(fact_of(file->topology, "nnodes"), RI_MAX_RANKS),
-		.world = number_of(fact_of(file->topology, "world_size"), RI_MAX_RANKS),
-		.attempt = number_of(fact_of(file->topology, "restart_count"), RI_MAX_RANKS),
+		.host = file->host,
+		.boot = keep(json_object_get(file->facts, "boot"), RI_REPORTED_WORD, arena),
+		.job = keep(fact_of(file, "job_id"), RI_REPORTED_WORD, arena),
+		.node = number_of(fact_of(file, "node_rank"), RI_MAX_RANKS - 1),
+		.nodes = number_of(fact_of(file, "nnodes"), RI_MAX_RANKS),
+		.world = number_of(fact_of(file, "world_size"), RI_MAX_RANKS),
+		.attempt = number_of(fact_of(file, "restart_count"), RI_MAX_RANKS),
 		.began = file->started, .ended = file->ended, .stopped = stop.at,
 		.exit_status = (int)file->exit_status,
 		.verdict = first_line(file->job_verdict, arena),
 		.verdict_node = file->job_verdict_node,
 	};
-	read_clock(out, file->clock);
-	read_failure(out, file, arena);
-	read_autopsy(out, file->autopsy, arena);
-	read_found(out, file->job_autopsy, arena);
 	if (out->exit_status < 0 || out->began == 0 || out->ended < out->began ||
-		(out->node >= 0 && out->nodes >= 0 && out->node >= out->nodes))
+		(out->node >= 0 && out->nodes >= 0 && out->node >= out->nodes) ||
+		read_ranks(out, file->ranks, arena) < 0)
 		return -1;
-	return read_ranks(out, file->ranks, arena);
+	read_clock(out, file->clock);
+	read_failure(&out->failure, file, arena);
+	read_autopsy(out, file->autopsy, arena);
+	ri_members_read(ri_report_found, file->job_autopsy, &out->found, arena);
+	out->found.text = out->found.at == 0 || out->found.rank < 0 || out->found.node < 0 ? NULL
+		: first_line(out->found.text, arena);
+	align(out);
+	return 0;
 }
 
 int ri_node_report_read(struct ri_node_report *out, const char *bytes, size_t length,
@@ -364,13 +353,10 @@ bool ri_node_report_is_beside(const struct ri_node_report *a, const struct ri_no
 	return a == b || (a->host != NULL && b->host != NULL && strcmp(a->host, b->host) == 0);
 }
 
-int64_t ri_node_report_first_loss(const struct ri_node_report *report)
+const struct ri_report_rank *ri_node_report_rank(const struct ri_node_report *report, int64_t rank)
 {
-	int64_t first = 0;
-
-	for (size_t i = 0; i < report->count; i++)
-		if (report->ranks[i].class == RI_CLASS_LOSS && report->ranks[i].ended != 0 &&
-			(first == 0 || report->ranks[i].ended < first))
-			first = report->ranks[i].ended;
-	return ri_time_align(report, first);
+	for (size_t i = 0; i < report->count && rank >= 0; i++)
+		if (report->ranks[i].rank == rank)
+			return &report->ranks[i];
+	return NULL;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Which reports are of one attempt of one job, and which of these is the newest. */
 #include "blame/reports.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define MINUTE INT64_C(60000000)
-#define HOUR (60 * MINUTE)	/* no clock goes so wrong, and no node comes so late */
+#define HOUR INT64_C(3600000000)	/* us: no clock goes so wrong, and no node comes so late */
 
 enum { LIVES = 32 };	/* of a job that are told apart by the clock: what is older is one */
 
@@ -41,13 +41,15 @@ static uint64_t digest_of(const char *bytes, size_t length)
 	return digest;
 }
 
-static void add_report(struct ri_reports *job, const char *file, const char *bytes, size_t length)
+void ri_reports_add(struct ri_reports *job, const char *file, const char *bytes, size_t length)
 {
-	struct ri_node_report *report = ri_arena_alloc(&job->arena, sizeof(*report));
+	bool full = ri_arena_size(&job->arena) > RI_REPORTS_BYTES;
+	struct ri_node_report *report = full ? NULL : ri_arena_alloc(&job->arena, sizeof(*report));
 	char why[RI_REPORTED_WHY];
 
 	if (report == NULL) {
-		ri_reports_skip(job, file, "no memory left for it");
+		ri_reports_skip(job, file, full ? "there is no room left for more reports"
+			: "no memory left for it");
 	} else if (ri_node_report_read(report, bytes, length, &job->arena, why) < 0) {
 		ri_reports_skip(job, file, why);
 	} else {
@@ -57,21 +59,10 @@ static void add_report(struct ri_reports *job, const char *file, const char *byt
 	}
 }
 
-void ri_reports_add(struct ri_reports *job, const char *file, const char *bytes, size_t length)
-{
-	if (job->kept > RI_REPORTS_BYTES)
-		ri_reports_skip(job, file, "there is no room left for more reports");
-	else
-		add_report(job, file, bytes, length);
-	job->kept = ri_arena_size(&job->arena);
-}
-
 /* Texts that may be missing; one that is, comes first. */
 static int compare_texts(const char *a, const char *b)
 {
-	if (a == NULL || b == NULL)
-		return (a != NULL) - (b != NULL);
-	return strcmp(a, b);
+	return a == NULL || b == NULL ? (a != NULL) - (b != NULL) : strcmp(a, b);
 }
 
 static int compare_numbers(int64_t a, int64_t b)
@@ -82,18 +73,13 @@ static int compare_numbers(int64_t a, int64_t b)
 /* Do they say that they are of one job? */
 static int compare_jobs(const struct ri_node_report *a, const struct ri_node_report *b)
 {
-	int order = compare_texts(a->job, b->job);
-
-	if (order == 0)
-		order = compare_numbers(a->nodes, b->nodes);
-	return order != 0 ? order : compare_numbers(a->world, b->world);
+	return compare_texts(a->job, b->job) ?: compare_numbers(a->nodes, b->nodes) ?:
+		compare_numbers(a->world, b->world);
 }
 
 static int compare_lives(const struct ri_node_report *a, const struct ri_node_report *b)
 {
-	int order = compare_jobs(a, b);
-
-	return order != 0 ? order : compare_numbers(a->attempt, b->attempt);
+	return compare_jobs(a, b) ?: compare_numbers(a->attempt, b->attempt);
 }
 
 /* Jobs together, and of each what began last at first. */
@@ -101,41 +87,38 @@ static int compare(const void *first, const void *second)
 {
 	const struct ri_node_report *a = *(const struct ri_node_report *const *)first;
 	const struct ri_node_report *b = *(const struct ri_node_report *const *)second;
-	int order = compare_lives(a, b);
 
-	if (order == 0)
-		order = compare_numbers(ri_time_align(b, b->began), ri_time_align(a, a->began));
-	if (order == 0)
-		order = (a->digest > b->digest) - (a->digest < b->digest);
-	return order != 0 ? order : strcmp(a->file, b->file);
+	return compare_lives(a, b) ?: -compare_numbers(a->began, b->began) ?:
+		(a->digest > b->digest) - (a->digest < b->digest) ?: strcmp(a->file, b->file);
 }
 
 /* Where a report stands in its job: its node, or its rank, or its machine. */
-static int compare_places(const void *first, const void *second)
+static int compare_places(const struct ri_node_report *a, const struct ri_node_report *b)
 {
-	const struct ri_node_report *a = *(const struct ri_node_report *const *)first;
-	const struct ri_node_report *b = *(const struct ri_node_report *const *)second;
-	int order = compare_numbers(a->node, b->node);
+	bool placed = a->node >= 0 || a->ranks[0].rank >= 0;
 
-	if (order == 0)
-		order = compare_numbers(a->ranks[0].rank, b->ranks[0].rank);
-	if (order == 0 && a->node < 0 && a->ranks[0].rank < 0)
-		order = compare_texts(a->host, b->host);
-	return order;
+	return compare_numbers(a->node, b->node) ?:
+		compare_numbers(a->ranks[0].rank, b->ranks[0].rank) ?:
+		placed ? 0 : compare_texts(a->host, b->host);
+}
+
+/* By the clock of its own node, which two reports of that node have in common. */
+static int64_t own_start(const struct ri_node_report *report)
+{
+	return report->began + report->ahead;
 }
 
 static int compare_places_and_times(const void *first, const void *second)
 {
 	const struct ri_node_report *a = *(const struct ri_node_report *const *)first;
 	const struct ri_node_report *b = *(const struct ri_node_report *const *)second;
-	int order = compare_places(first, second);
 
-	return order != 0 ? order : -compare_numbers(a->began, b->began);
+	return compare_places(a, b) ?: -compare_numbers(own_start(a), own_start(b));
 }
 
 static bool is_again(const struct ri_node_report *const *list, size_t count, size_t index)
 {
-	return index < count && index > 0 && compare_places(&list[index - 1], &list[index]) == 0;
+	return index < count && index > 0 && compare_places(list[index - 1], list[index]) == 0;
 }
 
 /* When two attempts began, by the places that have reports of both, sorted by place. */
@@ -148,8 +131,8 @@ static bool find_two(const struct ri_node_report *const *list, size_t count, int
 	for (size_t i = 1; i < count; i++) {
 		if (!is_again(list, count, i) || is_again(list, count, i - 1))
 			continue;
-		late += (double)list[i - 1]->began;
-		early += (double)list[i]->began;
+		late += (double)own_start(list[i - 1]);
+		early += (double)own_start(list[i]);
 		pairs++;
 	}
 	if (pairs == 0)
@@ -167,19 +150,18 @@ static bool find_two(const struct ri_node_report *const *list, size_t count, int
 static size_t split(const struct ri_node_report **list, size_t count,
 	const struct ri_node_report **spare)
 {
-	int64_t newest = ri_time_align(list[0], list[0]->began), last = 0, before = 0;
+	int64_t newest = list[0]->began, last = 0, before = 0;
 	size_t kept = 0, old = 0;
 	bool two;
 
 	qsort(list, count, sizeof(*list), compare_places_and_times);
 	two = find_two(list, count, &last, &before);
 	for (size_t i = 0; i < count; i++) {
-		bool again = kept > 0 && compare_places(&list[kept - 1], &list[i]) == 0;
+		bool again = kept > 0 && compare_places(list[kept - 1], list[i]) == 0;
 		bool alone = !again && !is_again(list, count, i + 1);
-		bool early = ri_time_align(list[i], list[i]->ended) <
-				newest - (two ? MINUTE : HOUR) ||
-			(two && alone &&
-				llabs(list[i]->began - before) < llabs(list[i]->began - last));
+		int64_t start = own_start(list[i]);
+		bool early = list[i]->ended < newest - (two ? RI_REPORTS_MINUTE_US : HOUR) ||
+			(two && alone && llabs(start - before) < llabs(start - last));
 
 		/* an attempt that the platform tells need not be told by the clock */
 		if (again || (list[i]->attempt < 0 && early))
@@ -197,13 +179,10 @@ static void add_attempt(struct ri_reports *job, const struct ri_node_report **li
 
 	*attempt = (struct ri_attempt){ .reports = list, .count = count };
 	for (size_t i = 0; i < count; i++) {
-		int64_t began = ri_time_align(list[i], list[i]->began);
-		int64_t ended = ri_time_align(list[i], list[i]->ended);
-
-		if (attempt->began == 0 || began < attempt->began)
-			attempt->began = began;
-		if (ended > attempt->ended)
-			attempt->ended = ended;
+		if (attempt->began == 0 || list[i]->began < attempt->began)
+			attempt->began = list[i]->began;
+		if (list[i]->ended > attempt->ended)
+			attempt->ended = list[i]->ended;
 	}
 }
 
@@ -212,15 +191,10 @@ static int compare_attempts(const void *first, const void *second)
 {
 	const struct ri_attempt *a = first, *b = second;
 	const struct ri_node_report *one = a->reports[0], *other = b->reports[0];
-	int order = -compare_numbers(a->job_ended, b->job_ended);
 
-	if (order == 0)
-		order = compare_jobs(one, other);
-	if (order == 0)
-		order = -compare_numbers(one->attempt, other->attempt);
-	if (order == 0)
-		order = -compare_numbers(a->ended, b->ended);
-	return order != 0 ? order : strcmp(one->file, other->file);
+	return -compare_numbers(a->job_ended, b->job_ended) ?: compare_jobs(one, other) ?:
+		-compare_numbers(one->attempt, other->attempt) ?:
+		-compare_numbers(a->ended, b->ended) ?: strcmp(one->file, other->file);
 }
 
 /* Attempts of one job stand side by side, as they were made. */
@@ -248,7 +222,7 @@ static size_t drop_copies(struct ri_reports *job, const struct ri_node_report **
 		const struct ri_node_report *last = kept == 0 ? NULL : list[kept - 1];
 
 		if (last != NULL && compare_lives(last, list[i]) == 0 &&
-			compare_places(&last, &list[i]) == 0 && last->began == list[i]->began &&
+			compare_places(last, list[i]) == 0 && last->began == list[i]->began &&
 			last->ended == list[i]->ended && last->digest == list[i]->digest)
 			ri_reports_skip(job, list[i]->file, "another file has the same report");
 		else
@@ -257,7 +231,7 @@ static size_t drop_copies(struct ri_reports *job, const struct ri_node_report **
 	return kept;
 }
 
-static int find_attempts(struct ri_reports *job)
+int ri_reports_find_attempts(struct ri_reports *job)
 {
 	const struct ri_node_report **list = ri_arena_array(&job->arena, job->count, sizeof(*list));
 	const struct ri_node_report **spare =
@@ -282,101 +256,5 @@ static int find_attempts(struct ri_reports *job)
 	}
 	find_ends_of_jobs(job);
 	qsort(job->attempts, job->attempt_count, sizeof(*job->attempts), compare_attempts);
-	return 0;
-}
-
-static bool is_seen(const struct ri_number_set *numbers, size_t number)
-{
-	return (numbers->seen[number / 8] & 1u << number % 8) != 0;
-}
-
-bool ri_number_set_lacks(const struct ri_number_set *numbers, size_t number)
-{
-	return number < numbers->all && !is_seen(numbers, number);
-}
-
-bool ri_number_set_next(const struct ri_number_set *numbers, size_t *first, size_t *end)
-{
-	for (*first = *end; *first < numbers->all && is_seen(numbers, *first); (*first)++)
-		;
-	for (*end = *first; ri_number_set_lacks(numbers, *end); (*end)++)
-		;
-	return *end > *first;
-}
-
-static void see(struct ri_number_set *numbers, int64_t number)
-{
-	if (number < 0 || (size_t)number >= numbers->all || is_seen(numbers, (size_t)number))
-		return;
-	numbers->seen[number / 8] |= (unsigned char)(1u << number % 8);
-	numbers->missing--;
-}
-
-static int begin_numbers(struct ri_number_set *numbers, int64_t all, struct ri_arena *arena)
-{
-	*numbers = (struct ri_number_set){ .all = all < 0 ? 0 : (size_t)all };
-	numbers->missing = numbers->all;
-	numbers->seen = ri_arena_alloc(arena, numbers->all / 8 + 1);
-	return numbers->seen == NULL ? -1 : 0;
-}
-
-/* Where no report tells its number, none of them is called missing: the numbers are not known. */
-static void end_numbers(struct ri_number_set *numbers)
-{
-	if (numbers->missing == numbers->all)
-		*numbers = (struct ri_number_set){ .seen = numbers->seen };
-}
-
-static int find_missing(struct ri_reports *job)
-{
-	const struct ri_attempt *newest = &job->attempts[0];
-
-	if (begin_numbers(&job->nodes, newest->reports[0]->nodes, &job->arena) < 0 ||
-		begin_numbers(&job->ranks, newest->reports[0]->world, &job->arena) < 0)
-		return -1;
-	for (size_t i = 0; i < newest->count; i++) {
-		const struct ri_node_report *report = newest->reports[i];
-
-		see(&job->nodes, report->node);
-		for (size_t rank = 0; rank < report->count; rank++)
-			see(&job->ranks, report->ranks[rank].rank);
-	}
-	end_numbers(&job->nodes);
-	end_numbers(&job->ranks);
-	return 0;
-}
-
-/* What the link said of the job, where all that heard it heard the same. */
-static void find_verdict(struct ri_reports *job)
-{
-	const struct ri_attempt *newest = &job->attempts[0];
-
-	for (size_t i = 0; i < newest->count; i++) {
-		const struct ri_node_report *report = newest->reports[i];
-
-		if (report->verdict == NULL || report->verdict_node < 0)
-			continue;
-		if (job->verdict == NULL)
-			job->verdict = report;
-		job->verdicts_differ |= report->verdict_node != job->verdict->verdict_node ||
-			strcmp(report->verdict, job->verdict->verdict) != 0;
-	}
-	if (job->verdict != NULL && !job->verdicts_differ)
-		job->verdict_node = job->verdict->verdict_node;
-}
-
-void ri_reports_suspect(struct ri_reports *job, const struct ri_suspect *suspect)
-{
-	if (job->suspect_count < RI_REPORTS_SUSPECTS)
-		job->suspects[job->suspect_count++] = *suspect;
-	else
-		job->more_suspects++;
-}
-
-int ri_reports_gather(struct ri_reports *job)
-{
-	if (find_attempts(job) < 0 || find_missing(job) < 0)
-		return -1;
-	find_verdict(job);
 	return 0;
 }
