@@ -48,7 +48,84 @@ static const char *const steps[] = {
 	[RI_LINK_LEAVE] = "leave",
 };
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+enum {
+	KINDS = sizeof(kinds) / sizeof(kinds[0]),
+	LIFE_DIGITS = 2 * RI_LINK_LIFE,
+	LAST_RANK = RI_MAX_RANKS - 1,
+};
+
+enum type {
+	WORD,			/* an enum that has words */
+	WHY,			/* a struct ri_why: "cause" and "retry" */
+	NUMBER,			/* uint64_t */
+	RANK,			/* int64_t: -1, which is none, or a number */
+	FLAG,
+	NAME,			/* a text of one line */
+	LINES,
+	LIFE,
+};
+
+struct field {
+	enum ri_link_kind kind;
+	enum type type;
+	bool older;		/* a speaker of an older version leaves it out */
+	const char *name;
+	size_t at;		/* its offset in a struct ri_link_message */
+	uint64_t most;		/* the greatest value; of a text how many bytes there are for it */
+	const char *const *words;
+};
+
+#define FIELD(kind_, part_, type_, name_, most_, ...) \
+	{ .kind = RI_LINK_##kind_, .type = type_, .name = #name_, .most = most_, \
+		.at = offsetof(struct ri_link_message, part_.name_), __VA_ARGS__ }
+
+/* TABLE: what each message says beside its kind, as docs/link.md lists it. */
+static const struct field fields[] = {
+	FIELD(HELLO, hello, LIFE, life, 0),
+	FIELD(HELLO, hello, LIFE, centre, 0),
+	FIELD(HELLO, hello, NUMBER, node, LAST_RANK),
+	FIELD(HELLO, hello, NUMBER, nodes, RI_MAX_RANKS),
+	FIELD(HELLO, hello, NUMBER, age_ms, INT64_MAX),
+	FIELD(HELLO, hello, FLAG, may_stop, 1),
+	FIELD(HELLO, hello, NUMBER, restarts, INT64_MAX, .older = true),
+	FIELD(HELLO, hello, WORD, place, RI_LINK_SIZE, .words = places),
+	FIELD(HELLO, hello, NAME, host, RI_LINK_WORD),
+	FIELD(HELLO, hello, NAME, version, RI_LINK_WORD),
+	FIELD(HELLO, hello, NUMBER, clock_us, INT64_MAX, .older = true),
+	FIELD(HELLO, hello, NUMBER, met_ms, INT64_MAX, .older = true),
+	{ .kind = RI_LINK_PHASE, .type = WORD, .name = "phase", .most = RI_LINK_LEAVING,
+		.at = offsetof(struct ri_link_message, phase), .words = phases },
+	FIELD(END, end, WORD, class, RI_LINK_STOPPED, .words = classes),
+	FIELD(END, end, WHY, why, 0),
+	FIELD(END, end, RANK, rank, LAST_RANK, .older = true),
+	FIELD(END, end, FLAG, fatal, 1),
+	FIELD(END, end, FLAG, lives, 1, .older = true),
+	FIELD(END, end, NUMBER, mark, RI_LINK_MARK, .older = true),
+	FIELD(END, end, NUMBER, at_us, RI_LINK_CLOCK, .older = true),
+	FIELD(END, end, NUMBER, error_us, RI_LINK_CLOCK, .older = true),
+	FIELD(END, end, LINES, text, RI_LINK_TEXT),
+	FIELD(NEWS, news, LINES, text, RI_LINK_TEXT),
+	FIELD(VERDICT, verdict, WHY, why, 0),
+	FIELD(VERDICT, verdict, RANK, rank, LAST_RANK, .older = true),
+	FIELD(VERDICT, verdict, NAME, host, RI_LINK_WORD, .older = true),
+	FIELD(VERDICT, verdict, NUMBER, node, LAST_RANK),
+	FIELD(VERDICT, verdict, FLAG, named, 1),
+	FIELD(VERDICT, verdict, FLAG, order, 1),
+	FIELD(VERDICT, verdict, FLAG, again, 1, .older = true),
+	FIELD(VERDICT, verdict, NUMBER, mark, RI_LINK_MARK, .older = true),
+	FIELD(VERDICT, verdict, WORD, class, RI_LINK_STOPPED, .words = classes, .older = true),
+	FIELD(VERDICT, verdict, LINES, text, RI_LINK_TEXT),
+	FIELD(LOOK, look, FLAG, soon, 1),
+	FIELD(GROUPS, groups, LINES, text, RI_LINK_GROUPS_TEXT),
+	FIELD(FOUND, found, RANK, rank, LAST_RANK),
+	FIELD(FOUND, found, NUMBER, node, LAST_RANK),
+	FIELD(FOUND, found, LINES, text, RI_LINK_TEXT),
+	FIELD(GO, go, WORD, step, RI_LINK_LEAVE, .words = steps),
+	FIELD(GO, go, FLAG, go, 1),
+	FIELD(GO, go, LINES, text, RI_LINK_TEXT),
+};
+
+enum { FIELDS = sizeof(fields) / sizeof(fields[0]) };
 
 bool ri_link_life_is_none(const struct ri_link_life *life)
 {
@@ -106,7 +183,7 @@ void ri_link_text_set(char out[RI_LINK_TEXT], const char *lines)
 }
 
 /* Two digits a byte. */
-static void write_life(char digits[2 * RI_LINK_LIFE + 1], const struct ri_link_life *life)
+static void write_life(char digits[LIFE_DIGITS + 1], const struct ri_link_life *life)
 {
 	for (size_t i = 0; i < RI_LINK_LIFE; i++)
 		snprintf(digits + 2 * i, 3, "%02x", life->bytes[i]);
@@ -116,7 +193,7 @@ static bool read_life(struct ri_link_life *out, const char *digits)
 {
 	static const char all[] = "0123456789abcdef";
 
-	if (strlen(digits) != (size_t)2 * RI_LINK_LIFE || strspn(digits, all) != strlen(digits))
+	if (strlen(digits) != LIFE_DIGITS || strspn(digits, all) != strlen(digits))
 		return false;
 	for (size_t i = 0; i < RI_LINK_LIFE; i++)
 		out->bytes[i] = (unsigned char)((strchr(all, digits[2 * i]) - all) << 4 |
@@ -124,77 +201,53 @@ static bool read_life(struct ri_link_life *out, const char *digits)
 	return true;
 }
 
-static json_t *pack_hello(const struct ri_link_hello *hello)
+static void put(json_t *object, const struct field *field, const void *at)
 {
-	char life[2 * RI_LINK_LIFE + 1], centre[sizeof(life)];
+	char life[LIFE_DIGITS + 1];
+	const struct ri_why *why = at;
+	json_t *value = NULL;
 
-	write_life(life, &hello->life);
-	write_life(centre, &hello->centre);
-	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:b, s:I, s:s, s:s, s:s, s:I, s:I}",
-		"say", kinds[RI_LINK_HELLO], "life", life, "centre", centre,
-		"node", (json_int_t)hello->node, "nodes", (json_int_t)hello->nodes,
-		"age_ms", (json_int_t)hello->age_ms, "may_stop", hello->may_stop,
-		"restarts", (json_int_t)hello->restarts, "place", places[hello->place],
-		"host", hello->host, "version", hello->version,
-		"clock_us", (json_int_t)hello->clock_us, "met_ms", (json_int_t)hello->met_ms);
-}
-
-static json_t *pack(const struct ri_link_message *message)
-{
-	const char *say = kinds[message->kind];
-	const struct ri_link_end *end = &message->end;
-	const struct ri_link_verdict *verdict = &message->verdict;
-	const struct ri_link_found *found = &message->found;
-
-	switch (message->kind) {
-	case RI_LINK_HELLO:
+	switch (field->type) {
+	case WORD:
+		value = json_string(field->words[*(const unsigned *)at]);
 		break;
-	case RI_LINK_LOOK:
-		return json_pack("{s:s, s:b}", "say", say, "soon", message->look.soon);
-	case RI_LINK_GROUPS:
-		return json_pack("{s:s, s:s}", "say", say, "text", message->groups.text);
-	case RI_LINK_FOUND:
-		return json_pack("{s:s, s:I, s:I, s:s}", "say", say, "rank",
-			(json_int_t)found->rank, "node", (json_int_t)found->node, "text",
-			found->text);
-	case RI_LINK_END:
-		return json_pack("{s:s, s:s, s:s, s:s, s:I, s:b, s:b, s:I, s:I, s:I, s:s}",
-			"say", say, "class", classes[end->class], "cause",
-			ri_cause_word_name(end->why.cause), "retry",
-			ri_retry_name(end->why.retry), "rank", (json_int_t)end->rank, "fatal",
-			end->fatal, "lives", end->lives, "mark", (json_int_t)end->mark, "at_us",
-			(json_int_t)end->at_us, "error_us", (json_int_t)end->error_us, "text",
-			end->text);
-	case RI_LINK_PHASE:
-		return json_pack("{s:s, s:s}", "say", say, "phase", phases[message->phase]);
-	case RI_LINK_HEARD:
-	case RI_LINK_ASK:
-		return json_pack("{s:s}", "say", say);
-	case RI_LINK_NEWS:
-		return json_pack("{s:s, s:s}", "say", say, "text", message->news.text);
-	case RI_LINK_VERDICT:
-		return json_pack("{s:s, s:s, s:s, s:I, s:s, s:I, s:b, s:b, s:b, s:I, s:s, s:s}",
-			"say", say, "cause", ri_cause_word_name(verdict->why.cause), "retry",
-			ri_retry_name(verdict->why.retry), "rank",
-			(json_int_t)verdict->rank, "host", verdict->host, "node",
-			(json_int_t)verdict->node, "named", verdict->named, "order",
-			verdict->order, "again", verdict->again, "mark",
-			(json_int_t)verdict->mark, "class", classes[verdict->class], "text",
-			verdict->text);
-	case RI_LINK_GO:
-		return json_pack("{s:s, s:s, s:b, s:s}", "say", say, "step",
-			steps[message->go.step], "go", message->go.go, "text", message->go.text);
+	case WHY:
+		json_object_set_new(object, "cause", json_string(ri_cause_word_name(why->cause)));
+		json_object_set_new(object, "retry", json_string(ri_retry_name(why->retry)));
+		return;
+	case NUMBER:
+	case RANK:
+		value = json_integer((json_int_t)*(const int64_t *)at);
+		break;
+	case FLAG:
+		value = json_boolean(*(const bool *)at);
+		break;
+	case NAME:
+	case LINES:
+		value = json_string(at);
+		break;
+	case LIFE:
+		write_life(life, at);
+		value = json_string(life);
+		break;
 	}
-	return pack_hello(&message->hello);
+	json_object_set_new(object, field->name, value);
 }
 
 int ri_link_message_render(const struct ri_link_message *message, struct ri_text *out)
 {
-	json_t *object = pack(message);
-	size_t room = out->size - out->length - 1;
-	size_t length = object == NULL ? 0
-		: json_dumpb(object, out->bytes + out->length, room, JSON_COMPACT);
+	json_t *object = json_object();
+	size_t room = out->size - out->length - 1, members = 1, length;
 
+	json_object_set_new(object, "say", json_string(kinds[message->kind]));
+	for (size_t i = 0; i < FIELDS; i++)
+		if (fields[i].kind == message->kind) {
+			put(object, &fields[i], (const char *)message + fields[i].at);
+			members += fields[i].type == WHY ? 2 : 1;
+		}
+	/* one that is missing is no UTF-8, or there was no memory for it */
+	length = json_object_size(object) != members ? 0
+		: json_dumpb(object, out->bytes + out->length, room, JSON_COMPACT);
 	json_decref(object);
 	if (length == 0 || length > room || length > RI_LINK_FRAME)
 		return -1;
@@ -206,7 +259,7 @@ int ri_link_message_render(const struct ri_link_message *message, struct ri_text
 /* The index of a word, or -1. */
 static int find(const char *const *words, size_t count, const char *word)
 {
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; word != NULL && i < count; i++)
 		if (strcmp(words[i], word) == 0)
 			return (int)i;
 	return -1;
@@ -230,193 +283,118 @@ static bool copy(char *out, size_t size, const char *from, bool lines)
 	return true;
 }
 
-static bool read_hello(struct ri_link_hello *out, json_t *object)
+/* Of an older version: the causes that it does not know, and how to go on, follow from the cause. */
+static bool read_why(struct ri_why *out, const json_t *object)
 {
-	const char *life, *centre, *place, *host, *version;
-	json_int_t node, nodes, age, restarts = 0, clock = 0, met = 0;
-	int may_stop, index;
+	const json_t *cause = json_object_get(object, "cause");
+	const json_t *retry = json_object_get(object, "retry");
 
-	if (json_unpack(object, "{s:s, s:s, s:I, s:I, s:I, s:b, s?:I, s:s, s:s, s:s, s?:I, s?:I}",
-		    "life", &life, "centre", &centre, "node", &node, "nodes", &nodes, "age_ms",
-		    &age, "may_stop", &may_stop, "restarts", &restarts, "place", &place, "host",
-		    &host, "version", &version, "clock_us", &clock, "met_ms", &met) < 0)
-		return false;
-	index = find(places, COUNT(places), place);
-	if (index < 0 || nodes < 1 || nodes > RI_MAX_RANKS || node < 0 || node >= nodes)
-		return false;
-	if (age < 0 || restarts < 0 || clock < 0 || met < 0)
-		return false;
-	out->clock_us = (uint64_t)clock;
-	out->node = (uint64_t)node;
-	out->nodes = (uint64_t)nodes;
-	out->age_ms = (uint64_t)age;
-	out->met_ms = (uint64_t)met;
-	out->may_stop = may_stop;
-	out->restarts = (uint64_t)restarts;
-	out->place = (enum ri_link_place)index;
-	return read_life(&out->life, life) && read_life(&out->centre, centre) &&
-		!ri_link_life_is_none(&out->life) &&
-		copy(out->host, sizeof(out->host), host, false) &&
-		copy(out->version, sizeof(out->version), version, false);
+	out->cause = ri_cause_word_of(json_string_value(cause));
+	out->retry = ri_retry_of(json_string_value(retry), out->cause);
+	return (cause == NULL || json_is_string(cause)) && (retry == NULL || json_is_string(retry));
 }
 
-static bool read_phase(enum ri_link_phase *out, json_t *object)
+/* What an older version leaves out is zero, but for these. */
+static void leave_out(const struct field *field, void *at)
 {
-	const char *phase = json_string_value(json_object_get(object, "phase"));
-	int index = phase == NULL ? -1 : find(phases, COUNT(phases), phase);
-
-	if (index >= 0)
-		*out = (enum ri_link_phase)index;
-	return index >= 0;
+	if (field->type == RANK)
+		*(int64_t *)at = -1;
+	else if (field->type == WORD)
+		*(unsigned *)at = RI_LINK_UNKNOWN;
 }
 
-static bool read_end(struct ri_link_end *out, json_t *object)
+static bool read_field(const struct field *field, const json_t *object, void *at)
 {
-	json_int_t mark = 0, at = 0, error = 0, rank = -1;
-	/* a member of an older version has no retry: it followed from the cause */
-	const char *class, *cause = NULL, *retry = NULL, *text;
-	int fatal, lives = 0, index;
+	const json_t *value = json_object_get(object, field->name);
+	const char *text = json_string_value(value);
+	int64_t number = json_integer_value(value);
 
-	if (json_unpack(object, "{s:s, s?:s, s?:s, s?:I, s:b, s?:b, s?:I, s?:I, s?:I, s:s}",
-		    "class", &class, "cause", &cause, "retry", &retry, "rank", &rank, "fatal",
-		    &fatal, "lives", &lives, "mark", &mark, "at_us", &at, "error_us", &error,
-		    "text", &text) < 0)
-		return false;
-	index = find(classes, COUNT(classes), class);
-	if (index < 0 || mark < 0 || at < 0 || at > RI_LINK_CLOCK || error < 0 ||
-		error > RI_LINK_CLOCK || rank < -1 || rank >= RI_MAX_RANKS)
-		return false;
-	out->why.cause = ri_cause_word_of(cause);
-	out->why.retry = ri_retry_of(retry, out->why.cause);
-	out->rank = rank;
-	out->mark = (uint64_t)mark;
-	out->at_us = (uint64_t)at;
-	out->error_us = (uint64_t)error;
-	out->class = (enum ri_link_class)index;
-	out->fatal = fatal;
-	out->lives = lives;
-	return copy(out->text, sizeof(out->text), text, true);
+	if (value == NULL && field->older) {
+		leave_out(field, at);
+		return true;
+	}
+	switch (field->type) {
+	case WORD:
+		number = find(field->words, field->most + 1, text);
+		*(unsigned *)at = (unsigned)number;
+		return number >= 0;
+	case WHY:
+		return read_why(at, object);
+	case NUMBER:
+	case RANK:
+		*(int64_t *)at = number;
+		return json_is_integer(value);
+	case FLAG:
+		*(bool *)at = json_is_true(value);
+		return json_is_boolean(value);
+	case NAME:
+	case LINES:
+		return text != NULL && copy(at, field->most, text, field->type == LINES);
+	case LIFE:
+		return text != NULL && read_life(at, text);
+	}
+	return false;
 }
 
-static bool read_news(struct ri_link_news *out, json_t *object)
+/* Does a text end? It has no control characters then. */
+static bool is_ended(char *text, size_t size, bool lines)
 {
-	const char *text;
-
-	return json_unpack(object, "{s:s}", "text", &text) == 0 &&
-		copy(out->text, sizeof(out->text), text, true);
-}
-
-static bool read_verdict(struct ri_link_verdict *out, json_t *object)
-{
-	/* a centre of an older version leaves these out */
-	const char *class = classes[RI_LINK_UNKNOWN], *cause = NULL, *retry = NULL;
-	const char *host = "", *text;
-	json_int_t node, mark = 0, rank = -1;
-	int named, order, again = 0, index;
-
-	if (json_unpack(object, "{s?:s, s?:s, s?:I, s?:s, s:I, s:b, s:b, s?:b, s?:I, s?:s, s:s}",
-		    "cause", &cause, "retry", &retry, "rank", &rank, "host", &host, "node", &node,
-		    "named", &named,
-		    "order", &order, "again", &again, "mark", &mark, "class", &class,
-		    "text", &text) < 0)
+	if (memchr(text, '\0', size) == NULL)
 		return false;
-	index = find(classes, COUNT(classes), class);
-	if (index < 0 || node < 0 || node >= RI_MAX_RANKS || mark < 0 || rank < -1 ||
-		rank >= RI_MAX_RANKS)
-		return false;
-	out->why.cause = ri_cause_word_of(cause);
-	out->why.retry = ri_retry_of(retry, out->why.cause);
-	out->rank = rank;
-	out->again = again;
-	out->mark = (uint64_t)mark;
-	out->class = (enum ri_link_class)index;
-	out->node = (uint64_t)node;
-	out->named = named;
-	out->order = order;
-	return copy(out->host, sizeof(out->host), host, false) &&
-		copy(out->text, sizeof(out->text), text, true);
-}
-
-static bool read_go(struct ri_link_go *out, json_t *object)
-{
-	const char *step, *text;
-	int go, index;
-
-	if (json_unpack(object, "{s:s, s:b, s:s}", "step", &step, "go", &go, "text", &text) < 0)
-		return false;
-	index = find(steps, COUNT(steps), step);
-	if (index < 0)
-		return false;
-	out->step = (enum ri_link_step)index;
-	out->go = go;
-	return copy(out->text, sizeof(out->text), text, true);
-}
-
-static bool read_look(struct ri_link_look *out, json_t *object)
-{
-	int soon;
-
-	if (json_unpack(object, "{s:b}", "soon", &soon) < 0)
-		return false;
-	out->soon = soon;
+	for (char *end, last; *text != '\0'; text = end) {
+		end = lines ? strchrnul(text, '\n') : text + strlen(text);
+		last = *end;
+		*end = '\0';
+		ri_text_replace_controls(text);
+		*end = last;
+		end += last != '\0';
+	}
 	return true;
 }
 
-static bool read_groups(struct ri_link_groups *out, json_t *object)
+/* Is the value in its bounds, wherever it came from? */
+static bool is_sound(const struct field *field, void *at)
 {
-	const char *text;
+	const struct ri_why *why = at;
 
-	return json_unpack(object, "{s:s}", "text", &text) == 0 &&
-		copy(out->text, sizeof(out->text), text, true);
+	switch (field->type) {
+	case WORD:
+		return *(const unsigned *)at <= field->most;
+	case WHY:
+		return (unsigned)why->cause < RI_CAUSE_COUNT &&
+			(unsigned)why->retry < RI_RETRY_COUNT;
+	case NUMBER:
+		return *(const uint64_t *)at <= field->most;
+	case RANK:
+		return *(const int64_t *)at >= -1 && *(const int64_t *)at <= (int64_t)field->most;
+	case FLAG:
+		return *(const unsigned char *)at <= 1;
+	case NAME:
+	case LINES:
+		return is_ended(at, field->most, field->type == LINES);
+	case LIFE:
+		break;
+	}
+	return true;
 }
 
-static bool read_found(struct ri_link_found *out, json_t *object)
+static bool read(struct ri_link_message *out, const json_t *object)
 {
-	json_int_t rank, node;
-	const char *text;
-
-	if (json_unpack(object, "{s:I, s:I, s:s}", "rank", &rank, "node", &node, "text",
-		    &text) < 0)
-		return false;
-	if (rank < -1 || rank >= RI_MAX_RANKS || node < 0 || node >= RI_MAX_RANKS)
-		return false;
-	out->rank = rank;
-	out->node = (uint64_t)node;
-	return copy(out->text, sizeof(out->text), text, true);
-}
-
-static bool read(struct ri_link_message *out, json_t *object)
-{
-	const char *say = json_string_value(json_object_get(object, "say"));
-	int kind = say == NULL ? -1 : find(kinds, COUNT(kinds), say);
+	int kind = find(kinds, KINDS, json_string_value(json_object_get(object, "say")));
 
 	if (kind < 0)
 		return false;
+	memset(out, 0, sizeof(*out));
 	out->kind = (enum ri_link_kind)kind;
-	switch (out->kind) {
-	case RI_LINK_HELLO:
-		return read_hello(&out->hello, object);
-	case RI_LINK_END:
-		return read_end(&out->end, object);
-	case RI_LINK_PHASE:
-		return read_phase(&out->phase, object);
-	case RI_LINK_HEARD:
-	case RI_LINK_ASK:
-		return true;
-	case RI_LINK_NEWS:
-		return read_news(&out->news, object);
-	case RI_LINK_VERDICT:
-		return read_verdict(&out->verdict, object);
-	case RI_LINK_LOOK:
-		return read_look(&out->look, object);
-	case RI_LINK_GROUPS:
-		return read_groups(&out->groups, object);
-	case RI_LINK_FOUND:
-		return read_found(&out->found, object);
-	case RI_LINK_GO:
-		return read_go(&out->go, object);
+	for (size_t i = 0; i < FIELDS; i++) {
+		void *at = (char *)out + fields[i].at;
+
+		if (fields[i].kind == out->kind &&
+			(!read_field(&fields[i], object, at) || !is_sound(&fields[i], at)))
+			return false;
 	}
-	return false;
+	return out->kind != RI_LINK_HELLO || (out->hello.node < out->hello.nodes &&
+		!ri_link_life_is_none(&out->hello.life));
 }
 
 int ri_link_message_read(struct ri_link_message *out, const char *bytes, size_t length)
@@ -427,4 +405,16 @@ int ri_link_message_read(struct ri_link_message *out, const char *bytes, size_t 
 
 	json_decref(object);
 	return good ? 0 : -1;
+}
+
+bool ri_link_packet_check(struct ri_link_message *packet, size_t length)
+{
+	if (length != sizeof(*packet) || (unsigned)packet->kind >= KINDS ||
+		packet->kind == RI_LINK_HELLO || packet->kind == RI_LINK_NEWS)
+		return false;
+	for (size_t i = 0; i < FIELDS; i++)
+		if (fields[i].kind == packet->kind &&
+			!is_sound(&fields[i], (char *)packet + fields[i].at))
+			return false;
+	return true;
 }

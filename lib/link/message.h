@@ -13,6 +13,7 @@
 
 #include "base/limits.h"
 #include "base/text.h"
+#include "link/seal.h"
 #include "report/causes.h"
 
 enum {
@@ -138,6 +139,8 @@ struct ri_link_go {
 	enum ri_link_step step;
 	bool go;
 	char text[RI_LINK_TEXT];	/* why not, as lines; "" where it goes on */
+	/* Of the helper's packet, to leave: the job's; else zeroes. No other node hears it. */
+	unsigned char key[RI_SEAL_KEY];
 };
 
 enum ri_link_kind {
@@ -191,5 +194,13 @@ int ri_link_message_render(const struct ri_link_message *message, struct ri_text
  * must have been seeded (json_object_seed).
  */
 int ri_link_message_read(struct ri_link_message *out, const char *bytes, size_t length);
+
+/*
+ * PID 1 and its helper send the struct itself, as one packet: phases, ends and groups one way,
+ * "heard", verdicts and what was found the other, looks and steps both. The helper speaks with the
+ * network, so PID 1 takes nothing of a packet on trust. Is this one, of so many bytes? Its texts
+ * end and have no control characters then; what stands behind the fields of its kind means nothing.
+ */
+bool ri_link_packet_check(struct ri_link_message *packet, size_t length);
 
 #endif

@@ -6,7 +6,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "link/note.h"
 #include "link/restart.h"
 #include "system/clock.h"
 #include "system/log.h"
@@ -26,19 +25,11 @@ static void say(void *context, const char *lines)
 	}
 }
 
-/* Send a message to PID 1. Where its socket is full or closed the message is lost. */
-static void send_note(const struct ri_link_note *note)
-{
-	if (send(ri_helper.inner, note, sizeof(*note), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		ri_log(RI_LEVEL_NOTE, "link: %s", strerror(errno));
-}
-
+/* Where PID 1's socket is full or closed the message is lost. */
 static void tell_init(const struct ri_link_message *message)
 {
-	static struct ri_link_note note;
-
-	ri_link_note_make(&note, message);
-	send_note(&note);
+	if (send(ri_helper.inner, message, sizeof(*message), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		ri_log(RI_LEVEL_NOTE, "link: %s", strerror(errno));
 }
 
 static void judge(void *context, const struct ri_link_verdict *verdict)
@@ -90,15 +81,14 @@ static void pass_found_on(void *context, const struct ri_link_found *found)
 /* All nodes go, or none does. Only who goes on needs the key, and its helper alone has it. */
 static void pass_go_on(void *context, const struct ri_link_go *go)
 {
-	static struct ri_link_note note;
-	const struct ri_link_message message = { .kind = RI_LINK_GO, .go = *go };
+	static struct ri_link_message message;
 
 	(void)context;
-	ri_link_note_make(&note, &message);
+	message = (struct ri_link_message){ .kind = RI_LINK_GO, .go = *go };
 	if (go->go && go->step == RI_LINK_LEAVE)
-		memcpy(note.key, ri_helper.setup->restarts.key, sizeof(note.key));
-	send_note(&note);
-	ri_seal_wipe(&note, sizeof(note));
+		memcpy(message.go.key, ri_helper.setup->restarts.key, sizeof(message.go.key));
+	tell_init(&message);
+	ri_seal_wipe(&message, sizeof(message));
 }
 
 static const char *name_of(void *context, size_t node)

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/pages.h"
-#include "link/note.h"
 #include "link/node_socket.h"
 #include "system/clock.h"
 #include "system/log.h"
@@ -50,7 +49,6 @@ static struct ri_link_verdict verdict;
 
 /* What is larger still, mapped where there is a link. */
 static struct room {
-	struct ri_link_note in, out;
 	struct ri_link_message heard, said;
 	struct ri_link_found found, kept;
 	char why_not[2][RI_LINK_TEXT];
@@ -136,8 +134,7 @@ static void tell(const struct ri_link_message *message)
 {
 	if (own.fd < 0)
 		return;
-	ri_link_note_make(&room->out, message);
-	send(own.fd, &room->out, sizeof(room->out), MSG_DONTWAIT | MSG_NOSIGNAL);
+	send(own.fd, message, sizeof(*message), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 void ri_link_reach(enum ri_link_phase phase)
@@ -220,18 +217,18 @@ static void take_found(const struct ri_link_found *told)
 }
 
 /* The key is no longer than this needed where the packet was. */
-static void take_go(const struct ri_link_go *go)
+static void take_go(struct ri_link_go *go)
 {
 	if (own.answered[go->step])
 		return;
 	own.answered[go->step] = true;
 	own.goes[go->step] = go->go;
 	ri_text_copy(room->why_not[go->step], RI_LINK_TEXT, go->text);
-	memcpy(own.key, room->in.key, sizeof(own.key));
-	ri_seal_wipe(room->in.key, sizeof(room->in.key));
+	memcpy(own.key, go->key, sizeof(own.key));
+	ri_seal_wipe(go->key, sizeof(go->key));
 }
 
-static void take(const struct ri_link_message *message)
+static void take(struct ri_link_message *message)
 {
 	switch (message->kind) {
 	case RI_LINK_ASK:
@@ -260,7 +257,7 @@ bool ri_link_hear(void)
 	bool judged = own.judged;
 
 	for (int i = 0; i < PACKETS_AT_ONCE && own.fd >= 0; i++) {
-		ssize_t got = recv(own.fd, &room->in, sizeof(room->in),
+		ssize_t got = recv(own.fd, &room->heard, sizeof(room->heard),
 			MSG_DONTWAIT | MSG_TRUNC);
 
 		if (got < 0 && (errno == EAGAIN || errno == EINTR))
@@ -269,7 +266,7 @@ bool ri_link_hear(void)
 			lose_helper();
 			break;
 		}
-		if (ri_link_note_read(&room->heard, &room->in, (size_t)got))
+		if (ri_link_packet_check(&room->heard, (size_t)got))
 			take(&room->heard);
 	}
 	return own.judged && !judged;

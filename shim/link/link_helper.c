@@ -8,7 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "link/note.h"
 #include "link/helper_state.h"
 #include "system/clock.h"
 #include "system/log.h"
@@ -110,13 +109,12 @@ static void begin_closing(void)
 
 static void hear_init(void)
 {
-	static struct ri_link_note note;
 	static struct ri_link_message message;
-	ssize_t got = recv(ri_helper.inner, &note, sizeof(note), MSG_DONTWAIT);
+	ssize_t got = recv(ri_helper.inner, &message, sizeof(message), MSG_DONTWAIT);
 
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (got <= 0 || !ri_link_note_read(&message, &note, (size_t)got)) {
+	if (got <= 0 || !ri_link_packet_check(&message, (size_t)got)) {
 		ri_helper.left = true;
 		begin_closing();
 		return;

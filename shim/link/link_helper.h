@@ -14,7 +14,7 @@
 /* What the helper begins with. */
 struct ri_link_inside {
 	const struct ri_link_setup *setup;
-	int inner;		/* a SOCK_SEQPACKET socket with packets as link/note.h has them */
+	int inner;		/* a SOCK_SEQPACKET socket; its packets are messages */
 	int place;		/* open as long as it runs (node_socket.h); -1: there is none */
 };
 

@@ -8,17 +8,19 @@
 
 #include <string.h>
 
-#include "link/note.h"
+#include "link/message.h"
 
-static struct ri_link_note note;
 static struct ri_link_message read;
+
+static bool is_packet(void)
+{
+	return ri_link_packet_check(&read, sizeof(read));
+}
 
 static void round_trip(const struct ri_link_message *message)
 {
-	memset(&note, 0xa5, sizeof(note));
-	memset(&read, 0xa5, sizeof(read));
-	ri_link_note_make(&note, message);
-	assert_true(ri_link_note_read(&read, &note, sizeof(note)));
+	read = *message;
+	assert_true(is_packet());
 	assert_int_equal(read.kind, message->kind);
 }
 
@@ -76,28 +78,32 @@ static void test_verdicts(void **state)
 /* The helper speaks with the network. */
 static void test_a_cause_that_is_none(void **state)
 {
-	static const enum ri_link_kind kinds[] = { RI_LINK_END, RI_LINK_VERDICT };
-
 	(void)state;
-	for (size_t i = 0; i < 2; i++) {
-		ri_link_note_make(&note, &(struct ri_link_message){ .kind = kinds[i] });
-		note.cause = RI_CAUSE_COUNT - 1;
-		assert_true(ri_link_note_read(&read, &note, sizeof(note)));
-		note.cause = RI_CAUSE_COUNT;
-		assert_false(ri_link_note_read(&read, &note, sizeof(note)));
-		note.cause = 0;
-		note.rank = -2;
-		assert_false(ri_link_note_read(&read, &note, sizeof(note)));
-		note.rank = -1;
-		memcpy(note.host, "a\033b", 4);
-		assert_true(ri_link_note_read(&read, &note, sizeof(note)));
-		memset(note.host, 'h', sizeof(note.host));
-		assert_false(ri_link_note_read(&read, &note, sizeof(note)));
-	}
-	ri_link_note_make(&note, &(struct ri_link_message){ .kind = RI_LINK_VERDICT });
-	memcpy(note.host, "a\033b", 4);
-	assert_true(ri_link_note_read(&read, &note, sizeof(note)));
-	assert_string_equal(read.verdict.host, "a?b");
+	read = (struct ri_link_message){ .kind = RI_LINK_END };
+	read.end.why.cause = RI_CAUSE_COUNT - 1;
+	assert_true(is_packet());
+	read.end.why.cause = RI_CAUSE_COUNT;
+	assert_false(is_packet());
+	read.end.why = (struct ri_why){ .retry = RI_RETRY_COUNT };
+	assert_false(is_packet());
+	read.end.why.retry = 0;
+	read.end.rank = -2;
+	assert_false(is_packet());
+	read.end.rank = -1;
+	assert_true(is_packet());
+	memset(&read.end.fatal, 2, 1);
+	assert_false(is_packet());
+}
+
+static void test_hosts(void **state)
+{
+	(void)state;
+	read = (struct ri_link_message){ .kind = RI_LINK_VERDICT };
+	memcpy(read.verdict.host, "a\033b\n", 5);
+	assert_true(is_packet());
+	assert_string_equal(read.verdict.host, "a?b?");
+	memset(read.verdict.host, 'h', sizeof(read.verdict.host));
+	assert_false(is_packet());
 }
 
 static void test_a_look_of_all_nodes(void **state)
@@ -121,13 +127,13 @@ static void test_a_look_of_all_nodes(void **state)
 	assert_int_equal(read.found.node, 1048575);
 	assert_string_equal(read.found.text, "of 64 ranks 63 wait\n");
 	for (int64_t rank = -2; rank <= 1048576; rank += 1048576 + 2) {
-		note.rank = rank;
-		assert_false(ri_link_note_read(&read, &note, sizeof(note)));
+		read.found.rank = rank;
+		assert_false(is_packet());
 	}
-	note.rank = -1;
-	assert_true(ri_link_note_read(&read, &note, sizeof(note)));
-	note.node = 1048576;
-	assert_false(ri_link_note_read(&read, &note, sizeof(note)));
+	read.found.rank = -1;
+	assert_true(is_packet());
+	read.found.node = 1048576;
+	assert_false(is_packet());
 }
 
 static void test_steps(void **state)
@@ -141,55 +147,51 @@ static void test_steps(void **state)
 		assert_int_equal(read.go.go, (bits & 2) != 0);
 		assert_string_equal(read.go.text, "why not\n");
 	}
-	note.word = RI_LINK_LEAVE + 1;
-	assert_false(ri_link_note_read(&read, &note, sizeof(note)));
+	read.go.step = (enum ri_link_step)(RI_LINK_LEAVE + 1);
+	assert_false(is_packet());
 }
 
 static void test_packets_that_are_none(void **state)
 {
-	const struct ri_link_message end = { .kind = RI_LINK_END, .end = { .text = "why\n" } };
-
 	(void)state;
-	round_trip(&end);
-	assert_false(ri_link_note_read(&read, &note, sizeof(note) - 1));
-	assert_false(ri_link_note_read(&read, &note, sizeof(note) + 1));
-	assert_false(ri_link_note_read(&read, &note, 0));
-	for (int kind = 0; kind < 256; kind++) {
-		bool good = kind == RI_LINK_PHASE || kind == RI_LINK_END ||
-			kind == RI_LINK_HEARD || kind == RI_LINK_VERDICT ||
-			kind == RI_LINK_ASK || kind == RI_LINK_LOOK ||
-			kind == RI_LINK_GROUPS || kind == RI_LINK_FOUND || kind == RI_LINK_GO;
-
-		note.kind = (unsigned char)kind;
-		assert_int_equal(ri_link_note_read(&read, &note, sizeof(note)), good);
+	round_trip(&(struct ri_link_message){ .kind = RI_LINK_END, .end = { .text = "why\n" } });
+	assert_false(ri_link_packet_check(&read, sizeof(read) - 1));
+	assert_false(ri_link_packet_check(&read, sizeof(read) + 1));
+	assert_false(ri_link_packet_check(&read, 0));
+	memset(&read, 0, sizeof(read));
+	for (int kind = -1; kind < 256; kind++) {
+		read.kind = (enum ri_link_kind)kind;
+		assert_int_equal(is_packet(), kind >= RI_LINK_HELLO && kind <= RI_LINK_GO &&
+			kind != RI_LINK_HELLO && kind != RI_LINK_NEWS);
 	}
-	note.kind = RI_LINK_END;
-	note.word = RI_LINK_STOPPED + 1;
-	assert_false(ri_link_note_read(&read, &note, sizeof(note)));
-	note.kind = RI_LINK_VERDICT;
-	assert_false(ri_link_note_read(&read, &note, sizeof(note)));
-	note.word = RI_LINK_STOPPED;
-	note.mark = RI_LINK_MARK + UINT64_C(1);
-	assert_false(ri_link_note_read(&read, &note, sizeof(note)));
-	note.kind = RI_LINK_PHASE;
-	assert_false(ri_link_note_read(&read, &note, sizeof(note)));
-	note.mark = 0;
-	note.word = RI_LINK_LEAVING;
-	assert_true(ri_link_note_read(&read, &note, sizeof(note)));
+	read.kind = RI_LINK_END;
+	read.end.class = (enum ri_link_class)(RI_LINK_STOPPED + 1);
+	assert_false(is_packet());
+	read.end.class = RI_LINK_STOPPED;
+	read.end.mark = RI_LINK_MARK + UINT64_C(1);
+	assert_false(is_packet());
+	read.end.mark = 0;
+	read.end.at_us = RI_LINK_CLOCK + 1;
+	assert_false(is_packet());
+	read.end.at_us = RI_LINK_CLOCK;
+	assert_true(is_packet());
+	read.kind = RI_LINK_PHASE;
+	read.phase = (enum ri_link_phase)(RI_LINK_LEAVING + 1);
+	assert_false(is_packet());
 	/* a text without an end */
-	note.kind = RI_LINK_VERDICT;
-	memset(note.text, 'x', sizeof(note.text));
-	assert_false(ri_link_note_read(&read, &note, sizeof(note)));
+	read = (struct ri_link_message){ .kind = RI_LINK_VERDICT };
+	assert_true(is_packet());
+	memset(read.verdict.text, 'x', sizeof(read.verdict.text));
+	assert_false(is_packet());
 }
 
 static void test_texts_cannot_command_a_terminal(void **state)
 {
 	(void)state;
-	memset(&note, 0, sizeof(note));
-	note.kind = RI_LINK_VERDICT;
-	strcpy(note.text, "a\033[2Jb\nc\377");
-	assert_true(ri_link_note_read(&read, &note, sizeof(note)));
-	assert_string_equal(read.verdict.text, "a?[2Jb\nc?\n");
+	read = (struct ri_link_message){ .kind = RI_LINK_VERDICT };
+	strcpy(read.verdict.text, "a\033[2Jb\nc\377");
+	assert_true(is_packet());
+	assert_string_equal(read.verdict.text, "a?[2Jb\nc?");
 }
 
 int main(void)
@@ -198,6 +200,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_written_reads_the_same),
 		cmocka_unit_test(test_verdicts),
 		cmocka_unit_test(test_a_cause_that_is_none),
+		cmocka_unit_test(test_hosts),
 		cmocka_unit_test(test_a_look_of_all_nodes),
 		cmocka_unit_test(test_steps),
 		cmocka_unit_test(test_packets_that_are_none),
