@@ -95,13 +95,14 @@ int ri_overlay_play(struct ri_host *host, struct ri_overlay *out, const char *te
 
 char *ri_overlay_write(const struct ri_overlay *overlay, struct ri_arena *arena)
 {
-	json_t *files = json_object(), *object;
+	json_t *files = json_object(), *object = json_object();
 	size_t size;
 	char *text;
 
 	for (const struct ri_host_file *file = overlay->files; file->path != NULL; file++)
 		json_object_set_new(files, file->path, json_stringn(file->text, file->length));
-	object = json_pack("{s:s, s:o}", "name", overlay->name, "files", files);
+	json_object_set_new(object, "name", json_string(overlay->name));
+	json_object_set_new(object, "files", files);
 	if (overlay->from_ms > 0)
 		json_object_set_new(object, "from", json_integer((json_int_t)overlay->from_ms));
 	if (overlay->job != NULL)

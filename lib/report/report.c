@@ -57,7 +57,9 @@ static json_t *describe_work(const struct ri_words *words)
 
 	if (!words->has_work)
 		return json_null();
-	object = json_pack("{s:s, s:s}", "group", work->group, "op", work->op);
+	object = json_object();
+	json_object_set_new(object, "group", json_string(work->group));
+	json_object_set_new(object, "op", json_string(work->op));
 	if (work->has_sequence && work->sequence <= INT64_MAX)
 		json_object_set_new(object, "sequence", json_integer((json_int_t)work->sequence));
 	if (work->has_size && work->in <= INT64_MAX && work->out <= INT64_MAX) {

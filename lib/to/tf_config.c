@@ -166,11 +166,15 @@ static const char *make_config(const struct ri_tf_job *job, struct ri_arena *are
 {
 	uint64_t first;
 	const char *name = name_job(job, job->index, &first);
+	json_t *config = json_object(), *task;
 	/* "environment" is for old Estimators (the guides of Azure Machine Learning show it) */
-	json_t *config = json_pack("{s:o, s:{s:s, s:I}, s:s}", "cluster", make_cluster(job),
-		"task", "type", name, "index", (json_int_t)(job->index - first),
-		"environment", "cloud");
-	size_t size = config == NULL ? 0 : json_dumpb(config, NULL, 0, JSON_COMPACT);
+	bool whole = json_object_set_new(config, "cluster", make_cluster(job)) == 0 &&
+		json_object_set_new(config, "task", task = json_object()) == 0 &&
+		json_object_set_new(task, "type", json_string(name)) == 0 &&
+		json_object_set_new(task, "index",
+			json_integer((json_int_t)(job->index - first))) == 0 &&
+		json_object_set_new(config, "environment", json_string("cloud")) == 0;
+	size_t size = whole ? json_dumpb(config, NULL, 0, JSON_COMPACT) : 0;
 	char *text = size == 0 ? NULL : ri_arena_alloc(arena, size + 1);
 
 	if (text != NULL && json_dumpb(config, text, size, JSON_COMPACT) != size)
