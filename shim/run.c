@@ -4,7 +4,7 @@
 #include <sys/utsname.h>
 
 #include "options/peer.h"
-#include "report/exit_class.h"
+#include "report/causes.h"
 #include "say/state_file.h"
 #include "system/said.h"
 

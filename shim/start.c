@@ -19,7 +19,7 @@
 #include "system/mask.h"
 #include "watch/others.h"
 #include "watch/restarted.h"
-#include "watch/subreaper.h"
+#include "watch/supervise.h"
 #include "watch/step.h"
 
 /*

@@ -55,7 +55,8 @@ static struct ri_suspect suspect_of(const struct ri_node_report *report)
 	};
 }
 
-void ri_reports_suspect(struct ri_reports *job, struct ri_suspect suspect)
+/* One suspect more, which is only counted where the list is full. */
+static void name(struct ri_reports *job, struct ri_suspect suspect)
 {
 	if (job->suspect_count < RI_REPORTS_SUSPECTS)
 		job->suspects[job->suspect_count++] = suspect;
@@ -128,11 +129,11 @@ static void keep_first(struct ri_reports *job, struct ri_suspect *list, size_t c
 	for (size_t i = 1; i < count; i++)
 		if (list[i].at != 0 && (list[first].at == 0 || list[i].at < list[first].at))
 			first = i;
-	ri_reports_suspect(job, list[first]);
+	name(job, list[first]);
 	for (size_t i = 0; i < count; i++)
 		if (i != first && is_near(&list[first], &list[i]) &&
 			!is_later_here(list, count, i))
-			ri_reports_suspect(job, list[i]);
+			name(job, list[i]);
 }
 
 /* The link named another node, and what failed here had been told to stop by then. */
@@ -168,7 +169,7 @@ static bool keep_refused(struct ri_reports *job, const struct ri_suspect *list, 
 	job->conclusion = RI_CONCLUSION_REFUSED;
 	for (size_t i = 0; i < count; i++)
 		if (i == 0 || !ri_node_report_is_beside(list[i - 1].report, list[i].report))
-			ri_reports_suspect(job, list[i]);
+			name(job, list[i]);
 	return true;
 }
 
@@ -188,7 +189,7 @@ static bool find_first(struct ri_reports *job, struct ri_suspect *list)
 	/* the link heard the ends in their order, which no clock tells as well */
 	for (size_t i = 0; i < count && job->verdict_node >= 0; i++)
 		if (list[i].report->node == job->verdict_node) {
-			ri_reports_suspect(job, list[i]);
+			name(job, list[i]);
 			return true;
 		}
 	keep_first(job, list, count);
@@ -196,7 +197,7 @@ static bool find_first(struct ri_reports *job, struct ri_suspect *list)
 	for (size_t i = 0; i < attempt->count && class == RI_CLASS_OWN; i++)
 		if (job->verdict_node >= 0 && attempt->reports[i]->node == job->verdict_node &&
 			class_of(attempt->reports[i]) == RI_CLASS_UNKNOWN)
-			ri_reports_suspect(job, suspect_of(attempt->reports[i]));
+			name(job, suspect_of(attempt->reports[i]));
 	return true;
 }
 
@@ -248,10 +249,10 @@ static bool is_before_losses(const struct ri_attempt *attempt,
 
 /* What is asked of the ranks of a job in which none failed of its own. */
 enum question {
-	LOST,			/* did it lose a peer, or wait in vain? */
-	KEPT,			/* did it not? */
-	DONE,			/* had it ended with 0 before the others lost one, or not much later? */
-	LEFT,			/* surely before them? */
+	LOST,		/* did it lose a peer, or wait in vain? */
+	KEPT,		/* did it not? */
+	DONE,		/* had it ended with 0 before the others lost one, or not much later? */
+	LEFT,		/* surely before them? */
 };
 
 static bool is_so(const struct losses *losses, const struct ri_node_report *report,
@@ -302,7 +303,7 @@ static bool find_alone(struct ri_reports *job, const struct losses *losses,
 		return false;
 	find_ranks(losses, LOST, list);
 	job->conclusion = RI_CONCLUSION_FIRST;
-	ri_reports_suspect(job, list[0]);
+	name(job, list[0]);
 	return true;
 }
 
@@ -346,6 +347,112 @@ static int64_t find_wait(const struct losses *losses, const struct ri_node_repor
 	return first != 0 ? first : losses->wait + RI_REPORTS_APART_US;
 }
 
+static bool is_near_end(const struct ri_node_report *report, int64_t at)
+{
+	return at <= report->ended + RI_REPORTS_APART_US &&
+		at >= report->ended - RI_REPORTS_LOOK_US;
+}
+
+/* Did its autopsy see a rank near the end? */
+static bool was_seen(const struct ri_node_report *report)
+{
+	return report->autopsy.did != NULL && is_near_end(report, report->autopsy.at);
+}
+
+int64_t ri_suspect_rank(const struct ri_suspect *suspect)
+{
+	if (suspect->rank != NULL)
+		return suspect->rank->rank;
+	if (suspect->found != NULL)
+		return suspect->found->rank;
+	return suspect->seen ? suspect->report->autopsy.rank : -1;
+}
+
+static struct ri_suspect seen_by(const struct ri_node_report *report)
+{
+	return (struct ri_suspect){
+		.report = report, .seen = true, .at = report->autopsy.at,
+		.rank = ri_node_report_rank(report, report->autopsy.rank),
+	};
+}
+
+/* What its node's autopsy saw of the suspect, where it did. */
+static void add_autopsy(struct ri_suspect *suspect)
+{
+	if (was_seen(suspect->report) && suspect->rank->rank >= 0 &&
+		suspect->rank->rank == suspect->report->autopsy.rank)
+		*suspect = seen_by(suspect->report);
+}
+
+static bool is_suspected(const struct ri_reports *job, int64_t rank)
+{
+	for (size_t i = 0; i < job->suspect_count && rank >= 0; i++)
+		if (ri_suspect_rank(&job->suspects[i]) == rank)
+			return true;
+	return false;
+}
+
+static bool tells_found(const struct ri_node_report *report)
+{
+	return report->found.text != NULL && is_near_end(report, report->found.at);
+}
+
+/* Whom all nodes saw together, if its node left a report and no other node tells another one. */
+static bool find_found(struct ri_reports *job)
+{
+	const struct ri_attempt *attempt = &job->attempts[0];
+	const struct ri_node_report *last = NULL, *report = NULL;
+
+	for (size_t i = 0; i < attempt->count; i++) {
+		const struct ri_node_report *other = attempt->reports[i];
+
+		if (tells_found(other) && (last == NULL || other->found.at > last->found.at))
+			last = other;
+	}
+	for (size_t i = 0; i < attempt->count && last != NULL; i++) {
+		const struct ri_node_report *other = attempt->reports[i];
+
+		if (other->node == last->found.node)
+			report = other;
+		if (tells_found(other) && other->found.rank != last->found.rank)
+			return false;
+	}
+	if (report == NULL)
+		return false;
+	name(job, (struct ri_suspect){
+		.report = report, .found = &last->found, .at = last->found.at,
+		.rank = ri_node_report_rank(report, last->found.rank),
+		.seen = was_seen(report) && report->autopsy.rank == last->found.rank,
+	});
+	return true;
+}
+
+static void find_seen(struct ri_reports *job)
+{
+	const struct ri_attempt *attempt = &job->attempts[0];
+
+	for (size_t i = 0; i < attempt->count; i++) {
+		const struct ri_node_report *report = attempt->reports[i];
+
+		if (was_seen(report) && report->autopsy.suspects &&
+			!is_suspected(job, report->autopsy.rank))
+			name(job, seen_by(report));
+	}
+}
+
+/*
+ * Name whom a look of all nodes has named; else whom the nodes' own autopsies suspect, of which
+ * those that name several are a tie.
+ */
+static bool ask_autopsies(struct ri_reports *job)
+{
+	if (!find_found(job))
+		find_seen(job);
+	if (job->suspect_count > 0)
+		job->conclusion = RI_CONCLUSION_HELD;
+	return job->suspect_count > 0;
+}
+
 /*
  * The others waited in vain for the one that neither waited nor ended until it was told to, which
  * was after rankinit had seen whether it ends, too. Where one alone had waited, the other one may
@@ -361,9 +468,9 @@ static void find_held(struct ri_reports *job, const struct losses *losses, struc
 		return;
 	if (list[0].rank->state == RI_END_RUNNING || (list[0].rank->told &&
 		list[0].at >= find_wait(losses, list[0].report) + most)) {
-		ri_suspect_add_autopsy(&list[0]);
+		add_autopsy(&list[0]);
 		job->conclusion = RI_CONCLUSION_HELD;
-		ri_reports_suspect(job, list[0]);
+		name(job, list[0]);
 	}
 }
 
@@ -381,8 +488,8 @@ static void find_among_losses(struct ri_reports *job, const struct losses *losse
 		keep_first(job, list, left);
 	} else if (find_evicted(job, list)) {
 		if (job->conclusion == RI_CONCLUSION_STOPPED)
-			ri_reports_ask_autopsies(job);
-	} else if (!ri_reports_ask_autopsies(job)) {
+			ask_autopsies(job);
+	} else if (!ask_autopsies(job)) {
 		find_held(job, losses, list);
 	}
 }
@@ -447,14 +554,14 @@ static void find_who(struct ri_reports *job)
 	} else if (losses.count == 0) {
 		/* the platform may have stopped the others because of a node that left no report */
 		if (!find_calm(job) && (job->conclusion != RI_CONCLUSION_STOPPED ||
-			!ri_reports_ask_autopsies(job)) && !whole)
+			!ask_autopsies(job)) && !whole)
 			job->conclusion = RI_CONCLUSION_SILENT;
 	} else {
 		job->conclusion = whole ? RI_CONCLUSION_UNKNOWN : RI_CONCLUSION_SILENT;
 		if (whole && list != NULL)
 			find_among_losses(job, &losses, list);
 		else
-			ri_reports_ask_autopsies(job);
+			ask_autopsies(job);
 	}
 }
 

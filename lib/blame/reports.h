@@ -223,20 +223,8 @@ int ri_reports_count(struct ri_reports *job);
  */
 int ri_reports_count_others(struct ri_reports *job);
 
-/* autopsies.c: the number of the rank, or -1. */
+/* conclude.c: the number of the rank, or -1. */
 int64_t ri_suspect_rank(const struct ri_suspect *suspect);
-
-/*
- * autopsies.c: name whom a look of all nodes has named; else whom the nodes' own autopsies suspect,
- * of which those that name several are a tie.
- */
-bool ri_reports_ask_autopsies(struct ri_reports *job);
-
-/* autopsies.c: what its node's autopsy saw of the suspect, where it did. */
-void ri_suspect_add_autopsy(struct ri_suspect *suspect);
-
-/* conclude.c: one suspect more, which is only counted where the list is full. */
-void ri_reports_suspect(struct ri_reports *job, struct ri_suspect suspect);
 
 /* counts.c: is this number missing? */
 bool ri_number_set_lacks(const struct ri_number_set *numbers, int64_t number);

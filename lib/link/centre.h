@@ -60,7 +60,7 @@ struct ri_centre {
 	bool orders;			/* there is a secret, and node 0 has no --link=tell */
 	struct ri_link_hello self;
 	int64_t roll_ms;		/* the first roll call, after the start; 0: there is none */
-	/* Do the ranks start again then? ri_link_restart_decide of link/restart.h, or NULL. */
+	/* Do the ranks start again then? ri_link_restart_decide of link/muster.h, or NULL. */
 	void (*again)(struct ri_centre *centre, struct ri_text *lines);
 	uint64_t last_mark;		/* of what had ended the last attempt; 0: nothing had */
 	bool (*progressed)(void *context);	/* has this one come further than that? */

@@ -283,7 +283,7 @@ static bool copy(char *out, size_t size, const char *from, bool lines)
 	return true;
 }
 
-/* Of an older version: the causes that it does not know, and how to go on, follow from the cause. */
+/* Both follow where an older version leaves them out: the cause is unknown, retry is its own. */
 static bool read_why(struct ri_why *out, const json_t *object)
 {
 	const json_t *cause = json_object_get(object, "cause");

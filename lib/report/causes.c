@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "report/blame.h"
 #include "report/class.h"
 #include "report/outcome.h"
@@ -46,6 +47,24 @@ static const char *const retries[] = {
 	[RI_RETRY_SAME] = "same",
 	[RI_RETRY_OTHER_NODE] = "other_node",
 };
+
+int ri_exit_class(int status, enum ri_retry retry)
+{
+	if (status == 0)
+		return 0;
+	switch (retry) {
+	case RI_RETRY_NEVER:
+		return RI_EXIT_NEVER;
+	case RI_RETRY_OTHER_NODE:
+		if (status != ri_code_status(RI_CODE_LINK_STOPPED))
+			return RI_EXIT_OTHER_NODE;
+		break;
+	case RI_RETRY_SAME:
+	case RI_RETRY_COUNT:
+		break;
+	}
+	return RI_EXIT_SAME;
+}
 
 const char *ri_retry_name(enum ri_retry retry)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "words/fingerprint.h"
+#include "words/read_words.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "words/owner.h"
+#include "words/launcher_words.h"
 
 #include "words/rank_said.h"
 

@@ -6,7 +6,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "link/restart.h"
 #include "system/clock.h"
 #include "system/log.h"
 

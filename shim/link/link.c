@@ -4,12 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/pages.h"
-#include "link/node_socket.h"
 #include "system/clock.h"
 #include "system/log.h"
 #include "system/mask.h"
@@ -22,6 +23,7 @@ enum {
 	PACKETS_AT_ONCE = 256,
 	CALM_MS = 1500,		/* where no verdict is waited for: more than the helper takes */
 	LOOK_MS = 50,		/* how long a stop may wait at the end */
+	PLACE_MS = 50, PLACES = 10,	/* between tries for the place, and how many */
 };
 
 static struct {
@@ -83,10 +85,58 @@ const struct ri_link_sight *ri_link_sight(void)
 	return own.helper == 0 ? own.sight : NULL;
 }
 
+/*
+ * An abstract name (unix(7)): it is of the network namespace, as a pod has one. It follows from the
+ * job's key, so that jobs do not meet, and that who has not the secret cannot foresee it.
+ */
+static socklen_t name_place(struct sockaddr_un *name, const unsigned char *job_key, uint64_t node)
+{
+	static const char prefix[] = "rankinit-link ";
+	unsigned char key[RI_SEAL_KEY];
+	char words[48], *end = name->sun_path + 1;
+
+	*name = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	snprintf(words, sizeof(words), "the place of node %llu", (unsigned long long)node);
+	ri_seal_job_key(key, words, job_key, RI_SEAL_KEY);
+	memcpy(end, prefix, sizeof(prefix) - 1);
+	end += sizeof(prefix) - 1;
+	for (size_t i = 0; i < sizeof(key); i++)
+		end += snprintf(end, 3, "%02x", key[i]);
+	return (socklen_t)(end - (char *)name);
+}
+
+/*
+ * The place of a node in its job, which one rankinit of a network has: a second one in the pod
+ * (kubectl exec, a sidecar) has the pod's variables, too, but is no node. It is the name of a
+ * socket, which the kernel takes back with the last process that has it open. Returns the
+ * descriptor, or -1 and errno: EADDRINUSE where another process has it, also half a second later,
+ * as one that was killed a moment ago has not.
+ */
+static int bind_place(const unsigned char job_key[RI_SEAL_KEY], uint64_t node)
+{
+	struct sockaddr_un name;
+	socklen_t length = name_place(&name, job_key, node);
+	int fd = ri_fd_move_up(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)), bound, saved;
+
+	if (fd < 0)
+		return -1;
+	bound = bind(fd, (const struct sockaddr *)&name, length);
+	for (int i = 0; bound < 0 && errno == EADDRINUSE && i < PLACES; i++) {
+		ri_mask_pause(PLACE_MS);
+		bound = bind(fd, (const struct sockaddr *)&name, length);
+	}
+	saved = errno;
+	if (bound == 0)
+		return fd;
+	close(fd);
+	errno = saved;
+	return -1;
+}
+
 /* Also where the helper dies: it is this rankinit that is the node. */
 static int take_place(const struct ri_link_setup *setup)
 {
-	own.place = ri_link_place_take(setup->restarts.key, setup->part.node);
+	own.place = bind_place(setup->restarts.key, setup->part.node);
 	if (own.place < 0)	/* where the kernel has no such names each is on its own */
 		return errno == EADDRINUSE ? -1 : 0;
 	ri_kept_fds_add(own.place);

@@ -15,7 +15,7 @@
 struct ri_link_inside {
 	const struct ri_link_setup *setup;
 	int inner;		/* a SOCK_SEQPACKET socket; its packets are messages */
-	int place;		/* open as long as it runs (node_socket.h); -1: there is none */
+	int place;		/* open as long as it runs (link.c); -1: there is none */
 };
 
 /*

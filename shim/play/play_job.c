@@ -21,7 +21,7 @@
 #include "system/mask.h"
 #include "watch/leftovers.h"
 #include "watch/obituary.h"
-#include "watch/subreaper.h"
+#include "watch/supervise.h"
 
 enum {
 	TRIES = 16,

@@ -86,37 +86,35 @@ static int find_files(const struct ri_options *options, struct ri_error *err)
 	return 0;
 }
 
-/*
- * To open a pipe or a device may already do something: it is not opened, and what has become one
- * meanwhile is not waited for.
- */
-static void read_file(const char *path)
+/* To open a pipe or a device may already do something: it is not opened. Returns why not. */
+static const char *look_at(const char *path)
 {
 	struct stat info;
-	const char *why = stat(path, &info) < 0 ? strerror(errno)
-		: S_ISDIR(info.st_mode) ? "no file in it has a name that ends in .json"
-		: !S_ISREG(info.st_mode) ? "it is no file"
-		: info.st_size > FILE_MOST ? "it is larger than any report" : NULL;
-	int fd = why != NULL ? -1 : open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	ssize_t got = fd < 0 ? 0 : 1;
-	size_t length = 0;
 
-	if (why == NULL && fd < 0)
-		why = strerror(errno);
-	for (; got > 0 && length < FILE_MOST; length += got > 0 ? (size_t)got : 0)
-		got = read(fd, own.bytes + length, FILE_MOST - length);
-	if (got < 0)
-		why = strerror(errno);
+	if (stat(path, &info) < 0)
+		return strerror(errno);
+	if (S_ISDIR(info.st_mode))
+		return "no file in it has a name that ends in .json";
+	if (!S_ISREG(info.st_mode))
+		return "it is no file";
+	return info.st_size > FILE_MOST ? "it is larger than any report" : NULL;
+}
+
+/* Up to FILE_MOST bytes; what has become a pipe meanwhile is not waited for. */
+static const char *read_whole(const char *path, size_t *length)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	const char *why = fd < 0 ? strerror(errno) : NULL;
+	ssize_t got = fd < 0 ? 0 : 1;
+
+	for (*length = 0; got > 0 && *length < FILE_MOST; *length += got > 0 ? (size_t)got : 0) {
+		got = read(fd, own.bytes + *length, FILE_MOST - *length);
+		if (got < 0)
+			why = strerror(errno);
+	}
 	if (fd >= 0)
 		close(fd);
-<<<<<<< ours
 	return why;
-=======
-	if (why != NULL)
-		ri_reports_skip(&own.job, path, why);
-	else
-		ri_reports_add(&own.job, path, own.bytes, length);
->>>>>>> theirs
 }
 
 static int read_files(struct ri_error *err)

@@ -2,18 +2,20 @@
 #include "watch/leftovers.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/path.h"
+#include "command/words.h"
 #include "link/link.h"
 #include "system/log.h"
 #include "system/own_proc.h"
 #include "watch/descendants.h"
 #include "watch/others.h"
-#include "watch/parent.h"
 #include "watch/signalled.h"
 
 enum {
@@ -39,6 +41,61 @@ void ri_leftovers_init(pid_t own_pid)
 void ri_leftovers_add_relay(const char *program)
 {
 	ri_text_copy(relay, sizeof(relay), ri_path_name(program));
+}
+
+/* proc(5), "exe"; ptrace(2): not shown of a process of another user to one without privileges. */
+static bool read_program(const struct ri_procstat *process, char *out, size_t size)
+{
+	char link[32];
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", (int)process->pid);
+	length = readlink(link, out, size - 1);
+	if (length < 0)
+		return false;
+	out[length] = '\0';
+	return true;
+}
+
+/*
+ * The shell that runs in this process, "bash", or NULL. A script has its own name there, so the
+ * file that is executed decides, and the name only where the kernel does not show that file.
+ */
+static const char *shell_of(const struct ri_procstat *process)
+{
+	char program[PATH_MAX];
+
+	return ri_word_shell(read_program(process, program, sizeof(program)) ? program :
+			     process->name);
+}
+
+/*
+ * A shell without job control lets what it starts with "&" ignore SIGINT (POSIX, Shell Command
+ * Language, 2.11), unless it ignores that itself.
+ */
+static bool runs_in_background(const struct ri_procstat *process, const struct ri_procstat *shell)
+{
+	const uint64_t bit = UINT64_C(1) << (SIGINT - 1);
+
+	return (process->ignored & bit) != 0 && (shell->ignored & bit) == 0;
+}
+
+/*
+ * Is this process its living parent's to stop? A program that outlives a SIGTERM has caught it, and
+ * passes it on, as launchers do, or needs its children for a checkpoint. A shell runs its trap at
+ * once where it started this process with "&", but only after the end of one that it waits for:
+ * that one is not told. Where /proc does not show what the parent is, neither is.
+ * Not to be asked of a child of rankinit.
+ */
+static bool is_left_to_parent(const struct ri_procstat *process)
+{
+	char program[PATH_MAX];
+	struct ri_procstat parent;
+
+	if (!ri_descendants_read_parent(process, &parent) || parent.dying ||
+		!read_program(&parent, program, sizeof(program)))
+		return false;
+	return ri_word_shell(program) == NULL || runs_in_background(process, &parent);
 }
 
 void ri_leftovers_wake(pid_t pid)
@@ -221,7 +278,7 @@ static bool tell(const struct ri_procstat *process, void *context)
 		(!telling->children_too && ri_signalled_had(process->parent)))
 		return true;
 	if (has_relay(process) || (parents_stop && process->parent != self &&
-					  ri_parent_stops(process))) {
+					  is_left_to_parent(process))) {
 		left_to_relay = true;
 		return true;
 	}
@@ -323,7 +380,7 @@ static const char *find_waiting_shell(pid_t pid)
 
 	if (!ri_descendants_are_shown() || !ri_proc_read(pid, &process))
 		return NULL;
-	shell = ri_parent_shell(&process);
+	shell = shell_of(&process);
 	if (shell != NULL)
 		ri_descendants_each(find_child, &family);
 	return family.found ? shell : NULL;

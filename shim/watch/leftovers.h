@@ -64,7 +64,7 @@ void ri_leftovers_recheck(void);
  * below a launcher that passes a SIGTERM on are left to that launcher.
  * command_lives: a command that was spared is not hit by kill(-1), unless /proc
  * is not ours, since the rest cannot be reached in another way. passes_on: it was told; while
- * it lives, a process that its parent stops (watch/parent.h) is left to that.
+ * it lives, a process that its parent stops is left to that.
  */
 void ri_leftovers_stop(bool command_lives, bool passes_on);
 

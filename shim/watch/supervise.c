@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -20,7 +21,6 @@
 #include "system/mask.h"
 #include "system/helper.h"
 #include "watch/descendants.h"
-#include "watch/job_look.h"
 #include "watch/leftovers.h"
 #include "watch/linger.h"
 #include "watch/others.h"
@@ -323,6 +323,39 @@ static void take_course(struct ri_supervisor *sv)
 	}
 }
 
+/* When all nodes have looked last, CLOCK_MONOTONIC ms; 0: never. */
+static int64_t looked_at;
+
+/* Since no rank has moved here for --stall, what was seen meanwhile is what would be seen now. */
+static bool is_known(const struct ri_supervisor *sv, int64_t now)
+{
+	return looked_at != 0 && now - looked_at < (int64_t)sv->options->stall_ms;
+}
+
+/*
+ * With a link all nodes of the job look at their ranks at one moment: ask the others to look if no
+ * rank moves here, look if they ask, answer, and print what was found.
+ */
+static void look_with_others(const struct ri_supervisor *sv)
+{
+	const char *groups;
+	bool soon, told;
+
+	told = ri_autopsy_was_told();
+	if ((ri_autopsy_has_stalled() && !is_known(sv, ri_now_ms())) || told)
+		ri_link_look(false);
+	if (ri_link_is_to_look(&soon)) {
+		looked_at = ri_now_ms();
+		/* ranks that were told to stop do something else by now */
+		if (sv->phase >= RI_PHASE_ASKED || !ri_autopsy_look_together(soon))
+			ri_link_groups("");
+	}
+	groups = ri_autopsy_take_groups();
+	if (groups != NULL)
+		ri_link_groups(groups);
+	ri_link_print_found();
+}
+
 static void hear_others(struct ri_supervisor *sv)
 {
 	bool judged = ri_link_hear();
@@ -336,7 +369,7 @@ static void hear_others(struct ri_supervisor *sv)
 		ri_settle_find_leavers(sv->children, sv->output))
 		ri_link_tell(sv->setting->job);
 	if (ri_link_is_on())
-		ri_job_look(sv);
+		look_with_others(sv);
 	if (!judged)
 		return;
 	ri_link_print_verdict(sv->setting->job);
@@ -484,4 +517,11 @@ int ri_supervise_run(struct ri_children *children, const struct ri_supervise *se
 	conclude(&sv, setting->result);
 	/* we may have given up on some, having sent that */
 	return sv.status == 0 && children->living > 0 ? 128 + SIGKILL : sv.status;
+}
+
+void ri_orphans_adopt(pid_t self)
+{
+	if (self != 1 && prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+		ri_log(RI_LEVEL_WARNING, "orphaned processes cannot be adopted and may outlive the "
+			"job: %s [%s]", strerror(errno), ri_code_name(RI_CODE_SUBREAPER_REFUSED));
 }

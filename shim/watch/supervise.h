@@ -19,4 +19,7 @@
  */
 int ri_supervise_run(struct ri_children *children, const struct ri_supervise *setting);
 
+/* Be ready for orphans. Not PID 1: become a subreaper (prctl(2)), or warn. */
+void ri_orphans_adopt(pid_t self);
+
 #endif

@@ -6,7 +6,6 @@
  * look is asked for in a round, which ends.
  */
 #include "fuzz.h"
-#include "link/restart.h"
 #include "link/muster.h"
 #include "link/round.h"
 

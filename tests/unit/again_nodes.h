@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "link/restart.h"
 #include "link/member.h"
 #include "link/muster.h"
 

@@ -7,7 +7,6 @@
 #include <cmocka.h>
 
 #include "centre_of.h"
-#include "link/restart.h"
 #include "link/muster.h"
 
 enum { WAIT_MS = 60000 };
