@@ -14,14 +14,16 @@ enum {
 	BESIDE = 1024,		/* reports that are looked at for one of the same machine */
 };
 
-/* The ranks of an attempt that lost a peer, or waited for one in vain. */
+/* What all reports of an attempt say together. */
 struct losses {
 	const struct ri_attempt *attempt;
-	size_t count;
-	size_t ranks;		/* that all reports together have */
-	int64_t first;		/* when; 0: there are none */
-	int64_t wait;		/* when the first had waited in vain; 0: none did */
-	size_t waited;		/* how many did */
+	size_t ranks;
+	size_t count;		/* ranks that lost a peer, or waited for one in vain */
+	size_t waited;		/* these alone */
+	int64_t first;		/* when the first of both did; 0: none, or that is unknown */
+	int64_t wait;		/* when the first had waited in vain; likewise */
+	bool stopped;		/* from outside, or a rank was told to end */
+	bool well;		/* each node ended with 0, and none was stopped */
 };
 
 /* The node started no rank, for a reason of its own: no other node failed, no stop came. */
@@ -157,41 +159,29 @@ static size_t collect(const struct ri_reports *job, enum ri_class class, struct 
 	return count;
 }
 
-/*
- * Nodes alone that did not start their ranks: each of them is to be looked at, once for all ranks
- * of a node.
- */
-static bool keep_refused(struct ri_reports *job, const struct ri_suspect *list, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (!is_refused(list[i].report))
-			return false;
-	job->conclusion = RI_CONCLUSION_REFUSED;
-	for (size_t i = 0; i < count; i++)
-		if (i == 0 || !ri_node_report_is_beside(list[i - 1].report, list[i].report))
-			name(job, list[i]);
-	return true;
-}
-
 static bool find_first(struct ri_reports *job, struct ri_suspect *list)
 {
 	const struct ri_attempt *attempt = &job->attempts[0];
 	enum ri_class class = RI_CLASS_OWN;
-	size_t count = collect(job, class, list);
+	size_t count = collect(job, class, list), refused = 0;
 
 	if (count == 0) {
 		class = RI_CLASS_UNKNOWN;
 		count = collect(job, class, list);
 	}
-	if (count == 0 || keep_refused(job, list, count))
-		return count > 0;
-	job->conclusion = RI_CONCLUSION_FIRST;
-	/* the link heard the ends in their order, which no clock tells as well */
-	for (size_t i = 0; i < count && job->verdict_node >= 0; i++)
-		if (list[i].report->node == job->verdict_node) {
+	for (size_t i = 0; i < count; i++)
+		refused += is_refused(list[i].report);
+	job->conclusion = refused == count ? RI_CONCLUSION_REFUSED : RI_CONCLUSION_FIRST;
+	/* nodes alone that did not start their ranks: each is to be looked at, once for all ranks */
+	for (size_t i = 0; i < count && refused == count; i++)
+		if (i == 0 || !ri_node_report_is_beside(list[i - 1].report, list[i].report))
 			name(job, list[i]);
-			return true;
-		}
+	/* the link heard the ends in their order, which no clock tells as well */
+	for (size_t i = 0; i < count && job->suspect_count == 0 && job->verdict_node >= 0; i++)
+		if (list[i].report->node == job->verdict_node)
+			name(job, list[i]);
+	if (count == 0 || job->suspect_count > 0)
+		return count > 0;
 	keep_first(job, list, count);
 	/* it named an end without a word, and another node ended of its own: either may be it */
 	for (size_t i = 0; i < attempt->count && class == RI_CLASS_OWN; i++)
@@ -203,7 +193,7 @@ static bool find_first(struct ri_reports *job, struct ri_suspect *list)
 
 static struct losses find_losses(const struct ri_attempt *attempt)
 {
-	struct losses losses = { .attempt = attempt };
+	struct losses losses = { .attempt = attempt, .well = true };
 
 	for (size_t i = 0; i < attempt->count; i++) {
 		const struct ri_node_report *report = attempt->reports[i];
@@ -211,14 +201,20 @@ static struct losses find_losses(const struct ri_attempt *attempt)
 
 		losses.ranks += report->count;
 		for (size_t k = 0; k < report->count; k++) {
-			losses.count += report->ranks[k].class == RI_CLASS_LOSS;
-			losses.waited += report->ranks[k].class == RI_CLASS_LOSS &&
-				report->ranks[k].lost == RI_LOSS_CLOCK;
+			const struct ri_report_rank *rank = &report->ranks[k];
+
+			losses.count += rank->class == RI_CLASS_LOSS;
+			losses.waited += rank->class == RI_CLASS_LOSS &&
+				rank->lost == RI_LOSS_CLOCK;
+			losses.stopped |= rank->told;
 		}
 		if (loss != 0 && (losses.first == 0 || loss < losses.first))
 			losses.first = loss;
 		if (wait != 0 && (losses.wait == 0 || wait < losses.wait))
 			losses.wait = wait;
+		losses.stopped |= report->stopped != 0 || report->exit_status >= SIGNALLED ||
+			report->exit_status == ri_code_status(RI_CODE_LINK_STOPPED);
+		losses.well &= report->exit_status == 0 && report->stopped == 0;
 	}
 	return losses;
 }
@@ -494,25 +490,6 @@ static void find_among_losses(struct ri_reports *job, const struct losses *losse
 	}
 }
 
-/* No rank failed by itself. Returns whether all went well. */
-static bool find_calm(struct ri_reports *job)
-{
-	const struct ri_attempt *attempt = &job->attempts[0];
-	bool well = true, stopped = false;
-
-	for (size_t i = 0; i < attempt->count; i++) {
-		const struct ri_node_report *report = attempt->reports[i];
-
-		stopped |= report->stopped != 0 || report->exit_status >= SIGNALLED ||
-			report->exit_status == ri_code_status(RI_CODE_LINK_STOPPED);
-		for (size_t k = 0; k < report->count; k++)
-			stopped |= report->ranks[k].told;
-		well &= report->exit_status == 0 && report->stopped == 0;
-	}
-	job->conclusion = stopped ? RI_CONCLUSION_STOPPED : RI_CONCLUSION_WELL;
-	return well;
-}
-
 /* Is there a loss, by a clock that can be compared, so long before it that it was not its cause? */
 static bool is_late(const struct ri_attempt *attempt, const struct ri_suspect *suspect)
 {
@@ -552,9 +529,9 @@ static void find_who(struct ri_reports *job)
 		if (!whole && job->conclusion == RI_CONCLUSION_FIRST)
 			hide_later(job);
 	} else if (losses.count == 0) {
+		job->conclusion = losses.stopped ? RI_CONCLUSION_STOPPED : RI_CONCLUSION_WELL;
 		/* the platform may have stopped the others because of a node that left no report */
-		if (!find_calm(job) && (job->conclusion != RI_CONCLUSION_STOPPED ||
-			!ask_autopsies(job)) && !whole)
+		if (!losses.well && (!losses.stopped || !ask_autopsies(job)) && !whole)
 			job->conclusion = RI_CONCLUSION_SILENT;
 	} else {
 		job->conclusion = whole ? RI_CONCLUSION_UNKNOWN : RI_CONCLUSION_SILENT;
