@@ -212,6 +212,21 @@ const char *ri_quote(char *buffer, size_t size, const char *value)
 	return buffer;
 }
 
+bool ri_text_is_clean(const char *text, size_t size, bool lines)
+{
+	size_t length;
+
+	for (size_t i = 0; i < size; i += length) {
+		const unsigned char *p = (const unsigned char *)text + i;
+
+		length = ri_utf8_length(text + i);
+		if (length == 0 || (*p < ' ' && !(lines && *p == '\n')) || *p == 0x7f ||
+			(*p == 0xc2 && p[1] < 0xa0))
+			return false;
+	}
+	return true;
+}
+
 void ri_text_copy(char *buffer, size_t size, const char *string)
 {
 	struct ri_text text;

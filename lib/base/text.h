@@ -64,6 +64,12 @@ size_t ri_text_add_shown(struct ri_text *text, const char *value, size_t columns
  */
 void ri_text_replace_controls(char *text);
 
+/*
+ * Is all of it UTF-8 without control characters (C0, DEL, C1), but for '\n' where that is allowed?
+ * A '\0' stands behind it, or no character goes beyond it.
+ */
+bool ri_text_is_clean(const char *text, size_t size, bool lines);
+
 /* Bytes of the well-formed UTF-8 sequence at p, ASCII included; 0: it is none. */
 size_t ri_utf8_length(const char *p);
 

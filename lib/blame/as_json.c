@@ -89,10 +89,11 @@ static json_t *describe_suspect(struct ri_json *json, const struct ri_reports *j
 	return object;
 }
 
-static json_t *describe_attempt(struct ri_json *json, const struct ri_attempt *attempt)
+/* Of one that is not judged the files as well. */
+static json_t *describe_attempt(struct ri_json *json, const struct ri_attempt *attempt, bool judged)
 {
 	const struct ri_node_report *one = attempt->reports[0];
-	json_t *object = json_object();
+	json_t *object = json_object(), *files;
 
 	put_text(json, object, "id", one->job);
 	put_number(json, object, "attempt", one->attempt);
@@ -101,15 +102,9 @@ static json_t *describe_attempt(struct ri_json *json, const struct ri_attempt *a
 	put_number(json, object, "reports", (int64_t)attempt->count);
 	put_time(json, object, "began", attempt->began);
 	put_time(json, object, "ended", attempt->ended);
-	return object;
-}
-
-/* Of one that is not judged the files as well. */
-static json_t *describe_other(struct ri_json *json, const struct ri_attempt *attempt)
-{
-	json_t *object = describe_attempt(json, attempt);
-	json_t *files = put_inner(json, object, "files", json_array());
-
+	if (judged)
+		return object;
+	files = put_inner(json, object, "files", json_array());
 	for (size_t i = 0; i < attempt->count; i++)
 		ri_json_append(json, files,
 			ri_json_string(json, attempt->reports[i]->file, "--blame"));
@@ -153,13 +148,13 @@ static json_t *describe(struct ri_json *json, const struct ri_reports *job, cons
 	put_number(json, part, "lost", (int64_t)victims->lost);
 	put_number(json, part, "stopped", (int64_t)victims->stopped);
 	put_number(json, part, "failed", (int64_t)victims->failed);
-	ri_json_put(json, document, "job", describe_attempt(json, &job->attempts[0]));
+	ri_json_put(json, document, "job", describe_attempt(json, &job->attempts[0], true));
 	part = put_inner(json, document, "missing", json_object());
 	ri_json_put(json, part, "nodes", list_missing(json, &job->nodes));
 	ri_json_put(json, part, "ranks", list_missing(json, &job->ranks));
 	part = put_inner(json, document, "other_attempts", json_array());
 	for (size_t i = 1; i < job->attempt_count; i++)
-		ri_json_append(json, part, describe_other(json, &job->attempts[i]));
+		ri_json_append(json, part, describe_attempt(json, &job->attempts[i], false));
 	part = put_inner(json, document, "skipped", json_array());
 	for (size_t i = 0; i < job->skip_count; i++) {
 		json_t *skip = json_object();

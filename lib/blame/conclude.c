@@ -40,11 +40,7 @@ static bool is_refused(const struct ri_node_report *report)
 /* How much this node's own failure weighs. */
 static enum ri_class class_of(const struct ri_node_report *report)
 {
-	if (is_refused(report))
-		return RI_CLASS_OWN;
-	return report->failure.class == RI_CLASS_OWN || report->failure.class == RI_CLASS_UNKNOWN
-		? report->failure.class
-		: RI_CLASS_NONE;
+	return is_refused(report) ? RI_CLASS_OWN : report->failure.class;
 }
 
 static struct ri_suspect suspect_of(const struct ri_node_report *report)
@@ -138,24 +134,25 @@ static void keep_first(struct ri_reports *job, struct ri_suspect *list, size_t c
 			name(job, list[i]);
 }
 
-/* The link named another node, and what failed here had been told to stop by then. */
-static bool is_told(const struct ri_reports *job, const struct ri_node_report *report)
-{
-	const struct ri_report_rank *rank = ri_node_report_rank(report, report->failure.rank);
-
-	return job->verdict_node >= 0 && report->node != job->verdict_node && rank != NULL &&
-		rank->told;
-}
-
-/* List all nodes whose own failure is of this class. Returns how many they are. */
+/*
+ * List all nodes whose own failure is of this class, but for what the link did not name and had
+ * been told to stop by then. Returns how many they are.
+ */
 static size_t collect(const struct ri_reports *job, enum ri_class class, struct ri_suspect *list)
 {
 	const struct ri_attempt *attempt = &job->attempts[0];
 	size_t count = 0;
 
-	for (size_t i = 0; i < attempt->count; i++)
-		if (class_of(attempt->reports[i]) == class && !is_told(job, attempt->reports[i]))
-			list[count++] = suspect_of(attempt->reports[i]);
+	for (size_t i = 0; i < attempt->count; i++) {
+		const struct ri_node_report *report = attempt->reports[i];
+		const struct ri_report_rank *rank =
+			ri_node_report_rank(report, report->failure.rank);
+		bool told = job->verdict_node >= 0 && report->node != job->verdict_node &&
+			rank != NULL && rank->told;
+
+		if (class_of(report) == class && !told)
+			list[count++] = suspect_of(report);
+	}
 	return count;
 }
 
@@ -172,7 +169,7 @@ static bool find_first(struct ri_reports *job, struct ri_suspect *list)
 	for (size_t i = 0; i < count; i++)
 		refused += is_refused(list[i].report);
 	job->conclusion = refused == count ? RI_CONCLUSION_REFUSED : RI_CONCLUSION_FIRST;
-	/* nodes alone that did not start their ranks: each is to be looked at, once for all ranks */
+	/* nodes that did not start their ranks: each is to be looked at, once for all ranks */
 	for (size_t i = 0; i < count && refused == count; i++)
 		if (i == 0 || !ri_node_report_is_beside(list[i - 1].report, list[i].report))
 			name(job, list[i]);

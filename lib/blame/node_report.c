@@ -21,14 +21,6 @@ static const char *keep(const json_t *value, size_t most, struct ri_arena *arena
 	return text == NULL ? NULL : ri_arena_copy(arena, text, ri_member_cut(text, most));
 }
 
-/* A whole number from 0 to most, or -1. */
-static int64_t number_of(const json_t *value, int64_t most)
-{
-	json_int_t number = json_is_integer(value) ? json_integer_value(value) : -1;
-
-	return number < 0 || number > most ? -1 : (int64_t)number;
-}
-
 /* What the topology knows of one fact. */
 static const json_t *fact_of(const struct ri_report_file *file, const char *name)
 {
@@ -116,7 +108,7 @@ static bool is_of_rank(const json_t *group, int64_t rank)
 	const json_t *ranks = json_object_get(group, "ranks");
 
 	return json_array_size(ranks) == 1 && rank >= 0 &&
-		number_of(json_array_get(ranks, 0), RI_MAX_RANKS - 1) == rank;
+		ri_member_number(json_array_get(ranks, 0), RI_MAX_RANKS - 1) == rank;
 }
 
 /* The group of the only rank that does not wait for other ranks; NULL: there are more, or none. */
@@ -151,7 +143,7 @@ static void add_stack(struct ri_reported_lines *lines, const json_t *group, stru
 		const char *file = keep(json_object_get(frame, "file"), RI_REPORTED_WORD, arena);
 		const char *function = keep(json_object_get(frame, "function"), RI_REPORTED_WORD,
 			arena);
-		int64_t line = number_of(json_object_get(frame, "line"), INT32_MAX);
+		int64_t line = ri_member_number(json_object_get(frame, "line"), INT32_MAX);
 
 		if (file == NULL || function == NULL)
 			return;
@@ -199,7 +191,7 @@ static void read_autopsy(struct ri_node_report *out, const json_t *autopsy, stru
 	const char *at = json_string_value(json_object_get(autopsy, "at"));
 	struct ri_reported_autopsy seen = {
 		.at = at == NULL ? 0 : ri_time_parse(at), .suspects = json_is_object(suspect),
-		.rank = number_of(rank, RI_MAX_RANKS - 1),
+		.rank = ri_member_number(rank, RI_MAX_RANKS - 1),
 		.did = keep(json_object_get(odd == NULL ? suspect : odd, "text"),
 			RI_REPORTED_DEED, arena),
 	};
@@ -288,10 +280,10 @@ static int read_document(struct ri_node_report *out, const struct ri_report_file
 		.host = file->host,
 		.boot = keep(json_object_get(file->facts, "boot"), RI_REPORTED_WORD, arena),
 		.job = keep(fact_of(file, "job_id"), RI_REPORTED_WORD, arena),
-		.node = number_of(fact_of(file, "node_rank"), RI_MAX_RANKS - 1),
-		.nodes = number_of(fact_of(file, "nnodes"), RI_MAX_RANKS),
-		.world = number_of(fact_of(file, "world_size"), RI_MAX_RANKS),
-		.attempt = number_of(fact_of(file, "restart_count"), RI_MAX_RANKS),
+		.node = ri_member_number(fact_of(file, "node_rank"), RI_MAX_RANKS - 1),
+		.nodes = ri_member_number(fact_of(file, "nnodes"), RI_MAX_RANKS),
+		.world = ri_member_number(fact_of(file, "world_size"), RI_MAX_RANKS),
+		.attempt = ri_member_number(fact_of(file, "restart_count"), RI_MAX_RANKS),
 		.began = file->started, .ended = file->ended, .stopped = stop.at,
 		.exit_status = (int)file->exit_status,
 		.verdict = first_line(file->job_verdict, arena),

@@ -135,13 +135,6 @@ static void find_missing(struct ri_hang_look *look)
 			look->missing[look->missing_count++] = first + i;
 }
 
-static bool waits_for_child(struct ri_hang_process *process)
-{
-	const struct ri_wait_row *row = ri_hang_find_wait(process);
-
-	return row != NULL && row->kind == RI_WAIT_CHILD;
-}
-
 static bool waits_for_ranks(struct ri_hang_process *process)
 {
 	const struct ri_wait_row *row = ri_hang_find_wait(process);
@@ -162,8 +155,9 @@ static struct ri_hang_process *find_inner(struct ri_hang_look *look,
 	struct ri_hang_process *only = NULL, *python = NULL, *waiting = NULL;
 	size_t count = 0, pythons = 0, waiters = 0;
 	bool is_python = rank->python == RI_HANG_HAS_PYTHON;
+	const struct ri_wait_row *row = is_python ? ri_hang_find_wait(rank) : NULL;
 
-	if (is_python && !waits_for_child(rank))
+	if (is_python && (row == NULL || row->kind != RI_WAIT_CHILD))
 		return NULL;
 	for (size_t i = 0; i < look->count; i++) {
 		struct ri_hang_process *child = &look->processes[i];

@@ -290,22 +290,6 @@ static bool fail(struct reader *reader, const char *fault)
 	return false;
 }
 
-/* No byte that is not text; the text ends in '\n', so no character goes beyond it. */
-static bool is_clean(const char *text, size_t size)
-{
-	size_t length;
-
-	for (size_t i = 0; i < size; i += length) {
-		const unsigned char *p = (const unsigned char *)text + i;
-
-		length = ri_utf8_length(text + i);
-		if (length == 0 || (*p < ' ' && *p != '\n') || *p == 0x7f ||
-			(*p == 0xc2 && p[1] < 0xa0))
-			return false;
-	}
-	return true;
-}
-
 /* The next word of the line, up to one space. */
 static struct ri_span take(struct reader *reader, char end)
 {
@@ -433,7 +417,7 @@ bool ri_groups_read(struct ri_groups *groups, const char *text, size_t size)
 	groups->fault = NULL;
 	if (size >= RI_GROUPS_MAX)
 		return fail(&reader, "it is too long");
-	if (size > 0 && (text[size - 1] != '\n' || !is_clean(text, size)))
+	if (size > 0 && (text[size - 1] != '\n' || !ri_text_is_clean(text, size, true)))
 		return fail(&reader, "it is no text");
 	while (ri_span_line(&rest, &reader.line)) {
 		struct ri_span word = take(&reader, ' ');

@@ -44,11 +44,6 @@ static const struct ri_hang_stack *main_stack(const struct ri_hang_process *proc
 	return process->stack_count > 0 ? &process->stacks[0] : NULL;
 }
 
-static bool is_work(const struct ri_wait_row *row)
-{
-	return row->kind == RI_WAIT_WORK || row->kind == RI_WAIT_LOADS;
-}
-
 /* Does it run what a worker of a data loader runs, be it idle or not? */
 static bool loads(const struct ri_hang_process *process)
 {
@@ -90,7 +85,8 @@ const struct ri_wait_row *ri_hang_find_wait(struct ri_hang_process *process)
 		if (row == NULL || (row->kind == RI_WAIT_PEERS && !may_wait_for_peers(process)))
 			continue;
 		/* a worker that works is not idle, though its loop stands above that */
-		if (is_work(row) && i > 0 && process->waits_at != (int)i - 1)
+		if ((row->kind == RI_WAIT_WORK || row->kind == RI_WAIT_LOADS) && i > 0 &&
+			process->waits_at != (int)i - 1)
 			continue;
 		process->waits_at = (int)i;
 		found = row;

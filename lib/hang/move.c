@@ -59,41 +59,26 @@ static void add_work(struct ri_hang_moment *moment, const struct ri_hang_process
 	moment->stacks += hash * 1099511628211u;
 }
 
-/* Was it on a CPU for a part of the time, or for all of it and took memory? */
-static bool worked(const struct ri_hang_moment *then, const struct ri_hang_moment *now)
-{
-	uint64_t since = (uint64_t)(now->at_us - then->at_us);
-	uint64_t busy = (now->main_ns - then->main_ns) / 1000;
-
-	return busy > since / HARDLY_EVER && (busy < since - since / HARDLY ||
-		(now->faults - then->faults) * 1000000 > since * FAULTS);
-}
-
-/*
- * Did threads or children work for a rank whose main thread waits? If that spins, its threads may
- * spin for it, and their time proves no work.
- */
-static bool works_for(const struct ri_hang_moment *then, const struct ri_hang_moment *now)
-{
-	uint64_t since = (uint64_t)(now->at_us - then->at_us);
-	uint64_t busy = (now->main_ns - then->main_ns) / 1000;
-
-	return busy <= since / HARDLY_EVER && (now->stacks != then->stacks ||
-		(now->ticks - then->ticks) * TICK_US > since / SELDOM);
-}
-
-static bool is_collective(const struct ri_hang_process *process)
-{
-	return process->wait != NULL && process->wait->kind == RI_WAIT_COLLECTIVE;
-}
-
 static bool has_moved(const struct ri_hang_process *process, const struct ri_hang_moment *then,
 	const struct ri_hang_moment *now)
 {
+	uint64_t since = (uint64_t)(now->at_us - then->at_us);
+	uint64_t busy = (now->main_ns - then->main_ns) / 1000;
+
 	if (process->stack_count == 0 || process->stacks[0].torn || then->pid != now->pid ||
-		then->hash != now->hash || worked(then, now))
+		then->hash != now->hash)
 		return true;
-	return !is_collective(process) && works_for(then, now);
+	/* it was on a CPU for a part of the time, or for all of it and took memory */
+	if (busy > since / HARDLY_EVER)
+		return busy < since - since / HARDLY ||
+			(now->faults - then->faults) * 1000000 > since * FAULTS;
+	/*
+	 * Did threads or children work for a rank whose main thread waits? If that spins, its
+	 * threads may spin for it, and their time proves no work.
+	 */
+	return (process->wait == NULL || process->wait->kind != RI_WAIT_COLLECTIVE) &&
+		(now->stacks != then->stacks ||
+		(now->ticks - then->ticks) * TICK_US > since / SELDOM);
 }
 
 const struct ri_hang_process *ri_hang_find_unreadable(struct ri_hang *hang)

@@ -3,8 +3,6 @@
 #ifndef RI_HANG_TALLY_H
 #define RI_HANG_TALLY_H
 
-#include <string.h>
-
 #include "base/text.h"
 #include "base/arena.h"
 #include "hang/groups.h"
@@ -61,11 +59,6 @@ struct ri_odd {
 static inline size_t ri_kind_steady(const struct ri_kind *kind)
 {
 	return kind->by_state[RI_GROUP_STILL] + kind->by_state[RI_GROUP_WAKES];
-}
-
-static inline bool ri_span_same(struct ri_span a, struct ri_span b)
-{
-	return a.length == b.length && (a.length == 0 || memcmp(a.at, b.at, a.length) == 0);
 }
 
 /* "node 2 (gpu-0515)" */

@@ -322,11 +322,6 @@ static int compare(const void *a, const void *b)
 	return (one->rank > other->rank) - (one->rank < other->rank);
 }
 
-static uint32_t index_of(struct ri_tally *tally, const struct ri_group *group)
-{
-	return (uint32_t)(find_kind(tally, group, false) - tally->kinds);
-}
-
 /* The ranks of that weight, by kind; NULL: no memory. */
 static const struct ri_odd *list_odd(struct ri_tally *tally, int weight, size_t most)
 {
@@ -342,7 +337,8 @@ static const struct ri_odd *list_odd(struct ri_tally *tally, int weight, size_t 
 
 			if (weigh(tally, group, group->state) == weight && length < most)
 				list[length++] = (struct ri_odd){
-					.kind = index_of(tally, group),
+					.kind = (uint32_t)(find_kind(tally, group, false) -
+						tally->kinds),
 					.rank = groups->ranks[i].rank, .node = (uint32_t)node,
 				};
 		}

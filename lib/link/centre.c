@@ -10,19 +10,14 @@ enum {
 	ROLL_MOST_MS = 3600000,
 };
 
-static void send_all(struct ri_centre *centre, const struct ri_link_message *message)
-{
-	for (size_t i = 0; i < centre->count; i++)
-		if (centre->nodes[i].here)
-			centre->send(centre->context, centre->nodes[i].session, message);
-}
-
 static void tell(struct ri_centre *centre, const char *line)
 {
 	struct ri_link_message news = { .kind = RI_LINK_NEWS };
 
 	ri_link_text_set(news.news.text, line);
-	send_all(centre, &news);
+	for (size_t i = 0; i < centre->count; i++)
+		if (centre->nodes[i].here)
+			centre->send(centre->context, centre->nodes[i].session, &news);
 }
 
 /* May this member's ranks be stopped for what decided the job? */

@@ -268,18 +268,11 @@ static int find(const char *const *words, size_t count, const char *word)
 /* Nothing in it that a terminal could take for a command, and no end of line in a word. */
 static bool copy(char *out, size_t size, const char *from, bool lines)
 {
-	size_t length;
+	size_t length = strlen(from);
 
-	if (strlen(from) >= size)
+	if (length >= size || !ri_text_is_clean(from, length, lines))
 		return false;
-	for (const char *p = from; *p != '\0'; p += length) {
-		length = ri_utf8_length(p);
-		/* C0 and DEL, and C1, which are two bytes */
-		if (length == 0 || (*p == '\n' ? !lines : (unsigned char)*p < ' ' || *p == 0x7f) ||
-			((unsigned char)p[0] == 0xc2 && (unsigned char)p[1] < 0xa0))
-			return false;
-	}
-	memcpy(out, from, strlen(from) + 1);
+	memcpy(out, from, length + 1);
 	return true;
 }
 

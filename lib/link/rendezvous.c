@@ -41,15 +41,6 @@ static bool take_endpoint(struct ri_rendezvous *place, const struct ri_context *
 		ri_told_port(&place->port, colon + 1);
 }
 
-/*
- * composer reads MASTER_*, torchrun PET_*. deepspeed and fabric have defaults of their own
- * (deepspeed/launcher/launch.py, parse_args; lightning/fabric/cli.py, _run).
- */
-static bool reads_environment(const struct ri_launcher *launcher)
-{
-	return launcher->reads_pet || launcher->counts;
-}
-
 /* What its own words and PET_* say, where they say of a place that is known. */
 static bool take_told(struct ri_rendezvous *place, const struct ri_context *context)
 {
@@ -71,7 +62,11 @@ static bool take_told(struct ri_rendezvous *place, const struct ri_context *cont
 			return false;
 		told = told || (host != NULL && port != NULL);
 	}
-	return told || reads_environment(context->command->launcher);
+	/*
+	 * composer reads MASTER_*, torchrun PET_*. deepspeed and fabric have defaults of their own
+	 * (deepspeed/launcher/launch.py, parse_args; lightning/fabric/cli.py, _run).
+	 */
+	return told || context->command->launcher->reads_pet || context->command->launcher->counts;
 }
 
 /* A range of nodes does not tell how many will come (torch/distributed/run.py, --nnodes). */
@@ -80,21 +75,6 @@ static bool is_elastic(const struct ri_context *context)
 	const char *nodes = ri_told_find(context, "--nnodes", "PET_NNODES");
 
 	return nodes != NULL && strchr(nodes, ':') != NULL;
-}
-
-static bool launcher_meets(struct ri_rendezvous *place, const struct ri_context *context)
-{
-	return !ri_meeting_is_here(context->command, context->env) && !is_elastic(context) &&
-		take_told(place, context);
-}
-
-/* TensorFlow's tasks are where TF_CONFIG says, each at a port of its own. */
-static bool is_for_tensorflow(const struct ri_context *context)
-{
-	const struct ri_wishes *wishes = context->wishes;
-
-	return ri_env_get(context->env, "TF_CONFIG") != NULL ||
-		(wishes != NULL && wishes->tf_ps.value != NULL);
 }
 
 /* Those that --frameworks names and that meet there, where it is given. */
@@ -133,8 +113,12 @@ static bool meets(struct ri_rendezvous *place, const struct ri_topology *topolog
 		return false;
 	if (context->fan_out == 0 && command->mode == RI_MODE_NODE)
 		return command->launcher == NULL ? command->stated
-			: launcher_meets(place, context);
-	if (is_for_tensorflow(context) || jax_is_elsewhere(place, context->env))
+			: !ri_meeting_is_here(command, context->env) && !is_elastic(context) &&
+				take_told(place, context);
+	/* TensorFlow's tasks are where TF_CONFIG says, each at a port of its own */
+	if (ri_env_get(context->env, "TF_CONFIG") != NULL ||
+		(context->wishes != NULL && context->wishes->tf_ps.value != NULL) ||
+		jax_is_elsewhere(place, context->env))
 		return false;
 	return context->fan_out > 0 ||
 		(command->is_python && !(is_mpi && topology->scope == RI_SCOPE_PROCESS));

@@ -62,13 +62,6 @@ struct release {
 	unsigned major, minor, micro, level, serial;
 };
 
-static struct release release_of(uint32_t version)
-{
-	return (struct release){ .major = version >> 24, .minor = version >> 16 & 0xff,
-		.micro = version >> 8 & 0xff, .level = version >> 4 & 0xf,
-		.serial = version & 0xf };
-}
-
 /*
  * Before Py_Version (3.11) the version is told by what a minor brought: PyIter_Send by 3.10,
  * PyFrame_GetBack by 3.9 (their pages in Python's C API).
@@ -82,7 +75,9 @@ static bool read_release(struct ri_python *python, const struct ri_python_symbol
 	if (address != 0) {
 		if (!ri_python_read(python, address, &version, sizeof(version)))
 			return false;
-		*release = release_of(version);
+		*release = (struct release){ .major = version >> 24,
+			.minor = version >> 16 & 0xff, .micro = version >> 8 & 0xff,
+			.level = version >> 4 & 0xf, .serial = version & 0xf };
 		snprintf(python->release, sizeof(python->release), "%u.%u.%u", release->major,
 			release->minor, release->micro);
 		return true;

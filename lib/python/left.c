@@ -176,15 +176,6 @@ static bool read_sys(
 	return true;
 }
 
-/* Does somebody type at a prompt? So it is, too, where it could not be read. */
-static bool prompts_at(struct ri_python *python, uint64_t interpreter)
-{
-	uint64_t exception;
-	bool prompts;
-
-	return !read_sys(python, interpreter, &exception, &prompts) || prompts;
-}
-
 static bool read_function(struct ri_python *python, uint64_t code, char function[RI_PYTHON_NAME])
 {
 	struct ri_python_word word = { .offset = python->layout.code_name };
@@ -413,6 +404,8 @@ bool ri_python_leaves(struct ri_python *python, const struct ri_python_stack *st
 	const struct ri_python_raised *raised)
 {
 	const struct ri_python_frame *frame = stack->frames, *last;
+	uint64_t exception;
+	bool prompts;
 
 	if (raised->handler == 0 || stack->cut || stack->count < stack->depth || stack->depth == 0)
 		return false;
@@ -427,5 +420,6 @@ bool ri_python_leaves(struct ri_python *python, const struct ri_python_stack *st
 			return false;
 	/* the outermost frame of a greenlet, or of a thread, is another */
 	return is_program(python, last->address, last->code) == RI_PYTHON_OK &&
-		!prompts_at(python, stack->interpreter);
+		/* where it could not be read, somebody may type at a prompt, too */
+		read_sys(python, stack->interpreter, &exception, &prompts) && !prompts;
 }

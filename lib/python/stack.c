@@ -123,14 +123,6 @@ enum ri_python_answer ri_python_stack(struct ri_python *python,
 	return answer;
 }
 
-static bool read_function(struct ri_python *python, uint64_t code, char function[RI_PYTHON_NAME])
-{
-	struct ri_python_word word = { .offset = python->layout.code_name };
-
-	return ri_python_words(python, code, &word, 1) &&
-		ri_python_name(python, word.value, false, function);
-}
-
 /*
  * "python FILE", "python -c" and what multiprocessing starts; "python -m" (Lib/runpy.py); what
  * the interpreter imports before any of them (Lib/importlib/_bootstrap.py).
@@ -148,6 +140,7 @@ static bool is_program(const char *function)
 static enum ri_python_answer read_once(struct ri_python *python, bool *runs)
 {
 	struct ri_python_stack stack = { .frames = NULL, .room = 0 };
+	struct ri_python_word name = { .offset = python->layout.code_name };
 	struct ri_python_threads threads;
 	char function[RI_PYTHON_NAME];
 	enum ri_python_answer answer = ri_python_threads(python, NULL, &threads);
@@ -162,7 +155,8 @@ static enum ri_python_answer read_once(struct ri_python *python, bool *runs)
 	*runs = false;
 	if (stack.outermost == 0)
 		return RI_PYTHON_OK;
-	if (!read_function(python, stack.outermost, function))
+	if (!ri_python_words(python, stack.outermost, &name, 1) ||
+		!ri_python_name(python, name.value, false, function))
 		return RI_PYTHON_CHANGED;
 	*runs = is_program(function);
 	return RI_PYTHON_OK;

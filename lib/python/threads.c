@@ -56,14 +56,6 @@ static enum ri_python_answer walk_threads(struct ri_python *python, uint64_t int
 	return RI_PYTHON_OK;
 }
 
-static void find_tids(struct ri_python *python, const struct ri_python_tasks *tasks,
-	struct ri_python_threads *out)
-{
-	for (size_t i = 0; i < out->count; i++)
-		if (out->list[i].pthread != 0)
-			out->list[i].tid = find_tid(python, out->list[i].pthread, tasks);
-}
-
 enum ri_python_answer ri_python_threads(struct ri_python *python,
 	const struct ri_python_tasks *tasks, struct ri_python_threads *out)
 {
@@ -88,7 +80,9 @@ enum ri_python_answer ri_python_threads(struct ri_python *python,
 			answer = walk_threads(python, interpreter, words[1].value, out);
 		interpreter = words[0].value;
 	}
-	if (layout->thread_tid == RI_PYTHON_NO && tasks != NULL)
-		find_tids(python, tasks, out);
+	for (size_t i = 0; layout->thread_tid == RI_PYTHON_NO && tasks != NULL && i < out->count;
+		i++)
+		if (out->list[i].pthread != 0)
+			out->list[i].tid = find_tid(python, out->list[i].pthread, tasks);
 	return answer;
 }

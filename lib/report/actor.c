@@ -25,15 +25,6 @@ static struct ri_span last_part(struct ri_span name, struct ri_span *before)
 	return ri_span_skip(name, before->length + 1);
 }
 
-/* What raised is told by its method, "Worker.train", or is a function. */
-static void take_name(const struct ri_rank_said *said, struct ri_actor *out)
-{
-	struct ri_span before, name = last_part(said->actor, &before);
-
-	out->is_task = said->raised && before.length == 0;
-	out->name = said->raised && before.length > 0 ? last_part(before, &before) : name;
-}
-
 /* A program's own repr(), as "Worker(rank=3)" or "<Rank 3>". -1: it tells none. */
 static int64_t rank_in(struct ri_span repr)
 {
@@ -67,23 +58,20 @@ bool ri_actor_is_rays(struct ri_span text)
 	return find_traceback(text, &traceback) && ri_span_has(traceback.whole, "ray.exceptions.");
 }
 
-/* A line of raylet's, which may stand below the exception, tells of each worker that ended. */
-static bool is_named(const struct ri_rank_said *said)
-{
-	return said->raised || said->actor.length > 0 || said->out_of_memory;
-}
-
 bool ri_actor_find(struct ri_span text, struct ri_actor *out)
 {
 	struct ri_rank_said said[SAID], *last = NULL;
 	struct ri_traceback traceback;
+	struct ri_span before;
 	size_t count;
 
 	if (!find_traceback(text, &traceback))
 		return false;
 	count = ri_launcher_words_read(traceback.whole, said, SAID);
 	for (size_t i = 0; i < count; i++)
-		if (said[i].pid > 0 && strcmp(said[i].launcher, "ray") == 0 && is_named(&said[i]))
+		/* a line of raylet's, which may stand below it, tells of each worker that ended */
+		if (said[i].pid > 0 && strcmp(said[i].launcher, "ray") == 0 && (said[i].raised ||
+			said[i].actor.length > 0 || said[i].out_of_memory))
 			last = &said[i];
 	if (last == NULL)
 		return false;
@@ -92,6 +80,10 @@ bool ri_actor_find(struct ri_span text, struct ri_actor *out)
 		.raised = last->raised, .exit_code = last->exit_code,
 		.out_of_memory = last->out_of_memory, .exception = traceback.last,
 	};
-	take_name(last, out);
+	/* what raised is told by its method, "Worker.train", or is a function */
+	out->name = last_part(last->actor, &before);
+	out->is_task = last->raised && before.length == 0;
+	if (last->raised && before.length > 0)
+		out->name = last_part(before, &before);
 	return true;
 }

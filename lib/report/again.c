@@ -7,14 +7,6 @@
 
 enum { LONG_MS = 60000 };	/* an attempt of that length has got somewhere */
 
-/* Nothing was gained by the last start, and nothing will be by another one. */
-static bool is_same(const struct ri_again_case *failed)
-{
-	return failed->attempt > 0 && failed->signature[0] != '\0' &&
-		strcmp(failed->signature, failed->before) == 0 &&
-		failed->lines <= failed->lines_before && failed->lasted_ms < LONG_MS;
-}
-
 enum ri_again ri_again_decide(const struct ri_again_case *failed)
 {
 	if (failed->stopped)
@@ -27,7 +19,10 @@ enum ri_again ri_again_decide(const struct ri_again_case *failed)
 		return RI_AGAIN_NEVER;
 	if (failed->attempt >= failed->restarts)
 		return RI_AGAIN_USED_UP;
-	if (is_same(failed))
+	/* nothing was gained by the last start, and nothing will be by another one */
+	if (failed->attempt > 0 && failed->signature[0] != '\0' &&
+		strcmp(failed->signature, failed->before) == 0 &&
+		failed->lines <= failed->lines_before && failed->lasted_ms < LONG_MS)
 		return RI_AGAIN_SAME;
 	if (failed->remains)
 		return RI_AGAIN_REMAINS;

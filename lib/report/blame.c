@@ -203,11 +203,6 @@ static bool find_out_of_step(const struct ri_outcome *outcome, size_t *out)
 	return true;
 }
 
-static bool ranks_differ(const struct ri_outcome *outcome)
-{
-	return outcome->ranks[outcome->first].evidence.loss->kind == RI_LOSS_MISMATCH;
-}
-
 void ri_blame_find(struct ri_outcome *outcome)
 {
 	ssize_t loss = find_loss(outcome);
@@ -218,7 +213,8 @@ void ri_blame_find(struct ri_outcome *outcome)
 	if (outcome->first >= 0 || loss < 0)
 		return;
 	outcome->first = loss;
-	if (ranks_differ(outcome) && ri_mismatch_odd(outcome, &outcome->named)) {
+	if (outcome->ranks[loss].evidence.loss->kind == RI_LOSS_MISMATCH &&
+		ri_mismatch_odd(outcome, &outcome->named)) {
 		outcome->blame = RI_BLAME_HELD;
 		return;
 	}
@@ -238,14 +234,6 @@ void ri_blame_find(struct ri_outcome *outcome)
 
 enum { HANDLER_SECONDS = 30 };	/* for what it does between Ctrl-C and its exit */
 
-/* A handler has no more to say than that it ends. */
-static bool was_handled(const struct ri_rank_outcome *rank, const struct ri_interrupt *interrupt)
-{
-	return rank->end == RI_END_EXITED && rank->wrote.torch_error.at == NULL &&
-		!ri_time_is_before(rank->ended, interrupt->at) &&
-		rank->ended.tv_sec - interrupt->at.tv_sec <= HANDLER_SECONDS;
-}
-
 static bool ended_of(const struct ri_rank_outcome *rank, const struct ri_interrupt *interrupt)
 {
 	int number = rank->end == RI_END_SIGNALED ? rank->signal : rank->exit_code - 128;
@@ -254,7 +242,10 @@ static bool ended_of(const struct ri_rank_outcome *rank, const struct ri_interru
 		return true;
 	if (rank->evidence.ended_of_traceback)
 		return interrupt->passed_on == SIGINT && rank->evidence.words.interrupted;
-	return was_handled(rank, interrupt);
+	/* a handler has no more to say than that it ends */
+	return rank->end == RI_END_EXITED && rank->wrote.torch_error.at == NULL &&
+		!ri_time_is_before(rank->ended, interrupt->at) &&
+		rank->ended.tv_sec - interrupt->at.tv_sec <= HANDLER_SECONDS;
 }
 
 /* Our stop for others may be faster than its own words: they break off, or tell of the others. */

@@ -101,7 +101,7 @@ struct ri_why ri_why_of_refusal(int status)
 	}
 }
 
-static const struct words_row {
+static const struct {
 	enum ri_cause_word cause;
 	const char *words, *also;
 } rows[] = {
@@ -110,17 +110,6 @@ static const struct words_row {
 #include "report/cause_words.def"
 #undef RI_CAUSE_WORDS
 };
-
-/* Where the row's words stand in the text; NULL: it has not all of them. */
-static const char *find_row(const struct words_row *row, struct ri_span text)
-{
-	const char *at = text.at;
-
-	if (row->words[0] == '^' ? !ri_span_starts(text, row->words + 1)
-		: (at = memmem(text.at, text.length, row->words, strlen(row->words))) == NULL)
-		return NULL;
-	return row->also[0] == '\0' || ri_span_has(text, row->also) ? at : NULL;
-}
 
 /* Whose words a line is: of anybody, or the message of what ended the process. */
 enum source { OF_LOG, OF_EXCEPTION };
@@ -138,7 +127,7 @@ static bool may_be_hardware(struct ri_span text, const char *at, enum source sou
 static bool find_words(struct ri_span text, enum source source, enum ri_cause_word *out)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && text.length > 0; i++) {
-		const char *at = find_row(&rows[i], text);
+		const char *at = ri_span_find(text, rows[i].words, rows[i].also);
 
 		if (at == NULL || (words[rows[i].cause].retry == RI_RETRY_OTHER_NODE &&
 			!may_be_hardware(text, at, source)))

@@ -154,14 +154,6 @@ static void take_stop(struct ri_rank_outcome *rank)
 		rank->evidence.loss == NULL && (runs || !words->tells_of_stop);
 }
 
-/* SIGPIPE comes because another process, the reader of the pipe, has ended. */
-static enum ri_class class_of_end(const struct ri_rank_outcome *rank)
-{
-	if (rank->end == RI_END_SIGNALED && rank->signal != SIGPIPE)
-		return RI_CLASS_OWN;
-	return RI_CLASS_UNKNOWN;
-}
-
 /* NCCL's watchdog aborts those that lost others. No words hide another signal or status. */
 static const struct ri_loss *loss_of_lines(const struct ri_rank_outcome *rank)
 {
@@ -185,10 +177,13 @@ static const struct ri_loss *loss_of_lines(const struct ri_rank_outcome *rank)
  */
 static void take_lines(struct ri_rank_outcome *rank)
 {
+	/* SIGPIPE comes because another process, the reader of the pipe, has ended */
+	bool own = rank->end == RI_END_SIGNALED && rank->signal != SIGPIPE;
+
 	if (rank->told)
 		take_stop(rank);
 	else
-		be(rank, class_of_end(rank), loss_of_lines(rank));
+		be(rank, own ? RI_CLASS_OWN : RI_CLASS_UNKNOWN, loss_of_lines(rank));
 	rank->evidence.complained = rank->evidence.telling == RI_TELLING_WORD &&
 		rank->evidence.words.complains;
 	if (rank->evidence.loss == NULL)

@@ -210,6 +210,13 @@ json_t *ri_members_write(struct ri_json *json, const struct ri_report_member *me
 	return object;
 }
 
+int64_t ri_member_number(const json_t *value, int64_t most)
+{
+	json_int_t number = json_is_integer(value) ? json_integer_value(value) : -1;
+
+	return number < 0 || number > most ? -1 : (int64_t)number;
+}
+
 size_t ri_member_cut(const char *text, size_t most)
 {
 	size_t length = strlen(text);
@@ -220,13 +227,6 @@ size_t ri_member_cut(const char *text, size_t most)
 	return length;
 }
 
-static int64_t read_number(const struct ri_report_member *member, const json_t *value)
-{
-	json_int_t number = json_is_integer(value) ? json_integer_value(value) : -1;
-
-	return number < 0 || number > member->most ? -1 : (int64_t)number;
-}
-
 static void read_one(const struct ri_report_member *member, json_t *value, void *field,
 	struct ri_arena *arena)
 {
@@ -234,7 +234,7 @@ static void read_one(const struct ri_report_member *member, json_t *value, void 
 
 	switch (member->type) {
 	case RI_MEMBER_NUMBER:
-		*(int64_t *)field = read_number(member, value);
+		*(int64_t *)field = ri_member_number(value, member->most);
 		break;
 	case RI_MEMBER_REAL:
 		*(double *)field = json_is_number(value) ? json_number_value(value) : (double)NAN;

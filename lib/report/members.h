@@ -132,6 +132,9 @@ json_t *ri_members_write(struct ri_json *json, const struct ri_report_member *me
 void ri_members_read(const struct ri_report_member *members, const json_t *object, void *out,
 	struct ri_arena *arena);
 
+/* A whole number from 0 to most, or -1. */
+int64_t ri_member_number(const json_t *value, int64_t most);
+
 /* How many bytes of the text are whole characters and at most so many. */
 size_t ri_member_cut(const char *text, size_t most);
 

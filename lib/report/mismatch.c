@@ -35,13 +35,6 @@ static bool is_same(const void *one, const void *other)
 		a->has_sequence == b->has_sequence && a->sequence == b->sequence;
 }
 
-/* In a smaller process group ranks have other numbers, and the message has those. */
-static bool tells(const struct ri_rank_outcome *rank)
-{
-	return rank->evidence.words.has_calls &&
-		rank->evidence.words.calls[0].rank == rank->rank;
-}
-
 /*
  * What a rank says of itself counts before what another one says of it: torch takes that apart only
  * up to where it differs, and the name of the operation may be wrong then.
@@ -51,9 +44,13 @@ static void gather(const struct ri_outcome *outcome, struct calls *calls)
 	calls->count = 0;
 	calls->kinds = (struct ri_kinds){ .is_same = is_same };
 	for (int whose = 0; whose < 2; whose++)
-		for (size_t i = 0; i < outcome->count; i++)
-			if (tells(&outcome->ranks[i]))
-				add_rank(calls, &outcome->ranks[i].evidence.words.calls[whose]);
+		for (size_t i = 0; i < outcome->count; i++) {
+			const struct ri_words *words = &outcome->ranks[i].evidence.words;
+
+			/* in a smaller process group ranks have other numbers */
+			if (words->has_calls && words->calls[0].rank == outcome->ranks[i].rank)
+				add_rank(calls, &words->calls[whose]);
+		}
 	for (size_t i = 0; i < calls->count; i++)
 		ri_kinds_add(&calls->kinds, calls->of[i]);
 	ri_kinds_sort(&calls->kinds);

@@ -44,15 +44,6 @@ static bool find_time(const json_t *root, uint64_t *seconds)
 		read_time(json_object_get(root, "timestamp"), seconds);
 }
 
-static void clean_message(struct ri_torch_error *out, const char *message)
-{
-	const struct ri_span text = { message, strlen(message) };
-	struct ri_text clean;
-
-	ri_text_init(&clean, out->message, sizeof(out->message));
-	ri_redact(&clean, text);
-}
-
 /* Whole lines from the end, as many as fit even where secrets become longer. */
 static void clean_callstack(struct ri_torch_error *out, const char *callstack)
 {
@@ -74,11 +65,14 @@ bool ri_torch_error_read(struct ri_span text, struct ri_torch_error *out)
 	const json_t *inner = find_inner(root), *message = json_object_get(inner, "message");
 	const json_t *stack = json_object_get(json_object_get(inner, "extraInfo"), "py_callstack");
 	bool known = json_is_string(message);
+	struct ri_text clean;
 
 	if (known) {
 		*out = (struct ri_torch_error){ .seconds = 0 };
 		out->dated = find_time(root, &out->seconds);
-		clean_message(out, json_string_value(message));
+		ri_text_init(&clean, out->message, sizeof(out->message));
+		ri_redact(&clean, (struct ri_span){ json_string_value(message),
+			json_string_length(message) });
 		if (json_is_string(stack))
 			clean_callstack(out, json_string_value(stack));
 	}

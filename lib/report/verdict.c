@@ -187,13 +187,6 @@ static void add_losers(struct ri_text *out, const struct ri_outcome *outcome, bo
 	ri_text_add(out, "\n");
 }
 
-static const char *first_words(const struct ri_loss *loss)
-{
-	if (loss->kind == RI_LOSS_MISMATCH)
-		return "said so";
-	return loss->kind == RI_LOSS_CLOCK ? "timed out" : "lost it";
-}
-
 /* It closes its connections on its way out, and ends later. */
 static void add_leaver(struct ri_text *out, const struct ri_rank_outcome *left, struct timespec at)
 {
@@ -211,9 +204,11 @@ static void add_first_loser(struct ri_text *out, const struct ri_outcome *outcom
 {
 	const struct ri_rank_outcome *ranks = outcome->ranks, *rank = &ranks[outcome->first];
 	struct timespec at = rank->evidence.witnessed ? rank->traceback_at : rank->ended;
+	enum ri_loss_kind kind = rank->evidence.loss->kind;
 
 	ri_text_addf(out, "  rank %llu %s first", (unsigned long long)rank->rank,
-		first_words(rank->evidence.loss));
+		kind == RI_LOSS_MISMATCH ? "said so" : kind == RI_LOSS_CLOCK ? "timed out"
+		: "lost it");
 	if (outcome->blame == RI_BLAME_LEFT)
 		add_leaver(out, &ranks[outcome->named], at);
 	ri_text_add(out, ": ");
@@ -474,15 +469,6 @@ static void add_stop(struct ri_text *out, const struct ri_outcome *outcome)
 	ri_text_add(out, "\n");
 }
 
-static void add_cause(struct ri_text *out, const struct ri_cause *cause)
-{
-	if (cause == NULL || cause->shown)
-		return;
-	ri_text_add(out, "  ");
-	ri_cause_add(out, cause);
-	ri_text_add(out, "\n");
-}
-
 /* Which collectives ranks were in, where that is not the same: of a loss that this may explain. */
 static void add_out_of_step(struct ri_text *out, const struct ri_outcome *outcome,
 	const struct ri_loss *loss)
@@ -516,10 +502,13 @@ static void add_failure(struct ri_text *out, const struct ri_outcome *outcome,
 	if (ri_outcome_is_silent(outcome))
 		ri_text_add(out, "  if its ranks write files, look there: torchrun names their "
 			"folder with --log-dir=DIR\n");
-	if (first->end == RI_END_EXEC_FAILED)
+	if (first->end == RI_END_EXEC_FAILED) {
 		add_refusal(out, outcome->cause);
-	else
-		add_cause(out, outcome->cause);
+	} else if (outcome->cause != NULL && !outcome->cause->shown) {
+		ri_text_add(out, "  ");
+		ri_cause_add(out, outcome->cause);
+		ri_text_add(out, "\n");
+	}
 }
 
 void ri_verdict_render_job(const struct ri_outcome *outcome, const struct ri_reason *reason,

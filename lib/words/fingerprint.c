@@ -41,16 +41,6 @@ static void copy(char *out, size_t size, struct ri_span text, bool (*is_of)(char
 	out[length] = '\0';
 }
 
-/* "(SequenceNumber=101, OpType=REDUCE, TensorShape=[1], ...)"; a barrier has no shape. */
-static void read_print(struct ri_span text, struct ri_fingerprint *out)
-{
-	struct ri_span shape = after(text, ", TensorShape=[");
-
-	copy(out->op, sizeof(out->op), after(text, "OpType="), is_of_name);
-	out->has_sequence = ri_digits_of(after(text, "(SequenceNumber="), &out->sequence) > 0;
-	copy(out->shape, sizeof(out->shape), shape, is_of_shape);
-}
-
 /* "Rank 7 is running collective: CollectiveFingerPrint(...)", up to the other one's. */
 static bool read_call(struct ri_span text, struct ri_fingerprint *out)
 {
@@ -62,7 +52,11 @@ static bool read_call(struct ri_span text, struct ri_fingerprint *out)
 	text = ri_span_skip(text, digits);
 	if (digits == 0 || !ri_span_starts(text, running))
 		return false;
-	read_print(ri_span_skip(text, sizeof(running) - 1), out);
+	/* "(SequenceNumber=101, OpType=REDUCE, TensorShape=[1], ...)"; a barrier has no shape */
+	text = ri_span_skip(text, sizeof(running) - 1);
+	copy(out->op, sizeof(out->op), after(text, "OpType="), is_of_name);
+	out->has_sequence = ri_digits_of(after(text, "(SequenceNumber="), &out->sequence) > 0;
+	copy(out->shape, sizeof(out->shape), after(text, ", TensorShape=["), is_of_shape);
 	return out->op[0] != '\0';
 }
 

@@ -84,11 +84,6 @@ struct ri_span ri_line_trim(struct ri_span line)
 	return ri_span_trim_start(ri_span_trim_end(skip_bar(line)));
 }
 
-static bool is_of(char c, char want)
-{
-	return want == '~' ? c >= '0' && c <= '9' : c == want;
-}
-
 /*
  * Where a byte does not fit, the last '*' takes one byte more. The '*' before it
  * never has to: what stands between the two has already been found.
@@ -106,7 +101,8 @@ bool ri_glob_fits(struct ri_span line, const char *glob)
 			taken = at;
 			if (*glob == '\0')
 				return true;
-		} else if (*glob != '\0' && is_of(line.at[at], *glob)) {
+		} else if (*glob == '~' ? line.at[at] >= '0' && line.at[at] <= '9'
+			: *glob != '\0' && line.at[at] == *glob) {
 			at++;
 			glob++;
 		} else if (star != NULL) {

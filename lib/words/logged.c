@@ -96,18 +96,12 @@ static struct ri_span message_of(const struct ri_traceback *traceback)
 	return message;
 }
 
-static const struct ri_loss *loss_of(const struct ri_traceback *traceback)
-{
-	if (traceback->cause.length > 0)
-		return ri_loss_of_exception(traceback->cause);
-	return ri_loss_of_exception(message_of(traceback));
-}
-
 const struct ri_loss *ri_logged_loss(struct ri_span text, const struct ri_traceback *traceback,
 	struct ri_span *own)
 {
 	const struct ri_loss *loss = traceback == NULL ? ri_loss_of_lines(text)
-		: loss_of(traceback);
+		: ri_loss_of_exception(traceback->cause.length > 0 ? traceback->cause
+			: message_of(traceback));
 	const char *log = loss == NULL ? NULL : log_of(loss);
 	struct ri_span after = { NULL, 0 };
 

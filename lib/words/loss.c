@@ -36,20 +36,12 @@ const struct ri_loss *ri_loss_at(size_t index)
 	return index < ROWS ? &table[index] : NULL;
 }
 
-static bool fits(const struct ri_loss *row, struct ri_span message)
-{
-	bool begins = row->words[0] == '^' || row->words[0] == '=';
-
-	if (begins ? !ri_span_starts(message, row->words + 1) : !ri_span_has(message, row->words))
-		return false;
-	return row->also[0] == '\0' || ri_span_has(message, row->also);
-}
-
 /* The first row that fits, of those for an exception with its type or of the others. */
 static const struct ri_loss *find_row(struct ri_span message, bool typed)
 {
 	for (size_t i = 0; i < ROWS && message.length > 0; i++)
-		if ((table[i].words[0] == '=') == typed && fits(&table[i], message))
+		if ((table[i].words[0] == '=') == typed &&
+			ri_span_find(message, table[i].words, table[i].also) != NULL)
 			return &table[i];
 	return NULL;
 }

@@ -112,17 +112,6 @@ static struct ri_traceback follow(const struct ri_traceback *before, enum ri_lin
 	return next;
 }
 
-/* "jax.errors.JaxRuntimeError: ... callback: " in front of a header. */
-static bool is_wrapper(const struct finder *finder, struct ri_span prefix)
-{
-	return finder->state == FRAMES && ri_exception_is(prefix) && ri_span_has(prefix, "Error: ");
-}
-
-static bool is_equal(struct ri_span a, struct ri_span b)
-{
-	return a.length == b.length && memcmp(a.at, b.at, a.length) == 0;
-}
-
 /* Few lines that tell something. However much noise there may be, few are looked at. */
 static bool is_short(struct ri_span between)
 {
@@ -177,7 +166,9 @@ static void open_one(struct finder *finder, struct ri_span line, struct ri_span 
 	if (ri_span_ends(prefix, original)) {
 		link = RI_LINK_NESTED;
 		prefix.length -= sizeof(original) - 1;
-	} else if (is_wrapper(finder, content)) {
+	} else if (finder->state == FRAMES && ri_exception_is(content) &&
+		ri_span_has(content, "Error: ")) {
+		/* "jax.errors.JaxRuntimeError: ... callback: " in front of a header */
 		link = RI_LINK_NESTED;
 		finder->now.wrapper = ri_span_trim_end(content);
 		prefix.length = (size_t)(content.at - prefix.at);
@@ -386,16 +377,6 @@ static void take_outside(struct finder *finder, struct ri_span line)
 	finder->state = HEADLESS;
 }
 
-/*
- * Paddle's message may begin with a stack of C++, which ends with a frame of dashes around this
- * (paddle/phi/core/enforce.h, GetErrorSumaryString, 2.0 to 3.0).
- */
-static bool is_summary(const struct finder *finder, struct ri_span content)
-{
-	return ri_span_starts(content, "Error Message Summary:") &&
-		ri_span_ends(ri_span_trim_end(finder->now.last), ":");
-}
-
 static void take_between(struct finder *finder, struct ri_span line)
 {
 	struct ri_span content = ri_traceback_line(&finder->now, line);
@@ -404,7 +385,12 @@ static void take_between(struct finder *finder, struct ri_span line)
 		finder->link = ri_link_read(content);
 	if (finder->link == RI_LINK_NESTED)
 		finder->now.wrapper = content;
-	if (is_summary(finder, content))
+	/*
+	 * Paddle's message may begin with a stack of C++, which ends with a frame of dashes around
+	 * this (paddle/phi/core/enforce.h, GetErrorSumaryString, 2.0 to 3.0).
+	 */
+	if (ri_span_starts(content, "Error Message Summary:") &&
+		ri_span_ends(ri_span_trim_end(finder->now.last), ":"))
 		finder->state = PREAMBLE;
 	else
 		take_outside(finder, line);
@@ -478,7 +464,7 @@ bool ri_traceback_find(struct ri_span text, struct ri_traceback *out)
 	if (!finder.has_best && !finder.has_spare)
 		return false;
 	*out = *found;
-	if (out->before.length > 0 && is_equal(out->before, out->last))
+	if (out->before.length > 0 && ri_span_same(out->before, out->last))
 		out->before.length = 0;
 	if (out->cause.length > 0 && ri_signpost_is(out->cause))
 		out->cause.length = out->cause_at.length = 0;

@@ -200,13 +200,6 @@ static void say_unfinished(const char *why)
 			ri_code_name(RI_CODE_AUTOPSY_UNFINISHED));
 }
 
-/* May a look begin? */
-static bool is_free(void)
-{
-	ri_autopsy_take(NULL);
-	return own.helper == 0;
-}
-
 /*
  * If the memory of a cgroup ends, the kernel kills its largest process, even if a smaller one asked
  * for more: our look would cost a rank.
@@ -239,7 +232,8 @@ bool ri_autopsy_ask(enum ri_autopsy_why why)
 {
 	if (own.children == NULL || own.children->living == 0)
 		return false;
-	if (!is_free())
+	ri_autopsy_take(NULL);
+	if (own.helper != 0)
 		return adopt(why);
 	if (!has_room()) {
 		errno = ENOMEM;
@@ -311,13 +305,6 @@ static void keep_document(void)
 	own.document = place;
 }
 
-static void keep_groups(void)
-{
-	own.answer->groups[sizeof(own.answer->groups) - 1] = '\0';
-	memcpy(own.groups, own.answer->groups, sizeof(own.groups));
-	own.has_groups = own.has_link;
-}
-
 /* One report is enough: --stall watches no more, even if a look fails. */
 static void conclude_watch(void)
 {
@@ -339,7 +326,9 @@ static void conclude(int status)
 	}
 	if (!own.answer->whole)
 		own.answer->groups[0] = '\0';
-	keep_groups();
+	own.answer->groups[sizeof(own.answer->groups) - 1] = '\0';
+	memcpy(own.groups, own.answer->groups, sizeof(own.groups));
+	own.has_groups = own.has_link;
 	if (!own.answer->whole) {
 		say_unfinished(WIFSIGNALED(status) && WTERMSIG(status) != SIGALRM ? "was killed"
 			: WIFSIGNALED(status) ? "ran out of time" : "ended");

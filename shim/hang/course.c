@@ -235,11 +235,6 @@ static void look_at(pid_t rank, struct ri_course_seen *seen)
 	seen->by_person = is_held_by_person(pid);
 }
 
-static bool lives(const struct ri_launched *other)
-{
-	return other->is_rank && other->order == 0;
-}
-
 /* For a moment only: the helper has a copy. */
 struct job {
 	const struct ri_children *children;
@@ -258,7 +253,7 @@ static pid_t find_process(const struct job *job, size_t index)
 		return 0;
 	other = &job->others.items[index - RI_MAX_LOCAL];
 	/* its number may be another process's by now */
-	return lives(other) && ri_proc_read(other->pid, &process) &&
+	return other->is_rank && other->order == 0 && ri_proc_read(other->pid, &process) &&
 		process.started == other->born ? other->pid : 0;
 }
 

@@ -72,20 +72,15 @@ static bool attend(const struct ri_autopsy_region *region, pid_t worker,
 	}
 }
 
-static bool waits(pid_t pid)
-{
-	struct ri_procstat process;
-
-	return ri_proc_read(pid, &process) && (process.state == 'D' || process.state == 'S');
-}
-
 /*
  * One in state D dies when it can: it is left behind, and writes no more than it was writing.
  * Returns whether it waited for the memory that it read.
  */
 static bool give_up(pid_t worker)
 {
-	bool waited = waits(worker);
+	struct ri_procstat process;
+	bool waited = ri_proc_read(worker, &process) &&
+		(process.state == 'D' || process.state == 'S');
 
 	kill(worker, SIGKILL);
 	for (int i = 0; i < POLL_MS && waitpid(worker, NULL, WNOHANG | __WALL) == 0; i++)

@@ -17,11 +17,6 @@ static bool is_of(const struct ri_python_frame *frame, const char *file)
 	return strcmp(ri_path_name(frame->file), file) == 0;
 }
 
-static bool is_same(const struct ri_python_frame *a, const struct ri_python_frame *b)
-{
-	return a->code == b->code && a->line == b->line;
-}
-
 /* "work (train.py:5)" */
 static void add_frame(struct ri_text *out, const struct ri_python_frame *frame)
 {
@@ -77,7 +72,7 @@ void ri_held_add(struct ri_text *out, const struct ri_python_frame *outer,
 {
 	ri_text_add(out, "it is in ");
 	add_frame(out, outer);
-	if (is_same(outer, inner))
+	if (outer->code == inner->code && outer->line == inner->line)
 		return;
 	ri_text_add(out, ", and there in ");
 	add_frame(out, inner);

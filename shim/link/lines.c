@@ -325,22 +325,18 @@ static const char *host_of(size_t node)
 	return host[0] == '\0' ? name_of(NULL, node) : host;
 }
 
-/* A round begins. Each node has as many ranks as rankinit starts here, where it does. */
-static void begin_together(void)
-{
-	uint64_t nodes = ri_helper.setup->part.nodes, ranks = ri_helper.setup->ranks;
-
-	ri_helper.together = ri_together_new(&ri_helper.groups, nodes, nodes * ranks);
-	for (size_t i = 0; ri_helper.together != NULL && i < nodes; i++)
-		ri_together_expect(ri_helper.together, i, host_of(i), i * ranks, ranks);
-}
-
 /* Its memory is that of one round; without it nothing is found. */
 static void add_groups(void *context, size_t node, const char *groups)
 {
+	uint64_t nodes = ri_helper.setup->part.nodes, ranks = ri_helper.setup->ranks;
+	bool begins = ri_helper.together == NULL;
+
 	(void)context;
-	if (ri_helper.together == NULL)
-		begin_together();
+	if (begins)
+		ri_helper.together = ri_together_new(&ri_helper.groups, nodes, nodes * ranks);
+	/* each node has as many ranks as rankinit starts here, where it does */
+	for (size_t i = 0; begins && ri_helper.together != NULL && i < nodes; i++)
+		ri_together_expect(ri_helper.together, i, host_of(i), i * ranks, ranks);
 	if (ri_helper.together != NULL && !ri_together_add(ri_helper.together, node, host_of(node),
 		groups, strlen(groups)))
 		ri_log(RI_LEVEL_NOTE, "link: %s", ri_together_fault(ri_helper.together));

@@ -236,21 +236,16 @@ static void lose_helper(void)
 			"goes on without it [%s]", ri_code_name(RI_CODE_LINK_REFUSED));
 }
 
-/* The job is over: the next attempt may start beside what is left of this one. */
-static void leave_place(void)
-{
-	if (own.place >= 0)
-		close(own.place);
-	own.place = -1;
-}
-
 /* The first one lasts. */
 static void take_verdict(const struct ri_link_verdict *told)
 {
 	if (own.judged)
 		return;
 	own.judged = true;
-	leave_place();
+	/* the job is over: the next attempt may start beside what is left of this one */
+	if (own.place >= 0)
+		close(own.place);
+	own.place = -1;
 	verdict = *told;
 	own.failed = own.failed || verdict.order;
 }

@@ -98,13 +98,6 @@ static enum ri_link_class class_of(const struct ri_outcome *outcome)
 	return RI_LINK_UNKNOWN;
 }
 
-/* From outside; not where that came for a failure, or after it. */
-static bool is_stopped(const struct ri_outcome *outcome)
-{
-	return outcome->stop.signal != 0 &&
-		(outcome->first < 0 || class_of(outcome) == RI_LINK_LOSS);
-}
-
 void ri_link_tell(const struct ri_link_job *job)
 {
 	static char lines[RI_VERDICT_SIZE];
@@ -114,7 +107,9 @@ void ri_link_tell(const struct ri_link_job *job)
 	if (!ri_link_is_on())
 		return;
 	outcome = job->so_far(job->run);
-	if (is_stopped(&outcome)) {
+	/* from outside; not where that came for a failure, or after it */
+	if (outcome.stop.signal != 0 &&
+		(outcome.first < 0 || class_of(&outcome) == RI_LINK_LOSS)) {
 		say_stop(job, outcome.stop.signal);
 	} else if (outcome.first >= 0) {
 		ri_text_init(&out, lines, sizeof(lines));

@@ -44,12 +44,6 @@ bool ri_descendants_read_parent(const struct ri_procstat *process, struct ri_pro
 	return true;
 }
 
-/* rankinit's own helpers and their children, which end with it. */
-static bool is_helper(const struct ri_procstat *process)
-{
-	return ri_helper_is_one(process->pid) || ri_helper_is_one(process->parent);
-}
-
 /* Of PID 1's namespace; descendants.h has the rule. */
 static bool is_of_job(const struct ri_procstat *process)
 {
@@ -80,7 +74,9 @@ static bool is_ours(const struct ri_procstat *process)
 {
 	struct ri_procstat at = *process;
 
-	if (process->pid == self || is_helper(process))
+	/* rankinit's own helpers and their children end with it */
+	if (process->pid == self || ri_helper_is_one(process->pid) ||
+		ri_helper_is_one(process->parent))
 		return false;
 	if (self == 1)
 		return !spares || is_of_job(process);

@@ -36,12 +36,6 @@ static bool waits_for_signal(pid_t pid)
 	return strcmp(text, function) == 0;
 }
 
-/* Can its program hear of this signal? Else it ends it at once, or does nothing. */
-static bool hears(const struct ri_procstat *process, int number)
-{
-	return ((process->caught | process->blocked) >> (number - 1) & 1) != 0;
-}
-
 void ri_settle_look(struct ri_children *children, bool always)
 {
 	static int64_t next;
@@ -104,14 +98,6 @@ static bool ended_itself(const struct ri_child *child, const struct ri_output *o
 		ri_output_traceback(output, index).tv_sec != 0;
 }
 
-/* What it was about before it was told. */
-static enum ri_course course_of(const struct ri_child *child, struct timespec traceback_at)
-{
-	if (child->course == RI_COURSE_LEFT)
-		return RI_COURSE_LEFT;
-	return was_looked_at(child, traceback_at) ? child->course : RI_COURSE_UNKNOWN;
-}
-
 /* Of what it has not said, a traceback as its memory has it. */
 static void describe_unsaid(const struct ri_child *child, size_t index,
 	struct ri_rank_outcome *out)
@@ -145,7 +131,9 @@ void ri_settle_describe(const struct ri_child *child, struct ri_output *output, 
 		.total = text.total,
 	};
 	out->traceback_at = ri_output_traceback(output, index);
-	out->course = course_of(child, out->traceback_at);
+	/* what it was about before it was told */
+	out->course = child->course == RI_COURSE_LEFT ||
+		was_looked_at(child, out->traceback_at) ? child->course : RI_COURSE_UNKNOWN;
 	out->lingered_s = child->lingered_s;
 	if (child->raised_at.tv_sec == 0)
 		return;
@@ -269,7 +257,9 @@ void ri_settle_prepare_stop(struct ri_children *children, const struct ri_output
 
 		if (!child->lives || !ri_proc_read(child->pid, &process))
 			continue;
-		child->unheeding = number == 0 || (!hears(&process, number) &&
+		/* one that its program does not hear of ends it at once, or does nothing */
+		child->unheeding = number == 0 ||
+			(((process.caught | process.blocked) >> (number - 1) & 1) == 0 &&
 			(ri_output_traceback(output, i).tv_sec == 0 ||
 			!waits_for_signal(child->pid)));
 	}

@@ -58,18 +58,6 @@ static bool read_program(const struct ri_procstat *process, char *out, size_t si
 }
 
 /*
- * The shell that runs in this process, "bash", or NULL. A script has its own name there, so the
- * file that is executed decides, and the name only where the kernel does not show that file.
- */
-static const char *shell_of(const struct ri_procstat *process)
-{
-	char program[PATH_MAX];
-
-	return ri_word_shell(read_program(process, program, sizeof(program)) ? program :
-			     process->name);
-}
-
-/*
  * A shell without job control lets what it starts with "&" ignore SIGINT (POSIX, Shell Command
  * Language, 2.11), unless it ignores that itself.
  */
@@ -376,11 +364,17 @@ static const char *find_waiting_shell(pid_t pid)
 {
 	struct family family = { .parent = pid };
 	struct ri_procstat process;
+	char program[PATH_MAX];
 	const char *shell;
 
 	if (!ri_descendants_are_shown() || !ri_proc_read(pid, &process))
 		return NULL;
-	shell = shell_of(&process);
+	/*
+	 * A script has its own name there, so the file that is executed decides, and the name only
+	 * where the kernel does not show that file.
+	 */
+	shell = ri_word_shell(read_program(&process, program, sizeof(program)) ? program
+		: process.name);
 	if (shell != NULL)
 		ri_descendants_each(find_child, &family);
 	return family.found ? shell : NULL;

@@ -187,12 +187,6 @@ static void take_ranks(const struct ri_hang_look *look)
 	}
 }
 
-/* What a rank that has ended left behind has the variables of that. */
-static bool is_orphan(const struct ri_hang_process *process)
-{
-	return process->parent == getppid() && process->pid != own.launcher;
-}
-
 /* Ray's own daemons, and its workers, which bear what they do (setproctitle). */
 static bool is_rays(const struct ri_hang_process *process)
 {
@@ -213,8 +207,10 @@ static void look_for_ranks(void)
 		own.table->has_ray = is_rays(&look->processes[i]);
 	if (own.rays_alone && !own.table->has_ray)
 		return;
+	/* what a rank that has ended left behind has the variables of that */
 	for (size_t i = 0; i < look->count && !ri_autopsy_is_over(&limit); i++)
-		if (!is_orphan(&look->processes[i]))
+		if (look->processes[i].parent != getppid() ||
+			look->processes[i].pid == own.launcher)
 			ri_autopsy_look_at_rank(&look->processes[i]);
 	ri_hang_find_ranks(look);
 	take_ranks(look);

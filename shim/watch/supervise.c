@@ -326,23 +326,18 @@ static void take_course(struct ri_supervisor *sv)
 /* When all nodes have looked last, CLOCK_MONOTONIC ms; 0: never. */
 static int64_t looked_at;
 
-/* Since no rank has moved here for --stall, what was seen meanwhile is what would be seen now. */
-static bool is_known(const struct ri_supervisor *sv, int64_t now)
-{
-	return looked_at != 0 && now - looked_at < (int64_t)sv->options->stall_ms;
-}
-
 /*
  * With a link all nodes of the job look at their ranks at one moment: ask the others to look if no
  * rank moves here, look if they ask, answer, and print what was found.
  */
 static void look_with_others(const struct ri_supervisor *sv)
 {
+	/* since no rank has moved here for --stall, what was seen meanwhile would be seen now */
+	bool known = looked_at != 0 && ri_now_ms() - looked_at < (int64_t)sv->options->stall_ms;
+	bool told = ri_autopsy_was_told(), soon;
 	const char *groups;
-	bool soon, told;
 
-	told = ri_autopsy_was_told();
-	if ((ri_autopsy_has_stalled() && !is_known(sv, ri_now_ms())) || told)
+	if ((ri_autopsy_has_stalled() && !known) || told)
 		ri_link_look(false);
 	if (ri_link_is_to_look(&soon)) {
 		looked_at = ri_now_ms();
