@@ -12,6 +12,7 @@ import pytest
 import schema
 from box import read_brief, refused
 from peek import wait_until
+from test_wait_master import OWN_FILES
 
 KEY = "d08fbc5a150028b59a73c7852451d26f"
 OTHER_KEY = "db66ecb306cea2b109290e9e2b5bee16"
@@ -41,7 +42,7 @@ class Nodes:
     """Rankinits of one job side by side, each with files of its own."""
 
     def __init__(self, box, count, ranks, command, *options, env=None, of=None, absent=(),
-                 before=None):
+                 before=None, **more):
         self.count, self.absent = count, absent
         script = []
         for node in range(count):
@@ -56,7 +57,7 @@ class Nodes:
                           f"echo $? >@FOLDER/status{node}; }} &")
         script = "\n".join([*script, "wait"])
         self.job = box.start(*ALONE, "sh", "-c", script, program="/usr/bin/unshare",
-                             env={"RANKINIT_LINK_KEY": KEY, **(env or {})})
+                             env={"RANKINIT_LINK_KEY": KEY, **(env or {})}, **more)
 
     def lines(self, node):
         """What rankinit itself has said there."""
@@ -90,19 +91,40 @@ def failing(rank, what, before=""):
     return f"{before}sleep 1; [ $RANK != {rank} ] || {{ {what}; }}; {SLEEP}"
 
 
+def dying(before=":"):
+    """
+    Rank 1, which is node 1's, is killed at once, when it has done this: node 0 cannot miss that,
+    and waits for no better word. The others wait.
+    """
+    return f"[ $RANK != 1 ] || {{ {before}; kill -9 $$; }}; {SLEEP}"
+
+
+WAITS = "until [ -e @FOLDER/go ]; do sleep .05; done"
+
+
+def go(nodes, ready, what):
+    """Once something is so, those that wait for it end."""
+    wait_until(ready, what)
+    with open(os.path.join(nodes.job.folder, "go"), "w", encoding="ascii"):
+        pass
+    return nodes.wait()
+
+
 # One verdict.
 
-@pytest.mark.parametrize("rank", [0, 3])
-def test_every_log_names_the_rank(box, rank):
-    ended = Nodes(box, 2, 2, failing(rank, "echo no data >&2; exit 7")).wait()
+@pytest.mark.parametrize("rank, end, how, status, cause", [
+    (0, "exit 7", "exit status 7", 7, ("exit_status", "unknown", "never")),
+    (3, "kill -9 $$", "killed by SIGKILL \\(9\\)", 137, ("killed", "own", "same"))])
+def test_every_log_names_the_rank(box, rank, end, how, status, cause):
+    ended = Nodes(box, 2, 2, failing(rank, f"echo no data >&2; {end}")).wait()
     node = rank // 2
-    expected = {"rank": rank, "local": rank % 2, "node": node, "nodes": 2, "how": "exit status 7"}
+    expected = {"rank": rank, "local": rank % 2, "node": node, "nodes": 2, "how": how}
     assert first(ended[0], expected, "no data") == first(ended[1], expected, "no data")
-    assert (ended[node].status, ended[1 - node].status) == (7, 122)
+    assert (ended[node].status, ended[1 - node].status) == (status, 122)
     assert {**ended[node].brief, "status": "122"} == ended[1 - node].brief
     assert ended[node].brief == {
-        "cause": "exit_status", "class": "unknown", "retry": "never", "rank": str(rank),
-        "node": str(node), "host": os.uname().nodename, "status": "7", "retries": "0"}
+        **dict(zip(("cause", "class", "retry"), cause)), "rank": str(rank), "node": str(node),
+        "host": os.uname().nodename, "status": str(status), "retries": "0"}
     # what is said of the others here comes once, behind that
     other = f"ranks {2 * (1 - node)}-{2 * (1 - node) + 1}"
     assert ended[1 - node].lines[-2:] == [
@@ -110,22 +132,18 @@ def test_every_log_names_the_rank(box, rank):
         "rankinit:   this node's exit status is 122"]
     assert ended[node].lines[-2:] == [
         f"rankinit:   rank {rank ^ 1}: told to stop, killed by SIGTERM (15)",
-        "rankinit:   this node's exit status is 7"]
+        f"rankinit:   this node's exit status is {status}"]
 
 
 def test_without_it_nobody_is_stopped(box):
     """The control: the same job, and the others run on."""
-    nodes = Nodes(box, 2, 2, "sleep 1; [ $RANK = 0 ] && exit 7; until [ -e @FOLDER/go ]; do "
-                  "sleep .1; done", "--link=no")
-    wait_until(lambda: nodes.lines(0), "the end of node 0")
-    with open(os.path.join(nodes.job.folder, "go"), "w", encoding="ascii"):
-        pass
-    ended = nodes.wait()
+    nodes = Nodes(box, 2, 2, f"[ $RANK = 0 ] && exit 7; {WAITS}", "--link=no")
+    ended = go(nodes, lambda: nodes.lines(0), "the end of node 0")
     assert (ended[0].status, ended[1].status, ended[1].lines) == (7, 0, [])
 
 
 def test_a_traceback(box):
-    raises = "import os, time\ntime.sleep(1)\nif os.environ['RANK'] == '1':\n" \
+    raises = "import os, time\nif os.environ['RANK'] == '1':\n" \
              "    raise ValueError('bad batch 17')\ntime.sleep(60)"
     ended = Nodes(box, 2, 1, f"exec python3 -c {shlex.quote(raises)}").wait()
     for node in ended.values():
@@ -134,19 +152,17 @@ def test_a_traceback(box):
     assert [ended[node].status for node in range(2)] == [122, 1]
 
 
-def test_no_secret_passes(box):
-    what = "echo HF_TOKEN=hf_abcdefghijklmnopqrstuvwxyz0123456789 >&2; exit 3"
-    ended = Nodes(box, 2, 1, failing(1, what)).wait()
-    assert "hf_abcdef" not in "\n".join(ended[0].lines)
-    assert "HF_TOKEN=***" in "\n".join(ended[0].lines)
-
-
 def test_the_report_has_it(box):
-    ended = Nodes(box, 2, 1, failing(1, "exit 7"), "--report=@FOLDER/report%n.json")
+    """And no secret that the rank wrote passes."""
+    ended = Nodes(box, 2, 1, dying("echo HF_TOKEN=hf_abcdefghijklmnopqrstuvwxyz0123456789 >&2"),
+                  "--report=@FOLDER/report%n.json")
     folder, ended = ended.job.folder, ended.wait()
+    said = "\n".join(ended[0].lines)
+    assert "hf_abcdef" not in said and "HF_TOKEN=***" in said
     for node in range(2):
         with open(os.path.join(folder, f"report{node}.json"), encoding="utf-8") as file:
             text = file.read()
+        assert "hf_abcdef" not in text
         document = json.loads(text)
         schema.check(document, "report")
         assert document["job_verdict"].startswith("rank 1 (local rank 0, pid "), text
@@ -159,8 +175,7 @@ def test_the_report_has_it(box):
 
 
 def test_losses_name_no_rank(box):
-    lost = LOST
-    ended = Nodes(box, 2, 1, f"sleep 1; [ $RANK = 0 ] && {{ {lost}; }}; {SLEEP}").wait()
+    ended = Nodes(box, 2, 1, failing(0, LOST)).wait()
     line = "rankinit: cannot tell which rank failed first: ranks of 1 node lost others, and no " \
            "rank failed of itself"
     assert ended[0].lines[0] == ended[1].lines[0] == line, (ended[0].lines, ended[1].lines)
@@ -170,9 +185,14 @@ def test_losses_name_no_rank(box):
 
 
 def test_who_had_left_is_named(box):
-    """Rank 3 ends with 0, and then rank 0 loses it; no node can say more."""
-    ended = Nodes(box, 2, 2, f"sleep 1; [ $RANK = 3 ] && exit; sleep .5; [ $RANK = 0 ] && "
-                             f"{{ {LOST}; }}; sleep 5").wait()
+    """
+    Rank 3 ends with 0, and then rank 0 loses it; no node can say more. As a job ends well when a
+    rank does, that may be a teardown, and the other node writes the last checkpoint.
+    """
+    nodes = Nodes(box, 2, 2, f"sleep 1; [ $RANK = 3 ] && exit; sleep .5; [ $RANK = 0 ] && "
+                             f"{{ {LOST}; }}; {WAITS}")
+    ended = go(nodes, lambda: nodes.lines(1), "the verdict")
+    assert [ended[node].status for node in range(2)] == [1, 0]
     for node in ended.values():
         assert re.fullmatch(r"rankinit:   a rank of node 1 \(\S+\) had ended with 0",
                             node.lines[1]), node.lines
@@ -180,15 +200,15 @@ def test_who_had_left_is_named(box):
 
 def test_a_failure_of_ones_own_after_the_verdict(box):
     """What stopped the job is one thing, and why this rank fails another."""
-    own = "import time; time.sleep(3); raise KeyError('mine')"
-    ended = Nodes(box, 2, 1, f"sleep 1; [ $RANK = 1 ] && exit 7; exec python3 -c \"{own}\"",
-                  "--link=tell").wait()
+    nodes = Nodes(box, 2, 1, "[ $RANK = 1 ] && kill -9 $$; " + WAITS +
+                  "; exec python3 -c \"raise KeyError('mine')\"", "--link=tell")
+    ended = go(nodes, lambda: nodes.lines(0), "the verdict")
     assert first(ended[0], {"rank": 1, "local": 0, "node": 1, "nodes": 2,
-                            "how": "exit status 7"}, "rank 1")
+                            "how": r"killed by SIGKILL \(9\)"}, "rank 1")
     assert "rankinit:     KeyError: 'mine'" in ended[0].lines, ended[0].lines
     assert "rankinit:   the ranks of this node run on: with --link=tell rankinit stops none" \
         in ended[0].lines
-    assert [ended[node].status for node in range(2)] == [1, 7]
+    assert [ended[node].status for node in range(2)] == [1, 137]
 
 
 def test_all_nodes_fail_at_once(box):
@@ -205,64 +225,40 @@ def test_all_nodes_fail_at_once(box):
 
 # Who is stopped, and how.
 
+DIES_LATER = "{ until [ -e @FOLDER/up ]; do sleep .05; done; kill -9 $$; }"
+
+
 def test_a_rank_gets_one_sigterm_and_its_time(box):
     """--grace is short, and not for ranks that write a checkpoint."""
-    saves = "trap 'echo term >>@FOLDER/log; sleep 3; echo saved >>@FOLDER/log; exit 0' TERM; " \
-            "while :; do sleep .1; done"
-    nodes = Nodes(box, 2, 1, f"[ $RANK = 1 ] && {{ sleep 1; exit 7; }}; {saves}", "--grace=1")
+    saves = "trap 'echo term >>@FOLDER/log; sleep 1; echo saved >>@FOLDER/log; exit 0' TERM; " \
+            "echo up >@FOLDER/up; while :; do sleep .1; done"
+    nodes = Nodes(box, 2, 1, f"[ $RANK = 1 ] && {DIES_LATER}; {saves}", "--grace=0.2")
     ended = nodes.wait()
     assert nodes.job.read("log").decode().split() == ["term", "saved"]
-    assert [ended[node].status for node in range(2)] == [122, 7]
+    assert [ended[node].status for node in range(2)] == [122, 137]
 
 
 def test_the_grace_of_the_link(box):
     deaf = "trap '' TERM; echo up >@FOLDER/up; while :; do sleep .1; done"
-    ended = Nodes(box, 2, 1, "[ $RANK = 1 ] && { until [ -e @FOLDER/up ]; do sleep .1; done; "
-                  f"exit 7; }}; {deaf}", "--link-grace=1").wait()
-    assert [ended[node].status for node in range(2)] == [122, 7]
+    ended = Nodes(box, 2, 1, f"[ $RANK = 1 ] && {DIES_LATER}; {deaf}", "--link-grace=0.2").wait()
+    assert [ended[node].status for node in range(2)] == [122, 137]
     assert "killed by SIGKILL (9)" in "\n".join(ended[0].lines)
 
 
-def test_tell_stops_nobody(box):
-    nodes = Nodes(box, 2, 1, "sleep 1; [ $RANK = 1 ] && exit 7; until [ -e @FOLDER/go ]; do "
-                  "sleep .1; done", "--link=tell")
-    wait_until(lambda: nodes.lines(0), "the verdict")
-    with open(os.path.join(nodes.job.folder, "go"), "w", encoding="ascii"):
-        pass
-    ended = nodes.wait()
-    assert [ended[node].status for node in range(2)] == [0, 7]
-    assert " failed first (node 1 of 2): exit status 7" in ended[0].lines[0]
-
-
 def test_without_a_key_it_is_news(box):
-    nodes = Nodes(box, 2, 1, "sleep 1; [ $RANK = 1 ] && exit 7; until [ -e @FOLDER/go ]; do "
-                  "sleep .1; done", env={"RANKINIT_LINK_KEY": None})
-    wait_until(lambda: nodes.lines(0), "the news")
-    with open(os.path.join(nodes.job.folder, "go"), "w", encoding="ascii"):
-        pass
-    ended = nodes.wait()
-    assert [ended[node].status for node in range(2)] == [0, 7]
+    nodes = Nodes(box, 2, 1, "[ $RANK = 1 ] && kill -9 $$; " + WAITS,
+                  env={"RANKINIT_LINK_KEY": None})
+    ended = go(nodes, lambda: nodes.lines(0), "the news")
+    assert [ended[node].status for node in range(2)] == [0, 137]
     assert ended[0].lines[0].startswith(
         "rankinit: without a key, so that anybody may have said it: rank 1 (")
 
 
-def test_a_rank_that_left_means_that_the_job_ends_well(box):
-    """Another one that fails then may be a teardown, and the others write the last checkpoint."""
-    nodes = Nodes(box, 2, 2, "[ $RANK = 0 ] && exit 0; [ $RANK = 3 ] && { sleep 1; exit 7; }; "
-                  "until [ -e @FOLDER/go ]; do sleep .1; done")
-    wait_until(lambda: nodes.lines(0), "the verdict")
-    with open(os.path.join(nodes.job.folder, "go"), "w", encoding="ascii"):
-        pass
-    ended = nodes.wait()
-    assert [ended[node].status for node in range(2)] == [0, 7]
-
-
 def test_a_stop_from_outside_is_no_failure(box):
     """One node is told to stop, as a preempted one is; the other loses it, and is not blamed."""
-    lost = LOST
     nodes = Nodes(box, 2, 1, "[ $RANK = 1 ] && { trap 'touch @FOLDER/going; exit 0' TERM; "
                   "touch @FOLDER/up; while :; do sleep .1; done; }; "
-                  f"until [ -e @FOLDER/going ]; do sleep .1; done; {lost}")
+                  f"until [ -e @FOLDER/going ]; do sleep .1; done; {LOST}")
     folder = nodes.job.folder
     wait_until(lambda: os.path.exists(os.path.join(folder, "up")), "the ranks")
     wait_until(lambda: find_member(nodes.job, "--node-rank=1"), "node 1")
@@ -308,13 +304,8 @@ def test_a_command_that_does_not_exist(box):
 # Who has come.
 
 def test_the_roll_call(box):
-    nodes = Nodes(box, 3, 1, "until [ -e @FOLDER/go ]; do sleep .1; done", "--roll-call=1",
-                  absent=(2,))
-    for node in (0, 1):
-        wait_until(lambda node=node: len(nodes.lines(node)) >= 2, "two calls")
-    with open(os.path.join(nodes.job.folder, "go"), "w", encoding="ascii"):
-        pass
-    ended = nodes.wait()
+    nodes = Nodes(box, 3, 1, WAITS, "--roll-call=1", absent=(2,))
+    ended = go(nodes, lambda: min(len(nodes.lines(node)) for node in (0, 1)) >= 2, "two calls")
     for node in (0, 1):
         assert ended[node].lines[:2] == [f"rankinit: waiting for 1 of 3 nodes for 1 s: node 2{HOW}",
                                          "rankinit: waiting for 1 of 3 nodes for 2 s: node 2"]
@@ -322,24 +313,17 @@ def test_the_roll_call(box):
 
 
 def test_node_0_does_not_come(box):
-    nodes = Nodes(box, 2, 1, "until [ -e @FOLDER/go ]; do sleep .1; done", "--roll-call=1",
-                  absent=(0,))
-    wait_until(lambda: nodes.lines(1), "the call")
-    with open(os.path.join(nodes.job.folder, "go"), "w", encoding="ascii"):
-        pass
-    ended = nodes.wait()
-    assert ended[1].lines[0] == ("rankinit: node 0 (10.9.0.1), ports 9471 to 9478, has "
-                                 "not been reached for 1 s: Connection refused")
+    nodes = Nodes(box, 2, 1, WAITS, "--roll-call=0.3", absent=(0,))
+    ended = go(nodes, lambda: nodes.lines(1), "the call")
+    assert re.fullmatch(r"rankinit: node 0 \(10\.9\.0\.1\), ports 9471 to 9478, has not been "
+                        r"reached for \d s: Connection refused", ended[1].lines[0])
     assert ended[1].status == 0
 
 
 def test_a_name_that_does_not_resolve(box):
-    nodes = Nodes(box, 2, 1, "until [ -e @FOLDER/go ]; do sleep .1; done", "--roll-call=1",
-                  "--master-addr=no-such-host.invalid", absent=(0,))
-    wait_until(lambda: [line for line in nodes.lines(1) if "name" in line], "the call")
-    with open(os.path.join(nodes.job.folder, "go"), "w", encoding="ascii"):
-        pass
-    ended = nodes.wait()
+    nodes = Nodes(box, 2, 1, WAITS, "--roll-call=0.3", "--master-addr=no-such-host.invalid",
+                  absent=(0,), shell=OWN_FILES)
+    ended = go(nodes, lambda: [line for line in nodes.lines(1) if "name" in line], "the call")
     assert ended[1].status == 0
     assert ("node 0 (no-such-host.invalid), ports 9471 to 9478, has not been reached for "
             in ended[1].lines[0])
@@ -347,7 +331,7 @@ def test_a_name_that_does_not_resolve(box):
 
 def test_all_is_well(box):
     """Silence, and no wait at the end."""
-    ended = Nodes(box, 4, 2, "sleep 1").wait()
+    ended = Nodes(box, 4, 2, "sleep .5").wait()
     assert [(ended[node].status, ended[node].lines) for node in range(4)] == [(0, [])] * 4
 
 
@@ -417,12 +401,14 @@ def test_key_files(box, tmp_path):
     job = ["--link", "--node-rank=0", "--nnodes=2", "--master-addr=10.9.0.1",
            "--nproc-per-node=1", f"--link-key={path}", "--", "true"]
     assert "the file has 31 bytes" in refused(box.run(*job), 125, "link.key", "--link-key")
+    path.write_text("")
+    assert "the file has 0 bytes" in refused(box.run(*job), 125, "link.key", "--link-key")
     path.unlink()
     assert "cannot be read: No such file" in refused(box.run(*job), 125, "link.key", "--link-key")
     path.write_text(KEY + "\n")
-    # the same as the variable, without the end of its line
-    ended = Nodes(box, 2, 1, failing(1, "exit 7"), of={0: [f"--link-key={path}"]}).wait()
-    assert [ended[node].status for node in range(2)] == [122, 7]
+    # the same as the variable, without the end of its line; and a port of one's own
+    ended = Nodes(box, 2, 1, dying(), "--link-port=7777", of={0: [f"--link-key={path}"]}).wait()
+    assert [ended[node].status for node in range(2)] == [122, 137]
 
 
 @pytest.mark.parametrize("option, subject", [
@@ -431,11 +417,6 @@ def test_key_files(box, tmp_path):
     ("--roll-call=soon", "--roll-call")])
 def test_values_that_are_none(box, option, subject):
     refused(box.run(option, "--", "true"), 125, "option.value", subject)
-
-
-def test_a_port_of_ones_own(box):
-    ended = Nodes(box, 2, 1, failing(1, "exit 7"), "--link-port=7777").wait()
-    assert [ended[node].status for node in range(2)] == [122, 7]
 
 
 def test_a_port_that_is_the_job_s(box):
@@ -450,14 +431,12 @@ def test_a_port_that_is_the_job_s(box):
 
 
 def test_one_node_has_another_key(box):
-    nodes = Nodes(box, 2, 1, "until [ -e @FOLDER/go ]; do sleep .1; done", "--roll-call=1",
+    nodes = Nodes(box, 2, 1, WAITS, "--roll-call=0.3",
                   of={1: [f"--link-key={write_key(box, OTHER_KEY)}"]})
-    wait_until(lambda: len(nodes.lines(0)) >= 2 and nodes.lines(1), "the calls")
-    with open(os.path.join(nodes.job.folder, "go"), "w", encoding="ascii"):
-        pass
-    ended = nodes.wait()
     foreign = "; a node that called has another key, or is of another job"
-    assert ended[0].lines[1] == f"rankinit: waiting for 1 of 2 nodes for 2 s: node 1{foreign}"
+    ended = go(nodes, lambda: nodes.lines(1) and foreign in "\n".join(nodes.lines(0)), "the calls")
+    assert re.fullmatch(rf"rankinit: waiting for 1 of 2 nodes for \d+ s: node 1{foreign}",
+                        ended[0].lines[-1]), ended[0].lines
     refused = r"rankinit: node 0 \([^)]+\), ports 9471 to 9478, has not let this node in for " \
         r"\d+ s: it has another key, or is of another job"
     assert [line for line in ended[1].lines if re.fullmatch(refused, line)], ended[1].lines
@@ -466,12 +445,9 @@ def test_one_node_has_another_key(box):
 
 def test_one_node_without_the_key(box):
     """Both say so, once, and the job is as it is without."""
-    nodes = Nodes(box, 2, 1, "sleep 2", of={1: ["--link-key=/dev/null"]})
-    ended = nodes.wait()
-    assert ended[1].status == 125
-    nodes = Nodes(box, 2, 1, "sleep 2", env={"RANKINIT_LINK_KEY": None},
+    nodes = Nodes(box, 2, 1, WAITS, env={"RANKINIT_LINK_KEY": None},
                   of={0: [f"--link-key={write_key(box)}"]})
-    ended = nodes.wait()
+    ended = go(nodes, lambda: nodes.lines(0) and nodes.lines(1), "both to say so")
     assert [ended[node].status for node in range(2)] == [0, 0]
     assert ended[0].lines == ["rankinit: warning: link: a node that called has no key; give "
                               "all nodes the same --link-key [link.keys]"]
@@ -488,37 +464,45 @@ def write_key(box, key=KEY):
 
 # The link itself goes.
 
-def simulate(box, spec, command):
-    return box.run("--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh", box.rankinit,
-                   f"--simulate={spec}", "--link", "--", "sh", "-c", command,
-                   program="/usr/bin/unshare", env={"RANKINIT_LINK_KEY": KEY})
+GONE = "rankinit: warning: link: its process has ended before its time; the job goes on without " \
+    "it [link.refused]"
 
 
-@pytest.mark.parametrize("node", [0, 1])
-def test_a_cut_link_ends_nothing(box, node):
-    result = simulate(box, f"kubeflow_pytorch:2x1,unlink={node}@1", "sleep 3")
-    lines = [line for line in result.lines() if "simulated: the link" not in line]
-    gone = ("rankinit: warning: link: its process has ended before its time; the job goes on "
-            "without it [link.refused]")
-    assert result.status == 0 and lines.count(gone) == 1, result.err
-    assert ("rankinit: the connection to node 0 is lost; the job goes on" in lines) == (node == 0)
+def cut(box, spec, command, *lines):
+    """Its link is cut, which says these lines, and then its ranks get the word that they wait for."""
+    job = box.start("--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh", box.rankinit,
+                    f"--simulate={spec}", "--link", "--", "sh", "-c", f"{WAITS}; {command}",
+                    program="/usr/bin/unshare", env={"RANKINIT_LINK_KEY": KEY})
+    wait_until(lambda: set(lines) <= set(job.error_text().splitlines()), lines)
+    with open(os.path.join(job.folder, "go"), "w", encoding="ascii"):
+        pass
+    result = job.wait()
+    assert result.lines().count(GONE) == 1, result.err
+    return result
+
+
+def test_a_cut_link_ends_nothing(box):
+    result = cut(box, "kubeflow_pytorch:2x1,unlink=1@0.3", ":", GONE)
+    assert result.status == 0 and "the connection to node 0 is lost" not in result.err
 
 
 def test_node_0_is_gone_when_a_rank_fails(box):
     """Each node says what it saw, and that it is alone with that; and does not wait for it."""
-    result = simulate(box, "kubeflow_pytorch:2x2,unlink=0@1",
-                      "sleep 2; [ $RANK = 3 ] && exit 7; sleep 2")
+    result = cut(box, "kubeflow_pytorch:2x2,unlink=0@0.5",
+                 "[ $RANK = 3 ] && { : >@FOLDER/3; kill -9 $$; }; "
+                 "until [ -e @FOLDER/3 ]; do sleep .05; done", GONE,
+                 "rankinit: the connection to node 0 is lost; the job goes on")
     lines = result.lines()
     at = lines.index("rankinit: node 0 (127.0.0.2), ports 9471 to 9478, cannot be reached: "
                      "Connection refused; what "
                      "follows is what this node has seen itself")
-    assert " failed first of ranks 2-3 (node 1 of 2): exit status 7" in lines[at + 1], lines
-    ended = r"rankinit: simulated: node 1: exit status 7 after [23]\.\d s; .*"
-    assert any(re.fullmatch(ended, line) for line in lines), lines
+    assert " failed first of ranks 2-3 (node 1 of 2): killed by SIGKILL" in lines[at + 1], lines
+    assert [line for line in lines
+            if line.startswith("rankinit: simulated: node 1: exit status 137 after ")], lines
 
 
 def test_a_link_is_cut_where_there_is_none(box):
-    result = box.run("--simulate=kubeflow_pytorch:2x1,unlink=1@0", "--", "sleep", "1")
+    result = box.run("--simulate=kubeflow_pytorch:2x1,unlink=1@0", "--", "sleep", ".5")
     assert result.status == 0
     assert ("rankinit: warning: simulated: node 1 has no link 0 s after the start, so nothing is "
             "cut; it needs --link") in result.lines()
