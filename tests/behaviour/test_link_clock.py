@@ -31,7 +31,7 @@ def report(box, net):
             peer.say(centre_hello(**said), *messages)
             assert peer.hear("phase")["phase"] == "running"
             peer.close()
-        node.ends(7)
+        node.ends(137)
         document = json.loads(node.job.read("report.json"))
         schema.check(document, "report")
         return document
@@ -45,23 +45,23 @@ def test_how_far_a_clock_goes_before_that_of_node_0(report, seconds):
     assert clock["error_s"] > 0
 
 
-@pytest.mark.parametrize("said", [{}, {"clock_us": 0}, {"clock_us": 2 ** 63 - 1}])
+@pytest.mark.parametrize("said", [{}, {"clock_us": 2 ** 63 - 1}])
 def test_a_centre_that_does_not_say(report, said):
     """Older ones, or one that is broken."""
     assert report(**said)["clock"] is None
 
 
-@pytest.mark.parametrize("value", [-1, "1"])
-def test_a_clock_that_is_none(box, net, value):
+def test_a_clock_that_is_none(box, net):
     """Then it is no hello, and the next centre is taken."""
     with listen() as listener:
         node = Node(box, 1, options=["--report=@FOLDER/report.json"])
-        answer(listener, NAME).say({**centre_hello(), "clock_us": value})
+        for value in (-1, "1"):
+            answer(listener, NAME).say({**centre_hello(), "clock_us": value})
         peer = answer(listener, NAME)
         peer.say(centre_hello(**ahead(0)))
         peer.hear("phase")
         peer.close()
-    node.ends(7)
+    node.ends(137)
     assert json.loads(node.job.read("report.json"))["clock"] is not None
 
 

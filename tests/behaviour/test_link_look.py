@@ -94,10 +94,14 @@ def said(nodes, node):
     return wait_until(look, f"a look in {nodes.lines(node)}")
 
 
+# So long a job is silent before it is looked at when it is stopped.
+AFTER = "--autopsy-after=0.3"
+
+
 def is_silent(nodes, node):
-    """For two seconds: --autopsy-after=1 has that, and a moment more."""
+    """For a second: that long, and a moment more."""
     path = os.path.join(nodes.job.folder, "{}" + str(node))
-    return time.time() - max(os.stat(path.format(name)).st_mtime for name in ("out", "err")) > 2
+    return time.time() - max(os.stat(path.format(name)).st_mtime for name in ("out", "err")) > 1
 
 
 def until_joined(pid):
@@ -179,21 +183,18 @@ def test_where_all_wait_no_rank_is_named(watched):
                             said(nodes, node)[0])
 
 
-def test_the_stop_of_a_silent_job(hanging):
-    """One node hears of it before the others, whose ranks are looked at before they are told."""
-    nodes = hanging("sleep", 3, "--autopsy-after=1")
+def test_the_stop_of_a_silent_job(hanging, box):
+    """
+    One node hears of it before the others, whose ranks are looked at before they are told. The
+    reports have it, and --blame tells it.
+    """
+    nodes = hanging("sleep", 3, AFTER, "--report=@FOLDER/report%n.json")
     stop_silent(nodes, 2, 0, 1)
     ended = nodes.wait()
     for node in ended.values():
         lines = [line for line in node.lines if TOGETHER in line]
         assert len(lines) == 1 and ODD.fullmatch(lines[0]).groups() == ("3", "1"), node.lines
     assert {node.status for node in ended.values()} == {0}
-
-
-def test_the_report_has_it_and_blame_tells_it(hanging, box):
-    nodes = hanging("sleep", 3, "--autopsy-after=1", "--report=@FOLDER/report%n.json")
-    stop_silent(nodes, 0, 1, 2)
-    nodes.wait()
     folder, sentences = nodes.job.folder, set()
     for node in range(NODES):
         document = json.loads(nodes.job.read(f"report{node}.json"))
@@ -219,7 +220,7 @@ def test_the_stop_of_a_job_that_speaks(hanging):
 
 def test_one_node_that_is_stopped(hanging):
     """An eviction: the others look, and go on."""
-    nodes = hanging("sleep", 3, "--autopsy-after=1")
+    nodes = hanging("sleep", 3, AFTER)
     stop_silent(nodes, 2)
     for node in range(NODES):
         assert ODD.fullmatch(said(nodes, node)[0]).groups() == ("3", "1")
@@ -251,7 +252,7 @@ def test_a_rank_that_gives_up(box, folder, how):
 def test_a_healthy_job(box):
     """It prints nothing, so it is looked at, and no rank is named."""
     nodes = Nodes(box, NODES, RANKS, "exec " + shlex.join([*PYTHON, "-c", WALKS]),
-                  "--checks=none", "--roll-call=0", "--autopsy-after=1")
+                  "--checks=none", "--roll-call=0", AFTER)
     for node in range(NODES):
         wait_until(lambda: out(nodes, node).count("walks") == RANKS, nodes.job.error_text())
     stop_silent(nodes, 0, 1, 2)
@@ -260,22 +261,20 @@ def test_a_healthy_job(box):
         assert len(lines) == 1 and "rank " not in lines[0], node.lines
 
 
-@pytest.mark.parametrize("options", [["--link"], []])
-def test_a_simulated_hang(box, folder, options):
-    """With the link each of its nodes names the rank that the fault stopped; the control: none."""
+def test_a_simulated_hang(box, folder):
+    """With the link each of its nodes names the rank that the fault stopped."""
     program = everybody.copy(os.path.join(HERE, "hang.py"))
     job = box.start(*ALONE, box.rankinit, f"--simulate=kubeflow_pytorch:{NODES}x{RANKS},hang=3@1",
-                    "--autopsy-after=1", "--roll-call=0", *options, "--", *PYTHON, program, folder,
+                    AFTER, "--roll-call=0", "--link", "--", *PYTHON, program, folder,
                     "collective", "-1", program="/usr/bin/unshare", env={"RANKINIT_LINK_KEY": KEY})
     others = [f"[{rank // RANKS}:{rank}] hangs" for rank in range(NODES * RANKS) if rank != 3]
     wait_until(lambda: set(others) <= set(job.read("out").decode().splitlines()) and
                "SIGSTOP for rank 3" in job.error_text(), job.error_text())
-    if options:
-        until_joined(job.pid)
-    time.sleep(3)   # they are silent, and longer does no harm
+    until_joined(job.pid)
+    time.sleep(1)   # they are silent, and longer does no harm
     result = job.stop()
     lines = [line for line in result.lines() if TOGETHER in line]
-    assert len(lines) == (NODES if options else 0), result.err
+    assert len(lines) == NODES, result.err
     for line in lines:
         assert re.fullmatch(
             r"rankinit: autopsy: of 6 ranks 5 wait in all_reduce \(hang\.py:\d+\), rank 3 "

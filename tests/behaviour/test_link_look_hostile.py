@@ -148,7 +148,7 @@ def test_a_centre_that_storms(box, listener):
     member = Node(box, node=1)
     peer = answer(listener, NAME)
     peer.say(centre_hello())
-    for _ in range(500):
+    for _ in range(100):
         peer.say(look())
         peer.hear("groups")
     peer.say(verdict(2, BLAME, order=True))

@@ -6,8 +6,6 @@ import re
 import shlex
 import subprocess
 
-import pytest
-
 from box import HERE
 from test_link import KEY
 from test_simulate import ALONE
@@ -33,16 +31,15 @@ def play(box, shape, how, command, beside=":"):
                    env={"RANKINIT_LINK_KEY": KEY})
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_every_node_names_the_rank(box, shape):
+def names_the_rank(box, shape):
     """And the first stops no rank of another job of its form, on its host and with its secret."""
-    well = shlex.join(words(box, shape, "3x2", "exec sleep 4"))
+    well = shlex.join(words(box, shape, "3x2", "exec sleep 3"))
     beside = f"{{ {well} 2>&1; echo it ended with $?; }}" if shape == SHAPES[0] else ":"
     result = play(box, shape, "3x2,kill=4@1", "exec sleep 60", beside)
     who = re.findall(r"^rankinit: (rank \d+) \(local rank 0, pid \d+ on \S+\) failed first "
                      r"(\(node \d of \d\)): killed by SIGKILL \(9\), after \S+ s, at \S+$",
                      result.err, re.M)
-    assert who == [("rank 4", "(node 2 of 3)")] * 3, result.err
+    assert who == [("rank 4", "(node 2 of 3)")] * 3, (shape, result.err)
     ends = re.findall(r"simulated: node (\d): exit status (\d+) ", result.err)
     # 143: many platforms stop the other nodes as well, and here that came before the order
     assert re.fullmatch("0(122|143)1(122|143)2137", "".join(map("".join, ends))), result.err
@@ -52,8 +49,11 @@ def test_every_node_names_the_rank(box, shape):
     assert other.endswith("it ended with 0\n") == (beside != ":"), other
 
 
-@pytest.mark.parametrize("shape, size", zip(SHAPES[::len(SHAPES) // len(SIZES)], SIZES))
-def test_a_job_that_is_well_is_silent(box, shape, size):
+def test_every_node_names_the_rank(box, at_once):
+    at_once(lambda shape: names_the_rank(box, shape), SHAPES)
+
+
+def is_silent(box, shape, size):
     """Ranks of one node are done before others have begun."""
     result = play(box, shape, size, "exec sleep 0.$((RANK * 7 % 4))")
     assert result.status == 0, result.err
@@ -61,3 +61,7 @@ def test_a_job_that_is_well_is_silent(box, shape, size):
     # the cluster of TF_CONFIG has a task for each node, not for each rank
     assert [line for line in said if shape != "tf_config" or "env.differs" not in line] == []
     assert len(re.findall(r"simulated: node \d: exit status 0 ", result.err)) == int(size[0])
+
+
+def test_a_job_that_is_well_is_silent(box, at_once):
+    at_once(lambda one: is_silent(box, *one), zip(SHAPES[::len(SHAPES) // len(SIZES)], SIZES))
