@@ -4,10 +4,14 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
+import time
 
 import pytest
 
+import peek
+from peek import wait_until
 from test_autopsy import COLLECTIVES
 from test_documents import PROGRAM, ROOT, blocks, plain
 
@@ -43,6 +47,9 @@ def step():
 step()
 """
 
+# Behind the collectives, whose lines stay what they are.
+IS_THERE = "\nimport os\nopen('there-' + os.environ['RANK'], 'w').close()\n"
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
@@ -57,7 +64,7 @@ def folder(tmp_path_factory):
     (where / "wait.py").write_text(WAITING)
     torch = where / "site-packages" / "torch" / "distributed"
     torch.mkdir(parents=True)
-    (torch / "distributed_c10d.py").write_text(COLLECTIVES)
+    (torch / "distributed_c10d.py").write_text(COLLECTIVES + IS_THERE)
     for name, culprit in (("train.py", 3), ("healthy.py", -1)):
         (where / name).write_text(HEALTHY.format(culprit=culprit))
     return where
@@ -88,11 +95,33 @@ def anywhere(text):
     return re.sub(r"(\n +/job/member\.py:N)+", r"\1", text)
 
 
+def find_rankinit(pid):
+    """The process itself, or the first one below it of that name."""
+    while (peek.stat(pid) or ("",))[0] != "rankinit":
+        pid = wait_until(lambda: peek.children(pid), "the shell's child")[0]
+    return pid
+
+
+def stop_waiting(pid, folder):
+    """When all ranks have waited for longer than --autopsy-after, however busy the machine is."""
+    wait_until(lambda: len(list(folder.glob("there-*"))) == 8, "eight ranks")
+    time.sleep(2)
+    os.kill(find_rankinit(pid), signal.SIGTERM)
+    for path in folder.glob("there-*"):
+        path.unlink()
+
+
 def run(command, folder):
-    done = subprocess.run([*ALONE, "sh", "-c", command], cwd=folder, stdin=subprocess.DEVNULL,
+    waits = "stop=8 " in command
+    # then the test stops the job
+    command = command.replace("stop=8 ", "stop=90 ")
+    with subprocess.Popen([*ALONE, "sh", "-c", command], cwd=folder, stdin=subprocess.DEVNULL,
                           env={"PATH": f"{folder}/bin:{os.environ['PATH']}", "LC_ALL": "C.UTF-8"},
-                          capture_output=True, text=True, timeout=100, check=False)
-    return done.returncode, done.stdout, done.stderr
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        if waits:
+            stop_waiting(process.pid, folder)
+        out, err = process.communicate(timeout=100)
+    return process.returncode, out, err
 
 
 def says(log, lines, folder):
