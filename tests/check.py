@@ -5,9 +5,9 @@ Runs the suites and adds up what they say.
 
 usage: check.py [SUITE...]    without a name: all but nightly ones and those of other targets
 
-They run in three lanes side by side, as what waits for processes leaves time to what
-computes, which runs at nice 19; in a lane one comes after the other, and of what waits two
-tests for each CPU run at once. Each suite's output goes to build/check/SUITE.log; the end
+What computes runs at nice 19, one suite after the other, as what waits for processes leaves
+time to it. Of what waits two suites run side by side, the longest first, and of each of them
+two tests for each CPU. Each suite's output goes to build/check/SUITE.log; the end
 of what a command that fails has said is printed. The last line counts tests: N passed, N
 failed, N skipped. With CHECK_SAMPLE pytest runs one test of each kind, and with CHECK_CORE
 those tests alone that are marked as the core of their target (kinds.py).
@@ -225,8 +225,8 @@ APART = {
 # They compute from their first line to the last, and nothing in them waits for anybody.
 COMPUTING = {"lint", "unit", "valgrind", "fuzz", "coverage", "golden"}
 
-# Half of what waits, so that both halves take as long.
-ASIDE = {"checks", "fault", "nodes"}
+# What waits, the longest first: a suite begins when one of the two before it has ended.
+WAITING = ["behaviour", "checks", "fault", "nodes", "failures", "conformance", "containers"]
 
 # What they test may not be installed; each test that is skipped says so.
 MAY_BE_ABSENT = {"frameworks"}
@@ -304,7 +304,7 @@ def main(names):
 
 
 def run_lane(names, sums, turn):
-    """One suite after the other; what each says is printed in one piece."""
+    """One suite after the other, of those that are left; what each says comes in one piece."""
     for name in names:
         begin = time.monotonic()
         totals, text, wrong = run_suite(name)
@@ -326,9 +326,10 @@ def run(names):
     sums = {"passed": 0, "failed": 0, "skipped": 0}
     turn = threading.Lock()
     names = names or list(SUITES)
-    lanes = [[name for name in names if name in COMPUTING],
-             [name for name in names if name in ASIDE],
-             [name for name in names if name not in COMPUTING | ASIDE]]
+    computing = [name for name in names if name in COMPUTING]
+    waiting = sorted((name for name in names if name not in COMPUTING),
+                     key=lambda name: WAITING.index(name) if name in WAITING else 0)
+    lanes = [computing, *[iter(waiting)] * 2]
     with concurrent.futures.ThreadPoolExecutor() as pool:
         for lane in [pool.submit(run_lane, lane, sums, turn) for lane in lanes]:
             lane.result()
