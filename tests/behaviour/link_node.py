@@ -155,3 +155,26 @@ def net(nsrun):
     assert nsrun
     with network():
         yield
+
+
+@pytest.fixture
+def apart(box, at_once):
+    """Call each of these with a box, side by side, since they wait: in networks of their own."""
+    def in_its_own(function):
+        with network():
+            function(box)
+
+    return lambda functions: at_once(in_its_own, functions)
+
+
+def with_listener(function):
+    """Of one that takes a box, and the listener that a centre has."""
+    def run(box):
+        with link_peer.listen() as listener:
+            function(box, listener)
+    return run
+
+
+def as_member(function):
+    """Of one that takes a node with such a centre, and the listener."""
+    return with_listener(lambda box, listener: function(Node(box, node=1), listener))

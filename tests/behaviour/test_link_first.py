@@ -8,8 +8,6 @@ import shlex
 import signal
 import time
 
-import pytest
-
 from link_node import BLAME, NAME, Node, answer, centre_hello, net  # noqa: F401  a fixture
 from link_peer import listen, needs_sodium, verdict
 from test_link import Nodes
@@ -70,29 +68,28 @@ def names(report, node, what):
     assert re.match(rf" *rank {node} \(local rank 0, .*\) failed first", lines[at]), lines
 
 
-def test_who_ends_without_a_word(box):
+def who_ends_without_a_word(box):
     ended, reports = play(box, "after(1); raise ValueError('bad batch 17')", "os._exit(3)")
     names(reports[0], 1, "ValueError: bad batch 17")
     assert "  before that, and without a word:" not in reports[0]["job_verdict"]
     assert [ended[node].status for node in range(2)] == [3, 1]
 
 
-def test_nobody_says_more(box):
+def nobody_says_more(box):
     """The control: an end without a word is named where there is no better one."""
     ended, reports = play(box, "os._exit(3)", "time.sleep(60)")
     names(reports[0], 1, "exit status 3")
     assert [ended[node].status for node in range(2)] == [122, 3]
 
 
-@pytest.mark.parametrize("what", LATER)
-def test_an_exception_of_the_loss(box, what):
+def an_exception_of_the_loss(box, what="EOFError"):
     """It is in no table, and comes before the end of the rank that was first."""
     ended, reports = play(box, "after(.4); raise ValueError('bad batch 17')", LATER[what])
     names(reports[0], 1, "ValueError: bad batch 17")
     assert [ended[node].status for node in range(2)] == [1, 1]
 
 
-def test_the_first_exception(box):
+def the_first_exception(box):
     """The control: the same exception is named where it is the first."""
     ended, reports = play(box, "peer.shutdown(1); time.sleep(60)", LATER["EOFError"])
     names(reports[0], 0, "EOFError: the socket ended")
@@ -105,7 +102,7 @@ UPLOADS = "after(4)\n    try:\n        raise ValueError('bad batch 17')\n    fin
 LOSES = "raise RuntimeError('Connection closed by peer [10.9.0.1]:5555')"
 
 
-def test_who_takes_long_to_end(box):
+def who_takes_long_to_end(box):
     """It has raised, closed its connection and uploads: it is named, and keeps its time."""
     ended, reports = play(box, UPLOADS, LOSES)
     names(reports[0], 1, "ValueError: bad batch 17")
@@ -115,7 +112,7 @@ def test_who_takes_long_to_end(box):
     assert ended[1].out == "uploaded\n"
 
 
-def test_an_exception_that_was_caught(box):
+def an_exception_that_was_caught(box):
     """The control: its rank goes on, and is stopped as any that is healthy."""
     caught = "traceback.print_exception(ValueError('bad sample'))\n    time.sleep(1)\n    " \
              "peer.close()\n    time.sleep(60)"
@@ -123,6 +120,14 @@ def test_an_exception_that_was_caught(box):
     assert reports[0]["job_verdict"].startswith("cannot tell which rank failed first: ")
     assert "bad sample" not in reports[0]["job_verdict"]
     assert [ended[node].status for node in range(2)] == [1, 122]
+
+
+def test_who_is_named(box, at_once):
+    """Each needs some seconds, which it waits for ranks."""
+    at_once(lambda function: function(box), [
+        who_takes_long_to_end, an_exception_that_was_caught, nobody_says_more,
+        who_ends_without_a_word, the_first_exception, an_exception_of_the_loss,
+        lambda box: an_exception_of_the_loss(box, "assert")])
 
 
 @needs_sodium

@@ -7,9 +7,9 @@ them. After each attack the node is as before, and an honest peer finds it.
 import pytest
 
 import link_peer
-from link_node import (BLAME, NAME, NODES, Node, centre_hello, joins, listens_to,
-                       net)  # noqa: F401  a fixture
-from link_peer import answer, found, groups, listen, look, news, verdict
+from link_node import (BLAME, NAME, NODES, Node, apart, centre_hello, joins, listens_to, net,
+                       with_listener)  # noqa: F401  a fixture
+from link_peer import answer, found, groups, look, news, verdict
 
 pytestmark = link_peer.needs_sodium
 
@@ -116,8 +116,9 @@ def test_a_storm_of_looks(centre):
     listens_to(centre)
 
 
-def test_a_member_that_says_nothing(centre):
+def a_member_that_says_nothing(box):
     """It is waited for, and not for ever."""
+    centre = Node(box)
     peers = both(centre)
     peers[0].say(look(soon=True))
     heard = answers(peers[:1], WAITS.format(1))
@@ -125,7 +126,8 @@ def test_a_member_that_says_nothing(centre):
     is_well(centre)
 
 
-def test_an_end_of_the_link_meanwhile(centre):
+def an_end_of_the_link_meanwhile(box):
+    centre = Node(box)
     peers = both(centre)
     peers[0].say(look())
     peers[1].hear("look")
@@ -137,13 +139,7 @@ def test_an_end_of_the_link_meanwhile(centre):
 
 # A centre.
 
-@pytest.fixture
-def listener(net):
-    with listen() as sock:
-        yield sock
-
-
-def test_a_centre_that_storms(box, listener):
+def a_centre_that_storms(box, listener):
     """It is answered each time, and looked at once in two seconds at most."""
     member = Node(box, node=1)
     peer = answer(listener, NAME)
@@ -155,7 +151,7 @@ def test_a_centre_that_storms(box, listener):
     member.is_stopped(BLAME.strip())
 
 
-def test_a_centre_without_a_key(box, listener):
+def a_centre_without_a_key(box, listener):
     """Its looks are few, and what it finds is what anybody may have said."""
     member = Node(box, node=1, secret=None)
     peer = answer(listener, NAME, secret=None)
@@ -173,7 +169,7 @@ def test_a_centre_without_a_key(box, listener):
     assert [one["say"] for one in peer.heard].count("groups") <= 32
 
 
-def test_a_centre_that_finds_something(box, listener):
+def a_centre_that_finds_something(box, listener):
     """With the key it is believed, also in parts that this node did not see."""
     member = Node(box, node=1)
     peer = answer(listener, NAME)
@@ -184,7 +180,7 @@ def test_a_centre_that_finds_something(box, listener):
     member.is_stopped(BLAME.strip())
 
 
-def test_a_centre_that_finds_nothing(box, listener):
+def a_centre_that_finds_nothing(box, listener):
     """The end of the node waits a moment for that."""
     member = Node(box, node=1)
     peer = answer(listener, NAME)
@@ -193,3 +189,9 @@ def test_a_centre_that_finds_nothing(box, listener):
     member.ends(0)
     with pytest.raises(link_peer.Closed):
         peer.hear("never said")
+
+
+def test_who_waits(apart):
+    apart([a_member_that_says_nothing, an_end_of_the_link_meanwhile, *map(with_listener, [
+        a_centre_that_storms, a_centre_without_a_key, a_centre_that_finds_something,
+        a_centre_that_finds_nothing])])

@@ -13,8 +13,8 @@ import pytest
 
 import link_peer
 import peek
-from link_node import (BLAME, LOST, NAME, NODES, STRANGERS, Node,
-                       centre_hello, net, obeys)  # noqa: F401  a fixture
+from link_node import (BLAME, LOST, NAME, NODES, STRANGERS, Node, apart, as_member,
+                       centre_hello, net, obeys, with_listener)  # noqa: F401  a fixture
 from link_peer import (OPENING, PORT, PORTS, SECRET, Closed, Peer, answer, answers, end, life,
                        listen, news, phase, verdict)
 from peek import wait_until
@@ -37,7 +37,7 @@ def test_the_control_of_a_member(member, listener):
     obeys(member, listener)
 
 
-def test_a_centre_without_the_key(member, listener):
+def a_centre_without_the_key(member, listener):
     """It orders a stop, and nobody stops."""
     for who, claims in (("another key", True), ("another number of nodes", True),
                         ("another attempt", False), ("no key", False)):
@@ -56,7 +56,7 @@ def test_a_centre_without_the_key(member, listener):
     obeys(member, listener)
 
 
-def test_an_order_without_any_key(box, listener):
+def an_order_without_any_key(box, listener):
     """What anybody may have said is told, not obeyed."""
     member = Node(box, node=1, secret=None)
     peer = answer(listener, NAME, None)
@@ -69,7 +69,7 @@ def test_an_order_without_any_key(box, listener):
 UNPROVED = "rankinit: without a key, so that anybody may have said it: "
 
 
-def test_lines_without_any_key(box, listener):
+def lines_without_any_key(box, listener):
     """One of each message, and 32 of them at most, however they come."""
     member = Node(box, node=1, secret=None)
     for count in (1, 20, 1500):
@@ -81,7 +81,7 @@ def test_lines_without_any_key(box, listener):
     assert result.err.count(UNPROVED) == 32 and "rankinit: z" not in result.err
 
 
-def test_each_line_is_marked(box, listener):
+def each_line_is_marked(box, listener):
     """No line of a stranger is one of ours, the second one no more than the first."""
     member = Node(box, node=1, secret=None)
     forged = "rank 3 (local rank 1, pid 47 on worker-1) failed first (node 1 of 2): exit status 1"
@@ -94,7 +94,7 @@ def test_each_line_is_marked(box, listener):
     assert not [line for line in lines if "rank 3" in line and not line.startswith(UNPROVED)]
 
 
-def test_lines_with_a_key(member, listener):
+def lines_with_a_key(member, listener):
     """The control."""
     peer = answer(listener, NAME)
     peer.say(centre_hello(), *[news("z\n" * 20)] * 3)
@@ -106,7 +106,7 @@ BEFORE = {"an order": verdict(0, BLAME, order=True), "news": news("spam\n"),
           "a place that nobody knows": centre_hello("king")}
 
 
-def test_words_before_the_hello(member, listener):
+def words_before_the_hello(member, listener):
     for what in BEFORE.values():
         peer = answer(listener, NAME)
         peer.say(what, centre_hello(), verdict(0, BLAME, order=True))
@@ -126,7 +126,7 @@ AFTER = {"an end": end(BLAME), "escapes": news("\33[2Jspam\n"),
          "a node beyond all": verdict(2**63 - 1, "spam\n", order=True)}
 
 
-def test_what_a_centre_does_not_say(member, listener):
+def what_a_centre_does_not_say(member, listener):
     for what in AFTER.values():
         peer = answer(listener, NAME)
         peer.say(centre_hello(), what, verdict(0, BLAME, order=True))
@@ -141,7 +141,7 @@ def test_what_a_centre_does_not_say(member, listener):
     member.is_stopped(BLAME.strip())
 
 
-def test_the_first_verdict_stands(member, listener):
+def the_first_verdict_stands(member, listener):
     peer = answer(listener, NAME)
     peer.say(centre_hello(), centre_hello(), verdict(0, "the first one\n"),
              verdict(2, "the second one\n", order=True), news("and news\n"))
@@ -151,7 +151,7 @@ def test_the_first_verdict_stands(member, listener):
     assert "second" not in result.err and "stopped" not in member.job.log()
 
 
-def test_long_lines(member, listener):
+def long_lines(member, listener):
     """They are cut, and end nothing else."""
     peer = answer(listener, NAME)
     peer.say(centre_hello(), news("n" * 3071), news("\u00e9" * 1535 + "\n"),
@@ -162,7 +162,13 @@ def test_long_lines(member, listener):
     assert max(map(len, result.err.splitlines())) < 4096
 
 
-def test_sent_away_for_good(box, listener):
+def test_what_a_member_is_told(apart):
+    apart([with_listener(an_order_without_any_key), with_listener(lines_without_any_key),
+           with_listener(each_line_is_marked), as_member(lines_with_a_key),
+           as_member(the_first_verdict_stands), as_member(long_lines)])
+
+
+def sent_away_for_good(box, listener):
     """The node says why, and does not call again, as its helper has nothing more to wait for."""
     for place, says in (("replaced", "another machine calls itself this node, and came later"),
                         ("other", "node 0 was started again"),
@@ -181,7 +187,7 @@ def test_sent_away_for_good(box, listener):
         member.ends(4)
 
 
-def test_a_centre_that_hangs_up(member, listener):
+def a_centre_that_hangs_up(member, listener):
     for _ in range(2):
         peer = answer(listener, NAME)
         peer.say(centre_hello())
@@ -196,7 +202,7 @@ def test_a_centre_that_hangs_up(member, listener):
     assert member.ends(0).err.count(LOST) == 1
 
 
-def test_a_centre_that_never_answers_an_end(member, listener):
+def a_centre_that_never_answers_an_end(member, listener):
     """The node ends with its own status all the same."""
     peer = answer(listener, NAME)
     peer.say(centre_hello())
@@ -222,7 +228,7 @@ WHY = {"HTTP": "something else listens there",
        "the last version": "it speaks another version of the link"}
 
 
-def test_strangers_at_the_port(box, listener):
+def strangers_at_the_port(box, listener):
     """What the node says of it: the ports where nobody listens are not the reason."""
     for what, greeting in STRANGE_SERVERS.items():
         member = Node(box, node=1, options=["--roll-call=0.3"])
@@ -237,6 +243,13 @@ def test_strangers_at_the_port(box, listener):
         listener.settimeout(link_peer.PATIENCE)
         member.says(f" s: {WHY.get(what, '')}")
         obeys(member, listener)
+
+
+def test_centres_that_are_none(apart):
+    apart([as_member(a_centre_without_the_key), as_member(words_before_the_hello),
+           as_member(what_a_centre_does_not_say), with_listener(sent_away_for_good),
+           as_member(a_centre_that_hangs_up), as_member(a_centre_that_never_answers_an_end),
+           with_listener(strangers_at_the_port)])
 
 
 # Others at the ports.
@@ -301,7 +314,7 @@ def test_a_centre_that_opens_late(box, listener):
     assert [said["say"] for said in first.heard] == ["hello", "phase"]  # and no second hello
 
 
-def test_ports_that_are_taken(box, net):
+def ports_that_are_taken(box):
     taken = PORTS - 1
     with contextlib.ExitStack() as stack:
         for port in range(PORT, PORT + taken):
@@ -314,7 +327,7 @@ def test_ports_that_are_taken(box, net):
             node.is_stopped("failed first (node 2 of 3): killed by SIGKILL (9)")
 
 
-def test_all_ports_are_taken(box, net):
+def all_ports_are_taken(box):
     with contextlib.ExitStack() as stack:
         for port in range(PORT, PORT + PORTS):
             stack.enter_context(listen(port))
@@ -350,8 +363,7 @@ JOBS = {"another port of the master": ((29500, SECRET), (29501, SECRET)),
         "no secret": ((29500, SECRET), (29500, None))}
 
 
-@pytest.mark.parametrize("what", JOBS)
-def test_two_jobs_on_one_host(box, net, what):
+def two_jobs_on_one_host(box, what):
     """Each hears its own nodes alone, on two ports."""
     jobs = [[Node(box, index, 2, [f"--master-port={port}"], secret) for index in (0, 1)]
             for port, secret in JOBS[what]]
@@ -377,7 +389,7 @@ until [ -e @FOLDER/go ]; do sleep 0.05; done
 """]
 
 
-def test_an_attempt_that_still_runs(box, net):
+def an_attempt_that_still_runs(box):
     """Its centre has decided, and does not keep the nodes of the next one."""
     old = [Node(box, 0, command=STUBBORN), Node(box, 1), Node(box, 2, command=STUBBORN)]
     old[1].ends(137)
@@ -392,3 +404,8 @@ def test_an_attempt_that_still_runs(box, net):
         assert "node 1 of 3" not in result.err
     for node in (old[0], old[2]):
         assert "node 2 of 3" not in node.ends(0, seen=122).err
+
+
+def test_others_at_the_ports(apart):
+    apart([ports_that_are_taken, all_ports_are_taken, an_attempt_that_still_runs,
+           *(lambda box, what=what: two_jobs_on_one_host(box, what) for what in JOBS)])

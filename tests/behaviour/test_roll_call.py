@@ -266,16 +266,16 @@ def test_a_job_that_has_met_is_silent(network):
                for job in jobs)
 
 
-@pytest.mark.parametrize("options", [
-    [*node(1)[:-3], "--roll-call=0"], [*node(1), "--quiet"],
-    [*node(1)[:-4], "--roll-call=0.3", "--launch=process"],
-    [*node(1), "--frameworks=tensorflow"]])
-def test_off(network, options):
+def test_off(network):
     """With 0, quiet, a shell of which nothing is known, another framework."""
-    job = network(*options, "--", *SLEEP)
+    jobs = [network(*options, "--", *SLEEP) for options in (
+        [*node(1)[:-3], "--roll-call=0"], [*node(1), "--quiet"],
+        [*node(1)[:-4], "--roll-call=0.3", "--launch=process"],
+        [*node(1), "--frameworks=tensorflow"])]
     control = network(*node(1), "--", *SLEEP)
     until_said(control, " in 0.6 s: ")
-    assert not [line for line in said(job) if "node 0 (" in line]
+    for job in jobs:
+        assert not [line for line in said(job) if "node 0 (" in line]
 
 
 def test_after_the_end_there_is_nothing_to_look_for(network):
