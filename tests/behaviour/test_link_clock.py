@@ -4,11 +4,9 @@
 import json
 import time
 
-import pytest
-
 import link_peer
 import schema
-from link_node import NAME, NODES, Node, answer, centre_hello, net  # noqa: F401  a fixture
+from link_node import NAME, NODES, Node, answer, apart, centre_hello, net  # noqa: F401
 from link_peer import SECRET, Peer, hello, listen, news
 
 pytestmark = link_peer.needs_sodium
@@ -19,36 +17,31 @@ def ahead(seconds):
     return {"clock_us": int((time.time() - seconds) * 1e6)}
 
 
-@pytest.fixture
-def report(box, net):
-    """The report of node 1 after a centre has said this."""
-    def run(*messages, secret=SECRET, behind=None, **said):
-        with listen() as listener:
-            node = Node(box, 1, secret=secret, options=["--report=@FOLDER/report.json"])
-            peer = answer(listener, NAME, secret)
-            if behind is not None:
-                said = ahead(behind)    # between the question and its answer
-            peer.say(centre_hello(**said), *messages)
-            assert peer.hear("phase")["phase"] == "running"
-            peer.close()
-        node.ends(137)
-        document = json.loads(node.job.read("report.json"))
-        schema.check(document, "report")
-        return document
-    return run
+def report(box, *messages, secret=SECRET, behind=None, **said):
+    """That of node 1 after a centre has said this."""
+    with listen() as listener:
+        node = Node(box, 1, secret=secret, options=["--report=@FOLDER/report.json"])
+        peer = answer(listener, NAME, secret)
+        if behind is not None:
+            said = ahead(behind)    # between the question and its answer
+        peer.say(centre_hello(**said), *messages)
+        assert peer.hear("phase")["phase"] == "running"
+        peer.close()
+    node.ends(137)
+    document = json.loads(node.job.read("report.json"))
+    schema.check(document, "report")
+    return document
 
 
-@pytest.mark.parametrize("seconds", [30.5, -86400])
-def test_how_far_a_clock_goes_before_that_of_node_0(report, seconds):
-    clock = report(behind=seconds)["clock"]
+def how_far_a_clock_goes_before_that_of_node_0(box, seconds=30.5):
+    clock = report(box, behind=seconds)["clock"]
     assert abs(clock["ahead_s"] - seconds) <= clock["error_s"] + 0.00001, clock
     assert clock["error_s"] > 0
 
 
-@pytest.mark.parametrize("said", [{}, {"clock_us": 2 ** 63 - 1}])
-def test_a_centre_that_does_not_say(report, said):
+def a_centre_that_does_not_say(box, **said):
     """Older ones, or one that is broken."""
-    assert report(**said)["clock"] is None
+    assert report(box, **said)["clock"] is None
 
 
 def test_a_clock_that_is_none(box, net):
@@ -65,14 +58,22 @@ def test_a_clock_that_is_none(box, net):
     assert json.loads(node.job.read("report.json"))["clock"] is not None
 
 
-def test_without_a_secret_no_clock_is_believed(report):
-    assert report(secret=None, behind=30)["clock"] is None
+def without_a_secret_no_clock_is_believed(box):
+    assert report(box, secret=None, behind=30)["clock"] is None
 
 
-def test_what_was_said_last_of_the_nodes(report):
+def what_was_said_last_of_the_nodes(box):
     said = [news(f"node 2 has not come in {seconds} s\n") for seconds in (10, 20)]
-    assert report(*said)["roll_call"] == "node 2 has not come in 20 s"
-    assert report()["roll_call"] is None
+    assert report(box, *said)["roll_call"] == "node 2 has not come in 20 s"
+    assert report(box)["roll_call"] is None
+
+
+def test_reports(apart):
+    apart([how_far_a_clock_goes_before_that_of_node_0,
+           lambda box: how_far_a_clock_goes_before_that_of_node_0(box, -86400),
+           a_centre_that_does_not_say,
+           lambda box: a_centre_that_does_not_say(box, clock_us=2 ** 63 - 1),
+           without_a_secret_no_clock_is_believed, what_was_said_last_of_the_nodes])
 
 
 def test_hellos_of_members_have_no_clock_to_believe(box, net):

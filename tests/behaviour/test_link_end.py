@@ -13,7 +13,8 @@ import link_peer
 from link_node import BLAME, Node, joins, net  # noqa: F401  a fixture
 from link_peer import Peer, connect, end, phase
 from peek import wait_until
-from test_link_init import fail, helper, nodes, ready, said  # noqa: F401  a fixture
+from test_link_init import (fail, helper, nodes, ready,
+                            side_by_side)  # noqa: F401  a fixture
 
 
 @link_peer.needs_sodium
@@ -38,7 +39,7 @@ def test_a_connection_that_broke_before_the_verdict(box, net, how):
     node.is_stopped(BLAME.splitlines()[0])
 
 
-def test_node_0_without_a_port(nodes):
+def node_0_without_a_port(nodes):
     """It leaves at once: those that have not come cannot. The control has that port, and stays."""
     words = ["-v", "--link-port=7777", "--nproc-per-node=1", "--", "sh", "-c",
              "echo up >>@FOLDER/log; until [ -e @FOLDER/go ]; do sleep 0.02; done; exit 7"]
@@ -57,7 +58,7 @@ def test_node_0_without_a_port(nodes):
     assert leaves.wait().status == 7
 
 
-def test_a_helper_that_is_stopped_when_the_job_fails(nodes):
+def a_helper_that_is_stopped_when_the_job_fails(nodes):
     """PID 1 waits for it for five seconds at most, as for one that finds no node 0."""
     jobs = ready(nodes)
     job = jobs[1]
@@ -68,6 +69,10 @@ def test_a_helper_that_is_stopped_when_the_job_fails(nodes):
     assert job.ended(7), "still waits"
     assert job.wait().status == 137
     assert jobs[0].stop().status == 0
+
+
+def test_who_is_not_waited_for(side_by_side):
+    side_by_side([node_0_without_a_port, a_helper_that_is_stopped_when_the_job_fails])
 
 
 def test_a_name_of_several_addresses(nodes, tmp_path):

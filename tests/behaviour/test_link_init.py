@@ -74,6 +74,19 @@ def nodes(box, actor):
 
 
 @pytest.fixture
+def side_by_side(box, actor, at_once):
+    """Call each of these with nodes of its own, at once: most of it waits."""
+    def with_nodes(function):
+        made = Nodes(box, actor)
+        try:
+            function(made)
+        finally:
+            made.close()
+
+    return lambda functions: at_once(with_nodes, functions)
+
+
+@pytest.fixture
 def torchrun(tmp_path):
     """A program of that name, which runs what TRAIN says: its folder for PATH."""
     tmp_path.chmod(0o755)
@@ -193,7 +206,7 @@ def test_a_helper_that_is_killed(nodes):
     assert job.members() == {}
 
 
-def test_calls_that_cannot_be_taken(nodes):
+def calls_that_cannot_be_taken(nodes):
     """Said once, and not tried without end: the helper sleeps, and the end does not wait."""
     train = ["--nproc-per-node=2", *nodes.box.payload("env:RANK")]
     centre = nodes.start(0, *train, deny=["accept4=EPERM"])
@@ -241,7 +254,7 @@ def fail(job, name):
     job.signal(signal.SIGKILL, job.named(name))
 
 
-def test_what_kills_the_leftovers_spares_the_helper(nodes):
+def what_kills_the_leftovers_spares_the_helper(nodes):
     """Ranks that are deaf to the order are killed; the helper is needed to the end."""
     jobs = ready(nodes, "deaf", options=["--link-grace=0.3", "--grace=1"])
     fail(jobs[1], "rank3")
@@ -301,7 +314,7 @@ def test_a_rank_below_a_launcher_that_does_not_get_to_its_end(nodes, torchrun, t
         assert "  ValueError: bad batch 17" in said(result)
 
 
-def test_a_stop_after_an_order_keeps_its_own_time(nodes):
+def a_stop_after_an_order_keeps_its_own_time(nodes):
     """What an ordered rank left has 300 s from the link, and one from whoever stops the node."""
     jobs = ready(nodes, "session:worker!", "save=0", options=["--grace=0.3"])
     fail(jobs[1], "rank3")
@@ -317,7 +330,7 @@ def both_have(job, number, count):
                f"{number.name} in {job.log()}")
 
 
-def test_signals_after_an_order(nodes):
+def signals_after_an_order(nodes):
     """Each reaches the ranks, and the platform's first SIGTERM does so beside the order's."""
     jobs = ready(nodes, "deaf")
     fail(jobs[1], "rank3")
@@ -329,7 +342,7 @@ def test_signals_after_an_order(nodes):
     assert not jobs[0].ended()
 
 
-def test_a_helper_that_is_stopped(nodes):
+def a_helper_that_is_stopped(nodes):
     """It is waited for no longer than it may take, and killed."""
     jobs = ready(nodes)
     jobs[1].signal(signal.SIGSTOP, helper(jobs[1]))
@@ -340,7 +353,7 @@ def test_a_helper_that_is_stopped(nodes):
         assert job.wait().status == 0 and job.members() == {}
 
 
-def test_a_stop_that_comes_after_a_failure(nodes):
+def a_stop_that_comes_after_a_failure(nodes):
     """It is no reason to forget that failure, where the others have not heard of it yet."""
     failed = nodes.start(1, "--nproc-per-node=2", "--grace=20",
                          *nodes.box.payload("env:RANK", "deaf"))
@@ -357,7 +370,7 @@ def test_a_stop_that_comes_after_a_failure(nodes):
     assert said(result)[0] in said(failed.wait())
 
 
-def test_a_stop_that_comes_before_an_order(nodes):
+def a_stop_that_comes_before_an_order(nodes):
     """Which is on its way to the helper: the node ends of its own stop, as it would without."""
     jobs = [nodes.start(index, "--nproc-per-node=2", "--", "sleep", "60", count=3)
             for index in range(3)]
@@ -372,6 +385,13 @@ def test_a_stop_that_comes_before_an_order(nodes):
     jobs[2].signal(signal.SIGCONT, pid)
     result = jobs[2].wait()
     assert result.status == 143, result.err
+
+
+def test_stops_and_orders(side_by_side):
+    side_by_side([
+        calls_that_cannot_be_taken, what_kills_the_leftovers_spares_the_helper,
+        a_stop_after_an_order_keeps_its_own_time, signals_after_an_order, a_helper_that_is_stopped,
+        a_stop_that_comes_after_a_failure, a_stop_that_comes_before_an_order])
 
 
 def comes_late(nodes, folder, index, count):

@@ -7,7 +7,7 @@ a sidecar), is no node of the job, whatever has become of the link of the one th
 import signal
 
 from peek import wait_until
-from test_link_init import REFUSED, fail, helper, nodes, ready, said  # noqa: F401  a fixture
+from test_link_init import REFUSED, fail, helper, ready, said, side_by_side  # noqa: F401
 
 STAYS_OUT = "--link: another rankinit of this network is node {} of this job, so this one takes " \
     "no part"
@@ -36,7 +36,7 @@ def stop(jobs):
         assert "failed first" not in result.err and "two machines" not in result.err, result.err
 
 
-def test_where_the_helper_is_gone(nodes):
+def where_the_helper_is_gone(nodes):
     jobs = ready(nodes)
     for index, job in enumerate(jobs):
         lose_helper(job)
@@ -45,7 +45,7 @@ def test_where_the_helper_is_gone(nodes):
     stop(jobs)
 
 
-def test_without_a_loss(nodes):
+def without_a_loss(nodes):
     """The node keeps its link: its failure is heard, and stops the others."""
     jobs = ready(nodes)
     for index in range(len(jobs)):
@@ -54,7 +54,7 @@ def test_without_a_loss(nodes):
     assert [job.wait().status for job in jobs] == [122, 137]
 
 
-def test_the_same_node_of_another_job(nodes):
+def the_same_node_of_another_job(nodes):
     """The control: it has a link, on the same network."""
     jobs = ready(nodes)
     other = nodes.start(1, "--nproc-per-node=1", "--master-port=29501",
@@ -65,7 +65,7 @@ def test_the_same_node_of_another_job(nodes):
     stop(jobs)
 
 
-def test_the_next_one_of_a_node(nodes):
+def the_next_one_of_a_node(nodes):
     """And so has the same node when the one before it is gone, at once."""
     first = nodes.start(1, "--nproc-per-node=2", *nodes.box.payload("env:RANK"))
     first.until("rank2 ready", "rank3 ready")
@@ -74,3 +74,8 @@ def test_the_next_one_of_a_node(nodes):
     next_one.until("rank2 ready", "rank3 ready")
     helper(next_one)
     assert next_one.stop().status == 0
+
+
+def test_somebody_who_looks(side_by_side):
+    side_by_side([where_the_helper_is_gone, without_a_loss, the_same_node_of_another_job,
+                  the_next_one_of_a_node])
