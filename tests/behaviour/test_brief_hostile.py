@@ -4,6 +4,7 @@ The verdict's last line where somebody wants it to say something else: names of 
 a rank prints, and a stderr that takes nothing. It is one line, logfmt, and the last of all.
 """
 
+import itertools
 import json
 import os
 import re
@@ -72,9 +73,12 @@ JOBS = ['x" retry=never', "x\n" + FORGED, "a b=c", "\\", '"', "\x1b]0;x\x07", "\
         "https://me:secret@host/run"]
 
 
-@pytest.mark.parametrize("job_id", JOBS, ids=range(len(JOBS)))
-@pytest.mark.parametrize("name", ["JOBSET_NAME", "SLURM_JOB_ID", "AWS_BATCH_JOB_ID",
-                                  "SKYPILOT_TASK_ID", "DSTACK_RUN_ID"])
+# Each value once, in the variable of one platform or another.
+NAMES = itertools.cycle(["JOBSET_NAME", "SLURM_JOB_ID", "AWS_BATCH_JOB_ID", "SKYPILOT_TASK_ID",
+                         "DSTACK_RUN_ID"])
+
+
+@pytest.mark.parametrize("job_id, name", zip(JOBS, NAMES), ids=map(str, range(len(JOBS))))
 def test_jobs(box, job_id, name):
     value = job_id.encode("utf-8", "surrogatepass").replace(b"\0", b"")
     env = {**OF_JOB, name: os.fsdecode(value)}

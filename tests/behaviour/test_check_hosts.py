@@ -468,14 +468,15 @@ SHARED = [("az-nc24rs-v3", "several nodes"), ("mig-given", "several ranks"),
           ("mig-given", "several nodes")]
 
 
-@pytest.mark.parametrize("words", ["", "several ranks", "several nodes", "asked"])
 @pytest.mark.parametrize("machine", HEALTHY)
-def test_healthy(rankinit, tmp_path, machine, words):
+def test_healthy(rankinit, tmp_path, machine):
     """Nobody is warned of anything there, whatever the job is."""
     root = str(tmp_path / "root")
     grow(machine, root)
-    document = look(rankinit, root, {"": [], "several ranks": TWO, "several nodes": WIDE,
-                                     "asked": [HEALTHY[machine]]}[words])
-    shared = ["warn gpu.count gpu.count.shared GPUs"] if (machine, words) in SHARED else []
-    assert [line for line in lines_of(document) if line.startswith(("warn", "fail"))] == shared
-    assert document["fit"]
+    for words, options in {"": [], "several ranks": TWO, "several nodes": WIDE,
+                           "asked": [HEALTHY[machine]]}.items():
+        document = look(rankinit, root, options)
+        shared = ["warn gpu.count gpu.count.shared GPUs"] if (machine, words) in SHARED else []
+        assert [line for line in lines_of(document)
+                if line.startswith(("warn", "fail"))] == shared, words
+        assert document["fit"], words
