@@ -469,7 +469,7 @@ GONE = "rankinit: warning: link: its process has ended before its time; the job 
 
 
 def cut(box, spec, command, *lines):
-    """Its link is cut, which says these lines, and then its ranks get the word that they wait for."""
+    """Its link is cut, of which these lines are said; then its ranks, which wait, go on."""
     job = box.start("--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh", box.rankinit,
                     f"--simulate={spec}", "--link", "--", "sh", "-c", f"{WAITS}; {command}",
                     program="/usr/bin/unshare", env={"RANKINIT_LINK_KEY": KEY})

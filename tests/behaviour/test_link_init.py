@@ -7,7 +7,6 @@ and nobody is told what is not so. Each node is process 1 of a namespace; they s
 import os
 import signal
 import sys
-import time
 
 import pytest
 
