@@ -482,13 +482,13 @@ def cut(box, spec, command, *lines):
 
 
 def test_a_cut_link_ends_nothing(box):
-    result = cut(box, "kubeflow_pytorch:2x1,unlink=1@0.3", ":", GONE)
+    result = cut(box, "kubeflow_pytorch:2x1,unlink=1@1", ":", GONE)
     assert result.status == 0 and "the connection to node 0 is lost" not in result.err
 
 
 def test_node_0_is_gone_when_a_rank_fails(box):
     """Each node says what it saw, and that it is alone with that; and does not wait for it."""
-    result = cut(box, "kubeflow_pytorch:2x2,unlink=0@0.5",
+    result = cut(box, "kubeflow_pytorch:2x2,unlink=0@2",
                  "[ $RANK = 3 ] && { : >@FOLDER/3; kill -9 $$; }; "
                  "until [ -e @FOLDER/3 ]; do sleep .05; done", GONE,
                  "rankinit: the connection to node 0 is lost; the job goes on")
