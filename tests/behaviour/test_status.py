@@ -17,10 +17,12 @@ HARMLESS = {signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH,
 FATAL = [number for number in range(1, 65) if number not in HARMLESS]
 
 
-@pytest.mark.parametrize("place", ["init", "below"])
-def test_every_exit_code(box, at_once, place):
-    results = at_once(lambda code: box.run(*SH, f"exit {code}", place=place), range(256))
-    assert [result.status for result in results] == list(range(256))
+@pytest.mark.parametrize("place, step", [("init", 1), ("below", 15)])
+def test_every_exit_code(box, at_once, place, step):
+    """As process 1; below another process some of them."""
+    codes = range(0, 256, step)
+    results = at_once(lambda code: box.run(*SH, f"exit {code}", place=place), codes)
+    assert [result.status for result in results] == list(codes)
     assert {result.err for result in results} == {""}, "an exit code gets no line"
 
 
