@@ -163,27 +163,23 @@ static json_t *describe(struct ri_json *json, const struct ri_check_report *repo
 	return object;
 }
 
-static json_t *describe_facts(struct ri_json *json, const struct ri_node_facts *facts)
-{
-	json_t *object = json_object();
-
-	for (size_t i = 0; i < facts->count; i++)
-		ri_json_put(json, object, facts->items[i].name,
-			ri_json_string(json, facts->items[i].value, facts->items[i].name));
-	return object;
-}
-
 json_t *ri_check_json(struct ri_json *json, const struct ri_check_report *report)
 {
-	json_t *object = json_object(), *list = json_array();
+	json_t *object = json_object(), *list = json_array(), *named;
+	const struct ri_node_facts *facts = report->facts;
 
 	for (size_t i = 0; i < report->count; i++)
 		ri_json_append(json, list, describe(json, report, &report->items[i]));
 	ri_json_put(json, object, "schema", json_string("rankinit-check-1"));
 	ri_json_put(json, object, "fit", json_boolean(!report->unfit));
 	ri_json_put(json, object, "checks", list);
-	if (report->facts != NULL)
-		ri_json_put(json, object, "facts", describe_facts(json, report->facts));
+	if (facts == NULL)
+		return object;
+	named = json_object();
+	for (size_t i = 0; i < facts->count; i++)
+		ri_json_put(json, named, facts->items[i].name,
+			ri_json_string(json, facts->items[i].value, facts->items[i].name));
+	ri_json_put(json, object, "facts", named);
 	return object;
 }
 

@@ -262,14 +262,6 @@ static void try_gpu(unsigned index)
 		ask(gpu, out, (enum ri_gpu_asked)asked);
 }
 
-static void find_functions(void *library)
-{
-	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
-		for (int name = 0; name < 3 && functions[i].names[name] != NULL; name++)
-			if (ri_probe_find(library, functions[i].names[name], functions[i].function))
-				break;
-}
-
 void ri_probe_nvml(const char *path)
 {
 	void *library = ri_probe_load(path);
@@ -279,7 +271,10 @@ void ri_probe_nvml(const char *path)
 	if (library == NULL)
 		return;
 	ri_probe_end(0, NULL);
-	find_functions(library);
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+		for (int name = 0; name < 3 && functions[i].names[name] != NULL; name++)
+			if (ri_probe_find(library, functions[i].names[name], functions[i].function))
+				break;
 	ri_probe_try(&ri_told->init, RI_PROBE_INIT, "init");
 	if (!end(CALL(init)))
 		return;

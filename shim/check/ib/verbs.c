@@ -155,23 +155,13 @@ static void judge_none(struct ri_checking *checking, const struct ri_probe *said
 		"libibverbs loads for them)");
 }
 
-static void say_missing(struct ri_checking *checking)
-{
-	char what[200];
-
-	if (ri_prober_says_lost(what, sizeof(what), &ri_check_rdma_core(checking)->verbs) ||
-		ri_ib_devices(checking) > 0)
-		ri_check_lack(checking, RI_CODE_IB_VERBS_MISSING, "libibverbs.so.1", "%s", what);
-	else
-		ri_check_unprobed(checking, "libibverbs.so.1", what);
-}
-
 static void check_verbs(struct ri_checking *checking)
 {
 	static const struct ri_prober_codes codes = { RI_CODE_IB_VERBS_CRASHED,
 		RI_CODE_IB_VERBS_HUNG };
 	const struct ri_prober *prober;
 	const struct ri_library *library;
+	char what[200];
 
 	if (!checking->asked && ri_ib_devices(checking) == 0) {
 		ri_check_skip(checking, "libibverbs.so.1", "no RDMA adapter is here");
@@ -180,7 +170,12 @@ static void check_verbs(struct ri_checking *checking)
 	library = &ri_check_rdma_core(checking)->verbs;
 	prober = probe(checking);
 	if (prober == NULL) {
-		say_missing(checking);
+		if (ri_prober_says_lost(what, sizeof(what), library) ||
+			ri_ib_devices(checking) > 0)
+			ri_check_lack(checking, RI_CODE_IB_VERBS_MISSING, "libibverbs.so.1",
+				"%s", what);
+		else
+			ri_check_unprobed(checking, "libibverbs.so.1", what);
 	} else if (!ri_prober_judge(checking, prober, library, codes)) {
 		ri_check_asked(checking, ri_ib_demand(checking));
 	} else if (!prober->said.load.ok) {

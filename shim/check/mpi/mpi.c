@@ -311,27 +311,22 @@ static void try_library(struct ri_checking *checking, const struct ri_mpi_librar
 	}
 }
 
-static void say_unloadable(struct ri_checking *checking)
+static void check_version(struct ri_checking *checking)
 {
+	const struct ri_mpi *mpi = ri_check_mpi_loaded(checking);
+	int64_t until = ri_now_us() + RI_PROBER_MS * 1000;
 	struct ri_library file;
 	char what[200];
 
+	for (size_t i = 0; i < mpi->library_count; i++)
+		try_library(checking, &mpi->libraries[i], until);
+	if (checking->count > 0)
+		return;
 	ri_loader_find(ri_check_loader(checking), "libmpi.so.40", &file);
 	if (ri_prober_says_lost(what, sizeof(what), &file))
 		ri_check_lack(checking, RI_CODE_MPI_VERSION_MISSING, "libmpi.so.40", "%s", what);
 	else
 		ri_check_unprobed(checking, "libmpi", what);
-}
-
-static void check_version(struct ri_checking *checking)
-{
-	const struct ri_mpi *mpi = ri_check_mpi_loaded(checking);
-	int64_t until = ri_now_us() + RI_PROBER_MS * 1000;
-
-	for (size_t i = 0; i < mpi->library_count; i++)
-		try_library(checking, &mpi->libraries[i], until);
-	if (checking->count == 0)
-		say_unloadable(checking);
 }
 
 const struct ri_check ri_check_mpi_version = {

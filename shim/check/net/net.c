@@ -300,36 +300,33 @@ const struct ri_check ri_check_net_masterport = {
 	.run = check_masterport,
 };
 
-static void judge_master(struct ri_checking *checking, const char *subject, const char *name)
-{
-	char address[NAME_SIZE];
-
-	ri_check_doing(checking, name);
-	switch (resolve(checking, name, address)) {
-	case FOUND:
-		ri_check_pass(checking, subject, "%s is %s", name, address);
-		break;
-	case CANNOT_KNOW:
-		ri_check_unknown(checking, RI_CODE_NET_MASTER_UNKNOWN, subject, "%s is not in "
-			"/etc/hosts, and a recorded machine has no name service", name);
-		break;
-	default:
-		ri_check_lack(checking, RI_CODE_NET_MASTER_UNRESOLVED, subject,
-			"%s does not resolve, or not yet", name);
-	}
-}
-
 static void check_master(struct ri_checking *checking)
 {
 	const struct ri_fact *master = &checking->topology->facts[RI_FACT_MASTER_ADDR];
 	const char *subject = ri_topology_subject(checking->topology, RI_FACT_MASTER_ADDR);
+	char address[NAME_SIZE];
 
-	if (master->state != RI_STATE_KNOWN)
+	if (master->state != RI_STATE_KNOWN) {
 		ri_check_skip(checking, "MASTER_ADDR", "no master is given");
-	else if (ri_name_is_address(master->text))
+		return;
+	}
+	if (ri_name_is_address(master->text)) {
 		ri_check_pass(checking, subject, "%s is an address", master->text);
-	else
-		judge_master(checking, subject, master->text);
+		return;
+	}
+	ri_check_doing(checking, master->text);
+	switch (resolve(checking, master->text, address)) {
+	case FOUND:
+		ri_check_pass(checking, subject, "%s is %s", master->text, address);
+		break;
+	case CANNOT_KNOW:
+		ri_check_unknown(checking, RI_CODE_NET_MASTER_UNKNOWN, subject, "%s is not in "
+			"/etc/hosts, and a recorded machine has no name service", master->text);
+		break;
+	default:
+		ri_check_lack(checking, RI_CODE_NET_MASTER_UNRESOLVED, subject,
+			"%s does not resolve, or not yet", master->text);
+	}
 }
 
 /*
