@@ -148,10 +148,11 @@ for file in lib/base/*.c; do
 done
 for number in 1 2 3; do
     echo 'RI_OPTION(more, ' >>shim/options/options.def
+    echo 'RI_CHECK(more, ' >>shim/check/checks.def
 done
 expect house.py '^lines: ' '^files with a REAP_MS: .* lib/base/ping1.c' \
     '^file names in several rooms: .* arena.c' '^files that search messages: .* shim/say/over.c' \
-    '^circles of calls.*lib/base/ping5 lib/base/pong5' '^options: ' \
+    '^circles of calls.*lib/base/ping5 lib/base/pong5' '^options: ' '^checks: ' \
     "^parsers of a rank's words .* shim/say/read:ri_words_read shim/say/say:ri_parse" \
     '^struct ri_arena is defined in lib/base/arena.h and lib/base/ping1.c' \
     '^these rooms call each other in a circle: lib/base shim/say'
