@@ -23,6 +23,9 @@ HOW = "; look whether they run, with --link and the same key"
 WHO = r"rankinit: rank {rank} \(local rank {local}, pid \d+ on [^)]+\) failed first " \
       r"\(node {node} of {nodes}\): {how}, after \S+ s, at \S+"
 SLEEP = "exec sleep 60"
+# Node 0 listens on port 9471, or on 7777, of all addresses, and has another node's connection.
+JOINED = "until grep -qE ':(24FF|1E61) [0-9A-F]+:[0-9A-F]{4} 01 ' /proc/net/tcp*; " \
+         "do sleep .1; done"
 LOST = "python3 -c 'raise RuntimeError(\"Connection closed by peer [10.9.0.1]:4242\")'; exit 1"
 
 
@@ -93,10 +96,10 @@ def failing(rank, what, before=""):
 
 def dying(before=":"):
     """
-    Rank 1, which is node 1's, is killed at once, when it has done this: node 0 cannot miss that,
-    and waits for no better word. The others wait.
+    Rank 1, which is node 1's, does this and is killed when its node is connected: node 0 waits for
+    no better word. The others wait.
     """
-    return f"[ $RANK != 1 ] || {{ {before}; kill -9 $$; }}; {SLEEP}"
+    return f"[ $RANK != 1 ] || {{ {before}; {JOINED}; kill -9 $$; }}; {SLEEP}"
 
 
 WAITS = "until [ -e @FOLDER/go ]; do sleep .05; done"
@@ -200,8 +203,8 @@ def test_who_had_left_is_named(box):
 
 def test_a_failure_of_ones_own_after_the_verdict(box):
     """What stopped the job is one thing, and why this rank fails another."""
-    nodes = Nodes(box, 2, 1, "[ $RANK = 1 ] && kill -9 $$; " + WAITS +
-                  "; exec python3 -c \"raise KeyError('mine')\"", "--link=tell")
+    nodes = Nodes(box, 2, 1, f"[ $RANK = 1 ] && {{ {JOINED}; kill -9 $$; }}; {WAITS}; "
+                  "exec python3 -c \"raise KeyError('mine')\"", "--link=tell")
     ended = go(nodes, lambda: nodes.lines(0), "the verdict")
     assert first(ended[0], {"rank": 1, "local": 0, "node": 1, "nodes": 2,
                             "how": r"killed by SIGKILL \(9\)"}, "rank 1")
@@ -246,7 +249,7 @@ def test_the_grace_of_the_link(box):
 
 
 def test_without_a_key_it_is_news(box):
-    nodes = Nodes(box, 2, 1, "[ $RANK = 1 ] && kill -9 $$; " + WAITS,
+    nodes = Nodes(box, 2, 1, f"[ $RANK = 1 ] && {{ {JOINED}; kill -9 $$; }}; {WAITS}",
                   env={"RANKINIT_LINK_KEY": None})
     ended = go(nodes, lambda: nodes.lines(0), "the news")
     assert [ended[node].status for node in range(2)] == [0, 137]

@@ -16,15 +16,13 @@ import schema
 from box import HERE
 from peek import wait_until
 from test_autopsy import PYTHON, STALLED, folder  # noqa: F401  a fixture
-from test_link import ALONE, KEY, Nodes, find_member
+from test_link import ALONE, JOINED, KEY, Nodes, find_member
 
 NODES, RANKS = 3, 2
 TOGETHER = "rankinit: autopsy: of "
 ODD = re.compile(r"rankinit: autopsy: of 6 ranks 5 wait in all_reduce \(hang\.py:\d+\), "
                  r"rank (\d) \(node (\d), [^)]+\) is in work \(hang\.py:\d+\) and sleeps")
 UNPROVED = "rankinit: without a key, so that anybody may have said it: "
-# Node 0 listens on port 9471 of all addresses, and has that node's connection.
-JOINED = "until grep -qE ':24FF [0-9A-F]+:[0-9A-F]{4} 01 ' /proc/net/tcp*; do sleep .1; done"
 # A program that gets on, though it prints nothing.
 WALKS = """
 import time

@@ -10,11 +10,12 @@ import pytest
 
 from box import BASE
 from peek import wait_until
+from test_link import JOINED, WAITS
 from test_simulate import ALONE
 
 KEY = {"RANKINIT_LINK_KEY": "d08fbc5a150028b59a73c7852451d26f"}
-# Rank 1 fails. Node 0 hears that sooner or later; another node has to be there before.
-FAILS = "test $RANK = 1 && { sleep %d; kill -9 $$; }; until [ -e @FOLDER/go ]; do sleep .05; done"
+# Rank 1 fails when all nodes are there: one that may stop no other does not stay to tell it.
+FAILS = f"test $RANK = 1 && {{ {JOINED}; sleep 1; kill -9 $$; }}; {WAITS}"
 
 
 def nodes(box, envs, options=(), stopped=True):
@@ -23,8 +24,7 @@ def nodes(box, envs, options=(), stopped=True):
     not stopped for the failure go on until their nodes have heard of it.
     """
     words = shlex.join([box.rankinit, "--link", "--nproc-per-node=1", "--master-addr=127.0.0.1",
-                        "--master-port=5000", *options, "--", "sh", "-c",
-                        FAILS % (len(envs) > 2)])
+                        "--master-port=5000", *options, "--", "sh", "-c", FAILS])
     script = "".join(
         f"{{ env {shlex.join(f'{name}={value}' for name, value in env.items())} {words} "
         f"2>@FOLDER/{node}; echo $? >@FOLDER/{node}.status; }} & "
