@@ -37,7 +37,6 @@ static size_t keep_hosts(char **hosts)
 	return count;
 }
 
-/* One that is there and that TensorFlow takes is kept. */
 static void check_written(char *strings[], char *const *hosts, size_t count)
 {
 	static struct ri_findings findings;
@@ -53,7 +52,6 @@ static void check_written(char *strings[], char *const *hosts, size_t count)
 					    .findings = &findings };
 	const struct ri_env_edit *edit;
 	struct ri_tf_config found;
-	bool stays;
 
 	for (enum ri_fact_id id = RI_FACT_NODE_RANK; id <= RI_FACT_NNODES; id++)
 		topology.facts[id] = (struct ri_fact){ .state = RI_STATE_KNOWN,
@@ -63,10 +61,8 @@ static void check_written(char *strings[], char *const *hosts, size_t count)
 	CHECK(ri_env_init(&env, strings, &arena, &err) == 0);
 	CHECK(ri_variables_render(&edits, &topology, &context, &err) == 0);
 	edit = ri_env_edits_find(&edits, "TF_CONFIG");
-	ri_tf_config_read(&found, strings[0] + strlen("TF_CONFIG="));
-	stays = found.reason == NULL && found.tasks > 0;
-	CHECK((edit != NULL && edit->value != NULL) == (count > 1 && !stays));
-	if (count > 1 && !stays) {
+	CHECK((edit != NULL && edit->value != NULL) == (count > 1));
+	if (count > 1) {
 		ri_tf_config_read(&found, edit->value);
 		CHECK(found.reason == NULL && found.tasks == count);
 	}
