@@ -272,12 +272,13 @@ while True:
 
 
 def test_processes_that_end_meanwhile(box, rankinit):
-    """What is gone was not refused."""
+    """What is gone was not refused; a busy machine may take too long."""
     job = box.start("--checks=none", "--supervise=always", "--", *PYTHON, "-c", MAYFLIES)
     wait_until(lambda: b"there" in job.read("out"), job.error_text())
     for _ in range(12):
         groups = look(rankinit, job.pid)["groups"]
-        assert not [one for one in groups if one["no_stack"]], groups
+        assert not [one for one in groups if one["no_stack"] and
+                    not one["no_stack"].endswith("it took too long to read")], groups
 
 
 def said(job):

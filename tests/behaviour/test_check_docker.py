@@ -128,9 +128,9 @@ CONTROL, DRIVER = "/dev/nvidiactl", "/proc/driver/nvidia/version"
 GPU = {
     "gpu.vendor": (["skip - /dev"], ["pass - /dev"]),
     "gpu.dev": ([f"skip - {CONTROL}"], ["note gpu.dev.uvm /dev/nvidia-uvm"]),
-    "gpu.compat": ([f"skip - {DRIVER}"], [f"unknown gpu.compat.unknown {DRIVER}"]),
-    "gpu.libcuda": (["skip - libcuda.so.1"], ["pass - /usr/lib/libcuda.so.1"]),
-    "nccl.env": (["skip - NCCL"], ["pass - NCCL_TOPO_FILE"]),
+    "gpu.compat": ([f"skip - {CONTROL}"], [f"unknown gpu.compat.unknown {DRIVER}"]),
+    "gpu.libcuda": ([f"skip - {CONTROL}"], ["pass - /usr/lib/libcuda.so.1"]),
+    "nccl.env": ([f"skip - {CONTROL}"], ["pass - NCCL_TOPO_FILE"]),
 }
 MEMORY = ["note lim.memlock.small memlock"]
 
