@@ -279,23 +279,15 @@ hosts: $(HOSTS)
 unit-programs: $(UNIT_TESTS:%=$(O)/tests/%) $(HOSTS)
 fuzz-programs: $(FUZZERS:%=$(O)/tests/%) $(HOSTS)
 
-# What any of these suites needs, where SUITES has one of them, or none at all.
-for_suites = $(if $(filter $(1),$(or $(SUITES),$(1))),$(2))
-
 .PHONY: check
 check: deps-check ## install what is missing, build, run every test that can run here
 	$(COMPILE) all probe actors hosts
-	$(call for_suites,unit fuzz,$(COMPILE) SAN=1 all unit-programs)
-	$(call for_suites,fuzz,$(COMPILE) SAN=1 fuzz-programs)
-	$(if $(filter valgrind,$(SUITES)),$(COMPILE) DEBUG=1 all unit-programs)
-	-$(call for_suites,containers,$(COMPILE) roots)
 	$(PYTHON) tests/check.py $(SUITES)
 
 # For the loop of somebody at work: under a minute on two CPUs, the build apart.
 .PHONY: quick
 quick: ## unit tests, golden cases and lints, in less than a minute
 	$(COMPILE) all
-	$(COMPILE) SAN=1 unit-programs
 	$(PYTHON) tests/check.py unit golden lint
 
 # In a root without anything: what was installed or built here does not help.

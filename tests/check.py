@@ -121,7 +121,13 @@ CORPORA = {"env": lambda: golden_corpus("env"), "job": lambda: golden_corpus("jo
            "redact": redact_corpus}
 
 
+# A suite builds what it alone needs: what waits begins meanwhile.
+def build(*words):
+    return ["make", f"-j{len(os.sched_getaffinity(0))}", "--no-print-directory", *words]
+
+
 def fuzz_commands():
+    yield build("SAN=1", "all", "fuzz-programs")
     for program in programs("san/tests/fuzz_*"):
         if not program.endswith(".d"):
             name = os.path.basename(program).removeprefix("fuzz_")
@@ -136,6 +142,7 @@ def coverage_commands():
 
 
 def unit_commands(kind, prefix):
+    yield build("SAN=1" if kind == "san" else "DEBUG=1", "all", "unit-programs")
     for program in programs(f"{kind}/tests/test_*"):
         if not program.endswith(".d"):
             yield prefix + [program]
@@ -158,6 +165,7 @@ CONTAINERS = [f"tests/behaviour/test_{name}.py"
 
 def containers_commands():
     *docker, debian = CONTAINERS
+    yield ["sh", "-c", "make --no-print-directory roots || echo skip: no roots of Debian"]
     yield ["images/engine.sh", *PYTEST, *docker]
     yield PYTEST + [debian]
 
