@@ -178,6 +178,13 @@ size_t ri_output_move(struct ri_output *output, struct ri_stream *stream, size_t
 	return count > 0 ? (size_t)count : 0;
 }
 
+void ri_output_move_last(struct ri_output *output, size_t index)
+{
+	for (size_t i = 2 * index; output->streams != NULL && i <= 2 * index + 1; i++)
+		if (output->streams[i].fd >= 0 && !ri_sink_is_full(&output->streams[i].group->sink))
+			ri_output_move(output, &output->streams[i], RI_OUTPUT_READ);
+}
+
 static void move_group(struct ri_output *output, struct ri_stream_group *group)
 {
 	struct epoll_event events[BATCH];

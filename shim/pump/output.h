@@ -121,6 +121,12 @@ int ri_output_next_fd(const struct ri_output *output, int from);
 int ri_output_wait(struct ri_output *output, siginfo_t *info, int64_t timeout_ms);
 
 /*
+ * Move what a rank whose end was taken left in its pipes: it may have written that after they were
+ * looked at, and ended before its end was asked for. What a full sink has no room for stays.
+ */
+void ri_output_move_last(struct ri_output *output, size_t index);
+
+/*
  * Move what is in the pipes now; their end is not waited for, since processes
  * that we do not know may hold them. A reader that is slow gets its time, as
  * long as it reads at all (FINISH_MS), and little of it after a stop or when

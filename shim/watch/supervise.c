@@ -189,6 +189,8 @@ static void note_end(struct ri_supervisor *sv, struct ri_child *child, int statu
 {
 	/* its number is free by now */
 	child->lives = false;
+	if (status != 0 && sv->output->active)
+		ri_output_move_last(sv->output, (size_t)(child - sv->children->items));
 	if (status != 0 && sv->status == 0 && sv->phase == RI_PHASE_RUNNING) {
 		take_interrupts(sv);
 		ri_settle_look(sv->children, true);

@@ -286,3 +286,32 @@ def test_a_hangup_while_it_settles(box):
     result = job.wait()
     assert "rankinit: stopped by SIGHUP" in result.err, result.err
     assert "failed first" not in result.err
+
+
+# Its first line is heard at once, the others while the kernel is asked who has ended (strace).
+LAST_WORDS = """
+[ $RANK = 1 ] && {
+    echo 'Traceback (most recent call last):' >&2
+    sleep .1
+    echo '  File "a.py", line 1, in f
+RuntimeError: Connection closed by peer [10.0.0.5]:4711' >&2
+    : >lost
+    exit 1
+}
+until [ -e lost ]; do sleep .02; done
+sleep .8
+echo 'ValueError: bad batch 17' >&2
+exit 3
+"""
+
+
+def test_what_was_written_last_is_read_before_the_end_is_judged(box, tool):
+    words = ["-D", "-o", "trace", "-e", "trace=wait4", "-e", "signal=none", "-e",
+             "inject=wait4:delay_enter=300000", box.rankinit, "--nproc-per-node=2",
+             f"--master-port={free_port()}", "--", "sh", "-c", LAST_WORDS]
+    job = box.start(*words, program=tool("strace"), place="below")
+    result = job.wait()
+    assert "DELAYED" in job.read("trace").decode()
+    assert result.lines()[0].startswith("rankinit: rank 0 (local rank 0, pid "), result.err
+    assert result.status == 3
+    assert "rankinit:   rank 1: lost a peer, exit status 1" in result.lines(), result.err
