@@ -272,13 +272,12 @@ while True:
 
 
 def test_processes_that_end_meanwhile(box, rankinit):
-    """What is gone was not refused; a busy machine may take too long."""
+    """What is gone was not refused; a busy machine may have no time to look at the others."""
     job = box.start("--checks=none", "--supervise=always", "--", *PYTHON, "-c", MAYFLIES)
     wait_until(lambda: b"there" in job.read("out"), job.error_text())
     for _ in range(12):
         groups = look(rankinit, job.pid)["groups"]
-        assert not [one for one in groups if one["no_stack"] and
-                    not one["no_stack"].endswith("it took too long to read")], groups
+        assert not [one for one in groups if "refuse" in (one["no_stack"] or "")], groups
 
 
 def said(job):

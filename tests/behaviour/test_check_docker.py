@@ -130,6 +130,7 @@ GPU = {
     "gpu.dev": ([f"skip - {CONTROL}"], ["note gpu.dev.uvm /dev/nvidia-uvm"]),
     "gpu.compat": ([f"skip - {CONTROL}"], [f"unknown gpu.compat.unknown {DRIVER}"]),
     "gpu.libcuda": ([f"skip - {CONTROL}"], ["pass - /usr/lib/libcuda.so.1"]),
+    "gpu.libver": ([f"skip - {CONTROL}"], ["skip - libcuda.so.1"]),
     "nccl.env": ([f"skip - {CONTROL}"], ["pass - NCCL_TOPO_FILE"]),
 }
 MEMORY = ["note lim.memlock.small memlock"]

@@ -192,8 +192,9 @@ def test_who_had_left_is_named(box):
     Rank 3 ends with 0, and then rank 0 loses it; no node can say more. As a job ends well when a
     rank does, that may be a teardown, and the other node writes the last checkpoint.
     """
-    nodes = Nodes(box, 2, 2, f"sleep 1; [ $RANK = 3 ] && exit; sleep .5; [ $RANK = 0 ] && "
-                             f"{{ {LOST}; }}; {WAITS}")
+    nodes = Nodes(box, 2, 2, f"[ $RANK = 3 ] && {{ {JOINED}; : >@FOLDER/3; exit; }}; "
+                             "until [ -e @FOLDER/3 ]; do sleep .05; done; "
+                             f"[ $RANK = 0 ] && {{ sleep .5; {LOST}; }}; {WAITS}")
     ended = go(nodes, lambda: nodes.lines(1), "the verdict")
     assert [ended[node].status for node in range(2)] == [1, 0]
     for node in ended.values():
