@@ -235,8 +235,10 @@ def test_a_process_of_five_thousand_threads(box, rankinit):
     """Its own thread is told of, and no other one in its place."""
     job = box.start("--checks=none", "--supervise=always", "--", *PYTHON, CROWD)
     wait_until(lambda: b"there" in job.read("out"), "its threads")
-    autopsy = look(rankinit, job.pid)
-    (process,), (group,) = autopsy["processes"], autopsy["groups"]
+    for _ in range(20):
+        (process,), (group,) = (look(rankinit, job.pid)[part] for part in ("processes", "groups"))
+        if group["no_stack"] != "no Python stack: it took too long to read":    # a busy machine
+            break
     assert process["threads"] == 5001
     assert group["threads"][0]["main"]
     assert [frame["function"] for frame in group["threads"][0]["frames"]] == \
