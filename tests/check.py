@@ -7,7 +7,7 @@ usage: check.py [SUITE...]    without a name: all but nightly ones and those of 
 
 What computes runs at nice 19, one suite after the other, as what waits for processes leaves
 time to it. Of what waits two suites run side by side, the longest first, and of each of them
-two tests for each CPU. Each suite's output goes to build/check/SUITE.log; the end
+two tests for each CPU, and one more. Each suite's output goes to build/check/SUITE.log; the end
 of what a command that fails has said is printed. The last line counts tests: N passed, N
 failed, N skipped. With CHECK_SAMPLE pytest runs one test of each kind, and with CHECK_CORE
 those tests alone that are marked as the core of their target (kinds.py).
@@ -35,9 +35,9 @@ PYTHON = "/usr/bin/python3"
 LINES = 120  # of a failing command's output
 PYTEST = [PYTHON, "-B", "-m", "pytest", "-q", "-rfs", "-p", "no:cacheprovider",
           "-p", "tests.kinds"]
-# Tests that wait for processes most of their time: twice as many at once as there are CPUs.
+# Tests that wait for processes most of their time: more than twice as many at once as CPUs.
 # The tests of a file may share a cluster or a folder, and stay together where they do.
-AT_ONCE = [*PYTEST, "-n", str(2 * len(os.sched_getaffinity(0)))]
+AT_ONCE = [*PYTEST, "-n", str(2 * len(os.sched_getaffinity(0)) + 1)]
 FILES_AT_ONCE = [*AT_ONCE, "--dist", "loadfile"]
 VALGRIND = ["valgrind", "-q", "--error-exitcode=99", "--leak-check=full",
             "--errors-for-leak-kinds=definite"]

@@ -9,6 +9,7 @@ is told to die. The numbers and structures are those of linux/fuse.h.
 import contextlib
 import ctypes
 import errno
+import functools
 import os
 import signal
 import stat
@@ -20,6 +21,7 @@ import pytest
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 MNT_DETACH = 2
+CLONE_NEWNS, MS_REC, MS_PRIVATE = 0x20000, 1 << 14, 1 << 18
 IN_HEADER = struct.Struct("=IIQQIIII")  # length, opcode, unique, node, uid, gid, pid
 OUT_HEADER = struct.Struct("=IiQ")
 INIT_OUT = struct.Struct("=IIIIHHI40x")
@@ -35,10 +37,18 @@ def is_held(pid):
     return peek.wchan(pid) in ("request_wait_answer", "fuse_get_req")
 
 
+@functools.cache
+def leave_mounts():
+    """Other tests look at the mounts of the machine: this thread has its own from now on."""
+    if LIBC.unshare(CLONE_NEWNS) == 0:
+        LIBC.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None)
+
+
 class DeadMount:
     """OSError: it cannot be made here."""
 
     def __init__(self, folder):
+        leave_mounts()
         self.folder = str(folder)
         told, tell = os.pipe()
         self.server = os.fork()
