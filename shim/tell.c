@@ -251,7 +251,7 @@ static void say_last_line(struct ri_run *run, const char *line, const struct ri_
 	int status)
 {
 	if (line != NULL)
-		ri_log(RI_LEVEL_ALWAYS, "%s", line);
+		ri_log(RI_LEVEL_PROGRAMS, "%s", line);
 	if (brief == NULL || (line == NULL && run->ended.inner == NULL))
 		return;
 	ri_outer_tell(&run->found.env, &(struct ri_inner_word){

@@ -67,6 +67,7 @@ static void emit(enum ri_level level, const char *text)
 		[RI_LEVEL_NOTE] = { "", "2" },
 		[RI_LEVEL_WARNING] = { "warning: ", "33" },
 		[RI_LEVEL_ALWAYS] = { "", "1" },
+		[RI_LEVEL_PROGRAMS] = { "", NULL },
 		[RI_LEVEL_ERROR] = { "error: ", "31" },
 	};
 	char line[RI_MAX_LINE];
@@ -79,7 +80,7 @@ static void emit(enum ri_level level, const char *text)
 	if (inside)
 		ri_text_add(&out, "\n");
 	inside = false;
-	if (coloring == RI_LOG_COLOR)
+	if (coloring == RI_LOG_COLOR && looks[level].color != NULL)
 		ri_text_addf(&out, "\033[%smrankinit: %s\033[0m%s", looks[level].color,
 			looks[level].word, text);
 	else

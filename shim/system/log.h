@@ -21,6 +21,7 @@ enum ri_level {
 	RI_LEVEL_NOTE,		/* with -v */
 	RI_LEVEL_WARNING,	/* unless --quiet */
 	RI_LEVEL_ALWAYS,	/* an obituary */
+	RI_LEVEL_PROGRAMS,	/* what programs read: always, and never coloured */
 	RI_LEVEL_ERROR,
 };
 

@@ -207,6 +207,8 @@ def test_colour_only_when_asked_or_on_a_terminal(box):
         result = box.run("--", "true", env={**NOISE, **env})
         assert result.err.startswith("\033[33mrankinit: warning: ") == expected
         assert result.err.count("\033") == 2 * expected and ("\033[0m" in result.err) == expected
+        result = box.run("--report=report", "--", "sh", "-c", "exit 3", env=env)
+        assert result.brief is not None, "programs read the last line"
     master, slave = os.openpty()
     for env, expected in ({}, True), ({"NO_COLOR": ""}, True), ({"NO_COLOR": "1"}, False):
         assert box.run("--", "true", env={**NOISE, **env}, stderr=slave).status == 0
