@@ -479,6 +479,19 @@ SHARED = [("az-nc24rs-v3", "several nodes"), ("mig-given", "several ranks"),
           ("mig-given", "several nodes")]
 
 
+def test_gpus_that_a_variable_hides(rankinit, tmp_path):
+    """What helps is in the job's environment; the control: what helps where there are too few."""
+    root = str(tmp_path / "root")
+    grow("az-nd96isr-h100", root)
+    for words, hint in ((["CUDA_VISIBLE_DEVICES=GPU-x", "--require=gpu=8"],
+                         "in the job's environment: list GPUs"),
+                        (["--require=gpu=9"], "outside the image: docker run --gpus all")):
+        (result,) = [result for result in look(rankinit, root, words)["checks"]
+                     if result["id"] == "gpu.count"]
+        assert (result["status"], result["code"]) == ("fail", "gpu.count.few")
+        assert result["hint"].startswith(hint), result
+
+
 @pytest.mark.parametrize("machine", HEALTHY)
 def test_healthy(rankinit, tmp_path, machine):
     """Nobody is warned of anything there, whatever the job is."""
