@@ -241,7 +241,9 @@ def strangers_at_the_port(box, listener):
                 sock.recv(10000)
                 sock.close()
         listener.settimeout(link_peer.PATIENCE)
-        member.says(f" s: {WHY.get(what, '')}")
+        # it is said again while it stays so
+        words = f" s: {WHY.get(what, '')}"
+        wait_until(lambda: words in member.said(), f"{words!r} in {member.said()}")
         obeys(member, listener)
 
 
