@@ -41,7 +41,8 @@ def word(job):
 def test_the_life_of_a_job(box, tool):
     tool("nsenter")
     job = box.start("--state=state", "--", *SH,
-                    'trap "echo told >>@FOLDER/log; sleep 0.2; exit 0" TERM; '
+                    'trap "echo told >>@FOLDER/log; until [ -e @FOLDER/go ]; do sleep 0.05; done; '
+                    'exit 0" TERM; '
                     'echo ready >>@FOLDER/log; while :; do sleep 0.05; done')
     job.until("ready")
     path = os.path.join(job.folder, "state")
@@ -53,7 +54,11 @@ def test_the_life_of_a_job(box, tool):
     assert word(job) == "stopping"
     code, line = inside(job, box.rankinit, path)
     assert (code, line[:9]) == (1, "stopping,")
+    go = os.path.join(job.folder, "go")
+    with open(go, "w", encoding="ascii"):
+        pass
     assert job.wait().status == 0
+    os.unlink(go)
     assert word(job) == "done"
     code, line = status(box, path)
     assert code == 1 and line.startswith("done: exit status 0, since ")
