@@ -153,8 +153,9 @@ def conformance_commands():
     here = "tests/conformance"
     yield [PYTHON, f"{here}/conform.py", "--suite", "--jobs", "2",
            "--build", "build", "--json", result]
+    # the others pass 36 to 39 of 57, and on a busy machine one or two more by luck
     yield [PYTHON, f"{here}/report.py", result, "--require", "rankinit=all",
-           "--peer-limit", "39"]
+           "--peer-limit", "42"]
     yield [PYTHON, f"{here}/selftest.py", "build"]
 
 

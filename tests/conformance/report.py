@@ -3,7 +3,7 @@
 """Turn the result of conform.py into a page, or into a verdict.
 
     report.py FILE                                          Markdown on stdout
-    report.py FILE --require rankinit=all --peer-limit 38   0 if that holds
+    report.py FILE --require rankinit=all --peer-limit 42   0 if that holds
 """
 
 import argparse
