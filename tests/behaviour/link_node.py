@@ -67,6 +67,10 @@ class Node:
         wait_until(lambda: self.said().count(words) >= count, f"{words!r} in {self.said()}")
         assert self.said().count(words) == count, self.said()
 
+    def repeats(self, words):
+        """Sooner or later, and again while it stays so."""
+        wait_until(lambda: words in self.said(), f"{words!r} in {self.said()}")
+
     def port(self):
         words = "rankinit: link: node 0 listens on port "
         wait_until(lambda: words in self.said(), self.said())

@@ -19,7 +19,6 @@ from link_node import (BLAME, NAME, NODES, STRANGERS, Node,
 from link_peer import (BASE, OPENING, OTHER_SECRET, PORT, SECRET, TAG, Closed, Direction, Peer,
                        answer, call, connect, end, hello, job_key, life, listen, phase,
                        rendered, verdict, x25519)
-from peek import wait_until
 
 pytestmark = link_peer.needs_sodium
 
@@ -141,8 +140,7 @@ def test_a_centre_whose_point_shares_nothing(box, net):
     peer.take(OPENING)
     peer.put(peer.opening(point=bytes(32)))
     assert peer.is_closed()
-    # it is said again while it stays so
-    wait_until(lambda: "s: its opening has no usable point" in member.said(), "why")
+    member.repeats("s: its opening has no usable point")
     assert "node 0 (127.0.0.1), ports 9471 to 9478, has not let this node in for" in member.said()
     obeys(member, listener)
 

@@ -241,9 +241,7 @@ def strangers_at_the_port(box, listener):
                 sock.recv(10000)
                 sock.close()
         listener.settimeout(link_peer.PATIENCE)
-        # it is said again while it stays so
-        words = f" s: {WHY.get(what, '')}"
-        wait_until(lambda: words in member.said(), f"{words!r} in {member.said()}")
+        member.repeats(f" s: {WHY.get(what, '')}")
         obeys(member, listener)
 
 
