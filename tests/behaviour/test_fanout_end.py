@@ -362,8 +362,9 @@ def test_ctrl_c_now_and_then_kills_nobody(box, terminal):  # noqa: F811
 
 
 PYTHON = ["/usr/bin/python3", "-I", "-S", "-c"]
+# A folder, since Python may lose an interrupt that comes while it closes a file.
 READY = "import os, signal, sys, time\nrank = os.environ['RANK']\n" \
-        "def ready(): open(f'ready{rank}', 'w').close()\n"
+        "def ready(): os.mkdir(f'ready{rank}')\n"
 SLEEP = READY + "ready()\ntime.sleep(60)\n"
 
 

@@ -16,7 +16,7 @@ import sys
 
 import pytest
 
-from peek import PATIENCE, wait_until
+from peek import PATIENCE, field, wait_until
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(TOP, "tests/python"))
@@ -142,11 +142,12 @@ def test_stacks_are_those_of_faulthandler(pystack, words):
 def in_hand(pystack, words, name):
     """What the main thread has in hand that runs this function of raises.py; None: nothing."""
     def seen():
-        first, second = look(pystack, python.pid), look(pystack, python.pid)
-        thread = (first["threads"] or [{"frames": []}])[-1]
-        functions = [frame[2] for frame in thread["frames"]]
-        return thread if first == second and name in functions and (
-            functions[0] == "wait" or "raised" in thread) else None
+        """Once it sleeps in that function, which it does once only."""
+        before = look(pystack, python.pid)["threads"]
+        sleeps = field(python.pid, "State") == "S (sleeping)"
+        after = look(pystack, python.pid)["threads"]
+        functions = [frame[2] for thread in before[-1:] for frame in thread["frames"]]
+        return after[-1] if sleeps and name in functions else None
     with subprocess.Popen([*words, "-W", "ignore", "-I", raises.__file__], env={"THREADS": name},
                           stdout=subprocess.DEVNULL) as python:
         try:
