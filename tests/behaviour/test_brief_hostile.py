@@ -129,7 +129,8 @@ def test_one_that_is_stopped_in_a_line(box):
                          (["--nproc-per-node=2", "--restarts=1"], {})):
         job = box.start(*options, "--", "sh", "-c", f"trap 'exit 5' TERM; printf '{FORGED}' >&2; "
                         ": >>@FOLDER/$RANK; while :; do sleep 0.01; done", env=env)
-        wait_until(lambda: job.ended() or os.path.exists(job.folder + "/0"), "it runs")
+        wait_until(lambda: job.ended() or all(os.path.exists(f"{job.folder}/{rank}")
+                                              for rank in range(2 if options else 1)), "they run")
         wait_until(lambda: FORGED in job.error_text(), "it has spoken")
         result = job.stop()
         assert result.status == 5, result.err
