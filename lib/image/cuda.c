@@ -45,7 +45,6 @@ static uint64_t major_of(const char *version)
 }
 
 static const char driver_name[] = "libcuda.so.1";
-static const char management_name[] = "libnvidia-ml.so.1";
 
 /*
  * CUDA Toolkit Release Notes, "Minimum Required Driver Version for CUDA Minor Version
@@ -130,8 +129,6 @@ static void find_toolkit(struct ri_cuda *out, const struct ri_image *image)
 	static const char path[] = "/usr/local/cuda/version.json";
 	char *text = ri_arena_alloc(image->arena, JSON_SIZE);
 
-	out->toolkit[0] = '\0';
-	out->toolkit_origin = NULL;
 	if (keep_version(ri_env_get(image->env, variable), out->toolkit))
 		out->toolkit_origin = variable;
 	else if (text != NULL && ri_host_read(image->host, path, text, JSON_SIZE) > 0 &&
@@ -148,13 +145,10 @@ static void version_by_name(struct ri_cuda_library *library)
 		keep_version(at + 4, library->version);
 }
 
-static bool find_one(struct ri_cuda_library *out, const struct ri_loader *loader, const char *name)
+static void find_one(struct ri_cuda_library *out, const struct ri_loader *loader, const char *name)
 {
-	*out = (struct ri_cuda_library){ .version = "" };
-	if (!ri_loader_find(loader, name, &out->file))
-		return false;
-	version_by_name(out);
-	return true;
+	if (ri_loader_find(loader, name, &out->file))
+		version_by_name(out);
 }
 
 /* Where cuda-compat-* and NVIDIA's framework images have it (CUDA Compatibility). */
@@ -162,28 +156,12 @@ static void find_compat(struct ri_cuda *out, const struct ri_loader *loader)
 {
 	static const char *const folders[] = { "/usr/local/cuda/compat",
 		"/usr/local/cuda/compat/lib", "/usr/local/cuda/compat/lib.real" };
+	bool found = false;
 
-	out->compat = (struct ri_cuda_library){ .version = "" };
-	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
-		if (!ri_loader_look(loader, folders[i], driver_name, &out->compat.file))
-			continue;
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]) && !found; i++)
+		found = ri_loader_look(loader, folders[i], driver_name, &out->compat.file);
+	if (found)
 		version_by_name(&out->compat);
-		return;
-	}
-}
-
-static void read_note(struct ri_cuda *out, const struct ri_loader *loader)
-{
-	char text[NOTE_SIZE];
-	struct ri_elf elf;
-
-	out->note = (struct ri_cuda_note){ .count = 0 };
-	if (out->compat.file.path == NULL)
-		return;
-	if (ri_elf_open(&elf, loader->image->host, out->compat.file.path) == RI_ELF_OK &&
-		ri_elf_note(&elf, "NVIDIA Corporation", text, sizeof(text)))
-		ri_cuda_note_read(text, &out->note);
-	ri_elf_close(&elf);
 }
 
 /*
@@ -208,26 +186,32 @@ static void find_stub(struct ri_cuda *out, const struct ri_loader *loader)
 	static const char *const paths[] = { "/usr/local/cuda/lib64/stubs/libcuda.so.1",
 		"/usr/local/cuda/lib64/stubs/libcuda.so" };
 
-	out->stub = NULL;
-	if (out->driver.file.path != NULL) {
-		if (strstr(out->driver.file.path, "/stubs/") != NULL)
-			out->stub = out->driver.file.path;
-		return;
-	}
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]) && out->stub == NULL; i++)
-		if (ri_host_has(loader->image->host, paths[i]))
+	if (out->driver.file.path != NULL && strstr(out->driver.file.path, "/stubs/") != NULL)
+		out->stub = out->driver.file.path;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		if (out->driver.file.path == NULL && out->stub == NULL &&
+			ri_host_has(loader->image->host, paths[i]))
 			out->stub = paths[i];
 }
 
 void ri_cuda_find(struct ri_cuda *out, const struct ri_loader *loader, const char *kernel)
 {
+	char text[NOTE_SIZE];
+	struct ri_elf elf;
+
+	*out = (struct ri_cuda){ .stub = NULL };
 	find_one(&out->driver, loader, driver_name);
-	find_one(&out->management, loader, management_name);
+	find_one(&out->management, loader, "libnvidia-ml.so.1");
 	find_stub(out, loader);
 	find_compat(out, loader);
 	out->compat_used = uses_compat(out, kernel);
 	if (out->compat_used)
 		out->compat = out->driver;
-	read_note(out, loader);
+	if (out->compat.file.path != NULL) {
+		if (ri_elf_open(&elf, loader->image->host, out->compat.file.path) == RI_ELF_OK &&
+			ri_elf_note(&elf, "NVIDIA Corporation", text, sizeof(text)))
+			ri_cuda_note_read(text, &out->note);
+		ri_elf_close(&elf);
+	}
 	find_toolkit(out, loader->image);
 }

@@ -54,14 +54,6 @@ static uint64_t offset_of(const struct ri_elf *elf, uint64_t address, uint64_t s
 	return 0;
 }
 
-/* ELF of 32 bits and of the other byte order stands in the same place. */
-static unsigned read_machine(const unsigned char *head)
-{
-	if (head[EI_DATA] == ELFDATA2MSB)
-		return (unsigned)head[18] << 8 | head[19];
-	return (unsigned)head[19] << 8 | head[18];
-}
-
 static enum ri_elf_fault read_header(struct ri_elf *elf, Elf64_Ehdr *header)
 {
 	unsigned char head[sizeof(*header)];
@@ -73,7 +65,9 @@ static enum ri_elf_fault read_header(struct ri_elf *elf, Elf64_Ehdr *header)
 		return RI_ELF_OTHER;
 	if (length < offsetof(Elf64_Ehdr, e_version))
 		return RI_ELF_BROKEN;
-	elf->machine = read_machine(head);
+	/* in the same place in an ELF of 32 bits and of the other byte order */
+	elf->machine = head[EI_DATA] == ELFDATA2MSB ? (unsigned)head[18] << 8 | head[19]
+		: (unsigned)head[19] << 8 | head[18];
 	if (head[EI_CLASS] != ELFCLASS64 || head[EI_DATA] != ELFDATA2LSB ||
 		elf->machine != ri_elf_machine_here())
 		return RI_ELF_FOREIGN;
@@ -117,40 +111,21 @@ static bool read_segments(struct ri_elf *elf, const Elf64_Ehdr *header, Elf64_Ph
 /* Addresses are kept as they are found: what they mean is known at the end. */
 static void keep_dynamic(struct ri_elf *elf, const Elf64_Dyn *entry)
 {
-	const uint64_t value = entry->d_un.d_val;
+	const struct {
+		Elf64_Sxword tag;
+		uint64_t *field;
+	} kept[] = {
+		{ DT_SONAME, &elf->soname }, { DT_STRTAB, &elf->strings },
+		{ DT_STRSZ, &elf->strings_size }, { DT_SYMTAB, &elf->symbols },
+		{ DT_HASH, &elf->old_hash }, { DT_GNU_HASH, &elf->gnu_hash },
+		{ DT_VERDEF, &elf->versions }, { DT_VERDEFNUM, &elf->version_count },
+	};
 
-	switch (entry->d_tag) {
-	case DT_NEEDED:
-		if (elf->needed_count < RI_ELF_NEEDED)
-			elf->needed[elf->needed_count++] = value;
-		break;
-	case DT_SONAME:
-		elf->soname = value;
-		break;
-	case DT_STRTAB:
-		elf->strings = value;
-		break;
-	case DT_STRSZ:
-		elf->strings_size = value;
-		break;
-	case DT_SYMTAB:
-		elf->symbols = value;
-		break;
-	case DT_HASH:
-		elf->old_hash = value;
-		break;
-	case DT_GNU_HASH:
-		elf->gnu_hash = value;
-		break;
-	case DT_VERDEF:
-		elf->versions = value;
-		break;
-	case DT_VERDEFNUM:
-		elf->version_count = value;
-		break;
-	default:
-		break;
-	}
+	if (entry->d_tag == DT_NEEDED && elf->needed_count < RI_ELF_NEEDED)
+		elf->needed[elf->needed_count++] = entry->d_un.d_val;
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		if (kept[i].tag == entry->d_tag)
+			*kept[i].field = entry->d_un.d_val;
 }
 
 static bool read_dynamic(struct ri_elf *elf, const Elf64_Phdr *dynamic)
@@ -176,19 +151,6 @@ static bool read_dynamic(struct ri_elf *elf, const Elf64_Phdr *dynamic)
 	return true;
 }
 
-/* From addresses to offsets. Without its strings nothing has a name. */
-static bool place_tables(struct ri_elf *elf)
-{
-	if (elf->strings_size == 0)
-		return true;
-	elf->strings = offset_of(elf, elf->strings, elf->strings_size);
-	elf->symbols = offset_of(elf, elf->symbols, sizeof(Elf64_Sym));
-	elf->old_hash = offset_of(elf, elf->old_hash, 2 * sizeof(uint32_t));
-	elf->gnu_hash = offset_of(elf, elf->gnu_hash, 4 * sizeof(uint32_t));
-	elf->versions = offset_of(elf, elf->versions, sizeof(Elf64_Verdef));
-	return elf->strings != 0;
-}
-
 static enum ri_elf_fault read_file(struct ri_elf *elf)
 {
 	Elf64_Phdr dynamic = { .p_filesz = 0 };
@@ -197,10 +159,17 @@ static enum ri_elf_fault read_file(struct ri_elf *elf)
 
 	if (fault != RI_ELF_OK)
 		return fault;
-	if (!read_segments(elf, &header, &dynamic) || !read_dynamic(elf, &dynamic) ||
-		!place_tables(elf))
+	if (!read_segments(elf, &header, &dynamic) || !read_dynamic(elf, &dynamic))
 		return RI_ELF_BROKEN;
-	return RI_ELF_OK;
+	if (elf->strings_size == 0)
+		return RI_ELF_OK;
+	/* from addresses to offsets; without its strings nothing has a name */
+	elf->strings = offset_of(elf, elf->strings, elf->strings_size);
+	elf->symbols = offset_of(elf, elf->symbols, sizeof(Elf64_Sym));
+	elf->old_hash = offset_of(elf, elf->old_hash, 2 * sizeof(uint32_t));
+	elf->gnu_hash = offset_of(elf, elf->gnu_hash, 4 * sizeof(uint32_t));
+	elf->versions = offset_of(elf, elf->versions, sizeof(Elf64_Verdef));
+	return elf->strings != 0 ? RI_ELF_OK : RI_ELF_BROKEN;
 }
 
 enum ri_elf_fault ri_elf_open(struct ri_elf *elf, struct ri_host *host, const char *path)
@@ -347,28 +316,21 @@ static bool is_symbol(const struct ri_elf *elf, uint32_t index, const char *name
 	return true;
 }
 
-/* The hash of DT_GNU_HASH: Bernstein's, h * 33 + c from 5381 on. */
-static uint32_t gnu_hash_of(const char *name)
-{
-	uint32_t hash = 5381;
-
-	for (const unsigned char *p = (const unsigned char *)name; *p != '\0'; p++)
-		hash = hash * 33 + *p;
-	return hash;
-}
-
 /*
- * The table: how many buckets, the first symbol in it, words of the filter, a
+ * The table of DT_GNU_HASH: how many buckets, the first symbol in it, words of the filter, a
  * shift; the filter; the buckets; a hash for each symbol, odd at a chain's end.
  */
 static bool find_by_gnu_hash(const struct ri_elf *elf, const char *name,
 	struct ri_elf_symbol *out)
 {
-	uint32_t head[4], index, hash = gnu_hash_of(name), found;
+	uint32_t head[4], index, hash = 5381, found;
 	uint64_t buckets, chains;
 
 	if (!read_bytes(elf, elf->gnu_hash, head, sizeof(head)) || head[0] == 0)
 		return false;
+	/* Bernstein's */
+	for (const unsigned char *p = (const unsigned char *)name; *p != '\0'; p++)
+		hash = hash * 33 + *p;
 	buckets = elf->gnu_hash + sizeof(head) + (uint64_t)head[2] * sizeof(uint64_t);
 	chains = buckets + (uint64_t)head[0] * sizeof(uint32_t);
 	if (!read_bytes(elf, buckets + hash % head[0] * sizeof(index), &index, sizeof(index)))
@@ -385,28 +347,23 @@ static bool find_by_gnu_hash(const struct ri_elf *elf, const char *name,
 	return false;
 }
 
-/* The hash of DT_HASH (System V gABI, "Dynamic Linking", "Hash Table"). */
-static uint32_t old_hash_of(const char *name)
-{
-	uint32_t hash = 0;
-
-	for (const unsigned char *p = (const unsigned char *)name; *p != '\0'; p++) {
-		hash = (hash << 4) + *p;
-		hash = (hash ^ (hash >> 28 << 4)) & 0x0fffffff;
-	}
-	return hash;
-}
-
-/* That table: how many buckets and symbols; the buckets; for each symbol the next one, or 0. */
+/*
+ * The table of DT_HASH (System V gABI, "Dynamic Linking", "Hash Table"): how many buckets and
+ * symbols; the buckets; for each symbol the next one, or 0.
+ */
 static bool find_by_old_hash(const struct ri_elf *elf, const char *name,
 	struct ri_elf_symbol *out)
 {
-	uint32_t head[2], index;
+	uint32_t head[2], index, hash = 0;
 	uint64_t at;
 
 	if (!read_bytes(elf, elf->old_hash, head, sizeof(head)) || head[0] == 0)
 		return false;
-	at = elf->old_hash + sizeof(head) + old_hash_of(name) % head[0] * sizeof(index);
+	for (const unsigned char *p = (const unsigned char *)name; *p != '\0'; p++) {
+		hash = (hash << 4) + *p;
+		hash = (hash ^ (hash >> 28 << 4)) & 0x0fffffff;
+	}
+	at = elf->old_hash + sizeof(head) + hash % head[0] * sizeof(index);
 	for (size_t i = 0; i < MAX_CHAIN; i++) {
 		if (!read_bytes(elf, at, &index, sizeof(index)) || index == 0)
 			return false;
@@ -448,20 +405,16 @@ bool ri_elf_text(const struct ri_elf *elf, const char *symbol, char *text, size_
 
 const char *ri_elf_machine_name(unsigned machine)
 {
-	switch (machine) {
-	case EM_X86_64:
-		return "x86-64";
-	case EM_AARCH64:
-		return "aarch64";
-	case EM_386:
-		return "i386";
-	case EM_PPC64:
-		return "ppc64";
-	case EM_ARM:
-		return "arm";
-	default:
-		return "another processor";
-	}
+	static const struct {
+		unsigned machine;
+		const char *name;
+	} names[] = { { EM_X86_64, "x86-64" }, { EM_AARCH64, "aarch64" }, { EM_386, "i386" },
+		{ EM_PPC64, "ppc64" }, { EM_ARM, "arm" } };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (names[i].machine == machine)
+			return names[i].name;
+	return "another processor";
 }
 
 unsigned ri_elf_machine_here(void)

@@ -3,12 +3,177 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/limits.h"
 #include "base/path.h"
+
+/* --- the loader's table -------------------------------------------------- */
+
+/*
+ * The first kind: a name, a padding byte, a count, entries {flags, name,
+ * path}; names count from the end of the entries. The second: a name with a
+ * version, a count, the bytes of strings, the byte order, entries {flags,
+ * name, path, a version of the kernel, hardware}; names count from its start,
+ * which is a multiple of eight.
+ */
+static const char old_magic[] = "ld.so-1.7.0";
+static const char new_magic[] = "glibc-ld.so.cache1.1";
+
+enum { OLD_HEADER = 16, OLD_ENTRY = 12, NEW_HEADER = 48, NEW_ENTRY = 24 };
+/* Of the byte in the second kind's header; 0 is an older ldconfig, which did not say. */
+enum { AT_ORDER = 28, ORDER = 3, LITTLE = 2 };
+/* FLAG_ELF_LIBC6 and the machine (dl-cache.h) */
+#if defined(__aarch64__)
+enum { FLAGS = 0x0a03 };
+#else
+enum { FLAGS = 0x0303 };
+#endif
+
+static uint32_t word_at(const struct ri_ldcache *cache, size_t offset)
+{
+	uint32_t word;
+
+	memcpy(&word, cache->bytes + offset, sizeof(word));
+	return word;
+}
+
+static bool begins(const struct ri_ldcache *cache, size_t offset, const char *magic)
+{
+	size_t length = strlen(magic);
+
+	return offset <= cache->size && cache->size - offset >= length &&
+		memcmp(cache->bytes + offset, magic, length) == 0;
+}
+
+static bool fits(const struct ri_ldcache *cache)
+{
+	return cache->entries <= cache->size &&
+		cache->count <= (cache->size - cache->entries) / cache->entry_size;
+}
+
+static bool read_new(struct ri_ldcache *cache, size_t start)
+{
+	unsigned order;
+
+	if (!begins(cache, start, new_magic) || cache->size - start < NEW_HEADER)
+		return false;
+	order = (unsigned char)cache->bytes[start + AT_ORDER] & ORDER;
+	if (order != 0 && order != LITTLE)
+		return false;
+	cache->entry_size = NEW_ENTRY;
+	cache->count = word_at(cache, start + strlen(new_magic));
+	cache->entries = start + NEW_HEADER;
+	cache->names = start;
+	return fits(cache);
+}
+
+static bool read_old(struct ri_ldcache *cache)
+{
+	if (!begins(cache, 0, old_magic) || cache->size < OLD_HEADER)
+		return false;
+	cache->entry_size = OLD_ENTRY;
+	cache->count = word_at(cache, OLD_HEADER - sizeof(uint32_t));
+	cache->entries = OLD_HEADER;
+	cache->names = OLD_HEADER + cache->count * OLD_ENTRY;
+	return fits(cache);
+}
+
+bool ri_ldcache_read(struct ri_ldcache *out, const char *bytes, size_t size)
+{
+	struct ri_ldcache cache = { .bytes = bytes, .size = size };
+	bool found;
+
+	if (begins(&cache, 0, new_magic)) {
+		found = read_new(&cache, 0);
+	} else {
+		found = read_old(&cache);
+		if (found && begins(&cache, (cache.names + 7) / 8 * 8, new_magic))
+			found = read_new(&cache, (cache.names + 7) / 8 * 8);
+	}
+	if (found)
+		*out = cache;
+	return found;
+}
+
+/*
+ * A string that ends within the table, and soon: thousands of entries may
+ * point to one that has no end.
+ */
+static const char *string_at(const struct ri_ldcache *cache, uint32_t offset)
+{
+	size_t at = cache->names + offset, room;
+
+	if (at >= cache->size)
+		return NULL;
+	room = cache->size - at < PATH_MAX ? cache->size - at : PATH_MAX;
+	return memchr(cache->bytes + at, '\0', room) == NULL ? NULL : cache->bytes + at;
+}
+
+/* False where a name lies outside of the table. */
+static bool read_entry(const struct ri_ldcache *cache, size_t index, struct ri_ldcache_entry *out)
+{
+	size_t entry = cache->entries + index * cache->entry_size;
+
+	out->name = string_at(cache, word_at(cache, entry + 4));
+	out->path = string_at(cache, word_at(cache, entry + 8));
+	out->flags = word_at(cache, entry);
+	out->hardware = 0;
+	if (cache->entry_size == NEW_ENTRY)
+		memcpy(&out->hardware, cache->bytes + entry + 16, sizeof(out->hardware));
+	return out->name != NULL && out->path != NULL;
+}
+
+bool ri_ldcache_next(const struct ri_ldcache *cache, size_t *at, struct ri_ldcache_entry *out)
+{
+	struct ri_ldcache_entry entry;
+
+	while (cache->bytes != NULL && *at < cache->count) {
+		if (read_entry(cache, (*at)++, &entry)) {
+			*out = entry;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool ri_ldcache_is_ours(const struct ri_ldcache_entry *entry)
+{
+	return entry->flags == FLAGS;
+}
+
+/* Asked of every entry of the table: nothing is read that need not be. */
+static bool is_named(const struct ri_ldcache *cache, size_t index, const char *name, size_t size)
+{
+	size_t at = cache->names + word_at(cache, cache->entries + index * cache->entry_size + 4);
+
+	return at <= cache->size && size <= cache->size - at &&
+		memcmp(cache->bytes + at, name, size) == 0;
+}
+
+bool ri_ldcache_find(const struct ri_ldcache *cache, const char *name,
+	struct ri_ldcache_entry *out)
+{
+	const size_t size = strlen(name) + 1;
+	struct ri_ldcache_entry entry;
+	bool found = false;
+
+	for (size_t i = 0; i < cache->count; i++) {
+		if (!is_named(cache, i, name, size) || !read_entry(cache, i, &entry) ||
+			!ri_ldcache_is_ours(&entry) || (found && entry.hardware != 0))
+			continue;
+		*out = entry;
+		found = true;
+		if (entry.hardware == 0)
+			break;
+	}
+	return found;
+}
+
+/* --- the loader ----------------------------------------------------------- */
 
 #define VARIABLE "LD_LIBRARY_PATH"
 enum { FOLDERS_SIZE = 8192 };	/* of a text of folders; a real one has a few */
@@ -59,28 +224,23 @@ static bool read_table(struct ri_loader *loader, int fd)
 	return bytes != NULL && ri_ldcache_read(&loader->cache, bytes, done);
 }
 
-/* A file that cannot be read leaves musl's loader without folders. */
-static const char *read_folders(const struct ri_image *image)
-{
-	char text[FOLDERS_SIZE];
-	long length = ri_host_read(image->host, musl_file, text, sizeof(text));
-
-	if (length < 0 && errno == ENOENT)
-		return "/lib:/usr/local/lib:/usr/lib";
-	return length < 0 ? "" : ri_arena_copy(image->arena, text, (size_t)length);
-}
-
 void ri_loader_init(struct ri_loader *loader, const struct ri_image *image)
 {
 	int fd = ri_host_open(image->host, table_path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
+	char text[FOLDERS_SIZE];
+	long length;
 
 	*loader = (struct ri_loader){ .image = image };
 	if (fd >= 0) {
 		loader->table = read_table(loader, fd) ? RI_TABLE_READ : RI_TABLE_BROKEN;
 		close(fd);
 	}
-	if (loader->table == RI_TABLE_NONE && ri_host_has(image->host, alpine))
-		loader->folders = read_folders(image);
+	if (loader->table != RI_TABLE_NONE || !ri_host_has(image->host, alpine))
+		return;
+	/* a file that cannot be read leaves musl's loader without folders */
+	length = ri_host_read(image->host, musl_file, text, sizeof(text));
+	loader->folders = length >= 0 ? ri_arena_copy(image->arena, text, (size_t)length)
+		: errno == ENOENT ? "/lib:/usr/local/lib:/usr/lib" : "";
 }
 
 static const char *keep(const struct ri_image *image, const char *text)
@@ -140,26 +300,6 @@ static bool try_text(const struct ri_loader *loader, const char *list, const cha
 	return false;
 }
 
-static bool try_variable(const struct ri_loader *loader, const char *name, struct ri_library *out)
-{
-	out->place = RI_LIBRARY_BY_VARIABLE;
-	return try_text(loader, ri_env_get(loader->image->env, VARIABLE), name, out);
-}
-
-static bool try_table(const struct ri_loader *loader, const char *name, struct ri_library *out)
-{
-	struct ri_ldcache_entry entry;
-
-	out->place = RI_LIBRARY_BY_TABLE;
-	if (!ri_ldcache_find(&loader->cache, name, &entry))
-		return false;
-	if (try_path(loader, entry.path, out))
-		return true;
-	if (!ri_host_has(loader->image->host, entry.path))
-		out->gone = keep(loader->image, entry.path);
-	return false;
-}
-
 static bool try_list(const struct ri_loader *loader, const char *const *folders, const char *name,
 	struct ri_library *out)
 {
@@ -171,9 +311,18 @@ static bool try_list(const struct ri_loader *loader, const char *const *folders,
 
 bool ri_loader_find(const struct ri_loader *loader, const char *name, struct ri_library *out)
 {
-	*out = (struct ri_library){ .path = NULL };
-	if (try_variable(loader, name, out) || try_table(loader, name, out))
+	struct ri_ldcache_entry entry;
+
+	*out = (struct ri_library){ .place = RI_LIBRARY_BY_VARIABLE };
+	if (try_text(loader, ri_env_get(loader->image->env, VARIABLE), name, out))
 		return true;
+	if (ri_ldcache_find(&loader->cache, name, &entry)) {
+		out->place = RI_LIBRARY_BY_TABLE;
+		if (try_path(loader, entry.path, out))
+			return true;
+		if (!ri_host_has(loader->image->host, entry.path))
+			out->gone = keep(loader->image, entry.path);
+	}
 	out->place = RI_LIBRARY_BY_FOLDER;
 	if (loader->folders != NULL)
 		return try_text(loader, loader->folders, name, out);
@@ -195,14 +344,11 @@ bool ri_loader_look(const struct ri_loader *loader, const char *folder, const ch
 
 const char *ri_library_place_name(enum ri_library_place place)
 {
-	switch (place) {
-	case RI_LIBRARY_BY_VARIABLE:
-		return VARIABLE;
-	case RI_LIBRARY_BY_TABLE:
-		return table_path;
-	case RI_LIBRARY_BY_FOLDER:
-		return "the loader's own folders";
-	default:
-		return "a folder that the loader does not search";
-	}
+	static const char *const places[] = {
+		[RI_LIBRARY_BY_VARIABLE] = VARIABLE, [RI_LIBRARY_BY_TABLE] = table_path,
+		[RI_LIBRARY_BY_FOLDER] = "the loader's own folders",
+		[RI_LIBRARY_APART] = "a folder that the loader does not search",
+	};
+
+	return places[place];
 }

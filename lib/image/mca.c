@@ -36,17 +36,13 @@ static char *skip_comments(struct ri_mca_text *text, char *line)
 	}
 }
 
-static bool is_word(char c)
-{
-	return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '.';
-}
-
 /* Cut the word that line starts with; the rest begins behind the blanks after it. */
 static char *cut_word(char *line, char *after)
 {
 	size_t length = 0, blanks;
 
-	while (is_word(line[length]))
+	while (isalnum((unsigned char)line[length]) ||
+		(line[length] != '\0' && strchr("_-.", line[length]) != NULL))
 		length++;
 	blanks = strspn(line + length, " \t\f\v");
 	*after = line[length + blanks];
@@ -68,26 +64,21 @@ static char *cut_value(char *line, char **value)
 	return line;
 }
 
-/* "-mca NAME VALUE", which several may stand in one line. */
-static bool read_option(struct ri_mca_text *text, char *line, struct ri_mca_line *out)
-{
-	char after, *rest = cut_word(line, &after), *value;
-
-	if (after == '\0' || line[0] == '\0' || rest == line + strlen(line))
-		return false;
-	text->line = cut_value(rest, &value);
-	out->name = line;
-	out->value = value;
-	return true;
-}
-
 static bool read_line(struct ri_mca_text *text, char *line, struct ri_mca_line *out)
 {
-	char after, *rest = cut_word(line, &after);
+	char after, *rest = cut_word(line, &after), *value;
 	size_t length;
 
-	if (strcmp(line, "-mca") == 0 || strcmp(line, "--mca") == 0)
-		return read_option(text, rest, out);
+	/* "-mca NAME VALUE", which several may stand in one line */
+	if (strcmp(line, "-mca") == 0 || strcmp(line, "--mca") == 0) {
+		line = rest;
+		rest = cut_word(line, &after);
+		if (after == '\0' || line[0] == '\0' || rest == line + strlen(line))
+			return false;
+		text->line = cut_value(rest, &value);
+		*out = (struct ri_mca_line){ .name = line, .value = value };
+		return true;
+	}
 	if (line[0] == '\0' || after != '=')
 		return false;
 	out->name = line;

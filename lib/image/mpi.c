@@ -99,34 +99,25 @@ static size_t read_suffix(const char *real, uint64_t numbers[3])
 }
 
 /*
- * Open MPI's VERSION files: libmpi.so.40 is 3.0 to 5.0, and the second number
- * tells which.
+ * Open MPI's VERSION files: libmpi.so.40 is 3.0 to 5.0, and the second number tells which. MPICH's
+ * maint/version.m4, libmpi_so_version: libmpi.so.12 is 3.1 and later; its last number is not the
+ * release's.
  */
-static void openmpi_by_name(struct ri_mpi_library *library)
+static void version_by_name(struct ri_mpi_library *library)
 {
-	static const struct {
-		uint64_t number;
-		const char *series;
-	} series[] = { { 0, "3.0" }, { 10, "3.1" }, { 20, "4.0" }, { 30, "4.1" }, { 40, "5.0" } };
+	static const char *const openmpi[] = { "3.0", "3.1", "4.0", "4.1", "5.0" };
+	static const char *const mpich[] = { "3.1", "3.2", "4.0", "4.1", "4.2", "4.3" };
 	uint64_t numbers[3];
 
-	if (read_suffix(library->file.real, numbers) < 3 || numbers[0] != 40)
+	if (read_suffix(library->file.real, numbers) < 3)
 		return;
-	for (size_t i = 0; i < sizeof(series) / sizeof(series[0]); i++)
-		if (series[i].number == numbers[1] && numbers[2] < 1000)
-			snprintf(library->version, sizeof(library->version), "%s.%u",
-				series[i].series, (unsigned)numbers[2]);
-}
-
-/* MPICH's maint/version.m4, libmpi_so_version; the last number is not the release's. */
-static void mpich_by_name(struct ri_mpi_library *library)
-{
-	static const char *const series[] = { "3.1", "3.2", "4.0", "4.1", "4.2", "4.3" };
-	uint64_t numbers[3];
-
-	if (read_suffix(library->file.real, numbers) == 3 && numbers[0] == 12 &&
-		numbers[1] < sizeof(series) / sizeof(series[0]))
-		keep_version(library->version, series[numbers[1]]);
+	if (library->family != RI_MPI_OPENMPI && numbers[0] == 12 &&
+		numbers[1] < sizeof(mpich) / sizeof(mpich[0]))
+		keep_version(library->version, mpich[numbers[1]]);
+	if (library->family == RI_MPI_OPENMPI && numbers[0] == 40 && numbers[1] % 10 == 0 &&
+		numbers[1] / 10 < sizeof(openmpi) / sizeof(openmpi[0]) && numbers[2] < 1000)
+		snprintf(library->version, sizeof(library->version), "%s.%u",
+			openmpi[numbers[1] / 10], (unsigned)numbers[2]);
 }
 
 /* "Version: 2.3.7" of a pkg-config file. */
@@ -161,49 +152,25 @@ static void version_by_path(const char *path, char version[RI_MPI_VERSION])
 }
 
 /*
- * Is there such a component in the folder of components? make install has
- * openmpi, Fedora openmpi, Debian openmpi/lib/openmpi3 and openmpi40; the
- * folders around them may hold thousands of names and are not listed.
+ * Built into the library (configure --with-ucx), or a component of its own in the folder of
+ * components. make install has openmpi, Fedora openmpi, Debian openmpi/lib/openmpi3 and openmpi40;
+ * the folders around them may hold thousands of names and are not listed.
  */
-static bool has_component(const struct ri_loader *loader, const char *folder, const char *file)
-{
-	static const char *const inner[] = { "openmpi", "openmpi40", "openmpi/lib/openmpi3",
-		"openmpi/lib/openmpi40", "openmpi/lib/openmpi" };
-	char path[RI_PATH_SIZE];
-
-	for (size_t i = 0; i < sizeof(inner) / sizeof(inner[0]); i++)
-		if (ri_path_join(path, folder, inner[i]) && has_below(loader, path, file))
-			return true;
-	return false;
-}
-
-/* A component of its own, or built into the library (configure --with-ucx). */
 static bool can_use(const struct ri_loader *loader, const struct ri_mpi_library *library,
 	const struct ri_elf *elf, const char *const words[2])
 {
-	char folder[RI_PATH_SIZE], name[RI_ELF_NAME];
+	static const char *const inner[] = { "openmpi", "openmpi40", "openmpi/lib/openmpi3",
+		"openmpi/lib/openmpi40", "openmpi/lib/openmpi" };
+	char folder[RI_PATH_SIZE], path[RI_PATH_SIZE], name[RI_ELF_NAME];
 
 	for (size_t i = 0; i < elf->needed_count; i++)
 		if (ri_elf_needed(elf, i, name) && strncmp(name, words[0], strlen(words[0])) == 0)
 			return true;
 	ri_path_folder(library->file.real, folder);
-	return has_component(loader, folder, words[1]);
-}
-
-static void judge_openmpi(const struct ri_loader *loader, const struct ri_elf *elf,
-	struct ri_mpi_library *library)
-{
-	static const char *const ucx[] = { "libucp.so", "mca_pml_ucx.so" };
-	static const char *const ofi[] = { "libfabric.so", "mca_mtl_ofi.so" };
-	char text[64];
-
-	library->family = RI_MPI_OPENMPI;
-	if (ri_elf_text(elf, "ompi_version_string", text, sizeof(text)))
-		keep_version(library->version, text);
-	if (library->version[0] == '\0')
-		openmpi_by_name(library);
-	library->ucx = can_use(loader, library, elf, ucx);
-	library->ofi = can_use(loader, library, elf, ofi);
+	for (size_t i = 0; i < sizeof(inner) / sizeof(inner[0]); i++)
+		if (ri_path_join(path, folder, inner[i]) && has_below(loader, path, words[1]))
+			return true;
+	return false;
 }
 
 static void judge_mpich(const struct ri_loader *loader, const struct ri_elf *elf,
@@ -215,7 +182,7 @@ static void judge_mpich(const struct ri_loader *loader, const struct ri_elf *elf
 	if (said)
 		keep_version(library->version, text);
 	else
-		mpich_by_name(library);
+		version_by_name(library);
 	/* others have the same name: what lies around it must speak for it */
 	if (said || library->version[0] != '\0' ||
 		has_below(loader, library->prefix, "bin/mpichversion") ||
@@ -228,10 +195,19 @@ static void judge_mpich(const struct ri_loader *loader, const struct ri_elf *elf
 static void judge_opened(const struct ri_loader *loader, const struct ri_elf *elf,
 	struct ri_mpi_library *library)
 {
+	static const char *const ucx[] = { "libucp.so", "mca_pml_ucx.so" };
+	static const char *const ofi[] = { "libfabric.so", "mca_mtl_ofi.so" };
 	struct ri_elf_symbol symbol;
+	char text[64];
 
 	if (ri_elf_symbol(elf, "ompi_mpi_comm_world", &symbol)) {
-		judge_openmpi(loader, elf, library);
+		library->family = RI_MPI_OPENMPI;
+		if (ri_elf_text(elf, "ompi_version_string", text, sizeof(text)))
+			keep_version(library->version, text);
+		if (library->version[0] == '\0')
+			version_by_name(library);
+		library->ucx = can_use(loader, library, elf, ucx);
+		library->ofi = can_use(loader, library, elf, ofi);
 	} else if (is_intel(loader, library->prefix)) {
 		library->family = RI_MPI_INTEL;
 		version_by_path(library->file.real, library->version);
@@ -278,39 +254,34 @@ static enum ri_mpi_family family_of_script(const struct ri_loader *loader, const
 	return strstr(text, "hydra") != NULL ? RI_MPI_MPICH : RI_MPI_UNKNOWN;
 }
 
-/*
- * What make install puts beside the launcher (ompi_info(1); MPICH src/env/mpichversion.c): PyPI's
- * Open MPI 5 has a small program of its own as mpirun, its MPICH a Hydra of that name. Where both
- * lie there, as in /usr/bin, neither tells.
- */
-static enum ri_mpi_family family_beside(const struct ri_loader *loader, const char *prefix)
-{
-	bool openmpi = has_below(loader, prefix, "bin/ompi_info");
-	bool mpich = has_below(loader, prefix, "bin/mpichversion") && !is_mvapich(loader, prefix);
-
-	if (openmpi == mpich)
-		return RI_MPI_UNKNOWN;
-	return openmpi ? RI_MPI_OPENMPI : RI_MPI_MPICH;
-}
-
 static enum ri_mpi_family family_of(const struct ri_loader *loader, const char *prefix,
 	const char *real)
 {
 	const char *name = ri_path_name(real);
 	enum ri_mpi_family family;
+	bool openmpi, mpich;
 
 	if (strcmp(name, "orterun") == 0 || strcmp(name, "prterun") == 0 ||
 		strcmp(name, "prte") == 0 || is_linked_to_openmpi(loader, real))
 		return RI_MPI_OPENMPI;
 	if (strncmp(name, "mpirun_rsh", 10) == 0)
 		return RI_MPI_MVAPICH2;
-	if (strncmp(name, "mpiexec.", 8) != 0) {
-		family = family_of_script(loader, real);
-		return family != RI_MPI_UNKNOWN ? family : family_beside(loader, prefix);
-	}
-	if (is_intel(loader, prefix))
-		return RI_MPI_INTEL;
-	return is_mvapich(loader, prefix) ? RI_MPI_MVAPICH2 : RI_MPI_MPICH;
+	if (strncmp(name, "mpiexec.", 8) == 0)
+		return is_intel(loader, prefix) ? RI_MPI_INTEL
+			: is_mvapich(loader, prefix) ? RI_MPI_MVAPICH2 : RI_MPI_MPICH;
+	family = family_of_script(loader, real);
+	if (family != RI_MPI_UNKNOWN)
+		return family;
+	/*
+	 * What make install puts beside the launcher (ompi_info(1); MPICH src/env/mpichversion.c):
+	 * PyPI's Open MPI 5 has a small program of its own as mpirun, its MPICH a Hydra of that
+	 * name. Where both lie there, as in /usr/bin, neither tells.
+	 */
+	openmpi = has_below(loader, prefix, "bin/ompi_info");
+	mpich = has_below(loader, prefix, "bin/mpichversion") && !is_mvapich(loader, prefix);
+	if (openmpi == mpich)
+		return RI_MPI_UNKNOWN;
+	return openmpi ? RI_MPI_OPENMPI : RI_MPI_MPICH;
 }
 
 /* Open MPI 5.0: mpirun is a small program that executes prterun, the launcher of PRRTE. */
@@ -419,18 +390,13 @@ void ri_mpi_find_rest(struct ri_mpi *out, const struct ri_loader *loader)
 
 const char *ri_mpi_family_name(enum ri_mpi_family family)
 {
-	switch (family) {
-	case RI_MPI_OPENMPI:
-		return "Open MPI";
-	case RI_MPI_MPICH:
-		return "MPICH";
-	case RI_MPI_INTEL:
-		return "Intel MPI";
-	case RI_MPI_MVAPICH2:
-		return "MVAPICH2";
-	default:
-		return "an unknown MPI";
-	}
+	static const char *const all[] = {
+		[RI_MPI_UNKNOWN] = "an unknown MPI", [RI_MPI_OPENMPI] = "Open MPI",
+		[RI_MPI_MPICH] = "MPICH", [RI_MPI_INTEL] = "Intel MPI",
+		[RI_MPI_MVAPICH2] = "MVAPICH2",
+	};
+
+	return all[family];
 }
 
 bool ri_mpi_fits(enum ri_mpi_family launcher, enum ri_mpi_family library)

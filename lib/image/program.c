@@ -54,11 +54,6 @@ bool ri_program_find(const struct ri_image *image, const char *name, struct ri_p
 	return ri_program_next(image, name, &at, out);
 }
 
-static bool ends_name(char c)
-{
-	return ri_is_blank(c) || c == '\n' || c == '\0';
-}
-
 bool ri_script_read(struct ri_script *out, const char *head, size_t length)
 {
 	size_t from = 2, end;
@@ -70,7 +65,8 @@ bool ri_script_read(struct ri_script *out, const char *head, size_t length)
 		return false;
 	while (from < length && ri_is_blank(head[from]))
 		from++;
-	for (end = from; end < length && !ends_name(head[end]);)
+	for (end = from; end < length && !ri_is_blank(head[end]) && head[end] != '\n' &&
+		head[end] != '\0';)
 		end++;
 	has_return = end > from && head[end - 1] == '\r';
 	if (has_return)

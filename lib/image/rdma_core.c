@@ -99,36 +99,33 @@ static void configure(struct ri_rdma_core *core, const char *name, size_t length
 	core->configured_count++;
 }
 
-/* The second one counts where the first is not there; colons or semicolons between names. */
-static void configure_by_variable(struct ri_rdma_core *core, const struct ri_env *env)
-{
-	const char *list = ri_env_get(env, "RDMAV_DRIVERS");
-
-	if (list == NULL)
-		list = ri_env_get(env, "IBV_DRIVERS");
-	while (list != NULL && *list != '\0') {
-		size_t length = strcspn(list, ":;");
-
-		configure(core, list, length);
-		list += length + (list[length] != '\0');
-	}
-}
-
-/* Every file of the folder counts, whatever its name. */
-static void configure_by_files(struct ri_rdma_core *core, struct ri_host *host)
+/*
+ * By every file of the folder, whatever its name, and by a variable: the second one counts where
+ * the first is not there, with colons or semicolons between its names.
+ */
+static void find_configured(struct ri_rdma_core *core, const struct ri_image *image)
 {
 	char names[LIST_SIZE], path[RI_PATH_SIZE], text[FILE_SIZE];
-	long count = ri_host_list(host, core->config, names, sizeof(names));
+	long count = ri_host_list(image->host, core->config, names, sizeof(names));
+	const char *list = ri_env_get(image->env, "RDMAV_DRIVERS");
 
 	for (const char *file = names; count > 0; count--, file += strlen(file) + 1) {
 		const char *name;
 		char *rest = text;
 
 		if (!ri_path_join(path, core->config, file) ||
-			ri_host_read(host, path, text, sizeof(text)) < 0)
+			ri_host_read(image->host, path, text, sizeof(text)) < 0)
 			continue;
 		while (ri_driver_next(&rest, &name))
 			configure(core, name, strlen(name));
+	}
+	if (list == NULL)
+		list = ri_env_get(image->env, "IBV_DRIVERS");
+	while (list != NULL && *list != '\0') {
+		size_t length = strcspn(list, ":;");
+
+		configure(core, list, length);
+		list += length + (list[length] != '\0');
 	}
 }
 
@@ -149,6 +146,13 @@ static void find_config(struct ri_rdma_core *core, const struct ri_loader *loade
 		core->config = "/etc/libibverbs.d";
 }
 
+static void add_provider(struct ri_rdma_core *core, const char *file)
+{
+	if (core->provider_count < RI_MAX_PROVIDERS &&
+		ri_provider_read(file, &core->providers[core->provider_count]))
+		core->provider_count++;
+}
+
 static void find_providers(struct ri_rdma_core *core, const struct ri_loader *loader)
 {
 	char names[LIST_SIZE], folder[RI_PATH_SIZE], path[RI_PATH_SIZE];
@@ -160,9 +164,7 @@ static void find_providers(struct ri_rdma_core *core, const struct ri_loader *lo
 	core->folder = ri_arena_copy(loader->image->arena, path, strlen(path));
 	count = ri_host_list(loader->image->host, path, names, sizeof(names));
 	for (const char *file = names; count > 0; count--, file += strlen(file) + 1)
-		if (core->provider_count < RI_MAX_PROVIDERS &&
-			ri_provider_read(file, &core->providers[core->provider_count]))
-			core->provider_count++;
+		add_provider(core, file);
 }
 
 /*
@@ -178,10 +180,8 @@ static void find_by_loader(struct ri_rdma_core *core, const struct ri_loader *lo
 	for (size_t i = 0; i < core->configured_count; i++) {
 		snprintf(file, sizeof(file), "lib%s-rdmav%" PRIu64 ".so", core->configured[i], abi);
 		if (ri_rdma_core_provider(core, core->configured[i]) == NULL &&
-			core->provider_count < RI_MAX_PROVIDERS &&
-			ri_loader_find(loader, file, &library) &&
-			ri_provider_read(file, &core->providers[core->provider_count]))
-			core->provider_count++;
+			ri_loader_find(loader, file, &library))
+			add_provider(core, file);
 	}
 }
 
@@ -197,30 +197,24 @@ static uint64_t release_of(const char *real)
 	return number;
 }
 
-static void read_abi(struct ri_rdma_core *core, struct ri_host *host)
+void ri_rdma_core_find(struct ri_rdma_core *out, const struct ri_loader *loader)
 {
 	static const char beginning[] = "IBVERBS_PRIVATE_";
 	char version[RI_ELF_NAME];
 	struct ri_elf elf;
 
-	if (ri_elf_open(&elf, host, core->verbs.real) == RI_ELF_OK &&
-		ri_elf_version(&elf, beginning, version))
-		ri_digits_read(version + sizeof(beginning) - 1, &core->abi);
-	ri_elf_close(&elf);
-}
-
-void ri_rdma_core_find(struct ri_rdma_core *out, const struct ri_loader *loader)
-{
 	*out = (struct ri_rdma_core){ .release = 0 };
 	ri_loader_find(loader, "librdmacm.so.1", &out->manager);
 	if (!ri_loader_find(loader, "libibverbs.so.1", &out->verbs))
 		return;
 	out->release = release_of(out->verbs.real);
-	read_abi(out, loader->image->host);
+	if (ri_elf_open(&elf, loader->image->host, out->verbs.real) == RI_ELF_OK &&
+		ri_elf_version(&elf, beginning, version))
+		ri_digits_read(version + sizeof(beginning) - 1, &out->abi);
+	ri_elf_close(&elf);
 	find_providers(out, loader);
 	find_config(out, loader);
-	configure_by_files(out, loader->image->host);
-	configure_by_variable(out, loader->image->env);
+	find_configured(out, loader->image);
 	find_by_loader(out, loader);
 }
 

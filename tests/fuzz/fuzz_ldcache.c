@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Input: /etc/ld.so.cache. What comes out lies within it, and is found again. */
 #include "fuzz.h"
-#include "image/ldcache.h"
+#include "image/library.h"
 
 static void check_string(const char *string, const char *bytes, size_t size)
 {

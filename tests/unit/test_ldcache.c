@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image/ldcache.h"
+#include "image/library.h"
 
 #if defined(__aarch64__)
 enum { OURS = 0x0a03, OTHER = 0x0303 };
