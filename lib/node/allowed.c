@@ -49,15 +49,6 @@ bool ri_status_has(const struct ri_status *status, int capability)
 	return (status->effective >> capability & 1) != 0;
 }
 
-/* Linux fs/proc/base.c, lnames: a name may have blanks in it. */
-static const char *const names[RI_LIMIT_COUNT] = {
-	[RI_LIMIT_CORE] = "Max core file size",
-	[RI_LIMIT_MEMLOCK] = "Max locked memory",
-	[RI_LIMIT_NOFILE] = "Max open files",
-	[RI_LIMIT_NPROC] = "Max processes",
-	[RI_LIMIT_STACK] = "Max stack size",
-};
-
 static bool read_value(const char **text, uint64_t *out)
 {
 	static const char word[] = "unlimited";
@@ -76,6 +67,12 @@ static bool read_value(const char **text, uint64_t *out)
 
 bool ri_limit_read(const char *text, enum ri_limit_name name, struct ri_limit *out)
 {
+	/* Linux fs/proc/base.c, lnames: a name may have blanks in it */
+	static const char *const names[RI_LIMIT_COUNT] = {
+		[RI_LIMIT_CORE] = "Max core file size", [RI_LIMIT_MEMLOCK] = "Max locked memory",
+		[RI_LIMIT_NOFILE] = "Max open files", [RI_LIMIT_NPROC] = "Max processes",
+		[RI_LIMIT_STACK] = "Max stack size",
+	};
 	struct ri_limit limit;
 
 	text = find_field(text, names[name], ' ');

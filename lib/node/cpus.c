@@ -120,3 +120,18 @@ void ri_cpus_add(struct ri_text *text, const struct ri_cpus *cpus)
 		comma = ",";
 	}
 }
+
+bool ri_cpus_read_allowed(struct ri_host *host, const char *path, struct ri_cpus *out)
+{
+	static const char key[] = "\nCpus_allowed_list:";
+	char text[16384], *list;
+
+	if (ri_host_read(host, path, text, sizeof(text)) < 0)
+		return false;
+	list = strstr(text, key);
+	if (list == NULL)
+		return false;
+	list += strlen(key);
+	list[strcspn(list, "\n")] = '\0';
+	return ri_cpus_read(list, out);
+}

@@ -31,6 +31,12 @@ bool ri_cpus_read(const char *text, struct ri_cpus *out);
 /* The same from a file of the machine. */
 bool ri_cpus_read_file(struct ri_host *host, const char *path, struct ri_cpus *out);
 
+/*
+ * Cpus_allowed_list of a process, from its status file (proc(5)); what is
+ * offline may be in it.
+ */
+bool ri_cpus_read_allowed(struct ri_host *host, const char *path, struct ri_cpus *out);
+
 /* Append the list of them. */
 void ri_cpus_add(struct ri_text *text, const struct ri_cpus *cpus);
 

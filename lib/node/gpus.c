@@ -51,14 +51,6 @@ static const char *skip_hex(const char *p, size_t least, size_t most, char end)
 		? p + digits + (end != '\0') : NULL;
 }
 
-/* "0000:07:00.0" */
-static bool is_address(const char *name)
-{
-	const char *p = skip_hex(skip_hex(skip_hex(name, 4, 8, ':'), 2, 2, ':'), 2, 2, '.');
-
-	return skip_hex(p, 1, 1, '\0') != NULL;
-}
-
 /* The value of a line "KEY: \t value", up to size - 1 bytes of it. */
 static bool read_line(const char *text, const char *key, char *value, size_t size)
 {
@@ -124,11 +116,14 @@ static bool read_device(struct ri_host *host, const char *name, struct device *o
 {
 	char path[96], text[4096], value[GPU_UUID];
 
+	const char *domain = skip_hex(name, 4, 8, ':');		/* "0000:07:00.0" */
+
 	*out = (struct device){ .minor = 0 };
-	snprintf(path, sizeof(path), GPUS "/%.*s/information", GPU_ADDRESS, name);
-	if (ri_host_read(host, path, text, sizeof(text)) < 0)
+	if (skip_hex(skip_hex(skip_hex(domain, 2, 2, ':'), 2, 2, '.'), 1, 1, '\0') == NULL)
 		return false;
-	if (!read_line(text, "Device Minor", value, sizeof(value)) ||
+	snprintf(path, sizeof(path), GPUS "/%.*s/information", GPU_ADDRESS, name);
+	if (ri_host_read(host, path, text, sizeof(text)) < 0 ||
+		!read_line(text, "Device Minor", value, sizeof(value)) ||
 		!read_minor(value, &out->minor))
 		return false;
 	snprintf(path, sizeof(path), "dev/nvidia%u", (unsigned)out->minor);
@@ -194,8 +189,7 @@ static int find_devices(struct devices *out, const struct ri_node *node, struct 
 	if (!listed && ri_host_has(node->host, "dev/nvidiactl"))
 		left = ri_host_list(node->host, "dev", names, sizeof(names));
 	for (; left > 0; left--, name += strlen(name) + 1)
-		if (listed ? is_address(name) && read_device(node->host, name, &device)
-			   : read_node(name, &device))
+		if (listed ? read_device(node->host, name, &device) : read_node(name, &device))
 			insert(out, &device);
 	return 0;
 }
@@ -347,28 +341,6 @@ static int take_all(struct search *search)
 	return 0;
 }
 
-/*
- * MIG User Guide, "CUDA visible devices": a process sees one instance, the
- * first, unless it is told another one.
- */
-static void judge_instances(const struct search *search)
-{
-	struct ri_finding *finding;
-	size_t parts = 0;
-
-	for (size_t i = 0; i < search->devices.count; i++)
-		parts += search->devices.list[i].instances;
-	if (parts == 0 || search->out->instances || search->out->count == 0)
-		return;
-	search->out->count = 1;
-	finding = ri_findings_add(search->node->findings, RI_SEVERITY_WARNING,
-		RI_CODE_GPU_VISIBLE, VISIBLE,
-		"%zu MIG instances are here: a process sees only one of them",
-		parts);
-	ri_finding_hint(finding, "list them by the names of nvidia-smi -L (MIG-...), and give each "
-				 "rank its own with --gpu-bind=single");
-}
-
 const struct ri_gpu_node *ri_gpu_node_find(struct ri_host *host, bool others)
 {
 	static const struct ri_gpu_node nodes[] = {
@@ -389,6 +361,7 @@ int ri_gpus_find(struct ri_gpus *out, const struct ri_node *node, struct ri_erro
 	const struct ri_gpu_node *other = NULL;
 	const char *visible = ri_env_get(node->env, VISIBLE);
 	const char *injected = ri_env_get(node->env, INJECTED);
+	size_t parts = 0;
 
 	*out = (struct ri_gpus){ .count = 0 };
 	if (injected != NULL && strcmp(injected, "none") == 0)
@@ -399,7 +372,17 @@ int ri_gpus_find(struct ri_gpus *out, const struct ri_node *node, struct ri_erro
 	if (find_devices(&search.devices, node, err) < 0 ||
 		(visible == NULL ? take_all(&search) : take_visible(&search, visible)) < 0)
 		return -1;
-	judge_instances(&search);
+	for (size_t i = 0; i < search.devices.count; i++)
+		parts += search.devices.list[i].instances;
+	/* MIG User Guide, "CUDA visible devices": the first, unless it is told another one */
+	if (parts > 0 && !out->instances && out->count > 0) {
+		out->count = 1;
+		ri_finding_hint(ri_findings_add(node->findings, RI_SEVERITY_WARNING,
+			RI_CODE_GPU_VISIBLE, VISIBLE,
+			"%zu MIG instances are here: a process sees only one of them", parts),
+			"list them by the names of nvidia-smi -L (MIG-...), and give each rank "
+			"its own with --gpu-bind=single");
+	}
 	if (search.devices.count == 0)
 		other = ri_gpu_node_find(node->host, true);
 	out->others = other == NULL ? NULL : other->path;

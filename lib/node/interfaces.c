@@ -35,15 +35,6 @@ static bool read_interface(struct ri_host *host, const char *name, struct ri_int
 	return true;
 }
 
-static void insert(struct ri_interfaces *all, const struct ri_interface *interface)
-{
-	size_t at = all->count++;
-
-	for (; at > 0 && strcmp(interface->name, all->list[at - 1].name) < 0; at--)
-		all->list[at] = all->list[at - 1];
-	all->list[at] = *interface;
-}
-
 int ri_interfaces_find(struct ri_interfaces *out, struct ri_host *host, struct ri_arena *arena,
 	struct ri_error *err)
 {
@@ -58,6 +49,7 @@ int ri_interfaces_find(struct ri_interfaces *out, struct ri_host *host, struct r
 		return ri_fail(err, RI_CODE_MEMORY, "interfaces", "no memory left for a list");
 	for (; left > 0; left--, name += strlen(name) + 1) {
 		struct ri_interface interface = { .down = false };
+		size_t at = out->count;
 
 		if (strlen(name) >= NAME_SIZE || !read_interface(host, name, &interface))
 			continue;
@@ -65,7 +57,10 @@ int ri_interfaces_find(struct ri_interfaces *out, struct ri_host *host, struct r
 		if (interface.name == NULL)
 			return ri_fail(err, RI_CODE_MEMORY, "interfaces",
 				"no memory left for a list");
-		insert(out, &interface);
+		for (; at > 0 && strcmp(interface.name, out->list[at - 1].name) < 0; at--)
+			out->list[at] = out->list[at - 1];
+		out->list[at] = interface;
+		out->count++;
 	}
 	return 0;
 }

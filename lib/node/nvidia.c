@@ -64,21 +64,6 @@ void ri_nvidia_read(struct ri_nvidia *out, struct ri_host *host)
 	out->memory = ri_host_has(host, "dev/nvidia-uvm");
 }
 
-/* Is the kernel this one, or a later one? */
-static bool is_kernel(struct ri_host *host, uint64_t major, uint64_t minor)
-{
-	char release[128];
-	uint64_t number[2];
-	size_t digits;
-
-	ri_sysfile_line(host, "proc/sys/kernel/osrelease", release, sizeof(release));
-	digits = ri_digits_read(release, &number[0]);
-	if (digits == 0 || release[digits] != '.' ||
-		ri_digits_read(release + digits + 1, &number[1]) == 0)
-		return false;
-	return number[0] > major || (number[0] == major && number[1] >= minor);
-}
-
 void ri_peer_memory_read(struct ri_peer_memory *out, const struct ri_nvidia *nvidia,
 	struct ri_host *host)
 {
@@ -90,7 +75,16 @@ void ri_peer_memory_read(struct ri_peer_memory *out, const struct ri_nvidia *nvi
 		"/sys/module/nvidia_peermem",
 	};
 
-	*out = (struct ri_peer_memory){ .dmabuf = nvidia->open && is_kernel(host, 5, 12) };
+	char release[128];
+	uint64_t major, minor;
+	size_t digits;
+
+	*out = (struct ri_peer_memory){ .path = NULL };
+	ri_sysfile_line(host, "proc/sys/kernel/osrelease", release, sizeof(release));
+	digits = ri_digits_read(release, &major);
+	if (nvidia->open && digits > 0 && release[digits] == '.' &&
+		ri_digits_read(release + digits + 1, &minor) > 0)
+		out->dmabuf = major > 5 || (major == 5 && minor >= 12);
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]) && out->path == NULL; i++)
 		if (ri_host_has(host, paths[i]))
 			out->path = paths[i];

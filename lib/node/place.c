@@ -9,6 +9,52 @@
 /* OpenMP specification, "OMP_NUM_THREADS"; MKL, BLAS and PyTorch obey it too. */
 #define THREADS "OMP_NUM_THREADS"
 
+/*
+ * What a recorded machine would have answered: the mask of the status file may
+ * hold CPUs that are offline, sched_getaffinity(2) leaves them out (kernel
+ * documentation, ABI/testing/sysfs-devices-system-cpu).
+ */
+static bool find_recorded(struct ri_host *host, struct ri_cpus *out)
+{
+	bool allowed = ri_cpus_read_allowed(host, "proc/self/status", out);
+	struct ri_cpus online;
+
+	if (!ri_cpus_read_file(host, "sys/devices/system/cpu/online", &online))
+		return allowed;
+	if (!allowed)
+		*out = online;
+	return ri_cpus_and(out, &online) > 0;
+}
+
+int ri_budget_find(struct ri_budget *out, const struct ri_node *node, struct ri_error *err)
+{
+	bool known = node->affinity != NULL;
+	uint64_t granted;
+
+	if (known)
+		out->cpus = *node->affinity;
+	else if (!node->host->live)
+		known = find_recorded(node->host, &out->cpus);
+	out->count = known ? ri_cpus_size(&out->cpus) : 0;
+	if (out->count == 0)
+		return ri_fail(err, RI_CODE_CPU_UNKNOWN, "CPUs",
+			"cannot tell which CPUs may be used here");
+	ri_group_limit_find(&out->quota, RI_GROUP_CPU, node->host, node->arena);
+	granted = out->quota.number / 1000;
+	out->usable = granted == 0 ? 1 : granted < out->count ? granted : out->count;
+	return 0;
+}
+
+int ri_cpus_count(const struct ri_node *node, uint64_t *count, struct ri_error *err)
+{
+	struct ri_budget budget;
+
+	if (ri_budget_find(&budget, node, err) < 0)
+		return -1;
+	*count = budget.usable;
+	return 0;
+}
+
 int ri_numa_find(struct ri_numa *out, const struct ri_node *node, const struct ri_cpus *ours,
 	struct ri_error *err)
 {

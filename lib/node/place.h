@@ -10,8 +10,19 @@
 #include <stdbool.h>
 
 #include "base/env.h"
-#include "node/budget.h"
+#include "node/cgroup_limits.h"
 #include "node/node.h"
+
+/* How much of the machine's CPUs is ours: those we may run on, and our time on them. */
+struct ri_budget {
+	struct ri_cpus cpus;	/* where we may run; never empty */
+	size_t count;		/* how many these are */
+	struct ri_group_limit quota;
+	uint64_t usable;	/* whole CPUs within both, at least 1 */
+};
+
+/* Returns 0, or -1 with RI_CODE_CPU_UNKNOWN. */
+int ri_budget_find(struct ri_budget *out, const struct ri_node *node, struct ri_error *err);
 
 /* The NUMA nodes that have some of our CPUs, by number. */
 struct ri_numa {

@@ -56,11 +56,9 @@ uint64_t ri_link_rate(uint64_t width, uint64_t speed)
 
 const char *ri_gpu_asked_word(enum ri_gpu_asked asked)
 {
-	static const char *const words[] = {
 #define RI_ASKED(symbol, word, numbers, what) word,
-		RI_ASKED_ALL
+	static const char *const words[] = { RI_ASKED_ALL };
 #undef RI_ASKED
-	};
 
 	return words[asked];
 }

@@ -58,28 +58,23 @@ bool ri_hca_has(const struct ri_hca *hca, enum ri_link link)
 	return false;
 }
 
-static enum ri_link read_link(struct ri_host *host, const char *path)
-{
-	char line[32];
-
-	ri_sysfile_line(host, path, line, sizeof(line));
-	if (strcmp(line, "InfiniBand") == 0)
-		return RI_LINK_INFINIBAND;
-	if (strcmp(line, "Ethernet") == 0)
-		return RI_LINK_ETHERNET;
-	return strcmp(line, "Unknown") == 0 ? RI_LINK_OTHER : RI_LINK_UNKNOWN;
-}
-
 /* What a port's folder says; name: of the device. */
 static void read_port(struct ri_host *host, const char *name, struct ri_port *port)
 {
+	static const char *const links[] = {
+		[RI_LINK_INFINIBAND] = "InfiniBand", [RI_LINK_ETHERNET] = "Ethernet",
+		[RI_LINK_OTHER] = "Unknown",
+	};
 	char path[PATH_SIZE], line[64];
 	int at = snprintf(path, sizeof(path), CLASS "/%.*s/ports/%u/", NAME_SIZE, name,
 		port->number);
 	size_t room = sizeof(path) - (size_t)at;
 
 	ri_text_copy(path + at, room, "link_layer");
-	port->link = read_link(host, path);
+	ri_sysfile_line(host, path, line, sizeof(line));
+	for (unsigned i = RI_LINK_INFINIBAND; i <= RI_LINK_OTHER; i++)
+		if (strcmp(line, links[i]) == 0)
+			port->link = (enum ri_link)i;
 	ri_text_copy(path + at, room, "state");
 	ri_sysfile_number(host, path, &port->state);
 	ri_text_copy(path + at, room, "phys_state");
@@ -204,41 +199,32 @@ int ri_hcas_find(struct ri_hcas *out, struct ri_host *host, struct ri_arena *are
 	return 0;
 }
 
-/* "231:192"; 0 where it is not said. */
-static dev_t read_number(struct ri_host *host, const char *name)
-{
-	char path[PATH_SIZE], line[32];
-	uint64_t high, low;
-	size_t digits;
-
-	snprintf(path, sizeof(path), VERBS "/%.*s/dev", VERBS_NAME, name);
-	ri_sysfile_line(host, path, line, sizeof(line));
-	digits = ri_digits_read(line, &high);
-	if (digits == 0 || line[digits] != ':' || ri_digits_read(line + digits + 1, &low) == 0 ||
-		high > 0xfff || low > 0xfffff)
-		return 0;
-	return makedev((unsigned)high, (unsigned)low);
-}
-
 /* One entry of VERBS: whose is it, and can its node be opened? */
 static void read_verbs(struct ri_verbs_all *all, struct ri_host *host, const char *name)
 {
-	char path[PATH_SIZE], hca[128];
+	char path[PATH_SIZE], line[128];
 	struct ri_verbs *verbs = NULL;
-	dev_t expected, number = 0;
+	uint64_t high, low;
+	dev_t number = 0;
+	size_t digits;
 
 	snprintf(path, sizeof(path), VERBS "/%.*s/ibdev", VERBS_NAME, name);
-	if (!ri_sysfile_line(host, path, hca, sizeof(hca)))
+	if (!ri_sysfile_line(host, path, line, sizeof(line)))
 		return;
 	for (size_t i = 0; i < all->count && verbs == NULL; i++)
-		if (strcmp(all->list[i].hca, hca) == 0)
+		if (strcmp(all->list[i].hca, line) == 0)
 			verbs = &all->list[i];
 	if (verbs == NULL)
 		return;
 	snprintf(verbs->node, sizeof(verbs->node), NODES "/%.*s", VERBS_NAME, name);
 	verbs->error = ri_host_node(host, verbs->node, &number);
-	expected = read_number(host, name);
-	verbs->stale = number != 0 && expected != 0 && number != expected;
+	/* "231:192" */
+	snprintf(path, sizeof(path), VERBS "/%.*s/dev", VERBS_NAME, name);
+	ri_sysfile_line(host, path, line, sizeof(line));
+	digits = ri_digits_read(line, &high);
+	verbs->stale = number != 0 && digits > 0 && line[digits] == ':' &&
+		ri_digits_read(line + digits + 1, &low) > 0 && high <= 0xfff && low <= 0xfffff &&
+		number != makedev((unsigned)high, (unsigned)low);
 }
 
 int ri_verbs_find(struct ri_verbs_all *out, const struct ri_hcas *hcas,
@@ -289,30 +275,17 @@ enum ri_ofed_kind ri_ofed_judge(const char *version, const char *release)
 	return strchr(build, '.') == NULL ? RI_OFED_INBOX : RI_OFED_MELLANOX;
 }
 
-static bool find_module(struct ri_ofed *out, struct ri_host *host)
-{
-	static const char *const modules[] = { "mlx5_core", "mlx4_core" };
-	char path[64];
-
-	for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++) {
-		snprintf(path, sizeof(path), "sys/module/%s", modules[i]);
-		if (!ri_host_has(host, path))
-			continue;
-		out->module = modules[i];
-		snprintf(path, sizeof(path), "sys/module/%s/version", modules[i]);
-		ri_sysfile_line(host, path, out->version, sizeof(out->version));
-		return true;
-	}
-	return false;
-}
-
 void ri_ofed_read(struct ri_ofed *out, struct ri_host *host)
 {
-	char release[128];
+	char path[64], release[128];
 
-	*out = (struct ri_ofed){ .kind = RI_OFED_NONE };
-	if (!find_module(out, host))
+	*out = (struct ri_ofed){ .kind = RI_OFED_NONE,
+		.module = ri_host_has(host, "sys/module/mlx5_core") ? "mlx5_core"
+			: ri_host_has(host, "sys/module/mlx4_core") ? "mlx4_core" : NULL };
+	if (out->module == NULL)
 		return;
+	snprintf(path, sizeof(path), "sys/module/%s/version", out->module);
+	ri_sysfile_line(host, path, out->version, sizeof(out->version));
 	ri_sysfile_line(host, "proc/sys/kernel/osrelease", release, sizeof(release));
 	out->kind = ri_ofed_judge(out->version, release);
 	/* the layer that lets OFED's drivers run on older kernels; only OFED has it */

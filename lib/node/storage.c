@@ -3,13 +3,22 @@
 
 #include <string.h>
 
-static bool is_one_of(const char *type, const char *const *types)
-{
-	for (; *types != NULL; types++)
-		if (strcmp(type, *types) == 0)
-			return true;
-	return false;
-}
+/* TABLE: types of file systems that are behind a server, and those by FUSE that are none. */
+static const struct {
+	const char *type;
+	enum ri_storage storage;
+} types[] = {
+	/* Samba's and the kernel's names of mount.cifs(8) and mount.smb3(8) */
+	{ "cifs", RI_STORAGE_CIFS }, { "smb3", RI_STORAGE_CIFS }, { "smbfs", RI_STORAGE_CIFS },
+	{ "nfs", RI_STORAGE_NFS }, { "nfs4", RI_STORAGE_NFS },
+	{ "lustre", RI_STORAGE_PARALLEL }, { "gpfs", RI_STORAGE_PARALLEL },
+	{ "beegfs", RI_STORAGE_PARALLEL }, { "wekafs", RI_STORAGE_PARALLEL },
+	{ "ceph", RI_STORAGE_PARALLEL }, { "fuse.ceph", RI_STORAGE_PARALLEL },
+	{ "fuse.ceph-fuse", RI_STORAGE_PARALLEL }, { "pvfs2", RI_STORAGE_PARALLEL },
+	/* what rootless runtimes put an image together with */
+	{ "fuse.fuse-overlayfs", RI_STORAGE_LOCAL }, { "fuse.squashfuse", RI_STORAGE_LOCAL },
+	{ "fuse.squashfuse_ll", RI_STORAGE_LOCAL }, { "fuse.lxcfs", RI_STORAGE_LOCAL },
+};
 
 /* Azure/azure-storage-fuse: "blobfuse" and "blobfuse2"; Azure ML mounts by rslex. */
 static bool is_blob(const char *name)
@@ -19,24 +28,10 @@ static bool is_blob(const char *name)
 
 enum ri_storage ri_storage_of(const struct ri_mount *mount)
 {
-	/* Samba's and the kernel's names of mount.cifs(8) and mount.smb3(8) */
-	static const char *const cifs[] = { "cifs", "smb3", "smbfs", NULL };
-	static const char *const nfs[] = { "nfs", "nfs4", NULL };
-	static const char *const parallel[] = { "lustre", "gpfs", "beegfs", "wekafs", "ceph",
-		"fuse.ceph", "fuse.ceph-fuse", "pvfs2", NULL };
-	/* what rootless runtimes put an image together with */
-	static const char *const image[] = { "fuse.fuse-overlayfs", "fuse.squashfuse",
-		"fuse.squashfuse_ll", "fuse.lxcfs", NULL };
-	bool fuse = (strcmp(mount->type, "fuse") == 0 || strncmp(mount->type, "fuse.", 5) == 0) &&
-		!is_one_of(mount->type, image);
-
-	if (is_one_of(mount->type, cifs))
-		return RI_STORAGE_CIFS;
-	if (is_one_of(mount->type, nfs))
-		return RI_STORAGE_NFS;
-	if (is_one_of(mount->type, parallel))
-		return RI_STORAGE_PARALLEL;
-	if (!fuse)
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (strcmp(mount->type, types[i].type) == 0)
+			return types[i].storage;
+	if (strcmp(mount->type, "fuse") != 0 && strncmp(mount->type, "fuse.", 5) != 0)
 		return RI_STORAGE_LOCAL;
 	return is_blob(mount->type) || is_blob(mount->source) ? RI_STORAGE_BLOBFUSE
 							      : RI_STORAGE_FUSE;

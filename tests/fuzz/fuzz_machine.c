@@ -5,7 +5,7 @@
  */
 #include "image/rdma_core.h"
 #include "node/gpus.h"
-#include "node/hierarchy.h"
+#include "node/cgroup_limits.h"
 #include "node/interfaces.h"
 #include "node/nvidia.h"
 #include "node/place.h"
@@ -80,9 +80,9 @@ static void check_limits(void)
 	struct ri_group_limit group;
 	struct ri_limit limit;
 
-	if (ri_memory_limit_find(&group, &host, &arena))
+	if (ri_group_limit_find(&group, RI_GROUP_MEMORY, &host, &arena))
 		CHECK(group.path[0] != '\0');
-	if (ri_pids_limit_find(&group, &host, &arena))
+	if (ri_group_limit_find(&group, RI_GROUP_PIDS, &host, &arena))
 		CHECK(group.path[0] != '\0');
 	for (unsigned name = 0; name < RI_LIMIT_COUNT; name++)
 		ri_limit_read_file(&host, (enum ri_limit_name)name, &limit);

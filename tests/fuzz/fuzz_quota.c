@@ -4,7 +4,7 @@
  * quota of both versions. Beside the root lies a quota that no path may reach.
  */
 #include "fuzz.h"
-#include "node/budget.h"
+#include "node/cgroup_limits.h"
 
 static struct ri_host host;
 static int cgroup_fd, mounts_fd, max_fd, cfs_fd;
@@ -36,8 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static struct ri_arena arena;
 	char *text = fuzz_string(data, size), *mounts = fuzz_cut_part(text);
 	char *number = fuzz_cut_part(mounts);
-	const struct ri_node node = { .host = &host, .arena = &arena };
-	struct ri_quota quota;
+	struct ri_group_limit quota;
 	size_t length;
 
 	if (cgroup_fd == 0)
@@ -46,10 +45,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fuzz_fill(mounts_fd, mounts, "");
 	fuzz_fill(max_fd, number, "");
 	fuzz_fill(cfs_fd, number, "");
-	ri_quota_find(&quota, &node);
+	ri_group_limit_find(&quota, RI_GROUP_CPU, &host, &arena);
 	length = strlen(quota.path);
-	CHECK(length < sizeof(quota.path) && (quota.milli == 0) == (length == 0));
-	CHECK(quota.milli != 7 || strtoull(number, NULL, 10) != 0);
+	CHECK(length < sizeof(quota.path) && (quota.number == UINT64_MAX) == (length == 0));
+	CHECK(quota.number != 7 || strtoull(number, NULL, 10) != 0);
 	if (length > 0)
 		CHECK(strstr(quota.path, "/cpu.max") != NULL ||
 			strstr(quota.path, "/cpu.cfs_quota_us") != NULL);

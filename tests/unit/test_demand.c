@@ -11,7 +11,7 @@
 
 #include "check/wishes.h"
 #include "demand/demand.h"
-#include "node/hierarchy.h"
+#include "node/cgroup_limits.h"
 #include "node/allowed.h"
 #include "tree.h"
 
@@ -419,15 +419,15 @@ static void test_groups(void **state)
 	struct ri_group_limit limit;
 
 	(void)state;
-	assert_true(ri_memory_limit_find(&limit, &host, &arena));
+	assert_true(ri_group_limit_find(&limit, RI_GROUP_MEMORY, &host, &arena));
 	assert_true(limit.number == 1932735283200);
 	assert_string_equal(limit.path, "/sys/fs/cgroup/memory.max");
-	assert_true(ri_pids_limit_find(&limit, &host, &arena));
+	assert_true(ri_group_limit_find(&limit, RI_GROUP_PIDS, &host, &arena));
 	assert_true(limit.number == UINT64_MAX);
 	close(host.root);
 	host = tree_recorded("cgroup-none");
-	assert_false(ri_memory_limit_find(&limit, &host, &arena));
-	assert_false(ri_pids_limit_find(&limit, &host, &arena));
+	assert_false(ri_group_limit_find(&limit, RI_GROUP_MEMORY, &host, &arena));
+	assert_false(ri_group_limit_find(&limit, RI_GROUP_PIDS, &host, &arena));
 	close(host.root);
 	ri_arena_release(&arena);
 }

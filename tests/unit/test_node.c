@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/mounts.h"
-#include "node/budget.h"
+#include "node/place.h"
 #include "tree.h"
 
 static struct ri_arena arena;
@@ -170,7 +170,7 @@ static void recorded(const char *name, const char *cpus, uint64_t milli, uint64_
 	assert_int_equal(ri_budget_find(&budget, &node, &err), 0);
 	assert_string_equal(listed(&budget.cpus), cpus);
 	assert_int_equal(budget.count, ri_cpus_size(&budget.cpus));
-	assert_int_equal(budget.quota.milli, milli);
+	assert_int_equal(budget.quota.number, milli == 0 ? UINT64_MAX : milli);
 	assert_int_equal(budget.usable, usable);
 	assert_int_equal(ri_cpus_count(&node, &count, &err), 0);
 	assert_int_equal(count, usable);
@@ -193,22 +193,20 @@ static void test_recorded_machines(void **state)
 static void test_the_file_of_the_quota(void **state)
 {
 	struct ri_host host = tree_recorded("cpu-quota-v2");
-	const struct ri_node node = { .host = &host, .env = &env, .arena = &arena,
-		.findings = &findings };
-	struct ri_quota quota;
+	struct ri_group_limit quota;
 
 	(void)state;
-	ri_quota_find(&quota, &node);
+	ri_group_limit_find(&quota, RI_GROUP_CPU, &host, &arena);
 	assert_string_equal(quota.path,
 		"/sys/fs/cgroup/system.slice/slurmstepd.scope/job_7/cpu.max");
 	close(host.root);
 	host = tree_recorded("cpu-quota-v1");
-	ri_quota_find(&quota, &node);
+	ri_group_limit_find(&quota, RI_GROUP_CPU, &host, &arena);
 	assert_string_equal(quota.path, "/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us");
 	close(host.root);
 	host = tree_recorded("accounts");
-	ri_quota_find(&quota, &node);
-	assert_int_equal(quota.milli, 0);
+	ri_group_limit_find(&quota, RI_GROUP_CPU, &host, &arena);
+	assert_int_equal(quota.number, UINT64_MAX);
 	assert_string_equal(quota.path, "");
 	close(host.root);
 }
@@ -283,15 +281,14 @@ static int remove_tree(void **state)
 static uint64_t found(const char *cgroup, const char *mountinfo)
 {
 	struct ri_host host = { .root = tree.fd };
-	const struct ri_node node = { .host = &host, .arena = &arena };
-	struct ri_quota quota;
+	struct ri_group_limit quota;
 
 	tree_file(&tree, "proc/self/cgroup", cgroup);
 	tree_file(&tree, "proc/self/mountinfo", mountinfo);
-	ri_quota_find(&quota, &node);
-	assert_int_equal(quota.milli == 0, quota.path[0] == '\0');
+	ri_group_limit_find(&quota, RI_GROUP_CPU, &host, &arena);
+	assert_int_equal(quota.number == UINT64_MAX, quota.path[0] == '\0');
 	ri_arena_release(&arena);
-	return quota.milli;
+	return quota.number == UINT64_MAX ? 0 : quota.number;
 }
 
 #define V2 "1 2 0:3 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"

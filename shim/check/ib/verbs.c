@@ -11,7 +11,7 @@
 #include "check/ib/ib.h"
 #include "check/machine.h"
 #include "check/software.h"
-#include "node/hierarchy.h"
+#include "node/cgroup_limits.h"
 #include "probe/prober.h"
 #include "system/clock.h"
 
@@ -38,7 +38,7 @@ static const struct ri_prober *probe(const struct ri_checking *checking)
 
 	if (library->path == NULL || ran)
 		return library->path == NULL ? NULL : &prober;
-	if (ri_memory_limit_find(&group, checking->host, checking->arena) &&
+	if (ri_group_limit_find(&group, RI_GROUP_MEMORY, checking->host, checking->arena) &&
 		group.number / MEMORY_PART < MEMORY)
 		order.bytes = group.number / MEMORY_PART;
 	order.until_us = ri_now_us() + RI_PROBER_MS * 1000;
