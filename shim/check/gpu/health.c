@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Are the GPUs there, is their memory sound, and is somebody else on them? */
+/*
+ * Are the GPUs there, is their memory sound, and is somebody else on them? One run of
+ * "rankinit-probe nvml" for all of it, and a walk over the GPUs that a program here sees.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,8 +10,202 @@
 #include <sys/wait.h>
 
 #include "base/signals.h"
-#include "check/gpu/state.h"
+#include "base/text.h"
 #include "check/software.h"
+#include "probe/prober.h"
+#include "system/clock.h"
+
+enum {
+	/* without persistence the driver initialises each GPU first, as it would for the job */
+	PROBE_MS = 6000,
+	CHECK_MS = PROBE_MS + 500,
+	NAME = 96,
+};
+
+/* What all checks that ask have in common, within their struct ri_check. */
+#define PROBED \
+	.runs = RI_CHECK_DEEP, .probe = "nvml", .limit_ms = CHECK_MS
+
+/* All that was said, and which GPUs are seen here. */
+struct look {
+	struct ri_prober prober;
+	bool seen[RI_GPU_STATES];
+	size_t count;		/* of them */
+	size_t unlisted;	/* that are seen, and NVML does not list */
+	bool hidden;		/* CUDA_VISIBLE_DEVICES hides all of them */
+};
+
+/* One check of an answer of each GPU. */
+struct judging {
+	enum ri_gpu_asked asked;
+	enum ri_code unknown;	/* the answer is an error that means something */
+	const char *pass;	/* what is said of all of them where nothing else is */
+	const char *silent;	/* the same where no GPU answers: a skip; see `silence_passes` */
+	bool silence_passes;	/* not to have such a thing is a pass */
+	/* Says what there is to say of this GPU by its numbers, or nothing. */
+	void (*judge)(struct ri_checking *checking, const struct ri_gpu_state *gpu);
+};
+
+/* Ask, and find the GPUs that CUDA_VISIBLE_DEVICES leaves. */
+static void ask(struct look *look, const struct ri_checking *checking, const char *library)
+{
+	/* CUDA Programming Guide, "CUDA Environment Variables" */
+	const char *visible = ri_env_get(checking->env, "CUDA_VISIBLE_DEVICES");
+	const struct ri_prober_order order = { .what = "nvml", .library = library,
+		.until_us = ri_now_us() + (int64_t)PROBE_MS * 1000 };
+	struct ri_probe *said = &look->prober.said;
+	struct ri_findings findings = { .count = 0 };
+	struct ri_error err = RI_ERROR_INIT;
+	const struct ri_node node = {
+		.host = checking->host, .env = checking->env, .arena = checking->arena,
+		.findings = &findings,
+	};
+	struct ri_gpus gpus;
+
+	ri_prober_run(&look->prober, checking, &order);
+	look->hidden = visible != NULL && (visible[0] == '\0' || visible[0] == '-');
+	look->unlisted = ri_gpu_states_seen(look->seen, said->gpus, said->gpu_count,
+		ri_gpus_find(&gpus, &node, &err) == 0 ? &gpus : NULL);
+	for (size_t i = 0; i < said->gpu_count; i++)
+		look->count += look->seen[i];
+}
+
+/* What was said, asked once in a process. NULL: nothing is to be asked: a skip, or unknown. */
+static const struct look *look_at(struct ri_checking *checking)
+{
+	static struct look look;
+	static bool asked;
+	const char *library;
+
+	if (!checking->asked && ri_check_nvidia(checking)->control == ENOENT) {
+		ri_check_skip(checking, "GPUs", "no NVIDIA driver is here");
+		return NULL;
+	}
+	library = ri_check_cuda(checking)->management.file.path;
+	if (library == NULL) {
+		ri_check_unprobed(checking, "libnvidia-ml.so.1",
+			"is not in this container, so no GPU can be asked how it is");
+		return NULL;
+	}
+	if (!asked)
+		ask(&look, checking, library);
+	asked = true;
+	if (look.hidden)
+		ri_check_skip(checking, "GPUs", "CUDA_VISIBLE_DEVICES hides all of them");
+	return look.hidden ? NULL : &look;
+}
+
+/* "GPU 3 (0000:1b:00.0)", into out of NAME bytes. Returns out. */
+static const char *name_of(char *out, const struct ri_gpu_state *gpu)
+{
+	snprintf(out, NAME, "GPU %" PRIu64 "%s%s%s", gpu->index,
+		gpu->address[0] == '\0' ? "" : " (", gpu->address,
+		gpu->address[0] == '\0' ? "" : ")");
+	return out;
+}
+
+/* Has the GPU instances of MIG? Who has one of them has neighbours on it. */
+static bool has_mig(const struct ri_gpu_state *gpu)
+{
+	const uint64_t *mig = ri_gpu_numbers(gpu, RI_GPU_MIG);
+
+	return mig != NULL && mig[0] != 0;
+}
+
+static bool is_alike(const struct ri_check_result *a, const struct ri_check_result *b)
+{
+	return a->code == b->code && strcmp(a->text, b->text) == 0;
+}
+
+/* The subjects of all results like the first of them, as many as there is room for. */
+static void join_subjects(struct ri_check_result *first, size_t count, size_t gpus)
+{
+	enum { MORE = sizeof(" and 64 more") };
+	char subject[RI_CHECK_SUBJECT];
+	struct ri_text text;
+	size_t all = 1, shown = 1;
+
+	ri_text_init(&text, subject, sizeof(subject));
+	ri_text_addf(&text, "%s", first->subject);
+	for (size_t i = 1; i < count; i++) {
+		if (!is_alike(first, &first[i]))
+			continue;
+		if (shown == all++ &&
+			text.length + strlen(first[i].subject) + 2 + MORE < sizeof(subject)) {
+			ri_text_addf(&text, ", %s", first[i].subject);
+			shown++;
+		}
+	}
+	if (shown < all)
+		ri_text_addf(&text, " and %zu more", all - shown);
+	ri_text_copy(first->subject, sizeof(first->subject), all > 1 && all == gpus ? "GPUs"
+		: subject);
+}
+
+/* What was said of several of so many GPUs in the same words becomes one result. */
+static void merge(struct ri_checking *checking, size_t gpus)
+{
+	struct ri_check_result *results = checking->results;
+	size_t kept = 0, count = checking->count;
+
+	/* what was dropped would not be counted */
+	if (count > RI_CHECK_RESULTS)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		size_t first = 0;
+
+		/* what was moved to the front leaves its words behind */
+		while (first < i && !is_alike(&results[first], &results[i]))
+			first++;
+		if (first < i)
+			continue;
+		join_subjects(&results[i], count - i, gpus);
+		results[kept++] = results[i];
+	}
+	checking->count = kept;
+}
+
+/* The run of a check whose `how` is one of these. */
+static void judge_all(struct ri_checking *checking)
+{
+	const struct judging *judging = ri_check_at(checking->number)->how;
+	const struct look *look = look_at(checking);
+	size_t told = 0, asked = 0;
+	char name[NAME], text[96];
+
+	if (look == NULL)
+		return;
+	for (size_t i = 0; i < look->prober.said.gpu_count; i++) {
+		const struct ri_gpu_state *gpu = &look->prober.said.gpus[i];
+		const struct ri_probe_answer *answer = &gpu->asked[judging->asked].answer;
+
+		if (!look->seen[i])
+			continue;
+		asked += answer->given;
+		told += answer->ok;
+		if (answer->ok)
+			judging->judge(checking, gpu);
+		/*
+		 * One that is lost is lost to gpu.health, and no permission to ask for the whole
+		 * GPU is what a tenant with an instance of it has.
+		 */
+		else if (answer->given && !ri_nvml_is_quiet(answer->error) &&
+			!(answer->error == RI_NVML_NO_PERMISSION && has_mig(gpu)) &&
+			answer->error != RI_NVML_LOST && answer->error != RI_NVML_RESET_REQUIRED)
+			ri_check_unknown(checking, judging->unknown, name_of(name, gpu),
+				"not told: %s", ri_nvml_error_show(text, sizeof(text),
+					answer->error));
+	}
+	merge(checking, look->count);
+	if (checking->count > 0)
+		return;
+	if (look->prober.end != RI_PROBER_DONE || asked == 0)
+		ri_check_skip(checking, "GPUs", "not all of them answered: see gpu.health");
+	else if (told > 0 || judging->silence_passes)
+		ri_check_pass(checking, "GPUs", "%s", told > 0 ? judging->pass : judging->silent);
+	else
+		ri_check_skip(checking, "GPUs", "%s", judging->silent);
+}
 
 /* gpu.health */
 
@@ -29,30 +226,19 @@ static bool has_error(const struct ri_gpu_state *gpu, uint64_t error)
 	return false;
 }
 
-/* enum nvmlDeviceGpuRecoveryAction_t; some healthy consumer cards say 1, so it proves nothing. */
-static void note_recovery(struct ri_checking *checking, const char *name, uint64_t action)
+static void judge_gpu(struct ri_checking *checking, const struct ri_gpu_state *gpu)
 {
+	/* enum nvmlDeviceGpuRecoveryAction_t */
 	static const char *const actions[] = {
 		NULL, "a reset of the GPU", "a reboot of the node", "to drain peer-to-peer traffic",
 		"to drain the GPU and reset it", "to recover the IMEX domain", "a reset of the bus",
 		"a reboot of the system",
 	};
-
-	if (action == 0)
-		return;
-	ri_check_note(checking, RI_CODE_GPU_HEALTH_RECOVERY, name, "the driver recommends %s",
-		action < sizeof(actions) / sizeof(actions[0]) ? actions[action]
-		: "an action that rankinit does not know");
-	ri_check_hint(checking, "node admin: nvidia-smi -q, \"GPU Recovery Action\"");
-}
-
-static void judge_gpu(struct ri_checking *checking, const struct ri_gpu_state *gpu)
-{
 	const uint64_t *action = ri_gpu_numbers(gpu, RI_GPU_RECOVERY);
-	char name[RI_GPU_NAME], text[96];
+	char name[NAME], text[96];
 	uint64_t error = gpu->answer.error;
 
-	ri_gpu_name(name, gpu);
+	name_of(name, gpu);
 	if (has_error(gpu, RI_NVML_LOST)) {
 		ri_check_warn(checking, RI_CODE_GPU_HEALTH_LOST, name,
 			"fallen off the bus: no program can use it");
@@ -67,8 +253,12 @@ static void judge_gpu(struct ri_checking *checking, const struct ri_gpu_state *g
 			"no answer: %s", ri_nvml_error_show(text, sizeof(text), error));
 		ri_check_hint(checking, "node admin: the kernel's log has more (dmesg | grep "
 			"NVRM)");
-	} else if (action != NULL) {
-		note_recovery(checking, name, *action);
+	} else if (action != NULL && *action != 0) {
+		/* some healthy consumer cards say 1, so it proves nothing */
+		ri_check_note(checking, RI_CODE_GPU_HEALTH_RECOVERY, name,
+			"the driver recommends %s", *action < sizeof(actions) / sizeof(actions[0])
+			? actions[*action] : "an action that rankinit does not know");
+		ri_check_hint(checking, "node admin: nvidia-smi -q, \"GPU Recovery Action\"");
 	}
 }
 
@@ -76,14 +266,14 @@ static void judge_gpu(struct ri_checking *checking, const struct ri_gpu_state *g
 static void describe_step(char *out, size_t size, const struct ri_probe *said)
 {
 	const struct ri_gpu_state *gpu = &said->gpus[said->gpu_count > 0 ? said->gpu_count - 1 : 0];
-	char name[RI_GPU_NAME];
+	char name[NAME];
 
 	switch (said->at) {
 	case RI_PROBE_GPU:
-		snprintf(out, size, "while %s was opened", ri_gpu_name(name, gpu));
+		snprintf(out, size, "while %s was opened", name_of(name, gpu));
 		break;
 	case RI_PROBE_ASK:
-		snprintf(out, size, "while %s was asked for \"%s\"", ri_gpu_name(name, gpu),
+		snprintf(out, size, "while %s was asked for \"%s\"", name_of(name, gpu),
 			ri_gpu_asked_word(said->question));
 		break;
 	case RI_PROBE_LOAD:
@@ -104,7 +294,7 @@ static void say_cut_short(struct ri_checking *checking, const struct ri_prober *
 	describe_step(step, sizeof(step), &prober->said);
 	if (hung)
 		ri_check_unknown(checking, RI_CODE_GPU_HEALTH_HUNG, path,
-			"did not return within %d ms, %s", (int)RI_GPU_PROBE_MS, step);
+			"did not return within %d ms, %s", (int)PROBE_MS, step);
 	else
 		ri_check_unknown(checking, RI_CODE_GPU_HEALTH_CRASHED, path,
 			"ends the process that loads it%s%s, %s",
@@ -150,7 +340,7 @@ static void check_health(struct ri_checking *checking)
 	static const struct ri_prober_codes codes = { RI_CODE_GPU_HEALTH_CRASHED,
 		RI_CODE_GPU_HEALTH_HUNG };
 	const struct ri_library *library = &ri_check_cuda(checking)->management.file;
-	const struct ri_gpu_look *look = ri_gpu_look(checking);
+	const struct look *look = look_at(checking);
 	const struct ri_probe *said;
 	size_t answered = 0;
 	bool cut_short;
@@ -171,7 +361,7 @@ static void check_health(struct ri_checking *checking)
 		answered += said->gpus[i].answer.ok;
 		judge_gpu(checking, &said->gpus[i]);
 	}
-	ri_gpu_merge(checking, look->count);
+	merge(checking, look->count);
 	if (look->unlisted > 0 && !cut_short)
 		ri_check_note(checking, RI_CODE_GPU_HEALTH_UNLISTED, "GPUs",
 			"%zu with a device file here %s not listed by NVML, as if the device "
@@ -194,7 +384,7 @@ const struct ri_check ri_check_gpu_health = {
 		"start, ends that process or does not return. What the driver recommends is a note",
 	.advice = "for the job: another node; node admin: reboot the host, and see its kernel log "
 		"for Xid 79; if it comes back, check the board and its power",
-	RI_GPU_PROBED,
+	PROBED,
 	.run = check_health,
 };
 
@@ -212,9 +402,9 @@ static const char remap_failed_hint[] =
 static void judge_remap(struct ri_checking *checking, const struct ri_gpu_state *gpu)
 {
 	const uint64_t *rows = ri_gpu_numbers(gpu, RI_GPU_REMAP);
-	char name[RI_GPU_NAME];
+	char name[NAME];
 
-	ri_gpu_name(name, gpu);
+	name_of(name, gpu);
 	if (rows[3] != 0) {
 		ri_check_warn(checking, RI_CODE_GPU_REMAP_FAILED, name,
 			"a row of memory could not be remapped; %" PRIu64 " were after "
@@ -226,7 +416,7 @@ static void judge_remap(struct ri_checking *checking, const struct ri_gpu_state 
 	}
 }
 
-static const struct ri_gpu_judging remap = {
+static const struct judging remap = {
 	.asked = RI_GPU_REMAP, .unknown = RI_CODE_GPU_REMAP_UNKNOWN,
 	.pass = "no remapped row is pending or has failed",
 	.silent = "do not remap rows, or not with MIG", .silence_passes = true,
@@ -242,8 +432,8 @@ const struct ri_check ri_check_gpu_remap = {
 		"now. \"--require=gpu.health\" requires this check, too",
 	.advice = "node admin: nvidia-smi --gpu-reset when nothing runs on the GPU, which remaps "
 		"the rows",
-	RI_GPU_PROBED,
-	.run = ri_gpu_judge,
+	PROBED,
+	.run = judge_all,
 	.how = &remap,
 };
 
@@ -253,9 +443,9 @@ static void judge_ecc(struct ri_checking *checking, const struct ri_gpu_state *g
 {
 	const uint64_t *errors = ri_gpu_numbers(gpu, RI_GPU_ECC);
 	const uint64_t *sram = ri_gpu_numbers(gpu, RI_GPU_SRAM);
-	char name[RI_GPU_NAME];
+	char name[NAME];
 
-	ri_gpu_name(name, gpu);
+	name_of(name, gpu);
 	if (sram != NULL && *sram != 0) {
 		ri_check_warn(checking, RI_CODE_GPU_ECC_SRAM, name, "the SRAM has had more "
 			"uncorrectable errors than NVIDIA accepts");
@@ -270,7 +460,7 @@ static void judge_ecc(struct ri_checking *checking, const struct ri_gpu_state *g
 	}
 }
 
-static const struct ri_gpu_judging ecc = {
+static const struct judging ecc = {
 	.asked = RI_GPU_ECC, .unknown = RI_CODE_GPU_ECC_UNKNOWN,
 	.pass = "no uncorrectable error since the driver was loaded",
 	.silent = "have no ECC, or it is off", .judge = judge_ecc,
@@ -286,8 +476,8 @@ const struct ri_check ri_check_gpu_ecc = {
 		"looked at",
 	.advice = "node admin: nvidia-smi -q -d ECC,ROW_REMAPPER; the counter starts anew with "
 		"the driver",
-	RI_GPU_PROBED,
-	.run = ri_gpu_judge,
+	PROBED,
+	.run = judge_all,
 	.how = &ecc,
 };
 
@@ -299,22 +489,6 @@ const struct ri_check ri_check_gpu_ecc = {
  * superchips, and reserves that older drivers do not tell apart, below the second.
  */
 enum { BUSY_MIB = 1024, BUSY_PERCENT = 2 };
-
-/*
- * May it be ours, or meant to be shared? Ranks that a launcher started beside
- * this one may be on the GPU already, unlike those that we are to start; MPS
- * is there to share it (CUDA MPS documentation, "CUDA_MPS_PIPE_DIRECTORY" and
- * its default).
- */
-static const char *may_be_right(const struct ri_checking *checking)
-{
-	if (checking->has_peers)
-		return "other ranks of this job may have begun";
-	if (ri_env_get(checking->env, "CUDA_MPS_PIPE_DIRECTORY") != NULL ||
-		ri_host_has(checking->host, "tmp/nvidia-mps"))
-		return "MPS shares it";
-	return NULL;
-}
 
 /*
  * Is its memory a NUMA node of the kernel, as on Grace Hopper and POWER9, so
@@ -343,34 +517,42 @@ static bool is_numa_node(const struct ri_checking *checking, const struct ri_gpu
 
 static void judge_busy(struct ri_checking *checking, const struct ri_gpu_state *gpu)
 {
-	const uint64_t *processes = ri_gpu_numbers(gpu, RI_GPU_PROCESSES);
-	const uint64_t *mig = ri_gpu_numbers(gpu, RI_GPU_MIG);
+	const uint64_t *answer = ri_gpu_numbers(gpu, RI_GPU_PROCESSES);
 	const uint64_t *bytes = ri_gpu_numbers(gpu, RI_GPU_MEMORY);
-	const char *reason = may_be_right(checking);
-	char name[RI_GPU_NAME], text[160];
+	uint64_t processes = answer == NULL ? 0 : *answer;
 	uint64_t taken = 0;	/* MiB, of what the driver does not keep apart */
+	const char *reason = NULL;
+	char name[NAME], text[160];
 	bool much;
 
 	if (bytes[1] <= bytes[0] && bytes[2] <= bytes[0] - bytes[1])
 		taken = (bytes[0] - bytes[1] - bytes[2]) >> 20;
 	much = taken >= BUSY_MIB && taken >= (bytes[0] >> 20) / 100 * BUSY_PERCENT;
-	/* instances of one GPU have neighbours */
-	if ((mig != NULL && mig[0] != 0) || (!much && (processes == NULL || *processes == 0)))
+	if (has_mig(gpu) || (!much && processes == 0))
 		return;
-	if (reason == NULL && (processes == NULL || *processes == 0) &&
-		is_numa_node(checking, gpu))
+	/*
+	 * May it be ours, or meant to be shared? Ranks that a launcher started beside this one may
+	 * be on the GPU already, unlike those that we are to start; MPS is there to share it (CUDA
+	 * MPS documentation, "CUDA_MPS_PIPE_DIRECTORY" and its default).
+	 */
+	if (checking->has_peers)
+		reason = "other ranks of this job may have begun";
+	else if (ri_env_get(checking->env, "CUDA_MPS_PIPE_DIRECTORY") != NULL ||
+		ri_host_has(checking->host, "tmp/nvidia-mps"))
+		reason = "MPS shares it";
+	else if (processes == 0 && is_numa_node(checking, gpu))
 		reason = "the kernel may keep files there, since it is a NUMA node";
-	ri_gpu_name(name, gpu);
+	name_of(name, gpu);
 	snprintf(text, sizeof(text), "%" PRIu64 " MiB of memory are taken, %" PRIu64
-		" %s there", taken, processes == NULL ? 0 : *processes,
-		processes != NULL && *processes == 1 ? "process computes" : "processes compute");
+		" %s there", taken, processes,
+		processes == 1 ? "process computes" : "processes compute");
 	if (reason != NULL)
 		ri_check_note(checking, RI_CODE_GPU_BUSY_SHARED, name, "%s; %s", text, reason);
 	else
 		ri_check_lack(checking, RI_CODE_GPU_BUSY_OTHERS, name, "%s", text);
 }
 
-static const struct ri_gpu_judging busy = {
+static const struct judging busy = {
 	.asked = RI_GPU_MEMORY, .unknown = RI_CODE_GPU_BUSY_UNKNOWN,
 	.pass = "no process computes on them, and their memory is free",
 	.silent = "do not tell how much of their memory is taken", .judge = judge_busy,
@@ -390,7 +572,7 @@ const struct ri_check ri_check_gpu_busy = {
 	.advice = "node admin: nvidia-smi on the host shows whose it is: another job, or "
 		"processes of an earlier one that have not ended; for the job: wait, or another "
 		"node",
-	RI_GPU_PROBED,
-	.run = ri_gpu_judge,
+	PROBED,
+	.run = judge_all,
 	.how = &busy,
 };

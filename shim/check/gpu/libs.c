@@ -171,68 +171,54 @@ static const char wrong_hint[] =
 	"in the job's environment: take the compat folder off LD_LIBRARY_PATH; inside the image: "
 	"remove cuda-compat-*, or install that of a newer CUDA";
 
-static void judge_used(struct ri_checking *checking, const struct ri_cuda *cuda,
-	const char *kernel)
-{
-	const struct ri_cuda_library *compat = &cuda->compat;
-
-	if (compat->version[0] == '\0' ||
-		ri_cuda_compat_fits(compat->version, &cuda->note, kernel)) {
-		ri_check_pass(checking, compat->file.path, "is cuda-compat, and fits the driver %s",
-			kernel);
-		return;
-	}
-	ri_check_warn(checking, RI_CODE_GPU_COMPAT_WRONG, compat->file.path,
-		"is cuda-compat %s, which does not fit the driver %s: CUDA ends with error 803",
-		compat->version, kernel);
-	ri_check_hint(checking, "%s", wrong_hint);
-}
-
-static void say_old(struct ri_checking *checking, const struct ri_cuda *cuda, const char *kernel,
-	const char *least)
-{
-	bool fits = cuda->compat.file.path != NULL &&
-		ri_cuda_compat_fits(cuda->compat.version, &cuda->note, kernel);
-
-	ri_check_warn(checking, fits ? RI_CODE_GPU_COMPAT_UNUSED : RI_CODE_GPU_COMPAT_OLD,
-		version_file, "the driver %s is too old for CUDA %s (%s)%s", kernel, cuda->toolkit,
-		cuda->toolkit_origin, fits ? ", and cuda-compat, which would fit, is not "
-			"used" : "");
-	ri_check_expected(checking, "%s or newer", least);
-	ri_check_hint(checking, "%s", fits ? unused_hint : old_hint);
-}
-
+/* The driver's libcuda is in use, and not that of cuda-compat. */
 static void judge_toolkit(struct ri_checking *checking, const struct ri_cuda *cuda,
 	const char *kernel)
 {
 	const char *least = cuda->toolkit[0] == '\0' ? NULL : ri_cuda_least_driver(cuda->toolkit);
+	bool fits = cuda->compat.file.path != NULL &&
+		ri_cuda_compat_fits(cuda->compat.version, &cuda->note, kernel);
 
-	if (cuda->toolkit[0] == '\0')
+	if (cuda->toolkit[0] == '\0') {
 		ri_check_skip(checking, "CUDA_VERSION",
 			"cannot tell which CUDA the image is built for");
-	else if (least == NULL)
+	} else if (least == NULL) {
 		ri_check_skip(checking, cuda->toolkit_origin, "rankinit does not know which driver "
 			"CUDA %s needs", cuda->toolkit);
-	else if (ri_version_compare(kernel, least) < 0)
-		say_old(checking, cuda, kernel, least);
-	else
+	} else if (ri_version_compare(kernel, least) >= 0) {
 		ri_check_pass(checking, version_file, "the driver %s is new enough for CUDA %s "
-			"(%s)", kernel,
-			cuda->toolkit, cuda->toolkit_origin);
+			"(%s)", kernel, cuda->toolkit, cuda->toolkit_origin);
+	} else {
+		ri_check_warn(checking, fits ? RI_CODE_GPU_COMPAT_UNUSED : RI_CODE_GPU_COMPAT_OLD,
+			version_file, "the driver %s is too old for CUDA %s (%s)%s", kernel,
+			cuda->toolkit, cuda->toolkit_origin,
+			fits ? ", and cuda-compat, which would fit, is not used" : "");
+		ri_check_expected(checking, "%s or newer", least);
+		ri_check_hint(checking, "%s", fits ? unused_hint : old_hint);
+	}
 }
 
 static void check_compat(struct ri_checking *checking)
 {
 	const char *kernel = ri_check_nvidia(checking)->version;
 	const struct ri_cuda *cuda = ri_check_cuda(checking);
+	const struct ri_cuda_library *compat = &cuda->compat;
 
-	if (kernel[0] == '\0')
+	if (kernel[0] == '\0') {
 		ri_check_unknown(checking, RI_CODE_GPU_COMPAT_UNKNOWN, version_file,
 			"does not show the driver's version");
-	else if (cuda->compat_used)
-		judge_used(checking, cuda, kernel);
-	else
+	} else if (!cuda->compat_used) {
 		judge_toolkit(checking, cuda, kernel);
+	} else if (compat->version[0] == '\0' ||
+		ri_cuda_compat_fits(compat->version, &cuda->note, kernel)) {
+		ri_check_pass(checking, compat->file.path, "is cuda-compat, and fits the driver %s",
+			kernel);
+	} else {
+		ri_check_warn(checking, RI_CODE_GPU_COMPAT_WRONG, compat->file.path,
+			"is cuda-compat %s, which does not fit the driver %s: CUDA ends with error "
+			"803", compat->version, kernel);
+		ri_check_hint(checking, "%s", wrong_hint);
+	}
 }
 
 const struct ri_check ri_check_gpu_compat = {
