@@ -81,7 +81,7 @@ LIB_OBJ  := $(LIB_SRC:%.c=$(O)/%.o)
 SHIM_OBJ := $(SHIM_SRC:%.c=$(O)/%.o)
 # What no start goes through without waiting for the machine. It is linked behind all else, the
 # libraries too: a start needs pages of the program that lie side by side.
-LATE  := shim/attempt shim/show shim/simulate shim/ends shim/tell shim/preflight/unasked \
+LATE  := shim/attempt shim/show shim/simulate shim/ends shim/tell shim/preflight/choose \
 	shim/hang/% shim/check/% shim/link/% shim/launch/exec_failure \
 	shim/launch/local_master shim/system/name_service \
 	shim/options/usage shim/play/% shim/probe/% shim/say/% shim/watch/first_failure \
@@ -214,7 +214,7 @@ $(O)/tests/test_%: tests/unit/test_%.c $(O)/librankinit.a
 
 # Running checks, with a table of checks that go wrong.
 $(O)/tests/test_runner: $(patsubst %,$(O)/shim/%.o, \
-	check/ids check/machine check/result check/runner system/helper system/kept_fds \
+	check/machine check/result check/runner check/wishes system/helper system/kept_fds \
 	system/mask system/own_proc)
 
 # Whom a look comes to, by a clock that counts.
@@ -226,7 +226,7 @@ $(O)/tests/test_helper: $(patsubst %,$(O)/shim/%.o,system/helper system/kept_fds
 	system/mask system/own_proc)
 
 # The reader of the command line is pure enough to be tested like the library.
-PURE_SHIM := $(wildcard shim/options/*.c) shim/check/ids.c shim/check/wishes.c
+PURE_SHIM := $(wildcard shim/options/*.c) shim/check/wishes.c
 
 # Golden cases have options, and so have the members of simulated jobs; lists of checks are some.
 $(O)/tests/test_golden $(O)/tests/test_options $(O)/tests/test_shape $(O)/tests/test_demand: \

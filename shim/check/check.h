@@ -20,7 +20,7 @@
 #include "base/env.h"
 #include "base/error.h"
 #include "base/host.h"
-#include "check/ids.h"
+#include "check/wishes.h"
 #include "demand/demand.h"
 #include "model/topology.h"
 
@@ -78,9 +78,6 @@ enum ri_check_status {
 	RI_CHECK_SKIP,		/* there is nothing here to check */
 	RI_CHECK_STATUS_COUNT,
 };
-
-/* "pass", "note", "warn", "fail", "unknown", "skip" */
-const char *ri_check_status_name(enum ri_check_status status);
 
 enum { RI_CHECK_SUBJECT = 96 };	/* bytes of a subject */
 

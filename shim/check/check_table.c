@@ -13,13 +13,3 @@ const struct ri_check *ri_check_at(size_t index)
 {
 	return index < ri_check_count() ? checks[index] : NULL;
 }
-
-const char *ri_check_status_name(enum ri_check_status status)
-{
-	static const char *const names[] = {
-		[RI_CHECK_PASS] = "pass", [RI_CHECK_NOTE] = "note", [RI_CHECK_WARN] = "warn",
-		[RI_CHECK_FAIL] = "fail", [RI_CHECK_UNKNOWN] = "unknown", [RI_CHECK_SKIP] = "skip",
-	};
-
-	return status < RI_CHECK_STATUS_COUNT ? names[status] : "unknown";
-}

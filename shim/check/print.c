@@ -9,16 +9,15 @@
 
 enum { ID_COLUMN = 9, TEXT_COLUMN = 28, WHOLE = 768, WORDS = 4096 };
 
-static const enum ri_look looks[] = {
-	[RI_CHECK_PASS] = RI_LOOK_GREEN, [RI_CHECK_NOTE] = RI_LOOK_PLAIN,
-	[RI_CHECK_WARN] = RI_LOOK_YELLOW, [RI_CHECK_FAIL] = RI_LOOK_RED,
-	[RI_CHECK_UNKNOWN] = RI_LOOK_YELLOW, [RI_CHECK_SKIP] = RI_LOOK_DIM,
+static const struct {
+	const char *name;
+	enum ri_look look;
+} statuses[] = {
+	[RI_CHECK_PASS] = { "pass", RI_LOOK_GREEN }, [RI_CHECK_NOTE] = { "note", RI_LOOK_PLAIN },
+	[RI_CHECK_WARN] = { "warn", RI_LOOK_YELLOW }, [RI_CHECK_FAIL] = { "fail", RI_LOOK_RED },
+	[RI_CHECK_UNKNOWN] = { "unknown", RI_LOOK_YELLOW },
+	[RI_CHECK_SKIP] = { "skip", RI_LOOK_DIM },
 };
-
-static const char *status_of(const struct ri_check_result *result)
-{
-	return ri_check_status_name((enum ri_check_status)result->status);
-}
 
 static const char *id_of(const struct ri_check_result *result)
 {
@@ -42,7 +41,7 @@ static void print_result(struct ri_page *page, const struct ri_check_result *res
 {
 	char subject[sizeof(result->subject) + 2];
 
-	ri_page_show_as(page, looks[result->status], status_of(result));
+	ri_page_show_as(page, statuses[result->status].look, statuses[result->status].name);
 	ri_page_go(page, ID_COLUMN);
 	ri_page_show(page, id_of(result));
 	snprintf(subject, sizeof(subject), "%s: ", result->subject);
@@ -78,8 +77,7 @@ static void print_folded(struct ri_page *page, const struct ri_check_report *rep
 	if (list.length == 0)
 		return;
 	ri_text_add(&list, text);
-	ri_page_show_as(page, RI_LOOK_DIM, status_of(&(struct ri_check_result){
-		.status = RI_CHECK_SKIP }));
+	ri_page_show_as(page, statuses[RI_CHECK_SKIP].look, statuses[RI_CHECK_SKIP].name);
 	ri_page_go(page, ID_COLUMN);
 	ri_page_fold(page, words, ID_COLUMN);
 }
@@ -101,8 +99,7 @@ static void print_sum(struct ri_page *page, const struct ri_check_report *report
 	for (unsigned i = 0; i < RI_CHECK_STATUS_COUNT; i++) {
 		if (counts[i] == 0)
 			continue;
-		ri_text_addf(page->out, "%s%u %s", comma, counts[i],
-			ri_check_status_name((enum ri_check_status)i));
+		ri_text_addf(page->out, "%s%u %s", comma, counts[i], statuses[i].name);
 		comma = ", ";
 	}
 	if (report->dropped > 0)
@@ -149,7 +146,7 @@ static json_t *describe(struct ri_json *json, const struct ri_check_report *repo
 
 	ri_check_text(result, text);
 	ri_json_put(json, object, "id", json_string(id_of(result)));
-	ri_json_put(json, object, "status", json_string(status_of(result)));
+	ri_json_put(json, object, "status", json_string(statuses[result->status].name));
 	ri_json_put(json, object, "code", result->code == RI_CODE_NONE ? json_null()
 		: json_string(ri_code_name((enum ri_code)result->code)));
 	ri_json_put(json, object, "subject", ri_json_string(json, result->subject, "subject"));

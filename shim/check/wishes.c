@@ -6,6 +6,69 @@
 
 #include "base/text.h"
 
+static const char *const ids[] = {
+#define RI_CHECK(family, name) #family "." #name,
+#include "check/checks.def"
+	NULL,
+};
+
+static const struct {
+	const char *id, *use;
+} gone[] = {
+#define RI_CHECK_GONE(id, use) { id, use },
+#include "check/checks.def"
+};
+
+enum { COUNT = sizeof(ids) / sizeof(ids[0]) - 1, GONE = sizeof(gone) / sizeof(gone[0]) };
+
+_Static_assert((int)COUNT <= (int)RI_MAX_CHECKS && (int)GONE <= (int)RI_MAX_CHECKS, "a bit for each");
+
+size_t ri_check_count(void)
+{
+	return COUNT;
+}
+
+const char *const *ri_check_ids(void)
+{
+	return ids;
+}
+
+static bool is_named(const char *id, const char *word, size_t length)
+{
+	/* "shm." of "shm.*" */
+	if (length > 2 && word[length - 1] == '*' && word[length - 2] == '.')
+		return strncmp(id, word, length - 1) == 0;
+	return strlen(id) == length && memcmp(id, word, length) == 0;
+}
+
+/* Add the checks that a word names: an id, or "shm.*" for all of a family. Returns how many. */
+static size_t match(const char *word, size_t length, struct ri_check_set *set)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < COUNT; i++) {
+		if (!is_named(ids[i], word, length))
+			continue;
+		ri_check_set_add(set, i);
+		count++;
+	}
+	return count;
+}
+
+/* Add what stands beside those of the set, for one who asks for these by their ids. */
+static void add_parts(struct ri_check_set *set)
+{
+	/* TABLE: what a demand stands for beside the check of its name */
+	static const char *const parts[][2] = {
+		{ "gpu.health", "gpu.remap" },
+	};
+
+	for (size_t part = 0; part < sizeof(parts) / sizeof(parts[0]); part++)
+		for (size_t i = 0; i < COUNT; i++)
+			if (ri_check_set_has(set, i) && strcmp(ids[i], parts[part][0]) == 0)
+				match(parts[part][1], strlen(parts[part][1]), set);
+}
+
 /* One word of a list, cut at its '='. */
 struct word {
 	char name[RI_CHECK_WORD];
@@ -41,7 +104,7 @@ bool ri_check_is_family(const char *word)
 	struct ri_check_set set = { .words = { 0 } };
 	int length = snprintf(all, sizeof(all), "%.*s.*", RI_CHECK_WORD - 1, word);
 
-	return ri_check_match(all, (size_t)length, &set) > 0;
+	return match(all, (size_t)length, &set) > 0;
 }
 
 static int unknown_word(const struct reading *reading, const struct word *word,
@@ -67,13 +130,18 @@ static int unknown_word(const struct reading *reading, const struct word *word,
 	return ri_fail_hint(err, "see rankinit --list=checks");
 }
 
-/* Was it a check? It is noted, and whoever reads the list says so. */
+/* Was it a check of an earlier version, or some? They are noted for ri_check_judge_gone. */
 static bool is_gone(const struct reading *reading, const struct word *word, const char *name)
 {
-	struct ri_check_wishes *wishes = reading->wishes;
+	bool found = false;
 
-	return word->value == NULL &&
-		ri_check_match_gone(name, wishes->gone, reading->option.subject) > 0;
+	for (size_t i = 0; i < GONE && word->value == NULL; i++) {
+		if (!is_named(gone[i].id, name, strlen(name)))
+			continue;
+		reading->wishes->gone[i] = reading->option.subject;
+		found = true;
+	}
+	return found;
 }
 
 static int read_list(const struct reading *reading, const char *text, struct ri_error *err)
@@ -121,7 +189,7 @@ static int add_pick(const struct reading *reading, struct word *word, struct ri_
 	if (wishes->pick == RI_CHECK_PICK_NONE)
 		return bad_word(reading, word, "nothing behind none", err);
 	if (word->value == NULL &&
-		ri_check_match(name, strlen(name), off ? &wishes->off : &wishes->picked) > 0)
+		match(name, strlen(name), off ? &wishes->off : &wishes->picked) > 0)
 		return 0;
 	return is_gone(reading, word, name) ? 0 : unknown_word(reading, word, err);
 }
@@ -175,7 +243,7 @@ static int add_check(const struct reading *reading, const struct word *word,
 	struct ri_asked *asked = reading->asked;
 	struct ri_check_set named = { .words = { 0 } };
 
-	if (word->value != NULL || ri_check_match(word->name, length, &named) == 0)
+	if (word->value != NULL || match(word->name, length, &named) == 0)
 		return is_gone(reading, word, word->name) ? 0 : unknown_word(reading, word, err);
 	asked->checks = (struct ri_demand){ .subject = reading->option.subject,
 		.asker = reading->asker };
@@ -277,7 +345,7 @@ int ri_check_read_demands(struct ri_check_wishes *wishes, enum ri_asker asker,
 		return 0;
 	if (list != NULL && read_list(&reading, list, err) < 0)
 		return -1;
-	ri_check_add_parts(&asked.by_id);
+	add_parts(&asked.by_id);
 	if (!adds) {
 		wishes->demands.of[asker] = asked;
 		wishes->stated[asker] = !option.twin;
@@ -337,12 +405,10 @@ const char *ri_check_join_demands(const char *variable, const char *stated,
 
 void ri_check_judge_gone(const struct ri_check_wishes *wishes, struct ri_findings *findings)
 {
-	const char *id, *use;
-
-	for (size_t i = 0; (id = ri_check_gone_at(i, &use)) != NULL; i++)
+	for (size_t i = 0; i < GONE; i++)
 		if (wishes->gone[i] != NULL)
 			ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING,
 				RI_CODE_CHECK_GONE, wishes->gone[i],
-				"%s is no check any more, and nothing is checked for it", id),
-				"use %s", use);
+				"%s is no check any more, and nothing is checked for it",
+				gone[i].id), "use %s", gone[i].use);
 }

@@ -12,8 +12,12 @@
 #include "base/error.h"
 #include "base/finding.h"
 #include "base/given.h"
-#include "check/ids.h"
 #include "demand/demand.h"
+
+size_t ri_check_count(void);
+
+/* The ids of all checks, in the order of the table, NULL at their end. */
+const char *const *ri_check_ids(void);
 
 /* Which checks run, before what the other words of --checks add and take away. */
 enum ri_check_pick {

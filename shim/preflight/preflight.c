@@ -6,13 +6,11 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "check/choose.h"
 #include "check/machine.h"
 #include "check/node_facts.h"
 #include "check/print.h"
 #include "check/runner.h"
 #include "from/sources.h"
-#include "preflight/unasked.h"
 #include "system/apart.h"
 #include "system/log.h"
 #include "system/mask.h"

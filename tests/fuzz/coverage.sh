@@ -14,7 +14,7 @@ rm -rf "$build"
 mkdir -p "$build"
 compile() { gcc -O0 -g --coverage -D_GNU_SOURCE '-DRI_VERSION="0"' -std=gnu11 -Ilib -Ishim "$@"; }
 
-for source in lib/*/*.c shim/options/*.c shim/check/ids.c shim/check/wishes.c; do
+for source in lib/*/*.c shim/options/*.c shim/check/wishes.c; do
     compile -c "$source" -o "$build/${source//\//_}.o" &
     if [ "$(jobs -r | wc -l)" -ge "$(nproc)" ]; then wait -n; fi
 done
