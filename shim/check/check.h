@@ -58,6 +58,7 @@ struct ri_check {
 	unsigned topics;	/* RI_ABOUT(...) | ...: demands that it looks after */
 	unsigned holds;		/* the same: those that each of its problems is against ... */
 	bool holds_unknown;	/* ... and each of its unknowns */
+	unsigned wished;	/* the same: its problems warn for these, also where they are required */
 	const char *because;	/* id of the check whose problem makes for its own, or NULL */
 	bool in_image;		/* the files of an image that runs nowhere answer it */
 	void (*run)(struct ri_checking *checking);

@@ -90,28 +90,16 @@ static void find_boot(struct finder *finder)
 	add_line(finder, "proc/sys/kernel/random/boot_id");
 }
 
-static bool read_driver(struct finder *finder, struct ri_nvidia *out)
+/* The version of the driver, or whose modules it has. */
+static void find_nvidia(struct finder *finder)
 {
+	bool modules = strcmp(finder->name, "nvidia_modules") == 0;
+	struct ri_nvidia nvidia = { .driver = false };
 	char text[TEXT_SIZE];
 
-	return ri_host_read(finder->host, "proc/driver/nvidia/version", text, sizeof(text)) > 0 &&
-		ri_nvidia_version(text, out);
-}
-
-static void find_driver(struct finder *finder)
-{
-	struct ri_nvidia nvidia = { .driver = false };
-
-	if (read_driver(finder, &nvidia))
-		add(finder, "%s", nvidia.version);
-}
-
-static void find_modules(struct finder *finder)
-{
-	struct ri_nvidia nvidia = { .driver = false };
-
-	if (read_driver(finder, &nvidia))
-		add(finder, "%s", nvidia.open ? "open" : "proprietary");
+	if (ri_host_read(finder->host, "proc/driver/nvidia/version", text, sizeof(text)) > 0 &&
+		ri_nvidia_version(text, &nvidia))
+		add(finder, "%s", !modules ? nvidia.version : nvidia.open ? "open" : "proprietary");
 }
 
 /* Without it CUDA ends with error 802; most containers lack its socket, though it runs. */
@@ -180,53 +168,38 @@ static void find_membind(struct finder *finder)
 			: errno == EPERM ? "forbidden (EPERM)" : "forbidden by the kernel");
 }
 
-static void find_limit(struct finder *finder, enum ri_limit_name name)
+static void find_limit(struct finder *finder)
 {
+	bool stack = strcmp(finder->name, "stack_limit") == 0;
 	struct ri_limit limit;
 	char soft[RI_SIZE_TEXT];
 
-	if (ri_machine_limit(finder->host, name, &limit))
+	if (ri_machine_limit(finder->host, stack ? RI_LIMIT_STACK : RI_LIMIT_CORE, &limit))
 		add(finder, "%s", ri_size_show(soft, limit.soft));
 }
 
-static void find_stack_limit(struct finder *finder)
-{
-	find_limit(finder, RI_LIMIT_STACK);
-}
-
-static void find_core_limit(struct finder *finder)
-{
-	find_limit(finder, RI_LIMIT_CORE);
-}
-
 /* No more of an interface is read: some of it asks a driver. */
-static void add_interface(struct finder *finder, const char *interface)
-{
-	enum { LOOPBACK = 772 };	/* ARPHRD_LOOPBACK, linux/if_arp.h */
-	char path[NAME_MOST + 32], name[NAME_MOST + 8], value[24];
-	uint64_t type = LOOPBACK, mtu = 0;
-
-	if (strlen(interface) > NAME_MOST - 4)
-		return;
-	snprintf(path, sizeof(path), NET "/%.*s/type", NAME_MOST, interface);
-	ri_sysfile_number(finder->host, path, &type);
-	snprintf(path, sizeof(path), NET "/%.*s/mtu", NAME_MOST, interface);
-	ri_sysfile_number(finder->host, path, &mtu);
-	if (type == LOOPBACK || mtu == 0)
-		return;
-	snprintf(name, sizeof(name), "mtu_%.*s", NAME_MOST, interface);
-	snprintf(value, sizeof(value), "%" PRIu64, mtu);
-	add_named(finder, name, value);
-}
-
 static void find_mtus(struct finder *finder)
 {
-	char names[NAMES_SIZE];
-	const char *name = names;
+	enum { LOOPBACK = 772 };	/* ARPHRD_LOOPBACK, linux/if_arp.h */
+	char names[NAMES_SIZE], path[NAME_MOST + 32], name[NAME_MOST + 8], value[24];
+	const char *interface = names;
 	long left = ri_host_list(finder->host, NET, names, sizeof(names));
 
-	for (long i = 0; i < left && i < MTU_MOST; i++, name += strlen(name) + 1)
-		add_interface(finder, name);
+	for (long i = 0; i < left && i < MTU_MOST; i++, interface += strlen(interface) + 1) {
+		uint64_t type = LOOPBACK, mtu = 0;
+
+		if (strlen(interface) > NAME_MOST - 4)
+			continue;
+		snprintf(path, sizeof(path), NET "/%.*s/type", NAME_MOST, interface);
+		ri_sysfile_number(finder->host, path, &type);
+		snprintf(path, sizeof(path), NET "/%.*s/mtu", NAME_MOST, interface);
+		ri_sysfile_number(finder->host, path, &mtu);
+		snprintf(name, sizeof(name), "mtu_%.*s", NAME_MOST, interface);
+		snprintf(value, sizeof(value), "%" PRIu64, mtu);
+		if (type != LOOPBACK && mtu != 0)
+			add_named(finder, name, value);
+	}
 }
 
 static void find_pid1(struct finder *finder)
@@ -270,23 +243,6 @@ static void find_entrypoint(struct finder *finder)
 		add(finder, "was bypassed, so /usr/local/cuda/compat is not used");
 }
 
-/* PRETTY_NAME="value" of /etc/os-release. */
-static void add_release(struct finder *finder)
-{
-	static const char key[] = "\nPRETTY_NAME=";
-	char text[TEXT_SIZE] = "\n";
-	const char *at;
-
-	if (ri_host_read(finder->host, "etc/os-release", text + 1, sizeof(text) - 1) < 0)
-		return;
-	at = strstr(text, key);
-	if (at == NULL)
-		return;
-	at += sizeof(key) - 1;
-	at += *at == '"';
-	add(finder, "%.*s", (int)strcspn(at, "\"\n"), at);
-}
-
 /* The first that names it, what a container's runtime says before what the image does. */
 static void find_image(struct finder *finder)
 {
@@ -294,6 +250,8 @@ static void find_image(struct finder *finder)
 		"APPTAINER_CONTAINER", "SINGULARITY_CONTAINER", "SLURM_CONTAINER",
 		"NVIDIA_BUILD_ID",
 	};
+	static const char key[] = "\nPRETTY_NAME=";
+	char text[TEXT_SIZE] = "\n", *at;
 	size_t count = finder->out->count;
 
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
@@ -305,8 +263,16 @@ static void find_image(struct finder *finder)
 		return;
 	}
 	add_line(finder, "IMAGE_INFORMATION");
-	if (finder->out->count == count)
-		add_release(finder);
+	if (finder->out->count != count ||
+		ri_host_read(finder->host, "etc/os-release", text + 1, sizeof(text) - 1) < 0)
+		return;
+	/* PRETTY_NAME="value" */
+	at = strstr(text, key);
+	if (at == NULL)
+		return;
+	at += sizeof(key) - 1;
+	at += *at == '"';
+	add(finder, "%.*s", (int)strcspn(at, "\"\n"), at);
 }
 
 static void find_nccl(struct finder *finder)
@@ -352,9 +318,9 @@ static const struct kind {
 		find_boot, false },
 	{ "nvidia_driver", "the version of NVIDIA's driver",
 		"/proc/driver/nvidia/version (NVIDIA's open kernel modules, "
-		"kernel-open/nvidia/nv-procfs.c)", find_driver, false },
+		"kernel-open/nvidia/nv-procfs.c)", find_nvidia, false },
 	{ "nvidia_modules", "whether its kernel modules are open or proprietary",
-		"the same file", find_modules, false },
+		"the same file", find_nvidia, false },
 	{ "fabric_manager", "with NVSwitches, whether the socket of the fabric manager is here; "
 		"without the fabric manager CUDA ends with error 802, but most containers lack "
 		"its socket",
@@ -379,10 +345,10 @@ static const struct kind {
 		find_membind, true },
 	{ "stack_limit", "how large the stack of a process may become; NVIDIA's images recommend "
 		"64 MiB, which few programs need", "RLIMIT_STACK (setrlimit(2))",
-		find_stack_limit, false },
+		find_limit, false },
 	{ "core_limit", "how large a core file may become; GPU programs map much memory, so "
 		"writing one takes long, and docker run --ulimit core=0 turns them off",
-		"RLIMIT_CORE (setrlimit(2))", find_core_limit, false },
+		"RLIMIT_CORE (setrlimit(2))", find_limit, false },
 	{ "mtu_INTERFACE", "the MTU of each interface, which all nodes should have in common",
 		"mtu in /sys/class/net (Linux ABI/testing/sysfs-class-net)", find_mtus, false },
 	{ "pid1", "which program is PID 1; as another program's child, rankinit adopts the "

@@ -69,14 +69,21 @@ void ri_check_note(struct ri_checking *checking, enum ri_code code, const char *
 static void ask(struct ri_checking *checking)
 {
 	const struct ri_check *check = ri_check_at(checking->number);
-	bool holds = last(checking)->status != RI_CHECK_UNKNOWN || check->holds_unknown;
+	struct ri_check_result *result = last(checking);
+	bool holds = result->status != RI_CHECK_UNKNOWN || check->holds_unknown;
 
 	ri_check_asked(checking, ri_demands_check(checking->demands, checking->number));
 	ri_check_asked(checking, ri_demands_family(checking->demands, checking->number));
-	for (unsigned topic = 0; holds && topic < RI_TOPIC_COUNT; topic++)
-		if ((check->holds & 1u << topic) != 0)
-			ri_check_asked(checking,
-				ri_demands_find(checking->demands, (enum ri_topic)topic));
+	for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++) {
+		const struct ri_demand *demand = ri_demands_find(checking->demands,
+			(enum ri_topic)topic);
+
+		if (holds && (check->holds & 1u << topic) != 0)
+			ri_check_asked(checking, demand);
+		if (demand != NULL && (check->wished & 1u << topic) != 0 &&
+			result->status == RI_CHECK_NOTE)
+			result->status = RI_CHECK_WARN;
+	}
 }
 
 /* Its hint is what the check advises, unless it gets another. */

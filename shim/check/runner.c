@@ -256,14 +256,6 @@ static bool watch(struct run *run, pid_t pid, bool *hung, int *status)
 	}
 }
 
-/* From the first on: false where there is none. */
-static bool find_chosen(struct run *run)
-{
-	while (run->first < ri_check_count() && !ri_check_set_has(&run->plan->chosen, run->first))
-		run->first++;
-	return run->first < ri_check_count();
-}
-
 /* Say what became of it. */
 static void blame(struct run *run, size_t number, bool hung, int status)
 {
@@ -303,20 +295,6 @@ static void skip_rest(struct run *run, struct fault fault)
 	}
 }
 
-/* error is that of fork(2). */
-static void skip_for_process(struct run *run, int error)
-{
-	static const char pids[] =
-		"outside the image: docker run --pids-limit=-1 --ulimit nproc=-1; Kubernetes: node "
-		"admin: podPidsLimit of the kubelet";
-	char text[160];
-
-	snprintf(text, sizeof(text), "not run: the kernel refused a process for the checks: %s",
-		strerror(error));
-	skip_rest(run, (struct fault){ RI_CODE_CHECK_REFUSED, text,
-		error == EAGAIN ? pids : "", NULL });
-}
-
 /* One child after the other, until all checks were run. */
 static void run_all(struct run *run)
 {
@@ -328,16 +306,28 @@ static void run_all(struct run *run)
 		.body = child_main, .context = run, .signal = SIGCHLD,
 	};
 
-	while (find_chosen(run)) {
+	char text[160];
+
+	while (run->first < ri_check_count()) {
 		bool hung = false, last;
-		int status = 0;
+		int status = 0, error;
 		pid_t pid;
 
+		if (!ri_check_set_has(&run->plan->chosen, run->first)) {
+			run->first++;
+			continue;
+		}
 		run->shared->running = (uint32_t)run->first;
 		run->shared->since_us = ri_now_us();
 		pid = ri_helper_start(&task);
+		error = errno;
 		if (pid < 0) {
-			skip_for_process(run, errno);
+			snprintf(text, sizeof(text), "not run: the kernel refused a process for "
+				"the checks: %s", strerror(error));
+			skip_rest(run, (struct fault){ RI_CODE_CHECK_REFUSED, text, error != EAGAIN
+				? "" : "outside the image: docker run --pids-limit=-1 --ulimit "
+				"nproc=-1; Kubernetes: node admin: podPidsLimit of the kubelet",
+				NULL });
 			return;
 		}
 		last = watch(run, pid, &hung, &status);
@@ -360,27 +350,26 @@ bool ri_check_was_begun(const struct ri_check_result *result)
 	return result->code != RI_CODE_CHECK_UNREACHED && result->code != RI_CODE_CHECK_REFUSED;
 }
 
-/* Does one of those before it wait for the same run of rankinit-probe? */
-static bool shares_a_run(const struct ri_check_plan *plan, size_t number)
-{
-	for (size_t i = 0; i < number; i++)
-		if (ri_check_set_has(&plan->chosen, i) && ri_check_at(i)->probe != NULL &&
-			strcmp(ri_check_at(i)->probe, ri_check_at(number)->probe) == 0)
-			return true;
-	return false;
-}
-
-/* For all of them; the runs of a program have time of their own. */
+/* For all of them; the runs of a program have time of their own, one for all that share it. */
 static int64_t limit_of_all(const struct ri_check_plan *plan)
 {
 	int64_t limit = (int64_t)RI_CHECKS_MS * 1000;
 
 	if (!plan->checking.deep || !plan->checking.host->live)
 		return limit;
-	for (size_t i = 0; i < ri_check_count(); i++)
-		if (ri_check_set_has(&plan->chosen, i) && ri_check_at(i)->probe != NULL &&
-			!shares_a_run(plan, i))
+	for (size_t i = 0; i < ri_check_count(); i++) {
+		const char *probe = ri_check_at(i)->probe;
+		size_t first = 0;
+
+		if (!ri_check_set_has(&plan->chosen, i) || probe == NULL)
+			continue;
+		while (!ri_check_set_has(&plan->chosen, first) ||
+			ri_check_at(first)->probe == NULL ||
+			strcmp(ri_check_at(first)->probe, probe) != 0)
+			first++;
+		if (first == i)
 			limit += limit_of(i);
+	}
 	return limit;
 }
 

@@ -37,16 +37,6 @@ static bool is_said(const struct ri_check_result *result)
 		(result->status != RI_CHECK_UNKNOWN || result->problem || result->unfit);
 }
 
-static const char *because_of(const char *id)
-{
-	const struct ri_check *check;
-
-	for (size_t i = 0; (check = ri_check_at(i)) != NULL; i++)
-		if (strcmp(check->id, id) == 0)
-			return check->because;
-	return NULL;
-}
-
 /* Does it say something that matters no less than this? */
 static bool says_as_much(const struct ri_check_report *report, const char *id,
 	const struct ri_check_result *result)
@@ -64,13 +54,16 @@ static bool says_as_much(const struct ri_check_report *report, const char *id,
 const char *ri_check_cause(const struct ri_check_report *report,
 	const struct ri_check_result *result)
 {
-	const char *id = ri_check_at(result->check)->because;
+	const struct ri_check *check = ri_check_at(result->check);
 
-	if (!is_said(result))
-		return NULL;
-	for (; id != NULL; id = because_of(id))
+	while (is_said(result) && check->because != NULL) {
+		const char *id = check->because;
+
 		if (says_as_much(report, id, result))
 			return id;
+		for (size_t i = 0; strcmp(check->id, id) != 0; i++)
+			check = ri_check_at(i);
+	}
 	return NULL;
 }
 
@@ -186,14 +179,6 @@ void ri_check_explain(const struct ri_check_report *report, struct ri_findings *
 	tell_all(report, add_finding, findings);
 }
 
-/* What stands before it goes on about consequences, and not too much of that. */
-static int first_words(const char *text)
-{
-	size_t length = strcspn(text, ";");
-
-	return length > FIRST ? FIRST : (int)length;
-}
-
 /* The first of them in words, and the ids of the others. */
 const char *ri_check_reasons(const struct ri_check_report *report, char out[RI_CHECK_REASONS])
 {
@@ -204,6 +189,8 @@ const char *ri_check_reasons(const struct ri_check_report *report, char out[RI_C
 	ri_text_init(&text, out, RI_CHECK_REASONS);
 	for (size_t i = 0; i < report->count; i++) {
 		const struct ri_check_result *result = &report->items[i];
+		/* what stands before it goes on about consequences, and not too much of that */
+		size_t length = strcspn(result->text, ";");
 
 		if (!result->unfit || (last != NULL && last->check == result->check) ||
 			ri_check_cause(report, result) != NULL)
@@ -211,7 +198,7 @@ const char *ri_check_reasons(const struct ri_check_report *report, char out[RI_C
 		last = result;
 		if (count++ == 0)
 			ri_text_addf(&text, ": %s (%s: %.*s%s%.40s)", id_of(result),
-				result->subject, first_words(result->text), result->text,
+				result->subject, length > FIRST ? FIRST : (int)length, result->text,
 				result->expected[0] == '\0' ? "" : "; expected ",
 				result->expected);
 		else if (count <= SUMMED)

@@ -41,26 +41,6 @@ static const char *fault_of(enum ri_storage storage)
 	}
 }
 
-static enum ri_code code_of(enum ri_storage storage)
-{
-	return storage == RI_STORAGE_NFS || storage == RI_STORAGE_FUSE ? RI_CODE_FS_DATA_SHARED
-								       : RI_CODE_FS_DATA_SLOW;
-}
-
-/*
- * A path that no variable or option calls data is data, where it is a folder on storage that is
- * none for data. What is relative may be the name of a data set.
- */
-static bool is_worth_a_word(struct ri_checking *checking, const struct ri_named_path *data,
-	enum ri_storage storage)
-{
-	if (!data->guessed && !data->relative)
-		return true;
-	if (data->guessed && fault_of(storage)[0] == '\0')
-		return false;
-	return ri_host_has_folder(checking->host, data->path);
-}
-
 static void judge(struct ri_checking *checking, const struct ri_named_path *data)
 {
 	char name[64], quoted[RI_QUOTE_SIZE];
@@ -78,15 +58,21 @@ static void judge(struct ri_checking *checking, const struct ri_named_path *data
 		return;
 	}
 	storage = ri_storage_of(&mount);
-	if (!is_worth_a_word(checking, data, storage))
-		return;
 	fault = fault_of(storage);
+	/*
+	 * A path that no variable or option calls data is data, where it is a folder on storage
+	 * that is none for data. What is relative may be the name of a data set.
+	 */
+	if ((data->guessed && fault[0] == '\0') || ((data->guessed || data->relative) &&
+		!ri_host_has_folder(checking->host, data->path)))
+		return;
 	if (fault[0] == '\0') {
 		ri_check_pass(checking, subject, "%s is on %s", quoted, ri_storage_name(storage));
 		return;
 	}
 	wide = ri_topology_is_wide(checking->topology);
-	ri_check_problem(checking, wide, code_of(storage), subject, "%s is on %s%s", quoted,
+	ri_check_problem(checking, wide, storage == RI_STORAGE_NFS || storage == RI_STORAGE_FUSE
+		? RI_CODE_FS_DATA_SHARED : RI_CODE_FS_DATA_SLOW, subject, "%s is on %s%s", quoted,
 		ri_storage_name(storage), wide ? fault : "; a local disk is faster");
 	ri_check_hint(checking, "%s%s", data_hint, wide ? meant_hint : "");
 }
@@ -124,13 +110,6 @@ const struct ri_check ri_check_fs_data = {
 
 enum { MOST = 64 };
 
-/* What an answer is, though none that helps. */
-static bool is_dead(int error)
-{
-	return error == ENOTCONN || error == ESTALE || error == EIO || error == ETIMEDOUT ||
-		error == EHOSTDOWN || error == EHOSTUNREACH || error == ECONNABORTED;
-}
-
 static void ask(struct ri_checking *checking, const struct ri_mount *mount)
 {
 	struct statvfs info;
@@ -139,10 +118,12 @@ static void ask(struct ri_checking *checking, const struct ri_mount *mount)
 	ri_check_doing(checking, mount->point);
 	error = statvfs(mount->point, &info) < 0 ? errno : 0;
 	ri_check_doing(checking, NULL);
-	if (!is_dead(error))
-		return;
-	ri_check_warn(checking, RI_CODE_FS_HANG_DEAD, mount->point, "%s does not answer: %s",
-		ri_storage_name(ri_storage_of(mount)), strerror(error));
+	/* what is an answer, though none that helps */
+	if (error == ENOTCONN || error == ESTALE || error == EIO || error == ETIMEDOUT ||
+		error == EHOSTDOWN || error == EHOSTUNREACH || error == ECONNABORTED)
+		ri_check_warn(checking, RI_CODE_FS_HANG_DEAD, mount->point,
+			"%s does not answer: %s", ri_storage_name(ri_storage_of(mount)),
+			strerror(error));
 }
 
 static void check_hang(struct ri_checking *checking)

@@ -50,14 +50,6 @@ static size_t find_start(const struct ri_env_entry *entry, const char *const *st
 	return 0;
 }
 
-static bool is_one_of(const struct ri_env_entry *entry, const char *const *names)
-{
-	for (; *names != NULL; names++)
-		if (ri_env_entry_is(entry, *names, strlen(*names)))
-			return true;
-	return false;
-}
-
 /* No URL, and not the next option. */
 static bool may_be_path(struct ri_named_path *named)
 {
@@ -76,8 +68,11 @@ static bool read_variable(struct ri_named_path *out, const struct ri_env_entry *
 		.path = ri_env_entry_value(entry) };
 	if (!may_be_path(out) || (out->relative && strchr(out->path, '/') == NULL))
 		return false;
+	for (size_t i = 0; use == RI_PATH_OUTPUT && folders[i] != NULL; i++)
+		if (ri_env_entry_is(entry, folders[i], strlen(folders[i])))
+			return true;
 	if (use == RI_PATH_OUTPUT)
-		return find_start(entry, outputs) > 0 || is_one_of(entry, folders);
+		return find_start(entry, outputs) > 0;
 	start = find_start(entry, inputs);
 	return start > 0 && !is_code(entry->text + start, entry->name_length - start);
 }
@@ -100,13 +95,6 @@ static size_t find_option(const char *word, const char *const *names)
 	return 0;
 }
 
-/* "train.py /mnt/imagenet": a path without an option before it, and not like a file's. */
-static bool may_be_data(char *const *words, size_t at)
-{
-	return at > 0 && strchr(words[at], '/') != NULL && words[at - 1][0] != '-' &&
-		strchr(ri_path_name(words[at]), '.') == NULL;
-}
-
 static bool read_word(struct ri_named_path *out, char *const *words, size_t at,
 	enum ri_path_use use)
 {
@@ -120,7 +108,10 @@ static bool read_word(struct ri_named_path *out, char *const *words, size_t at,
 	}
 	*out = (struct ri_named_path){ .subject = words[at], .length = strlen(words[at]),
 		.path = words[at], .guessed = true };
-	return use == RI_PATH_DATA && may_be_data(words, at) && may_be_path(out);
+	/* "train.py /mnt/imagenet": a path without an option before it, and not like a file's */
+	return use == RI_PATH_DATA && at > 0 && strchr(words[at], '/') != NULL &&
+		words[at - 1][0] != '-' && strchr(ri_path_name(words[at]), '.') == NULL &&
+		may_be_path(out);
 }
 
 bool ri_path_next(const struct ri_checking *checking, enum ri_path_use use, size_t *at,

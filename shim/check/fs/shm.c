@@ -148,12 +148,11 @@ static void check_free(struct ri_checking *checking)
 	}
 	ri_size_show(left, space.free);
 	ri_size_show(size, space.size);
-	if (space.free >= space.size / 2) {
+	if (space.free >= space.size / 2)
 		ri_check_pass(checking, point, "%s of %s are free", left, size);
-		return;
-	}
-	ri_check_lack(checking, RI_CODE_SHM_FREE_SMALL, point, "only %s of %s are free", left,
-		size);
+	else
+		ri_check_lack(checking, RI_CODE_SHM_FREE_SMALL, point, "only %s of %s are free",
+			left, size);
 }
 
 const struct ri_check ri_check_shm_free = {

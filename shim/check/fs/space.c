@@ -41,31 +41,26 @@ static void find_there(struct ri_checking *checking, const char *path, char out[
 		snprintf(out, RI_PATH_SIZE, "/");
 }
 
-static void judge_output(struct ri_checking *checking, const struct ri_named_path *named)
-{
-	char name[64], quoted[RI_QUOTE_SIZE], there[RI_PATH_SIZE];
-	const char *subject = ri_path_subject(named, name);
-	int error;
-
-	find_there(checking, named->path, there);
-	ri_quote(quoted, sizeof(quoted), named->path);
-	/* a file that is there is written anew; in one nothing can be made */
-	error = strcmp(there, named->path) == 0 || ri_host_has_folder(checking->host, there)
-		? ri_machine_writable(checking->host, there) : ENOTDIR;
-	if (error == 0) {
-		ri_check_pass(checking, subject, "%s is writable", quoted);
-		return;
-	}
-	ri_check_warn(checking, RI_CODE_FS_OUT_DENIED, subject, "%s: results cannot be written "
-		"there: %s", quoted, strerror(error));
-}
-
 static void check_out(struct ri_checking *checking)
 {
+	char name[64], quoted[RI_QUOTE_SIZE], there[RI_PATH_SIZE];
 	struct ri_named_path named;
 
-	for (size_t at = 0; ri_path_find(checking, RI_PATH_OUTPUT, &at, &named);)
-		judge_output(checking, &named);
+	for (size_t at = 0; ri_path_find(checking, RI_PATH_OUTPUT, &at, &named);) {
+		const char *subject = ri_path_subject(&named, name);
+		int error = ENOTDIR;
+
+		find_there(checking, named.path, there);
+		ri_quote(quoted, sizeof(quoted), named.path);
+		/* a file that is there is written anew; in one nothing can be made */
+		if (strcmp(there, named.path) == 0 || ri_host_has_folder(checking->host, there))
+			error = ri_machine_writable(checking->host, there);
+		if (error == 0)
+			ri_check_pass(checking, subject, "%s is writable", quoted);
+		else
+			ri_check_warn(checking, RI_CODE_FS_OUT_DENIED, subject,
+				"%s: results cannot be written there: %s", quoted, strerror(error));
+	}
 	if (checking->count == 0)
 		ri_check_skip(checking, "output",
 			"neither the environment nor the command names an output folder");
@@ -142,35 +137,12 @@ const struct ri_check ri_check_fs_space = {
 	.run = check_space,
 };
 
-/* What is wrong with it: a code, or RI_CODE_NONE. */
-static enum ri_code judge_folder(struct ri_checking *checking, const char *folder,
-	struct stat *info, int *error)
-{
-	bool found = ri_host_stat(checking->host, folder, info) == 0;
-
-	*error = found ? ENOTDIR : errno;
-	if (!found || !S_ISDIR(info->st_mode))
-		return checking->host->live ? RI_CODE_FS_TMP_ABSENT : RI_CODE_FS_TMP_UNKNOWN;
-	*error = ri_machine_writable(checking->host, folder);
-	return *error != 0 ? RI_CODE_FS_TMP_DENIED : RI_CODE_NONE;
-}
-
-static void judge_length(struct ri_checking *checking, const char *folder)
-{
-	if (strlen(folder) <= LONGEST)
-		return;
-	ri_check_problem(checking, checking->ranks > 1, RI_CODE_FS_TMP_LONG, temporary,
-		"has %zu characters: programs append a name to it, and the result is too long for "
-		"a socket", strlen(folder));
-	ri_check_expected(checking, "at most %d", LONGEST);
-}
-
 static void check_tmp(struct ri_checking *checking)
 {
 	const char *subject, *folder = temporary_folder(checking, &subject);
 	struct stat info = { .st_mode = 0 };
 	char quoted[RI_QUOTE_SIZE];
-	enum ri_code code;
+	bool found;
 	int error;
 
 	if (!checking->asked &&
@@ -179,13 +151,17 @@ static void check_tmp(struct ri_checking *checking)
 		return;
 	}
 	ri_quote(quoted, sizeof(quoted), folder);
-	code = judge_folder(checking, folder, &info, &error);
-	if (code == RI_CODE_FS_TMP_UNKNOWN) {
-		ri_check_unknown(checking, code, subject, "%s is not in the recorded machine",
-			quoted);
-	} else if (code != RI_CODE_NONE) {
-		ri_check_warn(checking, code, subject, "%s: %s: mpirun and Python's "
-			"multiprocessing need it", quoted, strerror(error));
+	error = ri_host_stat(checking->host, folder, &info) < 0 ? errno : ENOTDIR;
+	found = S_ISDIR(info.st_mode);
+	if (found)
+		error = ri_machine_writable(checking->host, folder);
+	if (!found && !checking->host->live) {
+		ri_check_unknown(checking, RI_CODE_FS_TMP_UNKNOWN, subject,
+			"%s is not in the recorded machine", quoted);
+	} else if (error != 0) {
+		ri_check_warn(checking, found ? RI_CODE_FS_TMP_DENIED : RI_CODE_FS_TMP_ABSENT,
+			subject, "%s: %s: mpirun and Python's multiprocessing need it", quoted,
+			strerror(error));
 	} else if ((info.st_mode & S_IWOTH) != 0 && (info.st_mode & S_ISVTX) == 0) {
 		ri_check_note(checking, RI_CODE_FS_TMP_STICKY, subject, "%s is writable for all "
 			"users and has no sticky bit: users can remove each other's files", quoted);
@@ -193,7 +169,12 @@ static void check_tmp(struct ri_checking *checking)
 	} else {
 		ri_check_pass(checking, subject, "%s is writable", quoted);
 	}
-	judge_length(checking, subject == usual ? "" : folder);
+	if (subject == usual || strlen(folder) <= LONGEST)
+		return;
+	ri_check_problem(checking, checking->ranks > 1, RI_CODE_FS_TMP_LONG, temporary,
+		"has %zu characters: programs append a name to it, and the result is too long for "
+		"a socket", strlen(folder));
+	ri_check_expected(checking, "at most %d", LONGEST);
 }
 
 const struct ri_check ri_check_fs_tmp = {

@@ -112,6 +112,10 @@ static const char visible_hint[] =
 	"in the job's environment: list GPUs that this container has in CUDA_VISIBLE_DEVICES, or "
 	"unset it";
 
+static const char uncounted_hint[] =
+	"rankinit counts only NVIDIA GPUs; --checks=default,^gpu.count turns this check off, and "
+	"gpu.vendor still shows that GPUs are here";
+
 /* NCCL src/init.cc, "Duplicate GPU detected". */
 static const char shared_hint[] =
 	"NCCL refuses two ranks on one GPU: start one rank for each GPU (--nproc-per-node=gpu), or "
@@ -152,20 +156,6 @@ static const struct counted *count_gpus(struct ri_checking *checking)
 	return &counted;
 }
 
-static void say_uncounted(struct ri_checking *checking, const struct counted *counted)
-{
-	ri_check_unknown(checking, RI_CODE_GPU_COUNT_UNKNOWN, "GPUs", "%s",
-		counted->known ? "rankinit cannot count GPUs of this kind"
-			       : "the list of visible GPUs cannot be used");
-	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
-	if (counted->known)
-		ri_check_hint(checking, "rankinit counts only NVIDIA GPUs; "
-			"--checks=default,^gpu.count turns this check off, and gpu.vendor still "
-			"shows that GPUs are here");
-	else
-		ri_check_hint(checking, "%s", visible_hint);
-}
-
 /* Do the ranks here get one list of MIG instances, of which each of them uses the first? */
 static bool share_instance(const struct ri_checking *checking, const struct counted *counted)
 {
@@ -190,7 +180,11 @@ static void check_count(struct ri_checking *checking)
 	size_t count = counted->gpus.count;
 
 	if (!counted->known || counted->gpus.others != NULL) {
-		say_uncounted(checking, counted);
+		ri_check_unknown(checking, RI_CODE_GPU_COUNT_UNKNOWN, "GPUs", "%s", counted->known
+			? "rankinit cannot count GPUs of this kind"
+			: "the list of visible GPUs cannot be used");
+		ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
+		ri_check_hint(checking, "%s", counted->known ? uncounted_hint : visible_hint);
 		return;
 	}
 	demand = ri_demands_unmet(checking->demands, RI_TOPIC_GPU, RI_DEMAND_COUNT, count);

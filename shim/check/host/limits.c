@@ -118,14 +118,6 @@ static const char mapped_hint[] =
 	"has no effect in a user namespace; Kubernetes: hostUsers: true; node admin: a higher "
 	"limit for the service that starts the container";
 
-/* Is there anything that memory is registered with (Linux ABI/stable/sysfs-class-infiniband)? */
-static bool has_adapter(struct ri_host *host)
-{
-	char names[4096];
-
-	return ri_host_list(host, "sys/class/infiniband", names, sizeof(names)) > 0;
-}
-
 /* The kernel asks for the capability in the first user namespace (Linux mm/mlock.c). */
 static bool is_in_user_namespace(struct ri_host *host)
 {
@@ -134,29 +126,15 @@ static bool is_in_user_namespace(struct ri_host *host)
 	return ri_machine_user_map(host, &map) && !ri_user_map_is_whole(&map);
 }
 
-static void say_memlock(struct ri_checking *checking, const struct ri_limit *limit)
-{
-	char soft[RI_SIZE_TEXT];
-
-	ri_check_problem(checking, checking->ranks > 1 && ri_ib_is_usable(checking),
-		RI_CODE_LIM_MEMLOCK_SMALL, "memlock", "may lock %s; RDMA adapters work on locked "
-		"memory, and registering it fails with \"Cannot allocate memory\"",
-		ri_size_show(soft, limit->soft));
-	ri_check_expected(checking, "at least 1 GiB, or unlimited");
-	if (limit->hard > limit->soft && limit->hard >= ENOUGH_MEMLOCK)
-		ri_check_hint(checking, "inside: \"ulimit -l $(ulimit -H -l)\" in the shell that "
-			"starts the ranks");
-	else if (is_in_user_namespace(checking->host))
-		ri_check_hint(checking, "%s", mapped_hint);
-}
-
 static void check_memlock(struct ri_checking *checking)
 {
 	struct ri_status status;
 	struct ri_limit limit;
-	char soft[RI_SIZE_TEXT];
+	char soft[RI_SIZE_TEXT], adapters[4096];
 
-	if (ri_ib_demand(checking) == NULL && !has_adapter(checking->host)) {
+	/* Linux ABI/stable/sysfs-class-infiniband: what memory is registered with */
+	if (ri_ib_demand(checking) == NULL && ri_host_list(checking->host, "sys/class/infiniband",
+		adapters, sizeof(adapters)) <= 0) {
 		ri_check_skip(checking, "memlock", "no RDMA adapter is here to need it");
 	} else if (!ri_machine_limit(checking->host, RI_LIMIT_MEMLOCK, &limit)) {
 		ri_check_unknown(checking, RI_CODE_LIM_MEMLOCK_UNKNOWN, "memlock",
@@ -169,7 +147,16 @@ static void check_memlock(struct ri_checking *checking)
 		ri_check_pass(checking, "memlock", "%s, which CAP_IPC_LOCK overrides",
 			ri_size_show(soft, limit.soft));
 	} else {
-		say_memlock(checking, &limit);
+		ri_check_problem(checking, checking->ranks > 1 && ri_ib_is_usable(checking),
+			RI_CODE_LIM_MEMLOCK_SMALL, "memlock", "may lock %s; RDMA adapters work on "
+			"locked memory, and registering it fails with \"Cannot allocate memory\"",
+			ri_size_show(soft, limit.soft));
+		ri_check_expected(checking, "at least 1 GiB, or unlimited");
+		if (limit.hard > limit.soft && limit.hard >= ENOUGH_MEMLOCK)
+			ri_check_hint(checking, "inside: \"ulimit -l $(ulimit -H -l)\" in the "
+				"shell that starts the ranks");
+		else if (is_in_user_namespace(checking->host))
+			ri_check_hint(checking, "%s", mapped_hint);
 	}
 }
 

@@ -18,68 +18,51 @@ static bool has_mellanox(const struct ri_hcas *hcas)
 	return false;
 }
 
-static void judge_inbox(struct ri_checking *checking, const struct ri_ofed *ofed)
-{
-	const struct ri_demand *demand = ri_demands_find(checking->demands, RI_TOPIC_OFED);
-	char what[128];
-
-	snprintf(what, sizeof(what), "the kernel's own driver%s%s",
-		ofed->version[0] == '\0' ? "" : ", version ", ofed->version);
-	if (demand == NULL) {
-		ri_check_pass(checking, ofed->module, "%s", what);
-		return;
-	}
-	ri_check_lack(checking, RI_CODE_IB_OFED_INBOX, ofed->module, "%s, not that of OFED", what);
-	ri_check_expected(checking, "MLNX_OFED or DOCA-OFED (%s)", demand->subject);
-}
-
 /* OFED is for the adapters of one maker alone. */
-static void say_foreign(struct ri_checking *checking, const struct ri_hcas *hcas)
+static void judge_none(struct ri_checking *checking, const struct ri_hcas *hcas,
+	const struct ri_demand *demand)
 {
-	const struct ri_demand *demand = ri_demands_find(checking->demands, RI_TOPIC_OFED);
-	const char *driver = hcas->list[0].driver;
+	const char *driver = hcas->count == 0 ? "" : hcas->list[0].driver;
 
-	if (demand == NULL) {
+	if (hcas->count == 0 && demand == NULL) {
+		ri_check_skip(checking, "/sys/module", "no RDMA device is here");
+	} else if (hcas->count == 0 || has_mellanox(hcas)) {
+		ri_check_unknown(checking, RI_CODE_IB_OFED_UNKNOWN, "/sys/module",
+			"neither mlx5_core nor mlx4_core is shown");
+		ri_check_advise(checking);
+	} else if (demand == NULL) {
 		ri_check_skip(checking, hcas->list[0].name, "is not from Mellanox");
-		return;
+	} else {
+		ri_check_lack(checking, RI_CODE_IB_OFED_OTHER, hcas->list[0].name,
+			"is not from Mellanox%s%s", driver[0] == '\0' ? "" : ", its driver is ",
+			driver);
+		ri_check_expected(checking, "MLNX_OFED or DOCA-OFED (%s)", demand->subject);
+		ri_check_hint(checking, "outside the image: a machine with Mellanox adapters; if "
+			"these are enough, request ib.uverbs and ib.libs instead of ofed");
 	}
-	ri_check_lack(checking, RI_CODE_IB_OFED_OTHER, hcas->list[0].name,
-		"is not from Mellanox%s%s", driver[0] == '\0' ? "" : ", its driver is ", driver);
-	ri_check_expected(checking, "MLNX_OFED or DOCA-OFED (%s)", demand->subject);
-	ri_check_hint(checking, "outside the image: a machine with Mellanox adapters; if these are "
-		"enough, request ib.uverbs and ib.libs instead of ofed");
-}
-
-static void judge_none(struct ri_checking *checking, const struct ri_hcas *hcas)
-{
-	static const char modules[] = "/sys/module";
-
-	if (hcas->count > 0 && !has_mellanox(hcas)) {
-		say_foreign(checking, hcas);
-		return;
-	}
-	if (hcas->count == 0 && ri_demands_find(checking->demands, RI_TOPIC_OFED) == NULL) {
-		ri_check_skip(checking, modules, "no RDMA device is here");
-		return;
-	}
-	ri_check_unknown(checking, RI_CODE_IB_OFED_UNKNOWN, modules,
-		"neither mlx5_core nor mlx4_core is shown");
-	ri_check_advise(checking);
 }
 
 static void check_ofed(struct ri_checking *checking)
 {
-	const struct ri_hcas *hcas = ri_ib_look(checking);
+	const struct ri_demand *demand = ri_demands_find(checking->demands, RI_TOPIC_OFED);
 	struct ri_ofed ofed;
+	char what[128];
 
 	ri_ofed_read(&ofed, checking->host);
-	if (ofed.kind == RI_OFED_NONE)
-		judge_none(checking, hcas);
-	else if (ofed.kind == RI_OFED_INBOX)
-		judge_inbox(checking, &ofed);
-	else
+	snprintf(what, sizeof(what), "the kernel's own driver%s%s",
+		ofed.version[0] == '\0' ? "" : ", version ", ofed.version);
+	if (ofed.kind == RI_OFED_NONE) {
+		judge_none(checking, ri_ib_look(checking), demand);
+	} else if (ofed.kind == RI_OFED_MELLANOX) {
 		ri_check_pass(checking, ofed.module, "the driver of %s %s", ri_ofed_name(&ofed),
 			ofed.version);
+	} else if (demand == NULL) {
+		ri_check_pass(checking, ofed.module, "%s", what);
+	} else {
+		ri_check_lack(checking, RI_CODE_IB_OFED_INBOX, ofed.module,
+			"%s, not that of OFED", what);
+		ri_check_expected(checking, "MLNX_OFED or DOCA-OFED (%s)", demand->subject);
+	}
 }
 
 const struct ri_check ri_check_ib_ofed = {
@@ -120,7 +103,6 @@ static void check_peermem(struct ri_checking *checking)
 		ri_check_lack(checking, RI_CODE_IB_PEERMEM_ABSENT, "nvidia_peermem",
 			"is not loaded: data between GPUs of two nodes is copied through the "
 			"memory of both, several times slower");
-		ri_ib_wished(checking, ri_ib_demand(checking));
 	}
 }
 
@@ -134,5 +116,6 @@ const struct ri_check ri_check_ib_peermem = {
 	.advice = "node admin: modprobe nvidia-peermem on the host, or use the open kernel "
 		"modules with kernel 5.12 or newer, which do not need it",
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
+	.wished = RI_ABOUT(IB) | RI_ABOUT(OFED),
 	.run = check_peermem,
 };

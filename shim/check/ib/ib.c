@@ -56,11 +56,11 @@ static bool has_device(struct ri_checking *checking)
 	return ri_ib_devices(checking) > 0;
 }
 
-#define FOLDER "/sys/class/infiniband"
-
-const struct ri_check_need ri_ib_needs_device = { FOLDER, "no RDMA device is here", has_device };
+const struct ri_check_need ri_ib_needs_device = {
+	"/sys/class/infiniband", "no RDMA device is here", has_device,
+};
 const struct ri_check_need ri_ib_needs_infiniband = {
-	FOLDER, "no InfiniBand port is here", ri_ib_has_infiniband,
+	"/sys/class/infiniband", "no InfiniBand port is here", ri_ib_has_infiniband,
 };
 
 /* NCCL documentation, "Environment Variables": 1 makes it use sockets, whatever is here. */
@@ -124,18 +124,6 @@ void ri_ib_asked(struct ri_checking *checking, size_t usable)
 		ri_demands_unmet(checking->demands, RI_TOPIC_IB, RI_DEMAND_COUNT, usable));
 	if (usable == 0)
 		ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_OFED));
-}
-
-void ri_ib_wished(struct ri_checking *checking, const struct ri_demand *demand)
-{
-	struct ri_demand wish;
-
-	if (demand == NULL)
-		return;
-	wish = *demand;
-	if (wish.asker == RI_ASKER_REQUIRE)
-		wish.asker = RI_ASKER_EXPECT;
-	ri_check_asked(checking, &wish);
 }
 
 const struct ri_demand *ri_ib_demand(const struct ri_checking *checking)

@@ -49,9 +49,6 @@ size_t ri_ib_active(const struct ri_hcas *hcas);
  */
 void ri_ib_asked(struct ri_checking *checking, size_t usable);
 
-/* As ri_check_asked, but what is required becomes a warning too. */
-void ri_ib_wished(struct ri_checking *checking, const struct ri_demand *demand);
-
 /* The firmest demand for RDMA of either kind, or NULL. */
 const struct ri_demand *ri_ib_demand(const struct ri_checking *checking);
 

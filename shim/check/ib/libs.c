@@ -12,11 +12,18 @@
 
 /* ib.libs */
 
-static void judge_verbs(struct ri_checking *checking, const struct ri_rdma_core *core)
+static void check_libs(struct ri_checking *checking)
 {
-	const struct ri_library *verbs = &core->verbs;
+	const struct ri_rdma_core *core;
+	const struct ri_library *verbs;
 	struct ri_library apart;
 
+	if (ri_ib_devices(checking) == 0 && ri_ib_demand(checking) == NULL) {
+		ri_check_skip(checking, "libibverbs.so.1", "no RDMA adapter is here");
+		return;
+	}
+	core = ri_check_rdma_core(checking);
+	verbs = &core->verbs;
 	if (verbs->path == NULL &&
 		ri_loader_find_apart(ri_check_loader(checking), "libibverbs.so.1", &apart)) {
 		ri_ib_say_bad(checking, RI_CODE_IB_LIBS_APART, apart.path,
@@ -40,19 +47,7 @@ static void judge_verbs(struct ri_checking *checking, const struct ri_rdma_core 
 		ri_check_pass(checking, verbs->path, "found by %s",
 			ri_library_place_name(verbs->place));
 	}
-}
-
-static void check_libs(struct ri_checking *checking)
-{
-	const struct ri_rdma_core *core;
-
-	if (ri_ib_devices(checking) == 0 && ri_ib_demand(checking) == NULL) {
-		ri_check_skip(checking, "libibverbs.so.1", "no RDMA adapter is here");
-		return;
-	}
-	core = ri_check_rdma_core(checking);
-	judge_verbs(checking, core);
-	if (core->verbs.path != NULL && core->manager.path == NULL) {
+	if (verbs->path != NULL && core->manager.path == NULL) {
 		ri_check_note(checking, RI_CODE_IB_LIBS_MISSING, "librdmacm.so.1",
 			"is not in this image; UCX and MPI may need it, NCCL does not");
 		ri_check_advise(checking);
@@ -99,41 +94,29 @@ static void judge_provider(struct ri_checking *checking, const char *driver)
 		ri_check_pass(checking, name, "fits libibverbs and the driver %s", driver);
 }
 
-/* Adapters of one driver have one provider. */
-static bool was_before(const struct ri_hcas *hcas, size_t index)
-{
-	for (size_t i = 0; i < index; i++)
-		if (strcmp(hcas->list[i].driver, hcas->list[index].driver) == 0)
-			return true;
-	return false;
-}
-
-static void judge_drivers(struct ri_checking *checking)
-{
-	const struct ri_hcas *hcas = ri_ib_look(checking);
-
-	for (size_t i = 0; i < hcas->count; i++) {
-		if (was_before(hcas, i))
-			continue;
-		if (hcas->list[i].driver[0] != '\0') {
-			judge_provider(checking, hcas->list[i].driver);
-			continue;
-		}
-		ri_check_unknown(checking, RI_CODE_IB_PROVIDER_UNKNOWN, hcas->list[i].name,
-			"sysfs does not show its driver");
-	}
-}
-
 static void check_provider(struct ri_checking *checking)
 {
 	const struct ri_rdma_core *core = ri_check_rdma_core(checking);
+	const struct ri_hcas *hcas = ri_ib_look(checking);
 
 	if (core->verbs.path == NULL || core->verbs.fault != RI_ELF_OK) {
 		ri_check_skip(checking, "libibverbs.so.1", "no libibverbs is here to load a "
 			"provider");
 		return;
 	}
-	judge_drivers(checking);
+	for (size_t i = 0; i < hcas->count; i++) {
+		const struct ri_hca *hca = &hcas->list[i];
+		size_t first = 0;
+
+		/* adapters of one driver have one provider */
+		while (strcmp(hcas->list[first].driver, hca->driver) != 0)
+			first++;
+		if (first == i && hca->driver[0] != '\0')
+			judge_provider(checking, hca->driver);
+		else if (first == i)
+			ri_check_unknown(checking, RI_CODE_IB_PROVIDER_UNKNOWN, hca->name,
+				"sysfs does not show its driver");
+	}
 	if (!ri_rdma_core_mixed(core))
 		return;
 	ri_check_lack(checking, RI_CODE_IB_PROVIDER_MIXED, core->folder,

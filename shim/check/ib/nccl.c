@@ -13,13 +13,6 @@
 #include "image/nccl_conf.h"
 #include "node/interfaces.h"
 
-/* NCCL documentation, "Environment Variables" */
-static const char ib_disable[] = "NCCL_IB_DISABLE";
-static const char ib_hca[] = "NCCL_IB_HCA";
-static const char net[] = "NCCL_NET";
-static const char plugin[] = "NCCL_NET_PLUGIN";
-static const char topo_file[] = "NCCL_TOPO_FILE";
-
 /* A setting: its name, its value, and where it stands if that is not a variable. */
 struct setting {
 	const char *name;
@@ -54,20 +47,6 @@ static void say_bad(struct ri_checking *checking, enum ri_code code, const struc
 {
 	ri_check_problem(checking, ri_topology_is_wide(checking->topology), code, setting->name,
 		"%s%s %s", setting->quoted, setting->where, what);
-	ri_ib_wished(checking, ri_ib_demand(checking));
-}
-
-static void judge_disable(struct ri_checking *checking, const struct ri_hcas *hcas)
-{
-	struct setting setting;
-
-	if (!get(checking, ib_disable, &setting))
-		return;
-	if (strcmp(setting.value, "1") == 0 && ri_ib_active(hcas) > 0)
-		say_bad(checking, RI_CODE_NCCL_ENV_DISABLED, &setting, "leaves the InfiniBand here "
-			"unused: NCCL uses TCP between nodes");
-	else
-		ri_check_pass(checking, ib_disable, "is %s", setting.quoted);
 }
 
 static bool is_chosen(const struct ri_hcas *hcas, const char *list)
@@ -78,38 +57,7 @@ static bool is_chosen(const struct ri_hcas *hcas, const char *list)
 	return false;
 }
 
-static void judge_hca(struct ri_checking *checking, const struct ri_hcas *hcas)
-{
-	struct setting setting;
-
-	if (!get(checking, ib_hca, &setting) || hcas->count == 0)
-		return;
-	if (is_chosen(hcas, setting.value))
-		ri_check_pass(checking, ib_hca, "matches an adapter that is here");
-	else
-		say_bad(checking, RI_CODE_NCCL_ENV_HCA, &setting,
-			"matches none of the adapters here: NCCL uses TCP between nodes");
-}
-
-/* NCCL src/plugin/net.cc: a network of that name has to be there, or it ends. */
-static void judge_net(struct ri_checking *checking, const struct ri_hcas *hcas)
-{
-	struct setting setting;
-	bool shared;
-
-	if (!get(checking, net, &setting))
-		return;
-	if (strcmp(setting.value, "IB") != 0 || hcas->count > 0) {
-		ri_check_pass(checking, net, "is %s", setting.quoted);
-		return;
-	}
-	shared = ri_check_is_shared(checking);
-	ri_check_problem(checking, shared, RI_CODE_NCCL_ENV_NET, net, "%s%s, but there is no RDMA "
-		"device%s", setting.quoted, setting.where, shared ? ": NCCL does not start" : "");
-	ri_ib_wished(checking, ri_ib_demand(checking));
-}
-
-/* The same place: NAME stands for libnccl-net-NAME.so, or is a library itself. */
+/* NCCL src/plugin/net.cc: NAME stands for libnccl-net-NAME.so, or is a library itself. */
 static bool has_plugin(const struct ri_checking *checking, const char *name)
 {
 	const struct ri_loader *loader = ri_check_loader(checking);
@@ -122,43 +70,51 @@ static bool has_plugin(const struct ri_checking *checking, const char *name)
 	return ri_loader_find(loader, name, &library) || ri_loader_find(loader, file, &library);
 }
 
-static void judge_plugin(struct ri_checking *checking)
-{
-	struct setting setting;
-
-	if (!get(checking, plugin, &setting) || strcmp(setting.value, "none") == 0)
-		return;
-	if (has_plugin(checking, setting.value)) {
-		ri_check_pass(checking, plugin, "%s is here", setting.quoted);
-		return;
-	}
-	ri_check_lack(checking, RI_CODE_NCCL_ENV_PLUGIN, plugin, "%s%s is not a library that the "
-		"loader finds: NCCL continues without it", setting.quoted, setting.where);
-	ri_ib_wished(checking, ri_ib_demand(checking));
-}
-
-static void judge_topo_file(struct ri_checking *checking)
-{
-	struct setting setting;
-
-	if (!get(checking, topo_file, &setting))
-		return;
-	if (setting.value[0] != '/' || ri_host_has(checking->host, setting.value))
-		ri_check_pass(checking, topo_file, "%s is here", setting.quoted);
-	else
-		say_bad(checking, RI_CODE_NCCL_ENV_TOPO, &setting, "is missing: NCCL uses the "
-			"topology that it detects, which is wrong on virtual machines");
-}
-
+/* NCCL documentation, "Environment Variables" */
 static void check_env(struct ri_checking *checking)
 {
 	const struct ri_hcas *hcas = ri_ib_look(checking);
+	bool shared = ri_check_is_shared(checking);
+	struct setting set;
 
-	judge_disable(checking, hcas);
-	judge_hca(checking, hcas);
-	judge_net(checking, hcas);
-	judge_plugin(checking);
-	judge_topo_file(checking);
+	if (get(checking, "NCCL_IB_DISABLE", &set)) {
+		if (strcmp(set.value, "1") == 0 && ri_ib_active(hcas) > 0)
+			say_bad(checking, RI_CODE_NCCL_ENV_DISABLED, &set, "leaves the InfiniBand "
+				"here unused: NCCL uses TCP between nodes");
+		else
+			ri_check_pass(checking, set.name, "is %s", set.quoted);
+	}
+	if (get(checking, "NCCL_IB_HCA", &set) && hcas->count > 0) {
+		if (is_chosen(hcas, set.value))
+			ri_check_pass(checking, set.name, "matches an adapter that is here");
+		else
+			say_bad(checking, RI_CODE_NCCL_ENV_HCA, &set,
+				"matches none of the adapters here: NCCL uses TCP between nodes");
+	}
+	/* NCCL src/plugin/net.cc: a network of that name has to be there, or it ends */
+	if (get(checking, "NCCL_NET", &set)) {
+		if (strcmp(set.value, "IB") != 0 || hcas->count > 0)
+			ri_check_pass(checking, set.name, "is %s", set.quoted);
+		else
+			ri_check_problem(checking, shared, RI_CODE_NCCL_ENV_NET, set.name,
+				"%s%s, but there is no RDMA device%s", set.quoted, set.where,
+				shared ? ": NCCL does not start" : "");
+	}
+	if (get(checking, "NCCL_NET_PLUGIN", &set) && strcmp(set.value, "none") != 0) {
+		if (has_plugin(checking, set.value))
+			ri_check_pass(checking, set.name, "%s is here", set.quoted);
+		else
+			ri_check_lack(checking, RI_CODE_NCCL_ENV_PLUGIN, set.name,
+				"%s%s is not a library that the loader finds: NCCL continues "
+				"without it", set.quoted, set.where);
+	}
+	if (get(checking, "NCCL_TOPO_FILE", &set)) {
+		if (set.value[0] != '/' || ri_host_has(checking->host, set.value))
+			ri_check_pass(checking, set.name, "%s is here", set.quoted);
+		else
+			say_bad(checking, RI_CODE_NCCL_ENV_TOPO, &set, "is missing: NCCL uses the "
+				"topology that it detects, which is wrong on virtual machines");
+	}
 	if (checking->count == 0)
 		ri_check_skip(checking, "NCCL", "no setting here could be wrong");
 }
@@ -177,5 +133,6 @@ const struct ri_check ri_check_nccl_env = {
 	.runs = RI_CHECK_LAUNCH,
 	.needs = &ri_check_needs_nvidia,
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
+	.wished = RI_ABOUT(IB) | RI_ABOUT(OFED),
 	.run = check_env,
 };

@@ -39,7 +39,7 @@ static const char *explain(const struct ri_port *port)
 		: port->phys == RI_PHYS_POLLING ? ": nothing answers at the other end" : "";
 }
 
-/* All that are in the same state as the first of them. */
+/* All that are in the same state as the first of them, which this one is; else nothing. */
 static void say_bad(struct ri_checking *checking, const struct ri_hcas *hcas,
 	const struct ri_port *first)
 {
@@ -47,9 +47,13 @@ static void say_bad(struct ri_checking *checking, const struct ri_hcas *hcas,
 	struct ri_row row = { .count = 0 };
 	char name[80];
 
-	while (walk_ports(hcas, &walk))
-		if (walk.port->state == first->state && walk.port->phys == first->phys)
-			ri_row_add(&row, ri_ib_name(name, walk.hca, walk.port));
+	while (walk_ports(hcas, &walk)) {
+		if (walk.port->state != first->state || walk.port->phys != first->phys)
+			continue;
+		if (row.count == 0 && walk.port != first)
+			return;
+		ri_row_add(&row, ri_ib_name(name, walk.hca, walk.port));
+	}
 	if (first->state == 0)
 		ri_check_unknown(checking, RI_CODE_IB_PORT_UNKNOWN, ri_row_end(&row),
 			"its state cannot be read");
@@ -58,17 +62,6 @@ static void say_bad(struct ri_checking *checking, const struct ri_hcas *hcas,
 			ri_port_state_name(first->state), explain(first));
 	ri_check_advise(checking);
 	ri_ib_asked(checking, ri_ib_active(hcas));
-}
-
-/* Was a port in the same state before this one? */
-static bool is_repeated(const struct ri_hcas *hcas, const struct ri_port *port)
-{
-	struct walk walk = { .device = 0 };
-
-	while (walk_ports(hcas, &walk) && walk.port != port)
-		if (walk.port->state == port->state && walk.port->phys == port->phys)
-			return true;
-	return false;
 }
 
 static void check_port(struct ri_checking *checking)
@@ -80,7 +73,7 @@ static void check_port(struct ri_checking *checking)
 	while (walk_ports(hcas, &walk)) {
 		all++;
 		up += is_up(walk.port);
-		if (!is_up(walk.port) && !is_repeated(hcas, walk.port))
+		if (!is_up(walk.port))
 			say_bad(checking, hcas, walk.port);
 	}
 	if (up == all)
@@ -112,24 +105,6 @@ static size_t find_slow(const struct ri_hcas *hcas, uint64_t rate, struct ri_row
 			walk.port->rate < rate)
 			ri_row_add(row, ri_ib_name(name, walk.hca, walk.port));
 	return row->count;
-}
-
-/* The slowest and the fastest of the active ports; false where none says. */
-static bool find_rates(const struct ri_hcas *hcas, uint64_t *least, uint64_t *most)
-{
-	struct walk walk = { .device = 0 };
-
-	*most = 0;
-	*least = UINT64_MAX;
-	while (walk_ports(hcas, &walk)) {
-		if (walk.port->state != RI_PORT_ACTIVE || walk.port->rate == 0)
-			continue;
-		if (walk.port->rate < *least)
-			*least = walk.port->rate;
-		if (walk.port->rate > *most)
-			*most = walk.port->rate;
-	}
-	return *most > 0;
 }
 
 /*
@@ -182,11 +157,18 @@ static void judge_rate(struct ri_checking *checking, const struct ri_hcas *hcas,
 static void check_rate(struct ri_checking *checking)
 {
 	const struct ri_hcas *hcas = ri_ib_look(checking);
-	uint64_t least, most;
+	struct walk walk = { .device = 0 };
+	uint64_t least = UINT64_MAX, most = 0;
 
+	while (walk_ports(hcas, &walk)) {
+		if (walk.port->state != RI_PORT_ACTIVE || walk.port->rate == 0)
+			continue;
+		least = walk.port->rate < least ? walk.port->rate : least;
+		most = walk.port->rate > most ? walk.port->rate : most;
+	}
 	if (ri_ib_active(hcas) == 0) {
 		ri_check_skip(checking, folder, "no InfiniBand port is active");
-	} else if (!find_rates(hcas, &least, &most)) {
+	} else if (most == 0) {
 		ri_check_unknown(checking, RI_CODE_IB_RATE_UNKNOWN, folder,
 			"no port shows its rate");
 		ri_check_asked(checking, ri_demands_unmet(checking->demands, RI_TOPIC_IB,

@@ -49,33 +49,10 @@ static const struct ri_prober *probe(const struct ri_checking *checking)
 
 /* ib.verbs */
 
-static void say_ports(struct ri_text *out, const struct ri_probe_device *device, size_t *active)
+static void say_device(struct ri_checking *checking, const struct ri_probe_device *device)
 {
 	/* IBV_LINK_LAYER_... */
 	static const char *const layers[] = { "", ", InfiniBand", ", Ethernet" };
-
-	for (size_t i = 0; i < device->port_count; i++) {
-		const struct ri_probe_port *port = &device->ports[i];
-		uint64_t rate = ri_link_rate(port->width, port->speed);
-
-		if (!port->answer.ok) {
-			ri_text_addf(out, "; port %u: %s", port->number,
-				strerror((int)port->answer.error));
-			continue;
-		}
-		ri_text_addf(out, "; port %u %s%s", port->number, ri_port_state_name(port->state),
-			port->layer < sizeof(layers) / sizeof(layers[0]) ? layers[port->layer]
-									 : "");
-		if (port->state == RI_PORT_ACTIVE && rate > 0)
-			ri_text_addf(out, ", %g Gb/s", (double)rate / 1000);
-		if (port->lid != 0)
-			ri_text_addf(out, ", LID %" PRIu32, port->lid);
-		*active += port->state == RI_PORT_ACTIVE;
-	}
-}
-
-static void say_device(struct ri_checking *checking, const struct ri_probe_device *device)
-{
 	char bytes[200];
 	struct ri_text text;
 	size_t active = 0;
@@ -84,7 +61,24 @@ static void say_device(struct ri_checking *checking, const struct ri_probe_devic
 	ri_text_addf(&text, "can be opened");
 	if (device->firmware[0] != '\0')
 		ri_text_addf(&text, ", firmware %s", device->firmware);
-	say_ports(&text, device, &active);
+	for (size_t i = 0; i < device->port_count; i++) {
+		const struct ri_probe_port *port = &device->ports[i];
+		uint64_t rate = ri_link_rate(port->width, port->speed);
+
+		if (!port->answer.ok) {
+			ri_text_addf(&text, "; port %u: %s", port->number,
+				strerror((int)port->answer.error));
+			continue;
+		}
+		ri_text_addf(&text, "; port %u %s%s", port->number, ri_port_state_name(port->state),
+			port->layer < sizeof(layers) / sizeof(layers[0]) ? layers[port->layer]
+									 : "");
+		if (port->state == RI_PORT_ACTIVE && rate > 0)
+			ri_text_addf(&text, ", %g Gb/s", (double)rate / 1000);
+		if (port->lid != 0)
+			ri_text_addf(&text, ", LID %" PRIu32, port->lid);
+		active += port->state == RI_PORT_ACTIVE;
+	}
 	if (active > 0) {
 		ri_check_pass(checking, device->name, "%s", bytes);
 		return;
@@ -93,31 +87,24 @@ static void say_device(struct ri_checking *checking, const struct ri_probe_devic
 	ri_check_hint(checking, "see ib.port");
 }
 
-/* Those that cannot be opened, in a row; the first error stands for all. */
-static void say_closed(struct ri_checking *checking, const struct ri_probe *said)
+static void judge_devices(struct ri_checking *checking, const struct ri_probe *said)
 {
-	struct ri_row row = { .count = 0 };
+	struct ri_row closed = { .count = 0 }, more = { .count = 0 };
+	size_t shown = 0;
 	uint64_t error = 0;
 
+	/* those that cannot be opened, in a row; the first error stands for all */
 	for (size_t i = 0; i < said->device_count; i++) {
 		if (said->devices[i].answer.ok)
 			continue;
-		error = row.count == 0 ? said->devices[i].answer.error : error;
-		ri_row_add(&row, said->devices[i].name);
+		error = closed.count == 0 ? said->devices[i].answer.error : error;
+		ri_row_add(&closed, said->devices[i].name);
 	}
-	if (row.count == 0)
-		return;
-	ri_ib_say_bad(checking, RI_CODE_IB_VERBS_OPEN, ri_row_end(&row),
-		"seen by libibverbs, but cannot be opened: %s", strerror((int)error));
-	ri_check_asked(checking, ri_ib_demand(checking));
-}
-
-static void judge_devices(struct ri_checking *checking, const struct ri_probe *said)
-{
-	struct ri_row more = { .count = 0 };
-	size_t shown = 0;
-
-	say_closed(checking, said);
+	if (closed.count > 0) {
+		ri_ib_say_bad(checking, RI_CODE_IB_VERBS_OPEN, ri_row_end(&closed),
+			"seen by libibverbs, but cannot be opened: %s", strerror((int)error));
+		ri_check_asked(checking, ri_ib_demand(checking));
+	}
 	for (size_t i = 0; i < said->device_count; i++) {
 		if (!said->devices[i].answer.ok)
 			continue;
@@ -159,8 +146,8 @@ static void check_verbs(struct ri_checking *checking)
 {
 	static const struct ri_prober_codes codes = { RI_CODE_IB_VERBS_CRASHED,
 		RI_CODE_IB_VERBS_HUNG };
-	const struct ri_prober *prober;
 	const struct ri_library *library;
+	const struct ri_prober *prober;
 	char what[200];
 
 	if (!checking->asked && ri_ib_devices(checking) == 0) {
@@ -209,37 +196,33 @@ const struct ri_check ri_check_ib_verbs = {
 
 /* ib.memory */
 
-static void say_refused(struct ri_checking *checking, const struct ri_probe_memory *memory)
-{
-	char size[RI_SIZE_TEXT], soft[RI_SIZE_TEXT], locked[64] = "";
-	struct ri_limit limit;
-	bool full = memory->answer.error == ENOMEM;
-
-	if (full && ri_machine_limit(checking->host, RI_LIMIT_MEMLOCK, &limit))
-		snprintf(locked, sizeof(locked), "; a process may lock %s",
-			ri_size_show(soft, limit.soft));
-	/* as glibc, and so every program, calls it */
-	ri_check_problem(checking, ri_check_is_shared(checking), full ? RI_CODE_IB_MEMORY_LOCKED
-		: RI_CODE_IB_MEMORY_REFUSED, memory->device, "registering %s fails: %s (errno %"
-		PRIu32 ")%s", ri_size_show(size, memory->size), full ? "Cannot allocate memory"
-		: strerror((int)memory->answer.error), memory->answer.error, locked);
-	ri_check_hint(checking, "%s", full ? ri_memlock_hint : open_hint);
-}
-
 static void check_memory(struct ri_checking *checking)
 {
-	const struct ri_prober *prober;
-	char size[RI_SIZE_TEXT];
+	const struct ri_prober *prober = checking->asked || ri_ib_devices(checking) > 0
+		? probe(checking) : NULL;
+	const struct ri_probe_memory *memory = prober == NULL ? NULL : &prober->said.refused;
+	char size[RI_SIZE_TEXT], soft[RI_SIZE_TEXT], locked[64] = "";
+	struct ri_limit limit;
+	bool full = memory != NULL && memory->answer.error == ENOMEM;
 
-	prober = checking->asked || ri_ib_devices(checking) > 0 ? probe(checking) : NULL;
-	if (prober != NULL && prober->said.refused.answer.given)
-		say_refused(checking, &prober->said.refused);
-	else if (prober != NULL && prober->said.registered.answer.ok)
+	if (memory != NULL && memory->answer.given) {
+		if (full && ri_machine_limit(checking->host, RI_LIMIT_MEMLOCK, &limit))
+			snprintf(locked, sizeof(locked), "; a process may lock %s",
+				ri_size_show(soft, limit.soft));
+		/* as glibc, and so every program, calls it */
+		ri_check_problem(checking, ri_check_is_shared(checking),
+			full ? RI_CODE_IB_MEMORY_LOCKED : RI_CODE_IB_MEMORY_REFUSED, memory->device,
+			"registering %s fails: %s (errno %" PRIu32 ")%s",
+			ri_size_show(size, memory->size), full ? "Cannot allocate memory"
+			: strerror((int)memory->answer.error), memory->answer.error, locked);
+		ri_check_hint(checking, "%s", full ? ri_memlock_hint : open_hint);
+	} else if (prober != NULL && prober->said.registered.answer.ok) {
 		ri_check_pass(checking, prober->said.registered.device, "%s can be registered",
 			ri_size_show(size, prober->said.registered.size));
-	else
+	} else {
 		ri_check_unprobed(checking, "memory",
 			"no adapter was opened to register memory with");
+	}
 }
 
 const struct ri_check ri_check_ib_memory = {

@@ -50,12 +50,46 @@ static void say_apart(struct ri_checking *checking, const struct ri_mpi_library 
 		library->file.path);
 }
 
-/* A library for another machine, or a table that names what is gone, is the likely cause. */
-static void say_missing(struct ri_checking *checking)
+/* The first that the loader finds, or passes over, and that is whole or not. */
+static const struct ri_mpi_library *find_first(const struct ri_mpi *mpi, bool found, bool whole)
 {
-	struct ri_library file;
+	for (size_t i = 0; i < mpi->library_count; i++)
+		if (is_found(&mpi->libraries[i]) == found &&
+			(mpi->libraries[i].file.fault == RI_ELF_OK) == whole)
+			return &mpi->libraries[i];
+	return NULL;
+}
 
+static void check_present(struct ri_checking *checking)
+{
+	const struct ri_mpi *mpi = ri_check_mpi_loaded(checking);
+	const struct ri_mpi_library *library = find_first(mpi, true, true), *broken, *apart;
+	struct ri_library file;
+	char what[64];
+
+	if (library != NULL) {
+		ri_check_pass(checking, library->file.path, "%s",
+			describe(what, sizeof(what), library->family, library->version));
+		return;
+	}
+	broken = find_first(mpi, true, false);
+	apart = find_first(ri_check_mpi(checking), false, true);
+	/* a library for another machine, or a table that names what is gone, is a likely cause */
 	ri_loader_find(ri_check_loader(checking), "libmpi.so.40", &file);
+	if (broken != NULL) {
+		ri_check_lack(checking, RI_CODE_MPI_PRESENT_BROKEN, broken->file.path,
+			"%s, and the loader uses it, from %s",
+			ri_check_library_fault(&broken->file),
+			ri_library_place_name(broken->file.place));
+		ask_mpi(checking);
+		ri_check_hint(checking, "inside the image: install it again, or take its folder "
+			"off LD_LIBRARY_PATH");
+		return;
+	}
+	if (apart != NULL) {
+		say_apart(checking, apart);
+		return;
+	}
 	if (file.foreign != NULL)
 		ri_check_lack(checking, RI_CODE_MPI_PRESENT_FOREIGN, file.foreign,
 			"is for %s, and there is no other", ri_elf_machine_name(file.machine));
@@ -66,51 +100,6 @@ static void say_missing(struct ri_checking *checking)
 		ri_check_lack(checking, RI_CODE_MPI_PRESENT_MISSING, "libmpi",
 			"this image has no MPI library");
 	ask_mpi(checking);
-}
-
-/* The first whole one that lies apart, where the loader finds none. */
-static const struct ri_mpi_library *find_apart(const struct ri_checking *checking)
-{
-	const struct ri_mpi *mpi = ri_check_mpi(checking);
-
-	for (size_t i = 0; i < mpi->library_count; i++)
-		if (!is_found(&mpi->libraries[i]) && mpi->libraries[i].file.fault == RI_ELF_OK)
-			return &mpi->libraries[i];
-	return NULL;
-}
-
-static void check_present(struct ri_checking *checking)
-{
-	const struct ri_mpi *mpi = ri_check_mpi_loaded(checking);
-	const struct ri_mpi_library *broken = NULL, *apart;
-	char what[64];
-
-	for (size_t i = 0; i < mpi->library_count; i++) {
-		const struct ri_mpi_library *library = &mpi->libraries[i];
-
-		if (!is_found(library))
-			continue;
-		if (library->file.fault == RI_ELF_OK) {
-			ri_check_pass(checking, library->file.path, "%s",
-				describe(what, sizeof(what), library->family, library->version));
-			return;
-		}
-		broken = broken == NULL ? library : broken;
-	}
-	apart = find_apart(checking);
-	if (broken != NULL) {
-		ri_check_lack(checking, RI_CODE_MPI_PRESENT_BROKEN, broken->file.path,
-			"%s, and the loader uses it, from %s",
-			ri_check_library_fault(&broken->file),
-			ri_library_place_name(broken->file.place));
-		ask_mpi(checking);
-		ri_check_hint(checking, "inside the image: install it again, or take its folder "
-			"off LD_LIBRARY_PATH");
-	} else if (apart != NULL) {
-		say_apart(checking, apart);
-	} else {
-		say_missing(checking);
-	}
 }
 
 const struct ri_check ri_check_mpi_present = {
@@ -209,15 +198,6 @@ static const struct ri_mpi_library *find_partner(const struct ri_mpi *mpi,
 	return first;
 }
 
-/* Versions of one implementation mostly understand each other, those of a series surely. */
-static bool is_other_series(const char *a, const char *b)
-{
-	size_t length = strcspn(a, ".");
-
-	return a[0] != '\0' && b[0] != '\0' &&
-		(length != strcspn(b, ".") || strncmp(a, b, length) != 0);
-}
-
 static void check_match(struct ri_checking *checking)
 {
 	const struct ri_mpi_launcher *launcher;
@@ -225,6 +205,8 @@ static void check_match(struct ri_checking *checking)
 	const struct ri_mpi_library *library = find_partner(ri_check_mpi_loaded(checking), starter);
 	const char *subject = launcher == NULL ? checking->topology->identity
 					       : launcher->program.path;
+	const char *version = launcher == NULL ? "" : launcher->version;
+	size_t series = strcspn(version, ".");
 	char what[64];
 
 	if (launcher == NULL && starter == RI_MPI_UNKNOWN) {
@@ -238,11 +220,14 @@ static void check_match(struct ri_checking *checking)
 			describe(what, sizeof(what), library->family, library->version),
 			library->file.path);
 		ask_mpi(checking);
-	} else if (launcher != NULL && starter == library->family &&
-		is_other_series(launcher->version, library->version)) {
+	} else if (starter == library->family && version[0] != '\0' &&
+		library->version[0] != '\0' &&
+		(series != strcspn(library->version, ".") ||
+			strncmp(version, library->version, series) != 0)) {
+		/* versions mostly understand each other, those of a series surely */
 		ri_check_lack(checking, RI_CODE_MPI_MATCH_SERIES, subject,
 			"is version %s, but the library that programs load is version %s (%s)",
-			launcher->version, library->version, library->file.path);
+			version, library->version, library->file.path);
 		ri_check_hint(checking, "inside the image: keep one of them");
 	} else {
 		ri_check_pass(checking, subject, "matches %s", library->file.path);
@@ -266,48 +251,39 @@ const struct ri_check ri_check_mpi_match = {
 
 /* mpi.version: what a library says of itself when it is loaded */
 
-/* The file has the marks of one, and the library is another: one that passes calls on. */
-static void judge_version(struct ri_checking *checking, const struct ri_mpi_library *library,
-	const char *text)
-{
-	char version[RI_MPI_VERSION];
-	enum ri_mpi_family family = ri_mpi_read_answer(text, version);
-	const char *path = library->file.path;
-
-	if (family == RI_MPI_UNKNOWN)
-		ri_check_unknown(checking, RI_CODE_MPI_VERSION_UNKNOWN, path,
-			"reports itself as \"%.100s\", which rankinit does not know", text);
-	else if (library->family != RI_MPI_UNKNOWN && library->family != family)
-		ri_check_note(checking, RI_CODE_MPI_VERSION_OTHER, path,
-			"has the marks of %s, but reports itself as %s %s",
-			ri_mpi_family_name(library->family), ri_mpi_family_name(family), version);
-	else
-		ri_check_pass(checking, path, "%s %s, as it reports itself",
-			ri_mpi_family_name(family), version);
-}
-
 static void try_library(struct ri_checking *checking, const struct ri_mpi_library *library,
 	int64_t until)
 {
 	static const struct ri_prober_codes codes = { RI_CODE_MPI_VERSION_CRASHED,
 		RI_CODE_MPI_VERSION_HUNG };
 	static struct ri_prober prober;
-	const struct ri_prober_order order = { .what = "mpi", .library = library->file.path,
-		.until_us = until };
+	const char *path = library->file.path, *text = prober.said.text;
+	const struct ri_prober_order order = { .what = "mpi", .library = path, .until_us = until };
+	char version[RI_MPI_VERSION];
+	enum ri_mpi_family family;
 
 	ri_prober_run(&prober, checking, &order);
+	family = ri_mpi_read_answer(text, version);
 	if (!ri_prober_judge(checking, &prober, &library->file, codes)) {
 		ask_mpi(checking);
 	} else if (!prober.said.load.ok) {
-		ri_check_lack(checking, RI_CODE_MPI_VERSION_UNLOADED, library->file.path,
-			"cannot be loaded: %.200s", prober.said.text);
+		ri_check_lack(checking, RI_CODE_MPI_VERSION_UNLOADED, path,
+			"cannot be loaded: %.200s", text);
 		ask_mpi(checking);
 	} else if (!prober.said.version.ok) {
-		ri_check_unknown(checking, RI_CODE_MPI_VERSION_UNKNOWN, library->file.path,
-			"does not report its version: error %llu",
-			(unsigned long long)prober.said.version.error);
+		ri_check_unknown(checking, RI_CODE_MPI_VERSION_UNKNOWN, path,
+			"does not report its version: error %u", prober.said.version.error);
+	} else if (family == RI_MPI_UNKNOWN) {
+		ri_check_unknown(checking, RI_CODE_MPI_VERSION_UNKNOWN, path,
+			"reports itself as \"%.100s\", which rankinit does not know", text);
+	} else if (library->family != RI_MPI_UNKNOWN && library->family != family) {
+		/* the file has the marks of one, and passes calls on to another */
+		ri_check_note(checking, RI_CODE_MPI_VERSION_OTHER, path,
+			"has the marks of %s, but reports itself as %s %s",
+			ri_mpi_family_name(library->family), ri_mpi_family_name(family), version);
 	} else {
-		judge_version(checking, library, prober.said.text);
+		ri_check_pass(checking, path, "%s %s, as it reports itself",
+			ri_mpi_family_name(family), version);
 	}
 }
 

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <linux/capability.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -45,36 +46,27 @@ static const struct ri_mpi_library *find_judged(struct ri_checking *checking)
 
 /* mpi.mca */
 
-static void say_off(struct ri_checking *checking, const struct ri_mca_value *pml)
-{
-	char quoted[RI_QUOTE_SIZE];
-
-	ri_quote(quoted, sizeof(quoted), pml->value);
-	if (pml->line == 0)
-		ri_check_lack(checking, RI_CODE_MPI_MCA_UCX_OFF, pml->origin,
-			"%s keeps Open MPI off InfiniBand, which it uses through UCX", quoted);
-	else
-		ri_check_lack(checking, RI_CODE_MPI_MCA_UCX_OFF, pml->origin,
-			"line %zu, pml = %s, keeps Open MPI off InfiniBand, which it uses through "
-			"UCX", pml->line, quoted);
-	ri_ib_wished(checking, ri_ib_demand(checking));
-}
-
 static void check_mca(struct ri_checking *checking)
 {
 	const struct ri_mpi_library *library = find_judged(checking);
+	char quoted[RI_QUOTE_SIZE], where[40] = "";
 	struct ri_mca_value pml;
 	struct ri_mca mca;
 
 	if (library == NULL)
 		return;
 	ri_mca_init(&mca, ri_check_loader(checking)->image, library->prefix);
-	if (!ri_mca_get(&mca, "pml", &pml))
+	if (!ri_mca_get(&mca, "pml", &pml)) {
 		ri_check_pass(checking, library->file.path, "no setting restricts its transports");
-	else if (ri_mca_takes(pml.value, "ucx"))
+	} else if (ri_mca_takes(pml.value, "ucx")) {
 		ri_check_pass(checking, pml.origin, "allows UCX");
-	else
-		say_off(checking, &pml);
+	} else {
+		if (pml.line > 0)
+			snprintf(where, sizeof(where), "line %zu, pml = ", pml.line);
+		ri_check_lack(checking, RI_CODE_MPI_MCA_UCX_OFF, pml.origin,
+			"%s%s%s keeps Open MPI off InfiniBand, which it uses through UCX", where,
+			ri_quote(quoted, sizeof(quoted), pml.value), pml.line > 0 ? "," : "");
+	}
 }
 
 const struct ri_check ri_check_mpi_mca = {
@@ -87,6 +79,7 @@ const struct ri_check ri_check_mpi_mca = {
 	.advice = "in the job or the image: OMPI_MCA_pml=ucx and OMPI_MCA_osc=ucx; NCCL is not "
 		"affected",
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
+	.wished = RI_ABOUT(IB) | RI_ABOUT(OFED),
 	.in_image = true,
 	.run = check_mca,
 };
@@ -107,7 +100,6 @@ static void check_ucx(struct ri_checking *checking)
 	}
 	ri_check_lack(checking, RI_CODE_MPI_UCX_MISSING, library->file.path,
 		"was built without UCX and libfabric, so it uses TCP");
-	ri_ib_wished(checking, ri_ib_demand(checking));
 }
 
 const struct ri_check ri_check_mpi_ucx = {
@@ -120,6 +112,7 @@ const struct ri_check ri_check_mpi_ucx = {
 	.advice = "inside the image: build it with --with-ucx, or use one built that way, such "
 		"as HPC-X; NCCL does not need it",
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
+	.wished = RI_ABOUT(IB) | RI_ABOUT(OFED),
 	.in_image = true,
 	.run = check_ucx,
 };
