@@ -9,6 +9,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/cgroup.h"
 #include "base/mounts.h"
 #include "base/number.h"
 #include "base/pages.h"
@@ -78,19 +79,6 @@ static uint64_t find_size(const char *options)
 			ri_size_read(word + sizeof(key) - 1, length - (sizeof(key) - 1), &size);
 		if (word[length] == '\0')
 			return size;
-	}
-}
-
-static bool has_option(const char *options, const char *name)
-{
-	size_t wanted = strlen(name), length;
-
-	for (const char *word = options;; word += length + 1) {
-		length = strcspn(word, ",");
-		if (length == wanted && memcmp(word, name, length) == 0)
-			return true;
-		if (word[length] == '\0')
-			return false;
 	}
 }
 
@@ -169,7 +157,8 @@ int ri_machine_writable(struct ri_host *host, const char *path)
 		return EACCES;
 	mounts = ri_machine_mounts(host);
 	return mounts != NULL && ri_mount_of(mounts, path, &mount) &&
-		(has_option(mount.flags, "ro") || has_option(mount.options, "ro")) ? EROFS : 0;
+		(ri_cgroup_has_word(mount.flags, strlen(mount.flags), "ro") ||
+			ri_cgroup_has_word(mount.options, strlen(mount.options), "ro")) ? EROFS : 0;
 }
 
 bool ri_machine_tmpfs(struct ri_host *host, const char *path, struct ri_space *out)

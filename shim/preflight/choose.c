@@ -26,16 +26,6 @@ bool ri_checks_are_deep(const struct ri_check_wishes *wishes)
 		wishes->demands.of[RI_ASKER_REQUIRE].deep;
 }
 
-/* Are all checks off that look after the topic? */
-static bool is_topic_off(const struct ri_check_wishes *wishes, unsigned topic)
-{
-	for (size_t i = 0; i < ri_check_count(); i++)
-		if (is_about(i, topic) && is_common(i, ri_checks_are_deep(wishes)) &&
-			!ri_check_set_has(&wishes->off, i))
-			return false;
-	return true;
-}
-
 /*
  * What --require names and --checks leaves out, or NULL: the id of a check, of a family the
  * first, or a word such as "gpu" of which no check is left.
@@ -58,9 +48,15 @@ static const char *turned_off(const struct ri_check_wishes *wishes)
 	}
 	if (first != NULL && !some)
 		return first;
-	for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++)
-		if (required->topics[topic].subject != NULL && is_topic_off(wishes, topic))
+	for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++) {
+		/* are all checks off that look after the topic? */
+		some = required->topics[topic].subject == NULL;
+		for (size_t i = 0; i < ri_check_count(); i++)
+			some |= is_about(i, topic) && is_common(i, ri_checks_are_deep(wishes)) &&
+				!ri_check_set_has(&wishes->off, i);
+		if (!some)
 			return ri_topic_name((enum ri_topic)topic);
+	}
 	return NULL;
 }
 
@@ -93,29 +89,23 @@ static bool is_demanded(const struct ri_demands *demands, size_t number)
 		ri_demands_family(demands, number) != NULL;
 }
 
-/* A list of checks takes nothing from what is required. */
-static bool is_required(const struct ri_demands *demands, size_t number)
-{
-	const struct ri_asked *required = &demands->of[RI_ASKER_REQUIRE];
-
-	for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++)
-		if (is_about(number, topic) && required->topics[topic].subject != NULL)
-			return true;
-	return ri_check_set_has(&required->by_family, number);
-}
-
 static bool is_picked(const struct ri_check_plan *plan, size_t number)
 {
 	const struct ri_check_wishes *wishes = plan->wishes;
 	const struct ri_demands *demands = plan->checking.demands;
+	const struct ri_asked *required = &demands->of[RI_ASKER_REQUIRE];
+	bool picked = wishes->pick == RI_CHECK_PICK_DEFAULT ||
+		ri_check_set_has(&required->by_family, number);
 
 	if (ri_check_set_has(&wishes->off, number) || wishes->pick == RI_CHECK_PICK_NONE)
 		return false;
 	if (ri_check_set_has(&wishes->picked, number) || wishes->pick == RI_CHECK_PICK_ALL ||
 		ri_demands_check(demands, number) != NULL)
 		return true;
-	return is_common(number, plan->checking.deep) &&
-		(wishes->pick == RI_CHECK_PICK_DEFAULT || is_required(demands, number));
+	/* a list of checks takes nothing from what is required */
+	for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++)
+		picked |= is_about(number, topic) && required->topics[topic].subject != NULL;
+	return picked && is_common(number, plan->checking.deep);
 }
 
 bool ri_checks_choose(struct ri_check_plan *plan, bool before_launch)
@@ -155,15 +145,6 @@ static bool has_rankinit(const char *word)
 	return false;
 }
 
-/* A rankinit among the words, the text of sh -c too: it gets what was not looked at. */
-static bool names_rankinit(char *const *words)
-{
-	for (; words != NULL && *words != NULL; words++)
-		if (has_rankinit(*words))
-			return true;
-	return false;
-}
-
 /* A shell that is given nothing to run, as in docker run -it IMAGE bash. */
 static bool is_plain_shell(char *const *words)
 {
@@ -195,8 +176,12 @@ void ri_unasked_say(const struct ri_options *options, const struct ri_topology *
 	bool always = !require->twin || options->action != RI_ACTION_LAUNCH;
 
 	if (require->value == NULL || (require->twin && is_plain_shell(options->command)) ||
-		options->wishes.source.value != NULL || names_rankinit(options->command))
+		options->wishes.source.value != NULL)
 		return;
+	/* a rankinit among the words, the text of sh -c too: it gets what was not looked at */
+	for (char *const *word = options->command; word != NULL && *word != NULL; word++)
+		if (has_rankinit(*word))
+			return;
 	ri_log(always || !ri_was_said("unchecked") ? RI_LEVEL_WARNING : RI_LEVEL_NOTE,
 		"%s: requirements not checked: %s [%s]", require->subject,
 		explain(topology, command), ri_code_name(RI_CODE_CHECK_UNASKED));

@@ -89,18 +89,6 @@ static bool speaks(const struct ri_preflight *of)
 		local_rank == 0;
 }
 
-/* A size of the environment that no table has promises nothing. */
-static void say_size(const struct ri_check_wishes *wishes)
-{
-	char quoted[RI_QUOTE_SIZE];
-
-	if (wishes->unknown_asker != NULL)
-		ri_log(RI_LEVEL_WARNING, "%s: rankinit does not know the size %s and expects "
-			"nothing of this node [%s]", wishes->unknown_asker,
-			ri_quote(quoted, sizeof(quoted), wishes->unknown_size),
-			ri_code_name(RI_CODE_AZURE_SIZE_UNKNOWN));
-}
-
 /* What is asked for, and by whom. */
 static void find_demands(const struct ri_preflight *of, struct ri_demands *demands)
 {
@@ -179,6 +167,7 @@ static int run_checks(const struct ri_preflight *of, bool all, struct ri_check_r
 	struct ri_error *err)
 {
 	static struct ri_demands demands;
+	char quoted[RI_QUOTE_SIZE];
 	struct ri_host host = { .root = -1, .live = of->options->given.root.value == NULL };
 	const struct ri_check_wishes *wishes = &of->options->checks;
 	struct ri_check_plan plan = {
@@ -199,7 +188,12 @@ static int run_checks(const struct ri_preflight *of, bool all, struct ri_check_r
 	plan.checking.azure_size = demands.of[RI_ASKER_REQUIRE].size;
 	if (plan.checking.azure_size == NULL)
 		plan.checking.azure_size = demands.of[RI_ASKER_EXPECT].size;
-	say_size(wishes);
+	/* a size of the environment that no table has promises nothing */
+	if (wishes->unknown_asker != NULL)
+		ri_log(RI_LEVEL_WARNING, "%s: rankinit does not know the size %s and expects "
+			"nothing of this node [%s]", wishes->unknown_asker,
+			ri_quote(quoted, sizeof(quoted), wishes->unknown_size),
+			ri_code_name(RI_CODE_AZURE_SIZE_UNKNOWN));
 	if (!ri_checks_choose(&plan, !all) && !all)
 		return 1;
 	if (ri_host_root(of->host) < 0)
@@ -215,17 +209,6 @@ static int run_checks(const struct ri_preflight *of, bool all, struct ri_check_r
 		return -1;
 	if (all && checked->stop == 0)
 		checked->facts = look_for_facts(of, &plan.checking);
-	return 0;
-}
-
-/* A node that cannot be looked at is a reason to refuse where something is required. */
-static int go_on_unchecked(const struct ri_given *refuser, struct ri_error *err)
-{
-	if (refuser != NULL)
-		return -1;
-	ri_log(RI_LEVEL_WARNING, "this node was not checked: %s: %s [%s]", err->subject,
-		err->text, ri_code_name(err->code));
-	*err = (struct ri_error)RI_ERROR_INIT;
 	return 0;
 }
 
@@ -307,8 +290,16 @@ int ri_preflight_look(const struct ri_preflight *of, struct ri_check_report *che
 	if (wishes->pick == RI_CHECK_PICK_NONE || (!speaks(of) && refuser == NULL))
 		return 0;
 	status = run_checks(of, false, checked, err);
+	/* a node that cannot be looked at is a reason to refuse where something is required */
+	if (status < 0 && refuser != NULL)
+		return -1;
+	if (status < 0) {
+		ri_log(RI_LEVEL_WARNING, "this node was not checked: %s: %s [%s]", err->subject,
+			err->text, ri_code_name(err->code));
+		*err = (struct ri_error)RI_ERROR_INIT;
+	}
 	if (status != 0)
-		return status < 0 ? go_on_unchecked(refuser, err) : 0;
+		return 0;
 	checked->ran = true;
 	if (checked->stop != 0)
 		return 128 + checked->stop;

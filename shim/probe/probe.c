@@ -259,7 +259,7 @@ static bool load_verbs(struct verbs *verbs, const char *path)
 	return ri_probe_end(0, NULL);
 }
 
-/* Locked memory is what may fail here, with ENOMEM (ibv_reg_mr(3), getrlimit(2)). */
+/* 0, or errno: locked memory is what may fail here, with ENOMEM (ibv_reg_mr(3), getrlimit(2)). */
 static int register_memory(const struct verbs *verbs, struct ibv_context *context, size_t size)
 {
 	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -334,10 +334,10 @@ static void try_port(const struct verbs *verbs, struct ibv_context *context,
 		port->speed, port->lid, port->manager);
 }
 
-/* Returns the number of its ports; 0 where it is not open. */
-static unsigned open_device(const struct verbs *verbs, struct ibv_device *device,
-	struct ri_probe_device *out, struct ibv_context **context)
+static void try_device(struct verbs *verbs, struct ibv_device *device)
 {
+	struct ri_probe_device *out = &ri_told->devices[ri_told->device_count++];
+	struct ibv_context *context;
 	union {
 		struct ibv_device_attr device;
 		char bytes[1024];
@@ -348,29 +348,20 @@ static unsigned open_device(const struct verbs *verbs, struct ibv_device *device
 	ri_probe_try(&out->answer, RI_PROBE_OPEN, "open %s",
 		ri_probe_word(out->name, verbs->name(device)));
 	errno = EIO;
-	*context = verbs->open(device);
-	error = *context == NULL ? errno : verbs->query(*context, &found.device);
+	context = verbs->open(device);
+	error = context == NULL ? errno : verbs->query(context, &found.device);
 	if (error != 0) {
-		if (*context != NULL)
-			verbs->close(*context);
+		if (context != NULL)
+			verbs->close(context);
 		fail(error);
-		return 0;
+		return;
 	}
 	found.device.fw_ver[sizeof(found.device.fw_ver) - 1] = '\0';
 	ri_probe_end(0, "%u %s", found.device.phys_port_cnt,
 		ri_probe_word(out->firmware, found.device.fw_ver));
-	return found.device.phys_port_cnt == 0 ? 1 : found.device.phys_port_cnt;
-}
-
-static void try_device(struct verbs *verbs, struct ibv_device *device)
-{
-	struct ri_probe_device *out = &ri_told->devices[ri_told->device_count++];
-	struct ibv_context *context;
-	unsigned ports = open_device(verbs, device, out, &context);
-
-	if (ports == 0)
-		return;
-	for (unsigned i = 1; i <= ports && i <= RI_MAX_HCA_PORTS; i++)
+	/* one that tells of no port has one */
+	for (unsigned i = 1; i <= RI_MAX_HCA_PORTS && (i == 1 || i <= found.device.phys_port_cnt);
+		i++)
 		try_port(verbs, context, out, (uint8_t)i);
 	if (try_memory(verbs, context, out->name, PAGE) && verbs->bytes > 0) {
 		try_memory(verbs, context, out->name, verbs->bytes);
@@ -442,25 +433,9 @@ static size_t read_bytes(const char *text)
 	return number;
 }
 
-/* As stdout rankinit gives a file in memory, of just this size. */
-static bool is_told_to_rankinit(void)
-{
-	void *memory;
-
-	/* fstat(2) is a new symbol of glibc's */
-	if (lseek(STDOUT_FILENO, 0, SEEK_END) != (off_t)sizeof(*ri_told))
-		return false;
-	memory = mmap(NULL, sizeof(*ri_told), PROT_READ | PROT_WRITE, MAP_SHARED, STDOUT_FILENO, 0);
-	if (memory == MAP_FAILED)
-		return false;
-	ri_told = memory;
-	ri_told->size = sizeof(*ri_told);
-	ri_told->magic = RI_PROBE_MAGIC;
-	return true;
-}
-
 int main(int argc, char **argv)
 {
+	void *memory = MAP_FAILED;
 	const char *path;
 	unsigned what = 0;
 
@@ -470,8 +445,17 @@ int main(int argc, char **argv)
 		dprintf(STDERR_FILENO, "usage: rankinit-probe verbs|mpi|nvml [LIBRARY [BYTES]]\n");
 		return 2;
 	}
-	if (!is_told_to_rankinit() && dup3(STDOUT_FILENO, OUTPUT, O_CLOEXEC) < 0)
+	/* as stdout rankinit gives a file in memory, of just this size; fstat(2) is new in glibc */
+	if (lseek(STDOUT_FILENO, 0, SEEK_END) == (off_t)sizeof(*ri_told))
+		memory = mmap(NULL, sizeof(*ri_told), PROT_READ | PROT_WRITE, MAP_SHARED,
+			STDOUT_FILENO, 0);
+	if (memory != MAP_FAILED) {
+		ri_told = memory;
+		ri_told->size = sizeof(*ri_told);
+		ri_told->magic = RI_PROBE_MAGIC;
+	} else if (dup3(STDOUT_FILENO, OUTPUT, O_CLOEXEC) < 0) {
 		return 1;
+	}
 	dup2(STDERR_FILENO, STDOUT_FILENO);
 	path = argc > 2 ? argv[2] : known[what].library;
 	say("rankinit-probe %d", RI_PROBE_RULES);

@@ -83,34 +83,7 @@ static const char *find_program(const struct ri_checking *checking)
 		? program.path : NULL;
 }
 
-static void list_environment(const struct ri_env *env, char *list[PASSED + 2])
-{
-	static char plain[] = "LC_ALL=C";
-	size_t count = 0;
-
-	for (size_t i = 0; i < PASSED; i++) {
-		const struct ri_env_entry *entry = ri_env_find(env, passed[i].name);
-
-		if (entry != NULL)
-			list[count++] = (char *)(uintptr_t)entry->text;
-	}
-	list[count++] = plain;
-	list[count] = NULL;
-}
-
 /* --- in the child --------------------------------------------------------- */
-
-/* Checks have a narrow limit; a library that a job would load must fit. */
-static void widen_memory(void)
-{
-	const rlim_t wide = (rlim_t)ADDRESSES_GIB << 30;
-	struct rlimit memory;
-
-	if (getrlimit(RLIMIT_AS, &memory) < 0 || memory.rlim_cur != RI_CHECK_MEMORY)
-		return;
-	memory.rlim_cur = memory.rlim_max < wide ? memory.rlim_max : wide;
-	setrlimit(RLIMIT_AS, &memory);
-}
 
 /* stdin and stderr are /dev/null, stdout is the file; close all others. */
 static bool set_descriptors(int out)
@@ -130,7 +103,9 @@ static bool set_descriptors(int out)
 
 static void child_main(void *context)
 {
+	const rlim_t wide = (rlim_t)ADDRESSES_GIB << 30;
 	const struct probing *probing = context;
+	struct rlimit memory;
 	char bytes[24];
 	char *const argv[] = { (char *)(uintptr_t)program_name,
 		(char *)(uintptr_t)probing->order->what,
@@ -139,7 +114,11 @@ static void child_main(void *context)
 	setpgid(0, 0);
 	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)probing->order->bytes);
 	if (set_descriptors(probing->out)) {
-		widen_memory();
+		/* checks have a narrow limit; a library that a job would load must fit */
+		if (getrlimit(RLIMIT_AS, &memory) == 0 && memory.rlim_cur == RI_CHECK_MEMORY) {
+			memory.rlim_cur = memory.rlim_max < wide ? memory.rlim_max : wide;
+			setrlimit(RLIMIT_AS, &memory);
+		}
 		ri_mask_set(ri_mask_inherited);
 		execve(probing->path, argv, probing->environment);
 	}
@@ -148,27 +127,30 @@ static void child_main(void *context)
 
 /* --- in ours -------------------------------------------------------------- */
 
-/* Of a size that stays: nobody can fill memory by it, nor take it from under us. */
-static bool make_memory(struct probing *probing)
-{
-	const size_t size = sizeof(*probing->shared);
-	void *memory = MAP_FAILED;
-
-	probing->out = ri_memory_file(program_name, 3);
-	if (probing->out >= 0 && ftruncate(probing->out, (off_t)size) == 0 &&
-		fcntl(probing->out, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
-		memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, probing->out, 0);
-	probing->shared = memory;
-	return memory != MAP_FAILED;
-}
-
 /* Returns 0, or errno. */
 static int begin(struct probing *probing, const struct ri_env *env)
 {
+	static char plain[] = "LC_ALL=C";
+	const size_t size = sizeof(*probing->shared);
+	size_t count = 0;
 	int error = 0;
 
-	list_environment(env, probing->environment);
-	if (make_memory(probing))
+	for (size_t i = 0; i < PASSED; i++) {
+		const struct ri_env_entry *entry = ri_env_find(env, passed[i].name);
+
+		if (entry != NULL)
+			probing->environment[count++] = (char *)(uintptr_t)entry->text;
+	}
+	probing->environment[count++] = plain;
+	probing->environment[count] = NULL;
+	/* of a size that stays: no process can fill memory by it, nor take it from under us */
+	probing->shared = MAP_FAILED;
+	probing->out = ri_memory_file(program_name, 3);
+	if (probing->out >= 0 && ftruncate(probing->out, (off_t)size) == 0 &&
+		fcntl(probing->out, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+		probing->shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, probing->out,
+			0);
+	if (probing->shared != MAP_FAILED)
 		probing->pid = ri_helper_start(&(struct ri_helper_task){
 			.body = child_main, .context = probing, .signal = SIGCHLD,
 		});
@@ -181,54 +163,32 @@ static int begin(struct probing *probing, const struct ri_env *env)
 	return error;
 }
 
-/* Its end stays to be reaped: until then its number, and that of its group, are its own. */
-static bool has_ended(const struct probing *probing)
+/*
+ * For its end, or its time; then end it and what it has started. What sleeps in a driver stays.
+ * Its end stays to be reaped: until then its number, and that of its group, are its own.
+ */
+static void wait_and_finish(struct probing *probing)
 {
 	siginfo_t info = { .si_pid = 0 };
 
-	return waitid(P_PID, (id_t)probing->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-		info.si_pid == probing->pid;
-}
-
-/* For its end, or its time; then end it and what it has started. What sleeps in a driver stays. */
-static void wait_and_finish(struct probing *probing)
-{
-	siginfo_t info;
-
-	while (!has_ended(probing) && !probing->hung) {
+	while (!probing->hung && (waitid(P_PID, (id_t)probing->pid, &info,
+		WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid != probing->pid)) {
 		int64_t left = probing->order->until_us - ri_now_us();
 
 		probing->hung = left <= 0;
 		if (!probing->hung)
 			ri_mask_wait_for(RI_MASK_OF(SIGCHLD), &info, left / 1000 + 1);
+		info.si_pid = 0;
 	}
 	kill(-probing->pid, SIGKILL);
 	ri_helper_end(probing->pid, RI_MASK_OF(SIGCHLD), &probing->status);
-}
-
-/* Copied once, and then looked at: something that it started may still write. */
-static void conclude(struct ri_prober *out, const struct probing *probing)
-{
-	struct ri_probe *said = &out->said;
-
-	memcpy(said, probing->shared, sizeof(*said));
-	out->status = probing->status;
-	out->error = said->magic == 0 ? (int)said->exec_error : 0;
-	out->end = probing->hung ? RI_PROBER_HUNG : RI_PROBER_CRASHED;
-	if (out->error != 0)
-		out->end = RI_PROBER_REFUSED;
-	else if (said->magic != 0 && !ri_probe_check(said))
-		out->end = RI_PROBER_GARBLED;
-	else if (said->magic != 0 && said->ended)
-		out->end = RI_PROBER_DONE;
-	if (said->magic == 0 || out->end == RI_PROBER_GARBLED)
-		memset(said, 0, sizeof(*said));
 }
 
 void ri_prober_run(struct ri_prober *out, const struct ri_checking *checking,
 	const struct ri_prober_order *order)
 {
 	struct probing probing = { .order = order, .path = find_program(checking), .pid = -1 };
+	struct ri_probe *said = &out->said;
 
 	memset(out, 0, sizeof(*out));
 	out->what = order->what;
@@ -243,8 +203,20 @@ void ri_prober_run(struct ri_prober *out, const struct ri_checking *checking,
 		return;
 	}
 	wait_and_finish(&probing);
-	conclude(out, &probing);
-	munmap(probing.shared, sizeof(*probing.shared));
+	/* copied once, and then looked at: something that it started may still write */
+	memcpy(said, probing.shared, sizeof(*said));
+	munmap(probing.shared, sizeof(*said));
+	out->status = probing.status;
+	out->error = said->magic == 0 ? (int)said->exec_error : 0;
+	out->end = probing.hung ? RI_PROBER_HUNG : RI_PROBER_CRASHED;
+	if (out->error != 0)
+		out->end = RI_PROBER_REFUSED;
+	else if (said->magic != 0 && !ri_probe_check(said))
+		out->end = RI_PROBER_GARBLED;
+	else if (said->magic != 0 && said->ended)
+		out->end = RI_PROBER_DONE;
+	if (said->magic == 0 || out->end == RI_PROBER_GARBLED)
+		memset(said, 0, sizeof(*said));
 }
 
 /* --- what is said where it could not run, or did not come to its end --------- */
@@ -320,22 +292,11 @@ static void say_crashed(struct ri_checking *checking, const struct ri_prober *pr
 		prober->what, library->path);
 }
 
-static void say_hung(struct ri_checking *checking, const struct ri_prober *prober,
-	const struct ri_library *library, enum ri_code code)
-{
-	char step[160];
-
-	describe_step(step, sizeof(step), &prober->said);
-	ri_check_warn(checking, code, library->path, "did not return within %d ms, %s",
-		(int)RI_PROBER_MS, step);
-	ri_check_hint(checking, "node admin: an adapter that does not answer, or a mount that the "
-		"library reads from; --checks=default,^%s skips this check",
-		ri_check_at(checking->number)->id);
-}
-
 bool ri_prober_judge(struct ri_checking *checking, const struct ri_prober *prober,
 	const struct ri_library *library, struct ri_prober_codes codes)
 {
+	char step[160];
+
 	switch (prober->end) {
 	case RI_PROBER_DONE:
 		return true;
@@ -359,7 +320,12 @@ bool ri_prober_judge(struct ri_checking *checking, const struct ri_prober *probe
 		say_crashed(checking, prober, library, codes.crashed);
 		break;
 	case RI_PROBER_HUNG:
-		say_hung(checking, prober, library, codes.hung);
+		describe_step(step, sizeof(step), &prober->said);
+		ri_check_warn(checking, codes.hung, library->path,
+			"did not return within %d ms, %s", (int)RI_PROBER_MS, step);
+		ri_check_hint(checking, "node admin: an adapter that does not answer, or a mount "
+			"that the library reads from; --checks=default,^%s skips this check",
+			ri_check_at(checking->number)->id);
 		break;
 	}
 	return false;
