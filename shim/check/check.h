@@ -34,14 +34,17 @@ enum ri_check_runs {
 	RI_CHECK_EXTRA,		/* not even by --check: by its id, or with "all" */
 };
 
+/* Within a check: demands that it looks after, and that each of its problems is against. */
+#define RI_CHECK_HOLDS(topics_) .topics = (topics_), .holds = (topics_)
+
 /* What there must be to look at, and what is said where it is not. */
 struct ri_check_need {
 	const char *subject, *text;
 	bool (*is_here)(struct ri_checking *checking);
 };
 
+/* ri_check_shm_size is "shm.size", which is interface and never changes. */
 struct ri_check {
-	const char *id;		/* "shm.size": interface, never changes */
 	const char *summary;	/* one line for --list */
 	const char *reads;	/* what it looks at, and where the meaning of that was read */
 	const char *fails;	/* when it says that something is wrong */

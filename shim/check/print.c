@@ -180,6 +180,19 @@ json_t *ri_check_json(struct ri_json *json, const struct ri_check_report *report
 	return object;
 }
 
+#define RI_CHECK(family, name) extern const struct ri_check ri_check_##family##_##name;
+#include "check/checks.def"
+
+static const struct ri_check *const checks[] = {
+#define RI_CHECK(family, name) &ri_check_##family##_##name,
+#include "check/checks.def"
+};
+
+const struct ri_check *ri_check_at(size_t index)
+{
+	return index < ri_check_count() ? checks[index] : NULL;
+}
+
 /* Whether --check runs it where --checks does not name it, and whether a launch does. */
 static const char *const runs_of[][2] = {
 	[RI_CHECK_ASKED] = { "default", "asked" }, [RI_CHECK_LAUNCH] = { "default", "launch" },
@@ -193,7 +206,7 @@ void ri_check_list(struct ri_text *out)
 	for (size_t i = 0; (check = ri_check_at(i)) != NULL; i++) {
 		const char *comma = "";
 
-		ri_text_addf(out, "%s\t%s\t%s\t%s\t", check->id, check->summary,
+		ri_text_addf(out, "%s\t%s\t%s\t%s\t", ri_check_ids()[i], check->summary,
 			runs_of[check->runs][0], runs_of[check->runs][1]);
 		for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++) {
 			if ((check->topics & 1u << topic) == 0)

@@ -77,10 +77,12 @@ static void publish(struct run *run, const struct ri_check_result *result)
 /* Is there what it looks at, and may it have rankinit-probe run? Where not, says so. */
 static bool can_run(struct ri_checking *checking, const struct ri_check *check)
 {
+	const char *id = ri_check_ids()[checking->number];
+
 	if (check->probe != NULL && !checking->deep)
-		ri_check_unprobed(checking, check->id, "is tried only where deep is asked for");
+		ri_check_unprobed(checking, id, "is tried only where deep is asked for");
 	else if (check->probe != NULL && !checking->host->live)
-		ri_check_unprobed(checking, check->id,
+		ri_check_unprobed(checking, id,
 			"is not tried: rankinit runs no code of a recorded machine or an image");
 	else if (check->needs != NULL && !check->needs->is_here(checking))
 		ri_check_skip(checking, check->needs->subject, "%s", check->needs->text);
@@ -106,13 +108,13 @@ static void run_check(struct run *run, size_t number)
 	checking.count = 0;
 	if (run->plan->image && !check->in_image) {
 		/* neither fit nor unfit, whatever is required */
-		ri_check_skip(&checking, check->id, "not to be known from an image");
+		ri_check_skip(&checking, ri_check_ids()[number], "not to be known from an image");
 		results[0].code = RI_CODE_CHECK_IMAGE;
 	} else {
 		if (can_run(&checking, check))
 			check->run(&checking);
 		if (checking.count == 0)
-			ri_check_skip(&checking, check->id, "there is nothing to check");
+			ri_check_skip(&checking, ri_check_ids()[number], "there is nothing to check");
 		ri_check_hold_skips(&checking);
 	}
 	/* one check begins where the one before it has ended */
@@ -173,7 +175,7 @@ static void take(struct run *run)
 static void add_unknown(struct run *run, size_t number, const struct fault *fault)
 {
 	struct ri_checking checking = run->plan->checking;
-	const char *id = ri_check_at(number)->id;
+	const char *id = ri_check_ids()[number];
 
 	if (run->count == RI_CHECKS_RESULTS) {
 		run->dropped++;
@@ -280,7 +282,7 @@ static void blame(struct run *run, size_t number, bool hung, int status)
 	}
 	snprintf(hint, sizeof(hint), "%s--checks=default,^%s skips this check", hung
 		? "a mount or a name server that does not answer makes a check hang; " : "",
-		ri_check_at(number)->id);
+		ri_check_ids()[number]);
 	add_unknown(run, number, &fault);
 }
 

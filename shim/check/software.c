@@ -82,18 +82,26 @@ const struct ri_cuda *ri_check_cuda(const struct ri_checking *checking)
 	return &cuda;
 }
 
+const struct ri_gpus *ri_check_gpus(const struct ri_checking *checking)
+{
+	static struct ri_gpus gpus;
+	struct ri_findings findings = { .count = 0 };
+	struct ri_error err = RI_ERROR_INIT;
+	const struct ri_node node = {
+		.host = checking->host, .env = checking->env, .arena = checking->arena,
+		.findings = &findings,
+	};
+
+	return ri_gpus_find(&gpus, &node, &err) < 0 ? NULL : &gpus;
+}
+
 const char *ri_check_library_fault(const struct ri_library *library)
 {
-	switch (library->fault) {
-	case RI_ELF_OK:
-		return NULL;
-	case RI_ELF_OTHER:
-		return "is not a library";
-	case RI_ELF_FOREIGN:
-		return "is for another processor";
-	case RI_ELF_MISSING:
-		return "cannot be opened";
-	default:
-		return "is truncated or damaged";
-	}
+	static const char *const faults[] = {
+		[RI_ELF_OK] = NULL, [RI_ELF_OTHER] = "is not a library",
+		[RI_ELF_FOREIGN] = "is for another processor",
+		[RI_ELF_MISSING] = "cannot be opened", [RI_ELF_BROKEN] = "is truncated or damaged",
+	};
+
+	return faults[library->fault];
 }

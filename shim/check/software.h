@@ -10,6 +10,7 @@
 #include "image/cuda.h"
 #include "image/mpi.h"
 #include "image/rdma_core.h"
+#include "node/gpus.h"
 #include "node/nvidia.h"
 
 const struct ri_loader *ri_check_loader(const struct ri_checking *checking);
@@ -20,6 +21,8 @@ const struct ri_rdma_core *ri_check_rdma_core(const struct ri_checking *checking
 /* The driver that the kernel runs, and what programs get of it. */
 const struct ri_nvidia *ri_check_nvidia(const struct ri_checking *checking);
 const struct ri_cuda *ri_check_cuda(const struct ri_checking *checking);
+/* The GPUs that a program would see; NULL: their list in the environment cannot be used. */
+const struct ri_gpus *ri_check_gpus(const struct ri_checking *checking);
 
 /* A device file of that driver. */
 extern const struct ri_check_need ri_check_needs_nvidia;

@@ -54,17 +54,16 @@ static bool says_as_much(const struct ri_check_report *report, const char *id,
 const char *ri_check_cause(const struct ri_check_report *report,
 	const struct ri_check_result *result)
 {
-	const struct ri_check *check = ri_check_at(result->check);
+	const char *id = is_said(result) ? ri_check_at(result->check)->because : NULL;
 
-	while (is_said(result) && check->because != NULL) {
-		const char *id = check->because;
+	while (id != NULL && !says_as_much(report, id, result)) {
+		size_t number = 0;
 
-		if (says_as_much(report, id, result))
-			return id;
-		for (size_t i = 0; strcmp(check->id, id) != 0; i++)
-			check = ri_check_at(i);
+		while (strcmp(ri_check_ids()[number], id) != 0)
+			number++;
+		id = ri_check_at(number)->because;
 	}
-	return NULL;
+	return id;
 }
 
 /*

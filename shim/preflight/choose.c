@@ -40,11 +40,11 @@ static const char *turned_off(const struct ri_check_wishes *wishes)
 		bool off = ri_check_set_has(&wishes->off, i);
 
 		if (off && ri_check_set_has(&required->by_id, i))
-			return ri_check_at(i)->id;
+			return ri_check_ids()[i];
 		if (!ri_check_set_has(&required->by_family, i))
 			continue;
 		some = some || !off;
-		first = first == NULL ? ri_check_at(i)->id : first;
+		first = first == NULL ? ri_check_ids()[i] : first;
 	}
 	if (first != NULL && !some)
 		return first;
@@ -71,7 +71,7 @@ int ri_checks_hold_deep(const struct ri_check_wishes *wishes, struct ri_error *e
 			ri_check_set_has(&wishes->off, i))
 			continue;
 		ri_fail(err, RI_CODE_OPTION_VALUE, demand->subject,
-			"\"%s\": this check needs deep", check->id);
+			"\"%s\": this check needs deep", ri_check_ids()[i]);
 		return ri_fail_hint(err, "add deep to the list, with which rankinit-probe loads "
 			"the image's own libraries, or leave the check out");
 	}

@@ -325,7 +325,7 @@ bool ri_prober_judge(struct ri_checking *checking, const struct ri_prober *probe
 			"did not return within %d ms, %s", (int)RI_PROBER_MS, step);
 		ri_check_hint(checking, "node admin: an adapter that does not answer, or a mount "
 			"that the library reads from; --checks=default,^%s skips this check",
-			ri_check_at(checking->number)->id);
+			ri_check_ids()[checking->number]);
 		break;
 	}
 	return false;

@@ -96,10 +96,11 @@ def test_every_cause_is_a_check():
     names = listed()
     pairs = []
     for path in glob.glob(TOP + "/shim/check/**/*.c", recursive=True):
-        for words in re.findall(r"^const struct ri_check .*?^};", read(path), re.M | re.S):
-            fields = dict(re.findall(r'\.(id|because) = "([\w.]+)"', words))
-            if "because" in fields:
-                pairs.append((fields["because"], fields["id"]))
+        for name, words in re.findall(r"^const struct ri_check ri_check_(\w+) = (.*?)^};",
+                                      read(path), re.M | re.S):
+            cause = re.search(r'\.because = "([\w.]+)"', words)
+            if cause:
+                pairs.append((cause[1], name.replace("_", ".", 1)))
     assert pairs and all(cause in names for cause, _ in pairs)
     follows = dict((name, cause) for cause, name in pairs)
     for name in follows:

@@ -89,7 +89,6 @@ static void check_data(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_fs_data = {
-	.id = "fs.data",
 	.summary = "training data is on storage that is fast enough",
 	.reads = "AZ_BATCHAI_INPUT_*, AZUREML_DATAREFERENCE_*, AZURE_ML_INPUT_*, SM_CHANNEL_*, "
 		"options such as --data-dir, folders that the command names without an option, and "
@@ -163,7 +162,6 @@ static void check_hang(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_fs_hang = {
-	.id = "fs.hang",
 	.summary = "mounts from other machines answer",
 	.reads = "/proc/self/mountinfo, and statvfs(3) of each NFS, SMB, FUSE or similar mount, in "
 		"a process that rankinit need not wait for",

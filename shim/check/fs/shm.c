@@ -113,7 +113,6 @@ static void check_size(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_shm_size = {
-	.id = "shm.size",
 	.summary = "/dev/shm has room for what the ranks of a node share",
 	.reads = "/proc/self/mountinfo, and the size of the file system at /dev/shm (proc(5), "
 		"tmpfs(5))",
@@ -156,7 +155,6 @@ static void check_free(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_shm_free = {
-	.id = "shm.free",
 	.summary = "/dev/shm is not full of files that others left there",
 	.reads = "the size and the free space of the file system at /dev/shm (statvfs(3))",
 	.fails = "less than half of it is free",
@@ -200,13 +198,11 @@ static void check_write(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_shm_write = {
-	.id = "shm.write",
 	.summary = "files can be created in /dev/shm",
 	.reads = "/dev/shm, by creating a file without a name (open(2): O_TMPFILE)",
 	.fails = "the kernel refuses to create one",
 	.advice = write_hint,
 	.runs = RI_CHECK_LAUNCH,
-	.topics = RI_ABOUT(SHM),
-	.holds = RI_ABOUT(SHM),
+	RI_CHECK_HOLDS(RI_ABOUT(SHM)),
 	.run = check_write,
 };

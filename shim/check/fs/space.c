@@ -67,7 +67,6 @@ static void check_out(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_fs_out = {
-	.id = "fs.out",
 	.summary = "the job's results can be written",
 	.reads = "AZ_BATCHAI_OUTPUT_*, AZ_BATCHAI_STDOUTERR_DIR, AZURE_ML_OUTPUT_*, SM_MODEL_DIR, "
 		"SM_OUTPUT_* and options such as --output-dir, and whether the kernel would let "
@@ -126,7 +125,6 @@ static void check_space(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_fs_space = {
-	.id = "fs.space",
 	.summary = "there is room for temporary files and results",
 	.reads = "the free space in the file systems of TMPDIR or /tmp and of the folders of "
 		"fs.out (statvfs(3))",
@@ -178,7 +176,6 @@ static void check_tmp(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_fs_tmp = {
-	.id = "fs.tmp",
 	.summary = "temporary files and sockets can be created",
 	.reads = "TMPDIR (POSIX), else /tmp: its mode, and whether the kernel would let this user "
 		"write there (access(2)); the longest name of a socket (unix(7))",

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "check/software.h"
-#include "node/gpus.h"
 
 static const char control[] = "/dev/nvidiactl";
 
@@ -28,7 +27,6 @@ static void check_vendor(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_gpu_vendor = {
-	.id = "gpu.vendor",
 	.summary = "GPUs of some kind are here",
 	.reads = "which of nvidiactl, kfd, dxg, nvgpu and nvhost-ctrl is in /dev",
 	.fails = "none is",
@@ -36,8 +34,7 @@ const struct ri_check ri_check_gpu_vendor = {
 		"the host); Kubernetes: resources.limits with nvidia.com/gpu; Azure ML: a compute "
 		"with GPUs",
 	.in_slurm = "srun --gpus-per-node=N; a container's own option for GPUs as well",
-	.topics = RI_ABOUT(GPU),
-	.holds = RI_ABOUT(GPU),
+	RI_CHECK_HOLDS(RI_ABOUT(GPU)),
 	.because = "gpu.dev",
 	.run = check_vendor,
 };
@@ -59,15 +56,13 @@ static void check_dev(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_gpu_dev = {
-	.id = "gpu.dev",
 	.summary = "the device files of the NVIDIA driver are in the container",
 	.reads = "/proc/driver/nvidia, /dev/nvidiactl, /dev/nvidia-uvm (NVIDIA container toolkit)",
 	.fails = "the driver is loaded and a device file is missing",
 	.advice = "outside the image: the container was started without NVIDIA's hook: docker run "
 		"--gpus all, or --device nvidia.com/gpu=all with CDI; Kubernetes: nvidia.com/gpu "
 		"in resources.limits",
-	.topics = RI_ABOUT(GPU),
-	.holds = RI_ABOUT(GPU),
+	RI_CHECK_HOLDS(RI_ABOUT(GPU)),
 	.run = check_dev,
 };
 
@@ -95,7 +90,6 @@ static void check_open(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_gpu_open = {
-	.id = "gpu.open",
 	.summary = "the NVIDIA driver can be opened",
 	.reads = "/dev/nvidiactl, which is opened and closed; it wakes no GPU (NVIDIA container "
 		"toolkit, troubleshooting: \"Failed to initialize NVML: Unknown Error\")",
@@ -103,8 +97,7 @@ const struct ri_check ri_check_gpu_open = {
 	.advice = open_hint,
 	.runs = RI_CHECK_LAUNCH,
 	.needs = &ri_check_needs_nvidia,
-	.topics = RI_ABOUT(GPU),
-	.holds = RI_ABOUT(GPU),
+	RI_CHECK_HOLDS(RI_ABOUT(GPU)),
 	.run = check_open,
 };
 
@@ -134,33 +127,10 @@ static const char instances_hint[] =
 	"give each rank its own: --nproc-per-node with --gpu-bind=single, or a "
 	"CUDA_VISIBLE_DEVICES=MIG-... for each";
 
-/* What counting gives. */
-struct counted {
-	struct ri_gpus gpus;
-	struct ri_findings findings;	/* of CUDA_VISIBLE_DEVICES */
-	struct ri_error err;
-	bool known;
-};
-
-static const struct counted *count_gpus(struct ri_checking *checking)
-{
-	static struct counted counted;
-	const struct ri_node node = {
-		.host = checking->host, .env = checking->env, .arena = checking->arena,
-		.findings = &counted.findings,
-	};
-
-	counted.findings.count = 0;
-	counted.err = (struct ri_error)RI_ERROR_INIT;
-	counted.known = ri_gpus_find(&counted.gpus, &node, &counted.err) == 0;
-	return &counted;
-}
-
 /* Do the ranks here get one list of MIG instances, of which each of them uses the first? */
-static bool share_instance(const struct ri_checking *checking, const struct counted *counted)
+static bool share_instance(const struct ri_checking *checking, const struct ri_gpus *gpus)
 {
-	return counted->gpus.instances && counted->gpus.count > 1 && checking->ranks > 1 &&
-		!checking->own_gpus;
+	return gpus->instances && gpus->count > 1 && checking->ranks > 1 && !checking->own_gpus;
 }
 
 static void say_instances(struct ri_checking *checking, enum ri_code code, const char *subject,
@@ -175,16 +145,16 @@ static void say_instances(struct ri_checking *checking, enum ri_code code, const
 /* The firmest demand for more GPUs than there are, those of ranks here among them. */
 static void check_count(struct ri_checking *checking)
 {
-	const struct counted *counted = count_gpus(checking);
+	const struct ri_gpus *gpus = ri_check_gpus(checking);
+	size_t count = gpus == NULL ? 0 : gpus->count;
 	const struct ri_demand *demand;
-	size_t count = counted->gpus.count;
 
-	if (!counted->known || counted->gpus.others != NULL) {
-		ri_check_unknown(checking, RI_CODE_GPU_COUNT_UNKNOWN, "GPUs", "%s", counted->known
+	if (gpus == NULL || gpus->others != NULL) {
+		ri_check_unknown(checking, RI_CODE_GPU_COUNT_UNKNOWN, "GPUs", "%s", gpus != NULL
 			? "rankinit cannot count GPUs of this kind"
 			: "the list of visible GPUs cannot be used");
 		ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
-		ri_check_hint(checking, "%s", counted->known ? uncounted_hint : visible_hint);
+		ri_check_hint(checking, "%s", gpus != NULL ? uncounted_hint : visible_hint);
 		return;
 	}
 	demand = ri_demands_unmet(checking->demands, RI_TOPIC_GPU, RI_DEMAND_COUNT, count);
@@ -194,7 +164,7 @@ static void check_count(struct ri_checking *checking)
 		ri_check_expected_count(checking, demand);
 		if (ri_env_get(checking->env, "CUDA_VISIBLE_DEVICES") != NULL)
 			ri_check_hint(checking, "%s", visible_hint);
-	} else if (share_instance(checking, counted)) {
+	} else if (share_instance(checking, gpus)) {
 		say_instances(checking, RI_CODE_GPU_COUNT_SHARED, "GPUs", count);
 	} else if (count > 0 && count < checking->ranks) {
 		/* of ranks that share GPUs by design it is no more than good to know */
@@ -211,7 +181,6 @@ static void check_count(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_gpu_count = {
-	.id = "gpu.count",
 	.summary = "there are as many GPUs as requested",
 	.reads = "/proc/driver/nvidia/gpus, /dev/nvidiaN, CUDA_VISIBLE_DEVICES (CUDA Programming "
 		"Guide, \"CUDA Environment Variables\")",
@@ -246,31 +215,29 @@ static bool has_mig(struct ri_host *host)
 
 static void check_mig(struct ri_checking *checking)
 {
-	const struct counted *counted;
+	const struct ri_gpus *gpus;
 
 	if (!has_mig(checking->host)) {
 		ri_check_skip(checking, "MIG", "no MIG instance is here");
 		return;
 	}
-	counted = count_gpus(checking);
-	if (!counted->known) {
+	gpus = ri_check_gpus(checking);
+	if (gpus == NULL)
 		ri_check_unknown(checking, RI_CODE_GPU_MIG_UNKNOWN, "MIG",
 			"the list of visible GPUs cannot be used");
-	} else if (share_instance(checking, counted)) {
-		say_instances(checking, RI_CODE_GPU_MIG_FEW, "MIG", counted->gpus.count);
-	} else if (checking->ranks <= 1 || counted->gpus.count >= checking->ranks) {
-		ri_check_pass(checking, "MIG", "a process sees %zu, %llu rank%s here",
-			counted->gpus.count, (unsigned long long)checking->ranks,
+	else if (share_instance(checking, gpus))
+		say_instances(checking, RI_CODE_GPU_MIG_FEW, "MIG", gpus->count);
+	else if (checking->ranks <= 1 || gpus->count >= checking->ranks)
+		ri_check_pass(checking, "MIG", "a process sees %zu, %llu rank%s here", gpus->count,
+			(unsigned long long)checking->ranks,
 			checking->ranks == 1 ? " is" : "s are");
-	} else {
+	else
 		ri_check_lack(checking, RI_CODE_GPU_MIG_FEW, "MIG",
-			"a process sees %zu, but %llu ranks are here", counted->gpus.count,
+			"a process sees %zu, but %llu ranks are here", gpus->count,
 			(unsigned long long)checking->ranks);
-	}
 }
 
 const struct ri_check ri_check_gpu_mig = {
-	.id = "gpu.mig",
 	.summary = "each rank has a MIG instance of its own",
 	.reads = "/dev/nvidia-caps, CUDA_VISIBLE_DEVICES (NVIDIA MIG User Guide)",
 	.fails = "there are MIG instances, and a process sees fewer than the ranks here, or the "
@@ -278,7 +245,6 @@ const struct ri_check ri_check_gpu_mig = {
 	.advice = "start as many ranks as MIG instances, each with its own "
 		"CUDA_VISIBLE_DEVICES=MIG-...: a process uses only one; or node admin: turn MIG "
 		"off",
-	.topics = RI_ABOUT(GPU),
-	.holds = RI_ABOUT(GPU),
+	RI_CHECK_HOLDS(RI_ABOUT(GPU)),
 	.run = check_mig,
 };

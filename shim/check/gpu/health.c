@@ -54,18 +54,11 @@ static void ask(struct look *look, const struct ri_checking *checking, const cha
 	const struct ri_prober_order order = { .what = "nvml", .library = library,
 		.until_us = ri_now_us() + (int64_t)PROBE_MS * 1000 };
 	struct ri_probe *said = &look->prober.said;
-	struct ri_findings findings = { .count = 0 };
-	struct ri_error err = RI_ERROR_INIT;
-	const struct ri_node node = {
-		.host = checking->host, .env = checking->env, .arena = checking->arena,
-		.findings = &findings,
-	};
-	struct ri_gpus gpus;
 
 	ri_prober_run(&look->prober, checking, &order);
 	look->hidden = visible != NULL && (visible[0] == '\0' || visible[0] == '-');
 	look->unlisted = ri_gpu_states_seen(look->seen, said->gpus, said->gpu_count,
-		ri_gpus_find(&gpus, &node, &err) == 0 ? &gpus : NULL);
+		ri_check_gpus(checking));
 	for (size_t i = 0; i < said->gpu_count; i++)
 		look->count += look->seen[i];
 }
@@ -376,7 +369,6 @@ static void check_health(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_gpu_health = {
-	.id = "gpu.health",
 	.summary = "every GPU answers",
 	.reads = "what the driver's libnvidia-ml says of each GPU that CUDA_VISIBLE_DEVICES leaves "
 		"(NVML API Reference Guide), in a separate process that gets six seconds",
@@ -424,7 +416,6 @@ static const struct judging remap = {
 };
 
 const struct ri_check ri_check_gpu_remap = {
-	.id = "gpu.remap",
 	.summary = "no remapped row of a GPU's memory is pending or has failed",
 	.reads = "nvmlDeviceGetRemappedRows (NVML API Reference Guide; NVIDIA GPU Memory Error "
 		"Management)",
@@ -467,7 +458,6 @@ static const struct judging ecc = {
 };
 
 const struct ri_check ri_check_gpu_ecc = {
-	.id = "gpu.ecc",
 	.summary = "the memory of the GPUs had no uncorrectable error",
 	.reads = "nvmlDeviceGetTotalEccErrors, volatile, and nvmlDeviceGetSramEccErrorStatus (NVML "
 		"API Reference Guide)",
@@ -559,7 +549,6 @@ static const struct judging busy = {
 };
 
 const struct ri_check ri_check_gpu_busy = {
-	.id = "gpu.busy",
 	.summary = "no other process uses the GPUs",
 	.reads = "nvmlDeviceGetMemoryInfo, nvmlDeviceGetComputeRunningProcesses (their number "
 		"alone: their ids are of another PID namespace), MIG mode (NVML API Reference "

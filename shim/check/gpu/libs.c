@@ -77,7 +77,6 @@ static void check_libcuda(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_gpu_libcuda = {
-	.id = "gpu.libcuda",
 	.summary = "programs find the driver's libcuda",
 	.reads = "LD_LIBRARY_PATH, /etc/ld.so.cache and the loader's folders (ld.so(8)) for "
 		"libcuda.so.1; /usr/local/cuda/lib64/stubs (CUDA toolkit)",
@@ -90,8 +89,7 @@ const struct ri_check ri_check_gpu_libcuda = {
 		"driver",
 	.runs = RI_CHECK_LAUNCH,
 	.needs = &ri_check_needs_nvidia,
-	.topics = RI_ABOUT(GPU),
-	.holds = RI_ABOUT(GPU),
+	RI_CHECK_HOLDS(RI_ABOUT(GPU)),
 	.holds_unknown = true,
 	.run = check_libcuda,
 };
@@ -134,7 +132,6 @@ static void check_libver(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_gpu_libver = {
-	.id = "gpu.libver",
 	.summary = "the driver's libraries have the version of the kernel's driver",
 	.reads = "the names of the files of libcuda.so.1 and libnvidia-ml.so.1, "
 		"/proc/driver/nvidia/version (NVIDIA container toolkit, troubleshooting: "
@@ -146,8 +143,7 @@ const struct ri_check ri_check_gpu_libver = {
 		"the image",
 	.runs = RI_CHECK_LAUNCH,
 	.needs = &ri_check_needs_nvidia,
-	.topics = RI_ABOUT(GPU),
-	.holds = RI_ABOUT(GPU),
+	RI_CHECK_HOLDS(RI_ABOUT(GPU)),
 	.run = check_libver,
 };
 
@@ -222,7 +218,6 @@ static void check_compat(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_gpu_compat = {
-	.id = "gpu.compat",
 	.summary = "the host's driver is new enough for the image's CUDA",
 	.reads = "CUDA_VERSION (NVIDIA CUDA images), /usr/local/cuda/version.json, "
 		"/usr/local/cuda/compat and the note in its libcuda (NVIDIA container toolkit, "
@@ -233,7 +228,6 @@ const struct ri_check ri_check_gpu_compat = {
 	.advice = old_hint,
 	.runs = RI_CHECK_LAUNCH,
 	.needs = &ri_check_needs_nvidia,
-	.holds = RI_ABOUT(GPU),
-	.topics = RI_ABOUT(GPU),
+	RI_CHECK_HOLDS(RI_ABOUT(GPU)),
 	.run = check_compat,
 };

@@ -35,7 +35,6 @@ static void check_mem(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_cg_mem = {
-	.id = "cg.mem",
 	.summary = "how much memory all processes here may use",
 	.reads = "memory.max or memory.limit_in_bytes of this cgroup and of those around it (Linux "
 		"admin-guide/cgroup-v2.rst, cgroup-v1/memory.rst)",
@@ -65,7 +64,6 @@ static void check_oom(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_cg_oom = {
-	.id = "cg.oom",
 	.summary = "whether memory ran out here before",
 	.reads = "oom_kill in memory.events or memory.oom_control of this cgroup (Linux "
 		"admin-guide/cgroup-v2.rst, cgroup-v1/memory.rst)",
@@ -95,7 +93,6 @@ static void check_cpu(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_cg_cpu = {
-	.id = "cg.cpu",
 	.summary = "how much CPU time all processes here may use",
 	.reads = "cpu.max or cpu.cfs_quota_us of this cgroup and of those around it (Linux "
 		"admin-guide/cgroup-v2.rst, scheduler/sched-bwc.rst)",
@@ -161,7 +158,6 @@ static void check_memlock(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_lim_memlock = {
-	.id = "lim.memlock",
 	.summary = "enough memory can be locked for RDMA adapters",
 	.reads = "RLIMIT_MEMLOCK (setrlimit(2)), CapEff in /proc/self/status (capabilities(7): "
 		"CAP_IPC_LOCK), /proc/self/uid_map (user_namespaces(7)), /sys/class/infiniband "
@@ -172,8 +168,7 @@ const struct ri_check ri_check_lim_memlock = {
 		"is 1",
 	.advice = ri_memlock_hint,
 	.runs = RI_CHECK_LAUNCH,
-	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),
-	.holds = RI_ABOUT(OFED) | RI_ABOUT(IB),
+	RI_CHECK_HOLDS(RI_ABOUT(OFED) | RI_ABOUT(IB)),
 	.holds_unknown = true,
 	.run = check_memlock,
 };
@@ -202,7 +197,6 @@ static void check_nofile(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_lim_nofile = {
-	.id = "lim.nofile",
 	.summary = "a process may open enough files",
 	.reads = "RLIMIT_NOFILE (setrlimit(2))",
 	.fails = "a process may have fewer than 4096 open files",
@@ -251,7 +245,6 @@ static void check_nproc(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_lim_nproc = {
-	.id = "lim.nproc",
 	.summary = "enough processes and threads may exist",
 	.reads = "pids.max of this cgroup and of those around it (Linux admin-guide/cgroup-v2.rst, "
 		"cgroup-v1/pids.rst), and RLIMIT_NPROC (setrlimit(2)) if this user is not root",

@@ -65,7 +65,6 @@ static void check_dev(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_ib_dev = {
-	.id = "ib.dev",
 	.summary = "RDMA devices are here",
 	.reads = "/sys/class/infiniband, netns_mode of ib_core (Linux "
 		"ABI/stable/sysfs-class-infiniband, rdma-system(8))",
@@ -102,7 +101,6 @@ static void check_nonsriov(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_ib_nonsriov = {
-	.id = "ib.nonsriov",
 	.summary = "the VM size has RDMA that verbs can use",
 	.reads = "the VM size of azure=SIZE and its table, /sys/class/infiniband (Azure "
 		"documentation, \"Distributed GPU training guide\": NC24r)",
@@ -210,7 +208,6 @@ static void check_uverbs(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_ib_uverbs = {
-	.id = "ib.uverbs",
 	.summary = "the device files of RDMA adapters can be opened",
 	.reads = "/sys/class/infiniband_verbs, and /dev/infiniband/uverbsN, which is opened and "
 		"closed (rdma-core libibverbs/init.c)",

@@ -66,7 +66,6 @@ static void check_ofed(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_ib_ofed = {
-	.id = "ib.ofed",
 	.summary = "the kernel runs the driver of Mellanox OFED",
 	.reads = "/sys/module/mlx5_core/version or mlx4_core's, /sys/module/mlx_compat, "
 		"/proc/sys/kernel/osrelease (MLNX_OFED release notes, Linux "
@@ -77,8 +76,7 @@ const struct ri_check ri_check_ib_ofed = {
 		"cannot bring a driver (Azure: an HPC image, AmlCompute has it); if the kernel's "
 		"own driver is enough, request ib instead of ofed (ib.uverbs and ib.libs for "
 		"Ethernet)",
-	.topics = RI_ABOUT(OFED),
-	.holds = RI_ABOUT(OFED),
+	RI_CHECK_HOLDS(RI_ABOUT(OFED)),
 	.holds_unknown = true,
 	.because = "ib.dev",
 	.run = check_ofed,
@@ -107,7 +105,6 @@ static void check_peermem(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_ib_peermem = {
-	.id = "ib.peermem",
 	.summary = "adapters access GPU memory directly",
 	.reads = "/sys/module/nvidia_peermem, /sys/kernel/mm/memory_peers (where NCCL and UCX "
 		"look), /proc/driver/nvidia/version and the kernel's release",

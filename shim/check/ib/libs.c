@@ -55,7 +55,6 @@ static void check_libs(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_ib_libs = {
-	.id = "ib.libs",
 	.summary = "programs find libibverbs",
 	.reads = "LD_LIBRARY_PATH, /etc/ld.so.cache and the loader's folders (ld.so(8)) for "
 		"libibverbs.so.1 and librdmacm.so.1",
@@ -65,8 +64,7 @@ const struct ri_check ri_check_ib_libs = {
 	.advice = "inside the image: apt-get install libibverbs1 ibverbs-providers librdmacm1 "
 		"(Fedora, RHEL: libibverbs librdmacm)",
 	.runs = RI_CHECK_LAUNCH,
-	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),
-	.holds = RI_ABOUT(OFED) | RI_ABOUT(IB),
+	RI_CHECK_HOLDS(RI_ABOUT(OFED) | RI_ABOUT(IB)),
 	.in_image = true,
 	.run = check_libs,
 };
@@ -126,7 +124,6 @@ static void check_provider(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_ib_provider = {
-	.id = "ib.provider",
 	.summary = "libibverbs has a provider for the adapters",
 	.reads = "the driver of each device in /sys/class/infiniband; lib*-rdmav*.so beside "
 		"libibverbs and the version IBVERBS_PRIVATE of its symbols; "
@@ -137,8 +134,7 @@ const struct ri_check ri_check_ib_provider = {
 		"libibverbs1, and do not overwrite it with another copy",
 	.runs = RI_CHECK_LAUNCH,
 	.needs = &ri_ib_needs_device,
-	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),
-	.holds = RI_ABOUT(OFED) | RI_ABOUT(IB),
+	RI_CHECK_HOLDS(RI_ABOUT(OFED) | RI_ABOUT(IB)),
 	.holds_unknown = true,
 	.run = check_provider,
 };

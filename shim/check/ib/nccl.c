@@ -120,7 +120,6 @@ static void check_env(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_nccl_env = {
-	.id = "nccl.env",
 	.summary = "NCCL is set to use what is here",
 	.reads = "NCCL_IB_DISABLE, NCCL_IB_HCA, NCCL_NET, NCCL_NET_PLUGIN and NCCL_TOPO_FILE, as "
 		"variables, in the file of NCCL_CONF_FILE or ~/.nccl.conf, and in /etc/nccl.conf "

@@ -82,7 +82,6 @@ static void check_port(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_ib_port = {
-	.id = "ib.port",
 	.summary = "InfiniBand ports are active",
 	.reads = "state, phys_state and sm_lid of each InfiniBand port in /sys/class/infiniband "
 		"(Linux ABI/stable/sysfs-class-infiniband)",
@@ -179,7 +178,6 @@ static void check_rate(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_ib_rate = {
-	.id = "ib.rate",
 	.summary = "InfiniBand ports are as fast as requested",
 	.reads = "rate of each active InfiniBand port in /sys/class/infiniband (Linux "
 		"ABI/stable/sysfs-class-infiniband)",
@@ -222,7 +220,6 @@ static void check_count(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_ib_count = {
-	.id = "ib.count",
 	.summary = "there are as many active InfiniBand ports as requested",
 	.reads = "link_layer and state of each port in /sys/class/infiniband (Linux "
 		"ABI/stable/sysfs-class-infiniband)",

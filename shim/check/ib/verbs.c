@@ -179,7 +179,6 @@ static void check_verbs(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_ib_verbs = {
-	.id = "ib.verbs",
 	.summary = "the image's libibverbs can be loaded and opens the adapters",
 	.reads = "what the image's libibverbs finds and opens (ibv_open_device(3), "
 		"ibv_query_port(3)), in a separate process that gets two seconds",
@@ -226,7 +225,6 @@ static void check_memory(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_ib_memory = {
-	.id = "ib.memory",
 	.summary = "memory can be registered with the adapters",
 	.reads = "ibv_reg_mr(3) of a page with each adapter, and of 64 MiB (less if the cgroup "
 		"grants little memory) with one, and RLIMIT_MEMLOCK (setrlimit(2))",
@@ -236,7 +234,6 @@ const struct ri_check ri_check_ib_memory = {
 	.runs = RI_CHECK_DEEP,
 	.probe = "verbs",
 	.limit_ms = RI_PROBER_CHECK_MS,
-	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),
-	.holds = RI_ABOUT(OFED) | RI_ABOUT(IB),
+	RI_CHECK_HOLDS(RI_ABOUT(OFED) | RI_ABOUT(IB)),
 	.run = check_memory,
 };

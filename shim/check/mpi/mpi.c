@@ -103,7 +103,6 @@ static void check_present(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_mpi_present = {
-	.id = "mpi.present",
 	.summary = "programs find an MPI library",
 	.reads = "LD_LIBRARY_PATH, /etc/ld.so.cache and the loader's folders (ld.so(8)) for the "
 		"names of Open MPI, MPICH, Intel MPI and MVAPICH2",
@@ -143,7 +142,6 @@ static void check_launcher(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_mpi_launcher = {
-	.id = "mpi.launcher",
 	.summary = "mpirun is on PATH, together with the programs that it runs",
 	.reads = "PATH for mpirun, mpiexec and similar, prterun for Open MPI 5 (its "
 		"ompi/tools/mpirun)",
@@ -235,7 +233,6 @@ static void check_match(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_mpi_match = {
-	.id = "mpi.match",
 	.summary = "the launcher and the library match",
 	.reads = "what the fact `mpi` and mpi.launcher read; in an MPI job, the launcher whose "
 		"variables are set",
@@ -306,7 +303,6 @@ static void check_version(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_mpi_version = {
-	.id = "mpi.version",
 	.summary = "the MPI library can be loaded and reports its version",
 	.reads = "MPI_Get_library_version of each library that programs find (MPI 3.1, 8.1.1), in "
 		"a separate process that gets two seconds",

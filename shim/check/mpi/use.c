@@ -70,7 +70,6 @@ static void check_mca(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_mpi_mca = {
-	.id = "mpi.mca",
 	.summary = "no setting keeps Open MPI off InfiniBand",
 	.reads = "OMPI_MCA_pml, HOME/.openmpi/mca-params.conf, PREFIX/etc/openmpi-mca-params.conf "
 		"and /etc/openmpi (opal/mca/base/mca_base_var.c)",
@@ -103,7 +102,6 @@ static void check_ucx(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_mpi_ucx = {
-	.id = "mpi.ucx",
 	.summary = "Open MPI can use InfiniBand",
 	.reads = "mca_pml_ucx.so and mca_mtl_ofi.so in the folder of its components, and libucp "
 		"and libfabric among the libraries that its library needs",
@@ -151,7 +149,6 @@ static void check_root(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_mpi_root = {
-	.id = "mpi.root",
 	.summary = "the user of this process may start mpirun of Open MPI",
 	.reads = "the user of /proc/self/status, OMPI_ALLOW_RUN_AS_ROOT and "
 		"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM (Open MPI, mpirun(1))",
@@ -231,7 +228,6 @@ static void check_cma(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_mpi_cma = {
-	.id = "mpi.cma",
 	.summary = "ranks of a node may read each other's memory",
 	.reads = "process_vm_readv(2) of rankinit's own memory, capabilities, "
 		"/proc/sys/kernel/yama/ptrace_scope (kernel documentation, "
@@ -269,7 +265,6 @@ static void check_ssh(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_mpi_ssh = {
-	.id = "mpi.ssh",
 	.summary = "mpirun can reach other nodes",
 	.reads = "PATH for ssh (Open MPI, plm_rsh_agent)",
 	.fails = "a launcher is here, the job has several nodes, and ssh is missing",

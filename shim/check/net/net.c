@@ -85,7 +85,6 @@ static void check_hostname(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_net_hostname = {
-	.id = "net.hostname",
 	.summary = "this node's own name resolves",
 	.reads = "/proc/sys/kernel/hostname, /etc/hosts (hosts(5)), and then the name service",
 	.fails = "neither knows the name",
@@ -112,7 +111,6 @@ static void check_loopback(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_net_loopback = {
-	.id = "net.loopback",
 	.summary = "this node's own name does not resolve to a loopback address",
 	.reads = "/proc/sys/kernel/hostname, /etc/hosts (hosts(5)), and then the name service; "
 		"PyTorch's ProcessGroupGloo looks the name up",
@@ -202,7 +200,6 @@ static void check_iface(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_net_iface = {
-	.id = "net.iface",
 	.summary = "variables name interfaces that are here and up",
 	.reads = "NCCL_SOCKET_IFNAME (NCCL documentation), GLOO_SOCKET_IFNAME and "
 		"TP_SOCKET_IFNAME (PyTorch documentation), /sys/class/net (Linux "
@@ -289,7 +286,6 @@ static void check_masterport(struct ri_checking *checking)
 }
 
 const struct ri_check ri_check_net_masterport = {
-	.id = "net.masterport",
 	.summary = "rank 0 can open the port of the rendezvous",
 	.reads = "MASTER_PORT as it was found, which rank 0 binds for a moment and releases",
 	.fails = "a process of this machine listens on it, or it requires a capability that is "
@@ -334,7 +330,6 @@ static void check_master(struct ri_checking *checking)
  * too early, and frameworks and --wait-master ask again.
  */
 const struct ri_check ri_check_net_master = {
-	.id = "net.master",
 	.summary = "the master's name resolves",
 	.reads = "MASTER_ADDR as it was found, /etc/hosts (hosts(5)), and then the name service",
 	.fails = "neither knows the name; it may become known later",
