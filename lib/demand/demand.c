@@ -99,15 +99,6 @@ static bool read_ports(char *value, struct ri_demand *out)
 	return good;
 }
 
-/* "16G"; a bare "16" is never meant as bytes. */
-static bool read_size(const char *value, uint64_t *out)
-{
-	size_t length = strlen(value);
-
-	return strspn(value, "0123456789") < length && ri_size_read(value, length, out) &&
-		*out > 0;
-}
-
 const char *ri_demand_read(struct ri_demand *out, enum ri_topic topic, char *value)
 {
 	bool good = value == NULL;
@@ -117,7 +108,9 @@ const char *ri_demand_read(struct ri_demand *out, enum ri_topic topic, char *val
 	else if (topic == RI_TOPIC_IB)
 		good = good || read_ports(value, out);
 	else if (topic == RI_TOPIC_SHM)
-		good = value != NULL && read_size(value, &out->size);
+		/* "16G"; a bare "16" is never meant as bytes */
+		good = value != NULL && strspn(value, "0123456789") < strlen(value) &&
+			ri_size_read(value, strlen(value), &out->size) && out->size > 0;
 	return good ? NULL : forms[topic];
 }
 
@@ -209,18 +202,13 @@ static const struct ri_azure_size sizes[] = {
 
 enum { COUNT = sizeof(sizes) / sizeof(sizes[0]) };
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 /* In small letters, without "standard_" and the number of cores that are left. */
 static bool make_plain(const char *name, char out[NAME])
 {
 	static const char prefix[] = "standard_";
 	const size_t skip = sizeof(prefix) - 1;
 	size_t length = 0;
-	char *dash, *rest;
+	char *dash;
 
 	for (; *name != '\0'; name++) {
 		if (length == NAME - 1)
@@ -231,11 +219,9 @@ static bool make_plain(const char *name, char out[NAME])
 	if (strncmp(out, prefix, skip) == 0)
 		memmove(out, out + skip, length - skip + 1);
 	dash = strchr(out, '-');
-	if (dash == NULL || !is_digit(dash[1]))
-		return true;
-	for (rest = dash + 1; is_digit(*rest); rest++)
-		;
-	memmove(dash, rest, strlen(rest) + 1);
+	length = dash == NULL ? 0 : strspn(dash + 1, "0123456789");
+	if (length > 0)
+		memmove(dash, dash + 1 + length, strlen(dash + 1 + length) + 1);
 	return true;
 }
 

@@ -81,31 +81,18 @@ static bool read_minor(const char *text, uint64_t *out)
 	return ri_number_read(text, range, out, NULL) == RI_NUMBER_OK;
 }
 
-/* The entries of a folder whose name starts like this. */
-static size_t count_like(struct ri_host *host, const char *path, const char *start)
+/* Those of a GPU, at level 0, or below one of its instances, at level 1. */
+static size_t count_instances(struct ri_host *host, const char *folder, int level)
 {
-	char names[NAMES_SIZE];
+	char path[160], names[4096];
 	const char *name = names;
 	size_t count = 0;
 
-	for (long left = ri_host_list(host, path, names, sizeof(names)); left > 0; left--) {
-		count += strncmp(name, start, strlen(start)) == 0;
-		name += strlen(name) + 1;
-	}
-	return count;
-}
-
-static size_t count_instances(struct ri_host *host, uint64_t minor)
-{
-	char folder[96], path[160], names[4096];
-	const char *name = names;
-	size_t count = 0;
-
-	snprintf(folder, sizeof(folder), CAPABILITIES "/gpu%u/mig", (unsigned)minor);
 	for (long left = ri_host_list(host, folder, names, sizeof(names)); left > 0; left--) {
-		snprintf(path, sizeof(path), "%s/%.32s", folder, name);
-		if (strncmp(name, "gi", 2) == 0)
-			count += count_like(host, path, "ci");
+		snprintf(path, sizeof(path), "%.96s/%.32s", folder, name);
+		if (level == 0 && strncmp(name, "gi", 2) == 0)
+			count += count_instances(host, path, 1);
+		count += level == 1 && strncmp(name, "ci", 2) == 0;
 		name += strlen(name) + 1;
 	}
 	return count;
@@ -135,19 +122,9 @@ static bool read_device(struct ri_host *host, const char *name, struct device *o
 	if (read_line(text, "GPU UUID", value, sizeof(value)) && strchr(value, '?') == NULL)
 		ri_text_copy(out->uuid, sizeof(out->uuid), value);
 	ri_text_copy(out->address, sizeof(out->address), name);
-	out->instances = count_instances(host, out->minor);
+	snprintf(path, sizeof(path), CAPABILITIES "/gpu%u/mig", (unsigned)out->minor);
+	out->instances = count_instances(host, path, 0);
 	return true;
-}
-
-/* Only /dev shows it: "nvidia7". */
-static bool read_node(const char *name, struct device *out)
-{
-	static const char start[] = "nvidia";
-
-	*out = (struct device){ .minor = 0 };
-	return strncmp(name, start, sizeof(start) - 1) == 0 &&
-		strchr("0123456789", name[sizeof(start) - 1]) != NULL &&
-		read_minor(name + sizeof(start) - 1, &out->minor);
 }
 
 /* A domain past ffff has more digits, and comes later. */
@@ -177,7 +154,6 @@ static int find_devices(struct devices *out, const struct ri_node *node, struct 
 {
 	char names[NAMES_SIZE];
 	const char *name = names;
-	struct device device;
 	long left = ri_host_list(node->host, GPUS, names, sizeof(names));
 	bool listed = left > 0;
 
@@ -188,9 +164,15 @@ static int find_devices(struct devices *out, const struct ri_node *node, struct 
 	/* a sandbox like gVisor has the nodes alone, and that of the driver with those of GPUs */
 	if (!listed && ri_host_has(node->host, "dev/nvidiactl"))
 		left = ri_host_list(node->host, "dev", names, sizeof(names));
-	for (; left > 0; left--, name += strlen(name) + 1)
-		if (listed ? read_device(node->host, name, &device) : read_node(name, &device))
+	for (; left > 0; left--, name += strlen(name) + 1) {
+		struct device device = { .minor = 0 };
+
+		/* else only /dev shows it: "nvidia7" */
+		if (listed ? read_device(node->host, name, &device)
+			   : strncmp(name, "nvidia", 6) == 0 && name[6] >= '0' && name[6] <= '9' &&
+				read_minor(name + 6, &device.minor))
 			insert(out, &device);
+	}
 	return 0;
 }
 
@@ -243,18 +225,6 @@ static enum word take(struct search *search, const char *name, const struct devi
 	return TAKEN;
 }
 
-static enum word take_index(struct search *search, const char *word)
-{
-	const struct ri_range range = { 0, UINT64_MAX };
-	uint64_t index;
-
-	if (ri_number_read(word, range, &index, NULL) != RI_NUMBER_OK)
-		return fail(search, word, "is neither the index nor the identifier of a GPU");
-	if (index >= search->devices.count)
-		return end(search, word, "is not the index of a GPU here");
-	return take(search, word, &search->devices.list[index]);
-}
-
 static enum word take_uuid(struct search *search, const char *word)
 {
 	const struct device *found = NULL;
@@ -295,6 +265,9 @@ static enum word take_instance(struct search *search, const char *word)
 
 static enum word take_word(struct search *search, const char *word, bool last)
 {
+	const struct ri_range range = { 0, UINT64_MAX };
+	uint64_t index;
+
 	if (word[0] == '-' || (word[0] == '\0' && last))
 		return ENDS;
 	if (word[0] == '\0')
@@ -305,7 +278,11 @@ static enum word take_word(struct search *search, const char *word, bool last)
 		return take_uuid(search, word);
 	if (strncmp(word, "MIG-", 4) == 0)
 		return take_instance(search, word);
-	return take_index(search, word);
+	if (ri_number_read(word, range, &index, NULL) != RI_NUMBER_OK)
+		return fail(search, word, "is neither the index nor the identifier of a GPU");
+	if (index >= search->devices.count)
+		return end(search, word, "is not the index of a GPU here");
+	return take(search, word, &search->devices.list[index]);
 }
 
 /* The words of VISIBLE, in a copy that is cut. */

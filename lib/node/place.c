@@ -141,12 +141,6 @@ static int give_gpus(struct search *search)
 	return 0;
 }
 
-static void keep(const struct search *search, enum ri_severity severity, const char *why)
-{
-	ri_findings_add(search->node->findings, severity, RI_CODE_PLACEMENT_KEPT,
-		search->wish->bind_subject, "%s", why);
-}
-
 /* Ranks that could not be bound, for one reason. */
 struct tally {
 	size_t count;
@@ -161,14 +155,10 @@ static void count(struct tally *tally, size_t rank)
 
 static void complain(const struct search *search, const struct tally *tally, const char *why)
 {
-	char text[192];
-
-	if (tally->count == 0)
-		return;
-	snprintf(text, sizeof(text), "%zu of %zu ranks are not bound, the first is local rank %zu: "
-				     "%s", tally->count, search->out->count,
-		tally->first, why);
-	keep(search, RI_SEVERITY_WARNING, text);
+	if (tally->count > 0)
+		ri_findings_add(search->node->findings, RI_SEVERITY_WARNING, RI_CODE_PLACEMENT_KEPT,
+			search->wish->bind_subject, "%zu of %zu ranks are not bound, the first is "
+			"local rank %zu: %s", tally->count, search->out->count, tally->first, why);
 }
 
 /* A GPU may be far from all CPUs that are ours, even where these are of one node. */
@@ -197,7 +187,8 @@ static int bind_to_numa(struct search *search)
 			*place = (struct ri_place){ numa.list[i % numa.count], true, place->gpu };
 	}
 	if (numa.count == 1)
-		keep(search, RI_SEVERITY_NOTE, "all CPUs here belong to one NUMA node");
+		ri_findings_add(search->node->findings, RI_SEVERITY_NOTE, RI_CODE_PLACEMENT_KEPT,
+			search->wish->bind_subject, "all CPUs here belong to one NUMA node");
 	complain(search, &outside, "rankinit may not use the CPUs local to its GPU");
 	complain(search, &hidden, "cannot tell which CPUs are local to its GPU");
 	complain(search, &alone, "cannot tell what NUMA nodes the machine has");
@@ -242,33 +233,23 @@ static int set_threads(struct search *search)
 	return 0;
 }
 
-/* Without CPUs to count there is nothing to bind to; threads alone refuse nothing. */
-static int find_budget(struct search *search)
-{
-	struct ri_error unknown = RI_ERROR_INIT;
-	bool must = search->wish->bind != RI_BIND_NONE;
-
-	if (ri_budget_find(&search->budget, search->node, must ? search->err : &unknown) == 0)
-		return 0;
-	if (must)
-		return -1;
-	search->budget.usable = 0;
-	return 0;
-}
-
 static int place(struct search *search)
 {
 	const struct ri_place_wish *wish = search->wish;
+	struct ri_error unknown = RI_ERROR_INIT;
+	bool must = wish->bind != RI_BIND_NONE;
 
 	if ((wish->gpu_bind != RI_GPU_BIND_NONE || wish->bind == RI_BIND_NUMA) &&
 		ri_gpus_find(&search->gpus, search->node, search->err) < 0)
 		return -1;
 	if (wish->gpu_bind != RI_GPU_BIND_NONE && give_gpus(search) < 0)
 		return -1;
-	if (find_budget(search) < 0 ||
-		(wish->bind == RI_BIND_NUMA && bind_to_numa(search) < 0))
+	/* without CPUs to count there is nothing to bind to; threads alone refuse nothing */
+	if (ri_budget_find(&search->budget, search->node, must ? search->err : &unknown) < 0)
+		return must ? -1 : 0;
+	if (wish->bind == RI_BIND_NUMA && bind_to_numa(search) < 0)
 		return -1;
-	return search->budget.usable == 0 ? 0 : set_threads(search);
+	return set_threads(search);
 }
 
 int ri_placement_find(struct ri_placement *out, const struct ri_place_wish *wish,

@@ -125,33 +125,24 @@ static bool is_same(const struct ri_gpu *one, const struct ri_gpu_state *gpu)
 		strncmp(gpu->uuid, one->name, strlen(one->name)) == 0;
 }
 
-/* Of those that are seen how many NVML does not list by name, and the first one. */
-static size_t count_missing(const struct ri_gpu_state *gpus, size_t count,
-	const struct ri_gpus *seen, const struct ri_gpu **first)
+size_t ri_gpu_states_seen(bool *out, struct ri_gpu_state *gpus, size_t count,
+	const struct ri_gpus *seen)
 {
-	size_t missing = 0;
+	const struct ri_gpu *first = NULL;
+	size_t missing = 0, nameless = 0;
+	bool known = seen != NULL && seen->count > 0;
 
-	for (size_t i = 0; i < seen->count; i++) {
+	for (size_t i = 0; known && i < seen->count; i++)
+		known = seen->list[i].address != NULL;
+	/* of those that are seen how many NVML does not list by name, and the first one */
+	for (size_t i = 0; known && i < seen->count; i++) {
 		size_t at = 0;
 
 		while (at < count && !is_same(&seen->list[i], &gpus[at]))
 			at++;
 		if (at == count && missing++ == 0)
-			*first = &seen->list[i];
+			first = &seen->list[i];
 	}
-	return missing;
-}
-
-size_t ri_gpu_states_seen(bool *out, struct ri_gpu_state *gpus, size_t count,
-	const struct ri_gpus *seen)
-{
-	const struct ri_gpu *first = NULL;
-	size_t missing, nameless = 0;
-	bool known = seen != NULL && seen->count > 0;
-
-	for (size_t i = 0; known && i < seen->count; i++)
-		known = seen->list[i].address != NULL;
-	missing = known ? count_missing(gpus, count, seen, &first) : 0;
 	for (size_t i = 0; i < count; i++) {
 		out[i] = !known || (missing > 0 && gpus[i].address[0] == '\0');
 		nameless += gpus[i].address[0] == '\0';

@@ -117,21 +117,6 @@ static int read_ports(struct ri_hca *hca, struct ri_host *host, struct ri_arena 
 	return 0;
 }
 
-static int read_hca(struct ri_hca *out, struct ri_host *host, const char *name,
-	struct ri_arena *arena)
-{
-	char path[PATH_SIZE], driver[NAME_SIZE];
-
-	/* devices made of software, like rxe, have no other below them */
-	snprintf(path, sizeof(path), CLASS "/%.*s/device/driver", NAME_SIZE, name);
-	ri_sysfile_link(host, path, driver, sizeof(driver));
-	*out = (struct ri_hca){
-		.name = ri_arena_copy(arena, name, strlen(name)),
-		.driver = ri_arena_copy(arena, driver, strlen(driver)),
-	};
-	return out->name == NULL || out->driver == NULL ? -1 : read_ports(out, host, arena);
-}
-
 /* mlx5_ib2 before mlx5_ib10. */
 static bool comes_before(const char *a, const char *b)
 {
@@ -175,7 +160,7 @@ int ri_hcas_find(struct ri_hcas *out, struct ri_host *host, struct ri_arena *are
 	struct ri_error *err)
 {
 	const char *sorted[RI_MAX_HCAS];
-	char names[NAMES_SIZE], path[PATH_SIZE], shared[16];
+	char names[NAMES_SIZE], path[PATH_SIZE], shared[16], driver[NAME_SIZE];
 	long left = ri_host_list(host, CLASS, names, sizeof(names));
 	size_t found;
 
@@ -187,11 +172,20 @@ int ri_hcas_find(struct ri_hcas *out, struct ri_host *host, struct ri_arena *are
 	if (out->list == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, "HCAs", "no memory left for a list of them");
 	for (size_t i = 0; i < found; i++) {
+		struct ri_hca *hca = &out->list[out->count];
+
 		/* Enroot's hook fills an empty folder with links; one may lead nowhere */
 		snprintf(path, sizeof(path), CLASS "/%.*s/ports", NAME_SIZE, sorted[i]);
 		if (!ri_host_has(host, path))
 			continue;
-		if (read_hca(&out->list[out->count], host, sorted[i], arena) < 0)
+		/* devices made of software, like rxe, have no other below them */
+		snprintf(path, sizeof(path), CLASS "/%.*s/device/driver", NAME_SIZE, sorted[i]);
+		ri_sysfile_link(host, path, driver, sizeof(driver));
+		*hca = (struct ri_hca){
+			.name = ri_arena_copy(arena, sorted[i], strlen(sorted[i])),
+			.driver = ri_arena_copy(arena, driver, strlen(driver)),
+		};
+		if (hca->name == NULL || hca->driver == NULL || read_ports(hca, host, arena) < 0)
 			return ri_fail(err, RI_CODE_MEMORY, "HCAs",
 				"no memory left for a list of them");
 		out->count++;
@@ -200,10 +194,10 @@ int ri_hcas_find(struct ri_hcas *out, struct ri_host *host, struct ri_arena *are
 }
 
 /* One entry of VERBS: whose is it, and can its node be opened? */
-static void read_verbs(struct ri_verbs_all *all, struct ri_host *host, const char *name)
+static void read_verbs(struct ri_hcas *all, struct ri_host *host, const char *name)
 {
 	char path[PATH_SIZE], line[128];
-	struct ri_verbs *verbs = NULL;
+	struct ri_hca *hca = NULL;
 	uint64_t high, low;
 	dev_t number = 0;
 	size_t digits;
@@ -211,40 +205,33 @@ static void read_verbs(struct ri_verbs_all *all, struct ri_host *host, const cha
 	snprintf(path, sizeof(path), VERBS "/%.*s/ibdev", VERBS_NAME, name);
 	if (!ri_sysfile_line(host, path, line, sizeof(line)))
 		return;
-	for (size_t i = 0; i < all->count && verbs == NULL; i++)
-		if (strcmp(all->list[i].hca, line) == 0)
-			verbs = &all->list[i];
-	if (verbs == NULL)
+	for (size_t i = 0; i < all->count && hca == NULL; i++)
+		if (strcmp(all->list[i].name, line) == 0)
+			hca = &all->list[i];
+	if (hca == NULL)
 		return;
-	snprintf(verbs->node, sizeof(verbs->node), NODES "/%.*s", VERBS_NAME, name);
-	verbs->error = ri_host_node(host, verbs->node, &number);
+	snprintf(hca->node, sizeof(hca->node), NODES "/%.*s", VERBS_NAME, name);
+	hca->error = ri_host_node(host, hca->node, &number);
 	/* "231:192" */
 	snprintf(path, sizeof(path), VERBS "/%.*s/dev", VERBS_NAME, name);
 	ri_sysfile_line(host, path, line, sizeof(line));
 	digits = ri_digits_read(line, &high);
-	verbs->stale = number != 0 && digits > 0 && line[digits] == ':' &&
+	hca->stale = number != 0 && digits > 0 && line[digits] == ':' &&
 		ri_digits_read(line + digits + 1, &low) > 0 && high <= 0xfff && low <= 0xfffff &&
 		number != makedev((unsigned)high, (unsigned)low);
 }
 
-int ri_verbs_find(struct ri_verbs_all *out, const struct ri_hcas *hcas,
-	const struct ri_node *node, struct ri_error *err)
+void ri_hcas_open(struct ri_hcas *hcas, struct ri_host *host)
 {
 	char names[NAMES_SIZE];
 	const char *name = names;
-	long left = ri_host_list(node->host, VERBS, names, sizeof(names));
+	long left = ri_host_list(host, VERBS, names, sizeof(names));
 
-	*out = (struct ri_verbs_all){ .count = 0 };
-	out->list = ri_arena_array(node->arena, hcas->count, sizeof(*out->list));
-	if (out->list == NULL)
-		return ri_fail(err, RI_CODE_MEMORY, "HCAs", "no memory left for their nodes");
-	for (; out->count < hcas->count; out->count++)
-		out->list[out->count] = (struct ri_verbs){ .error = ENODEV,
-			.hca = hcas->list[out->count].name };
+	for (size_t i = 0; i < hcas->count; i++)
+		hcas->list[i].error = ENODEV;
 	for (; left > 0; left--, name += strlen(name) + 1)
 		if (strncmp(name, "uverbs", 6) == 0 && strlen(name) < VERBS_NAME)
-			read_verbs(out, node->host, name);
-	return 0;
+			read_verbs(hcas, host, name);
 }
 
 /* "5.4-3.1.0": digits read into series, and what stands behind the dash; NULL: of no such shape. */

@@ -16,7 +16,6 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/host.h"
-#include "node/node.h"
 
 enum {
 	RI_MAX_HCAS = 256,	/* with SR-IOV a container may see 16 for each real one */
@@ -48,6 +47,10 @@ struct ri_hca {
 	const char *driver;	/* "mlx5_core"; "" where unknown */
 	struct ri_port *ports;
 	size_t count;
+	/* of ri_hcas_open */
+	char node[64];		/* "/dev/infiniband/uverbs0"; "": sysfs does not name one */
+	int error;		/* errno of opening it to read and write; 0: it can be used */
+	bool stale;		/* its number is not the device's: it was made for another */
 };
 
 struct ri_hcas {
@@ -71,28 +74,11 @@ uint64_t ri_rate_read(const char *text);
 const char *ri_port_state_name(uint64_t state);
 
 /*
- * The device nodes through which libibverbs and librdmacm reach RDMA devices.
- * libibverbs passes over a device whose node is missing without a word
- * (rdma-core libibverbs/init.c), so that programs find none and use sockets.
+ * Open and close the device nodes through which libibverbs and librdmacm reach RDMA devices,
+ * which does nothing to the hardware. libibverbs passes over a device whose node is missing
+ * without a word (rdma-core libibverbs/init.c), so that programs find none and use sockets.
  */
-struct ri_verbs {
-	const char *hca;	/* name of the device */
-	char node[64];		/* "/dev/infiniband/uverbs0"; "": sysfs does not name one */
-	int error;		/* errno of opening it to read and write; 0: it can be used */
-	bool stale;		/* its number is not the device's: it was made for another */
-};
-
-struct ri_verbs_all {
-	struct ri_verbs *list;	/* one for each of the devices, in their order */
-	size_t count;
-};
-
-/*
- * Opening and closing these nodes does nothing to the hardware. Returns 0, or
- * -1 with RI_CODE_MEMORY.
- */
-int ri_verbs_find(struct ri_verbs_all *out, const struct ri_hcas *hcas,
-	const struct ri_node *node, struct ri_error *err);
+void ri_hcas_open(struct ri_hcas *hcas, struct ri_host *host);
 
 /*
  * Whose driver the kernel runs for the adapters of Mellanox: its own ("inbox"),

@@ -136,13 +136,19 @@ bool ri_check_is_shared(const struct ri_checking *checking);
  * things. Without any it is a skip.
  */
 
-/* All is well. */
-void ri_check_pass(struct ri_checking *checking, const char *subject, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+/*
+ * All is well, or there is nothing of the kind here: both without a code. It is good to know,
+ * whatever is required, or cannot be seen.
+ */
+void ri_check_say(struct ri_checking *checking, enum ri_check_status status, enum ri_code code,
+	const char *subject, const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* Good to know, whatever is required. */
-void ri_check_note(struct ri_checking *checking, enum ri_code code, const char *subject,
-	const char *format, ...) __attribute__((format(printf, 4, 5)));
+#define ri_check_pass(checking, ...) \
+	ri_check_say(checking, RI_CHECK_PASS, RI_CODE_NONE, __VA_ARGS__)
+#define ri_check_skip(checking, ...) \
+	ri_check_say(checking, RI_CHECK_SKIP, RI_CODE_NONE, __VA_ARGS__)
+#define ri_check_note(checking, ...) ri_check_say(checking, RI_CHECK_NOTE, __VA_ARGS__)
+#define ri_check_unknown(checking, ...) ri_check_say(checking, RI_CHECK_UNKNOWN, __VA_ARGS__)
 
 /*
  * Something is not there or not so: a lack, which is a note unless somebody asks for it, or
@@ -154,10 +160,6 @@ void ri_check_problem(struct ri_checking *checking, bool warns, enum ri_code cod
 #define ri_check_lack(checking, ...) ri_check_problem(checking, false, __VA_ARGS__)
 #define ri_check_warn(checking, ...) ri_check_problem(checking, true, __VA_ARGS__)
 
-/* It cannot be seen. */
-void ri_check_unknown(struct ri_checking *checking, enum ri_code code, const char *subject,
-	const char *format, ...) __attribute__((format(printf, 4, 5)));
-
 /*
  * Before what may not answer: a check that hangs there is said to hang at
  * this. NULL: it has answered.
@@ -166,10 +168,6 @@ void ri_check_doing(struct ri_checking *checking, const char *subject);
 
 /* rankinit-probe is not asked: a skip, or unknown where the check is asked for by its id. */
 void ri_check_unprobed(struct ri_checking *checking, const char *subject, const char *text);
-
-/* There is nothing of the kind here. */
-void ri_check_skip(struct ri_checking *checking, const char *subject, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
 
 /*
  * The last result is against this demand, NULL allowed: a lack becomes a

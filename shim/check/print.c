@@ -37,21 +37,6 @@ static void fold(struct ri_page *page, const char *before, const char *text)
 	ri_page_fold(page, words, TEXT_COLUMN);
 }
 
-static void print_result(struct ri_page *page, const struct ri_check_result *result)
-{
-	char subject[sizeof(result->subject) + 2];
-
-	ri_page_show_as(page, statuses[result->status].look, statuses[result->status].name);
-	ri_page_go(page, ID_COLUMN);
-	ri_page_show(page, id_of(result));
-	snprintf(subject, sizeof(subject), "%s: ", result->subject);
-	fold(page, subject, result->text);
-	if (result->expected[0] != '\0')
-		fold(page, "expected ", result->expected);
-	if (result->hint[0] != '\0')
-		fold(page, "", result->hint);
-}
-
 /* Is all that a check says that it found nothing of its kind? Then its id says enough. */
 static bool is_folded(const struct ri_check_result *result)
 {
@@ -113,6 +98,7 @@ static void print_sum(struct ri_page *page, const struct ri_check_report *report
 void ri_check_print_text(const struct ri_check_report *report, struct ri_text *out, bool color)
 {
 	struct ri_page page = { .out = out, .color = color, .whole = true };
+	char subject[RI_CHECK_SUBJECT + 2];
 	bool folds = false;	/* no, where nothing would be shown then */
 
 	if (report->count == 0) {
@@ -121,9 +107,22 @@ void ri_check_print_text(const struct ri_check_report *report, struct ri_text *o
 	}
 	for (size_t i = 0; i < report->count; i++)
 		folds |= !is_folded(&report->items[i]);
-	for (size_t i = 0; i < report->count; i++)
-		if (!folds || !is_folded(&report->items[i]))
-			print_result(&page, &report->items[i]);
+	for (size_t i = 0; i < report->count; i++) {
+		const struct ri_check_result *result = &report->items[i];
+
+		if (folds && is_folded(result))
+			continue;
+		ri_page_show_as(&page, statuses[result->status].look,
+			statuses[result->status].name);
+		ri_page_go(&page, ID_COLUMN);
+		ri_page_show(&page, id_of(result));
+		snprintf(subject, sizeof(subject), "%s: ", result->subject);
+		fold(&page, subject, result->text);
+		if (result->expected[0] != '\0')
+			fold(&page, "expected ", result->expected);
+		if (result->hint[0] != '\0')
+			fold(&page, "", result->hint);
+	}
 	if (folds) {
 		print_folded(&page, report, true, ": not to be known from an image");
 		print_folded(&page, report, false, ": nothing to look at here (-v says why)");

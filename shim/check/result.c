@@ -50,21 +50,6 @@ bool ri_check_is_slurm(const struct ri_checking *checking)
 	return ri_env_get(checking->env, "SLURM_JOB_ID") != NULL;
 }
 
-void ri_check_pass(struct ri_checking *checking, const char *subject, const char *format, ...)
-{
-	struct ri_check_result *result = add(checking, RI_CHECK_PASS, RI_CODE_NONE, subject);
-
-	FILL(result, text, format);
-}
-
-void ri_check_note(struct ri_checking *checking, enum ri_code code, const char *subject,
-	const char *format, ...)
-{
-	struct ri_check_result *result = add(checking, RI_CHECK_NOTE, code, subject);
-
-	FILL(result, text, format);
-}
-
 /* By its id, its family, and what the check holds. */
 static void ask(struct ri_checking *checking)
 {
@@ -99,20 +84,14 @@ void ri_check_problem(struct ri_checking *checking, bool warns, enum ri_code cod
 	ask(checking);
 }
 
-void ri_check_unknown(struct ri_checking *checking, enum ri_code code, const char *subject,
-	const char *format, ...)
+void ri_check_say(struct ri_checking *checking, enum ri_check_status status, enum ri_code code,
+	const char *subject, const char *format, ...)
 {
-	struct ri_check_result *result = add(checking, RI_CHECK_UNKNOWN, code, subject);
+	struct ri_check_result *result = add(checking, status, code, subject);
 
 	FILL(result, text, format);
-	ask(checking);
-}
-
-void ri_check_skip(struct ri_checking *checking, const char *subject, const char *format, ...)
-{
-	struct ri_check_result *result = add(checking, RI_CHECK_SKIP, RI_CODE_NONE, subject);
-
-	FILL(result, text, format);
+	if (status == RI_CHECK_UNKNOWN)
+		ask(checking);
 }
 
 void ri_check_unprobed(struct ri_checking *checking, const char *subject, const char *text)

@@ -95,6 +95,7 @@ static void run_check(struct run *run, size_t number)
 {
 	static struct ri_check_result results[RI_CHECK_RESULTS];
 	const struct ri_check *check = ri_check_at(number);
+	const char *id = ri_check_ids()[number];
 	struct ri_checking checking = run->plan->checking;
 	int64_t begun = run->shared->since_us, now;
 	size_t kept;
@@ -108,13 +109,13 @@ static void run_check(struct run *run, size_t number)
 	checking.count = 0;
 	if (run->plan->image && !check->in_image) {
 		/* neither fit nor unfit, whatever is required */
-		ri_check_skip(&checking, ri_check_ids()[number], "not to be known from an image");
+		ri_check_skip(&checking, id, "not to be known from an image");
 		results[0].code = RI_CODE_CHECK_IMAGE;
 	} else {
 		if (can_run(&checking, check))
 			check->run(&checking);
 		if (checking.count == 0)
-			ri_check_skip(&checking, ri_check_ids()[number], "there is nothing to check");
+			ri_check_skip(&checking, id, "there is nothing to check");
 		ri_check_hold_skips(&checking);
 	}
 	/* one check begins where the one before it has ended */

@@ -21,7 +21,7 @@ static const struct {
 
 enum { COUNT = sizeof(ids) / sizeof(ids[0]) - 1, GONE = sizeof(gone) / sizeof(gone[0]) };
 
-_Static_assert((int)COUNT <= (int)RI_MAX_CHECKS && (int)GONE <= (int)RI_MAX_CHECKS, "a bit for each");
+_Static_assert((int)COUNT <= (int)RI_MAX_CHECKS && (int)GONE <= (int)RI_MAX_CHECKS, "bits");
 
 size_t ri_check_count(void)
 {

@@ -95,87 +95,83 @@ static const struct ri_check_result *sum_unbegun(const struct ri_check_report *r
 	return first;
 }
 
-/* "SUBJECT: TEXT; HINT [code]" */
-static void add_line(struct ri_text *out, const struct ri_check_result *result,
-	const char *subject, const char *text)
-{
-	ri_text_addf(out, "%s: %s%s%s [%s]", subject, text, result->hint[0] == '\0' ? "" : "; ",
-		result->hint, ri_code_name((enum ri_code)result->code));
-}
-
-/* Of one result, or of all checks that were not begun. */
-typedef void tell_result(void *context, const struct ri_check_result *result, const char *subject,
-	const char *text);
+/* A result that is said, or the first of all checks that were not begun. */
+struct told {
+	size_t next;	/* 0 at first */
+	const struct ri_check_result *result;
+	const char *subject;
+	char text[RI_CHECK_TEXT];
+};
 
 /* Each that is said, but for what follows from another; the checks that were not begun last. */
-static void tell_all(const struct ri_check_report *report, tell_result *tell, void *context)
+static bool tell_next(const struct ri_check_report *report, struct told *out)
 {
-	const struct ri_check_result *first;
-	char text[RI_CHECK_TEXT];
-
-	for (size_t i = 0; i < report->count; i++) {
-		const struct ri_check_result *result = &report->items[i];
-
-		if (!is_said(result) || ri_check_cause(report, result) != NULL)
+	while (out->next < report->count) {
+		out->result = &report->items[out->next++];
+		if (!is_said(out->result) || ri_check_cause(report, out->result) != NULL)
 			continue;
-		ri_check_text(result, text);
-		tell(context, result, result->subject, text);
+		out->subject = out->result->subject;
+		ri_check_text(out->result, out->text);
+		return true;
 	}
-	for (int unfit = 1; unfit >= 0; unfit--) {
-		first = sum_unbegun(report, unfit != 0, text);
-		if (first != NULL)
-			tell(context, first, unfit != 0 ? "--require" : "--checks", text);
+	while (out->next < report->count + 2) {
+		bool unfit = out->next++ == report->count;
+
+		out->subject = unfit ? "--require" : "--checks";
+		out->result = sum_unbegun(report, unfit, out->text);
+		if (out->result != NULL)
+			return true;
 	}
+	return false;
 }
 
-static void log_result(void *context, const struct ri_check_result *result, const char *subject,
-	const char *text)
+/* "SUBJECT: TEXT; HINT [code]" */
+static void add_line(struct ri_text *out, const struct told *told)
 {
-	char line[2 * RI_CHECK_TEXT];
-	struct ri_text out;
+	const char *hint = told->result->hint;
 
-	(void)context;
-	ri_text_init(&out, line, sizeof(line));
-	add_line(&out, result, subject, text);
-	ri_log(level_of(result), "%s", line);
+	ri_text_addf(out, "%s: %s%s%s [%s]", told->subject, told->text, hint[0] == '\0' ? "" : "; ",
+		hint, ri_code_name((enum ri_code)told->result->code));
 }
 
 void ri_check_log(const struct ri_check_report *report)
 {
-	tell_all(report, log_result, NULL);
+	struct told told = { .next = 0 };
+	char line[2 * RI_CHECK_TEXT];
+	struct ri_text out;
+
+	while (tell_next(report, &told)) {
+		ri_text_init(&out, line, sizeof(line));
+		add_line(&out, &told);
+		ri_log(level_of(told.result), "%s", line);
+	}
 	if (report->dropped > 0)
 		ri_log(RI_LEVEL_WARNING, "%zu more check results are not shown [%s]",
 			report->dropped, ri_code_name(RI_CODE_CHECK_FLOOD));
 }
 
-static void add_unfit(void *context, const struct ri_check_result *result, const char *subject,
-	const char *text)
-{
-	struct ri_text *out = context;
-
-	if (!result->unfit)
-		return;
-	add_line(out, result, subject, text);
-	ri_text_add(out, "\n");
-}
-
 void ri_check_words(const struct ri_check_report *report, struct ri_text *out)
 {
-	tell_all(report, add_unfit, out);
-}
+	struct told told = { .next = 0 };
 
-static void add_finding(void *context, const struct ri_check_result *result, const char *subject,
-	const char *text)
-{
-	if (level_of(result) != RI_LEVEL_NOTE)
-		ri_finding_hint(ri_findings_add(context, result->unfit ? RI_SEVERITY_ERROR
-			: RI_SEVERITY_WARNING, (enum ri_code)result->code, subject, "%s", text),
-			"%s", result->hint);
+	while (tell_next(report, &told)) {
+		if (!told.result->unfit)
+			continue;
+		add_line(out, &told);
+		ri_text_add(out, "\n");
+	}
 }
 
 void ri_check_explain(const struct ri_check_report *report, struct ri_findings *findings)
 {
-	tell_all(report, add_finding, findings);
+	struct told told = { .next = 0 };
+
+	while (tell_next(report, &told))
+		if (level_of(told.result) != RI_LEVEL_NOTE)
+			ri_finding_hint(ri_findings_add(findings, told.result->unfit
+				? RI_SEVERITY_ERROR : RI_SEVERITY_WARNING,
+				(enum ri_code)told.result->code, told.subject, "%s", told.text),
+				"%s", told.result->hint);
 }
 
 /* The first of them in words, and the ids of the others. */

@@ -18,35 +18,26 @@
 /* How long the first rank speaks alone; Open MPI's mpirun takes a second to stop the others. */
 enum { FIRST_WORD_MS = 2000 };
 
-/* Ranks that a known launcher is told to start: its own words count first. */
-static bool count_launched(const struct ri_preflight *of, uint64_t *out)
+/* Ranks of this node, whichever program starts them. */
+static uint64_t count_ranks(const struct ri_preflight *of)
 {
 	const struct ri_range range = { 1, RI_MAX_LOCAL };
 	const struct ri_launcher *launcher = of->command->launcher;
 	const char *variable;
-	uint64_t nodes = 0;
-
-	if (launcher == NULL)
-		return false;
-	ri_topology_get(of->topology, RI_FACT_NNODES, &nodes);
-	if (ri_command_ranks(of->command, nodes, out))
-		return true;
-	*out = of->options->wishes.nproc_count;
-	if (*out > 0 || !launcher->reads_pet)
-		return *out > 0;
-	/* PyTorch torch/distributed/argparse_util.py, env */
-	variable = ri_env_get(of->env, "PET_NPROC_PER_NODE");
-	return variable != NULL && ri_number_read(variable, range, out, NULL) == RI_NUMBER_OK;
-}
-
-/* Ranks of this node, whichever program starts them. */
-static uint64_t count_ranks(const struct ri_preflight *of)
-{
-	uint64_t ranks = 0;
+	uint64_t ranks = 0, nodes = 0;
 
 	if (of->fan_out > 0)
 		return of->fan_out;
-	if (count_launched(of, &ranks))
+	/* those that a known launcher is told to start: its own words count first */
+	ri_topology_get(of->topology, RI_FACT_NNODES, &nodes);
+	if (launcher != NULL && ri_command_ranks(of->command, nodes, &ranks))
+		return ranks;
+	if (launcher != NULL && of->options->wishes.nproc_count > 0)
+		return of->options->wishes.nproc_count;
+	/* PyTorch torch/distributed/argparse_util.py, env */
+	variable = launcher != NULL && launcher->reads_pet
+		? ri_env_get(of->env, "PET_NPROC_PER_NODE") : NULL;
+	if (variable != NULL && ri_number_read(variable, range, &ranks, NULL) == RI_NUMBER_OK)
 		return ranks;
 	if (ri_topology_get(of->topology, RI_FACT_LOCAL_WORLD_SIZE, &ranks) && ranks > 0)
 		return ranks;

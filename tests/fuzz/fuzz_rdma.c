@@ -49,9 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct ri_arena arena;
 	char *text = fuzz_string(data, size), *release = fuzz_cut_part(text);
-	const struct ri_node node = { .host = &host, .arena = &arena };
 	struct ri_error err = RI_ERROR_INIT;
-	struct ri_verbs_all verbs;
 	struct ri_hcas hcas;
 
 	if (release_fd == 0)
@@ -62,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	CHECK(ri_hcas_find(&hcas, &host, &arena, &err) == 0);
 	CHECK(hcas.count == 1 && hcas.list[0].count == 1);
 	CHECK(hcas.list[0].ports[0].rate <= 1000000900);
-	CHECK(ri_verbs_find(&verbs, &hcas, &node, &err) == 0 && verbs.count == 1);
+	ri_hcas_open(&hcas, &host);
 	check_ofed();
 	ri_arena_release(&arena);
 	free(text);

@@ -15,7 +15,6 @@ static struct ri_arena arena;
 static struct ri_host host;
 static struct ri_error err;
 static struct ri_hcas hcas;
-static struct ri_verbs_all verbs;
 
 static int give_back(void **state)
 {
@@ -27,22 +26,13 @@ static int give_back(void **state)
 	return 0;
 }
 
-static struct ri_node node_of(void)
-{
-	return (struct ri_node){ .host = &host, .arena = &arena };
-}
-
 static void look(const char *machine)
 {
-	struct ri_node node;
-
 	give_back(NULL);
 	host = tree_recorded(machine);
 	err = (struct ri_error)RI_ERROR_INIT;
 	assert_int_equal(ri_hcas_find(&hcas, &host, &arena, &err), 0);
-	node = node_of();
-	assert_int_equal(ri_verbs_find(&verbs, &hcas, &node, &err), 0);
-	assert_int_equal(verbs.count, hcas.count);
+	ri_hcas_open(&hcas, &host);
 }
 
 static size_t count_link(enum ri_link link)
@@ -83,22 +73,22 @@ static void test_nodes(void **state)
 {
 	(void)state;
 	look("az-nd96isr-h100");
-	assert_string_equal(verbs.list[0].hca, "mlx5_an0");
-	assert_string_equal(verbs.list[0].node, "/dev/infiniband/uverbs8");
-	assert_string_equal(verbs.list[8].node, "/dev/infiniband/uverbs7");
-	for (size_t i = 0; i < verbs.count; i++) {
-		assert_int_equal(verbs.list[i].error, 0);
-		assert_false(verbs.list[i].stale);
+	assert_string_equal(hcas.list[0].name, "mlx5_an0");
+	assert_string_equal(hcas.list[0].node, "/dev/infiniband/uverbs8");
+	assert_string_equal(hcas.list[8].node, "/dev/infiniband/uverbs7");
+	for (size_t i = 0; i < hcas.count; i++) {
+		assert_int_equal(hcas.list[i].error, 0);
+		assert_false(hcas.list[i].stale);
 	}
 	look("docker-default");
 	assert_int_equal(hcas.count, 9);
-	for (size_t i = 0; i < verbs.count; i++)
-		assert_int_equal(verbs.list[i].error, ENOENT);
+	for (size_t i = 0; i < hcas.count; i++)
+		assert_int_equal(hcas.list[i].error, ENOENT);
 	look("ib-denied");
-	assert_int_equal(verbs.list[1].error, EPERM);
-	assert_int_equal(verbs.list[2].error, EACCES);
-	assert_int_equal(verbs.list[3].error, ENOENT);
-	assert_int_equal(verbs.list[4].error, 0);
+	assert_int_equal(hcas.list[1].error, EPERM);
+	assert_int_equal(hcas.list[2].error, EACCES);
+	assert_int_equal(hcas.list[3].error, ENOENT);
+	assert_int_equal(hcas.list[4].error, 0);
 }
 
 static void test_other_machines(void **state)
@@ -126,8 +116,8 @@ static void test_other_machines(void **state)
 	assert_int_equal(hcas.count, 2);
 	assert_string_equal(hcas.list[1].driver, "mlx5_core");
 	assert_int_equal(hcas.list[1].ports[0].state, RI_PORT_ACTIVE);
-	assert_string_equal(verbs.list[1].node, "/dev/infiniband/uverbs1");
-	assert_int_equal(verbs.list[1].error, 0);
+	assert_string_equal(hcas.list[1].node, "/dev/infiniband/uverbs1");
+	assert_int_equal(hcas.list[1].error, 0);
 }
 
 static void test_corrupt(void **state)
@@ -140,11 +130,11 @@ static void test_corrupt(void **state)
 	assert_int_equal(hcas.list[1].ports[0].link, RI_LINK_UNKNOWN);
 	assert_int_equal(hcas.list[1].ports[0].state, 0);
 	assert_int_equal(hcas.list[1].ports[0].rate, 0);
-	assert_int_equal(verbs.list[1].error, 0);
-	assert_false(verbs.list[1].stale);
-	assert_string_equal(verbs.list[2].node, "");
-	assert_int_equal(verbs.list[2].error, ENODEV);
-	assert_int_equal(verbs.list[3].error, ENODEV);
+	assert_int_equal(hcas.list[1].error, 0);
+	assert_false(hcas.list[1].stale);
+	assert_string_equal(hcas.list[2].node, "");
+	assert_int_equal(hcas.list[2].error, ENODEV);
+	assert_int_equal(hcas.list[3].error, ENODEV);
 }
 
 /* A number, and nothing else, in files that have one in hexadecimal. */

@@ -196,33 +196,23 @@ const struct ri_check ri_check_gpu_count = {
 	.run = check_count,
 };
 
-/*
- * Has a GPU of this node instances of MIG? Two of the nodes are of MIG as such,
- * its configuration and its monitor (NVIDIA MIG User Guide, "Device Nodes and
- * Capabilities").
- */
-static bool has_mig(struct ri_host *host)
-{
-	char names[4096];
-	const char *name = names;
-
-	for (long left = ri_host_list(host, "dev/nvidia-caps", names, sizeof(names)); left > 0;
-		left--, name += strlen(name) + 1)
-		if (strcmp(name, "nvidia-cap1") != 0 && strcmp(name, "nvidia-cap2") != 0)
-			return true;
-	return false;
-}
-
 static void check_mig(struct ri_checking *checking)
 {
+	char names[4096], *name = names;
+	long left = ri_host_list(checking->host, "dev/nvidia-caps", names, sizeof(names));
 	const struct ri_gpus *gpus;
 
-	if (!has_mig(checking->host)) {
+	/*
+	 * Two of the nodes are of MIG as such, its configuration and its monitor (NVIDIA MIG User
+	 * Guide, "Device Nodes and Capabilities"); others are of instances.
+	 */
+	for (; left > 0 && (strcmp(name, "nvidia-cap1") == 0 || strcmp(name, "nvidia-cap2") == 0);
+		left--)
+		name += strlen(name) + 1;
+	gpus = left <= 0 ? NULL : ri_check_gpus(checking);
+	if (left <= 0)
 		ri_check_skip(checking, "MIG", "no MIG instance is here");
-		return;
-	}
-	gpus = ri_check_gpus(checking);
-	if (gpus == NULL)
+	else if (gpus == NULL)
 		ri_check_unknown(checking, RI_CODE_GPU_MIG_UNKNOWN, "MIG",
 			"the list of visible GPUs cannot be used");
 	else if (share_instance(checking, gpus))

@@ -75,18 +75,18 @@ const struct ri_check ri_check_cg_oom = {
 static void check_cpu(struct ri_checking *checking)
 {
 	struct ri_group_limit quota;
+	bool set = ri_group_limit_find(&quota, RI_GROUP_CPU, checking->host, checking->arena);
 
-	if (!ri_group_limit_find(&quota, RI_GROUP_CPU, checking->host, checking->arena) && !ri_host_has(checking->host, "proc/self/cgroup")) {
+	if (!set && !ri_host_has(checking->host, "proc/self/cgroup")) {
 		ri_check_unknown(checking, RI_CODE_CG_CPU_UNKNOWN, "cpu",
 			"no cgroup shows a CPU limit");
-	} else if (quota.path[0] == '\0') {
+	} else if (!set) {
 		ri_check_pass(checking, "cpu", "no quota");
 	} else if (quota.number >= checking->ranks * 1000) {
 		ri_check_pass(checking, "cpu", "CPU time of %.1f CPUs", (double)quota.number / 1000);
 	} else {
-		ri_check_lack(checking, RI_CODE_CG_CPU_SMALL, "cpu", "CPU time of %.1f CPUs for "
-			"all",
-			(double)quota.number / 1000);
+		ri_check_lack(checking, RI_CODE_CG_CPU_SMALL, "cpu",
+			"CPU time of %.1f CPUs for all", (double)quota.number / 1000);
 		ri_check_expected(checking, "at least one CPU for each of %llu rank%s",
 			(unsigned long long)checking->ranks, checking->ranks == 1 ? "" : "s");
 	}

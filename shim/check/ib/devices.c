@@ -146,8 +146,7 @@ static const struct kind {
 };
 
 /* All that fail as this one does, in one result. */
-static void say_bad(struct ri_checking *checking, const struct ri_hcas *hcas,
-	const struct ri_verbs_all *verbs, int error)
+static void say_bad(struct ri_checking *checking, const struct ri_hcas *hcas, int error)
 {
 	bool infiniband = ri_ib_count(hcas, RI_LINK_INFINIBAND) > 0, crawls;
 	const struct kind *kind = kinds;
@@ -157,11 +156,11 @@ static void say_bad(struct ri_checking *checking, const struct ri_hcas *hcas,
 	while (kind->error != 0 && kind->error != error)
 		kind++;
 	/* those over InfiniBand alone can be used, where there are any */
-	for (size_t i = 0; i < verbs->count; i++) {
-		usable += verbs->list[i].error == 0 &&
+	for (size_t i = 0; i < hcas->count; i++) {
+		usable += hcas->list[i].error == 0 &&
 			(!infiniband || ri_hca_has(&hcas->list[i], RI_LINK_INFINIBAND));
-		if (verbs->list[i].error == error)
-			ri_row_add(&row, verbs->list[i].hca);
+		if (hcas->list[i].error == error)
+			ri_row_add(&row, hcas->list[i].name);
 	}
 	/* several nodes talk over sockets then; a pod may have been given some of many */
 	crawls = usable == 0 && ri_ib_matters(checking);
@@ -174,37 +173,31 @@ static void say_bad(struct ri_checking *checking, const struct ri_hcas *hcas,
 	ri_check_hint(checking, "%s", kind->hint);
 }
 
-/* Did a device before this one fail in the same way? */
-static bool is_repeated(const struct ri_verbs_all *verbs, size_t at)
-{
-	for (size_t i = 0; i < at; i++)
-		if (verbs->list[i].error == verbs->list[at].error)
-			return true;
-	return false;
-}
-
 static void check_uverbs(struct ri_checking *checking)
 {
-	const struct ri_verbs_all *verbs = ri_ib_open(checking);
-	const struct ri_hcas *hcas = ri_ib_look(checking);
+	const struct ri_hcas *hcas = ri_ib_open(checking);
 	size_t bad = 0;
 
-	for (size_t i = 0; i < verbs->count; i++) {
-		const struct ri_verbs *one = &verbs->list[i];
+	for (size_t i = 0; i < hcas->count; i++) {
+		const struct ri_hca *hca = &hcas->list[i];
+		size_t first = 0;
 
-		bad += one->error != 0 || one->stale;
-		if (one->error != 0 && !is_repeated(verbs, i)) {
-			say_bad(checking, hcas, verbs, one->error);
-		} else if (one->stale) {
-			ri_check_lack(checking, RI_CODE_IB_UVERBS_STALE, one->hca,
+		while (hcas->list[first].error != hca->error)
+			first++;
+		bad += hca->error != 0 || hca->stale;
+		if (hca->error != 0 && first == i) {
+			say_bad(checking, hcas, hca->error);
+		} else if (hca->stale) {
+			ri_check_lack(checking, RI_CODE_IB_UVERBS_STALE, hca->name,
 				"%s belongs to another device: the device was reset after the "
-				"container was started", one->node);
+				"container was started", hca->node);
 			ri_check_hint(checking, "outside the image: start the container again");
 		}
 	}
 	if (bad == 0)
-		ri_check_pass(checking, "/dev/infiniband", "the device file%s of %zu adapter%s can be opened",
-			verbs->count == 1 ? "" : "s", verbs->count, verbs->count == 1 ? "" : "s");
+		ri_check_pass(checking, "/dev/infiniband",
+			"the device file%s of %zu adapter%s can be opened",
+			hcas->count == 1 ? "" : "s", hcas->count, hcas->count == 1 ? "" : "s");
 }
 
 const struct ri_check ri_check_ib_uverbs = {

@@ -8,25 +8,19 @@
 #include "node/nvidia.h"
 #include "node/rdma.h"
 
-/* Is there a device that a driver of Mellanox's is for? */
-static bool has_mellanox(const struct ri_hcas *hcas)
-{
-	for (size_t i = 0; i < hcas->count; i++)
-		if (strncmp(hcas->list[i].driver, "mlx", 3) == 0 ||
-			strncmp(hcas->list[i].name, "mlx", 3) == 0)
-			return true;
-	return false;
-}
-
 /* OFED is for the adapters of one maker alone. */
 static void judge_none(struct ri_checking *checking, const struct ri_hcas *hcas,
 	const struct ri_demand *demand)
 {
 	const char *driver = hcas->count == 0 ? "" : hcas->list[0].driver;
+	bool mellanox = false;
 
+	for (size_t i = 0; i < hcas->count; i++)
+		mellanox |= strncmp(hcas->list[i].driver, "mlx", 3) == 0 ||
+			strncmp(hcas->list[i].name, "mlx", 3) == 0;
 	if (hcas->count == 0 && demand == NULL) {
 		ri_check_skip(checking, "/sys/module", "no RDMA device is here");
-	} else if (hcas->count == 0 || has_mellanox(hcas)) {
+	} else if (hcas->count == 0 || mellanox) {
 		ri_check_unknown(checking, RI_CODE_IB_OFED_UNKNOWN, "/sys/module",
 			"neither mlx5_core nor mlx4_core is shown");
 		ri_check_advise(checking);

@@ -12,7 +12,6 @@ static struct {
 	int root;
 	bool looked, opened;
 	struct ri_hcas hcas;
-	struct ri_verbs_all verbs;
 } seen;
 
 const struct ri_hcas *ri_ib_look(struct ri_checking *checking)
@@ -29,16 +28,13 @@ const struct ri_hcas *ri_ib_look(struct ri_checking *checking)
 	return &seen.hcas;
 }
 
-const struct ri_verbs_all *ri_ib_open(struct ri_checking *checking)
+const struct ri_hcas *ri_ib_open(struct ri_checking *checking)
 {
-	const struct ri_node node = { .host = checking->host, .arena = checking->arena };
-	const struct ri_hcas *hcas = ri_ib_look(checking);
-	struct ri_error err = RI_ERROR_INIT;
-
-	if (!seen.opened && ri_verbs_find(&seen.verbs, hcas, &node, &err) < 0)
-		seen.verbs = (struct ri_verbs_all){ .count = 0 };
+	ri_ib_look(checking);
+	if (!seen.opened)
+		ri_hcas_open(&seen.hcas, checking->host);
 	seen.opened = true;
-	return &seen.verbs;
+	return &seen.hcas;
 }
 
 size_t ri_ib_devices(struct ri_checking *checking)
@@ -73,15 +69,15 @@ static bool is_declined(const struct ri_checking *checking)
 
 bool ri_ib_is_usable(struct ri_checking *checking)
 {
-	const struct ri_verbs_all *verbs;
+	const struct ri_hcas *hcas;
 
 	if (is_declined(checking))
 		return false;
 	if (ri_ib_has_infiniband(checking))
 		return true;
-	verbs = ri_ib_open(checking);
-	for (size_t i = 0; i < verbs->count; i++)
-		if (verbs->list[i].error == 0)
+	hcas = ri_ib_open(checking);
+	for (size_t i = 0; i < hcas->count; i++)
+		if (hcas->list[i].error == 0)
 			return true;
 	return false;
 }

@@ -12,8 +12,8 @@
  */
 const struct ri_hcas *ri_ib_look(struct ri_checking *checking);
 
-/* Their nodes, opened once in a process. None where there is no memory. */
-const struct ri_verbs_all *ri_ib_open(struct ri_checking *checking);
+/* The same with their nodes, opened once in a process. */
+const struct ri_hcas *ri_ib_open(struct ri_checking *checking);
 
 /* How many they are. */
 size_t ri_ib_devices(struct ri_checking *checking);

@@ -49,14 +49,6 @@ static void say_bad(struct ri_checking *checking, enum ri_code code, const struc
 		"%s%s %s", setting->quoted, setting->where, what);
 }
 
-static bool is_chosen(const struct ri_hcas *hcas, const char *list)
-{
-	for (size_t i = 0; i < hcas->count; i++)
-		if (ri_choice_takes(list, RI_CHOICE_NCCL, hcas->list[i].name))
-			return true;
-	return false;
-}
-
 /* NCCL src/plugin/net.cc: NAME stands for libnccl-net-NAME.so, or is a library itself. */
 static bool has_plugin(const struct ri_checking *checking, const char *name)
 {
@@ -85,7 +77,11 @@ static void check_env(struct ri_checking *checking)
 			ri_check_pass(checking, set.name, "is %s", set.quoted);
 	}
 	if (get(checking, "NCCL_IB_HCA", &set) && hcas->count > 0) {
-		if (is_chosen(hcas, set.value))
+		bool chosen = false;
+
+		for (size_t i = 0; i < hcas->count; i++)
+			chosen |= ri_choice_takes(set.value, RI_CHOICE_NCCL, hcas->list[i].name);
+		if (chosen)
 			ri_check_pass(checking, set.name, "matches an adapter that is here");
 		else
 			say_bad(checking, RI_CODE_NCCL_ENV_HCA, &set,

@@ -27,38 +27,29 @@ static const char name_hint[] =
 	"that no name is needed";
 
 /*
- * No name server can be asked, which musl's resolver would do until its time is over,
- * whatever the kernel says to it.
- */
-static bool is_alone(struct ri_checking *checking)
-{
-	struct ri_error err = RI_ERROR_INIT;
-	struct ri_interfaces all;
-
-	if (ri_interfaces_find(&all, checking->host, checking->arena, &err) < 0 || !all.known)
-		return false;
-	for (size_t i = 0; i < all.count; i++)
-		if (!all.list[i].down && !all.list[i].loopback)
-			return false;
-	return true;
-}
-
-/*
  * The address of a name into a buffer of NAME_SIZE bytes, by hosts(5) and then by the name
  * service, where there is a network to ask it. It may take as long as the resolver waits.
  */
 static enum answer resolve(struct ri_checking *checking, const char *name, char *address)
 {
 	static char text[HOSTS_SIZE];
+	struct ri_error err = RI_ERROR_INIT;
+	struct ri_interfaces all;
+	bool alone;
 
 	if (ri_host_read(checking->host, hosts, text, sizeof(text)) >= 0 &&
 		ri_hosts_find(text, name, address, NAME_SIZE))
 		return FOUND;
 	if (!checking->host->live)
 		return CANNOT_KNOW;
-	if (is_alone(checking))
-		return NOT_FOUND;
-	return ri_name_resolve(name, address, NAME_SIZE) == 0 ? FOUND : NOT_FOUND;
+	/*
+	 * Without a network no name server can be asked, which musl's resolver would do until its
+	 * time is over, whatever the kernel says to it.
+	 */
+	alone = ri_interfaces_find(&all, checking->host, checking->arena, &err) == 0 && all.known;
+	for (size_t i = 0; alone && i < all.count; i++)
+		alone = all.list[i].down || all.list[i].loopback;
+	return !alone && ri_name_resolve(name, address, NAME_SIZE) == 0 ? FOUND : NOT_FOUND;
 }
 
 static void check_hostname(struct ri_checking *checking)
@@ -131,18 +122,6 @@ static const struct {
 	{ "TP_SOCKET_IFNAME", RI_CHOICE_NAMES },
 };
 
-static const struct ri_interface *find_match(const struct ri_interfaces *all,
-	const struct ri_choice *choice, const char *word)
-{
-	const struct ri_interface *found = NULL;
-
-	for (size_t i = 0; i < all->count; i++)
-		if (ri_choice_matches(choice, word, all->list[i].name) &&
-			(found == NULL || found->down))
-			found = &all->list[i];
-	return found;
-}
-
 /* Is one of the list's words an interface that is up? Else why not. */
 static const char *judge_list(const struct ri_interfaces *all, struct ri_choice *choice)
 {
@@ -152,12 +131,14 @@ static const char *judge_list(const struct ri_interfaces *all, struct ri_choice 
 	if (choice->excludes)
 		return NULL;
 	while (ri_choice_next(choice, word, sizeof(word))) {
-		const struct ri_interface *found = find_match(all, choice, word);
-
-		if (found != NULL && !found->down)
-			return NULL;
-		fault = found == NULL ? "names no interface that is here"
-				      : "names an interface that is down";
+		fault = "names no interface that is here";
+		for (size_t i = 0; i < all->count; i++) {
+			if (!ri_choice_matches(choice, word, all->list[i].name))
+				continue;
+			if (!all->list[i].down)
+				return NULL;
+			fault = "names an interface that is down";
+		}
 	}
 	return fault;
 }
@@ -212,21 +193,6 @@ const struct ri_check ri_check_net_iface = {
 	.run = check_iface,
 };
 
-/* Bind as torch's store does; 0, or the errno. */
-static int try_port(uint16_t port)
-{
-	const struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(port) };
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), error = 0, yes = 1;
-
-	if (fd < 0)
-		return errno;
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-	if (bind(fd, (const struct sockaddr *)&any, sizeof(any)) < 0 || listen(fd, 1) < 0)
-		error = errno;
-	close(fd);
-	return error;
-}
-
 static const char low_hint[] =
 	"MASTER_PORT in the job's environment, or --master-port: 1024 or above; or outside the "
 	"image: docker run --sysctl net.ipv4.ip_unprivileged_port_start=0, or "
@@ -261,13 +227,20 @@ static void check_masterport(struct ri_checking *checking)
 	const char *subject = ri_topology_subject(checking->topology, RI_FACT_MASTER_PORT);
 	uint64_t port = 0;
 	const char *why_not = find_why_not(checking, &port);
-	int error;
+	const struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+	int fd, error = 0, yes = 1;
 
 	if (why_not != NULL) {
 		ri_check_skip(checking, "MASTER_PORT", "%s", why_not);
 		return;
 	}
-	error = try_port((uint16_t)port);
+	/* as torch's store does */
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) < 0 ||
+		bind(fd, (const struct sockaddr *)&any, sizeof(any)) < 0 || listen(fd, 1) < 0)
+		error = errno;
+	if (fd >= 0)
+		close(fd);
 	if (error == 0) {
 		ri_check_pass(checking, subject, "%llu is free", (unsigned long long)port);
 	} else if (error == EADDRINUSE) {
