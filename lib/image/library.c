@@ -71,17 +71,6 @@ static bool read_new(struct ri_ldcache *cache, size_t start)
 	return fits(cache);
 }
 
-static bool read_old(struct ri_ldcache *cache)
-{
-	if (!begins(cache, 0, old_magic) || cache->size < OLD_HEADER)
-		return false;
-	cache->entry_size = OLD_ENTRY;
-	cache->count = word_at(cache, OLD_HEADER - sizeof(uint32_t));
-	cache->entries = OLD_HEADER;
-	cache->names = OLD_HEADER + cache->count * OLD_ENTRY;
-	return fits(cache);
-}
-
 bool ri_ldcache_read(struct ri_ldcache *out, const char *bytes, size_t size)
 {
 	struct ri_ldcache cache = { .bytes = bytes, .size = size };
@@ -90,7 +79,13 @@ bool ri_ldcache_read(struct ri_ldcache *out, const char *bytes, size_t size)
 	if (begins(&cache, 0, new_magic)) {
 		found = read_new(&cache, 0);
 	} else {
-		found = read_old(&cache);
+		if (!begins(&cache, 0, old_magic) || size < OLD_HEADER)
+			return false;
+		cache.entry_size = OLD_ENTRY;
+		cache.count = word_at(&cache, OLD_HEADER - sizeof(uint32_t));
+		cache.entries = OLD_HEADER;
+		cache.names = OLD_HEADER + cache.count * OLD_ENTRY;
+		found = fits(&cache);
 		if (found && begins(&cache, (cache.names + 7) / 8 * 8, new_magic))
 			found = read_new(&cache, (cache.names + 7) / 8 * 8);
 	}
@@ -145,15 +140,6 @@ bool ri_ldcache_is_ours(const struct ri_ldcache_entry *entry)
 	return entry->flags == FLAGS;
 }
 
-/* Asked of every entry of the table: nothing is read that need not be. */
-static bool is_named(const struct ri_ldcache *cache, size_t index, const char *name, size_t size)
-{
-	size_t at = cache->names + word_at(cache, cache->entries + index * cache->entry_size + 4);
-
-	return at <= cache->size && size <= cache->size - at &&
-		memcmp(cache->bytes + at, name, size) == 0;
-}
-
 bool ri_ldcache_find(const struct ri_ldcache *cache, const char *name,
 	struct ri_ldcache_entry *out)
 {
@@ -162,8 +148,14 @@ bool ri_ldcache_find(const struct ri_ldcache *cache, const char *name,
 	bool found = false;
 
 	for (size_t i = 0; i < cache->count; i++) {
-		if (!is_named(cache, i, name, size) || !read_entry(cache, i, &entry) ||
-			!ri_ldcache_is_ours(&entry) || (found && entry.hardware != 0))
+		size_t at = cache->names + word_at(cache,
+			cache->entries + i * cache->entry_size + 4);
+
+		/* asked of every entry of the table: nothing is read that need not be */
+		if (at > cache->size || size > cache->size - at ||
+			memcmp(cache->bytes + at, name, size) != 0 ||
+			!read_entry(cache, i, &entry) || !ri_ldcache_is_ours(&entry) ||
+			(found && entry.hardware != 0))
 			continue;
 		*out = entry;
 		found = true;

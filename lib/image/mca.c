@@ -156,45 +156,35 @@ static void add_stated(struct ri_mca *mca, const char *list)
 	}
 }
 
-static void read_override(struct ri_mca *mca, const char *folder)
-{
-	char path[RI_PATH_SIZE];
-
-	if (mca->override.path == NULL &&
-		ri_path_join(path, folder, above) &&
-		!read_file(mca, path, &mca->override))
-		mca->override.path = NULL;
-}
-
 void ri_mca_init(struct ri_mca *mca, const struct ri_image *image, const char *prefix)
 {
-	static const char *const distribution[] = { "/etc/openmpi", "/etc/openmpi-" ARCHITECTURE,
-		"/etc" };
+	char own[RI_PATH_SIZE], path[RI_PATH_SIZE];
+	/* the installation's own, and of one that is a distribution's these, too */
+	const char *const folders[] = { own, "/etc/openmpi", "/etc/openmpi-" ARCHITECTURE, "/etc" };
 	const char *moved = ri_env_get(image->env, "OPAL_PREFIX");
 	const char *home = ri_env_get(image->env, "HOME");
 	struct ri_mca_value stated;
-	char own[RI_PATH_SIZE];
-	bool packaged;
+	size_t count = 1;
 
 	*mca = (struct ri_mca){ .image = image };
 	if (moved != NULL && moved[0] == '/')
 		prefix = moved;
-	packaged = ri_path_below(prefix, "/usr") && !ri_path_below(prefix, "/usr/local");
+	if (ri_path_below(prefix, "/usr") && !ri_path_below(prefix, "/usr/local"))
+		count = sizeof(folders) / sizeof(folders[0]);
 	if (!ri_path_join(own, prefix, "etc"))
 		return;
-	read_override(mca, own);
-	for (size_t i = 0; packaged && i < sizeof(distribution) / sizeof(distribution[0]); i++)
-		read_override(mca, distribution[i]);
+	for (size_t i = 0; i < count && mca->override.path == NULL; i++)
+		if (ri_path_join(path, folders[i], above) &&
+			!read_file(mca, path, &mca->override))
+			mca->override.path = NULL;
 	if (ri_mca_get(mca, "mca_base_param_files", &stated)) {
 		add_stated(mca, stated.value);
 		return;
 	}
 	if (home != NULL && home[0] == '/')
 		add_file(mca, home, ".openmpi/mca-params.conf");
-	if (add_file(mca, own, plain) || !packaged)
-		return;
-	for (size_t i = 0; i < sizeof(distribution) / sizeof(distribution[0]); i++)
-		if (add_file(mca, distribution[i], plain))
+	for (size_t i = 0; i < count; i++)
+		if (add_file(mca, folders[i], plain))
 			return;
 }
 

@@ -83,21 +83,6 @@ static void keep_version(char version[RI_MPI_VERSION], const char *text)
 		snprintf(version, RI_MPI_VERSION, "%.*s", (int)length, text);
 }
 
-/* The numbers behind ".so.": of libmpi.so.40.30.4 {40, 30, 4}. */
-static size_t read_suffix(const char *real, uint64_t numbers[3])
-{
-	const char *at = strstr(ri_path_name(real), ".so.");
-	size_t count = 0, digits;
-
-	for (at = at == NULL ? "" : at + 3; *at == '.' && count < 3; at += digits) {
-		digits = ri_digits_read(++at, &numbers[count]);
-		if (digits == 0)
-			break;
-		count++;
-	}
-	return count;
-}
-
 /*
  * Open MPI's VERSION files: libmpi.so.40 is 3.0 to 5.0, and the second number tells which. MPICH's
  * maint/version.m4, libmpi_so_version: libmpi.so.12 is 3.1 and later; its last number is not the
@@ -107,10 +92,17 @@ static void version_by_name(struct ri_mpi_library *library)
 {
 	static const char *const openmpi[] = { "3.0", "3.1", "4.0", "4.1", "5.0" };
 	static const char *const mpich[] = { "3.1", "3.2", "4.0", "4.1", "4.2", "4.3" };
+	const char *at = strstr(ri_path_name(library->file.real), ".so.");
 	uint64_t numbers[3];
+	size_t digits;
 
-	if (read_suffix(library->file.real, numbers) < 3)
-		return;
+	/* libmpi.so.40.30.4 */
+	at = at == NULL ? "" : at + 3;
+	for (int i = 0; i < 3; i++, at += digits) {
+		digits = *at == '.' ? ri_digits_read(++at, &numbers[i]) : 0;
+		if (digits == 0)
+			return;
+	}
 	if (library->family != RI_MPI_OPENMPI && numbers[0] == 12 &&
 		numbers[1] < sizeof(mpich) / sizeof(mpich[0]))
 		keep_version(library->version, mpich[numbers[1]]);

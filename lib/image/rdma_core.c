@@ -185,29 +185,24 @@ static void find_by_loader(struct ri_rdma_core *core, const struct ri_loader *lo
 	}
 }
 
-/* rdma-core names its files by its own release: libibverbs.so.1.14.44.0 */
-static uint64_t release_of(const char *real)
-{
-	const char *at = strstr(ri_path_name(real), ".so.1.");
-	uint64_t number = 0;
-	size_t digits = at == NULL ? 0 : ri_digits_read(at + 6, &number);
-
-	if (digits == 0 || at[6 + digits] != '.' || ri_digits_read(at + 7 + digits, &number) == 0)
-		return 0;
-	return number;
-}
-
 void ri_rdma_core_find(struct ri_rdma_core *out, const struct ri_loader *loader)
 {
 	static const char beginning[] = "IBVERBS_PRIVATE_";
 	char version[RI_ELF_NAME];
 	struct ri_elf elf;
+	uint64_t number;
+	const char *at;
+	size_t digits;
 
 	*out = (struct ri_rdma_core){ .release = 0 };
 	ri_loader_find(loader, "librdmacm.so.1", &out->manager);
 	if (!ri_loader_find(loader, "libibverbs.so.1", &out->verbs))
 		return;
-	out->release = release_of(out->verbs.real);
+	/* rdma-core names its files by its own release: libibverbs.so.1.14.44.0 */
+	at = strstr(ri_path_name(out->verbs.real), ".so.1.");
+	digits = at == NULL ? 0 : ri_digits_read(at + 6, &number);
+	if (digits > 0 && at[6 + digits] == '.')
+		ri_digits_read(at + 7 + digits, &out->release);
 	if (ri_elf_open(&elf, loader->image->host, out->verbs.real) == RI_ELF_OK &&
 		ri_elf_version(&elf, beginning, version))
 		ri_digits_read(version + sizeof(beginning) - 1, &out->abi);

@@ -199,4 +199,18 @@ void ri_check_hint(struct ri_checking *checking, const char *format, ...)
 /* The check's advice is the hint of the last result, too, which is no lack or warning. */
 void ri_check_advise(struct ri_checking *checking);
 
+/* Names in a row, for a result: "mlx5_ib0, mlx5_ib1 and 6 more". */
+struct ri_row {
+	char bytes[RI_CHECK_SUBJECT];
+	size_t used;
+	size_t count;	/* of all that were added */
+	size_t shown;
+};
+
+/* All zero is a row without names. */
+void ri_row_add(struct ri_row *row, const char *name);
+
+/* The row as text; say once, after the last one is added. */
+const char *ri_row_end(struct ri_row *row);
+
 #endif

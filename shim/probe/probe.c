@@ -424,18 +424,10 @@ static const struct {
 
 enum { VERBS, MPI, NVML, KNOWN };
 
-static size_t read_bytes(const char *text)
-{
-	size_t number = 0;
-
-	for (; *text >= '0' && *text <= '9' && number < SIZE_MAX / 100; text++)
-		number = number * 10 + (size_t)(*text - '0');
-	return number;
-}
-
 int main(int argc, char **argv)
 {
 	void *memory = MAP_FAILED;
+	size_t bytes = 0;
 	const char *path;
 	unsigned what = 0;
 
@@ -459,8 +451,11 @@ int main(int argc, char **argv)
 	dup2(STDERR_FILENO, STDOUT_FILENO);
 	path = argc > 2 ? argv[2] : known[what].library;
 	say("rankinit-probe %d", RI_PROBE_RULES);
+	for (const char *digit = argc > 3 ? argv[3] : ""; *digit >= '0' && *digit <= '9' &&
+		bytes < SIZE_MAX / 100; digit++)
+		bytes = bytes * 10 + (size_t)(*digit - '0');
 	if (what == VERBS)
-		try_verbs(path, argc > 3 ? read_bytes(argv[3]) : 0);
+		try_verbs(path, bytes);
 	else if (what == MPI)
 		try_mpi(path);
 	else

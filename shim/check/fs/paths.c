@@ -30,18 +30,6 @@ static const char *const input_options[] = { "data", "data-dir", "data-path", "d
 static const char *const output_options[] = { "output-dir", "output-path", "out-dir", "save-dir",
 	"save-path", "checkpoint-dir", "ckpt-dir", "logdir", "log-dir", "logging-dir", NULL };
 
-/* Inputs that hold no data are named so by those who follow the guides. */
-static bool is_code(const char *name, size_t length)
-{
-	static const char *const words[] = { "SCRIPT", "CODE", "CONFIG" };
-
-	for (size_t i = 0; i + 4 <= length; i++)
-		for (size_t j = 0; j < sizeof(words) / sizeof(words[0]); j++)
-			if (strncasecmp(name + i, words[j], strlen(words[j])) == 0)
-				return true;
-	return false;
-}
-
 static size_t find_start(const struct ri_env_entry *entry, const char *const *starts)
 {
 	for (; *starts != NULL; starts++)
@@ -62,6 +50,7 @@ static bool may_be_path(struct ri_named_path *named)
 static bool read_variable(struct ri_named_path *out, const struct ri_env_entry *entry,
 	enum ri_path_use use)
 {
+	static const char *const code[] = { "SCRIPT", "CODE", "CONFIG" };
 	size_t start;
 
 	*out = (struct ri_named_path){ .subject = entry->text, .length = entry->name_length,
@@ -74,7 +63,14 @@ static bool read_variable(struct ri_named_path *out, const struct ri_env_entry *
 	if (use == RI_PATH_OUTPUT)
 		return find_start(entry, outputs) > 0;
 	start = find_start(entry, inputs);
-	return start > 0 && !is_code(entry->text + start, entry->name_length - start);
+	if (start == 0)
+		return false;
+	/* inputs that hold no data are named so by those who follow the guides */
+	for (; start + 4 <= entry->name_length; start++)
+		for (size_t i = 0; i < sizeof(code) / sizeof(code[0]); i++)
+			if (strncasecmp(entry->text + start, code[i], strlen(code[i])) == 0)
+				return false;
+	return true;
 }
 
 /* "--data-dir", "--data_dir=/mnt/x": the length of the name of such an option, or 0. */

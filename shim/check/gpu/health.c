@@ -110,31 +110,6 @@ static bool is_alike(const struct ri_check_result *a, const struct ri_check_resu
 	return a->code == b->code && strcmp(a->text, b->text) == 0;
 }
 
-/* The subjects of all results like the first of them, as many as there is room for. */
-static void join_subjects(struct ri_check_result *first, size_t count, size_t gpus)
-{
-	enum { MORE = sizeof(" and 64 more") };
-	char subject[RI_CHECK_SUBJECT];
-	struct ri_text text;
-	size_t all = 1, shown = 1;
-
-	ri_text_init(&text, subject, sizeof(subject));
-	ri_text_addf(&text, "%s", first->subject);
-	for (size_t i = 1; i < count; i++) {
-		if (!is_alike(first, &first[i]))
-			continue;
-		if (shown == all++ &&
-			text.length + strlen(first[i].subject) + 2 + MORE < sizeof(subject)) {
-			ri_text_addf(&text, ", %s", first[i].subject);
-			shown++;
-		}
-	}
-	if (shown < all)
-		ri_text_addf(&text, " and %zu more", all - shown);
-	ri_text_copy(first->subject, sizeof(first->subject), all > 1 && all == gpus ? "GPUs"
-		: subject);
-}
-
 /* What was said of several of so many GPUs in the same words becomes one result. */
 static void merge(struct ri_checking *checking, size_t gpus)
 {
@@ -145,6 +120,7 @@ static void merge(struct ri_checking *checking, size_t gpus)
 	if (count > RI_CHECK_RESULTS)
 		return;
 	for (size_t i = 0; i < count; i++) {
+		struct ri_row row = { .count = 0 };
 		size_t first = 0;
 
 		/* what was moved to the front leaves its words behind */
@@ -152,7 +128,11 @@ static void merge(struct ri_checking *checking, size_t gpus)
 			first++;
 		if (first < i)
 			continue;
-		join_subjects(&results[i], count - i, gpus);
+		for (size_t j = i; j < count; j++)
+			if (is_alike(&results[i], &results[j]))
+				ri_row_add(&row, results[j].subject);
+		ri_text_copy(results[i].subject, sizeof(results[i].subject),
+			row.count > 1 && row.count == gpus ? "GPUs" : ri_row_end(&row));
 		results[kept++] = results[i];
 	}
 	checking->count = kept;

@@ -170,29 +170,21 @@ static bool is_forbidden(void)
 		(errno == EPERM || errno == ENOSYS);
 }
 
-/*
- * Has Open MPI been told to do without? Version 4 by the mechanism of its btl
- * vader, 5 by the components of smsc (opal/mca/btl/vader, opal/mca/smsc).
- */
-static bool is_told(const struct ri_checking *checking, struct ri_mca_value *out)
-{
-	const struct ri_mpi_library *library = find_openmpi(checking);
-	struct ri_mca mca;
-
-	if (library == NULL)
-		return false;
-	ri_mca_init(&mca, ri_check_loader(checking)->image, library->prefix);
-	if (ri_mca_get(&mca, "btl_vader_single_copy_mechanism", out) &&
-		strcmp(out->value, "cma") != 0)
-		return true;
-	return ri_mca_get(&mca, "smsc", out) && !ri_mca_takes(out->value, "cma");
-}
-
 static void say_cma(struct ri_checking *checking, const char *why)
 {
+	const struct ri_mpi_library *library = find_openmpi(checking);
 	struct ri_mca_value told;
+	struct ri_mca mca;
 
-	if (is_told(checking, &told)) {
+	if (library != NULL)
+		ri_mca_init(&mca, ri_check_loader(checking)->image, library->prefix);
+	/*
+	 * Open MPI may have been told to do without: version 4 by the mechanism of its btl vader,
+	 * 5 by the components of smsc (opal/mca/btl/vader, opal/mca/smsc).
+	 */
+	if (library != NULL && ((ri_mca_get(&mca, "btl_vader_single_copy_mechanism", &told) &&
+			strcmp(told.value, "cma") != 0) ||
+		(ri_mca_get(&mca, "smsc", &told) && !ri_mca_takes(told.value, "cma")))) {
 		ri_check_pass(checking, told.origin, "tells Open MPI not to use it");
 		return;
 	}
