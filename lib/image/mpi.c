@@ -233,25 +233,12 @@ static bool is_linked_to_openmpi(const struct ri_loader *loader, const char *pat
 	return found;
 }
 
-/* Intel's mpirun is a script around mpiexec.hydra; MPICH's may be one, too. */
-static enum ri_mpi_family family_of_script(const struct ri_loader *loader, const char *path)
-{
-	char text[SCRIPT_SIZE];
-
-	if (ri_host_read(loader->image->host, path, text, sizeof(text)) < 2 ||
-		strncmp(text, "#!", 2) != 0)
-		return RI_MPI_UNKNOWN;
-	if (strstr(text, "I_MPI_") != NULL)
-		return RI_MPI_INTEL;
-	return strstr(text, "hydra") != NULL ? RI_MPI_MPICH : RI_MPI_UNKNOWN;
-}
-
 static enum ri_mpi_family family_of(const struct ri_loader *loader, const char *prefix,
 	const char *real)
 {
 	const char *name = ri_path_name(real);
-	enum ri_mpi_family family;
-	bool openmpi, mpich;
+	char text[SCRIPT_SIZE];
+	bool script, openmpi, mpich;
 
 	if (strcmp(name, "orterun") == 0 || strcmp(name, "prterun") == 0 ||
 		strcmp(name, "prte") == 0 || is_linked_to_openmpi(loader, real))
@@ -261,9 +248,13 @@ static enum ri_mpi_family family_of(const struct ri_loader *loader, const char *
 	if (strncmp(name, "mpiexec.", 8) == 0)
 		return is_intel(loader, prefix) ? RI_MPI_INTEL
 			: is_mvapich(loader, prefix) ? RI_MPI_MVAPICH2 : RI_MPI_MPICH;
-	family = family_of_script(loader, real);
-	if (family != RI_MPI_UNKNOWN)
-		return family;
+	/* Intel's mpirun is a script around mpiexec.hydra; MPICH's may be one, too */
+	script = ri_host_read(loader->image->host, real, text, sizeof(text)) >= 2 &&
+		strncmp(text, "#!", 2) == 0;
+	if (script && strstr(text, "I_MPI_") != NULL)
+		return RI_MPI_INTEL;
+	if (script && strstr(text, "hydra") != NULL)
+		return RI_MPI_MPICH;
 	/*
 	 * What make install puts beside the launcher (ompi_info(1); MPICH src/env/mpichversion.c):
 	 * PyPI's Open MPI 5 has a small program of its own as mpirun, its MPICH a Hydra of that

@@ -111,14 +111,6 @@ static void climb(struct search *search, struct place *place)
 	}
 }
 
-static bool has_dots(const char *path)
-{
-	for (const char *p = strstr(path, "/.."); p != NULL; p = strstr(p + 1, "/.."))
-		if (p[3] == '/' || p[3] == '\0')
-			return true;
-	return false;
-}
-
 /*
  * The path in /proc/self/cgroup counts from the root of the hierarchy, the
  * mount may show only a part of it. What does not fit together (we were moved,
@@ -137,8 +129,9 @@ static void find_below(struct place *place, const struct ri_cgroup_member *membe
 		return;
 	snprintf(place->below, sizeof(place->below), "%.*s", length - (int)skip,
 		member->path + skip);
-	if (has_dots(place->below))
-		place->below[0] = '\0';
+	for (const char *dots = place->below; (dots = strstr(dots, "/..")) != NULL; dots++)
+		if (dots[3] == '/' || dots[3] == '\0')
+			place->below[0] = '\0';
 }
 
 static bool is_v2(const struct ri_cgroup_member *member)

@@ -131,10 +131,9 @@ static bool read_device(struct ri_host *host, const char *name, struct device *o
 static bool comes_before(const struct device *a, const struct device *b)
 {
 	size_t length_a = strlen(a->address), length_b = strlen(b->address);
-	int order = strcmp(a->address, b->address);
+	int order = length_a != length_b ? (length_a > length_b) - (length_a < length_b)
+		: strcmp(a->address, b->address);
 
-	if (length_a != length_b)
-		return length_a < length_b;
 	return order == 0 ? a->minor < b->minor : order < 0;
 }
 

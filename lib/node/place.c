@@ -9,32 +9,27 @@
 /* OpenMP specification, "OMP_NUM_THREADS"; MKL, BLAS and PyTorch obey it too. */
 #define THREADS "OMP_NUM_THREADS"
 
-/*
- * What a recorded machine would have answered: the mask of the status file may
- * hold CPUs that are offline, sched_getaffinity(2) leaves them out (kernel
- * documentation, ABI/testing/sysfs-devices-system-cpu).
- */
-static bool find_recorded(struct ri_host *host, struct ri_cpus *out)
-{
-	bool allowed = ri_cpus_read_allowed(host, "proc/self/status", out);
-	struct ri_cpus online;
-
-	if (!ri_cpus_read_file(host, "sys/devices/system/cpu/online", &online))
-		return allowed;
-	if (!allowed)
-		*out = online;
-	return ri_cpus_and(out, &online) > 0;
-}
-
 int ri_budget_find(struct ri_budget *out, const struct ri_node *node, struct ri_error *err)
 {
 	bool known = node->affinity != NULL;
+	struct ri_cpus online;
 	uint64_t granted;
 
 	if (known)
 		out->cpus = *node->affinity;
-	else if (!node->host->live)
-		known = find_recorded(node->host, &out->cpus);
+	/*
+	 * What a recorded machine would have answered: the mask of the status file may hold CPUs
+	 * that are offline, sched_getaffinity(2) leaves them out (kernel documentation,
+	 * ABI/testing/sysfs-devices-system-cpu).
+	 */
+	if (!known && !node->host->live) {
+		known = ri_cpus_read_allowed(node->host, "proc/self/status", &out->cpus);
+		if (ri_cpus_read_file(node->host, "sys/devices/system/cpu/online", &online)) {
+			if (!known)
+				out->cpus = online;
+			known = ri_cpus_and(&out->cpus, &online) > 0;
+		}
+	}
 	out->count = known ? ri_cpus_size(&out->cpus) : 0;
 	if (out->count == 0)
 		return ri_fail(err, RI_CODE_CPU_UNKNOWN, "CPUs",
@@ -55,13 +50,20 @@ int ri_cpus_count(const struct ri_node *node, uint64_t *count, struct ri_error *
 	return 0;
 }
 
-int ri_numa_find(struct ri_numa *out, const struct ri_node *node, const struct ri_cpus *ours,
+/* The NUMA nodes that have some of our CPUs, by number. */
+struct numa {
+	struct ri_cpus *list;	/* what is ours of each */
+	size_t count;		/* 0: the machine does not say */
+};
+
+/* Kernel documentation, ABI/stable/sysfs-devices-node. */
+static int find_numa(struct numa *out, const struct ri_node *node, const struct ri_cpus *ours,
 	struct ri_error *err)
 {
 	struct ri_cpus online, cpus;
 	char path[64];
 
-	*out = (struct ri_numa){ .count = 0 };
+	*out = (struct numa){ .count = 0 };
 	if (!ri_cpus_read_file(node->host, "sys/devices/system/node/online", &online))
 		return 0;
 	out->list = ri_arena_array(node->arena, ri_cpus_size(&online), sizeof(*out->list));
@@ -166,10 +168,10 @@ static int bind_to_numa(struct search *search)
 {
 	struct tally alone = { 0, 0 }, hidden = { 0, 0 }, outside = { 0, 0 };
 	const struct ri_cpus *ours = &search->budget.cpus;
-	struct ri_numa numa;
+	struct numa numa;
 	int number;
 
-	if (ri_numa_find(&numa, search->node, ours, search->err) < 0)
+	if (find_numa(&numa, search->node, ours, search->err) < 0)
 		return -1;
 	for (size_t i = 0; i < search->out->count; i++) {
 		struct ri_place *place = &search->out->list[i];

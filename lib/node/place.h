@@ -24,19 +24,6 @@ struct ri_budget {
 /* Returns 0, or -1 with RI_CODE_CPU_UNKNOWN. */
 int ri_budget_find(struct ri_budget *out, const struct ri_node *node, struct ri_error *err);
 
-/* The NUMA nodes that have some of our CPUs, by number. */
-struct ri_numa {
-	struct ri_cpus *list;	/* what is ours of each */
-	size_t count;		/* 0: the machine does not say */
-};
-
-/*
- * Kernel documentation, ABI/stable/sysfs-devices-node. Returns 0, or -1 with
- * RI_CODE_MEMORY.
- */
-int ri_numa_find(struct ri_numa *out, const struct ri_node *node, const struct ri_cpus *ours,
-	struct ri_error *err);
-
 enum ri_bind {
 	RI_BIND_NONE,
 	RI_BIND_NUMA,	/* the NUMA node of the rank's GPU; without one, nodes in turn */

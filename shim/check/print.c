@@ -19,7 +19,7 @@ static const struct {
 	[RI_CHECK_SKIP] = { "skip", RI_LOOK_DIM },
 };
 
-static const char *id_of(const struct ri_check_result *result)
+const char *ri_check_id(const struct ri_check_result *result)
 {
 	return ri_check_ids()[result->check];
 }
@@ -56,7 +56,7 @@ static void print_folded(struct ri_page *page, const struct ri_check_report *rep
 		if (!is_folded(&report->items[i]) ||
 			(report->items[i].code == RI_CODE_CHECK_IMAGE) != beyond_image)
 			continue;
-		ri_text_addf(&list, "%s%s", comma, id_of(&report->items[i]));
+		ri_text_addf(&list, "%s%s", comma, ri_check_id(&report->items[i]));
 		comma = ", ";
 	}
 	if (list.length == 0)
@@ -115,7 +115,7 @@ void ri_check_print_text(const struct ri_check_report *report, struct ri_text *o
 		ri_page_show_as(&page, statuses[result->status].look,
 			statuses[result->status].name);
 		ri_page_go(&page, ID_COLUMN);
-		ri_page_show(&page, id_of(result));
+		ri_page_show(&page, ri_check_id(result));
 		snprintf(subject, sizeof(subject), "%s: ", result->subject);
 		fold(&page, subject, result->text);
 		if (result->expected[0] != '\0')
@@ -144,7 +144,7 @@ static json_t *describe(struct ri_json *json, const struct ri_check_report *repo
 	char text[RI_CHECK_TEXT];
 
 	ri_check_text(result, text);
-	ri_json_put(json, object, "id", json_string(id_of(result)));
+	ri_json_put(json, object, "id", json_string(ri_check_id(result)));
 	ri_json_put(json, object, "status", json_string(statuses[result->status].name));
 	ri_json_put(json, object, "code", result->code == RI_CODE_NONE ? json_null()
 		: json_string(ri_code_name((enum ri_code)result->code)));

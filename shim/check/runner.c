@@ -221,29 +221,22 @@ static int64_t deadline(struct run *run)
 	return since < run->end_us ? since : run->end_us;
 }
 
-/* Returns true when the child has ended, within the time until then. */
-static bool wait_for(struct run *run, pid_t pid, int64_t until_us, int *status)
-{
-	siginfo_t info;
-	int64_t left = until_us - ri_now_us();
-	int number = ri_mask_wait_for(RI_MASK_MAY_STOP | RI_MASK_OF(SIGCHLD), &info,
-		left <= 0 ? 0 : left / 1000 + 1);
-
-	/* the kernel is asked what we ignore only where a signal came */
-	if (number != 0 && number != SIGCHLD && (ri_mask_stops() & RI_MASK_OF(number)) != 0)
-		run->stop = number;
-	/* an orphan's end is none of this one's */
-	return waitpid(pid, status, WNOHANG) == pid;
-}
-
 /* Wait for the child's end or for its time. Returns true where it must not be followed. */
 static bool watch(struct run *run, pid_t pid, bool *hung, int *status)
 {
 	for (;;) {
-		int64_t now = ri_now_us(), end = deadline(run);
-		int64_t look = now + (run->end_us - now) / LOOKS;
-		bool ended = wait_for(run, pid, end < look ? end : look, status);
+		siginfo_t info;
+		int64_t now = ri_now_us(), look = (run->end_us - now) / LOOKS;
+		int64_t left = deadline(run) - now;
+		int number = ri_mask_wait_for(RI_MASK_MAY_STOP | RI_MASK_OF(SIGCHLD), &info,
+			left <= 0 || look <= 0 ? 0 : (left < look ? left : look) / 1000 + 1);
+		/* an orphan's end is none of this one's */
+		bool ended = waitpid(pid, status, WNOHANG) == pid;
 
+		/* the kernel is asked what we ignore only where a signal came */
+		if (number != 0 && number != SIGCHLD &&
+			(ri_mask_stops() & RI_MASK_OF(number)) != 0)
+			run->stop = number;
 		if (run->stop != 0) {
 			if (!ended)
 				ri_helper_end(pid, RI_MASK_OF(SIGCHLD), NULL);

@@ -8,11 +8,6 @@
 
 enum { SUMMED = 8, FIRST = 110 };
 
-static const char *id_of(const struct ri_check_result *result)
-{
-	return ri_check_ids()[result->check];
-}
-
 void ri_check_text(const struct ri_check_result *result, char out[RI_CHECK_TEXT])
 {
 	snprintf(out, RI_CHECK_TEXT, "%s%s%s", result->text, result->expected[0] == '\0' ? ""
@@ -44,7 +39,7 @@ static bool says_as_much(const struct ri_check_report *report, const char *id,
 	for (size_t i = 0; i < report->count; i++) {
 		const struct ri_check_result *cause = &report->items[i];
 
-		if (strcmp(id_of(cause), id) == 0 && is_said(cause) &&
+		if (strcmp(ri_check_id(cause), id) == 0 && is_said(cause) &&
 			level_of(cause) >= level_of(result))
 			return true;
 	}
@@ -86,7 +81,7 @@ static const struct ri_check_result *sum_unbegun(const struct ri_check_report *r
 		if (count++ == 0)
 			first = result;
 		if (count <= SUMMED)
-			ri_text_addf(&list, "%s%s", count == 1 ? "" : ", ", id_of(result));
+			ri_text_addf(&list, "%s%s", count == 1 ? "" : ", ", ri_check_id(result));
 	}
 	if (count > SUMMED)
 		ri_text_addf(&list, " and %zu more", count - SUMMED);
@@ -192,12 +187,12 @@ const char *ri_check_reasons(const struct ri_check_report *report, char out[RI_C
 			continue;
 		last = result;
 		if (count++ == 0)
-			ri_text_addf(&text, ": %s (%s: %.*s%s%.40s)", id_of(result),
+			ri_text_addf(&text, ": %s (%s: %.*s%s%.40s)", ri_check_id(result),
 				result->subject, length > FIRST ? FIRST : (int)length, result->text,
 				result->expected[0] == '\0' ? "" : "; expected ",
 				result->expected);
 		else if (count <= SUMMED)
-			ri_text_addf(&text, ", %s", id_of(result));
+			ri_text_addf(&text, ", %s", ri_check_id(result));
 	}
 	if (count > SUMMED)
 		ri_text_addf(&text, " and %zu more", count - SUMMED);

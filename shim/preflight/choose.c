@@ -78,17 +78,6 @@ int ri_checks_hold_deep(const struct ri_check_wishes *wishes, struct ri_error *e
 	return 0;
 }
 
-/* By its id, by its family, or by one of its topics. */
-static bool is_demanded(const struct ri_demands *demands, size_t number)
-{
-	for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++)
-		if (is_about(number, topic) &&
-			ri_demands_find(demands, (enum ri_topic)topic) != NULL)
-			return true;
-	return ri_demands_check(demands, number) != NULL ||
-		ri_demands_family(demands, number) != NULL;
-}
-
 static bool is_picked(const struct ri_check_plan *plan, size_t number)
 {
 	const struct ri_check_wishes *wishes = plan->wishes;
@@ -110,14 +99,19 @@ static bool is_picked(const struct ri_check_plan *plan, size_t number)
 
 bool ri_checks_choose(struct ri_check_plan *plan, bool before_launch)
 {
+	const struct ri_demands *demands = plan->checking.demands;
 	bool some = false;
 
 	for (size_t i = 0; i < ri_check_count(); i++) {
 		enum ri_check_runs runs = ri_check_at(i)->runs;
 		bool asked = !before_launch || plan->wishes->pick == RI_CHECK_PICK_ALL ||
 			ri_check_set_has(&plan->wishes->picked, i) ||
-			is_demanded(plan->checking.demands, i);
+			ri_demands_check(demands, i) != NULL ||
+			ri_demands_family(demands, i) != NULL;
 
+		for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++)
+			asked |= is_about(i, topic) &&
+				ri_demands_find(demands, (enum ri_topic)topic) != NULL;
 		if (!is_picked(plan, i) ||
 			(!asked && runs != RI_CHECK_LAUNCH && runs != RI_CHECK_DEEP))
 			continue;

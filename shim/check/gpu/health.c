@@ -235,37 +235,24 @@ static void judge_gpu(struct ri_checking *checking, const struct ri_gpu_state *g
 	}
 }
 
-/* What it was at when it ended, or did not. */
-static void describe_step(char *out, size_t size, const struct ri_probe *said)
-{
-	const struct ri_gpu_state *gpu = &said->gpus[said->gpu_count > 0 ? said->gpu_count - 1 : 0];
-	char name[NAME];
-
-	switch (said->at) {
-	case RI_PROBE_GPU:
-		snprintf(out, size, "while %s was opened", name_of(name, gpu));
-		break;
-	case RI_PROBE_ASK:
-		snprintf(out, size, "while %s was asked for \"%s\"", name_of(name, gpu),
-			ri_gpu_asked_word(said->question));
-		break;
-	case RI_PROBE_LOAD:
-		snprintf(out, size, "while the library was loaded");
-		break;
-	default:
-		snprintf(out, size, "while NVML was initialised");
-	}
-}
-
 /* What was asked before counts; the rest is unknown, and no fault of the GPU's yet. */
 static void say_cut_short(struct ri_checking *checking, const struct ri_prober *prober,
 	const char *path)
 {
-	char step[160], name[RI_SIGNAL_NAME];
-	bool hung = prober->end == RI_PROBER_HUNG;
+	const struct ri_probe *said = &prober->said;
+	const struct ri_gpu_state *gpu = &said->gpus[said->gpu_count > 0 ? said->gpu_count - 1 : 0];
+	char step[160], name[RI_SIGNAL_NAME], gpu_name[NAME];
 
-	describe_step(step, sizeof(step), &prober->said);
-	if (hung)
+	name_of(gpu_name, gpu);
+	if (said->at == RI_PROBE_GPU)
+		snprintf(step, sizeof(step), "while %s was opened", gpu_name);
+	else if (said->at == RI_PROBE_ASK)
+		snprintf(step, sizeof(step), "while %s was asked for \"%s\"", gpu_name,
+			ri_gpu_asked_word(said->question));
+	else
+		snprintf(step, sizeof(step), "while %s", said->at == RI_PROBE_LOAD
+			? "the library was loaded" : "NVML was initialised");
+	if (prober->end == RI_PROBER_HUNG)
 		ri_check_unknown(checking, RI_CODE_GPU_HEALTH_HUNG, path,
 			"did not return within %d ms, %s", (int)PROBE_MS, step);
 	else
