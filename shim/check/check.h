@@ -61,7 +61,7 @@ struct ri_check {
 	unsigned topics;	/* RI_ABOUT(...) | ...: demands that it looks after */
 	unsigned holds;		/* the same: those that each of its problems is against ... */
 	bool holds_unknown;	/* ... and each of its unknowns */
-	unsigned wished;	/* the same: its problems warn for these, also where they are required */
+	unsigned wished;	/* the same: its problems warn for these, and no more */
 	const char *because;	/* id of the check whose problem makes for its own, or NULL */
 	bool in_image;		/* the files of an image that runs nowhere answer it */
 	void (*run)(struct ri_checking *checking);
@@ -97,6 +97,9 @@ struct ri_check_result {
 	char expected[128];	/* what was asked for, and by whom; may be empty */
 	char hint[512];		/* what to do; may be empty */
 };
+
+/* Of its check: "shm.size". */
+const char *ri_check_id(const struct ri_check_result *result);
 
 enum { RI_CHECK_RESULTS = 16 };	/* of one check; what comes past them is not stored */
 

@@ -19,11 +19,6 @@ static const struct {
 	[RI_CHECK_SKIP] = { "skip", RI_LOOK_DIM },
 };
 
-const char *ri_check_id(const struct ri_check_result *result)
-{
-	return ri_check_ids()[result->check];
-}
-
 /* One column of words, which begins in the line as it stands. */
 static void fold(struct ri_page *page, const char *before, const char *text)
 {
@@ -177,19 +172,6 @@ json_t *ri_check_json(struct ri_json *json, const struct ri_check_report *report
 			ri_json_string(json, facts->items[i].value, facts->items[i].name));
 	ri_json_put(json, object, "facts", named);
 	return object;
-}
-
-#define RI_CHECK(family, name) extern const struct ri_check ri_check_##family##_##name;
-#include "check/checks.def"
-
-static const struct ri_check *const checks[] = {
-#define RI_CHECK(family, name) &ri_check_##family##_##name,
-#include "check/checks.def"
-};
-
-const struct ri_check *ri_check_at(size_t index)
-{
-	return index < ri_check_count() ? checks[index] : NULL;
 }
 
 /* Whether --check runs it where --checks does not name it, and whether a launch does. */

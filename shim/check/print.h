@@ -16,9 +16,6 @@ void ri_check_print_text(const struct ri_check_report *report, struct ri_text *o
 /* {"schema": "rankinit-check-1", "fit": ..., "checks": [...], ...}; NULL: out of memory. */
 json_t *ri_check_json(struct ri_json *json, const struct ri_check_report *report);
 
-/* "shm.size" */
-const char *ri_check_id(const struct ri_check_result *result);
-
 enum { RI_CHECK_TEXT = 768 };
 
 /* "has 64 MiB; expected at least 1 GiB" */

@@ -83,7 +83,8 @@ static void check_cpu(struct ri_checking *checking)
 	} else if (!set) {
 		ri_check_pass(checking, "cpu", "no quota");
 	} else if (quota.number >= checking->ranks * 1000) {
-		ri_check_pass(checking, "cpu", "CPU time of %.1f CPUs", (double)quota.number / 1000);
+		ri_check_pass(checking, "cpu", "CPU time of %.1f CPUs",
+			(double)quota.number / 1000);
 	} else {
 		ri_check_lack(checking, RI_CODE_CG_CPU_SMALL, "cpu",
 			"CPU time of %.1f CPUs for all", (double)quota.number / 1000);
