@@ -166,18 +166,11 @@ const struct ri_demand *ri_demands_unmet(const struct ri_demands *demands, enum 
 	return NULL;
 }
 
-const struct ri_demand *ri_demands_check(const struct ri_demands *demands, size_t n)
+const struct ri_demand *ri_demands_check(const struct ri_demands *demands, size_t n, bool family)
 {
 	for (unsigned asker = RI_ASKER_COUNT; asker-- > 0;)
-		if (ri_check_set_has(&demands->of[asker].by_id, n))
-			return &demands->of[asker].checks;
-	return NULL;
-}
-
-const struct ri_demand *ri_demands_family(const struct ri_demands *demands, size_t n)
-{
-	for (unsigned asker = RI_ASKER_COUNT; asker-- > 0;)
-		if (ri_check_set_has(&demands->of[asker].by_family, n))
+		if (ri_check_set_has(family ? &demands->of[asker].by_family
+			: &demands->of[asker].by_id, n))
 			return &demands->of[asker].checks;
 	return NULL;
 }

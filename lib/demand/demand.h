@@ -118,9 +118,8 @@ const struct ri_demand *ri_demands_find(const struct ri_demands *demands, enum r
 const struct ri_demand *ri_demands_unmet(const struct ri_demands *demands, enum ri_topic topic,
 	enum ri_demand_number number, uint64_t found);
 
-/* The firmest demand of check n by its id, or NULL; and of its family. */
-const struct ri_demand *ri_demands_check(const struct ri_demands *demands, size_t n);
-const struct ri_demand *ri_demands_family(const struct ri_demands *demands, size_t n);
+/* The firmest demand of check n by its id, or by its family, or NULL. */
+const struct ri_demand *ri_demands_check(const struct ri_demands *demands, size_t n, bool family);
 
 void ri_check_set_add(struct ri_check_set *set, size_t n);
 bool ri_check_set_has(const struct ri_check_set *set, size_t n);

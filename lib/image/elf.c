@@ -109,7 +109,7 @@ static bool read_segments(struct ri_elf *elf, const Elf64_Ehdr *header, Elf64_Ph
 }
 
 /* Addresses are kept as they are found: what they mean is known at the end. */
-static void keep_dynamic(struct ri_elf *elf, const Elf64_Dyn *entry)
+static bool read_dynamic(struct ri_elf *elf, const Elf64_Phdr *dynamic)
 {
 	const struct {
 		Elf64_Sxword tag;
@@ -120,33 +120,27 @@ static void keep_dynamic(struct ri_elf *elf, const Elf64_Dyn *entry)
 		{ DT_HASH, &elf->old_hash }, { DT_GNU_HASH, &elf->gnu_hash },
 		{ DT_VERDEF, &elf->versions }, { DT_VERDEFNUM, &elf->version_count },
 	};
+	uint64_t count = dynamic->p_filesz / sizeof(Elf64_Dyn), at = dynamic->p_offset;
+	Elf64_Dyn entries[BATCH], *entry = entries;
 
-	if (entry->d_tag == DT_NEEDED && elf->needed_count < RI_ELF_NEEDED)
-		elf->needed[elf->needed_count++] = entry->d_un.d_val;
-	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
-		if (kept[i].tag == entry->d_tag)
-			*kept[i].field = entry->d_un.d_val;
-}
+	if (count > MAX_DYNAMIC)
+		count = MAX_DYNAMIC;
+	for (uint64_t n = 0; n < count; n++, entry++) {
+		if (n % BATCH == 0) {
+			size_t size = (count - n < BATCH ? count - n : BATCH) * sizeof(*entry);
 
-static bool read_dynamic(struct ri_elf *elf, const Elf64_Phdr *dynamic)
-{
-	uint64_t left = dynamic->p_filesz / sizeof(Elf64_Dyn), at = dynamic->p_offset;
-	Elf64_Dyn entries[BATCH];
-
-	if (left > MAX_DYNAMIC)
-		left = MAX_DYNAMIC;
-	while (left > 0) {
-		size_t count = left < BATCH ? (size_t)left : BATCH;
-
-		if (!read_bytes(elf, at, entries, count * sizeof(entries[0])))
-			return false;
-		for (size_t i = 0; i < count; i++) {
-			if (entries[i].d_tag == DT_NULL)
-				return true;
-			keep_dynamic(elf, &entries[i]);
+			if (!read_bytes(elf, at, entries, size))
+				return false;
+			at += size;
+			entry = entries;
 		}
-		left -= count;
-		at += count * sizeof(entries[0]);
+		if (entry->d_tag == DT_NULL)
+			return true;
+		if (entry->d_tag == DT_NEEDED && elf->needed_count < RI_ELF_NEEDED)
+			elf->needed[elf->needed_count++] = entry->d_un.d_val;
+		for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+			if (kept[i].tag == entry->d_tag)
+				*kept[i].field = entry->d_un.d_val;
 	}
 	return true;
 }

@@ -89,28 +89,23 @@ static bool read_line(struct ri_mca_text *text, char *line, struct ri_mca_line *
 	return true;
 }
 
-/* The rest of a line, or the next one, without comments. */
-static char *next_line(struct ri_mca_text *text)
-{
-	char *line = text->line, *end;
-
-	text->line = NULL;
-	if (line == NULL) {
-		line = text->rest;
-		end = line + strcspn(line, "\n");
-		text->rest = *end == '\0' ? end : end + 1;
-		*end = '\0';
-		text->number++;
-	}
-	return skip_comments(text, line);
-}
-
 bool ri_mca_next(struct ri_mca_text *text, struct ri_mca_line *out)
 {
 	bool found = false;
 
 	while (!found && (text->line != NULL || *text->rest != '\0')) {
-		found = read_line(text, next_line(text), out);
+		char *line = text->line, *end;
+
+		/* the rest of a line, or the next one, without comments */
+		text->line = NULL;
+		if (line == NULL) {
+			line = text->rest;
+			end = line + strcspn(line, "\n");
+			text->rest = *end == '\0' ? end : end + 1;
+			*end = '\0';
+			text->number++;
+		}
+		found = read_line(text, skip_comments(text, line), out);
 		out->number = text->number;
 	}
 	return found;

@@ -57,8 +57,8 @@ static void ask(struct ri_checking *checking)
 	struct ri_check_result *result = last(checking);
 	bool holds = result->status != RI_CHECK_UNKNOWN || check->holds_unknown;
 
-	ri_check_asked(checking, ri_demands_check(checking->demands, checking->number));
-	ri_check_asked(checking, ri_demands_family(checking->demands, checking->number));
+	ri_check_asked(checking, ri_demands_check(checking->demands, checking->number, false));
+	ri_check_asked(checking, ri_demands_check(checking->demands, checking->number, true));
 	for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++) {
 		const struct ri_demand *demand = ri_demands_find(checking->demands,
 			(enum ri_topic)topic);
@@ -96,7 +96,7 @@ void ri_check_say(struct ri_checking *checking, enum ri_check_status status, enu
 
 void ri_check_unprobed(struct ri_checking *checking, const char *subject, const char *text)
 {
-	if (ri_demands_check(checking->demands, checking->number) != NULL)
+	if (ri_demands_check(checking->demands, checking->number, false) != NULL)
 		ri_check_unknown(checking, RI_CODE_PROBE_OFF, subject, "%s", text);
 	else
 		ri_check_skip(checking, subject, "%s", text);
@@ -132,7 +132,7 @@ void ri_check_asked(struct ri_checking *checking, const struct ri_demand *demand
 
 void ri_check_hold_skips(struct ri_checking *checking)
 {
-	const struct ri_demand *demand = ri_demands_check(checking->demands, checking->number);
+	const struct ri_demand *demand = ri_demands_check(checking->demands, checking->number, false);
 	size_t count = checking->count < RI_CHECK_RESULTS ? checking->count : RI_CHECK_RESULTS;
 
 	if (!ri_demand_is_firm(demand))

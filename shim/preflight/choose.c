@@ -66,7 +66,7 @@ int ri_checks_hold_deep(const struct ri_check_wishes *wishes, struct ri_error *e
 	const struct ri_check *check;
 
 	for (size_t i = 0; (check = ri_check_at(i)) != NULL; i++) {
-		demand = ri_demands_check(&wishes->demands, i);
+		demand = ri_demands_check(&wishes->demands, i, false);
 		if (ri_checks_are_deep(wishes) || check->runs != RI_CHECK_DEEP || demand == NULL ||
 			ri_check_set_has(&wishes->off, i))
 			continue;
@@ -89,7 +89,7 @@ static bool is_picked(const struct ri_check_plan *plan, size_t number)
 	if (ri_check_set_has(&wishes->off, number) || wishes->pick == RI_CHECK_PICK_NONE)
 		return false;
 	if (ri_check_set_has(&wishes->picked, number) || wishes->pick == RI_CHECK_PICK_ALL ||
-		ri_demands_check(demands, number) != NULL)
+		ri_demands_check(demands, number, false) != NULL)
 		return true;
 	/* a list of checks takes nothing from what is required */
 	for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++)
@@ -106,8 +106,8 @@ bool ri_checks_choose(struct ri_check_plan *plan, bool before_launch)
 		enum ri_check_runs runs = ri_check_at(i)->runs;
 		bool asked = !before_launch || plan->wishes->pick == RI_CHECK_PICK_ALL ||
 			ri_check_set_has(&plan->wishes->picked, i) ||
-			ri_demands_check(demands, i) != NULL ||
-			ri_demands_family(demands, i) != NULL;
+			ri_demands_check(demands, i, false) != NULL ||
+			ri_demands_check(demands, i, true) != NULL;
 
 		for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++)
 			asked |= is_about(i, topic) &&

@@ -58,8 +58,8 @@ static void check_list(const char *text)
 			UINT64_MAX) == NULL);
 	}
 	for (size_t i = 0; i < ri_check_count(); i++)
-		some |= ri_demands_check(demands, i) != NULL ||
-			ri_demands_family(demands, i) != NULL;
+		some |= ri_demands_check(demands, i, false) != NULL ||
+			ri_demands_check(demands, i, true) != NULL;
 	CHECK(some);
 }
 

@@ -101,11 +101,9 @@ static void check_cuda(const struct ri_loader *loader)
 static void check_settings(const struct ri_image *image)
 {
 	char value[RI_NCCL_VALUE];
-	struct ri_nccl_conf conf;
 	const char *origin;
 
-	ri_nccl_conf_read(&conf, image);
-	origin = ri_nccl_conf_get(&conf, "NCCL_IB_HCA", value);
+	origin = ri_nccl_conf_get(image, "NCCL_IB_HCA", value);
 	CHECK(strnlen(value, sizeof(value)) < sizeof(value));
 	CHECK(origin != NULL || value[0] == '\0');
 }

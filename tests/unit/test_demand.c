@@ -82,8 +82,8 @@ static void test_two_lists(void **state)
 	ask_by(RI_ASKER_REQUIRE, "gpu=8,ib=1,ib.rate", true);
 	assert_int_equal(ri_demands_find(demands, RI_TOPIC_GPU)->count, 2);
 	assert_string_equal(ri_demands_find(demands, RI_TOPIC_IB)->subject, "RANKINIT_REQUIRE");
-	assert_non_null(ri_demands_check(demands, number("ib.libs")));
-	assert_string_equal(ri_demands_check(demands, number("ib.rate"))->subject,
+	assert_non_null(ri_demands_check(demands, number("ib.libs"), false));
+	assert_string_equal(ri_demands_check(demands, number("ib.rate"), false)->subject,
 		"--require and RANKINIT_REQUIRE");
 	assert_string_equal(wishes.require.subject, "--require and RANKINIT_REQUIRE");
 	assert_false(wishes.require.twin);
@@ -197,9 +197,9 @@ static void test_list(void **state)
 	assert_int_equal(ri_demands_find(demands, RI_TOPIC_SHM)->size, (uint64_t)16 << 30);
 	assert_non_null(ri_demands_find(demands, RI_TOPIC_MPI));
 	assert_non_null(ri_demands_find(demands, RI_TOPIC_OFED));
-	assert_null(ri_demands_check(demands, number("shm.size")));
-	assert_int_equal(ri_demands_check(demands, number("ib.libs"))->asker, RI_ASKER_REQUIRE);
-	assert_null(ri_demands_check(demands, number("ib.rate")));
+	assert_null(ri_demands_check(demands, number("shm.size"), false));
+	assert_int_equal(ri_demands_check(demands, number("ib.libs"), false)->asker, RI_ASKER_REQUIRE);
+	assert_null(ri_demands_check(demands, number("ib.rate"), false));
 }
 
 static void test_without_numbers(void **state)
@@ -238,15 +238,15 @@ static void test_who_is_firm(void **state)
 	(void)state;
 	ask(RI_ASKER_REQUIRE, "shm.size,lim.*,gpu.health");
 	ask(RI_ASKER_EXPECT, "ib.rate,ib.libs,shm.size,shm.*,lim.nofile");
-	assert_string_equal(ri_demands_check(demands, number("shm.size"))->subject, "--require");
-	assert_true(ri_demand_is_firm(ri_demands_check(demands, number("shm.size"))));
-	assert_false(ri_demand_is_firm(ri_demands_check(demands, number("ib.rate"))));
-	assert_false(ri_demand_is_firm(ri_demands_check(demands, number("lim.nofile"))));
-	assert_true(ri_demand_is_firm(ri_demands_family(demands, number("lim.nofile"))));
-	assert_null(ri_demands_check(demands, number("lim.nproc")));
-	assert_false(ri_demand_is_firm(ri_demands_family(demands, number("shm.free"))));
-	assert_null(ri_demands_family(demands, number("ib.rate")));
-	assert_true(ri_demand_is_firm(ri_demands_check(demands, number("gpu.remap"))));
+	assert_string_equal(ri_demands_check(demands, number("shm.size"), false)->subject, "--require");
+	assert_true(ri_demand_is_firm(ri_demands_check(demands, number("shm.size"), false)));
+	assert_false(ri_demand_is_firm(ri_demands_check(demands, number("ib.rate"), false)));
+	assert_false(ri_demand_is_firm(ri_demands_check(demands, number("lim.nofile"), false)));
+	assert_true(ri_demand_is_firm(ri_demands_check(demands, number("lim.nofile"), true)));
+	assert_null(ri_demands_check(demands, number("lim.nproc"), false));
+	assert_false(ri_demand_is_firm(ri_demands_check(demands, number("shm.free"), true)));
+	assert_null(ri_demands_check(demands, number("ib.rate"), true));
+	assert_true(ri_demand_is_firm(ri_demands_check(demands, number("gpu.remap"), false)));
 	assert_false(ri_demand_is_firm(NULL));
 }
 

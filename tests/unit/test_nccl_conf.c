@@ -50,14 +50,12 @@ static const char *get(const char *name, char *first, char *second)
 	struct ri_host host = { .root = tree.fd };
 	char *variables[] = { first, second, NULL };
 	struct ri_error err = RI_ERROR_INIT;
-	struct ri_nccl_conf conf;
 	const char *origin;
 	struct ri_env env;
 	const struct ri_image image = { .host = &host, .env = &env, .arena = &arena };
 
 	assert_int_equal(ri_env_init(&env, variables, &arena, &err), 0);
-	ri_nccl_conf_read(&conf, &image);
-	origin = ri_nccl_conf_get(&conf, name, value);
+	origin = ri_nccl_conf_get(&image, name, value);
 	snprintf(shown, sizeof(shown), "%s from %s", value, origin == NULL ? "nobody" : origin);
 	ri_arena_release(&arena);
 	return shown;

@@ -17,7 +17,7 @@ static void check_vendor(struct ri_checking *checking)
 		return;
 	}
 	if (demand == NULL &&
-		ri_demands_check(checking->demands, checking->number) == NULL) {
+		ri_demands_check(checking->demands, checking->number, false) == NULL) {
 		ri_check_skip(checking, "/dev", "no GPU device file is here, and none is "
 			"requested");
 		return;

@@ -133,5 +133,5 @@ const struct ri_demand *ri_ib_demand(const struct ri_checking *checking)
 bool ri_ib_wanted(const struct ri_checking *checking)
 {
 	return ri_ib_demand(checking) != NULL ||
-		ri_demands_check(checking->demands, checking->number) != NULL;
+		ri_demands_check(checking->demands, checking->number, false) != NULL;
 }

@@ -23,14 +23,8 @@ struct setting {
 
 static bool get(const struct ri_checking *checking, const char *name, struct setting *out)
 {
-	static struct ri_nccl_conf conf;
-	static bool done;
-	const char *origin;
+	const char *origin = ri_nccl_conf_get(ri_check_loader(checking)->image, name, out->value);
 
-	if (!done)
-		ri_nccl_conf_read(&conf, ri_check_loader(checking)->image);
-	done = true;
-	origin = ri_nccl_conf_get(&conf, name, out->value);
 	out->name = name;
 	out->where[0] = '\0';
 	if (origin == NULL || out->value[0] == '\0')

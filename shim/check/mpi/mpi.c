@@ -125,7 +125,7 @@ static void check_launcher(struct ri_checking *checking)
 	char what[64];
 
 	if (mpi->launcher_count + mpi->library_count == 0 &&
-		ri_demands_check(checking->demands, checking->number) == NULL) {
+		ri_demands_check(checking->demands, checking->number, false) == NULL) {
 		ri_check_skip(checking, "mpirun", "no MPI is installed");
 	} else if (mpi->launcher_count == 0) {
 		ri_check_lack(checking, RI_CODE_MPI_LAUNCHER_MISSING, "mpirun",
