@@ -143,30 +143,17 @@ static int give_gpus(struct search *search)
 	return 0;
 }
 
-/* Ranks that could not be bound, for one reason. */
-struct tally {
-	size_t count;
-	size_t first;
-};
-
-static void count(struct tally *tally, size_t rank)
-{
-	if (tally->count++ == 0)
-		tally->first = rank;
-}
-
-static void complain(const struct search *search, const struct tally *tally, const char *why)
-{
-	if (tally->count > 0)
-		ri_findings_add(search->node->findings, RI_SEVERITY_WARNING, RI_CODE_PLACEMENT_KEPT,
-			search->wish->bind_subject, "%zu of %zu ranks are not bound, the first is "
-			"local rank %zu: %s", tally->count, search->out->count, tally->first, why);
-}
-
 /* A GPU may be far from all CPUs that are ours, even where these are of one node. */
 static int bind_to_numa(struct search *search)
 {
-	struct tally alone = { 0, 0 }, hidden = { 0, 0 }, outside = { 0, 0 };
+	enum { OUTSIDE, HIDDEN, ALONE, REASONS };
+	static const char *const why[] = {
+		[OUTSIDE] = "rankinit may not use the CPUs local to its GPU",
+		[HIDDEN] = "cannot tell which CPUs are local to its GPU",
+		[ALONE] = "cannot tell what NUMA nodes the machine has",
+	};
+	/* ranks that are not bound for a reason */
+	size_t counts[REASONS] = { 0 }, first[REASONS] = { 0 };
 	const struct ri_cpus *ours = &search->budget.cpus;
 	struct numa numa;
 	int number;
@@ -178,22 +165,28 @@ static int bind_to_numa(struct search *search)
 		const struct ri_gpu *gpu = gpu_of(search, i);
 		bool known = gpu != NULL &&
 			ri_gpu_cpus(search->node->host, gpu, &place->cpus, &number);
+		unsigned reason = REASONS;
 
 		if (known && ri_cpus_and(&place->cpus, ours) == 0)
-			count(&outside, i);
+			reason = OUTSIDE;
 		else if (known)
 			place->bound = !ri_cpus_equal(&place->cpus, ours);
 		else if (numa.count != 1 && (gpu != NULL || numa.count == 0))
-			count(gpu != NULL ? &hidden : &alone, i);
+			reason = gpu != NULL ? HIDDEN : ALONE;
 		else if (numa.count > 1)
 			*place = (struct ri_place){ numa.list[i % numa.count], true, place->gpu };
+		if (reason < REASONS && counts[reason]++ == 0)
+			first[reason] = i;
 	}
 	if (numa.count == 1)
 		ri_findings_add(search->node->findings, RI_SEVERITY_NOTE, RI_CODE_PLACEMENT_KEPT,
 			search->wish->bind_subject, "all CPUs here belong to one NUMA node");
-	complain(search, &outside, "rankinit may not use the CPUs local to its GPU");
-	complain(search, &hidden, "cannot tell which CPUs are local to its GPU");
-	complain(search, &alone, "cannot tell what NUMA nodes the machine has");
+	for (unsigned i = 0; i < REASONS; i++)
+		if (counts[i] > 0)
+			ri_findings_add(search->node->findings, RI_SEVERITY_WARNING,
+				RI_CODE_PLACEMENT_KEPT, search->wish->bind_subject,
+				"%zu of %zu ranks are not bound, the first is local rank %zu: %s",
+				counts[i], search->out->count, first[i], why[i]);
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <sys/sysmacros.h>
 
 #include "base/number.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "node/sysfile.h"
 
@@ -66,6 +67,7 @@ static void read_port(struct ri_host *host, const char *name, struct ri_port *po
 		[RI_LINK_OTHER] = "Unknown",
 	};
 	char path[PATH_SIZE], line[64];
+	uint64_t manager = 0;
 	int at = snprintf(path, sizeof(path), CLASS "/%.*s/ports/%u/", NAME_SIZE, name,
 		port->number);
 	size_t room = sizeof(path) - (size_t)at;
@@ -83,7 +85,10 @@ static void read_port(struct ri_host *host, const char *name, struct ri_port *po
 	if (ri_sysfile_line(host, path, line, sizeof(line)))
 		port->rate = ri_rate_read(line);
 	ri_text_copy(path + at, room, "sm_lid");
-	ri_sysfile_hex(host, path, &port->manager);
+	/* "0x800b" and nothing else */
+	if (ri_sysfile_line(host, path, line, sizeof(line)) && strncmp(line, "0x", 2) == 0 &&
+		line[2 + ri_hex_read(line + 2, &manager)] == '\0')
+		port->manager = manager;
 }
 
 static int read_ports(struct ri_hca *hca, struct ri_host *host, struct ri_arena *arena)
@@ -160,7 +165,8 @@ int ri_hcas_find(struct ri_hcas *out, struct ri_host *host, struct ri_arena *are
 	struct ri_error *err)
 {
 	const char *sorted[RI_MAX_HCAS];
-	char names[NAMES_SIZE], path[PATH_SIZE], shared[16], driver[NAME_SIZE];
+	char names[NAMES_SIZE], path[PATH_SIZE], shared[16], target[RI_PATH_SIZE];
+	const char *driver;
 	long left = ri_host_list(host, CLASS, names, sizeof(names));
 	size_t found;
 
@@ -180,7 +186,9 @@ int ri_hcas_find(struct ri_hcas *out, struct ri_host *host, struct ri_arena *are
 			continue;
 		/* devices made of software, like rxe, have no other below them */
 		snprintf(path, sizeof(path), CLASS "/%.*s/device/driver", NAME_SIZE, sorted[i]);
-		ri_sysfile_link(host, path, driver, sizeof(driver));
+		if (ri_host_link(host, path, target, sizeof(target)) <= 0)
+			target[0] = '\0';
+		driver = ri_path_name(target);
 		*hca = (struct ri_hca){
 			.name = ri_arena_copy(arena, sorted[i], strlen(sorted[i])),
 			.driver = ri_arena_copy(arena, driver, strlen(driver)),

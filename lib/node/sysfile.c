@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "node/sysfile.h"
 
-#include <limits.h>
 #include <string.h>
 
 #include "base/number.h"
-#include "base/text.h"
 
 /* A file of sysfs is at most a page (kernel documentation, filesystems/sysfs.rst). */
 enum { PAGE = 4096 };
@@ -37,33 +35,3 @@ bool ri_sysfile_number(struct ri_host *host, const char *path, uint64_t *out)
 	return ri_sysfile_line(host, path, line, sizeof(line)) && ri_digits_read(line, out) > 0;
 }
 
-bool ri_sysfile_hex(struct ri_host *host, const char *path, uint64_t *out)
-{
-	char line[32];
-	uint64_t value;
-	size_t digits;
-
-	if (!ri_sysfile_line(host, path, line, sizeof(line)) || strncmp(line, "0x", 2) != 0)
-		return false;
-	digits = ri_hex_read(line + 2, &value);
-	if (digits == 0 || line[2 + digits] != '\0')
-		return false;
-	*out = value;
-	return true;
-}
-
-bool ri_sysfile_link(struct ri_host *host, const char *path, char *name, size_t size)
-{
-	char target[PATH_MAX];
-	const char *last;
-
-	name[0] = '\0';
-	if (ri_host_link(host, path, target, sizeof(target)) <= 0)
-		return false;
-	last = strrchr(target, '/');
-	last = last == NULL ? target : last + 1;
-	if (*last == '\0' || strlen(last) >= size)
-		return false;
-	ri_text_copy(name, size, last);
-	return true;
-}

@@ -19,10 +19,4 @@ bool ri_sysfile_line(struct ri_host *host, const char *path, char *line, size_t 
 /* The number with which the file begins: 4 of "4: ACTIVE". */
 bool ri_sysfile_number(struct ri_host *host, const char *path, uint64_t *out);
 
-/* The number of a file that holds "0x800b" and nothing else. */
-bool ri_sysfile_hex(struct ri_host *host, const char *path, uint64_t *out);
-
-/* The last part of where a link leads: "mlx5_core". */
-bool ri_sysfile_link(struct ri_host *host, const char *path, char *name, size_t size);
-
 #endif

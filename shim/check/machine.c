@@ -39,16 +39,6 @@ bool ri_machine_is_image(struct ri_host *host)
 		(ri_host_has_folder(host, "usr") || ri_host_has_folder(host, "bin"));
 }
 
-void ri_machine_no_core(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_CORE, &limit) < 0)
-		return;
-	limit.rlim_cur = 0;
-	setrlimit(RLIMIT_CORE, &limit);
-}
-
 bool ri_machine_limit(struct ri_host *host, enum ri_limit_name name, struct ri_limit *out)
 {
 	static const int resources[RI_LIMIT_COUNT] = {

@@ -22,9 +22,6 @@ bool ri_machine_limit(struct ri_host *host, enum ri_limit_name name, struct ri_l
  */
 bool ri_machine_is_image(struct ri_host *host);
 
-/* From now on this process leaves no core. */
-void ri_machine_no_core(void);
-
 /* proc/self/mountinfo, until the next call of a function here; NULL: it cannot be read. */
 char *ri_machine_mounts(struct ri_host *host);
 

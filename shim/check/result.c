@@ -132,7 +132,8 @@ void ri_check_asked(struct ri_checking *checking, const struct ri_demand *demand
 
 void ri_check_hold_skips(struct ri_checking *checking)
 {
-	const struct ri_demand *demand = ri_demands_check(checking->demands, checking->number, false);
+	const struct ri_demand *demand = ri_demands_check(checking->demands, checking->number,
+		false);
 	size_t count = checking->count < RI_CHECK_RESULTS ? checking->count : RI_CHECK_RESULTS;
 
 	if (!ri_demand_is_firm(demand))

@@ -17,7 +17,6 @@
 
 #include "base/pages.h"
 #include "base/signals.h"
-#include "check/machine.h"
 #include "system/clock.h"
 #include "system/helper.h"
 #include "system/mask.h"
@@ -135,13 +134,16 @@ static void run_check(struct run *run, size_t number)
 static void child_main(void *context)
 {
 	struct run *run = context;
-	struct rlimit memory;
+	struct rlimit limit;
 
 	/* a check of a broken machine must not take the container's memory, nor leave a core */
-	ri_machine_no_core();
-	if (getrlimit(RLIMIT_AS, &memory) == 0 && memory.rlim_cur > RI_CHECK_MEMORY) {
-		memory.rlim_cur = RI_CHECK_MEMORY;
-		setrlimit(RLIMIT_AS, &memory);
+	if (getrlimit(RLIMIT_CORE, &limit) == 0) {
+		limit.rlim_cur = 0;
+		setrlimit(RLIMIT_CORE, &limit);
+	}
+	if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur > RI_CHECK_MEMORY) {
+		limit.rlim_cur = RI_CHECK_MEMORY;
+		setrlimit(RLIMIT_AS, &limit);
 	}
 	run->shared->since_us = ri_now_us();
 	for (size_t i = run->first; i < ri_check_count(); i++)

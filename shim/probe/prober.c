@@ -266,6 +266,7 @@ static void describe_step(char *out, size_t size, const struct ri_probe *said)
 			said->subject, words[1]);
 }
 
+/* The probe itself, where it has tried nothing; else the library. */
 static void say_crashed(struct ri_checking *checking, const struct ri_prober *prober,
 	const struct ri_library *library, enum ri_code code)
 {

@@ -198,7 +198,8 @@ static void test_list(void **state)
 	assert_non_null(ri_demands_find(demands, RI_TOPIC_MPI));
 	assert_non_null(ri_demands_find(demands, RI_TOPIC_OFED));
 	assert_null(ri_demands_check(demands, number("shm.size"), false));
-	assert_int_equal(ri_demands_check(demands, number("ib.libs"), false)->asker, RI_ASKER_REQUIRE);
+	assert_int_equal(ri_demands_check(demands, number("ib.libs"), false)->asker,
+		RI_ASKER_REQUIRE);
 	assert_null(ri_demands_check(demands, number("ib.rate"), false));
 }
 
@@ -238,7 +239,8 @@ static void test_who_is_firm(void **state)
 	(void)state;
 	ask(RI_ASKER_REQUIRE, "shm.size,lim.*,gpu.health");
 	ask(RI_ASKER_EXPECT, "ib.rate,ib.libs,shm.size,shm.*,lim.nofile");
-	assert_string_equal(ri_demands_check(demands, number("shm.size"), false)->subject, "--require");
+	assert_string_equal(ri_demands_check(demands, number("shm.size"), false)->subject,
+		"--require");
 	assert_true(ri_demand_is_firm(ri_demands_check(demands, number("shm.size"), false)));
 	assert_false(ri_demand_is_firm(ri_demands_check(demands, number("ib.rate"), false)));
 	assert_false(ri_demand_is_firm(ri_demands_check(demands, number("lim.nofile"), false)));

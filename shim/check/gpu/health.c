@@ -43,7 +43,8 @@ struct judging {
 	const char *silent;	/* the same where no GPU answers: a skip; see `silence_passes` */
 	bool silence_passes;	/* not to have such a thing is a pass */
 	/* Says what there is to say of this GPU by its numbers, or nothing. */
-	void (*judge)(struct ri_checking *checking, const struct ri_gpu_state *gpu);
+	void (*judge)(struct ri_checking *checking, const struct ri_gpu_state *gpu,
+		const char *name);
 };
 
 /* Ask, and find the GPUs that CUDA_VISIBLE_DEVICES leaves. */
@@ -156,8 +157,9 @@ static void judge_all(struct ri_checking *checking)
 			continue;
 		asked += answer->given;
 		told += answer->ok;
+		name_of(name, gpu);
 		if (answer->ok)
-			judging->judge(checking, gpu);
+			judging->judge(checking, gpu, name);
 		/*
 		 * One that is lost is lost to gpu.health, and no permission to ask for the whole
 		 * GPU is what a tenant with an instance of it has.
@@ -165,9 +167,8 @@ static void judge_all(struct ri_checking *checking)
 		else if (answer->given && !ri_nvml_is_quiet(answer->error) &&
 			!(answer->error == RI_NVML_NO_PERMISSION && has_mig(gpu)) &&
 			answer->error != RI_NVML_LOST && answer->error != RI_NVML_RESET_REQUIRED)
-			ri_check_unknown(checking, judging->unknown, name_of(name, gpu),
-				"not told: %s", ri_nvml_error_show(text, sizeof(text),
-					answer->error));
+			ri_check_unknown(checking, judging->unknown, name, "not told: %s",
+				ri_nvml_error_show(text, sizeof(text), answer->error));
 	}
 	merge(checking, look->count);
 	if (checking->count > 0)
@@ -358,12 +359,11 @@ static const char remap_failed_hint[] =
  * since the page is not used; a remap that failed once is a reason for NVIDIA
  * to replace the GPU.
  */
-static void judge_remap(struct ri_checking *checking, const struct ri_gpu_state *gpu)
+static void judge_remap(struct ri_checking *checking, const struct ri_gpu_state *gpu,
+	const char *name)
 {
 	const uint64_t *rows = ri_gpu_numbers(gpu, RI_GPU_REMAP);
-	char name[NAME];
 
-	name_of(name, gpu);
 	if (rows[3] != 0) {
 		ri_check_warn(checking, RI_CODE_GPU_REMAP_FAILED, name,
 			"a row of memory could not be remapped; %" PRIu64 " were after "
@@ -375,13 +375,6 @@ static void judge_remap(struct ri_checking *checking, const struct ri_gpu_state 
 	}
 }
 
-static const struct judging remap = {
-	.asked = RI_GPU_REMAP, .unknown = RI_CODE_GPU_REMAP_UNKNOWN,
-	.pass = "no remapped row is pending or has failed",
-	.silent = "do not remap rows, or not with MIG", .silence_passes = true,
-	.judge = judge_remap,
-};
-
 const struct ri_check ri_check_gpu_remap = {
 	.summary = "no remapped row of a GPU's memory is pending or has failed",
 	.reads = "nvmlDeviceGetRemappedRows (NVML API Reference Guide; NVIDIA GPU Memory Error "
@@ -392,18 +385,22 @@ const struct ri_check ri_check_gpu_remap = {
 		"the rows",
 	PROBED,
 	.run = judge_all,
-	.how = &remap,
+	.how = &(const struct judging){
+		.asked = RI_GPU_REMAP, .unknown = RI_CODE_GPU_REMAP_UNKNOWN,
+		.pass = "no remapped row is pending or has failed",
+		.silent = "do not remap rows, or not with MIG", .silence_passes = true,
+		.judge = judge_remap,
+	},
 };
 
 /* gpu.ecc */
 
-static void judge_ecc(struct ri_checking *checking, const struct ri_gpu_state *gpu)
+static void judge_ecc(struct ri_checking *checking, const struct ri_gpu_state *gpu,
+	const char *name)
 {
 	const uint64_t *errors = ri_gpu_numbers(gpu, RI_GPU_ECC);
 	const uint64_t *sram = ri_gpu_numbers(gpu, RI_GPU_SRAM);
-	char name[NAME];
 
-	name_of(name, gpu);
 	if (sram != NULL && *sram != 0) {
 		ri_check_warn(checking, RI_CODE_GPU_ECC_SRAM, name, "the SRAM has had more "
 			"uncorrectable errors than NVIDIA accepts");
@@ -418,12 +415,6 @@ static void judge_ecc(struct ri_checking *checking, const struct ri_gpu_state *g
 	}
 }
 
-static const struct judging ecc = {
-	.asked = RI_GPU_ECC, .unknown = RI_CODE_GPU_ECC_UNKNOWN,
-	.pass = "no uncorrectable error since the driver was loaded",
-	.silent = "have no ECC, or it is off", .judge = judge_ecc,
-};
-
 const struct ri_check ri_check_gpu_ecc = {
 	.summary = "the memory of the GPUs had no uncorrectable error",
 	.reads = "nvmlDeviceGetTotalEccErrors, volatile, and nvmlDeviceGetSramEccErrorStatus (NVML "
@@ -435,7 +426,11 @@ const struct ri_check ri_check_gpu_ecc = {
 		"the driver",
 	PROBED,
 	.run = judge_all,
-	.how = &ecc,
+	.how = &(const struct judging){
+		.asked = RI_GPU_ECC, .unknown = RI_CODE_GPU_ECC_UNKNOWN,
+		.pass = "no uncorrectable error since the driver was loaded",
+		.silent = "have no ECC, or it is off", .judge = judge_ecc,
+	},
 };
 
 /* gpu.busy */
@@ -472,14 +467,15 @@ static bool is_numa_node(const struct ri_checking *checking, const struct ri_gpu
 	return strncmp(word + strspn(word, " \t"), online, sizeof(online) - 1) == 0;
 }
 
-static void judge_busy(struct ri_checking *checking, const struct ri_gpu_state *gpu)
+static void judge_busy(struct ri_checking *checking, const struct ri_gpu_state *gpu,
+	const char *name)
 {
 	const uint64_t *answer = ri_gpu_numbers(gpu, RI_GPU_PROCESSES);
 	const uint64_t *bytes = ri_gpu_numbers(gpu, RI_GPU_MEMORY);
 	uint64_t processes = answer == NULL ? 0 : *answer;
 	uint64_t taken = 0;	/* MiB, of what the driver does not keep apart */
 	const char *reason = NULL;
-	char name[NAME], text[160];
+	char text[160];
 	bool much;
 
 	if (bytes[1] <= bytes[0] && bytes[2] <= bytes[0] - bytes[1])
@@ -499,7 +495,6 @@ static void judge_busy(struct ri_checking *checking, const struct ri_gpu_state *
 		reason = "MPS shares it";
 	else if (processes == 0 && is_numa_node(checking, gpu))
 		reason = "the kernel may keep files there, since it is a NUMA node";
-	name_of(name, gpu);
 	snprintf(text, sizeof(text), "%" PRIu64 " MiB of memory are taken, %" PRIu64
 		" %s there", taken, processes,
 		processes == 1 ? "process computes" : "processes compute");
@@ -508,12 +503,6 @@ static void judge_busy(struct ri_checking *checking, const struct ri_gpu_state *
 	else
 		ri_check_lack(checking, RI_CODE_GPU_BUSY_OTHERS, name, "%s", text);
 }
-
-static const struct judging busy = {
-	.asked = RI_GPU_MEMORY, .unknown = RI_CODE_GPU_BUSY_UNKNOWN,
-	.pass = "no process computes on them, and their memory is free",
-	.silent = "do not tell how much of their memory is taken", .judge = judge_busy,
-};
 
 const struct ri_check ri_check_gpu_busy = {
 	.summary = "no other process uses the GPUs",
@@ -530,5 +519,9 @@ const struct ri_check ri_check_gpu_busy = {
 		"node",
 	PROBED,
 	.run = judge_all,
-	.how = &busy,
+	.how = &(const struct judging){
+		.asked = RI_GPU_MEMORY, .unknown = RI_CODE_GPU_BUSY_UNKNOWN,
+		.pass = "no process computes on them, and their memory is free",
+		.silent = "do not tell how much of their memory is taken", .judge = judge_busy,
+	},
 };

@@ -35,7 +35,8 @@ static void check_dev(struct ri_checking *checking)
 		ri_check_pass(checking, folder, "%s: %zu on InfiniBand, %zu on Ethernet%s",
 			ri_row_end(&row), ri_ib_count(hcas, RI_LINK_INFINIBAND),
 			ri_ib_count(hcas, RI_LINK_ETHERNET), others);
-	} else if (!hcas->exclusive && !ri_ib_wanted(checking)) {
+	} else if (!hcas->exclusive && ri_ib_demand(checking) == NULL &&
+		ri_demands_check(checking->demands, checking->number, false) == NULL) {
 		ri_check_skip(checking, folder, "no RDMA device is here, and none is requested");
 	} else if (is_direct(checking)) {
 		ri_check_skip(checking, folder, "%s never shows a device: see ib.nonsriov",

@@ -2,10 +2,7 @@
 #include "check/ib/ib.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
-
-#include "base/text.h"
 
 /* What was read, and of which machine. */
 static struct {
@@ -88,12 +85,6 @@ bool ri_ib_matters(struct ri_checking *checking)
 		ri_ib_has_infiniband(checking);
 }
 
-const char *ri_ib_name(char name[80], const struct ri_hca *hca, const struct ri_port *port)
-{
-	snprintf(name, 80, "%.60s:%u", hca->name, port->number);
-	return name;
-}
-
 size_t ri_ib_count(const struct ri_hcas *hcas, enum ri_link link)
 {
 	size_t count = 0;
@@ -128,10 +119,4 @@ const struct ri_demand *ri_ib_demand(const struct ri_checking *checking)
 	const struct ri_demand *ofed = ri_demands_find(checking->demands, RI_TOPIC_OFED);
 
 	return ib == NULL || (ofed != NULL && ofed->asker > ib->asker) ? ofed : ib;
-}
-
-bool ri_ib_wanted(const struct ri_checking *checking)
-{
-	return ri_ib_demand(checking) != NULL ||
-		ri_demands_check(checking->demands, checking->number, false) != NULL;
 }

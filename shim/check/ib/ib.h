@@ -34,9 +34,6 @@ bool ri_ib_matters(struct ri_checking *checking);
 #define ri_ib_say_bad(checking, ...) \
 	ri_check_problem(checking, ri_ib_matters(checking), __VA_ARGS__)
 
-/* "mlx5_ib0:1", as NCCL_IB_HCA has it. Returns name. */
-const char *ri_ib_name(char name[80], const struct ri_hca *hca, const struct ri_port *port);
-
 /* Devices with a port of this kind. */
 size_t ri_ib_count(const struct ri_hcas *hcas, enum ri_link link);
 
@@ -51,9 +48,6 @@ void ri_ib_asked(struct ri_checking *checking, size_t usable);
 
 /* The firmest demand for RDMA of either kind, or NULL. */
 const struct ri_demand *ri_ib_demand(const struct ri_checking *checking);
-
-/* Does anybody ask for RDMA, or for this check? */
-bool ri_ib_wanted(const struct ri_checking *checking);
 
 /* Where to get InfiniBand from, where the machine has none. */
 extern const char ri_ib_absent_hint[];

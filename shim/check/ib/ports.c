@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The InfiniBand ports: are they up, how many, how fast. */
+#include <stdio.h>
 
 #include "check/ib/ib.h"
 
@@ -25,6 +26,15 @@ static bool walk_ports(const struct ri_hcas *hcas, struct walk *walk)
 	return false;
 }
 
+/* "mlx5_ib0:1", as NCCL_IB_HCA has it. */
+static void add_name(struct ri_row *row, const struct walk *walk)
+{
+	char name[80];
+
+	snprintf(name, sizeof(name), "%.60s:%u", walk->hca->name, walk->port->number);
+	ri_row_add(row, name);
+}
+
 static bool is_up(const struct ri_port *port)
 {
 	return port->state == RI_PORT_ACTIVE && (port->phys == RI_PHYS_UP || port->phys == 0);
@@ -45,14 +55,13 @@ static void say_bad(struct ri_checking *checking, const struct ri_hcas *hcas,
 {
 	struct walk walk = { .device = 0 };
 	struct ri_row row = { .count = 0 };
-	char name[80];
 
 	while (walk_ports(hcas, &walk)) {
 		if (walk.port->state != first->state || walk.port->phys != first->phys)
 			continue;
 		if (row.count == 0 && walk.port != first)
 			return;
-		ri_row_add(&row, ri_ib_name(name, walk.hca, walk.port));
+		add_name(&row, &walk);
 	}
 	if (first->state == 0)
 		ri_check_unknown(checking, RI_CODE_IB_PORT_UNKNOWN, ri_row_end(&row),
@@ -97,12 +106,11 @@ const struct ri_check ri_check_ib_port = {
 static size_t find_slow(const struct ri_hcas *hcas, uint64_t rate, struct ri_row *row)
 {
 	struct walk walk = { .device = 0 };
-	char name[80];
 
 	while (walk_ports(hcas, &walk))
 		if (walk.port->state == RI_PORT_ACTIVE && walk.port->rate != 0 &&
 			walk.port->rate < rate)
-			ri_row_add(row, ri_ib_name(name, walk.hca, walk.port));
+			add_name(row, &walk);
 	return row->count;
 }
 
