@@ -184,15 +184,13 @@ static const char alpine[] = "/etc/alpine-release";
 static const char musl_file[] = "/etc/ld-musl-" MACHINE ".path";
 
 /* Debian's and Fedora's glibc; in an image there are those of one of them. */
-static const char *const glibc_folders[] = {
-	"/lib/" TRIPLET, "/usr/lib/" TRIPLET, "/lib64", "/usr/lib64", "/lib", "/usr/lib", NULL,
-};
-static const char *const apart_folders[] = {
-	"/usr/local/lib", "/usr/local/lib64", "/usr/local/cuda/lib64", "/usr/local/nvidia/lib64",
-	"/usr/local/mpi/lib", "/opt/openmpi/lib", "/opt/hpcx/ompi/lib", "/opt/amazon/openmpi/lib",
-	"/usr/lib/" TRIPLET "/openmpi/lib", "/usr/lib64/openmpi/lib", "/usr/lib64/mpich/lib",
-	"/opt/conda/lib", "/opt/miniconda/lib", NULL,
-};
+static const char glibc_folders[] =
+	"/lib/" TRIPLET ":/usr/lib/" TRIPLET ":/lib64:/usr/lib64:/lib:/usr/lib";
+static const char apart_folders[] =
+	"/usr/local/lib:/usr/local/lib64:/usr/local/cuda/lib64:/usr/local/nvidia/lib64:"
+	"/usr/local/mpi/lib:/opt/openmpi/lib:/opt/hpcx/ompi/lib:/opt/amazon/openmpi/lib:"
+	"/usr/lib/" TRIPLET "/openmpi/lib:/usr/lib64/openmpi/lib:/usr/lib64/mpich/lib:"
+	"/opt/conda/lib:/opt/miniconda/lib";
 
 static bool read_table(struct ri_loader *loader, int fd)
 {
@@ -292,15 +290,6 @@ static bool try_text(const struct ri_loader *loader, const char *list, const cha
 	return false;
 }
 
-static bool try_list(const struct ri_loader *loader, const char *const *folders, const char *name,
-	struct ri_library *out)
-{
-	for (size_t i = 0; folders[i] != NULL; i++)
-		if (try_folder(loader, folders[i], name, out))
-			return true;
-	return false;
-}
-
 bool ri_loader_find(const struct ri_loader *loader, const char *name, struct ri_library *out)
 {
 	struct ri_ldcache_entry entry;
@@ -316,15 +305,14 @@ bool ri_loader_find(const struct ri_loader *loader, const char *name, struct ri_
 			out->gone = keep(loader->image, entry.path);
 	}
 	out->place = RI_LIBRARY_BY_FOLDER;
-	if (loader->folders != NULL)
-		return try_text(loader, loader->folders, name, out);
-	return try_list(loader, glibc_folders, name, out);
+	return try_text(loader, loader->folders != NULL ? loader->folders : glibc_folders, name,
+		out);
 }
 
 bool ri_loader_find_apart(const struct ri_loader *loader, const char *name, struct ri_library *out)
 {
 	*out = (struct ri_library){ .place = RI_LIBRARY_APART };
-	return try_list(loader, apart_folders, name, out);
+	return try_text(loader, apart_folders, name, out);
 }
 
 bool ri_loader_look(const struct ri_loader *loader, const char *folder, const char *name,

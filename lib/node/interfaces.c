@@ -17,28 +17,10 @@ enum {
 	TYPE_LOOPBACK = 772,	/* ARPHRD_LOOPBACK, linux/if_arp.h */
 };
 
-/* False where it is no interface: the folder of bonding holds a plain file too. */
-static bool read_interface(struct ri_host *host, const char *name, struct ri_interface *out)
-{
-	char path[PATH_SIZE], line[32];
-	uint64_t type = 0;
-
-	snprintf(path, sizeof(path), CLASS "/%.*s/type", NAME_SIZE, name);
-	if (!ri_sysfile_number(host, path, &type))
-		return false;
-	out->loopback = type == TYPE_LOOPBACK;
-	/* RFC 2863 states; "unknown" is what drivers that do not tell have, and lo */
-	snprintf(path, sizeof(path), CLASS "/%.*s/operstate", NAME_SIZE, name);
-	ri_sysfile_line(host, path, line, sizeof(line));
-	out->down = strcmp(line, "down") == 0 || strcmp(line, "lowerlayerdown") == 0 ||
-		strcmp(line, "notpresent") == 0;
-	return true;
-}
-
 int ri_interfaces_find(struct ri_interfaces *out, struct ri_host *host, struct ri_arena *arena,
 	struct ri_error *err)
 {
-	char names[NAMES_SIZE];
+	char names[NAMES_SIZE], path[PATH_SIZE], line[32];
 	const char *name = names;
 	long left = ri_host_list(host, CLASS, names, sizeof(names));
 
@@ -48,12 +30,23 @@ int ri_interfaces_find(struct ri_interfaces *out, struct ri_host *host, struct r
 	if (out->list == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, "interfaces", "no memory left for a list");
 	for (; left > 0; left--, name += strlen(name) + 1) {
-		struct ri_interface interface = { .down = false };
+		struct ri_interface interface;
 		size_t at = out->count;
+		uint64_t type = 0;
 
-		if (strlen(name) >= NAME_SIZE || !read_interface(host, name, &interface))
+		/* the folder of bonding holds a plain file too */
+		snprintf(path, sizeof(path), CLASS "/%.*s/type", NAME_SIZE, name);
+		if (strlen(name) >= NAME_SIZE || !ri_sysfile_number(host, path, &type))
 			continue;
-		interface.name = ri_arena_copy(arena, name, strlen(name));
+		snprintf(path, sizeof(path), CLASS "/%.*s/operstate", NAME_SIZE, name);
+		ri_sysfile_line(host, path, line, sizeof(line));
+		interface = (struct ri_interface){
+			.name = ri_arena_copy(arena, name, strlen(name)),
+			.loopback = type == TYPE_LOOPBACK,
+			/* RFC 2863 states; "unknown" is what drivers that do not tell have, and lo */
+			.down = strcmp(line, "down") == 0 || strcmp(line, "lowerlayerdown") == 0 ||
+				strcmp(line, "notpresent") == 0,
+		};
 		if (interface.name == NULL)
 			return ri_fail(err, RI_CODE_MEMORY, "interfaces",
 				"no memory left for a list");

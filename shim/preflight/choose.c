@@ -150,24 +150,13 @@ static bool is_plain_shell(char *const *words)
 	return true;
 }
 
-/* Why nothing is looked at, and what to do about it. */
-static const char *explain(const struct ri_topology *topology, const struct ri_command *command)
-{
-	if (ri_topology_is_beside(topology))
-		return "this process is not a rank of the job; check the node with rankinit "
-			"--check";
-	if (command->mode == RI_MODE_NONE)
-		return "this process starts the ranks of the whole job and is not a rank itself; "
-		       "put rankinit before the program that it starts";
-	return "this process is not recognised as part of a job; check the node with rankinit "
-	       "--check, or make a job of one rank with --nproc-per-node=1";
-}
-
 void ri_unasked_say(const struct ri_options *options, const struct ri_topology *topology,
 	const struct ri_command *command)
 {
 	const struct ri_given *require = &options->checks.require;
 	bool always = !require->twin || options->action != RI_ACTION_LAUNCH;
+	const char *why = "this process is not recognised as part of a job; check the node with "
+		"rankinit --check, or make a job of one rank with --nproc-per-node=1";
 
 	if (require->value == NULL || (require->twin && is_plain_shell(options->command)) ||
 		options->wishes.source.value != NULL)
@@ -176,9 +165,14 @@ void ri_unasked_say(const struct ri_options *options, const struct ri_topology *
 	for (char *const *word = options->command; word != NULL && *word != NULL; word++)
 		if (has_rankinit(*word))
 			return;
+	if (ri_topology_is_beside(topology))
+		why = "this process is not a rank of the job; check the node with rankinit --check";
+	else if (command->mode == RI_MODE_NONE)
+		why = "this process starts the ranks of the whole job and is not a rank itself; "
+			"put rankinit before the program that it starts";
 	ri_log(always || !ri_was_said("unchecked") ? RI_LEVEL_WARNING : RI_LEVEL_NOTE,
-		"%s: requirements not checked: %s [%s]", require->subject,
-		explain(topology, command), ri_code_name(RI_CODE_CHECK_UNASKED));
+		"%s: requirements not checked: %s [%s]", require->subject, why,
+		ri_code_name(RI_CODE_CHECK_UNASKED));
 }
 
 void ri_unasked_say_off(const struct ri_check_wishes *wishes)

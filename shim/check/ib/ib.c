@@ -4,34 +4,28 @@
 #include <errno.h>
 #include <string.h>
 
-/* What was read, and of which machine. */
-static struct {
-	int root;
-	bool looked, opened;
-	struct ri_hcas hcas;
-} seen;
+static struct ri_hcas hcas;
 
 const struct ri_hcas *ri_ib_look(struct ri_checking *checking)
 {
 	struct ri_error err = RI_ERROR_INIT;
+	static bool looked;
 
-	if (seen.looked && seen.root == checking->host->root)
-		return &seen.hcas;
-	if (ri_hcas_find(&seen.hcas, checking->host, checking->arena, &err) < 0)
-		seen.hcas = (struct ri_hcas){ .error = ENOMEM };
-	seen.looked = true;
-	seen.opened = false;
-	seen.root = checking->host->root;
-	return &seen.hcas;
+	if (!looked && ri_hcas_find(&hcas, checking->host, checking->arena, &err) < 0)
+		hcas = (struct ri_hcas){ .error = ENOMEM };
+	looked = true;
+	return &hcas;
 }
 
 const struct ri_hcas *ri_ib_open(struct ri_checking *checking)
 {
+	static bool opened;
+
 	ri_ib_look(checking);
-	if (!seen.opened)
-		ri_hcas_open(&seen.hcas, checking->host);
-	seen.opened = true;
-	return &seen.hcas;
+	if (!opened)
+		ri_hcas_open(&hcas, checking->host);
+	opened = true;
+	return &hcas;
 }
 
 size_t ri_ib_devices(struct ri_checking *checking)
@@ -66,15 +60,13 @@ static bool is_declined(const struct ri_checking *checking)
 
 bool ri_ib_is_usable(struct ri_checking *checking)
 {
-	const struct ri_hcas *hcas;
-
 	if (is_declined(checking))
 		return false;
 	if (ri_ib_has_infiniband(checking))
 		return true;
-	hcas = ri_ib_open(checking);
-	for (size_t i = 0; i < hcas->count; i++)
-		if (hcas->list[i].error == 0)
+	ri_ib_open(checking);
+	for (size_t i = 0; i < hcas.count; i++)
+		if (hcas.list[i].error == 0)
 			return true;
 	return false;
 }
@@ -85,23 +77,23 @@ bool ri_ib_matters(struct ri_checking *checking)
 		ri_ib_has_infiniband(checking);
 }
 
-size_t ri_ib_count(const struct ri_hcas *hcas, enum ri_link link)
+size_t ri_ib_count(const struct ri_hcas *all, enum ri_link link)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < hcas->count; i++)
-		count += ri_hca_has(&hcas->list[i], link);
+	for (size_t i = 0; i < all->count; i++)
+		count += ri_hca_has(&all->list[i], link);
 	return count;
 }
 
-size_t ri_ib_active(const struct ri_hcas *hcas)
+size_t ri_ib_active(const struct ri_hcas *all)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < hcas->count; i++)
-		for (size_t j = 0; j < hcas->list[i].count; j++)
-			count += hcas->list[i].ports[j].link == RI_LINK_INFINIBAND &&
-				hcas->list[i].ports[j].state == RI_PORT_ACTIVE;
+	for (size_t i = 0; i < all->count; i++)
+		for (size_t j = 0; j < all->list[i].count; j++)
+			count += all->list[i].ports[j].link == RI_LINK_INFINIBAND &&
+				all->list[i].ports[j].state == RI_PORT_ACTIVE;
 	return count;
 }
 

@@ -35,10 +35,10 @@ bool ri_ib_matters(struct ri_checking *checking);
 	ri_check_problem(checking, ri_ib_matters(checking), __VA_ARGS__)
 
 /* Devices with a port of this kind. */
-size_t ri_ib_count(const struct ri_hcas *hcas, enum ri_link link);
+size_t ri_ib_count(const struct ri_hcas *all, enum ri_link link);
 
 /* InfiniBand ports that are active. */
-size_t ri_ib_active(const struct ri_hcas *hcas);
+size_t ri_ib_active(const struct ri_hcas *all);
 
 /*
  * So many of what is asked for as "ib=N" can be used: hold the last result
