@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "node/cpus.h"
+#include "node/node.h"
 
 #include <stdio.h>
 #include <string.h>

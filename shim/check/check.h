@@ -98,9 +98,6 @@ struct ri_check_result {
 	char hint[512];		/* what to do; may be empty */
 };
 
-/* Of its check: "shm.size". */
-const char *ri_check_id(const struct ri_check_result *result);
-
 enum { RI_CHECK_RESULTS = 16 };	/* of one check; what comes past them is not stored */
 
 /* What a check is given. It writes by the functions below alone. */

@@ -13,8 +13,3 @@ const struct ri_check *ri_check_at(size_t index)
 {
 	return index < ri_check_count() ? checks[index] : NULL;
 }
-
-const char *ri_check_id(const struct ri_check_result *result)
-{
-	return ri_check_ids()[result->check];
-}

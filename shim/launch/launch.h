@@ -20,7 +20,7 @@
 #include "base/error.h"
 #include "base/signals.h"
 #include "launch/privileges.h"
-#include "node/cpus.h"
+#include "node/node.h"
 
 struct ri_launch {
 	pid_t self;		/* getpid() */

@@ -294,7 +294,7 @@ static void say_crashed(struct ri_checking *checking, const struct ri_prober *pr
 }
 
 bool ri_prober_judge(struct ri_checking *checking, const struct ri_prober *prober,
-	const struct ri_library *library, struct ri_prober_codes codes)
+	const struct ri_library *library, enum ri_code crashed, enum ri_code hung)
 {
 	char step[160];
 
@@ -318,11 +318,11 @@ bool ri_prober_judge(struct ri_checking *checking, const struct ri_prober *probe
 			"%s writes into its memory", library->path);
 		break;
 	case RI_PROBER_CRASHED:
-		say_crashed(checking, prober, library, codes.crashed);
+		say_crashed(checking, prober, library, crashed);
 		break;
 	case RI_PROBER_HUNG:
 		describe_step(step, sizeof(step), &prober->said);
-		ri_check_warn(checking, codes.hung, library->path,
+		ri_check_warn(checking, hung, library->path,
 			"did not return within %d ms, %s", (int)RI_PROBER_MS, step);
 		ri_check_hint(checking, "node admin: an adapter that does not answer, or a mount "
 			"that the library reads from; --checks=default,^%s skips this check",

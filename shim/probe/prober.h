@@ -52,13 +52,11 @@ void ri_prober_run(struct ri_prober *out, const struct ri_checking *checking,
 /* What became of a library that the loader does not find. True where there is a trace of it. */
 bool ri_prober_says_lost(char *out, size_t size, const struct ri_library *library);
 
-/* The codes of a check for a library that ends the process, or does not come back. */
-struct ri_prober_codes {
-	enum ri_code crashed, hung;
-};
-
-/* True where it is done. Else says what became of it: a result about the library. */
+/*
+ * True where it is done. Else says what became of it: a result about the library, with these codes
+ * where it ends the process, or does not come back.
+ */
 bool ri_prober_judge(struct ri_checking *checking, const struct ri_prober *prober,
-	const struct ri_library *library, struct ri_prober_codes codes);
+	const struct ri_library *library, enum ri_code crashed, enum ri_code hung);
 
 #endif

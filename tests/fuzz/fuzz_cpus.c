@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Input: a list of CPUs. */
 #include "fuzz.h"
-#include "node/cpus.h"
+#include "node/node.h"
 
 /* Walking over the set finds as many as counting does, in order. */
 static void check_set(const struct ri_cpus *cpus)

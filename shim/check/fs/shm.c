@@ -43,73 +43,52 @@ static void show_flag(char out[RI_SIZE_TEXT], uint64_t bytes)
 	snprintf(out, RI_SIZE_TEXT, "%" PRIu64 "%c", bytes, units[unit]);
 }
 
-/* It is absent, or smaller than this demand or a job of several ranks wants. */
-static void say_bad(struct ri_checking *checking, enum ri_code code, const char *what,
-	const struct ri_demand *demand)
-{
-	uint64_t least = ri_machine_shm_least(checking->ranks);
-	char size[RI_SIZE_TEXT];
-
-	ri_check_problem(checking,
-		checking->ranks > 1 && ri_gpu_node_find(checking->host, false) != NULL, code,
-		point, "%s", what);
-	ri_check_asked(checking, demand);
-	if (demand != NULL)
-		show_flag(size, demand->size);
-	else
-		show_flag(size, least > USUAL_BYTES ? least : USUAL_BYTES);
-	ri_check_hint(checking, SIZE_HINT("%s"), size, size);
-}
-
-static void judge_size(struct ri_checking *checking, const struct ri_space *space)
-{
-	const struct ri_demand *demand = ri_demands_unmet(checking->demands, RI_TOPIC_SHM,
-		RI_DEMAND_SIZE, space->size);
-	uint64_t least = ri_machine_shm_least(checking->ranks);
-	char found[RI_SIZE_TEXT], wanted[RI_SIZE_TEXT], what[200];
-
-	ri_size_show(found, space->size);
-	if (demand == NULL && space->size >= least) {
-		ri_check_pass(checking, point, "%s", found);
-		return;
-	}
-	snprintf(what, sizeof(what), "has %s%s; if it is full, data loaders end with SIGBUS and "
-		"NCCL does not start", found,
-		space->size == DOCKER_BYTES ? ", the default of Docker" : "");
-	say_bad(checking, RI_CODE_SHM_SIZE_SMALL, what, demand);
-	if (demand != NULL)
-		ri_check_expected(checking, "at least %s (%s)", ri_size_show(wanted, demand->size),
-			demand->subject);
-	else
-		ri_check_expected(checking, "at least %s for %llu rank%s",
-			ri_size_show(wanted, least), (unsigned long long)checking->ranks,
-			checking->ranks == 1 ? "" : "s");
-}
-
 static void check_size(struct ri_checking *checking)
 {
 	const struct ri_demand *demand = ri_demands_find(checking->demands, RI_TOPIC_SHM);
+	uint64_t least = ri_machine_shm_least(checking->ranks);
+	bool needed = checking->ranks > 1 && ri_gpu_node_find(checking->host, false) != NULL;
+	char found[RI_SIZE_TEXT], size[RI_SIZE_TEXT];
 	struct ri_space space;
-	int found;
+	int mounted;
 
-	if (!checking->asked &&
-		(checking->ranks <= 1 || ri_gpu_node_find(checking->host, false) == NULL)) {
+	if (!checking->asked && !needed) {
 		ri_check_skip(checking, point, "only several ranks with GPUs need it");
 		return;
 	}
-	found = ri_machine_space(checking->host, point, &space);
-	if (found < 0 || (found > 0 && space.size == 0)) {
+	mounted = ri_machine_space(checking->host, point, &space);
+	if (mounted < 0 || (mounted > 0 && space.size == 0)) {
 		ri_check_unknown(checking, RI_CODE_SHM_SIZE_UNKNOWN, point,
 			"its size cannot be read");
 		ri_check_asked(checking, demand);
-	} else if (found == 0) {
-		say_bad(checking, RI_CODE_SHM_SIZE_ABSENT, "nothing is mounted there", demand);
-	} else if (strcmp(space.type, "tmpfs") != 0) {
-		say_bad(checking, RI_CODE_SHM_SIZE_ABSENT, "is not a file system in "
-			"memory", demand);
-	} else {
-		judge_size(checking, &space);
+		return;
 	}
+	if (mounted == 0 || strcmp(space.type, "tmpfs") != 0) {
+		ri_check_problem(checking, needed, RI_CODE_SHM_SIZE_ABSENT, point, "%s", mounted == 0
+			? "nothing is mounted there" : "is not a file system in memory");
+		ri_check_asked(checking, demand);
+	} else {
+		demand = ri_demands_unmet(checking->demands, RI_TOPIC_SHM, RI_DEMAND_SIZE,
+			space.size);
+		ri_size_show(found, space.size);
+		if (demand == NULL && space.size >= least) {
+			ri_check_pass(checking, point, "%s", found);
+			return;
+		}
+		ri_check_problem(checking, needed, RI_CODE_SHM_SIZE_SMALL, point, "has %s%s; if it "
+			"is full, data loaders end with SIGBUS and NCCL does not start", found,
+			space.size == DOCKER_BYTES ? ", the default of Docker" : "");
+		ri_check_asked(checking, demand);
+		if (demand != NULL)
+			ri_check_expected(checking, "at least %s (%s)",
+				ri_size_show(size, demand->size), demand->subject);
+		else
+			ri_check_expected(checking, "at least %s for %llu rank%s",
+				ri_size_show(size, least), (unsigned long long)checking->ranks,
+				checking->ranks == 1 ? "" : "s");
+	}
+	show_flag(size, demand != NULL ? demand->size : least > USUAL_BYTES ? least : USUAL_BYTES);
+	ri_check_hint(checking, SIZE_HINT("%s"), size, size);
 }
 
 const struct ri_check ri_check_shm_size = {

@@ -298,8 +298,6 @@ static bool judge_library(struct ri_checking *checking, const struct ri_probe *s
 
 static void check_health(struct ri_checking *checking)
 {
-	static const struct ri_prober_codes codes = { RI_CODE_GPU_HEALTH_CRASHED,
-		RI_CODE_GPU_HEALTH_HUNG };
 	const struct ri_library *library = &ri_check_cuda(checking)->management.file;
 	const struct look *look = look_at(checking);
 	const struct ri_probe *said;
@@ -313,7 +311,8 @@ static void check_health(struct ri_checking *checking)
 		(look->prober.end == RI_PROBER_CRASHED && said->at != RI_PROBE_NOTHING);
 	if (cut_short)
 		say_cut_short(checking, &look->prober, library->path);
-	else if (!ri_prober_judge(checking, &look->prober, library, codes) ||
+	else if (!ri_prober_judge(checking, &look->prober, library, RI_CODE_GPU_HEALTH_CRASHED,
+			RI_CODE_GPU_HEALTH_HUNG) ||
 		!judge_library(checking, said, library->path))
 		return;
 	for (size_t i = 0; i < said->gpu_count; i++) {

@@ -144,8 +144,6 @@ static void judge_none(struct ri_checking *checking, const struct ri_probe *said
 
 static void check_verbs(struct ri_checking *checking)
 {
-	static const struct ri_prober_codes codes = { RI_CODE_IB_VERBS_CRASHED,
-		RI_CODE_IB_VERBS_HUNG };
 	const struct ri_library *library;
 	const struct ri_prober *prober;
 	char what[200];
@@ -163,7 +161,8 @@ static void check_verbs(struct ri_checking *checking)
 				"%s", what);
 		else
 			ri_check_unprobed(checking, "libibverbs.so.1", what);
-	} else if (!ri_prober_judge(checking, prober, library, codes)) {
+	} else if (!ri_prober_judge(checking, prober, library, RI_CODE_IB_VERBS_CRASHED,
+		RI_CODE_IB_VERBS_HUNG)) {
 		ri_check_asked(checking, ri_ib_demand(checking));
 	} else if (!prober->said.load.ok) {
 		ri_ib_say_bad(checking, RI_CODE_IB_VERBS_UNLOADED, library->path,

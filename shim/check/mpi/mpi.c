@@ -251,8 +251,6 @@ const struct ri_check ri_check_mpi_match = {
 static void try_library(struct ri_checking *checking, const struct ri_mpi_library *library,
 	int64_t until)
 {
-	static const struct ri_prober_codes codes = { RI_CODE_MPI_VERSION_CRASHED,
-		RI_CODE_MPI_VERSION_HUNG };
 	static struct ri_prober prober;
 	const char *path = library->file.path, *text = prober.said.text;
 	const struct ri_prober_order order = { .what = "mpi", .library = path, .until_us = until };
@@ -261,7 +259,8 @@ static void try_library(struct ri_checking *checking, const struct ri_mpi_librar
 
 	ri_prober_run(&prober, checking, &order);
 	family = ri_mpi_read_answer(text, version);
-	if (!ri_prober_judge(checking, &prober, &library->file, codes)) {
+	if (!ri_prober_judge(checking, &prober, &library->file, RI_CODE_MPI_VERSION_CRASHED,
+		RI_CODE_MPI_VERSION_HUNG)) {
 		ask_mpi(checking);
 	} else if (!prober.said.load.ok) {
 		ri_check_lack(checking, RI_CODE_MPI_VERSION_UNLOADED, path,
