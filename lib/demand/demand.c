@@ -83,34 +83,24 @@ static bool read_count(const char *text, uint64_t max, uint64_t *out)
 	return ri_number_read(text, range, out, NULL) == RI_NUMBER_OK;
 }
 
-/* "8" or "8@400" */
-static bool read_ports(char *value, struct ri_demand *out)
+const char *ri_demand_read(struct ri_demand *out, enum ri_topic topic, char *value)
 {
-	char *at = strchr(value, '@');
-	bool good;
+	/* "8" or "8@400" of ports */
+	char *at = value == NULL || topic != RI_TOPIC_IB ? NULL : strchr(value, '@');
+	bool good = value == NULL;
 
 	if (at != NULL)
 		*at = '\0';
-	good = read_count(value, MAX_COUNT, &out->count) &&
-		(at == NULL || read_count(at + 1, MAX_RATE, &out->rate));
-	/* as it was, for the error that names it */
-	if (at != NULL)
-		*at = '@';
-	return good;
-}
-
-const char *ri_demand_read(struct ri_demand *out, enum ri_topic topic, char *value)
-{
-	bool good = value == NULL;
-
-	if (topic == RI_TOPIC_GPU)
-		good = good || read_count(value, MAX_COUNT, &out->count);
-	else if (topic == RI_TOPIC_IB)
-		good = good || read_ports(value, out);
+	if (topic == RI_TOPIC_GPU || topic == RI_TOPIC_IB)
+		good = good || (read_count(value, MAX_COUNT, &out->count) &&
+			(at == NULL || read_count(at + 1, MAX_RATE, &out->rate)));
 	else if (topic == RI_TOPIC_SHM)
 		/* "16G"; a bare "16" is never meant as bytes */
 		good = value != NULL && strspn(value, "0123456789") < strlen(value) &&
 			ri_size_read(value, strlen(value), &out->size) && out->size > 0;
+	/* as it was, for the error that names it */
+	if (at != NULL)
+		*at = '@';
 	return good ? NULL : forms[topic];
 }
 

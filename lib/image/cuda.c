@@ -122,20 +122,6 @@ bool ri_cuda_toolkit_read(const char *text, char out[RI_CUDA_VERSION])
 	return found;
 }
 
-static void find_toolkit(struct ri_cuda *out, const struct ri_image *image)
-{
-	/* what NVIDIA's CUDA images set */
-	static const char variable[] = "CUDA_VERSION";
-	static const char path[] = "/usr/local/cuda/version.json";
-	char *text = ri_arena_alloc(image->arena, JSON_SIZE);
-
-	if (keep_version(ri_env_get(image->env, variable), out->toolkit))
-		out->toolkit_origin = variable;
-	else if (text != NULL && ri_host_read(image->host, path, text, JSON_SIZE) > 0 &&
-		ri_cuda_toolkit_read(text, out->toolkit))
-		out->toolkit_origin = path;
-}
-
 /* "580.95.05" of libcuda.so.580.95.05. */
 static void version_by_name(struct ri_cuda_library *library)
 {
@@ -196,7 +182,10 @@ static void find_stub(struct ri_cuda *out, const struct ri_loader *loader)
 
 void ri_cuda_find(struct ri_cuda *out, const struct ri_loader *loader, const char *kernel)
 {
-	char text[NOTE_SIZE];
+	/* what NVIDIA's CUDA images set, and what a toolkit has */
+	static const char variable[] = "CUDA_VERSION", path[] = "/usr/local/cuda/version.json";
+	const struct ri_image *image = loader->image;
+	char note[NOTE_SIZE], *text = ri_arena_alloc(image->arena, JSON_SIZE);
 	struct ri_elf elf;
 
 	*out = (struct ri_cuda){ .stub = NULL };
@@ -208,10 +197,14 @@ void ri_cuda_find(struct ri_cuda *out, const struct ri_loader *loader, const cha
 	if (out->compat_used)
 		out->compat = out->driver;
 	if (out->compat.file.path != NULL) {
-		if (ri_elf_open(&elf, loader->image->host, out->compat.file.path) == RI_ELF_OK &&
-			ri_elf_note(&elf, "NVIDIA Corporation", text, sizeof(text)))
-			ri_cuda_note_read(text, &out->note);
+		if (ri_elf_open(&elf, image->host, out->compat.file.path) == RI_ELF_OK &&
+			ri_elf_note(&elf, "NVIDIA Corporation", note, sizeof(note)))
+			ri_cuda_note_read(note, &out->note);
 		ri_elf_close(&elf);
 	}
-	find_toolkit(out, loader->image);
+	if (keep_version(ri_env_get(image->env, variable), out->toolkit))
+		out->toolkit_origin = variable;
+	else if (text != NULL && ri_host_read(image->host, path, text, JSON_SIZE) > 0 &&
+		ri_cuda_toolkit_read(text, out->toolkit))
+		out->toolkit_origin = path;
 }

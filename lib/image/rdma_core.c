@@ -153,35 +153,29 @@ static void add_provider(struct ri_rdma_core *core, const char *file)
 		core->provider_count++;
 }
 
-static void find_providers(struct ri_rdma_core *core, const struct ri_loader *loader)
-{
-	char names[LIST_SIZE], folder[RI_PATH_SIZE], path[RI_PATH_SIZE];
-	long count;
-
-	ri_path_folder(core->verbs.real, folder);
-	if (!ri_path_join(path, folder, "libibverbs"))
-		return;
-	core->folder = ri_arena_copy(loader->image->arena, path, strlen(path));
-	count = ri_host_list(loader->image->host, path, names, sizeof(names));
-	for (const char *file = names; count > 0; count--, file += strlen(file) + 1)
-		add_provider(core, file);
-}
-
 /*
- * What the folder lacks is looked for as any library is. Libibverbs before
+ * In a folder beside libibverbs; what that lacks is looked for as any library is. Libibverbs before
  * rdma-core, as in MLNX_OFED 4, knew no other way; its interface was number 2.
  */
-static void find_by_loader(struct ri_rdma_core *core, const struct ri_loader *loader)
+static void find_providers(struct ri_rdma_core *core, const struct ri_loader *loader)
 {
+	char names[LIST_SIZE], folder[RI_PATH_SIZE], path[RI_PATH_SIZE], name[64];
 	const uint64_t abi = core->abi == 0 ? 2 : core->abi;
 	struct ri_library library;
-	char file[64];
+	long count = 0;
 
+	ri_path_folder(core->verbs.real, folder);
+	if (ri_path_join(path, folder, "libibverbs")) {
+		core->folder = ri_arena_copy(loader->image->arena, path, strlen(path));
+		count = ri_host_list(loader->image->host, path, names, sizeof(names));
+	}
+	for (const char *file = names; count > 0; count--, file += strlen(file) + 1)
+		add_provider(core, file);
 	for (size_t i = 0; i < core->configured_count; i++) {
-		snprintf(file, sizeof(file), "lib%s-rdmav%" PRIu64 ".so", core->configured[i], abi);
+		snprintf(name, sizeof(name), "lib%s-rdmav%" PRIu64 ".so", core->configured[i], abi);
 		if (ri_rdma_core_provider(core, core->configured[i]) == NULL &&
-			ri_loader_find(loader, file, &library))
-			add_provider(core, file);
+			ri_loader_find(loader, name, &library))
+			add_provider(core, name);
 	}
 }
 
@@ -207,10 +201,9 @@ void ri_rdma_core_find(struct ri_rdma_core *out, const struct ri_loader *loader)
 		ri_elf_version(&elf, beginning, version))
 		ri_digits_read(version + sizeof(beginning) - 1, &out->abi);
 	ri_elf_close(&elf);
-	find_providers(out, loader);
 	find_config(out, loader);
 	find_configured(out, loader->image);
-	find_by_loader(out, loader);
+	find_providers(out, loader);
 }
 
 const struct ri_provider *ri_rdma_core_provider(const struct ri_rdma_core *core, const char *name)

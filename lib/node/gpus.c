@@ -304,19 +304,6 @@ static int take_visible(struct search *search, const char *value)
 	return done == FAILS ? -1 : 0;
 }
 
-static int take_all(struct search *search)
-{
-	for (size_t i = 0; i < search->devices.count; i++) {
-		const char *name = ri_arena_format(search->node->arena, "%zu", i);
-
-		if (name == NULL)
-			return ri_fail(search->err, RI_CODE_MEMORY, "GPUs",
-				"no memory left for their names");
-		take(search, name, &search->devices.list[i]);
-	}
-	return 0;
-}
-
 const struct ri_gpu_node *ri_gpu_node_find(struct ri_host *host, bool others)
 {
 	static const struct ri_gpu_node nodes[] = {
@@ -346,8 +333,16 @@ int ri_gpus_find(struct ri_gpus *out, const struct ri_node *node, struct ri_erro
 	if (out->list == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, "GPUs", "no memory left for a list of them");
 	if (find_devices(&search.devices, node, err) < 0 ||
-		(visible == NULL ? take_all(&search) : take_visible(&search, visible)) < 0)
+		(visible != NULL && take_visible(&search, visible) < 0))
 		return -1;
+	for (size_t i = 0; visible == NULL && i < search.devices.count; i++) {
+		const char *name = ri_arena_format(node->arena, "%zu", i);
+
+		if (name == NULL)
+			return ri_fail(err, RI_CODE_MEMORY, "GPUs",
+				"no memory left for their names");
+		take(&search, name, &search.devices.list[i]);
+	}
 	for (size_t i = 0; i < search.devices.count; i++)
 		parts += search.devices.list[i].instances;
 	/* MIG User Guide, "CUDA visible devices": the first, unless it is told another one */

@@ -56,22 +56,6 @@ bool ri_machine_limit(struct ri_host *host, enum ri_limit_name name, struct ri_l
 	return true;
 }
 
-/* "size=65536k" of tmpfs (tmpfs(5)). */
-static uint64_t find_size(const char *options)
-{
-	static const char key[] = "size=";
-	uint64_t size = 0;
-	size_t length;
-
-	for (const char *word = options;; word += length + 1) {
-		length = strcspn(word, ",");
-		if (strncmp(word, key, sizeof(key) - 1) == 0)
-			ri_size_read(word + sizeof(key) - 1, length - (sizeof(key) - 1), &size);
-		if (word[length] == '\0')
-			return size;
-	}
-}
-
 char *ri_machine_mounts(struct ri_host *host)
 {
 	static char *text;
@@ -85,6 +69,8 @@ char *ri_machine_mounts(struct ri_host *host)
 /* The last mount at a path hides those before it. */
 static int find_mount(struct ri_host *host, const char *path, struct ri_space *out)
 {
+	static const char key[] = "size=";	/* tmpfs(5): "size=65536k" */
+	const size_t skip = sizeof(key) - 1;
 	char *rest = ri_machine_mounts(host);
 	struct ri_mount mount;
 	int found = -1;
@@ -97,8 +83,15 @@ static int find_mount(struct ri_host *host, const char *path, struct ri_space *o
 		if (strcmp(mount.point, path) != 0)
 			continue;
 		found = 1;
-		*out = (struct ri_space){ .size = find_size(mount.options) };
+		*out = (struct ri_space){ .size = 0 };
 		ri_text_copy(out->type, sizeof(out->type), mount.type);
+		for (const char *word = mount.options; *word != '\0'; word += *word == ',') {
+			size_t length = strcspn(word, ",");
+
+			if (strncmp(word, key, skip) == 0)
+				ri_size_read(word + skip, length - skip, &out->size);
+			word += length;
+		}
 	}
 	return found;
 }

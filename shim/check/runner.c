@@ -73,11 +73,9 @@ static void publish(struct run *run, const struct ri_check_result *result)
 	shared->count++;
 }
 
-/* Is there what it looks at, and may it have rankinit-probe run? Where not, says so. */
-static bool can_run(struct ri_checking *checking, const struct ri_check *check)
+/* Unless there is nothing that it looks at, or it may not have rankinit-probe run. */
+static void run_or_skip(struct ri_checking *checking, const struct ri_check *check, const char *id)
 {
-	const char *id = ri_check_ids()[checking->number];
-
 	if (check->probe != NULL && !checking->deep)
 		ri_check_unprobed(checking, id, "is tried only where deep is asked for");
 	else if (check->probe != NULL && !checking->host->live)
@@ -86,8 +84,7 @@ static bool can_run(struct ri_checking *checking, const struct ri_check *check)
 	else if (check->needs != NULL && !check->needs->is_here(checking))
 		ri_check_skip(checking, check->needs->subject, "%s", check->needs->text);
 	else
-		return true;
-	return false;
+		check->run(checking);
 }
 
 static void run_check(struct run *run, size_t number)
@@ -111,8 +108,7 @@ static void run_check(struct run *run, size_t number)
 		ri_check_skip(&checking, id, "not to be known from an image");
 		results[0].code = RI_CODE_CHECK_IMAGE;
 	} else {
-		if (can_run(&checking, check))
-			check->run(&checking);
+		run_or_skip(&checking, check, id);
 		if (checking.count == 0)
 			ri_check_skip(&checking, id, "there is nothing to check");
 		ri_check_hold_skips(&checking);

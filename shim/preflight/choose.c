@@ -139,28 +139,24 @@ static bool has_rankinit(const char *word)
 	return false;
 }
 
-/* A shell that is given nothing to run, as in docker run -it IMAGE bash. */
-static bool is_plain_shell(char *const *words)
-{
-	if (words == NULL || ri_word_shell(*words) == NULL)
-		return false;
-	for (words++; *words != NULL; words++)
-		if ((*words)[0] != '-')
-			return false;
-	return true;
-}
-
 void ri_unasked_say(const struct ri_options *options, const struct ri_topology *topology,
 	const struct ri_command *command)
 {
 	const struct ri_given *require = &options->checks.require;
 	bool always = !require->twin || options->action != RI_ACTION_LAUNCH;
+	char *const *words = options->command;
 	const char *why = "this process is not recognised as part of a job; check the node with "
 		"rankinit --check, or make a job of one rank with --nproc-per-node=1";
 
-	if (require->value == NULL || (require->twin && is_plain_shell(options->command)) ||
-		options->wishes.source.value != NULL)
+	if (require->value == NULL || options->wishes.source.value != NULL)
 		return;
+	/* a shell that is given nothing to run, as in docker run -it IMAGE bash */
+	if (require->twin && words != NULL && ri_word_shell(*words) != NULL) {
+		for (words++; *words != NULL && (*words)[0] == '-';)
+			words++;
+		if (*words == NULL)
+			return;
+	}
 	/* a rankinit among the words, the text of sh -c too: it gets what was not looked at */
 	for (char *const *word = options->command; word != NULL && *word != NULL; word++)
 		if (has_rankinit(*word))

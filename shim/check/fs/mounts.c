@@ -26,20 +26,13 @@ static const char meant_hint[] =
 	". If the server is built for that many readers: --checks=default,^fs.data";
 
 /* What it means for the ranks of several nodes; "" where it keeps up. */
-static const char *fault_of(enum ri_storage storage)
-{
-	switch (storage) {
-	case RI_STORAGE_LOCAL:
-	case RI_STORAGE_PARALLEL:
-		return "";
-	case RI_STORAGE_NFS:
-		return ", one server for the ranks of all nodes";
-	case RI_STORAGE_FUSE:
-		return ", which serves each node through a single process";
-	default:
-		return ", too slow for the ranks of several nodes";
-	}
-}
+static const char *const faults[] = {
+	[RI_STORAGE_LOCAL] = "", [RI_STORAGE_PARALLEL] = "",
+	[RI_STORAGE_NFS] = ", one server for the ranks of all nodes",
+	[RI_STORAGE_FUSE] = ", which serves each node through a single process",
+	[RI_STORAGE_BLOBFUSE] = ", too slow for the ranks of several nodes",
+	[RI_STORAGE_CIFS] = ", too slow for the ranks of several nodes",
+};
 
 static void judge(struct ri_checking *checking, const struct ri_named_path *data)
 {
@@ -58,7 +51,7 @@ static void judge(struct ri_checking *checking, const struct ri_named_path *data
 		return;
 	}
 	storage = ri_storage_of(&mount);
-	fault = fault_of(storage);
+	fault = faults[storage];
 	/*
 	 * A path that no variable or option calls data is data, where it is a folder on storage
 	 * that is none for data. What is relative may be the name of a data set.

@@ -40,22 +40,18 @@ static bool is_up(const struct ri_port *port)
 	return port->state == RI_PORT_ACTIVE && (port->phys == RI_PHYS_UP || port->phys == 0);
 }
 
-static const char *explain(const struct ri_port *port)
-{
-	if (port->state == RI_PORT_INIT || port->state == RI_PORT_ARMED)
-		return port->manager == 0 ? ": no subnet manager has configured it"
-					  : ": the subnet manager has not finished configuring it";
-	return port->phys == RI_PHYS_DISABLED ? ": it is disabled"
-		: port->phys == RI_PHYS_POLLING ? ": nothing answers at the other end" : "";
-}
-
 /* All that are in the same state as the first of them, which this one is; else nothing. */
 static void say_bad(struct ri_checking *checking, const struct ri_hcas *hcas,
 	const struct ri_port *first)
 {
 	struct walk walk = { .device = 0 };
 	struct ri_row row = { .count = 0 };
+	const char *why = first->phys == RI_PHYS_DISABLED ? ": it is disabled"
+		: first->phys == RI_PHYS_POLLING ? ": nothing answers at the other end" : "";
 
+	if (first->state == RI_PORT_INIT || first->state == RI_PORT_ARMED)
+		why = first->manager == 0 ? ": no subnet manager has configured it"
+			: ": the subnet manager has not finished configuring it";
 	while (walk_ports(hcas, &walk)) {
 		if (walk.port->state != first->state || walk.port->phys != first->phys)
 			continue;
@@ -68,7 +64,7 @@ static void say_bad(struct ri_checking *checking, const struct ri_hcas *hcas,
 			"its state cannot be read");
 	else
 		ri_check_lack(checking, RI_CODE_IB_PORT_DOWN, ri_row_end(&row), "state %s%s",
-			ri_port_state_name(first->state), explain(first));
+			ri_port_state_name(first->state), why);
 	ri_check_advise(checking);
 	ri_ib_asked(checking, ri_ib_active(hcas));
 }

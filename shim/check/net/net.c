@@ -55,24 +55,22 @@ static enum answer resolve(struct ri_checking *checking, const char *name, char 
 static void check_hostname(struct ri_checking *checking)
 {
 	char name[NAME_SIZE], address[NAME_SIZE];
+	enum answer answer;
 
 	if (!ri_hostname_read(checking->host, name, sizeof(name))) {
 		ri_check_unknown(checking, RI_CODE_NET_HOSTNAME_UNKNOWN, "hostname",
 			"this node's name is unknown");
 		return;
 	}
-	switch (resolve(checking, name, address)) {
-	case FOUND:
+	answer = resolve(checking, name, address);
+	if (answer == FOUND)
 		ri_check_pass(checking, name, "is %s", address);
-		break;
-	case CANNOT_KNOW:
+	else if (answer == CANNOT_KNOW)
 		ri_check_unknown(checking, RI_CODE_NET_HOSTNAME_UNKNOWN, name,
 			"is not in /etc/hosts, and a recorded machine has no name service");
-		break;
-	default:
+	else
 		ri_check_lack(checking, RI_CODE_NET_HOSTNAME_UNRESOLVED, name,
 			"this node's own name does not resolve: Gloo and MPI look it up");
-	}
 }
 
 const struct ri_check ri_check_net_hostname = {
@@ -274,6 +272,7 @@ static void check_master(struct ri_checking *checking)
 	const struct ri_fact *master = &checking->topology->facts[RI_FACT_MASTER_ADDR];
 	const char *subject = ri_topology_subject(checking->topology, RI_FACT_MASTER_ADDR);
 	char address[NAME_SIZE];
+	enum answer answer;
 
 	if (master->state != RI_STATE_KNOWN) {
 		ri_check_skip(checking, "MASTER_ADDR", "no master is given");
@@ -284,18 +283,15 @@ static void check_master(struct ri_checking *checking)
 		return;
 	}
 	ri_check_doing(checking, master->text);
-	switch (resolve(checking, master->text, address)) {
-	case FOUND:
+	answer = resolve(checking, master->text, address);
+	if (answer == FOUND)
 		ri_check_pass(checking, subject, "%s is %s", master->text, address);
-		break;
-	case CANNOT_KNOW:
+	else if (answer == CANNOT_KNOW)
 		ri_check_unknown(checking, RI_CODE_NET_MASTER_UNKNOWN, subject, "%s is not in "
 			"/etc/hosts, and a recorded machine has no name service", master->text);
-		break;
-	default:
+	else
 		ri_check_lack(checking, RI_CODE_NET_MASTER_UNRESOLVED, subject,
 			"%s does not resolve, or not yet", master->text);
-	}
 }
 
 /*
