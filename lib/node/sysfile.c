@@ -34,4 +34,3 @@ bool ri_sysfile_number(struct ri_host *host, const char *path, uint64_t *out)
 
 	return ri_sysfile_line(host, path, line, sizeof(line)) && ri_digits_read(line, out) > 0;
 }
-

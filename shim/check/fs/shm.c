@@ -64,8 +64,9 @@ static void check_size(struct ri_checking *checking)
 		return;
 	}
 	if (mounted == 0 || strcmp(space.type, "tmpfs") != 0) {
-		ri_check_problem(checking, needed, RI_CODE_SHM_SIZE_ABSENT, point, "%s", mounted == 0
-			? "nothing is mounted there" : "is not a file system in memory");
+		ri_check_problem(checking, needed, RI_CODE_SHM_SIZE_ABSENT, point, "%s",
+			mounted == 0 ? "nothing is mounted there"
+				: "is not a file system in memory");
 		ri_check_asked(checking, demand);
 	} else {
 		demand = ri_demands_unmet(checking->demands, RI_TOPIC_SHM, RI_DEMAND_SIZE,
