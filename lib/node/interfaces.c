@@ -43,7 +43,7 @@ int ri_interfaces_find(struct ri_interfaces *out, struct ri_host *host, struct r
 		interface = (struct ri_interface){
 			.name = ri_arena_copy(arena, name, strlen(name)),
 			.loopback = type == TYPE_LOOPBACK,
-			/* RFC 2863 states; "unknown" is what lo has, and drivers that do not tell */
+			/* RFC 2863 states; lo and drivers that do not tell have "unknown" */
 			.down = strcmp(line, "down") == 0 || strcmp(line, "lowerlayerdown") == 0 ||
 				strcmp(line, "notpresent") == 0,
 		};

@@ -100,63 +100,7 @@ static const struct {
 #define CALL(function, ...) \
 	(nvml.function == NULL ? (int)RI_NVML_FUNCTION_NOT_FOUND : nvml.function(__VA_ARGS__))
 
-/* --- the questions: each fills its numbers and returns nvmlReturn_t -------- */
-
-static int ask_memory(device gpu, uint64_t *out)
-{
-	struct memory_v2 two = { .version = STRUCT_VERSION(struct memory_v2, 2u) };
-	struct memory one = { .total = 0 };
-	int error = CALL(memory_v2, gpu, &two);
-
-	if (error == 0) {
-		out[0] = two.total;
-		out[1] = two.free;
-		out[2] = two.reserved;
-		return 0;
-	}
-	error = CALL(memory, gpu, &one);
-	out[0] = one.total;
-	out[1] = one.free;
-	return error;
-}
-
-/* Their number alone: what is known of each differs between versions. */
-static int ask_processes(device gpu, uint64_t *out)
-{
-	unsigned count = 0;
-	int error = CALL(processes, gpu, &count, NULL);
-
-	out[0] = count;
-	return error == RI_NVML_INSUFFICIENT_SIZE ? 0 : error;
-}
-
-static int ask_ecc(device gpu, uint64_t *out)
-{
-	unsigned long long count = 0;
-	int error = CALL(ecc, gpu, UNCORRECTED, VOLATILE, &count);
-
-	out[0] = count;
-	return error;
-}
-
-static int ask_sram(device gpu, uint64_t *out)
-{
-	struct sram sram = { .version = STRUCT_VERSION(struct sram, 1u) };
-	int error = CALL(sram, gpu, &sram);
-
-	out[0] = sram.exceeded;
-	return error;
-}
-
-static int ask_remap(device gpu, uint64_t *out)
-{
-	unsigned numbers[4] = { 0 };
-	int error = CALL(remapped, gpu, &numbers[0], &numbers[1], &numbers[2], &numbers[3]);
-
-	for (int i = 0; i < 4; i++)
-		out[i] = numbers[i];
-	return error;
-}
+/* --- the questions ---------------------------------------------------------- */
 
 static uint64_t field_number(const struct field *field)
 {
@@ -173,29 +117,61 @@ static uint64_t field_number(const struct field *field)
 	}
 }
 
-static int ask_recovery(device gpu, uint64_t *out)
+/* Fill the numbers of one question. Returns nvmlReturn_t. */
+static int ask_for(enum ri_gpu_asked asked, device gpu, uint64_t *out)
 {
+	struct memory_v2 two = { .version = STRUCT_VERSION(struct memory_v2, 2u) };
+	struct memory one = { .total = 0 };
+	struct sram sram = { .version = STRUCT_VERSION(struct sram, 1u) };
 	struct field field = { .id = FIELD_RECOVERY_ACTION };
-	int error = CALL(fields, gpu, 1, &field);
+	unsigned numbers[RI_GPU_NUMBERS] = { 0 };
+	unsigned long long count = 0;
+	int error = RI_NVML_FUNCTION_NOT_FOUND;
 
-	out[0] = field_number(&field);
-	return error == 0 ? field.error : error;
-}
-
-static int ask_mig(device gpu, uint64_t *out)
-{
-	unsigned current = 0, pending = 0;
-	int error = CALL(mig, gpu, &current, &pending);
-
-	out[0] = current;
+	switch (asked) {
+	case RI_GPU_MEMORY:
+		error = CALL(memory_v2, gpu, &two);
+		out[0] = two.total;
+		out[1] = two.free;
+		out[2] = two.reserved;
+		if (error == 0)
+			return 0;
+		error = CALL(memory, gpu, &one);
+		out[0] = one.total;
+		out[1] = one.free;
+		out[2] = 0;
+		return error;
+	case RI_GPU_ECC:
+		error = CALL(ecc, gpu, UNCORRECTED, VOLATILE, &count);
+		out[0] = count;
+		return error;
+	case RI_GPU_SRAM:
+		error = CALL(sram, gpu, &sram);
+		out[0] = sram.exceeded;
+		return error;
+	case RI_GPU_RECOVERY:
+		error = CALL(fields, gpu, 1, &field);
+		out[0] = field_number(&field);
+		return error == 0 ? field.error : error;
+	case RI_GPU_PROCESSES:
+		/* their number alone: what is known of each differs between versions */
+		error = CALL(processes, gpu, &numbers[0], NULL);
+		error = error == RI_NVML_INSUFFICIENT_SIZE ? 0 : error;
+		break;
+	case RI_GPU_REMAP:
+		error = CALL(remapped, gpu, &numbers[0], &numbers[1], &numbers[2], &numbers[3]);
+		break;
+	case RI_GPU_MIG:
+		error = CALL(mig, gpu, &numbers[0], &numbers[1]);
+		numbers[1] = 0;		/* what it will be */
+		break;
+	case RI_GPU_ASKED_COUNT:
+		break;
+	}
+	for (int i = 0; i < RI_GPU_NUMBERS; i++)
+		out[i] = numbers[i];
 	return error;
 }
-
-static int (*const questions[])(device gpu, uint64_t *out) = {
-	[RI_GPU_MEMORY] = ask_memory, [RI_GPU_PROCESSES] = ask_processes, [RI_GPU_ECC] = ask_ecc,
-	[RI_GPU_SRAM] = ask_sram, [RI_GPU_REMAP] = ask_remap,
-	[RI_GPU_RECOVERY] = ask_recovery, [RI_GPU_MIG] = ask_mig,
-};
 
 /* TABLE: the word of each question, and how many numbers answer it. */
 static const struct {
@@ -223,7 +199,7 @@ static void ask(device gpu, struct ri_gpu_state *out, enum ri_gpu_asked asked)
 	ri_told->question = asked;
 	ri_probe_try(&out->asked[asked].answer, RI_PROBE_ASK, "ask %u %s", (unsigned)out->index,
 		forms[asked].word);
-	error = questions[asked](gpu, numbers);
+	error = ask_for(asked, gpu, numbers);
 	if (error != 0) {
 		end(error);
 		return;
