@@ -177,11 +177,7 @@ bool ri_machine_user_map(struct ri_host *host, struct ri_user_map *out)
 			return false;
 		at += digits;
 	}
-	*out = (struct ri_user_map){ numbers[0], numbers[1], numbers[2] };
+	*out = (struct ri_user_map){ .inside = numbers[0], .outside = numbers[1],
+		.is_whole = numbers[0] == 0 && numbers[1] == 0 && numbers[2] == UINT32_MAX };
 	return true;
-}
-
-bool ri_user_map_is_whole(const struct ri_user_map *map)
-{
-	return map->inside == 0 && map->outside == 0 && map->count == UINT32_MAX;
 }

@@ -59,12 +59,10 @@ bool ri_machine_status(struct ri_host *host, struct ri_status *out);
 
 /* The first line of proc/self/uid_map (user_namespaces(7)). */
 struct ri_user_map {
-	uint64_t inside, outside, count;
+	uint64_t inside, outside;
+	bool is_whole;		/* all users, as themselves: there is no user namespace */
 };
 
 bool ri_machine_user_map(struct ri_host *host, struct ri_user_map *out);
-
-/* All users, as themselves: there is no user namespace. */
-bool ri_user_map_is_whole(const struct ri_user_map *map);
 
 #endif

@@ -214,7 +214,7 @@ static void find_user_namespace(struct finder *finder)
 
 	if (!ri_machine_user_map(finder->host, &map))
 		return;
-	if (ri_user_map_is_whole(&map))
+	if (map.is_whole)
 		add(finder, "none");
 	else
 		add(finder, "user %" PRIu64 " here is user %" PRIu64 " outside", map.inside,

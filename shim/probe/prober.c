@@ -85,27 +85,12 @@ static const char *find_program(const struct ri_checking *checking)
 
 /* --- in the child --------------------------------------------------------- */
 
-/* stdin and stderr are /dev/null, stdout is the file; close all others. */
-static bool set_descriptors(int out)
-{
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC), high;
-
-	if (null < 0)
-		return false;
-	/* ours may be closed, and this one has their number */
-	high = fcntl(null, F_DUPFD_CLOEXEC, 3);
-	if (high < 0 || dup2(high, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 ||
-		dup2(high, STDERR_FILENO) < 0)
-		return false;
-	ri_close_between(3, ~0u);
-	return true;
-}
-
 static void child_main(void *context)
 {
 	const rlim_t wide = (rlim_t)ADDRESSES_GIB << 30;
 	const struct probing *probing = context;
 	struct rlimit memory;
+	int null, high;
 	char bytes[24];
 	char *const argv[] = { (char *)(uintptr_t)program_name,
 		(char *)(uintptr_t)probing->order->what,
@@ -113,7 +98,15 @@ static void child_main(void *context)
 
 	setpgid(0, 0);
 	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)probing->order->bytes);
-	if (set_descriptors(probing->out)) {
+	/*
+	 * stdin and stderr are /dev/null, stdout is the file, all others are closed. Ours may be
+	 * closed, and the null device has their number.
+	 */
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	high = null < 0 ? -1 : fcntl(null, F_DUPFD_CLOEXEC, 3);
+	if (high >= 0 && dup2(high, STDIN_FILENO) >= 0 && dup2(probing->out, STDOUT_FILENO) >= 0 &&
+		dup2(high, STDERR_FILENO) >= 0) {
+		ri_close_between(3, ~0u);
 		/* checks have a narrow limit; a library that a job would load must fit */
 		if (getrlimit(RLIMIT_AS, &memory) == 0 && memory.rlim_cur == RI_CHECK_MEMORY) {
 			memory.rlim_cur = memory.rlim_max < wide ? memory.rlim_max : wide;

@@ -121,7 +121,7 @@ static bool is_in_user_namespace(struct ri_host *host)
 {
 	struct ri_user_map map;
 
-	return ri_machine_user_map(host, &map) && !ri_user_map_is_whole(&map);
+	return ri_machine_user_map(host, &map) && !map.is_whole;
 }
 
 static void check_memlock(struct ri_checking *checking)

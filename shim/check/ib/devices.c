@@ -91,7 +91,7 @@ static void check_nonsriov(struct ri_checking *checking)
 		ri_check_skip(checking, "azure=SIZE", "no VM size without SR-IOV is given");
 	} else if (!checking->asked && !ri_topology_is_wide(checking->topology)) {
 		ri_check_skip(checking, "azure=SIZE", "a job of one node does not need it");
-	} else if (ri_ib_devices(checking) > 0) {
+	} else if (ri_ib_look(checking)->count > 0) {
 		ri_check_pass(checking, checking->azure_size->name, "shows RDMA devices anyway");
 	} else {
 		ri_check_warn(checking, RI_CODE_IB_NONSRIOV_SIZE, checking->azure_size->name,

@@ -28,11 +28,6 @@ const struct ri_hcas *ri_ib_open(struct ri_checking *checking)
 	return &hcas;
 }
 
-size_t ri_ib_devices(struct ri_checking *checking)
-{
-	return ri_ib_look(checking)->count;
-}
-
 bool ri_ib_has_infiniband(struct ri_checking *checking)
 {
 	return ri_ib_count(ri_ib_look(checking), RI_LINK_INFINIBAND) > 0;
@@ -40,7 +35,7 @@ bool ri_ib_has_infiniband(struct ri_checking *checking)
 
 static bool has_device(struct ri_checking *checking)
 {
-	return ri_ib_devices(checking) > 0;
+	return ri_ib_look(checking)->count > 0;
 }
 
 const struct ri_check_need ri_ib_needs_device = {

@@ -15,9 +15,6 @@ const struct ri_hcas *ri_ib_look(struct ri_checking *checking);
 /* The same with their nodes, opened once in a process. */
 const struct ri_hcas *ri_ib_open(struct ri_checking *checking);
 
-/* How many they are. */
-size_t ri_ib_devices(struct ri_checking *checking);
-
 /* Has one of them an InfiniBand port? */
 bool ri_ib_has_infiniband(struct ri_checking *checking);
 

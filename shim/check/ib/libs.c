@@ -18,7 +18,7 @@ static void check_libs(struct ri_checking *checking)
 	const struct ri_library *verbs;
 	struct ri_library apart;
 
-	if (ri_ib_devices(checking) == 0 && ri_ib_demand(checking) == NULL) {
+	if (ri_ib_look(checking)->count == 0 && ri_ib_demand(checking) == NULL) {
 		ri_check_skip(checking, "libibverbs.so.1", "no RDMA adapter is here");
 		return;
 	}

@@ -121,7 +121,7 @@ static void judge_devices(struct ri_checking *checking, const struct ri_probe *s
 static void judge_none(struct ri_checking *checking, const struct ri_probe *said)
 {
 	const struct ri_rdma_core *core = ri_check_rdma_core(checking);
-	size_t count = ri_ib_devices(checking);
+	size_t count = ri_ib_look(checking)->count;
 	char release[40] = "";
 
 	if (core->release != 0)
@@ -148,7 +148,7 @@ static void check_verbs(struct ri_checking *checking)
 	const struct ri_prober *prober;
 	char what[200];
 
-	if (!checking->asked && ri_ib_devices(checking) == 0) {
+	if (!checking->asked && ri_ib_look(checking)->count == 0) {
 		ri_check_skip(checking, "libibverbs.so.1", "no RDMA adapter is here");
 		return;
 	}
@@ -156,7 +156,7 @@ static void check_verbs(struct ri_checking *checking)
 	prober = probe(checking);
 	if (prober == NULL) {
 		if (ri_prober_says_lost(what, sizeof(what), library) ||
-			ri_ib_devices(checking) > 0)
+			ri_ib_look(checking)->count > 0)
 			ri_check_lack(checking, RI_CODE_IB_VERBS_MISSING, "libibverbs.so.1",
 				"%s", what);
 		else
@@ -196,7 +196,7 @@ const struct ri_check ri_check_ib_verbs = {
 
 static void check_memory(struct ri_checking *checking)
 {
-	const struct ri_prober *prober = checking->asked || ri_ib_devices(checking) > 0
+	const struct ri_prober *prober = checking->asked || ri_ib_look(checking)->count > 0
 		? probe(checking) : NULL;
 	const struct ri_probe_memory *memory = prober == NULL ? NULL : &prober->said.refused;
 	char size[RI_SIZE_TEXT], soft[RI_SIZE_TEXT], locked[64] = "";
