@@ -60,7 +60,7 @@ static bool read_cpu(const struct search *search, const char *folder, bool v2, c
 	/* microseconds: of a quota up to RI_MAX_CPUS CPUs, and far more */
 	const struct ri_range range = { 1, 1000000000000 };
 	char path[RI_CGROUP_PATH], other[64], *period = v2 ? strchr(text, ' ') : other;
-	uint64_t quota, length;
+	uint64_t quota, us;
 
 	if (period == NULL)
 		return false;
@@ -72,9 +72,9 @@ static bool read_cpu(const struct search *search, const char *folder, bool v2, c
 			(int)sizeof(path) ||
 		ri_host_read(search->host, path, other, sizeof(other)) < 0))
 		return false;
-	if (ri_number_read(period, range, &length, NULL) != RI_NUMBER_OK)
+	if (ri_number_read(period, range, &us, NULL) != RI_NUMBER_OK)
 		return false;
-	*out = quota * 1000 / length;
+	*out = quota * 1000 / us;
 	*out += *out == 0;
 	return true;
 }

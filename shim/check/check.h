@@ -137,8 +137,8 @@ bool ri_check_is_shared(const struct ri_checking *checking);
  */
 
 /*
- * All is well, or there is nothing of the kind here: both without a code. It is good to know,
- * whatever is required, or cannot be seen.
+ * Pass: all is well. Skip: there is nothing of the kind here. Note: it is good to know, whatever is
+ * required. Unknown: it cannot be seen. The first two have no code.
  */
 void ri_check_say(struct ri_checking *checking, enum ri_check_status status, enum ri_code code,
 	const char *subject, const char *format, ...) __attribute__((format(printf, 5, 6)));
