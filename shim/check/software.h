@@ -11,7 +11,6 @@
 #include "image/mpi.h"
 #include "image/rdma_core.h"
 #include "node/gpus.h"
-#include "node/nvidia.h"
 
 const struct ri_loader *ri_check_loader(const struct ri_checking *checking);
 /* All of it; only what the loader finds, which is all that some launches may wait for. */

@@ -259,18 +259,26 @@ static bool load_verbs(struct verbs *verbs, const char *path)
 	return ri_probe_end(0, NULL);
 }
 
-/* 0, or errno: locked memory is what may fail here, with ENOMEM (ibv_reg_mr(3), getrlimit(2)). */
-static int register_memory(const struct verbs *verbs, struct ibv_context *context, size_t size)
+/*
+ * The largest that is given is kept, and the first that is not. Locked memory is what may fail
+ * here, with ENOMEM (ibv_reg_mr(3), getrlimit(2)).
+ */
+static bool try_memory(const struct verbs *verbs, struct ibv_context *context, const char *name,
+	size_t size)
 {
-	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct ri_probe_memory asked = { .size = size };
 	struct ibv_mr *region = NULL;
-	struct ibv_pd *pd;
+	struct ibv_pd *pd = NULL;
+	void *memory;
 	int error;
 
-	if (memory == MAP_FAILED)
-		return errno;
-	errno = EIO;
-	pd = verbs->alloc_pd(context);
+	snprintf(asked.device, sizeof(asked.device), "%s", name);
+	ri_probe_try(&asked.answer, RI_PROBE_MEMORY, "memory %s %zu", name, size);
+	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (memory != MAP_FAILED) {
+		errno = EIO;
+		pd = verbs->alloc_pd(context);
+	}
 	if (pd != NULL)
 		region = verbs->reg_mr(pd, memory, size, IBV_ACCESS_LOCAL_WRITE);
 	error = region == NULL ? errno : 0;
@@ -278,20 +286,8 @@ static int register_memory(const struct verbs *verbs, struct ibv_context *contex
 		verbs->dereg_mr(region);
 	if (pd != NULL)
 		verbs->dealloc_pd(pd);
-	munmap(memory, size);
-	return error;
-}
-
-/* The largest that is given is kept, and the first that is not. */
-static bool try_memory(const struct verbs *verbs, struct ibv_context *context, const char *name,
-	size_t size)
-{
-	struct ri_probe_memory asked = { .size = size };
-	int error;
-
-	snprintf(asked.device, sizeof(asked.device), "%s", name);
-	ri_probe_try(&asked.answer, RI_PROBE_MEMORY, "memory %s %zu", name, size);
-	error = register_memory(verbs, context, size);
+	if (memory != MAP_FAILED)
+		munmap(memory, size);
 	if (error != 0) {
 		fail(error);
 		if (ri_told->refused.size == 0)

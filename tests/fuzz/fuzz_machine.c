@@ -7,7 +7,6 @@
 #include "node/gpus.h"
 #include "node/cgroup_limits.h"
 #include "node/interfaces.h"
-#include "node/nvidia.h"
 #include "node/place.h"
 #include "node/allowed.h"
 #include "node/rdma.h"

@@ -5,7 +5,7 @@
 
 #include "check/ib/ib.h"
 #include "check/software.h"
-#include "node/nvidia.h"
+#include "node/gpus.h"
 #include "node/rdma.h"
 
 /* OFED is for the adapters of one maker alone. */
