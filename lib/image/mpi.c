@@ -165,32 +165,14 @@ static bool can_use(const struct ri_loader *loader, const struct ri_mpi_library 
 	return false;
 }
 
-static void judge_mpich(const struct ri_loader *loader, const struct ri_elf *elf,
-	struct ri_mpi_library *library)
-{
-	char text[64], soname[RI_ELF_NAME];
-	bool said = ri_elf_text(elf, "MPII_Version_string", text, sizeof(text));
-
-	if (said)
-		keep_version(library->version, text);
-	else
-		version_by_name(library);
-	/* others have the same name: what lies around it must speak for it */
-	if (said || library->version[0] != '\0' ||
-		has_below(loader, library->prefix, "bin/mpichversion") ||
-		(ri_elf_soname(elf, soname) && strncmp(soname, "libmpich", 8) == 0))
-		library->family = RI_MPI_MPICH;
-	if (!said)
-		version_by_package(loader, "pkgconfig/mpich.pc", library);
-}
-
 static void judge_opened(const struct ri_loader *loader, const struct ri_elf *elf,
 	struct ri_mpi_library *library)
 {
 	static const char *const ucx[] = { "libucp.so", "mca_pml_ucx.so" };
 	static const char *const ofi[] = { "libfabric.so", "mca_mtl_ofi.so" };
 	struct ri_elf_symbol symbol;
-	char text[64];
+	char text[64], soname[RI_ELF_NAME];
+	bool said;
 
 	if (ri_elf_symbol(elf, "ompi_mpi_comm_world", &symbol)) {
 		library->family = RI_MPI_OPENMPI;
@@ -208,7 +190,18 @@ static void judge_opened(const struct ri_loader *loader, const struct ri_elf *el
 		version_by_path(library->file.real, library->version);
 		version_by_package(loader, "pkgconfig/mvapich2.pc", library);
 	} else {
-		judge_mpich(loader, elf, library);
+		said = ri_elf_text(elf, "MPII_Version_string", text, sizeof(text));
+		if (said)
+			keep_version(library->version, text);
+		else
+			version_by_name(library);
+		/* others have the same name: what lies around it must speak for it */
+		if (said || library->version[0] != '\0' ||
+			has_below(loader, library->prefix, "bin/mpichversion") ||
+			(ri_elf_soname(elf, soname) && strncmp(soname, "libmpich", 8) == 0))
+			library->family = RI_MPI_MPICH;
+		if (!said)
+			version_by_package(loader, "pkgconfig/mpich.pc", library);
 	}
 }
 

@@ -102,28 +102,14 @@ const struct ri_check ri_check_fs_data = {
 
 enum { MOST = 64 };
 
-static void ask(struct ri_checking *checking, const struct ri_mount *mount)
-{
-	struct statvfs info;
-	int error;
-
-	ri_check_doing(checking, mount->point);
-	error = statvfs(mount->point, &info) < 0 ? errno : 0;
-	ri_check_doing(checking, NULL);
-	/* what is an answer, though none that helps */
-	if (error == ENOTCONN || error == ESTALE || error == EIO || error == ETIMEDOUT ||
-		error == EHOSTDOWN || error == EHOSTUNREACH || error == ECONNABORTED)
-		ri_check_warn(checking, RI_CODE_FS_HANG_DEAD, mount->point,
-			"%s does not answer: %s", ri_storage_name(ri_storage_of(mount)),
-			strerror(error));
-}
-
 static void check_hang(struct ri_checking *checking)
 {
 	size_t data = 0, output = 0, asked = 0;
 	struct ri_named_path named;
 	struct ri_mount mount;
+	struct statvfs info;
 	char *rest;
+	int error;
 
 	if (!checking->asked && !(ri_topology_is_wide(checking->topology) &&
 		(ri_path_next(checking, RI_PATH_DATA, &data, &named) ||
@@ -144,7 +130,15 @@ static void check_hang(struct ri_checking *checking)
 	while (asked < MOST && ri_mount_next(&rest, &mount)) {
 		if (ri_storage_of(&mount) == RI_STORAGE_LOCAL)
 			continue;
-		ask(checking, &mount);
+		ri_check_doing(checking, mount.point);
+		error = statvfs(mount.point, &info) < 0 ? errno : 0;
+		ri_check_doing(checking, NULL);
+		/* what is an answer, though none that helps */
+		if (error == ENOTCONN || error == ESTALE || error == EIO || error == ETIMEDOUT ||
+			error == EHOSTDOWN || error == EHOSTUNREACH || error == ECONNABORTED)
+			ri_check_warn(checking, RI_CODE_FS_HANG_DEAD, mount.point,
+				"%s does not answer: %s", ri_storage_name(ri_storage_of(&mount)),
+				strerror(error));
 		asked++;
 	}
 	if (asked == 0)

@@ -125,37 +125,27 @@ bool ri_path_next(const struct ri_checking *checking, enum ri_path_use use, size
 	return false;
 }
 
-/* With the working directory before it, and without links and ".." where it is there. */
-static bool make_absolute(const struct ri_checking *checking, const char *path,
-	char out[RI_PATH_SIZE])
-{
-	char here[RI_PATH_SIZE], joined[RI_PATH_SIZE];
-	int length;
-
-	if (!checking->host->live || getcwd(here, sizeof(here)) == NULL || here[0] != '/')
-		return false;
-	while (path[0] == '.' && path[1] == '/')
-		path += 2;
-	length = snprintf(joined, sizeof(joined), "%s/%s", here[1] == '\0' ? "" : here, path);
-	if (length >= (int)sizeof(joined))
-		return false;
-	if (ri_host_real(checking->host, joined, out) < 0)
-		ri_text_copy(out, RI_PATH_SIZE, joined);
-	return true;
-}
-
 bool ri_path_find(const struct ri_checking *checking, enum ri_path_use use, size_t *at,
 	struct ri_named_path *out)
 {
 	static char path[RI_PATH_SIZE];
+	char here[RI_PATH_SIZE], joined[RI_PATH_SIZE];
 
 	while (ri_path_next(checking, use, at, out)) {
 		if (!out->relative)
 			return true;
-		if (make_absolute(checking, out->path, path)) {
-			out->path = path;
-			return true;
-		}
+		if (!checking->host->live || getcwd(here, sizeof(here)) == NULL || here[0] != '/')
+			continue;
+		while (out->path[0] == '.' && out->path[1] == '/')
+			out->path += 2;
+		if (snprintf(joined, sizeof(joined), "%s/%s", here[1] == '\0' ? "" : here,
+			out->path) >= (int)sizeof(joined))
+			continue;
+		/* without links and ".." where it is there */
+		if (ri_host_real(checking->host, joined, path) < 0)
+			ri_text_copy(path, sizeof(path), joined);
+		out->path = path;
+		return true;
 	}
 	return false;
 }
