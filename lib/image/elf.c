@@ -54,28 +54,6 @@ static uint64_t offset_of(const struct ri_elf *elf, uint64_t address, uint64_t s
 	return 0;
 }
 
-static enum ri_elf_fault read_header(struct ri_elf *elf, Elf64_Ehdr *header)
-{
-	unsigned char head[sizeof(*header)];
-	size_t length = elf->size < sizeof(head) ? (size_t)elf->size : sizeof(head);
-
-	if (!read_bytes(elf, 0, head, length) || length < SELFMAG)
-		return RI_ELF_BROKEN;
-	if (memcmp(head, ELFMAG, SELFMAG) != 0)
-		return RI_ELF_OTHER;
-	if (length < offsetof(Elf64_Ehdr, e_version))
-		return RI_ELF_BROKEN;
-	/* in the same place in an ELF of 32 bits and of the other byte order */
-	elf->machine = head[EI_DATA] == ELFDATA2MSB ? (unsigned)head[18] << 8 | head[19]
-		: (unsigned)head[19] << 8 | head[18];
-	if (head[EI_CLASS] != ELFCLASS64 || head[EI_DATA] != ELFDATA2LSB ||
-		elf->machine != ri_elf_machine_here())
-		return RI_ELF_FOREIGN;
-	memcpy(header, head, sizeof(head));
-	return length == sizeof(head) && header->e_phentsize == sizeof(Elf64_Phdr) &&
-		header->e_phnum <= MAX_HEADERS ? RI_ELF_OK : RI_ELF_BROKEN;
-}
-
 static void keep_segment(struct ri_elf_segment *list, size_t *count, const Elf64_Phdr *header)
 {
 	if (*count < RI_ELF_SEGMENTS)
@@ -149,11 +127,25 @@ static enum ri_elf_fault read_file(struct ri_elf *elf)
 {
 	Elf64_Phdr dynamic = { .p_filesz = 0 };
 	Elf64_Ehdr header;
-	enum ri_elf_fault fault = read_header(elf, &header);
+	unsigned char head[sizeof(header)];
+	size_t length = elf->size < sizeof(head) ? (size_t)elf->size : sizeof(head);
 
-	if (fault != RI_ELF_OK)
-		return fault;
-	if (!read_segments(elf, &header, &dynamic) || !read_dynamic(elf, &dynamic))
+	if (!read_bytes(elf, 0, head, length) || length < SELFMAG)
+		return RI_ELF_BROKEN;
+	if (memcmp(head, ELFMAG, SELFMAG) != 0)
+		return RI_ELF_OTHER;
+	if (length < offsetof(Elf64_Ehdr, e_version))
+		return RI_ELF_BROKEN;
+	/* in the same place in an ELF of 32 bits and of the other byte order */
+	elf->machine = head[EI_DATA] == ELFDATA2MSB ? (unsigned)head[18] << 8 | head[19]
+		: (unsigned)head[19] << 8 | head[18];
+	if (head[EI_CLASS] != ELFCLASS64 || head[EI_DATA] != ELFDATA2LSB ||
+		elf->machine != ri_elf_machine_here())
+		return RI_ELF_FOREIGN;
+	memcpy(&header, head, sizeof(head));
+	if (length < sizeof(head) || header.e_phentsize != sizeof(Elf64_Phdr) ||
+		header.e_phnum > MAX_HEADERS || !read_segments(elf, &header, &dynamic) ||
+		!read_dynamic(elf, &dynamic))
 		return RI_ELF_BROKEN;
 	if (elf->strings_size == 0)
 		return RI_ELF_OK;

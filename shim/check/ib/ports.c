@@ -110,34 +110,28 @@ static size_t find_slow(const struct ri_hcas *hcas, uint64_t rate, struct ri_row
 	return row->count;
 }
 
-/*
- * The firmest demand for more ports of a rate than there are: those of storage
- * may be slower than those of the ranks.
- */
-static const struct ri_demand *find_unmet_rate(const struct ri_checking *checking,
-	const struct ri_hcas *hcas, uint64_t least)
-{
-	size_t active = ri_ib_active(hcas);
-
-	for (unsigned asker = RI_ASKER_COUNT; asker-- > 0;) {
-		const struct ri_demand *demand = &checking->demands->of[asker].topics[RI_TOPIC_IB];
-		uint64_t count = demand->count == 0 ? 1 : demand->count;
-		struct ri_row row = { .count = 0 };
-
-		if (demand->subject != NULL && least < demand->rate * 1000 &&
-			active - find_slow(hcas, demand->rate * 1000, &row) < count)
-			return demand;
-	}
-	return NULL;
-}
-
 static void judge_rate(struct ri_checking *checking, const struct ri_hcas *hcas, uint64_t least,
 	uint64_t most)
 {
-	const struct ri_demand *demand = find_unmet_rate(checking, hcas, least);
-	uint64_t wanted = demand == NULL ? most : demand->rate * 1000;
+	const struct ri_demand *demand = NULL;
+	size_t active = ri_ib_active(hcas);
 	struct ri_row row = { .count = 0 };
+	uint64_t wanted;
 
+	/*
+	 * The firmest demand for more ports of a rate than there are: those of storage may be
+	 * slower than those of the ranks.
+	 */
+	for (unsigned asker = RI_ASKER_COUNT; demand == NULL && asker-- > 0;) {
+		const struct ri_demand *one = &checking->demands->of[asker].topics[RI_TOPIC_IB];
+		struct ri_row slow = { .count = 0 };
+
+		if (one->subject != NULL && least < one->rate * 1000 &&
+			active - find_slow(hcas, one->rate * 1000, &slow) <
+				(one->count == 0 ? 1 : one->count))
+			demand = one;
+	}
+	wanted = demand == NULL ? most : demand->rate * 1000;
 	if (find_slow(hcas, wanted, &row) == 0) {
 		ri_check_pass(checking, folder, "%llu Gb/s on each active InfiniBand port",
 			(unsigned long long)least / 1000);
