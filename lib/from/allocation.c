@@ -28,36 +28,24 @@ struct seen {
 	size_t count;
 };
 
-static size_t hash(const char *name)
+/* Add to what the host has; at its first place it is one more, if there is room. */
+static void add_once(struct seen *seen, const char *host, uint64_t slots)
 {
-	size_t value = 5381;
+	size_t at = 5381;
+	uint32_t *sum;
 
-	for (; *name != '\0'; name++)
-		value = value * 33 + (unsigned char)*name;
-	return value;
-}
-
-/* Where the name stands, for the first time if it must; NULL where there is no room. */
-static uint32_t *find_slots(struct seen *seen, const char *name)
-{
-	size_t at = hash(name) & seen->mask;
-
-	for (; seen->places[at] != 0; at = (at + 1) & seen->mask)
-		if (strcmp(seen->hosts[seen->places[at] - 1], name) == 0)
-			return &seen->slots[seen->places[at] - 1];
-	if (seen->count == RI_MAX_RANKS)
-		return NULL;
-	seen->hosts[seen->count++] = name;
-	seen->places[at] = (uint32_t)seen->count;
-	return &seen->slots[seen->count - 1];
-}
-
-static void add_once(struct seen *seen, const char *name, uint64_t slots)
-{
-	uint32_t *sum = find_slots(seen, name);
-
-	if (sum == NULL)
-		return;
+	for (const char *byte = host; *byte != '\0'; byte++)
+		at = at * 33 + (unsigned char)*byte;
+	at &= seen->mask;
+	while (seen->places[at] != 0 && strcmp(seen->hosts[seen->places[at] - 1], host) != 0)
+		at = (at + 1) & seen->mask;
+	if (seen->places[at] == 0) {
+		if (seen->count == RI_MAX_RANKS)
+			return;
+		seen->hosts[seen->count++] = host;
+		seen->places[at] = (uint32_t)seen->count;
+	}
+	sum = &seen->slots[seen->places[at] - 1];
 	slots += *sum;
 	*sum = slots < RI_MAX_RANKS ? (uint32_t)slots : RI_MAX_RANKS;
 }
@@ -133,19 +121,12 @@ static char *cut_line(char **rest)
 	return line;
 }
 
-static size_t count_lines(const char *text)
+static int allocate(struct seen *seen, const char *text, struct ri_arena *arena)
 {
-	size_t count = 1;
+	size_t lines = 1, places = 2;
 
 	for (; *text != '\0'; text++)
-		count += *text == '\n';
-	return count;
-}
-
-static int allocate(struct seen *seen, size_t lines, struct ri_arena *arena)
-{
-	size_t places = 2;
-
+		lines += *text == '\n';
 	while (places < 2 * lines)
 		places *= 2;
 	seen->mask = places - 1;
@@ -160,7 +141,7 @@ int ri_hostfile_read(struct ri_hostfile *out, const char *text, struct ri_arena 
 	char *rest = ri_arena_copy(arena, text, strlen(text));
 	struct seen seen = { .count = 0 };
 
-	if (rest == NULL || allocate(&seen, count_lines(text), arena) < 0)
+	if (rest == NULL || allocate(&seen, text, arena) < 0)
 		return -1;
 	*out = (struct ri_hostfile){ .hosts = seen.hosts, .slots = seen.slots };
 	for (size_t number = 1; rest != NULL; number++) {
@@ -191,20 +172,17 @@ struct ri_fact *ri_claim_hostlist(struct ri_reading *reading, const char *variab
 	struct ri_hostlist list;
 	struct ri_fact *claim;
 
-	if (!ri_source_sees_text(reading->context->env, variable))
-		return NULL;
-	claim = ri_claim(reading, RI_FACT_HOSTS, variable);
-	if (claim == NULL)
+	if (raw == NULL || ri_text_is_blank(raw))
 		return NULL;
 	if (ri_hostlist_read(&list, raw, reading->context->arena) < 0) {
 		ri_fail(reading->err, RI_CODE_MEMORY, variable, "no memory left to read it");
 		return NULL;
 	}
-	claim->list = list.hosts;
-	claim->number = list.count;
+	claim = ri_claim_list_of(reading, variable, list.hosts, list.count);
+	if (claim == NULL || list.reason == NULL)
+		return claim;
 	claim->fault_at = list.fault_at;
-	return list.reason == NULL ? claim
-		: ri_claim_spoil(claim, RI_STATE_BROKEN, list.reason);
+	return ri_claim_spoil(claim, RI_STATE_BROKEN, list.reason);
 }
 
 bool ri_allocation_read_text(struct ri_reading *reading, const char *variable,

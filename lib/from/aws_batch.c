@@ -32,44 +32,18 @@ static const struct ri_source_row reads[] = {
 	{ .name = NULL },
 };
 
-/* The index of the main node, 0 where no variable names another one. */
-static bool read_main(struct ri_reading *reading, uint64_t *out)
-{
-	const char *raw = ri_reading_get(reading, MAIN_INDEX);
-	struct ri_range range = ri_fact_range(RI_FACT_NODE_RANK);
-	uint64_t nodes;
-
-	*out = 0;
-	if (raw == NULL)
-		return true;
-	if (ri_claim_get(reading, RI_FACT_NNODES, &nodes))
-		range.max = nodes - 1;
-	return ri_number_read(raw, range, out, NULL) == RI_NUMBER_OK;
-}
-
-/* Rank 0 listens here, and others know this node by some address. */
-static void claim_own_address(struct ri_reading *reading)
-{
-	const char *variable = ri_reading_get(reading, MAIN_INDEX) != NULL ? MAIN_INDEX : INDEX;
-	struct ri_own_machine own;
-	const char *host;
-
-	if (reading->identity != NULL || !ri_own_read(&own, reading))
-		return;
-	host = ri_own_host(&own, reading->context->arena);
-	if (host != NULL)
-		ri_claim_word(reading, RI_FACT_MASTER_ADDR, variable, host, RI_STRENGTH_SAID);
-	else
-		ri_claim_open(reading, RI_FACT_MASTER_ADDR, variable,
-			"this is the main node, and its own address is unknown");
-}
-
 static void claim_place(struct ri_reading *reading)
 {
+	const char *main_index = ri_reading_get(reading, MAIN_INDEX), *host;
+	struct ri_range range = ri_fact_range(RI_FACT_NODE_RANK);
+	uint64_t main = 0, nodes;
+	struct ri_own_machine own;
 	struct ri_fact *claim;
-	uint64_t main;
 
-	if (!read_main(reading, &main)) {
+	/* node 0, where no variable names another one */
+	if (ri_claim_get(reading, RI_FACT_NNODES, &nodes))
+		range.max = nodes - 1;
+	if (main_index != NULL && ri_number_read(main_index, range, &main, NULL) != RI_NUMBER_OK) {
 		ri_claim_broken(reading, RI_FACT_NODE_RANK, MAIN_INDEX,
 			"the index of a node, counted from 0");
 		return;
@@ -77,12 +51,22 @@ static void claim_place(struct ri_reading *reading)
 	claim = ri_claim_number(reading, RI_FACT_NODE_RANK, INDEX);
 	if (claim == NULL || claim->state != RI_STATE_KNOWN)
 		return;
-	if (claim->number == main && !ri_source_sees_text(reading->context->env, MAIN_ADDRESS))
-		claim_own_address(reading);
-	if (claim->number == main)
-		claim->number = 0;
-	else if (claim->number == 0)
-		claim->number = main;
+	if (claim->number != main) {
+		if (claim->number == 0)
+			claim->number = main;
+		return;
+	}
+	claim->number = 0;
+	/* Rank 0 listens here, and others know this node by some address. */
+	if (ri_source_sees_text(reading->context->env, MAIN_ADDRESS) ||
+		reading->identity != NULL || !ri_own_read(&own, reading))
+		return;
+	host = ri_own_host(&own, reading->context->arena);
+	claim = ri_claim_word(reading, RI_FACT_MASTER_ADDR, main_index != NULL ? MAIN_INDEX : INDEX,
+		host, RI_STRENGTH_SAID);
+	if (host == NULL)
+		ri_claim_spoil(claim, RI_STATE_OPEN,
+			"this is the main node, and its own address is unknown");
 }
 
 static void read_aws_batch(struct ri_reading *reading)

@@ -64,45 +64,32 @@ static char *cut_word(char **text)
 	return word;
 }
 
-static bool read_small(const char *word, uint64_t *out)
-{
-	return ri_number_read(word, ri_fact_range(RI_FACT_HOSTS), out, NULL) == RI_NUMBER_OK;
-}
-
-/* "2 10.0.0.4 1 10.0.0.5 1" as hosts with blanks between; false if it is not so. */
-static bool list_nodes(char *text, struct ri_text *list)
-{
-	uint64_t count, cores, seen = 0;
-
-	if (!read_small(cut_word(&text), &count))
-		return false;
-	for (char *host = cut_word(&text); *host != '\0'; host = cut_word(&text)) {
-		if (!ri_is_host((struct ri_slice){ host, strlen(host) }) ||
-			!read_small(cut_word(&text), &cores))
-			return false;
-		ri_text_add(list, host);
-		ri_text_add(list, " ");
-		seen++;
-	}
-	return seen == count;
-}
-
+/* "2 10.0.0.4 1 10.0.0.5 1" as a list with blanks between. */
 static void claim_nodes(struct ri_reading *reading)
 {
-	const char *raw = ri_reading_get(reading, "CCP_NODES");
-	size_t size = raw == NULL ? 0 : strlen(raw) + 2;
+	static const char variable[] = "CCP_NODES";
+	const struct ri_range counts = ri_fact_range(RI_FACT_HOSTS);
+	const char *raw = ri_reading_get(reading, variable);
+	uint64_t count = 0, cores, seen = 0;
+	char *copy, *bytes, *host;
 	struct ri_text list;
-	char *copy, *bytes;
+	bool good;
 
-	if (!ri_source_sees_text(reading->context->env, "CCP_NODES"))
+	if (!ri_source_sees_text(reading->context->env, variable))
 		return;
-	copy = ri_reading_allocate(reading, size, 1);
-	bytes = ri_reading_allocate(reading, size, 1);
+	copy = ri_reading_copy(reading, raw, strlen(raw));
+	bytes = ri_reading_allocate(reading, strlen(raw) + 2, 1);
 	if (copy == NULL || bytes == NULL)
 		return;
-	ri_text_copy(copy, size, raw);
-	ri_text_init(&list, bytes, size);
-	ri_claim_list(reading, "CCP_NODES", list_nodes(copy, &list) ? bytes : "", ' ');
+	ri_text_init(&list, bytes, strlen(raw) + 2);
+	good = ri_number_read(cut_word(&copy), counts, &count, NULL) == RI_NUMBER_OK;
+	for (host = cut_word(&copy); good && *host != '\0'; host = cut_word(&copy)) {
+		good = ri_is_host((struct ri_slice){ host, strlen(host) }) &&
+			ri_number_read(cut_word(&copy), counts, &cores, NULL) == RI_NUMBER_OK;
+		ri_text_addf(&list, "%s ", host);
+		seen++;
+	}
+	ri_claim_list(reading, variable, good && seen == count ? bytes : "", ' ');
 }
 
 /*
@@ -176,35 +163,26 @@ static void claim_place(struct ri_reading *reading, const struct ri_fact *hosts)
 			RI_STRENGTH_SAID);
 }
 
-/* An IPv4 address, which is written in one way alone? */
-static bool is_plain_address(const char *host)
-{
-	return host[strspn(host, "0123456789.")] == '\0';
-}
-
 /*
- * Is the master none of the hosts, for certain? A name may be that of an
- * address, and an IPv6 address one more of a node's.
+ * All ranks would wait for it; not where the user says which host it is, nor where it may be
+ * one of them: a name may be that of an address, and an IPv6 address one more of a node's. An
+ * IPv4 address is written in one way alone.
  */
-static bool is_outside(const char *master, const struct ri_fact *hosts)
-{
-	if (!is_plain_address(master))
-		return false;
-	for (size_t i = 0; i < hosts->number; i++)
-		if (!is_plain_address(hosts->list[i]) || strcmp(hosts->list[i], master) == 0)
-			return false;
-	return true;
-}
-
-/* All ranks would wait for it; not where the user says which host it is. */
 static void report_outside(struct ri_reading *reading, const struct ri_fact *hosts)
 {
+	static const char plain[] = "0123456789.";
 	const struct ri_fact *master = reading->claims[RI_FACT_MASTER_ADDR];
 	char said[RI_QUOTE_SIZE], list[RI_QUOTE_SIZE];
 
 	if (master == NULL || master->origin.source != reading->source->name ||
-		master->state != RI_STATE_KNOWN || !is_outside(master->text, hosts) ||
-		ri_source_sees_text(reading->context->env, "MASTER_ADDR"))
+		master->state != RI_STATE_KNOWN ||
+		master->text[strspn(master->text, plain)] != '\0')
+		return;
+	for (size_t i = 0; i < hosts->number; i++)
+		if (hosts->list[i][strspn(hosts->list[i], plain)] != '\0' ||
+			strcmp(hosts->list[i], master->text) == 0)
+			return;
+	if (ri_source_sees_text(reading->context->env, "MASTER_ADDR"))
 		return;
 	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
 		RI_CODE_ENV_DIFFERS, master->origin.variable,
@@ -215,59 +193,54 @@ static void report_outside(struct ri_reading *reading, const struct ri_fact *hos
 		"state --master-addr, the same on all nodes");
 }
 
-/* A rank has its place from its launcher; the list is good for the master alone. */
-static void claim_node(struct ri_reading *reading)
-{
-	struct ri_fact *hosts = ri_claimed_hosts(reading);
-	bool is_primary;
-
-	if (hosts != NULL) {
-		put_master_first(reading, hosts);
-		report_outside(reading, hosts);
-	}
-	if (hosts != NULL && reading->identity == NULL)
-		claim_place(reading, hosts);
-	else
-		read_primary(reading, &is_primary);
-}
-
-/* The port that the user states, which counts more than one of ours; 0 if he does not. */
-static uint64_t find_stated_port(struct ri_reading *reading, const char **variable)
+/* A port that the user states counts more than one of ours, also the Batch service's own. */
+static void report_port(struct ri_reading *reading, unsigned batch)
 {
 	const struct ri_fact *claim = reading->claims[RI_FACT_MASTER_PORT];
-	const char *raw = ri_reading_get(reading, "MASTER_PORT");
+	const char *stated = "MASTER_PORT";
 	uint64_t port = 0;
 
-	for (; claim != NULL; claim = claim->next) {
-		if (claim->strength != RI_STRENGTH_MANUAL)
-			continue;
-		*variable = claim->origin.variable;
-		return claim->number;
+	while (claim != NULL && claim->strength != RI_STRENGTH_MANUAL)
+		claim = claim->next;
+	if (claim != NULL) {
+		stated = claim->origin.variable;
+		port = claim->number;
+	} else {
+		ri_reading_number(reading, RI_FACT_MASTER_PORT, stated, &port);
 	}
-	*variable = "MASTER_PORT";
-	if (raw != NULL)
-		ri_number_read(raw, ri_fact_range(RI_FACT_MASTER_PORT), &port, NULL);
-	return port;
+	if (port != batch)
+		return;
+	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
+		RI_CODE_MASTER_PORT_BATCH, stated, "port %u is used as requested, but the Azure "
+		"Batch service listens on it", batch), "without %s the port is %d", stated,
+		DEFAULT_PORT);
 }
 
 static void read_azure_batch(struct ri_reading *reading)
 {
-	const char *stated;
+	bool is_primary;
+	struct ri_fact *hosts;
 	unsigned port;
 
 	/* on that port the Azure Batch service itself listens */
 	ri_claim_endpoint(reading, RI_FACT_MASTER_ADDR, "AZ_BATCH_MASTER_NODE", &port);
-	if (port != 0 && find_stated_port(reading, &stated) == port)
-		ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_MASTER_PORT_BATCH, stated, "port %u is used as requested, but the "
-			"Azure Batch service listens on it", port),
-			"without %s the port is %d", stated, DEFAULT_PORT);
+	if (port != 0)
+		report_port(reading, port);
 	ri_claim_default_port(reading, DEFAULT_PORT);
 	ri_claim_rows(reading, azure_batch);
 	ri_claim_hosts(reading, "AZ_BATCH_NODE_LIST", ';');
 	claim_nodes(reading);
 	ri_claim_first_host(reading);
-	claim_node(reading);
+	hosts = ri_claimed_hosts(reading);
+	if (hosts != NULL) {
+		put_master_first(reading, hosts);
+		report_outside(reading, hosts);
+	}
+	/* A rank has its place from its launcher; the list is good for the master alone. */
+	if (hosts != NULL && reading->identity == NULL)
+		claim_place(reading, hosts);
+	else
+		read_primary(reading, &is_primary);
 }
 
 const struct ri_source ri_source_azure_batch = {
@@ -334,11 +307,6 @@ static void judge_master(struct ri_reading *reading, struct ri_fact *claim)
 			"%s makes each node its own master", claim->origin.variable));
 }
 
-static void claim_shared_master(struct ri_reading *reading, const char *variable)
-{
-	judge_master(reading, ri_claim_host(reading, RI_FACT_MASTER_ADDR, variable));
-}
-
 /* "tcp://10.0.0.4:23456", as torch.distributed.init_process_group takes it. */
 static void claim_init_method(struct ri_reading *reading)
 {
@@ -389,28 +357,18 @@ static struct ri_fact *claim_host_file(struct ri_reading *reading)
 	return NULL;
 }
 
-/* A rank has its place from its launcher. */
-static void claim_task(struct ri_reading *reading)
+static void read_azure_batchai(struct ri_reading *reading)
 {
-	struct ri_fact *hosts;
+	static const char *const masters[] = {
+		"AZ_BATCHAI_MPI_MASTER_NODE", "AZ_BATCHAI_JOB_MASTER_NODE_IP",
+	};
+	struct ri_fact *index, *hosts;
 	struct ri_own_machine own;
 	uint64_t place;
 
-	if (reading->identity != NULL || ri_claimed_hosts(reading) != NULL)
-		return;
-	hosts = claim_host_file(reading);
-	if (hosts != NULL && !ri_source_sees_text(reading->context->env, TASK_INDEX) &&
-		ri_own_read(&own, reading) && ri_own_find(&own, hosts, &place))
-		ri_claim_value(reading, RI_FACT_NODE_RANK, HOST_FILE, place);
-}
-
-static void read_azure_batchai(struct ri_reading *reading)
-{
-	struct ri_fact *index;
-
 	claim_init_method(reading);
-	claim_shared_master(reading, "AZ_BATCHAI_MPI_MASTER_NODE");
-	claim_shared_master(reading, "AZ_BATCHAI_JOB_MASTER_NODE_IP");
+	for (size_t i = 0; i < sizeof(masters) / sizeof(masters[0]); i++)
+		judge_master(reading, ri_claim_host(reading, RI_FACT_MASTER_ADDR, masters[i]));
 	ri_claim_rows(reading, azure_batchai);
 	/*
 	 * Workers and parameter servers are counted apart, and which of them this is
@@ -421,7 +379,13 @@ static void read_azure_batchai(struct ri_reading *reading)
 		ri_source_sees_text(reading->context->env, "AZ_BATCHAI_PS_HOSTS"))
 		ri_claim_spoil(index, RI_STATE_OPEN,
 			"AZ_BATCHAI_TASK_INDEX may be the index of a parameter server");
-	claim_task(reading);
+	/* A rank has its place from its launcher. */
+	if (reading->identity == NULL && ri_claimed_hosts(reading) == NULL) {
+		hosts = claim_host_file(reading);
+		if (hosts != NULL && !ri_source_sees_text(reading->context->env, TASK_INDEX) &&
+			ri_own_read(&own, reading) && ri_own_find(&own, hosts, &place))
+			ri_claim_value(reading, RI_FACT_NODE_RANK, HOST_FILE, place);
+	}
 	ri_claim_first_host(reading);
 	ri_claim_default_port(reading, DEFAULT_PORT);
 }

@@ -40,38 +40,27 @@ static const struct ri_source_row reads[] = {
 	{ .name = NULL },
 };
 
-/* Anybody may have a NODE_COUNT: it is read for want of better, and is no reason to refuse. */
-static void claim_nodes(struct ri_reading *reading)
+static void read_azureml(struct ri_reading *reading)
 {
 	const struct ri_env *env = reading->context->env;
-	uint64_t count, place;
+	bool listed = ri_source_sees_text(env, "AZ_BATCH_HOST_LIST");
+	uint64_t count, place, size, nodes;
+	struct ri_fact *claim = NULL;
 
-	if (ri_claim_filled(reading, RI_FACT_NNODES, "AZUREML_NODE_COUNT") == NULL &&
-		!ri_source_sees_text(env, "AZ_BATCH_HOST_LIST") &&
+	/* Anybody may have a NODE_COUNT: for want of better, and no reason to refuse. */
+	if (ri_claim_filled(reading, RI_FACT_NNODES, "AZUREML_NODE_COUNT") == NULL && !listed &&
 		!ri_source_sees_text(env, "AZ_BATCH_NODE_LIST") &&
 		ri_reading_number(reading, RI_FACT_NODE_RANK, CR_NODE_RANK, &place) &&
 		ri_reading_number(reading, RI_FACT_NNODES, "NODE_COUNT", &count) && place < count)
 		ri_claim_number(reading, RI_FACT_NNODES, "NODE_COUNT");
-}
-
-/* The service counts at least one for each node: fewer are an image's own. */
-static bool is_of_image(const struct ri_reading *reading)
-{
-	uint64_t size, nodes;
-
-	return ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &size) &&
-		ri_claim_get(reading, RI_FACT_NNODES, &nodes) && size < nodes;
-}
-
-static void read_azureml(struct ri_reading *reading)
-{
-	const struct ri_env *env = reading->context->env;
-	struct ri_fact *claim = NULL;
-
-	claim_nodes(reading);
 	if (reading->identity == NULL) {
-		/* the service's own processes: no rank was launched inside them yet */
-		bool process = ri_quartet_sees(env) && !is_of_image(reading);
+		/*
+		 * The service's own processes: no rank was launched inside them yet. It counts
+		 * at least one for each node: fewer are an image's own.
+		 */
+		bool process = ri_quartet_sees(env) &&
+			!(ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &size) &&
+				ri_claim_get(reading, RI_FACT_NNODES, &nodes) && size < nodes);
 
 		if (process)
 			ri_quartet_claim(reading);
@@ -81,7 +70,7 @@ static void read_azureml(struct ri_reading *reading)
 			ri_quartet_claim_rendezvous(reading);
 	}
 	/* after everything else, the list of Azure Batch among it */
-	if (!ri_source_sees_text(env, "AZ_BATCH_HOST_LIST"))
+	if (!listed)
 		claim = ri_claim_host(reading, RI_FACT_MASTER_ADDR, "MASTER_IP");
 	if (claim != NULL)
 		claim->strength = RI_STRENGTH_DEFAULT;

@@ -28,22 +28,6 @@ struct pool {
 	bool sparse;
 };
 
-static const char *find_type(const char *const *types, const char *type)
-{
-	while (*types != NULL && strcmp(*types, type) != 0)
-		types++;
-	return *types;
-}
-
-/* The role of a type without ranks, or NULL. */
-static const char *find_role(const struct ri_cluster_types *types, const char *type)
-{
-	for (size_t i = 0; types->others[i] != NULL; i++)
-		if (strcmp(types->others[i], type) == 0)
-			return (types->roles == NULL ? types->others : types->roles)[i];
-	return NULL;
-}
-
 static json_t *get_member(json_t *pool, size_t index)
 {
 	char key[24];
@@ -73,17 +57,14 @@ static struct pool find_pool(json_t *cluster, const char *type)
 	return pool;
 }
 
-static const char *copy_host(struct input *input, json_t *task)
+/* Its place in a list of types; where it is none, the end. */
+static size_t find_type(const char *const *types, const char *type)
 {
-	const char *text = json_string_value(task), *copy;
-	struct ri_endpoint endpoint;
+	size_t at = 0;
 
-	if (text == NULL ||
-		!ri_endpoint_read((struct ri_slice){ text, strlen(text) }, &endpoint))
-		return NULL;
-	copy = ri_arena_copy(input->arena, endpoint.host.text, endpoint.host.length);
-	input->no_memory |= copy == NULL;
-	return copy;
+	while (types[at] != NULL && strcmp(types[at], type) != 0)
+		at++;
+	return at;
 }
 
 static const char no_hosts[] = "lists of host:port", no_index[] = "a task with an index";
@@ -95,6 +76,7 @@ static const char *list_hosts(struct input *input, struct ri_cluster *out)
 	size_t room = 0, count = 0;
 	const char **hosts;
 
+	/* of them all, or of none: where one type is sparse, that is open */
 	for (; *type != NULL; type++) {
 		struct pool pool = find_pool(input->cluster, *type);
 
@@ -112,10 +94,21 @@ static const char *list_hosts(struct input *input, struct ri_cluster *out)
 	for (type = input->types->ranked; *type != NULL; type++) {
 		struct pool pool = find_pool(input->cluster, *type);
 
-		for (size_t i = 0; i < pool.count; i++)
-			if ((hosts[count++] = copy_host(input,
-				get_member(pool.tasks, i))) == NULL)
+		for (size_t i = 0; i < pool.count; i++) {
+			const char *text = json_string_value(get_member(pool.tasks, i));
+			struct ri_endpoint endpoint;
+
+			if (text == NULL ||
+				!ri_endpoint_read((struct ri_slice){ text, strlen(text) },
+					&endpoint))
 				return no_hosts;
+			hosts[count] = ri_arena_copy(input->arena, endpoint.host.text,
+				endpoint.host.length);
+			if (hosts[count++] == NULL) {
+				input->no_memory = true;
+				return NULL;
+			}
+		}
 	}
 	out->hosts = hosts;
 	out->count = count;
@@ -197,39 +190,11 @@ static size_t find_index(const char *text)
 	return found;
 }
 
-/* "an index below 2, the number of "worker" tasks, but it is 5" */
-static const char *refuse_index(struct input *input, const struct ri_cluster *out,
-	const struct pool *pool)
-{
-	const char *text = pool->sparse
-		? ri_arena_format(input->arena, "the index of a listed \"%s\" task, but it is "
-			"%" PRIu64, out->role, out->index)
-		: ri_arena_format(input->arena, "an index below %zu, the number of \"%s\" "
-			"tasks, but it is %" PRIu64, pool->count, out->role, out->index);
-
-	input->no_memory |= text == NULL;
-	return text == NULL ? no_index : text;
-}
-
-/* How many ranks come before those of this type? False where that is open. */
-static bool count_before(struct input *input, const char *role, uint64_t *out)
-{
-	const char *const *type = input->types->ranked;
-
-	for (*out = 0; *type != role; type++) {
-		struct pool pool = find_pool(input->cluster, *type);
-
-		if (pool.sparse)
-			return false;
-		*out += pool.count;
-	}
-	return true;
-}
-
+/* The task's place among all with a rank: behind those of the types before its own. */
 static const char *find_place(struct input *input, struct ri_cluster *out)
 {
 	struct pool pool = find_pool(input->cluster, out->role);
-	uint64_t before;
+	const char *fault;
 
 	/* A master that the cluster does not list, as Batch AI has it: among whom is it? */
 	if (pool.count == 0) {
@@ -239,46 +204,54 @@ static const char *find_place(struct input *input, struct ri_cluster *out)
 	input->at_index = true;
 	if (!read_index(input->task, &out->index))
 		return no_index;
-	if (get_member(pool.tasks, out->index) == NULL)
-		return refuse_index(input, out, &pool);
+	if (get_member(pool.tasks, out->index) == NULL) {
+		fault = pool.sparse
+			? ri_arena_format(input->arena, "the index of a listed \"%s\" task, but "
+				"it is %" PRIu64, out->role, out->index)
+			: ri_arena_format(input->arena, "an index below %zu, the number of \"%s\" "
+				"tasks, but it is %" PRIu64, pool.count, out->role, out->index);
+		input->no_memory |= fault == NULL;
+		return fault == NULL ? no_index : fault;
+	}
 	input->at_index = false;
-	out->has_place = count_before(input, out->role, &before);
-	out->place = before + out->index;
+	out->has_place = true;
+	out->place = out->index;
+	for (const char *const *type = input->types->ranked; *type != out->role; type++) {
+		pool = find_pool(input->cluster, *type);
+		out->has_place &= !pool.sparse;
+		out->place += pool.count;
+	}
 	return NULL;
-}
-
-/* Whose tasks hold what the ranks learn: one of these may go, and the job goes on. */
-static bool has_servers(const struct input *input)
-{
-	const struct ri_cluster_types *types = input->types;
-
-	for (size_t i = 0; types->others[i] != NULL; i++)
-		if (strcmp(find_role(types, types->others[i]), RI_ROLE_PS) == 0 &&
-			find_pool(input->cluster, types->others[i]).count > 0)
-			return true;
-	return false;
 }
 
 /* Returns what was expected, where the text is something else. */
 static const char *read_task(struct input *input, struct ri_cluster *out)
 {
 	const char *type = json_string_value(json_object_get(input->task, "type")), *fault;
+	const struct ri_cluster_types *types = input->types;
+	const char *const *roles = types->roles == NULL ? types->others : types->roles;
+	size_t at;
 
 	if (type == NULL)
 		return NULL;
-	out->served = has_servers(input);
-	out->role = find_role(input->types, type);
-	if (out->role != NULL) {
+	/* Whose tasks hold what the ranks learn: one of these may go, and the job goes on. */
+	for (size_t i = 0; types->others[i] != NULL; i++)
+		out->served |= strcmp(roles[i], RI_ROLE_PS) == 0 &&
+			find_pool(input->cluster, types->others[i]).count > 0;
+	at = find_type(types->others, type);
+	if (types->others[at] != NULL) {
+		out->role = roles[at];
 		input->at_index = !read_index(input->task, &out->index);
 		return input->at_index ? no_index : NULL;
 	}
-	out->role = find_type(input->types->ranked, type);
+	out->role = types->ranked[find_type(types->ranked, type)];
 	if (out->role == NULL)
 		return NULL;
 	fault = list_hosts(input, out);
 	return fault != NULL ? fault : find_place(input, out);
 }
 
+/* The same of the whole text. */
 static const char *read_root(struct input *input, json_t *root, struct ri_cluster *out)
 {
 	if (!json_is_object(root))
@@ -314,28 +287,13 @@ int ri_cluster_read(struct ri_cluster *out, const char *text,
 	return input.no_memory ? -1 : 0;
 }
 
-static void claim_place(struct ri_reading *reading, const char *variable,
-	const struct ri_cluster *cluster)
-{
-	struct ri_fact *claim;
-
-	if (cluster->fault != NULL) {
-		claim = ri_claim_broken(reading, RI_FACT_NODE_RANK, variable, cluster->fault);
-		if (claim != NULL)
-			claim->fault_at = cluster->fault_at;
-		return;
-	}
-	if (cluster->has_place)
-		ri_claim_value(reading, RI_FACT_NODE_RANK, variable, cluster->place);
-}
-
 /* Claim what the variable's value says: a node's place and role, hosts, and the first. */
 static void claim(struct ri_reading *reading, const char *variable,
 	const struct ri_cluster_types *types)
 {
 	const char *text = ri_reading_get(reading, variable);
 	struct ri_cluster cluster;
-	struct ri_fact *role;
+	struct ri_fact *made;
 
 	if (ri_cluster_read(&cluster, text, types, reading->context->arena) < 0) {
 		ri_fail(reading->err, RI_CODE_MEMORY, variable, "no memory left to read it");
@@ -345,7 +303,13 @@ static void claim(struct ri_reading *reading, const char *variable,
 		ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
 			RI_CODE_SOURCE_INCOMPLETE, variable, "has a task and no \"cluster\", so it "
 			"is unknown which tasks there are: it is not used");
-	claim_place(reading, variable, &cluster);
+	if (cluster.fault != NULL) {
+		made = ri_claim_broken(reading, RI_FACT_NODE_RANK, variable, cluster.fault);
+		if (made != NULL)
+			made->fault_at = cluster.fault_at;
+	} else if (cluster.has_place) {
+		ri_claim_value(reading, RI_FACT_NODE_RANK, variable, cluster.place);
+	}
 	if (cluster.count > 0) {
 		ri_claim_value(reading, RI_FACT_NNODES, variable, cluster.count);
 		ri_claim_list_of(reading, variable, cluster.hosts, cluster.count);
@@ -354,22 +318,12 @@ static void claim(struct ri_reading *reading, const char *variable,
 	if (cluster.count > 1)
 		ri_claim_word(reading, RI_FACT_MASTER_ADDR, variable, cluster.hosts[0],
 			RI_STRENGTH_DEFAULT);
-	role = cluster.role == NULL ? NULL
+	made = cluster.role == NULL ? NULL
 		: ri_claim_word(reading, RI_FACT_ROLE, variable, cluster.role, RI_STRENGTH_SAID);
-	if (role == NULL)
+	if (made == NULL)
 		return;
-	role->number = cluster.index;
-	role->served = cluster.served;
-}
-
-static bool has_ranks(const struct ri_reading *reading)
-{
-	uint64_t size;
-
-	return reading->identity != NULL ||
-		(ri_quartet_sees(reading->context->env) &&
-			ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &size) &&
-			size > 1);
+	made->number = cluster.index;
+	made->served = cluster.served;
 }
 
 /*
@@ -408,11 +362,15 @@ static void read_tf_config(struct ri_reading *reading)
 	static const char *const ranked[] = { "chief", "master", "worker", NULL };
 	static const char *const others[] = { RI_ROLE_PS, RI_ROLE_EVALUATOR, NULL };
 	static const struct ri_cluster_types types = { .ranked = ranked, .others = others };
+	uint64_t size;
 
-	if (!has_ranks(reading))
-		claim(reading, "TF_CONFIG", &types);
-	else if (reading->identity == NULL)
+	if (reading->identity != NULL)
+		return;
+	if (ri_quartet_sees(reading->context->env) &&
+		ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &size) && size > 1)
 		report_beaten(reading, &types);
+	else
+		claim(reading, "TF_CONFIG", &types);
 }
 
 #define RESOLVER "TensorFlow tensorflow/python/distribute/cluster_resolver/" \

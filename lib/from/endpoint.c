@@ -68,50 +68,17 @@ static bool is_ipv6(struct ri_slice text)
 	return inet_pton(AF_INET6, copy, &address) == 1;
 }
 
-static bool is_numeric(struct ri_slice text)
-{
-	for (size_t i = 0; i < text.length; i++)
-		if (!is_digit(text.text[i]) && text.text[i] != '.')
-			return false;
-	return true;
-}
-
 bool ri_is_host(struct ri_slice text)
 {
 	if (text.length == 0 || text.length > RI_MAX_NAME)
 		return false;
-	if (is_name(text))
-		return !is_numeric(text) || is_ipv4(text);
+	if (is_name(text)) {
+		for (size_t i = 0; i < text.length; i++)
+			if (!is_digit(text.text[i]) && text.text[i] != '.')
+				return true;
+		return is_ipv4(text);
+	}
 	return memchr(text.text, ':', text.length) != NULL && is_ipv6(text);
-}
-
-/* A port that is the rest of the text: digits alone, no blanks. */
-static bool read_port(struct ri_slice text, unsigned *port)
-{
-	struct ri_range range = { .min = 1, .max = 65535 };
-	char copy[8];
-	uint64_t value;
-
-	if (text.length == 0 || text.length >= sizeof(copy))
-		return false;
-	memcpy(copy, text.text, text.length);
-	copy[text.length] = '\0';
-	if (!is_digit(copy[0]) || !is_digit(copy[text.length - 1]) ||
-		ri_number_read(copy, range, &value, NULL) != RI_NUMBER_OK)
-		return false;
-	*port = (unsigned)value;
-	return true;
-}
-
-static struct ri_slice trim(struct ri_slice text)
-{
-	const char *start = text.text, *end = text.text + text.length;
-
-	while (start < end && ri_is_space(*start))
-		start++;
-	while (end > start && ri_is_space(end[-1]))
-		end--;
-	return (struct ri_slice){ start, (size_t)(end - start) };
 }
 
 /* The colon before a port, or NULL. */
@@ -124,7 +91,18 @@ static const char *find_port(struct ri_slice text)
 	last = memrchr(text.text, ':', text.length);
 	if (*text.text != '[')
 		return first == last ? first : NULL;
-	return last != NULL && last > text.text && last[-1] == ']' ? last : NULL;
+	return last > text.text && last[-1] == ']' ? last : NULL;
+}
+
+static struct ri_slice trim(struct ri_slice text)
+{
+	const char *start = text.text, *end = text.text + text.length;
+
+	while (start < end && ri_is_space(*start))
+		start++;
+	while (end > start && ri_is_space(end[-1]))
+		end--;
+	return (struct ri_slice){ start, (size_t)(end - start) };
 }
 
 /* Take brackets off; they are for addresses that hold colons, nothing else. */
@@ -141,18 +119,28 @@ static bool strip_brackets(struct ri_slice *host)
 
 bool ri_endpoint_read(struct ri_slice text, struct ri_endpoint *out)
 {
+	const struct ri_range ports = { .min = 1, .max = 65535 };
 	struct ri_endpoint made = { .host = trim(text) };
-	const char *end, *colon;
+	const char *colon;
+	uint64_t port;
+	char copy[8];
+	size_t length;
 
 	if (made.host.length == 0)
 		return false;
-	end = made.host.text + made.host.length;
 	colon = find_port(made.host);
 	if (colon != NULL) {
-		made.host.length = (size_t)(colon - made.host.text);
-		if (!read_port((struct ri_slice){ colon + 1, (size_t)(end - colon - 1) },
-			&made.port))
+		/* digits alone, no blanks */
+		length = (size_t)(made.host.text + made.host.length - colon - 1);
+		if (length == 0 || length >= sizeof(copy) ||
+			!is_digit(colon[1]) || !is_digit(colon[length]))
 			return false;
+		memcpy(copy, colon + 1, length);
+		copy[length] = '\0';
+		if (ri_number_read(copy, ports, &port, NULL) != RI_NUMBER_OK)
+			return false;
+		made.port = (unsigned)port;
+		made.host.length = (size_t)(colon - made.host.text);
 	}
 	if (made.host.length == 0 || !strip_brackets(&made.host) || !ri_is_host(made.host))
 		return false;

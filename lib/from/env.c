@@ -63,13 +63,6 @@ static bool is_taken(const struct ri_reading *reading, enum ri_fact_id id)
 	return claim != NULL;
 }
 
-/* Do they describe a process? Without LOCAL_RANK they may count nodes. */
-static bool is_of_process(const struct ri_env *env)
-{
-	return ri_source_sees_text(env, "LOCAL_RANK") &&
-		(ri_source_sees_text(env, "RANK") || ri_source_sees_text(env, "WORLD_SIZE"));
-}
-
 /* Do they describe a node, without any doubt? */
 static bool is_of_node(const struct ri_reading *reading)
 {
@@ -130,63 +123,30 @@ static bool is_of_pod(const struct ri_reading *reading)
 		agrees(reading, RI_FACT_NNODES, "NODE_COUNT", size);
 }
 
-/* Is the command its node's one rank? A shell or a script may well start a launcher. */
-static bool is_one_rank(const struct ri_context *context)
-{
-	const struct ri_command *command = context->command;
-
-	return context->fan_out == 0 && (command == NULL ||
-		(command->mode == RI_MODE_PROCESS && (command->is_python || command->stated)));
-}
-
-static void claim_pod(struct ri_reading *reading)
-{
-	ri_claim_number(reading, RI_FACT_NODE_RANK, "RANK");
-	ri_claim_number(reading, RI_FACT_NNODES, "WORLD_SIZE");
-	if (!is_one_rank(reading->context))
-		return;
-	ri_claim_number(reading, RI_FACT_RANK, "RANK");
-	ri_claim_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE");
-	ri_claim_value(reading, RI_FACT_LOCAL_RANK, "RANK", 0);
-	ri_claim_value(reading, RI_FACT_LOCAL_WORLD_SIZE, "RANK", 1);
-}
-
-/* How many numbers has the list "0,1,2"? 0: it is none, or does not count like this. */
-static uint64_t count_list(const char *list)
-{
-	uint64_t count = 0, number;
-
-	for (size_t digits; list != NULL; list++) {
-		digits = ri_digits_read(list, &number);
-		if (digits == 0 || number != count)
-			return 0;
-		count++;
-		list += digits;
-		if (*list == '\0')
-			return count;
-		if (*list != ',')
-			return 0;
-	}
-	return 0;
-}
-
 /*
- * A pod of Ascend's operator: LOCAL_RANK lists its devices, RANK is the pod's, and WORLD_SIZE
- * counts the devices of all pods.
+ * A pod of Ascend's operator: LOCAL_RANK lists its devices, "0,1,2", RANK is the pod's, and
+ * WORLD_SIZE counts the devices of all pods. How many nodes are these? 0: it is none.
  */
-static bool is_of_devices(const struct ri_reading *reading, uint64_t *nodes)
+static uint64_t count_of_devices(const struct ri_reading *reading)
 {
-	uint64_t rank, size, here;
+	const char *list = ri_reading_get(reading, "LOCAL_RANK");
+	uint64_t rank, size, here, number;
 
-	if (!is_unspoken(reading) ||
+	if (list == NULL || !is_unspoken(reading) ||
 		!ri_reading_number(reading, RI_FACT_LOCAL_WORLD_SIZE, "LOCAL_WORLD_SIZE", &here) ||
-		here < 2 || count_list(ri_reading_get(reading, "LOCAL_RANK")) != here ||
-		!ri_reading_number(reading, RI_FACT_NODE_RANK, "RANK", &rank) ||
-		!ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &size) ||
-		size % here != 0 || rank >= size / here)
-		return false;
-	*nodes = size / here;
-	return true;
+		here < 2)
+		return 0;
+	for (uint64_t i = 0; i < here; i++) {
+		size_t digits = ri_digits_read(list, &number);
+
+		if (digits == 0 || number != i || list[digits] != (i + 1 < here ? ',' : '\0'))
+			return 0;
+		list += digits + 1;
+	}
+	return ri_reading_number(reading, RI_FACT_NODE_RANK, "RANK", &rank) &&
+			ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &size) &&
+			size % here == 0 && rank < size / here
+		? size / here : 0;
 }
 
 /*
@@ -216,17 +176,36 @@ static const char *find_node_count(const struct ri_reading *reading)
 	return place < nodes ? found : NULL;
 }
 
-/* No identity, but a number that is none is worth a warning. */
-static void claim_if_broken(struct ri_reading *reading, enum ri_fact_id id, const char *variable)
+/* RANK is the node's. What its ranks are is in nproc; without it may be the command is one. */
+static void claim_node(struct ri_reading *reading, const char *nproc)
 {
-	uint64_t number;
+	const struct ri_command *command = reading->context->command;
+	/* is the command its node's one rank? a shell or a script may well start a launcher */
+	bool one_rank = reading->context->fan_out == 0 && (command == NULL ||
+		(command->mode == RI_MODE_PROCESS && (command->is_python || command->stated)));
 
-	if (!ri_reading_number(reading, id, variable, &number))
-		ri_claim_filled(reading, id, variable);
+	ri_claim_number(reading, RI_FACT_NODE_RANK, "RANK");
+	ri_claim_number(reading, RI_FACT_NNODES, "WORLD_SIZE");
+	if (nproc != NULL) {
+		ri_claim_number(reading, RI_FACT_NPROC, nproc);
+	} else if (one_rank) {
+		ri_claim_number(reading, RI_FACT_RANK, "RANK");
+		ri_claim_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE");
+		ri_claim_value(reading, RI_FACT_LOCAL_RANK, "RANK", 0);
+		ri_claim_value(reading, RI_FACT_LOCAL_WORLD_SIZE, "RANK", 1);
+	}
 }
 
 static void read_env(struct ri_reading *reading)
 {
+	static const struct {
+		enum ri_fact_id id;
+		const char *variable;
+	} tuple[] = {
+		{ RI_FACT_RANK, "RANK" }, { RI_FACT_WORLD_SIZE, "WORLD_SIZE" },
+		{ RI_FACT_LOCAL_RANK, "LOCAL_RANK" },
+	};
+	const struct ri_env *env = reading->context->env;
 	const char *count;
 	uint64_t nodes;
 
@@ -235,21 +214,22 @@ static void read_env(struct ri_reading *reading)
 	ri_quartet_claim_rendezvous(reading);
 	if (is_taken(reading, RI_FACT_NODE_RANK))
 		return;
-	if (is_of_devices(reading, &nodes)) {
+	nodes = count_of_devices(reading);
+	if (nodes > 0) {
 		ri_claim_number(reading, RI_FACT_NODE_RANK, "RANK");
 		ri_claim_value(reading, RI_FACT_NNODES, "WORLD_SIZE", nodes);
 		ri_claim_number(reading, RI_FACT_NPROC, "LOCAL_WORLD_SIZE");
 		return;
 	}
-	if (is_of_process(reading->context->env)) {
+	/* Without LOCAL_RANK they may count nodes. */
+	if (ri_source_sees_text(env, "LOCAL_RANK") &&
+		(ri_source_sees_text(env, "RANK") || ri_source_sees_text(env, "WORLD_SIZE"))) {
 		ri_quartet_claim(reading);
 		ri_claim_filled(reading, RI_FACT_NODE_RANK, "NODE_RANK");
 		return;
 	}
 	if (is_of_node(reading)) {
-		ri_claim_number(reading, RI_FACT_NODE_RANK, "RANK");
-		ri_claim_number(reading, RI_FACT_NNODES, "WORLD_SIZE");
-		ri_claim_number(reading, RI_FACT_NPROC, "NPROC_PER_NODE");
+		claim_node(reading, "NPROC_PER_NODE");
 		return;
 	}
 	count = find_node_count(reading);
@@ -258,12 +238,13 @@ static void read_env(struct ri_reading *reading)
 		ri_claim_number(reading, RI_FACT_NNODES, count);
 		ri_claim_gpus(reading, "NUM_TRAINERS");
 	} else if (is_of_pod(reading)) {
-		claim_pod(reading);
+		claim_node(reading, NULL);
 		return;
 	}
-	claim_if_broken(reading, RI_FACT_RANK, "RANK");
-	claim_if_broken(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE");
-	claim_if_broken(reading, RI_FACT_LOCAL_RANK, "LOCAL_RANK");
+	/* No identity, but a number that is none is worth a warning. */
+	for (size_t i = 0; i < sizeof(tuple) / sizeof(tuple[0]); i++)
+		if (!ri_reading_number(reading, tuple[i].id, tuple[i].variable, &nodes))
+			ri_claim_filled(reading, tuple[i].id, tuple[i].variable);
 }
 
 static const struct ri_shape_row nodes[] = {

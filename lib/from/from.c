@@ -5,22 +5,6 @@
 
 #include "model/wishes.h"
 
-static int read_source(struct ri_topology *out, struct ri_reading *reading, const char **names)
-{
-	size_t before = reading->claim_count;
-
-	ri_source_read(reading->source, reading);
-	if (reading->err->code != RI_CODE_NONE)
-		return -1;
-	if (reading->claim_count > before) {
-		reading->spoke[out->source_count] = reading->source;
-		names[out->source_count++] = reading->source->name;
-	}
-	if (ri_identity_takes(reading))
-		reading->identity = reading->source;
-	return 0;
-}
-
 /* Is what it shares with others one of them's that is there and comes first? */
 static bool is_taken(const struct ri_reading *reading, const struct ri_source *const *at)
 {
@@ -39,6 +23,7 @@ static int read_all(struct ri_topology *out, struct ri_reading *reading)
 {
 	const struct ri_context *context = reading->context;
 	const char **names = NULL;
+	size_t before;
 
 	for (const struct ri_source *const *at = ri_sources; *at != NULL; at++) {
 		if (!ri_source_is_there(*at, context->env, context->wishes) ||
@@ -54,8 +39,16 @@ static int read_all(struct ri_topology *out, struct ri_reading *reading)
 				"no memory left to read this source");
 		out->sources = names;
 		reading->source = *at;
-		if (read_source(out, reading, names) < 0)
+		before = reading->claim_count;
+		ri_source_read(*at, reading);
+		if (reading->err->code != RI_CODE_NONE)
 			return -1;
+		if (reading->claim_count > before) {
+			reading->spoke[out->source_count] = *at;
+			names[out->source_count++] = (*at)->name;
+		}
+		if (ri_identity_takes(reading))
+			reading->identity = *at;
 	}
 	return 0;
 }

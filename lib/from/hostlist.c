@@ -43,11 +43,6 @@ struct item {
 	size_t length;		/* at most, of one name */
 };
 
-static const char *skip_blanks(const char *at)
-{
-	return at + strspn(at, blanks);
-}
-
 static const char *read_number(const char *at, uint64_t *number, unsigned *width)
 {
 	size_t digits = ri_digits_read(at, number);
@@ -62,7 +57,7 @@ static const char *read_number(const char *at, uint64_t *number, unsigned *width
  */
 static int next_range(struct group *group)
 {
-	const char *at = skip_blanks(group->rest);
+	const char *at = group->rest + strspn(group->rest, blanks);
 	unsigned ignored;
 
 	if (at == group->end)
@@ -76,7 +71,7 @@ static int next_range(struct group *group)
 		at = read_number(at + 1, &group->last, &ignored);
 	if (at == NULL || group->last < group->number)
 		return -1;
-	at = skip_blanks(at);
+	at += strspn(at, blanks);
 	group->rest = at + (*at == ',');
 	return *at == ',' || *at == ']' ? 1 : -1;
 }
@@ -150,12 +145,8 @@ static bool read_item(struct item *item, const char *at, const char **fault)
 	return item->length <= RI_MAX_NAME;
 }
 
-struct room {
-	size_t hosts;
-	size_t bytes;
-};
-
-static bool measure(struct ri_hostlist *out, const char *text, struct room *room)
+/* How many hosts it lists, and the bytes that their names take. */
+static bool measure(struct ri_hostlist *out, const char *text, size_t *hosts, size_t *bytes)
 {
 	const char *at = text + strspn(text, separators), *fault;
 	struct item item;
@@ -166,40 +157,37 @@ static bool measure(struct ri_hostlist *out, const char *text, struct room *room
 			out->fault_at = (size_t)(fault - text);
 			return false;
 		}
-		room->hosts += item.names;
-		room->bytes += item.names * (item.length + 1);
-		if (room->hosts > RI_MAX_RANKS || room->bytes > RI_MAX_HOSTFILE) {
+		*hosts += item.names;
+		*bytes += item.names * (item.length + 1);
+		if (*hosts > RI_MAX_RANKS || *bytes > RI_MAX_HOSTFILE) {
 			out->reason = too_long;
 			out->fault_at = (size_t)(at - text);
 			return false;
 		}
 	}
-	out->reason = room->hosts == 0 ? syntax : NULL;
-	return room->hosts > 0;
+	out->reason = *hosts == 0 ? syntax : NULL;
+	return *hosts > 0;
 }
 
-/* At least that many digits, zeroes in front; printf(3) would be the most of the work. */
-static char *write_number(char *to, const struct group *group)
-{
-	size_t digits = larger(group->width, count_digits(group->number));
-	uint64_t number = group->number;
-
-	for (size_t i = digits; i-- > 0; number /= 10)
-		to[i] = (char)('0' + number % 10);
-	return to + digits;
-}
-
+/* With at least as many digits as are there; printf(3) would be the most of the work. */
 static char *write_name(char *to, const struct item *item)
 {
 	const struct group *group = item->groups;
 
 	for (const char *at = item->start; at < item->end; at++) {
-		if (*at == '[') {
-			to = write_number(to, group);
-			at = group++->end;
-		} else {
+		size_t digits;
+		uint64_t number;
+
+		if (*at != '[') {
 			*to++ = *at;
+			continue;
 		}
+		digits = larger(group->width, count_digits(group->number));
+		number = group->number;
+		for (size_t i = digits; i-- > 0; number /= 10)
+			to[i] = (char)('0' + number % 10);
+		to += digits;
+		at = group++->end;
 	}
 	*to = '\0';
 	return to;
@@ -223,46 +211,35 @@ static bool next_name(struct item *item)
 	return false;
 }
 
-/* Write the names of one item; false where one of them is no host. */
-static bool write_names(struct item *item, const char **hosts, size_t *count, char **to)
-{
-	char *end;
-
-	for (size_t i = 0; i < item->group_count; i++)
-		next_range(&item->groups[i]);
-	do {
-		end = write_name(*to, item);
-		if (!ri_is_host((struct ri_slice){ *to, (size_t)(end - *to) }))
-			return false;
-		hosts[(*count)++] = *to;
-		*to = end + 1;
-	} while (next_name(item));
-	return true;
-}
-
 int ri_hostlist_read(struct ri_hostlist *out, const char *text, struct ri_arena *arena)
 {
-	struct room room = { .hosts = 0 };
+	size_t count = 0, room = 0, size = 0;
 	const char **hosts, *fault;
 	struct item item;
-	size_t count = 0;
-	char *bytes;
+	char *to, *end;
 
 	*out = (struct ri_hostlist){ .hosts = NULL };
-	if (!measure(out, text, &room))
+	if (!measure(out, text, &room, &size))
 		return 0;
-	hosts = ri_arena_array(arena, room.hosts, sizeof(*hosts));
-	bytes = ri_arena_alloc(arena, room.bytes);
-	if (hosts == NULL || bytes == NULL)
+	hosts = ri_arena_array(arena, room, sizeof(*hosts));
+	to = ri_arena_alloc(arena, size);
+	if (hosts == NULL || to == NULL)
 		return -1;
 	for (const char *at = text + strspn(text, separators); *at != '\0';
 		at = item.end + strspn(item.end, separators)) {
 		read_item(&item, at, &fault);
-		if (!write_names(&item, hosts, &count, &bytes)) {
-			out->reason = syntax;
-			out->fault_at = (size_t)(at - text);
-			return 0;
-		}
+		for (size_t i = 0; i < item.group_count; i++)
+			next_range(&item.groups[i]);
+		do {
+			end = write_name(to, &item);
+			if (!ri_is_host((struct ri_slice){ to, (size_t)(end - to) })) {
+				out->reason = syntax;
+				out->fault_at = (size_t)(at - text);
+				return 0;
+			}
+			hosts[count++] = to;
+			to = end + 1;
+		} while (next_name(&item));
 	}
 	out->hosts = hosts;
 	out->count = count;

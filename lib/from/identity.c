@@ -11,78 +11,60 @@ static bool is_by_hand(const struct ri_source *source)
 	return (source->traits & RI_TRAIT_BY_HAND) != 0;
 }
 
-/*
- * What the source whose turn it is leaves out of its tuple; NULL where it
- * claims a whole one, in whatever state. The local size does not count: not
- * every launcher says it.
- */
-static const char *find_missing(const struct ri_reading *reading)
-{
-	for (enum ri_fact_id id = RI_FACT_RANK; id < RI_FACT_LOCAL_WORLD_SIZE; id++)
-		if (ri_claim_of(reading, id, reading->source->name) == NULL)
-			return ri_fact_name(id);
-	return NULL;
-}
-
-/* Half of a tuple is worth a warning: it should have been the identity. */
-static void report_half(const struct ri_reading *reading, const char *missing)
-{
-	const char *source = reading->source->name, *said = NULL;
-
-	for (enum ri_fact_id id = RI_FACT_RANK; id <= RI_FACT_LOCAL_WORLD_SIZE; id++) {
-		const struct ri_fact *claim = ri_claim_of(reading, id, source);
-
-		if (claim != NULL && claim->state == RI_STATE_KNOWN)
-			said = claim->origin.variable;
-	}
-	if (said != NULL && !is_by_hand(reading->source))
-		ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_SOURCE_INCOMPLETE, said,
-			"%s does not give %s, so its ranks are not used", source, missing);
-}
-
 /* What the source says whose tuple counts so far. */
 static bool get_held(const struct ri_reading *reading, enum ri_fact_id id, uint64_t *out)
 {
 	return ri_claim_number_of(reading, id, reading->identity->name, out);
 }
 
-/* Is this a tuple that could be true, of a world larger than the other one's? */
-static bool has_larger_world(const struct ri_reading *reading)
+/*
+ * Half of a tuple is worth a warning: it should have been the identity. The local size
+ * does not count: not every launcher says it. True where the tuple is whole, in whatever state.
+ */
+static bool check_tuple(const struct ri_reading *reading)
 {
-	const char *source = reading->source->name;
-	uint64_t rank, size, local_rank, local_size, other;
+	const char *source = reading->source->name, *missing = NULL, *said = NULL;
 
-	return ri_claim_number_of(reading, RI_FACT_RANK, source, &rank) &&
-		ri_claim_number_of(reading, RI_FACT_WORLD_SIZE, source, &size) &&
-		ri_claim_number_of(reading, RI_FACT_LOCAL_RANK, source, &local_rank) &&
-		ri_claim_number_of(reading, RI_FACT_LOCAL_WORLD_SIZE, source, &local_size) &&
-		get_held(reading, RI_FACT_WORLD_SIZE, &other) &&
-		rank < size && local_rank < local_size && local_size <= size && size > other;
+	for (enum ri_fact_id id = RI_FACT_RANK; id <= RI_FACT_LOCAL_WORLD_SIZE; id++) {
+		const struct ri_fact *claim = ri_claim_of(reading, id, source);
+
+		if (claim != NULL && claim->state == RI_STATE_KNOWN)
+			said = claim->origin.variable;
+		else if (claim == NULL && missing == NULL && id < RI_FACT_LOCAL_WORLD_SIZE)
+			missing = ri_fact_name(id);
+	}
+	if (missing != NULL && said != NULL && reading->identity == NULL &&
+		!is_by_hand(reading->source))
+		ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
+			RI_CODE_SOURCE_INCOMPLETE, said,
+			"%s does not give %s, so its ranks are not used", source, missing);
+	return missing == NULL;
 }
 
 bool ri_identity_takes(struct ri_reading *reading)
 {
 	const struct ri_source *held = reading->identity, *source = reading->source;
-	const char *missing;
+	uint64_t rank, size, local_rank, local_size, other;
 
 	/* What is stated by hand stands above all others. */
 	if ((source->identity & RI_SCOPE_PROCESS) == 0 ||
 		(held != NULL && is_by_hand(held)) ||
-		!ri_wishes_allow_source(reading->context->wishes, source->name))
+		!ri_wishes_allow_source(reading->context->wishes, source->name) ||
+		!check_tuple(reading))
 		return false;
-	missing = find_missing(reading);
-	if (missing != NULL) {
-		if (held == NULL)
-			report_half(reading, missing);
-		return false;
-	}
 	if (!source->unsigned_tuple) {
 		if (reading->launcher != NULL)
 			return false;
 		reading->launcher = source;
 	}
-	return held == NULL || has_larger_world(reading);
+	/* Is this a tuple that could be true, of a world larger than the other one's? */
+	return held == NULL ||
+		(ri_claim_number_of(reading, RI_FACT_RANK, source->name, &rank) &&
+		ri_claim_number_of(reading, RI_FACT_WORLD_SIZE, source->name, &size) &&
+		ri_claim_number_of(reading, RI_FACT_LOCAL_RANK, source->name, &local_rank) &&
+		ri_claim_number_of(reading, RI_FACT_LOCAL_WORLD_SIZE, source->name, &local_size) &&
+		get_held(reading, RI_FACT_WORLD_SIZE, &other) &&
+		rank < size && local_rank < local_size && local_size <= size && size > other);
 }
 
 /* The first claim that anybody made and that can be used. */
@@ -110,26 +92,23 @@ static bool is_launcher(const struct ri_reading *reading, const struct ri_source
 	return role != NULL && role->text != NULL && strcmp(role->text, RI_ROLE_LAUNCHER) == 0;
 }
 
-/* Does it know the node's place, in whatever state, and anybody how many there are? */
-static bool knows_node(const struct ri_reading *reading, const struct ri_source *source)
-{
-	const struct ri_fact *place = ri_claim_of(reading, RI_FACT_NODE_RANK, source->name);
-
-	if ((source->identity & RI_SCOPE_NODE) == 0 || place == NULL ||
-		place->state == RI_STATE_OPEN ||
-		!ri_wishes_allow_source(reading->context->wishes, source->name))
-		return false;
-	return ri_claim_of(reading, RI_FACT_NNODES, source->name) != NULL ||
-		find_nodes(reading) != NULL;
-}
-
-/* A launcher pod, which starts the ranks, is none of their nodes, whatever its variables say. */
+/*
+ * Who knows the node's place, in whatever state, where anybody knows how many there are. A
+ * launcher pod, which starts the ranks, is none of their nodes, whatever its variables say.
+ */
 static const struct ri_source *find_node(const struct ri_reading *reading)
 {
 	for (const struct ri_source *const *at = reading->spoke; *at != NULL; at++) {
+		const char *name = (*at)->name;
+		const struct ri_fact *place = ri_claim_of(reading, RI_FACT_NODE_RANK, name);
+
 		if (is_launcher(reading, *at))
 			return NULL;
-		if (knows_node(reading, *at))
+		if (((*at)->identity & RI_SCOPE_NODE) != 0 && place != NULL &&
+			place->state != RI_STATE_OPEN &&
+			ri_wishes_allow_source(reading->context->wishes, name) &&
+			(ri_claim_of(reading, RI_FACT_NNODES, name) != NULL ||
+				find_nodes(reading) != NULL))
 			return *at;
 	}
 	return NULL;
@@ -150,20 +129,6 @@ static bool has_launcher(const struct ri_reading *reading)
 	return false;
 }
 
-/*
- * Is the tuple that we hold the default of an image? It has no signature, and
- * fewer ranks than the job has nodes; or it is one of one where the ranks are
- * about to be started.
- */
-static bool is_default(const struct ri_reading *reading)
-{
-	uint64_t size;
-
-	return (reading->identity->traits & RI_TRAIT_ANYBODYS) != 0 &&
-		get_held(reading, RI_FACT_WORLD_SIZE, &size) &&
-		(size < count_nodes(reading) || (size == 1 && has_launcher(reading)));
-}
-
 static void report_size(const struct ri_reading *reading, const char *variable, uint64_t size,
 	const char *node)
 {
@@ -172,6 +137,130 @@ static void report_size(const struct ri_reading *reading, const char *variable, 
 		"%" PRIu64 " is not used: according to %s the job has "
 			"%" PRIu64 " nodes", size, node,
 		count_nodes(reading)), "an image should not set RANK or WORLD_SIZE");
+}
+
+/* RANK and WORLD_SIZE by themselves, of which no source made anything. */
+struct bare {
+	uint64_t rank, size;
+};
+
+static bool find_bare(const struct ri_reading *reading, struct bare *out)
+{
+	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
+		for (const struct ri_fact *claim = reading->claims[id]; claim != NULL;
+			claim = claim->next)
+			if (claim->origin.variable != NULL &&
+				strcmp(claim->origin.variable, "RANK") == 0)
+				return false;
+	return ri_reading_number(reading, RI_FACT_RANK, "RANK", &out->rank) &&
+		ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &out->size);
+}
+
+/* RANK and WORLD_SIZE where they are not those of the identity. */
+static void report_bare(const struct ri_reading *reading, const struct ri_topology *made)
+{
+	struct ri_findings *findings = reading->context->findings;
+	const char *variable = "WORLD_SIZE";
+	const struct ri_fact *said = reading->identity == NULL ? NULL
+		: ri_claim_of(reading, RI_FACT_WORLD_SIZE, reading->identity->name);
+	uint64_t rank, size, wanted;
+	struct bare bare;
+
+	if (made->identity == NULL)
+		return;
+	if (made->scope == RI_SCOPE_NODE) {
+		/*
+		 * Of a node it is taken out, also where the image did not set it: see
+		 * remove_image_s of torch. Unless the choice said so already.
+		 */
+		if ((said == NULL || said->origin.variable == NULL ||
+			strcmp(said->origin.variable, variable) != 0) &&
+			ri_reading_number(reading, RI_FACT_WORLD_SIZE, variable, &size) &&
+			size < count_nodes(reading))
+			report_size(reading, variable, size, made->identity);
+		return;
+	}
+	if (!get_held(reading, RI_FACT_WORLD_SIZE, &size))
+		return;
+	/* Of more than one they may well be those of nodes. */
+	if (size > 1 && find_bare(reading, &bare) && bare.size == 1 &&
+		get_held(reading, RI_FACT_RANK, &rank))
+		ri_findings_add(findings, RI_SEVERITY_NOTE, RI_CODE_ENV_DIFFERS, "RANK",
+			"%" PRIu64 " of %" PRIu64 " is not used: according to %s this is rank "
+			"%" PRIu64 " of %" PRIu64, bare.rank, bare.size, made->identity, rank,
+			size);
+	/* A launcher started one process where the user wanted more: each would train alone. */
+	if (size == 1 && reading->launcher != NULL && reading->context->fan_out == 0 &&
+		ri_reading_number(reading, RI_FACT_WORLD_SIZE, variable, &wanted) && wanted > 1)
+		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS,
+			variable, "%" PRIu64 " is not used: according to %s there is one process",
+			wanted, made->identity),
+			"if there shall be more, have the launcher start them, as in srun "
+			"--ntasks=%" PRIu64, wanted);
+}
+
+bool ri_identity_is_on_one_node(const struct ri_reading *reading)
+{
+	uint64_t size, local;
+
+	if (!get_held(reading, RI_FACT_WORLD_SIZE, &size))
+		return false;
+	return size == 1 || (get_held(reading, RI_FACT_LOCAL_WORLD_SIZE, &local) && local == size);
+}
+
+/*
+ * The identity is not complete, but half of it is there. Plenty of jobs are none of
+ * ours, so it is no warning. A run that starts ranks here refuses, and says why; where
+ * roles or the number of nodes are known there is another reason.
+ */
+static void report_lone(const struct ri_reading *reading)
+{
+	struct ri_findings *findings = reading->context->findings;
+	const struct ri_fact *place;
+	struct bare bare;
+
+	if (reading->context->fan_out != 0 || reading->claims[RI_FACT_ROLE] != NULL ||
+		reading->claims[RI_FACT_NNODES] != NULL || reading->claims[RI_FACT_HOSTS] != NULL)
+		return;
+	if (find_bare(reading, &bare) && bare.rank < bare.size && bare.size > 1) {
+		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_NOTE,
+			RI_CODE_SOURCE_INCOMPLETE, "RANK", "%" PRIu64 " of %" PRIu64
+			" may be that of a process or of a node, because LOCAL_RANK is not set: it "
+			"is not used", bare.rank, bare.size),
+			"set LOCAL_RANK too; if it is that of a node, state --node-rank and "
+			"--nnodes");
+		return;
+	}
+	/* A node's place that a source says which could say who we are, if it knew the others. */
+	for (const struct ri_source *const *at = reading->spoke; *at != NULL; at++) {
+		place = ri_claim_of(reading, RI_FACT_NODE_RANK, (*at)->name);
+		if (((*at)->identity & RI_SCOPE_NODE) == 0 || is_by_hand(*at) || place == NULL ||
+			place->state != RI_STATE_KNOWN || place->origin.variable == NULL)
+			continue;
+		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_NOTE,
+			RI_CODE_SOURCE_INCOMPLETE, place->origin.variable,
+			"this is node %" PRIu64 ", but the number of nodes is unknown: it is not "
+			"used", place->number),
+			"if the nodes train together, state --nnodes, the same on all of them");
+		return;
+	}
+}
+
+/*
+ * Is this a node on which rankinit or a launcher starts ranks? One process beside the ranks is
+ * the task itself.
+ */
+static bool may_adopt(const struct ri_reading *reading)
+{
+	const struct ri_context *context = reading->context;
+	const struct ri_fact *role = find_known(reading, RI_FACT_ROLE);
+
+	if (context->fan_out == 0 || !ri_wishes_allow_source(context->wishes, RI_BY_HAND))
+		return false;
+	if (role != NULL && strcmp(role->text, RI_ROLE_LAUNCHER) == 0)
+		return false;
+	return context->fan_out > 1 || role == NULL || !ri_role_is_beside(role->text) ||
+		find_known(reading, RI_FACT_NNODES) != NULL;
 }
 
 /* A default that stays, as the node's place is unknown: each node is a job of its own. */
@@ -192,173 +281,40 @@ static void report_kept(const struct ri_reading *reading)
 		"or WORLD_SIZE");
 }
 
-/* RANK and WORLD_SIZE by themselves, of which no source made anything. */
-struct bare {
-	uint64_t rank, size;
-};
-
-static bool find_bare(const struct ri_reading *reading, struct bare *out)
-{
-	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
-		for (const struct ri_fact *claim = reading->claims[id]; claim != NULL;
-			claim = claim->next)
-			if (claim->origin.variable != NULL &&
-				strcmp(claim->origin.variable, "RANK") == 0)
-				return false;
-	return ri_reading_number(reading, RI_FACT_RANK, "RANK", &out->rank) &&
-		ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &out->size);
-}
-
-/* Of a node it is taken out, also where the image did not set it: see remove_image_s of torch. */
-static void report_few(const struct ri_reading *reading, const char *node)
-{
-	const struct ri_fact *said = reading->identity == NULL ? NULL
-		: ri_claim_of(reading, RI_FACT_WORLD_SIZE, reading->identity->name);
-	uint64_t size;
-
-	/* the choice said so */
-	if (said != NULL && said->origin.variable != NULL &&
-		strcmp(said->origin.variable, "WORLD_SIZE") == 0)
-		return;
-	if (ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &size) &&
-		size < count_nodes(reading))
-		report_size(reading, "WORLD_SIZE", size, node);
-}
-
-/* A launcher started one process where the user wanted more: each would train alone. */
-static void report_larger(const struct ri_reading *reading, const char *launcher)
-{
-	uint64_t size, wanted;
-
-	if (reading->launcher != NULL && reading->context->fan_out == 0 &&
-		get_held(reading, RI_FACT_WORLD_SIZE, &size) && size == 1 &&
-		ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &wanted) && wanted > 1)
-		ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_ENV_DIFFERS, "WORLD_SIZE", "%" PRIu64 " is not used: according to "
-			"%s there is one process", wanted, launcher),
-			"if there shall be more, have the launcher start them, as in srun "
-			"--ntasks=%" PRIu64, wanted);
-}
-
-/* Of more than one they may well be those of nodes. */
-static void report_bare(const struct ri_reading *reading, const struct ri_topology *made)
-{
-	uint64_t rank, size;
-	struct bare bare;
-
-	if (made->identity == NULL)
-		return;
-	if (made->scope == RI_SCOPE_NODE) {
-		report_few(reading, made->identity);
-	} else if (find_bare(reading, &bare) && bare.size == 1 &&
-		get_held(reading, RI_FACT_RANK, &rank) &&
-		get_held(reading, RI_FACT_WORLD_SIZE, &size) && size > 1) {
-		ri_findings_add(reading->context->findings, RI_SEVERITY_NOTE, RI_CODE_ENV_DIFFERS,
-			"RANK", "%" PRIu64 " of %" PRIu64 " is not used: according to %s this is "
-				"rank %"
-			PRIu64 " of %" PRIu64, bare.rank, bare.size, made->identity, rank, size);
-	} else {
-		report_larger(reading, made->identity);
-	}
-}
-
-bool ri_identity_is_on_one_node(const struct ri_reading *reading)
-{
-	uint64_t size, local;
-
-	if (!get_held(reading, RI_FACT_WORLD_SIZE, &size))
-		return false;
-	return size == 1 || (get_held(reading, RI_FACT_LOCAL_WORLD_SIZE, &local) && local == size);
-}
-
-/* A node's place that somebody says who could say who we are, if he knew the others. */
-static const struct ri_fact *find_lone_place(const struct ri_reading *reading)
-{
-	for (const struct ri_source *const *at = reading->spoke; *at != NULL; at++) {
-		const struct ri_fact *place =
-			ri_claim_of(reading, RI_FACT_NODE_RANK, (*at)->name);
-
-		if (((*at)->identity & RI_SCOPE_NODE) != 0 && !is_by_hand(*at) &&
-			place != NULL && place->state == RI_STATE_KNOWN &&
-			place->origin.variable != NULL)
-			return place;
-	}
-	return NULL;
-}
-
-/*
- * The identity is not complete, but half of it is there. Plenty of jobs are none of
- * ours, so it is no warning. A run that starts ranks here refuses, and says why; where
- * roles or the number of nodes are known there is another reason.
- */
-static void report_lone(const struct ri_reading *reading)
-{
-	const struct ri_fact *place = find_lone_place(reading);
-	struct ri_findings *findings = reading->context->findings;
-	struct bare bare;
-
-	if (reading->context->fan_out != 0 || reading->claims[RI_FACT_ROLE] != NULL ||
-		reading->claims[RI_FACT_NNODES] != NULL || reading->claims[RI_FACT_HOSTS] != NULL)
-		return;
-	if (find_bare(reading, &bare) && bare.rank < bare.size && bare.size > 1)
-		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_NOTE,
-			RI_CODE_SOURCE_INCOMPLETE, "RANK", "%" PRIu64 " of %" PRIu64
-			" may be that of a process or of a node, because LOCAL_RANK is not set: it "
-			"is not used", bare.rank, bare.size),
-			"set LOCAL_RANK too; if it is that of a node, state --node-rank and "
-			"--nnodes");
-	else if (place != NULL)
-		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_NOTE,
-			RI_CODE_SOURCE_INCOMPLETE, place->origin.variable,
-			"this is node %" PRIu64 ", but the number of nodes is unknown: it is not "
-			"used", place->number),
-			"if the nodes train together, state --nnodes, the same on all of them");
-}
-
-/*
- * Is this a node on which rankinit or a launcher starts ranks? One process beside the ranks is
- * the task itself.
- */
-static bool may_adopt(const struct ri_reading *reading)
-{
-	const struct ri_context *context = reading->context;
-	const struct ri_fact *role = find_known(reading, RI_FACT_ROLE);
-
-	if (context->fan_out == 0 || !ri_wishes_allow_source(context->wishes, RI_BY_HAND))
-		return false;
-	if (role != NULL && strcmp(role->text, RI_ROLE_LAUNCHER) == 0)
-		return false;
-	return context->fan_out > 1 || role == NULL || !ri_role_is_beside(role->text) ||
-		find_known(reading, RI_FACT_NNODES) != NULL;
-}
-
-static void take(struct ri_topology *out, const struct ri_source *source, enum ri_scope scope)
-{
-	out->identity = source->name;
-	out->scope = scope;
-	out->traits = source->traits;
-}
-
 void ri_identity_choose(struct ri_topology *out, struct ri_reading *reading)
 {
-	const struct ri_source *held = reading->identity, *node = NULL;
-	bool is_void = held == NULL || is_default(reading);
+	const struct ri_source *held = reading->identity, *taken = NULL;
+	bool launches = has_launcher(reading), is_void = held == NULL;
+	const struct ri_fact *said;
+	uint64_t size;
 
 	if (ri_wishes_refuse_all(reading->context->wishes))
 		return;
+	/*
+	 * Is the tuple that we hold the default of an image? It has no signature, and fewer
+	 * ranks than the job has nodes; or it is one of one where the ranks are about to be
+	 * started.
+	 */
+	if (held != NULL && (held->traits & RI_TRAIT_ANYBODYS) != 0 &&
+		get_held(reading, RI_FACT_WORLD_SIZE, &size))
+		is_void = size < count_nodes(reading) || (size == 1 && launches);
 	if (is_void)
-		node = find_node(reading);
-	if (node != NULL) {
-		const struct ri_fact *size = held == NULL ? NULL
+		taken = find_node(reading);
+	if (taken != NULL) {
+		said = held == NULL ? NULL
 			: ri_claim_of(reading, RI_FACT_WORLD_SIZE, held->name);
-
-		if (size != NULL)
-			report_size(reading, size->origin.variable, size->number, node->name);
-		take(out, node, RI_SCOPE_NODE);
-	} else if (held != NULL && !(is_void && has_launcher(reading))) {
-		take(out, held, RI_SCOPE_PROCESS);
+		if (said != NULL)
+			report_size(reading, said->origin.variable, said->number, taken->name);
+		out->scope = RI_SCOPE_NODE;
+	} else if (held != NULL && !(is_void && launches)) {
+		taken = held;
+		out->scope = RI_SCOPE_PROCESS;
 		if (is_void)
 			report_kept(reading);
+	}
+	if (taken != NULL) {
+		out->identity = taken->name;
+		out->traits = taken->traits;
 	}
 	report_bare(reading, out);
 	if (out->identity == NULL)

@@ -30,18 +30,6 @@ static const struct ri_source_row kubeflow_pytorch[] = {
 	{ .name = NULL },
 };
 
-/* Words such as "auto" are torchrun's to understand. */
-static void claim_processes(struct ri_reading *reading)
-{
-	static const char *const words[] = { "auto", "cpu", "gpu", "xpu" };
-	const char *raw = ri_reading_get(reading, "PET_NPROC_PER_NODE");
-
-	for (size_t i = 0; raw != NULL && i < sizeof(words) / sizeof(words[0]); i++)
-		if (strcmp(raw, words[i]) == 0)
-			return;
-	ri_claim_filled(reading, RI_FACT_NPROC, "PET_NPROC_PER_NODE");
-}
-
 /*
  * Is LOCAL_RANK an image's? The others are still the operator's then: RANK is
  * the pod's, and WORLD_SIZE counts processes that no launcher has started yet.
@@ -62,8 +50,17 @@ static bool is_of_image(const struct ri_reading *reading)
 
 static void read_kubeflow_pytorch(struct ri_reading *reading)
 {
+	/* Words of torchrun's, which understands them. */
+	static const char *const words[] = { "auto", "cpu", "gpu", "xpu" };
+	const char *processes = ri_reading_get(reading, "PET_NPROC_PER_NODE");
+	size_t word = 0;
+
 	ri_claim_rows(reading, kubeflow_pytorch);
-	claim_processes(reading);
+	while (processes != NULL && word < sizeof(words) / sizeof(words[0]) &&
+		strcmp(processes, words[word]) != 0)
+		word++;
+	if (word == sizeof(words) / sizeof(words[0]))
+		ri_claim_filled(reading, RI_FACT_NPROC, "PET_NPROC_PER_NODE");
 	/* An elastic job's nodes come and go, and torchrun gives out their ranks. */
 	if (strchr(ri_reading_get(reading, "PET_NNODES"), ':') != NULL) {
 		ri_claim_open(reading, RI_FACT_NNODES, "PET_NNODES", "the job is elastic");

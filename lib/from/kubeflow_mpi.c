@@ -55,68 +55,45 @@ static bool detect(const struct ri_env *env)
 	return is_launcher(env) || find_path(env) != NULL;
 }
 
-/* Is the master unknown, and are there ranks elsewhere? */
-static bool needs_master(const struct ri_reading *reading)
-{
-	return !ri_reading_has_master(reading) &&
-		ri_claim_of(reading, RI_FACT_LOCAL_WORLD_SIZE, reading->identity->name) != NULL &&
-		!ri_identity_is_on_one_node(reading);
-}
-
-/* A pod's own name is the first label of the one in the host file. */
-static bool is_same_pod(const char *host, const char *name)
-{
-	size_t length = strcspn(host, ".");
-
-	return strcspn(name, ".") == length && strncmp(host, name, length) == 0;
-}
-
-static bool find_self(const struct ri_hostfile *file, const char *name, uint64_t *place)
-{
-	size_t found = 0;
-
-	for (size_t i = 0; i < file->count; i++) {
-		if (!is_same_pod(file->hosts[i], name))
-			continue;
-		*place = i;
-		found++;
-	}
-	return found == 1;
-}
-
 /*
  * Does this rank stand where it would if mpirun filled the hosts one after the
  * other, each with as many ranks? Then rank 0 is on the first one. Where ranks
  * went round all hosts in turn, too many other orders would look the same.
  */
-static bool agrees(const struct ri_reading *reading, const struct ri_hostfile *file,
-	uint64_t place)
+static bool agrees(const struct ri_reading *reading, size_t hosts, uint64_t place)
 {
 	const char *source = reading->identity->name;
-	const struct ri_fact *node = ri_claim_of(reading, RI_FACT_NODE_RANK, source);
-	uint64_t rank = ri_claim_of(reading, RI_FACT_RANK, source)->number;
-	uint64_t first = rank - ri_claim_of(reading, RI_FACT_LOCAL_RANK, source)->number;
-	uint64_t size = ri_claim_of(reading, RI_FACT_WORLD_SIZE, source)->number;
-	uint64_t local = ri_claim_of(reading, RI_FACT_LOCAL_WORLD_SIZE, source)->number;
+	uint64_t node, rank = 0, size = 0, local_rank = 0, local = 0;
 
-	if (node != NULL && node->state == RI_STATE_KNOWN)
-		return node->number == place;
-	return local * file->count == size && first == place * local;
+	if (ri_claim_number_of(reading, RI_FACT_NODE_RANK, source, &node))
+		return node == place;
+	return ri_claim_number_of(reading, RI_FACT_RANK, source, &rank) &&
+		ri_claim_number_of(reading, RI_FACT_WORLD_SIZE, source, &size) &&
+		ri_claim_number_of(reading, RI_FACT_LOCAL_RANK, source, &local_rank) &&
+		ri_claim_number_of(reading, RI_FACT_LOCAL_WORLD_SIZE, source, &local) &&
+		local * hosts == size && rank - local_rank == place * local;
 }
 
 static void claim_hosts(struct ri_reading *reading)
 {
-	const char *variable = find_path(reading->context->env), *text;
+	const char *variable = find_path(reading->context->env), *text, *name;
 	const struct ri_context *context = reading->context;
-	const char *name;
 	struct ri_hostfile file;
-	uint64_t place;
+	size_t found = 0, length, place = 0;
 
 	text = ri_reading_file(reading, ri_reading_get(reading, variable), RI_MAX_HOSTFILE);
 	if (text == NULL || !ri_allocation_read_text(reading, variable, text, &file))
 		return;
 	name = ri_host_name(context->host, context->arena);
-	if (name != NULL && find_self(&file, name, &place) && agrees(reading, &file, place))
+	/* A pod's own name is the first label of the one in the host file. */
+	for (size_t i = 0; name != NULL && i < file.count; i++) {
+		length = strcspn(file.hosts[i], ".");
+		if (strcspn(name, ".") == length && strncmp(file.hosts[i], name, length) == 0) {
+			place = i;
+			found++;
+		}
+	}
+	if (found == 1 && agrees(reading, file.count, place))
 		ri_claim_word(reading, RI_FACT_MASTER_ADDR, variable, file.hosts[0],
 			RI_STRENGTH_DEFAULT);
 }
@@ -124,15 +101,18 @@ static void claim_hosts(struct ri_reading *reading)
 static void read_kubeflow_mpi(struct ri_reading *reading)
 {
 	const struct ri_context *context = reading->context;
+	const struct ri_source *identity = reading->identity;
 
 	/* Where the launcher is a worker too, its ranks inherit all of its variables. */
-	if (reading->identity == NULL && !ri_source_sees_mpi_rank(context->env))
+	if (identity == NULL && !ri_source_sees_mpi_rank(context->env))
 		ri_claim_word(reading, RI_FACT_ROLE,
 			is_launcher(context->env) ? "K_MPI_JOB_ROLE" : find_path(context->env),
 			RI_ROLE_LAUNCHER, RI_STRENGTH_SAID);
-	else if (reading->identity != NULL && reading->identity->over_ssh &&
-		context->host != NULL &&
-		find_path(context->env) != NULL && needs_master(reading))
+	/* the master is unknown, and there are ranks elsewhere */
+	else if (identity != NULL && identity->over_ssh && context->host != NULL &&
+		find_path(context->env) != NULL && !ri_reading_has_master(reading) &&
+		ri_claim_of(reading, RI_FACT_LOCAL_WORLD_SIZE, identity->name) != NULL &&
+		!ri_identity_is_on_one_node(reading))
 		claim_hosts(reading);
 }
 

@@ -24,18 +24,6 @@ static const struct ri_source_row horovod[] = {
 	{ .name = NULL },
 };
 
-/* Is it where it would be if every host had as many ranks as this one? */
-static bool is_even(const struct ri_reading *reading, uint64_t cross, uint64_t hosts)
-{
-	uint64_t rank, size, local_rank, local;
-
-	return ri_claim_get(reading, RI_FACT_RANK, &rank) &&
-		ri_claim_get(reading, RI_FACT_WORLD_SIZE, &size) &&
-		ri_claim_get(reading, RI_FACT_LOCAL_RANK, &local_rank) &&
-		ri_claim_get(reading, RI_FACT_LOCAL_WORLD_SIZE, &local) &&
-		hosts * local == size && cross * local + local_rank == rank;
-}
-
 /*
  * The cross rank counts the hosts that have this local rank. All hosts have
  * local rank 0, so there it is the node's; elsewhere it is that if no host
@@ -43,13 +31,19 @@ static bool is_even(const struct ri_reading *reading, uint64_t cross, uint64_t h
  */
 static void read_horovod(struct ri_reading *reading)
 {
-	uint64_t local_rank, cross, hosts;
+	uint64_t local_rank, cross, hosts, rank, size, local;
+	bool even;
 
 	ri_claim_rows(reading, horovod);
 	if (ri_reading_number(reading, RI_FACT_NODE_RANK, "HOROVOD_CROSS_RANK", &cross) &&
 		ri_reading_number(reading, RI_FACT_NNODES, "HOROVOD_CROSS_SIZE", &hosts) &&
 		ri_claim_get(reading, RI_FACT_LOCAL_RANK, &local_rank) && local_rank > 0) {
-		if (!is_even(reading, cross, hosts)) {
+		/* is it where it would be if every host had as many ranks as this one? */
+		even = ri_claim_get(reading, RI_FACT_RANK, &rank) &&
+			ri_claim_get(reading, RI_FACT_WORLD_SIZE, &size) &&
+			ri_claim_get(reading, RI_FACT_LOCAL_WORLD_SIZE, &local) &&
+			hosts * local == size && cross * local + local_rank == rank;
+		if (!even) {
 			ri_claim_open(reading, RI_FACT_NODE_RANK, "HOROVOD_CROSS_RANK",
 				"HOROVOD_CROSS_RANK skips hosts with fewer ranks");
 			return;
@@ -233,29 +227,23 @@ static const struct ri_source_row hydra[] = {
 	{ .name = NULL },
 };
 
-/* Is the Slurm step around us one of proxies, one for each of several nodes? */
-static bool is_step_of_proxies(const struct ri_reading *reading)
-{
-	uint64_t size, local, tasks, nodes;
-
-	/* A job that fits this node was started inside of the step instead. */
-	return ri_claim_get(reading, RI_FACT_WORLD_SIZE, &size) &&
-		ri_claim_get(reading, RI_FACT_LOCAL_WORLD_SIZE, &local) && local < size &&
-		ri_reading_number(reading, RI_FACT_NNODES, "SLURM_STEP_NUM_TASKS", &tasks) &&
-		ri_reading_number(reading, RI_FACT_NNODES, "SLURM_STEP_NUM_NODES", &nodes) &&
-		tasks == nodes && nodes > 1;
-}
-
 /*
  * Hydra does not say which node this is. Where it used Slurm as its launcher
- * there is one proxy for each node, and Slurm's variables are the proxy's.
+ * there is one proxy for each node, and Slurm's variables are the proxy's. A job
+ * that fits this node was started inside of the step instead.
  */
 static void read_hydra(struct ri_reading *reading)
 {
+	uint64_t size, local, tasks, nodes;
 	const struct ri_fact *hosts;
 
 	ri_claim_rows(reading, hydra);
-	if (!ri_allocation_is_direct(reading) || !is_step_of_proxies(reading))
+	if (!ri_allocation_is_direct(reading) ||
+		!ri_claim_get(reading, RI_FACT_WORLD_SIZE, &size) ||
+		!ri_claim_get(reading, RI_FACT_LOCAL_WORLD_SIZE, &local) || local >= size ||
+		!ri_reading_number(reading, RI_FACT_NNODES, "SLURM_STEP_NUM_TASKS", &tasks) ||
+		!ri_reading_number(reading, RI_FACT_NNODES, "SLURM_STEP_NUM_NODES", &nodes) ||
+		tasks != nodes || nodes < 2)
 		return;
 	ri_claim_number(reading, RI_FACT_NNODES, "SLURM_STEP_NUM_NODES");
 	ri_claim_number(reading, RI_FACT_NODE_RANK, "SLURM_NODEID");

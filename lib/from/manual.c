@@ -28,12 +28,6 @@ static const struct ri_source_row reads[] = {
 	{ .name = NULL },
 };
 
-static void spoil(struct ri_fact *claim, const char *reason, size_t at)
-{
-	if (ri_claim_spoil(claim, RI_STATE_BROKEN, reason) != NULL)
-		claim->fault_at = at;
-}
-
 /* One host; a port in it would be lost, so it is no host. */
 static struct ri_fact *claim_master(struct ri_reading *reading, const struct ri_given *stated)
 {
@@ -45,23 +39,13 @@ static struct ri_fact *claim_master(struct ri_reading *reading, const struct ri_
 		endpoint.port == 0)
 		return ri_claim_text(reading, RI_FACT_MASTER_ADDR, stated->subject, endpoint.host);
 	claim = ri_claim(reading, RI_FACT_MASTER_ADDR, stated->subject);
-	if (endpoint.port != 0)
-		spoil(claim, "a host without a port; the port goes into --master-port",
-			(size_t)(strrchr(raw, ':') - raw));
-	else
-		spoil(claim, "one host name or address", ri_host_fault(raw, strlen(raw)));
-	return claim;
-}
-
-static struct ri_fact *claim_hosts(struct ri_reading *reading, const struct ri_given *stated)
-{
-	struct ri_fact *claim = ri_claim_hosts(reading, stated->subject, ',');
-
-	if (claim != NULL || reading->err->code != RI_CODE_NONE)
-		return claim;
-	claim = ri_claim(reading, RI_FACT_HOSTS, stated->subject);
-	spoil(claim, "a list of host names or addresses", 0);
-	return claim;
+	if (claim == NULL)
+		return NULL;
+	claim->fault_at = endpoint.port != 0 ? (size_t)(strrchr(raw, ':') - raw)
+		: ri_host_fault(raw, strlen(raw));
+	return ri_claim_spoil(claim, RI_STATE_BROKEN, endpoint.port != 0
+		? "a host without a port; the port goes into --master-port"
+		: "one host name or address");
 }
 
 static void claim_stated(struct ri_reading *reading, enum ri_fact_id id)
@@ -71,12 +55,17 @@ static void claim_stated(struct ri_reading *reading, enum ri_fact_id id)
 
 	if (ri_reading_get(reading, stated->subject) == NULL)
 		return;
-	if (id == RI_FACT_MASTER_ADDR)
+	if (id == RI_FACT_MASTER_ADDR) {
 		claim = claim_master(reading, stated);
-	else if (id == RI_FACT_HOSTS)
-		claim = claim_hosts(reading, stated);
-	else
+	} else if (id == RI_FACT_HOSTS) {
+		claim = ri_claim_hosts(reading, stated->subject, ',');
+		/* a blank one */
+		if (claim == NULL && reading->err->code == RI_CODE_NONE)
+			claim = ri_claim_broken(reading, id, stated->subject,
+				"a list of host names or addresses");
+	} else {
 		claim = ri_claim_number(reading, id, stated->subject);
+	}
 	if (claim != NULL)
 		claim->strength = RI_STRENGTH_MANUAL;
 }
@@ -102,37 +91,31 @@ static void claim_hostfile(struct ri_reading *reading)
 		return;
 	claim->strength = RI_STRENGTH_MANUAL;
 	if (file.count == 0)
-		spoil(claim, "a file that lists hosts", 0);
-}
-
-static void claim_place(struct ri_reading *reading, const struct ri_fact *hosts)
-{
-	const char *variable = hosts->origin.variable;
-	struct ri_fact *claim;
-	struct ri_own_machine own;
-	uint64_t place;
-
-	ri_claim_word(reading, RI_FACT_MASTER_ADDR, variable, hosts->list[0], RI_STRENGTH_MANUAL);
-	if (!ri_own_read(&own, reading) || !ri_own_find(&own, hosts, &place))
-		return;
-	claim = ri_claim_value(reading, RI_FACT_NODE_RANK, variable, place);
-	if (claim != NULL)
-		claim->strength = RI_STRENGTH_MANUAL;
+		ri_claim_spoil(claim, RI_STATE_BROKEN, "a file that lists hosts");
 }
 
 /* Runs first, so that every claim there is is its own. */
 static void read_manual(struct ri_reading *reading)
 {
 	const struct ri_fact *hosts;
+	struct ri_own_machine own;
+	struct ri_fact *claim;
+	uint64_t place;
 
 	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
 		if (reading->context->wishes->facts[id].value != NULL)
 			claim_stated(reading, id);
 	claim_hostfile(reading);
 	hosts = reading->claims[RI_FACT_HOSTS];
-	if (hosts != NULL && hosts->state == RI_STATE_KNOWN &&
-		reading->err->code == RI_CODE_NONE)
-		claim_place(reading, hosts);
+	if (hosts == NULL || hosts->state != RI_STATE_KNOWN || reading->err->code != RI_CODE_NONE)
+		return;
+	ri_claim_word(reading, RI_FACT_MASTER_ADDR, hosts->origin.variable, hosts->list[0],
+		RI_STRENGTH_MANUAL);
+	if (!ri_own_read(&own, reading) || !ri_own_find(&own, hosts, &place))
+		return;
+	claim = ri_claim_value(reading, RI_FACT_NODE_RANK, hosts->origin.variable, place);
+	if (claim != NULL)
+		claim->strength = RI_STRENGTH_MANUAL;
 }
 
 const struct ri_source ri_source_manual = {

@@ -35,22 +35,15 @@ bool ri_ompi_uri_index(const char *uri, uint64_t *index)
 	return read_number(dot + 1, length - (size_t)(dot + 1 - uri), index);
 }
 
-/* Where the addresses of this transport start, or NULL if it has none. */
-static const char *skip_scheme(const char *transport)
-{
-	static const char *const schemes[] = { "tcp://", "tcp4://", "tcp6://" };
-
-	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
-		if (strncmp(transport, schemes[i], strlen(schemes[i])) == 0)
-			return transport + strlen(schemes[i]);
-	return NULL;
-}
-
 /* The addresses of one transport, without brackets and port; may be empty. */
 static struct ri_slice address_list(const char *transport)
 {
-	const char *start = skip_scheme(transport), *end;
+	static const char *const schemes[] = { "tcp://", "tcp4://", "tcp6://" };
+	const char *start = NULL, *end;
 
+	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
+		if (strncmp(transport, schemes[i], strlen(schemes[i])) == 0)
+			start = transport + strlen(schemes[i]);
 	if (start == NULL)
 		return (struct ri_slice){ .text = transport };
 	end = start + strcspn(start, ";");
@@ -67,27 +60,21 @@ static struct ri_slice address_list(const char *transport)
 	return (struct ri_slice){ .text = start, .length = (size_t)(end - start) };
 }
 
+/* Through the addresses of a URI. */
 struct walk {
-	const char *transport;		/* the next one, or NULL */
+	const char *at;		/* before the ';' of the next transport, or at it; NULL: none */
 	struct ri_slice rest;	/* what is left of the current one */
 };
-
-static const char *after_semicolon(const char *text)
-{
-	const char *at = strchr(text, ';');
-
-	return at == NULL ? NULL : at + 1;
-}
 
 static bool next_address(struct walk *walk, struct ri_slice *out)
 {
 	const char *comma;
 
 	while (walk->rest.length == 0) {
-		if (walk->transport == NULL)
+		walk->at = strchr(walk->at, ';');
+		if (walk->at == NULL)
 			return false;
-		walk->rest = address_list(walk->transport);
-		walk->transport = after_semicolon(walk->transport);
+		walk->rest = address_list(++walk->at);
 	}
 	*out = walk->rest;
 	comma = memchr(out->text, ',', out->length);
@@ -103,7 +90,7 @@ static bool next_address(struct walk *walk, struct ri_slice *out)
 
 static bool stands_in(const struct ri_slice *address, const char *uri)
 {
-	struct walk walk = { .transport = after_semicolon(uri) };
+	struct walk walk = { .at = uri };
 	struct ri_slice other;
 
 	while (next_address(&walk, &other))
@@ -115,7 +102,7 @@ static bool stands_in(const struct ri_slice *address, const char *uri)
 
 bool ri_ompi_uri_address(const char *uri, const char *other, struct ri_slice *out)
 {
-	struct walk walk = { .transport = after_semicolon(uri) };
+	struct walk walk = { .at = uri };
 	struct ri_slice address;
 
 	while (next_address(&walk, &address)) {
@@ -128,36 +115,30 @@ bool ri_ompi_uri_address(const char *uri, const char *other, struct ri_slice *ou
 	return false;
 }
 
-/* One "first(count)" of the daemons: count is 1 where it is not given. */
-static bool read_daemons(const char *text, size_t length, uint64_t *first, uint64_t *count)
-{
-	const char *open = memchr(text, '(', length);
-
-	*count = 1;
-	if (open == NULL)
-		return read_number(text, length, first);
-	return text[length - 1] == ')' && read_number(text, (size_t)(open - text), first) &&
-		read_number(open + 1, length - (size_t)(open - text) - 2, count);
-}
-
-/* Where in the list of names the node of that daemon stands. */
+/*
+ * Where in the list of names the node of that daemon stands. Its items are "first" or
+ * "first(count)".
+ */
 static bool find_position(const char *daemons, uint64_t index, uint64_t *position)
 {
 	uint64_t before = 0, first, count;
 
-	for (;;) {
-		size_t length = strcspn(daemons, ",");
+	for (;; daemons++) {
+		size_t length = strcspn(daemons, ","), digits = strcspn(daemons, "(,");
 
-		if (!read_daemons(daemons, length, &first, &count))
+		count = 1;
+		if (!read_number(daemons, digits, &first) || (digits < length &&
+			(daemons[length - 1] != ')' ||
+				!read_number(daemons + digits + 1, length - digits - 2, &count))))
 			return false;
 		if (index >= first && index - first < count) {
 			*position = before + index - first;
 			return true;
 		}
 		before += count;
-		if (daemons[length] == '\0')
+		daemons += length;
+		if (*daemons == '\0')
 			return false;
-		daemons += length + 1;
 	}
 }
 
@@ -200,48 +181,30 @@ static bool find_in_ranges(const char *ranges, size_t length, uint64_t *position
 	return false;
 }
 
-/* What a bracketed item has around and in its brackets. */
-struct item {
-	const char *open;	/* '[' */
-	const char *colon;	/* after the number of digits */
-	const char *close;	/* ']' */
-};
-
-static bool read_item(const char *text, size_t length, struct item *item, uint64_t *digits)
-{
-	item->open = memchr(text, '[', length);
-	item->close = memrchr(text, ']', length);
-	if (item->open == NULL || item->close == NULL || item->close < item->open)
-		return false;
-	item->colon = memchr(item->open, ':', (size_t)(item->close - item->open));
-	return item->colon != NULL &&
-		read_number(item->open + 1, (size_t)(item->colon - item->open - 1), digits) &&
-		*digits <= 20;
-}
-
 /*
  * Find the name at *position in one item, or count *position down by as many
  * names as the item has. -1: the item cannot be read.
  */
 static int find_in_item(const char *text, size_t length, uint64_t *position, struct ri_text *out)
 {
+	const char *open = memchr(text, '[', length), *close = memrchr(text, ']', length), *colon;
 	uint64_t digits, number;
-	struct item item;
 
-	if (memchr(text, '[', length) == NULL) {
+	if (open == NULL) {
 		if ((*position)-- > 0)
 			return 0;
 		ri_text_add_bytes(out, text, length);
 		return 1;
 	}
-	if (!read_item(text, length, &item, &digits))
+	colon = close == NULL || close < open ? NULL : memchr(open, ':', (size_t)(close - open));
+	if (colon == NULL || !read_number(open + 1, (size_t)(colon - open - 1), &digits) ||
+		digits > 20)
 		return -1;
-	if (!find_in_ranges(item.colon + 1, (size_t)(item.close - item.colon - 1), position,
-		&number))
+	if (!find_in_ranges(colon + 1, (size_t)(close - colon - 1), position, &number))
 		return 0;
-	ri_text_add_bytes(out, text, (size_t)(item.open - text));
+	ri_text_add_bytes(out, text, (size_t)(open - text));
 	ri_text_addf(out, "%0*llu", (int)digits, (unsigned long long)number);
-	ri_text_add_bytes(out, item.close + 1, length - (size_t)(item.close + 1 - text));
+	ri_text_add_bytes(out, close + 1, length - (size_t)(close + 1 - text));
 	return 1;
 }
 
@@ -267,22 +230,17 @@ bool ri_ompi_regex_host(const char *regex, uint64_t index, char *name, size_t si
 }
 
 /*
- * Can a rank of this node be the rank it is, were this node the first? There,
- * slot by slot the rank is the local rank, and round robin there are at most
+ * May the rank run on that node? There are as many, and the first can have the rank it is:
+ * slot by slot the rank is the local rank there, and round robin there are at most
  * nodes - 1 others between two of its ranks.
  */
-static bool may_be_first(const struct ri_ompi_place *place)
+static bool is_candidate(const struct ri_ompi_place *place, uint64_t node)
 {
+	if (node != 0)
+		return place->nodes == 0 || node < place->nodes;
 	if (place->local_rank == 0)
 		return place->rank == 0;
 	return place->nodes == 0 || place->rank <= place->local_rank * place->nodes;
-}
-
-static bool is_candidate(const struct ri_ompi_place *place, uint64_t node)
-{
-	if (place->nodes != 0 && node >= place->nodes)
-		return false;
-	return node != 0 || may_be_first(place);
 }
 
 /* Would equally filled nodes put this rank on that node? Others cannot be calculated. */
@@ -298,18 +256,6 @@ static bool fits(const struct ri_ompi_place *place, uint64_t node)
 		(rank % nodes == node && rank / nodes == place->local_rank);
 }
 
-/* Open MPI 5 tells neither nodes nor daemons: the index needs a witness. */
-static bool decide_without_counts(const struct ri_ompi_place *place, uint64_t *node_rank)
-{
-	if (!is_candidate(place, place->daemon) || !fits(place, place->daemon))
-		return false;
-	if (place->daemon > 0 && is_candidate(place, place->daemon - 1) &&
-		fits(place, place->daemon - 1))
-		return false;
-	*node_rank = place->daemon;
-	return true;
-}
-
 bool ri_ompi_node_rank(const struct ri_ompi_place *place, uint64_t *node_rank)
 {
 	bool same, before;
@@ -319,18 +265,17 @@ bool ri_ompi_node_rank(const struct ri_ompi_place *place, uint64_t *node_rank)
 		*node_rank = 0;
 		return true;
 	}
-	if (place->nodes == 0)
-		return decide_without_counts(place, node_rank);
-	if (place->daemons != 0 && place->daemons < place->nodes)
+	if (place->nodes != 0 && place->daemons != 0 && place->daemons < place->nodes)
 		return false;
 	same = is_candidate(place, place->daemon);
-	before = place->daemons > place->nodes && place->daemon > 0 &&
-		is_candidate(place, place->daemon - 1);
-	if (same && before) {
-		same = fits(place, place->daemon);
-		before = fits(place, place->daemon - 1);
+	before = place->daemon > 0 && is_candidate(place, place->daemon - 1) &&
+		(place->nodes == 0 || place->daemons > place->nodes);
+	/* Open MPI 5 tells neither nodes nor daemons: the index needs a witness. */
+	if (place->nodes == 0 || (same && before)) {
+		same = same && fits(place, place->daemon);
+		before = before && fits(place, place->daemon - 1);
 	}
-	if (same == before)
+	if (same == before || (before && place->nodes == 0))
 		return false;
 	*node_rank = same ? place->daemon : place->daemon - 1;
 	return true;

@@ -3,12 +3,16 @@
 
 #include <arpa/inet.h>
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/limits.h"
 #include "base/loopback.h"
 
+enum { DIGITS = 32 };	/* of an IPv6 address in if_inet6 */
+
+static const char local[] = "/32 host LOCAL";
 static const unsigned char ipv4_prefix[12] = { [10] = 0xff, [11] = 0xff };
 
 static bool is_ipv4(const struct ri_address *address)
@@ -60,22 +64,6 @@ static struct ri_slice cut_line(const char **text)
 	return (struct ri_slice){ start, (size_t)(end - start) };
 }
 
-static bool is_line(struct ri_slice line, const char *expected)
-{
-	return line.length == strlen(expected) && memcmp(line.text, expected, line.length) == 0;
-}
-
-/* The address of a leaf as a string; "" where it is too long for one. */
-static void copy_leaf(char *leaf, struct ri_slice line)
-{
-	size_t length = line.length - 4;
-
-	if (length >= INET_ADDRSTRLEN)
-		length = 0;
-	memcpy(leaf, line.text + 4, length);
-	leaf[length] = '\0';
-}
-
 /* A leaf is "|-- 10.0.0.4", and below it stands what it is: "/32 host LOCAL". */
 static void add_ipv4(struct ri_own_machine *own, const char *text)
 {
@@ -84,52 +72,46 @@ static void add_ipv4(struct ri_own_machine *own, const char *text)
 
 	while (*text != '\0') {
 		struct ri_slice line = cut_line(&text);
+		bool fits = line.length >= 4 && line.length - 4 < sizeof(leaf);
 
 		if (line.length >= 4 && memcmp(line.text, "|-- ", 4) == 0)
-			copy_leaf(leaf, line);
-		else if (is_line(line, "/32 host LOCAL") && read_address(leaf, &address))
+			snprintf(leaf, sizeof(leaf), "%.*s", fits ? (int)line.length - 4 : 0,
+				line.text + 4);
+		else if (line.length == strlen(local) &&
+			memcmp(line.text, local, line.length) == 0 && read_address(leaf, &address))
 			add(own, &address);
 	}
 }
 
 /* 32 digits without colons, then the index and other numbers of the device. */
-static bool read_digits(struct ri_slice line, struct ri_address *out)
+static void add_ipv6(struct ri_own_machine *own, const char *text)
 {
 	static const char digits[] = "0123456789abcdef";
 
-	if (line.length < 33 || line.text[32] != ' ')
-		return false;
-	for (size_t i = 0; i < 32; i++) {
-		const char *digit = memchr(digits, line.text[i], 16);
-
-		if (digit == NULL)
-			return false;
-		out->bytes[i / 2] = (unsigned char)(out->bytes[i / 2] << 4 | (digit - digits));
-	}
-	return true;
-}
-
-static void add_ipv6(struct ri_own_machine *own, const char *text)
-{
 	while (*text != '\0') {
+		struct ri_slice line = cut_line(&text);
 		struct ri_address address = { { 0 } };
+		const char *digit = digits;
 
-		if (read_digits(cut_line(&text), &address))
+		if (line.length <= DIGITS || line.text[DIGITS] != ' ')
+			continue;
+		for (size_t i = 0; i < DIGITS && digit != NULL; i++) {
+			digit = memchr(digits, line.text[i], 16);
+			if (digit != NULL)
+				address.bytes[i / 2] = (unsigned char)
+					(address.bytes[i / 2] << 4 | (digit - digits));
+		}
+		if (digit != NULL)
 			add(own, &address);
 	}
-}
-
-/* How many lines of that length at least a text may have. */
-static size_t count_lines(const char *text, size_t length)
-{
-	return text == NULL ? 0 : strlen(text) / length + 1;
 }
 
 bool ri_own_parse(struct ri_own_machine *out, const char *fib_trie, const char *if_inet6,
 	struct ri_arena *arena)
 {
-	size_t room = count_lines(fib_trie, sizeof("/32 host LOCAL") - 1) +
-		count_lines(if_inet6, 33);
+	/* by how long a line is at least */
+	size_t room = (fib_trie == NULL ? 0 : strlen(fib_trie) / strlen(local) + 1) +
+		(if_inet6 == NULL ? 0 : strlen(if_inet6) / (DIGITS + 1) + 1);
 
 	*out = (struct ri_own_machine){
 		.knows_ipv4 = fib_trie != NULL, .knows_ipv6 = if_inet6 != NULL,
@@ -166,24 +148,15 @@ bool ri_own_read(struct ri_own_machine *out, struct ri_reading *reading)
 	return true;
 }
 
-/* Hosts of a long list are names, mostly: they are not to be read as an address. */
-static bool may_be_address(const char *host)
-{
-	return (*host >= '0' && *host <= '9') || strchr(host, ':') != NULL;
-}
-
-static bool is_own_name(const struct ri_own_machine *own, const char *host)
-{
-	return own->name != NULL && ri_is_same_host(host, own->name) &&
-		!ri_loopback_is(host, strlen(host));
-}
-
 enum ri_is_own ri_own_is(const struct ri_own_machine *own, const char *host)
 {
 	struct ri_address address;
 
-	if (!may_be_address(host) || !read_address(host, &address))
-		return is_own_name(own, host) ? RI_OWN_YES : RI_OWN_UNKNOWN;
+	/* Hosts of a long list are names, mostly: they are not to be read as an address. */
+	if ((!(*host >= '0' && *host <= '9') && strchr(host, ':') == NULL) ||
+		!read_address(host, &address))
+		return own->name != NULL && ri_is_same_host(host, own->name) &&
+			!ri_loopback_is(host, strlen(host)) ? RI_OWN_YES : RI_OWN_UNKNOWN;
 	if (ri_loopback_is(host, strlen(host)) || is_of_many(&address) ||
 		!(is_ipv4(&address) ? own->knows_ipv4 : own->knows_ipv6))
 		return RI_OWN_UNKNOWN;
@@ -205,14 +178,6 @@ bool ri_own_find(const struct ri_own_machine *own, const struct ri_fact *hosts, 
 	return found == 1;
 }
 
-/* docker0 by default: docs.docker.com, "Bridge network driver" */
-static bool is_docker_bridge(const struct ri_address *address)
-{
-	static const unsigned char bridge[] = { 172, 17, 0, 1 };
-
-	return memcmp(address->bytes + sizeof(ipv4_prefix), bridge, sizeof(bridge)) == 0;
-}
-
 /* A name that others may know it by. */
 static const char *find_name(const struct ri_own_machine *own)
 {
@@ -223,13 +188,16 @@ static const char *find_name(const struct ri_own_machine *own)
 
 const char *ri_own_host(const struct ri_own_machine *own, struct ri_arena *arena)
 {
+	/* docker0 by default: docs.docker.com, "Bridge network driver" */
+	static const unsigned char bridge[] = { 172, 17, 0, 1 };
 	const struct ri_address *only = NULL;
 	const unsigned char *bytes;
 
 	for (size_t i = 0; i < own->count; i++) {
 		const struct ri_address *address = &own->addresses[i];
 
-		if (!is_ipv4(address) || is_docker_bridge(address))
+		if (!is_ipv4(address) || memcmp(address->bytes + sizeof(ipv4_prefix), bridge,
+			sizeof(bridge)) == 0)
 			continue;
 		/* Sorted, and the file lists each one twice. */
 		if (only != NULL && compare(only, address) != 0)

@@ -22,26 +22,11 @@ static const struct ri_source_row reads[] = {
 	{ .name = NULL },
 };
 
-static const enum ri_fact_id taken[] = {
-	RI_FACT_MASTER_ADDR, RI_FACT_MASTER_PORT, RI_FACT_HOSTS,
-};
-
 /* Whether there is a rank that came over ssh shows only when it is read. */
 static bool detect(const struct ri_env *env)
 {
 	for (const struct ri_source *const *at = ri_sources; *at != NULL; at++)
 		if ((*at)->over_ssh && ri_source_is_seen(*at, env))
-			return true;
-	return false;
-}
-
-/* Has anybody but mpirun itself, which can only guess, said who the master is? */
-static bool has_master(const struct ri_reading *reading)
-{
-	const struct ri_fact *claim = reading->claims[RI_FACT_MASTER_ADDR];
-
-	for (; claim != NULL; claim = claim->next)
-		if (claim->state == RI_STATE_KNOWN && claim->strength > RI_STRENGTH_DEFAULT)
 			return true;
 	return false;
 }
@@ -69,31 +54,26 @@ static char **read_strings(struct ri_reading *reading)
 	return strings;
 }
 
-static void take_claims(struct ri_reading *reading, struct ri_reading *other)
-{
-	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
-		struct ri_fact **end = &reading->claims[taken[i]];
-
-		while (*end != NULL)
-			end = &(*end)->next;
-		*end = other->claims[taken[i]];
-		for (; *end != NULL; end = &(*end)->next)
-			reading->claim_count++;
-	}
-}
-
 static void read_pid1(struct ri_reading *reading)
 {
+	static const enum ri_fact_id taken[] = {
+		RI_FACT_MASTER_ADDR, RI_FACT_MASTER_PORT, RI_FACT_HOSTS,
+	};
 	struct ri_context context = *reading->context;
 	struct ri_reading other = {
 		.context = &context, .source = reading->source, .err = reading->err,
 		.identity = reading->identity,
 	};
+	const struct ri_fact *master = reading->claims[RI_FACT_MASTER_ADDR];
 	struct ri_env env;
 	char **strings;
 
-	if (context.host == NULL || reading->identity == NULL || !reading->identity->over_ssh ||
-		ri_identity_is_on_one_node(reading) || has_master(reading) ||
+	/* Has anybody but mpirun itself, which can only guess, said who the master is? */
+	while (master != NULL && (master->state != RI_STATE_KNOWN ||
+		master->strength == RI_STRENGTH_DEFAULT))
+		master = master->next;
+	if (master != NULL || context.host == NULL || reading->identity == NULL ||
+		!reading->identity->over_ssh || ri_identity_is_on_one_node(reading) ||
 		ri_host_proc(context.host) != RI_PROC_OURS)
 		return;
 	strings = read_strings(reading);
@@ -103,7 +83,15 @@ static void read_pid1(struct ri_reading *reading)
 	for (const struct ri_source *const *at = reading->sources; *at != NULL; at++)
 		if ((*at)->of_container && ri_source_is_seen(*at, &env))
 			ri_source_read(*at, &other);
-	take_claims(reading, &other);
+	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
+		struct ri_fact **end = &reading->claims[taken[i]];
+
+		while (*end != NULL)
+			end = &(*end)->next;
+		*end = other.claims[taken[i]];
+		for (; *end != NULL; end = &(*end)->next)
+			reading->claim_count++;
+	}
 }
 
 const struct ri_source ri_source_pid1 = {

@@ -100,24 +100,19 @@ static const struct ri_source_row deepspeed[] = {
 
 /*
  * Where a rankinit stands around this process, it or the launcher wrote RANK
- * last. What fits DeepSpeed's own names is DeepSpeed's.
+ * last. What fits DeepSpeed's own names is DeepSpeed's. LOCAL_WORLD_SIZE is not:
+ * torchrun or an image left that behind.
  */
-static bool is_left_over(const struct ri_reading *reading)
+static void read_deepspeed(struct ri_reading *reading)
 {
 	uint64_t size, nodes, local;
 
-	return is_marked(reading->context->env) &&
+	if (is_marked(reading->context->env) &&
 		!(ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &size) &&
 			ri_reading_number(reading, RI_FACT_NNODES, "CROSS_SIZE", &nodes) &&
 			ri_reading_number(
 				reading, RI_FACT_LOCAL_WORLD_SIZE, "LOCAL_SIZE", &local) &&
-			nodes * local == size);
-}
-
-/* LOCAL_WORLD_SIZE is not its own: torchrun or an image left that behind. */
-static void read_deepspeed(struct ri_reading *reading)
-{
-	if (is_left_over(reading))
+			nodes * local == size))
 		return;
 	ri_claim_rows(reading, deepspeed);
 	ri_quartet_claim_rendezvous(reading);
@@ -154,20 +149,18 @@ static bool sees_rankinit(const struct ri_env *env)
 	return is_marked(env) && ri_quartet_sees(env);
 }
 
-/* A node's identity leaves an image's RANK in place, and says of how many nodes. */
-static bool is_of_image(const struct ri_reading *reading)
+static void read_rankinit(struct ri_reading *reading)
 {
 	uint64_t nodes, size;
 
-	return ri_reading_number(reading, RI_FACT_NNODES, "NNODES", &nodes) &&
-		ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &size) &&
-		size < nodes;
-}
-
-static void read_rankinit(struct ri_reading *reading)
-{
-	/* Workers of a launcher that rankinit launched carry the mark too. */
-	if (reading->identity != NULL || is_of_image(reading))
+	/*
+	 * Workers of a launcher that rankinit launched carry the mark too. A node's identity
+	 * leaves an image's RANK in place, and says of how many nodes.
+	 */
+	if (reading->identity != NULL ||
+		(ri_reading_number(reading, RI_FACT_NNODES, "NNODES", &nodes) &&
+			ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &size) &&
+			size < nodes))
 		return;
 	ri_quartet_claim(reading);
 	if (ri_claim_filled(reading, RI_FACT_NODE_RANK, "NODE_RANK") == NULL)

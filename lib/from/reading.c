@@ -71,7 +71,7 @@ static const char *mask(struct ri_reading *reading, const char *raw)
 }
 
 /* The only place where claims are made. */
-static struct ri_fact *add_claim(struct ri_reading *reading, enum ri_fact_id id,
+struct ri_fact *ri_claim_read(struct ri_reading *reading, enum ri_fact_id id,
 	const char *variable, const char *raw)
 {
 	struct ri_fact *claim = ri_reading_allocate(reading, 1, sizeof(*claim));
@@ -94,18 +94,12 @@ static struct ri_fact *add_claim(struct ri_reading *reading, enum ri_fact_id id,
 	return claim;
 }
 
-struct ri_fact *ri_claim_read(struct ri_reading *reading, enum ri_fact_id id,
-	const char *variable, const char *raw)
-{
-	return add_claim(reading, id, variable, raw);
-}
-
 struct ri_fact *ri_claim(
 	struct ri_reading *reading, enum ri_fact_id id, const char *variable)
 {
 	const char *raw = ri_reading_get(reading, variable);
 
-	return raw == NULL ? NULL : add_claim(reading, id, variable, raw);
+	return raw == NULL ? NULL : ri_claim_read(reading, id, variable, raw);
 }
 
 struct ri_fact *ri_claim_value(struct ri_reading *reading, enum ri_fact_id id,
@@ -140,10 +134,11 @@ struct ri_fact *ri_claim_list_of(struct ri_reading *reading, const char *variabl
 	return claim;
 }
 
-static struct ri_fact *claim_slice(struct ri_reading *reading, enum ri_fact_id id,
-	const char *variable, const char *raw, struct ri_slice text)
+struct ri_fact *ri_claim_text(struct ri_reading *reading, enum ri_fact_id id,
+	const char *variable, struct ri_slice text)
 {
-	struct ri_fact *claim = add_claim(reading, id, variable, raw);
+	const char *raw = ri_reading_get(reading, variable);
+	struct ri_fact *claim = ri_claim(reading, id, variable);
 
 	if (claim == NULL)
 		return NULL;
@@ -153,18 +148,11 @@ static struct ri_fact *claim_slice(struct ri_reading *reading, enum ri_fact_id i
 	return claim->text == NULL ? NULL : claim;
 }
 
-struct ri_fact *ri_claim_text(struct ri_reading *reading, enum ri_fact_id id,
-	const char *variable, struct ri_slice text)
+struct ri_fact *ri_claim_number(
+	struct ri_reading *reading, enum ri_fact_id id, const char *variable)
 {
 	const char *raw = ri_reading_get(reading, variable);
-
-	return raw == NULL ? NULL : claim_slice(reading, id, variable, raw, text);
-}
-
-static struct ri_fact *claim_number(struct ri_reading *reading, enum ri_fact_id id,
-	const char *variable, const char *raw)
-{
-	struct ri_fact *claim = add_claim(reading, id, variable, raw);
+	struct ri_fact *claim = ri_claim(reading, id, variable);
 
 	if (claim != NULL &&
 		ri_number_read(raw, ri_fact_range(id), &claim->number, &claim->fault_at) !=
@@ -173,22 +161,13 @@ static struct ri_fact *claim_number(struct ri_reading *reading, enum ri_fact_id 
 	return claim;
 }
 
-struct ri_fact *ri_claim_number(
-	struct ri_reading *reading, enum ri_fact_id id, const char *variable)
-{
-	const char *raw = ri_reading_get(reading, variable);
-
-	return raw == NULL ? NULL : claim_number(reading, id, variable, raw);
-}
-
 struct ri_fact *ri_claim_filled(
 	struct ri_reading *reading, enum ri_fact_id id, const char *variable)
 {
 	const char *raw = ri_reading_get(reading, variable);
 
-	return raw == NULL || ri_text_is_blank(raw)
-		? NULL
-		: claim_number(reading, id, variable, raw);
+	return raw == NULL || ri_text_is_blank(raw) ? NULL
+		: ri_claim_number(reading, id, variable);
 }
 
 struct ri_fact *ri_claim_label(
@@ -196,8 +175,7 @@ struct ri_fact *ri_claim_label(
 {
 	const char *raw = ri_reading_get(reading, variable);
 
-	return raw == NULL || ri_text_is_blank(raw)
-		? NULL
+	return raw == NULL || ri_text_is_blank(raw) ? NULL
 		: ri_claim_word(reading, id, variable, raw, RI_STRENGTH_SAID);
 }
 
@@ -235,10 +213,9 @@ struct ri_fact *ri_claim_endpoint(struct ri_reading *reading, enum ri_fact_id id
 		return NULL;
 	if (ri_endpoint_read((struct ri_slice){ raw, strlen(raw) }, &endpoint)) {
 		*port = endpoint.port;
-		return claim_slice(reading, id, variable, raw, endpoint.host);
+		return ri_claim_text(reading, id, variable, endpoint.host);
 	}
-	claim = ri_claim_spoil(add_claim(reading, id, variable, raw), RI_STATE_BROKEN,
-		ri_endpoint_expect(raw, strlen(raw)));
+	claim = ri_claim_broken(reading, id, variable, ri_endpoint_expect(raw, strlen(raw)));
 	if (claim != NULL)
 		claim->fault_at = ri_host_fault(raw, strlen(raw));
 	return claim;
@@ -252,15 +229,6 @@ struct ri_fact *ri_claim_host(
 	return ri_claim_endpoint(reading, id, variable, &port);
 }
 
-static size_t count_items(const char *text, char separator)
-{
-	size_t count = 1;
-
-	for (; *text != '\0'; text++)
-		count += *text == separator;
-	return count;
-}
-
 /*
  * Cut a copy of the list into hosts, in place. A separator at the very end is
  * tolerated; an empty item elsewhere is a host that somebody lost. Returns
@@ -268,47 +236,45 @@ static size_t count_items(const char *text, char separator)
  */
 static size_t cut_hosts(char *text, char separator, const char **hosts, size_t *fault_at)
 {
-	const char *start = text;
 	struct ri_endpoint endpoint;
-	size_t count = 0;
-	char *end;
+	size_t count = 0, length;
+	char *at = text;
+	bool last;
 
-	for (;; text = end + 1) {
-		bool last;
-
-		end = strchrnul(text, separator);
-		last = *end == '\0';
-		if (last && count > 0 && ri_text_is_blank(text))
-			return count;
-		if (!ri_endpoint_read((struct ri_slice){ text, (size_t)(end - text) }, &endpoint)) {
-			*fault_at = (size_t)(text - start) +
-				ri_host_fault(text, (size_t)(end - text));
+	do {
+		length = (size_t)(strchrnul(at, separator) - at);
+		last = at[length] == '\0';
+		if (last && count > 0 && ri_text_is_blank(at))
+			break;
+		if (!ri_endpoint_read((struct ri_slice){ at, length }, &endpoint)) {
+			*fault_at = (size_t)(at - text) + ri_host_fault(at, length);
 			return 0;
 		}
-		text[endpoint.host.text - text + (ptrdiff_t)endpoint.host.length] = '\0';
+		at[endpoint.host.text - at + (ptrdiff_t)endpoint.host.length] = '\0';
 		hosts[count++] = endpoint.host.text;
-		if (last)
-			return count;
-	}
+		at += length + 1;
+	} while (!last);
+	return count;
 }
 
 struct ri_fact *ri_claim_list(
 	struct ri_reading *reading, const char *variable, const char *text, char separator)
 {
 	struct ri_fact *claim = ri_claim(reading, RI_FACT_HOSTS, variable);
-	size_t room = count_items(text, separator);
 	const char **hosts;
+	size_t room = 1;
 	char *copy;
 
 	if (claim == NULL)
 		return NULL;
+	for (const char *at = text; *at != '\0'; at++)
+		room += *at == separator;
 	hosts = ri_reading_allocate(reading, room, sizeof(*hosts));
 	copy = ri_reading_copy(reading, text, strlen(text));
 	if (hosts == NULL || copy == NULL)
 		return NULL;
-	claim->number = room > ri_fact_range(RI_FACT_HOSTS).max
-		? 0
-		: cut_hosts(copy, separator, hosts, &claim->fault_at);
+	if (room <= ri_fact_range(RI_FACT_HOSTS).max)
+		claim->number = cut_hosts(copy, separator, hosts, &claim->fault_at);
 	claim->list = hosts;
 	return claim->number > 0 ? claim : ri_claim_spoil(claim, RI_STATE_BROKEN,
 		"a list of host names or addresses");
@@ -318,8 +284,7 @@ struct ri_fact *ri_claim_hosts(struct ri_reading *reading, const char *variable,
 {
 	const char *raw = ri_reading_get(reading, variable);
 
-	return raw == NULL || ri_text_is_blank(raw)
-		? NULL
+	return raw == NULL || ri_text_is_blank(raw) ? NULL
 		: ri_claim_list(reading, variable, raw, separator);
 }
 
@@ -412,7 +377,7 @@ void ri_claim_first_host(struct ri_reading *reading)
 
 void ri_claim_default_port(struct ri_reading *reading, unsigned port)
 {
-	struct ri_fact *claim = add_claim(reading, RI_FACT_MASTER_PORT, NULL, "");
+	struct ri_fact *claim = ri_claim_read(reading, RI_FACT_MASTER_PORT, NULL, "");
 
 	if (claim == NULL)
 		return;

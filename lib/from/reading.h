@@ -65,7 +65,7 @@ struct ri_fact *ri_claim(
 
 /* The same for what was read in another place, a file or a part of a variable. */
 struct ri_fact *ri_claim_read(struct ri_reading *reading, enum ri_fact_id id,
-	const char *variable, const char *raw) __attribute__((nonnull));
+	const char *variable, const char *raw) __attribute__((nonnull(1, 4)));
 
 /* ri_claim with a number that follows from what the variable says. */
 struct ri_fact *ri_claim_value(struct ri_reading *reading, enum ri_fact_id id,

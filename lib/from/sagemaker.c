@@ -75,13 +75,6 @@ struct cluster {
 	const char *current_from;
 };
 
-static void claim_broken(struct ri_reading *reading, enum ri_fact_id id,
-	const struct cluster *cluster)
-{
-	ri_claim_spoil(ri_claim_read(reading, id, cluster->hosts_from, cluster->hosts_raw),
-		RI_STATE_BROKEN, "a list of host names in JSON");
-}
-
 /* The list in the arena; NULL where it is none. */
 static const char **copy_hosts(struct ri_reading *reading, const json_t *hosts)
 {
@@ -104,74 +97,57 @@ static const char **copy_hosts(struct ri_reading *reading, const json_t *hosts)
 	return list;
 }
 
-/* The index of this host, which has to stand in the list once. */
-static void claim_place(struct ri_reading *reading, const struct cluster *cluster,
-	const struct ri_fact *hosts)
-{
-	struct ri_fact *made =
-		ri_claim_read(reading, RI_FACT_NODE_RANK, cluster->current_from, cluster->current);
-	size_t found = 0;
-
-	if (made == NULL)
-		return;
-	for (size_t i = 0; i < hosts->number; i++) {
-		if (strcmp(hosts->list[i], cluster->current) != 0)
-			continue;
-		made->number = i;
-		found++;
-	}
-	if (found != 1)
-		ri_claim_spoil(made, RI_STATE_BROKEN,
-			"a host that is in the list of hosts exactly once");
-}
-
 static void claim_cluster(struct ri_reading *reading, const struct cluster *cluster)
 {
+	const char *from = cluster->hosts_from, *raw = cluster->hosts_raw;
 	const char **list = copy_hosts(reading, cluster->hosts);
-	struct ri_fact *hosts, *master;
+	size_t count = json_array_size(cluster->hosts), found = 0;
+	struct ri_fact *claim;
 
 	if (list == NULL) {
-		claim_broken(reading, RI_FACT_NODE_RANK, cluster);
-		claim_broken(reading, RI_FACT_NNODES, cluster);
+		for (enum ri_fact_id id = RI_FACT_NODE_RANK; id <= RI_FACT_NNODES; id++)
+			ri_claim_spoil(ri_claim_read(reading, id, from, raw), RI_STATE_BROKEN,
+				"a list of host names in JSON");
 		return;
 	}
-	hosts = ri_claim_read(reading, RI_FACT_HOSTS, cluster->hosts_from, cluster->hosts_raw);
-	if (hosts == NULL)
+	claim = ri_claim_read(reading, RI_FACT_HOSTS, from, raw);
+	if (claim == NULL)
 		return;
-	hosts->list = list;
-	hosts->number = json_array_size(cluster->hosts);
-	claim_place(reading, cluster, hosts);
-	master = ri_claim_read(reading, RI_FACT_MASTER_ADDR, cluster->hosts_from,
-		cluster->hosts_raw);
-	if (master != NULL)
-		master->text = list[0];
-}
-
-/* Are the hosts of this instance group the only ones that the distribution is for? */
-static bool trains_apart(const struct ri_reading *reading)
-{
-	const char *raw = ri_reading_get(reading, train_groups);
-	const char *group = ri_reading_get(reading, own_group), *name;
-	json_t *groups = raw == NULL ? NULL : json_loads(raw, 0, NULL);
-	bool apart;
-
-	name = json_array_size(groups) == 1 ? json_string_value(json_array_get(groups, 0)) : NULL;
-	apart = name != NULL && group != NULL && strcmp(name, group) == 0 &&
-		ri_reading_get(reading, group_hosts) != NULL;
-	json_decref(groups);
-	return apart;
+	claim->list = list;
+	claim->number = count;
+	/* The index of this host, which has to stand in the list once. */
+	claim = ri_claim_read(reading, RI_FACT_NODE_RANK, cluster->current_from, cluster->current);
+	for (size_t i = 0; claim != NULL && i < count; i++)
+		if (strcmp(list[i], cluster->current) == 0) {
+			claim->number = i;
+			found++;
+		}
+	if (found != 1)
+		ri_claim_spoil(claim, RI_STATE_BROKEN,
+			"a host that is in the list of hosts exactly once");
+	claim = ri_claim_read(reading, RI_FACT_MASTER_ADDR, from, raw);
+	if (claim != NULL)
+		claim->text = list[0];
 }
 
 static void read_toolkit(struct ri_reading *reading)
 {
-	const char *from = trains_apart(reading) ? group_hosts : "SM_HOSTS";
+	const char *raw = ri_reading_get(reading, train_groups);
+	const char *group = ri_reading_get(reading, own_group), *name;
+	json_t *groups = raw == NULL ? NULL : json_loads(raw, 0, NULL), *hosts;
 	struct cluster cluster = {
-		.hosts_from = from, .current_from = "SM_CURRENT_HOST",
-		.hosts_raw = ri_reading_get(reading, from),
+		.hosts_from = "SM_HOSTS", .current_from = "SM_CURRENT_HOST",
 		.current = ri_reading_get(reading, "SM_CURRENT_HOST"),
 	};
-	json_t *hosts = json_loads(cluster.hosts_raw, 0, NULL);
 
+	/* Are the hosts of this instance group the only ones that the distribution is for? */
+	name = json_array_size(groups) == 1 ? json_string_value(json_array_get(groups, 0)) : NULL;
+	if (name != NULL && group != NULL && strcmp(name, group) == 0 &&
+		ri_reading_get(reading, group_hosts) != NULL)
+		cluster.hosts_from = group_hosts;
+	json_decref(groups);
+	cluster.hosts_raw = ri_reading_get(reading, cluster.hosts_from);
+	hosts = json_loads(cluster.hosts_raw, 0, NULL);
 	cluster.hosts = hosts;
 	claim_cluster(reading, &cluster);
 	json_decref(hosts);

@@ -76,27 +76,20 @@ static size_t count_script_hosts(const struct ri_hostfile *file)
 	return file->slots[0] == 1 && ri_hostfile_share(file, 1) > 1 ? 1 : 0;
 }
 
-static bool claim_ranks(struct ri_reading *reading)
+/* A list with blanks is as the lines of a host file: "a a b", or "a 2 b 1" in pairs. */
+static bool claim_list(struct ri_reading *reading, const char *variable, bool pairs)
 {
-	const char *variable = "LSB_DJOB_RANKFILE";
+	const char *raw = ri_reading_get(reading, variable);
+	size_t size = raw == NULL ? 0 : strlen(raw) + 2, word = 0;
 	struct ri_hostfile file;
-
-	if (!ri_allocation_read_file(reading, variable, &file))
-		return false;
-	/* On more lines than the first it has ranks as well. */
-	ri_allocation_claim(reading, variable, &file, file.slots[0] == 1 ? 1 : 0);
-	return true;
-}
-
-/* A list with blanks as the lines of a host file: "a a b", or "a 2 b 1" in pairs. */
-static char *make_lines(struct ri_reading *reading, const char *raw, bool pairs)
-{
-	size_t size = strlen(raw) + 2, word = 0;
-	char *lines = ri_reading_allocate(reading, size, 1);
 	struct ri_text text;
+	char *lines;
 
+	if (!ri_source_sees_text(reading->context->env, variable))
+		return false;
+	lines = ri_reading_allocate(reading, size, 1);
 	if (lines == NULL)
-		return NULL;
+		return false;
 	ri_text_init(&text, lines, size);
 	for (raw += strspn(raw, " \t"); *raw != '\0'; raw += strspn(raw, " \t")) {
 		size_t length = strcspn(raw, " \t");
@@ -105,19 +98,7 @@ static char *make_lines(struct ri_reading *reading, const char *raw, bool pairs)
 		ri_text_add(&text, pairs && word++ % 2 == 0 ? ":" : "\n");
 		raw += length;
 	}
-	return lines;
-}
-
-static bool claim_list(struct ri_reading *reading, const char *variable, bool pairs)
-{
-	const char *raw = ri_reading_get(reading, variable);
-	struct ri_hostfile file;
-	char *lines;
-
-	if (!ri_source_sees_text(reading->context->env, variable))
-		return false;
-	lines = make_lines(reading, raw, pairs);
-	if (lines == NULL || !ri_allocation_read_text(reading, variable, lines, &file))
+	if (!ri_allocation_read_text(reading, variable, lines, &file))
 		return false;
 	if (file.bad_line != 0) {
 		ri_claim_broken(reading, RI_FACT_HOSTS, variable,
@@ -130,12 +111,15 @@ static bool claim_list(struct ri_reading *reading, const char *variable, bool pa
 
 static void read_lsf(struct ri_reading *reading)
 {
-	static const char host_file[] = "LSB_DJOB_HOSTFILE";
+	static const char rank_file[] = "LSB_DJOB_RANKFILE", host_file[] = "LSB_DJOB_HOSTFILE";
 	struct ri_hostfile file;
 
 	ri_allocation_note(reading, "LSB_JOBID");
 	ri_claim_rows(reading, lsf);
-	if (!claim_ranks(reading) && !claim_list(reading, "LSB_HOSTS", false) &&
+	/* On more lines than the first the script's host has ranks as well. */
+	if (ri_allocation_read_file(reading, rank_file, &file))
+		ri_allocation_claim(reading, rank_file, &file, file.slots[0] == 1 ? 1 : 0);
+	else if (!claim_list(reading, "LSB_HOSTS", false) &&
 		!claim_list(reading, "LSB_MCPU_HOSTS", true) &&
 		ri_allocation_read_file(reading, host_file, &file))
 		ri_allocation_claim(reading, host_file, &file, count_script_hosts(&file));

@@ -65,26 +65,20 @@ static struct ri_fact **find_best(const struct ri_topology *topology, struct ri_
 	return best;
 }
 
-/*
- * An image's MASTER_ADDR=localhost is each of several nodes itself, and all of
- * them would wait for each other. The source that knows the master's node is right then.
- */
-static bool gives_way(const struct ri_topology *topology, const struct ri_fact *claim,
-	enum ri_fact_id id)
-{
-	return id == RI_FACT_MASTER_ADDR && claim->state == RI_STATE_KNOWN &&
-		claim->strength == RI_STRENGTH_STATED && is_loopback(claim) &&
-		topology->identity != NULL && claim->origin.source != topology->identity &&
-		ri_topology_is_wide(topology);
-}
-
 const struct ri_fact *ri_claims_choose(struct ri_topology *out, struct ri_fact *claims,
 	enum ri_fact_id id)
 {
 	struct ri_fact **best = find_best(out, &claims, id, false), **other = NULL, *winner;
 	const struct ri_fact *gave_way = NULL;
 
-	if (best != NULL && gives_way(out, *best, id))
+	/*
+	 * An image's MASTER_ADDR=localhost is each of several nodes itself, and all of them
+	 * would wait for each other. The source that knows the master's node is right then.
+	 */
+	if (best != NULL && id == RI_FACT_MASTER_ADDR && (*best)->state == RI_STATE_KNOWN &&
+		(*best)->strength == RI_STRENGTH_STATED && is_loopback(*best) &&
+		out->identity != NULL && (*best)->origin.source != out->identity &&
+		ri_topology_is_wide(out))
 		other = find_best(out, &claims, id, true);
 	if (other != NULL) {
 		gave_way = *best;
@@ -129,28 +123,15 @@ static bool decides(const struct ri_topology *topology, enum ri_fact_id id)
 	return ri_fact_group(id) == RI_GROUP_TUPLE;
 }
 
+/* Of one that is not by hand: is there no launch without it? */
 static bool is_needed(const struct ri_topology *topology, const struct ri_fact *claim,
 	enum ri_fact_id id)
 {
-	if (is_manual(claim))
-		return true;
 	if (topology->identity == NULL || topology->facts[id].state == RI_STATE_KNOWN)
 		return false;
 	if (decides(topology, id))
 		return claim->origin.source == topology->identity;
 	return id == RI_FACT_MASTER_ADDR;
-}
-
-static int hint_at_option(enum ri_fact_id id, struct ri_error *err)
-{
-	char option[32];
-
-	ri_text_copy(option, sizeof(option), ri_fact_name(id));
-	for (char *p = option; *p != '\0'; p++)
-		if (*p == '_')
-			*p = '-';
-	return ri_fail_hint(err, "correct it where the job is started, or state it with --%s",
-		option);
 }
 
 /*
@@ -161,7 +142,7 @@ static int report_broken(const struct ri_topology *topology, enum ri_fact_id id,
 	const struct ri_context *context, struct ri_error *err)
 {
 	const struct ri_fact *claim = topology->facts[id].next;
-	char bytes[RI_QUOTE_SIZE + 128];
+	char bytes[RI_QUOTE_SIZE + 128], option[32];
 	struct ri_text text;
 
 	for (; claim != NULL; claim = claim->next) {
@@ -176,10 +157,16 @@ static int report_broken(const struct ri_topology *topology, enum ri_fact_id id,
 		else
 			ri_text_addf(&text, "a whole number from %" PRIu64 " to %" PRIu64,
 				ri_fact_range(id).min, ri_fact_range(id).max);
+		if (is_manual(claim))
+			return ri_fail(err, RI_CODE_OPTION_VALUE, claim->origin.variable, "%s",
+				text.bytes);
 		if (is_needed(topology, claim, id)) {
-			ri_fail(err, is_manual(claim) ? RI_CODE_OPTION_VALUE : RI_CODE_ENV_VALUE,
-				claim->origin.variable, "%s", text.bytes);
-			return is_manual(claim) ? -1 : hint_at_option(id, err);
+			ri_fail(err, RI_CODE_ENV_VALUE, claim->origin.variable, "%s", text.bytes);
+			ri_text_copy(option, sizeof(option), ri_fact_name(id));
+			for (char *at = option; (at = strchr(at, '_')) != NULL;)
+				*at = '-';
+			return ri_fail_hint(err, "correct it where the job is started, or state "
+				"it with --%s", option);
 		}
 		ri_findings_add(context->findings, RI_SEVERITY_WARNING, RI_CODE_ENV_IGNORED,
 			claim->origin.variable, "%s; it is not used", text.bytes);
@@ -190,13 +177,6 @@ static int report_broken(const struct ri_topology *topology, enum ri_fact_id id,
 static bool differs(const struct ri_fact *a, const struct ri_fact *b)
 {
 	return a->text != NULL ? strcmp(a->text, b->text) != 0 : a->number != b->number;
-}
-
-/* Of one node "localhost" is as good as any name; of several it has given way. */
-static bool is_here(const struct ri_topology *topology, enum ri_fact_id id)
-{
-	return id == RI_FACT_MASTER_ADDR && is_loopback(&topology->facts[id]) &&
-		ri_topology_knows(topology, RI_FACT_NNODES);
 }
 
 /*
@@ -219,7 +199,9 @@ static void report_stated(const struct ri_topology *topology, enum ri_fact_id id
 		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING,
 			RI_CODE_ENV_REPAIRED, variable, "%s becomes \"%s\"", raw, kept),
 			"expected one host without brackets, blanks or port");
-	if (fact->origin.source == topology->identity || is_here(topology, id))
+	/* Of one node "localhost" is as good as any name; of several it has given way. */
+	if (fact->origin.source == topology->identity || (id == RI_FACT_MASTER_ADDR &&
+		is_loopback(fact) && ri_topology_knows(topology, RI_FACT_NNODES)))
 		return;
 	for (const struct ri_fact *lost = fact->next; lost != NULL; lost = lost->next) {
 		if (lost->state != RI_STATE_KNOWN || lost->strength != RI_STRENGTH_SAID ||
@@ -232,16 +214,6 @@ static void report_stated(const struct ri_topology *topology, enum ri_fact_id id
 	}
 }
 
-static const struct ri_fact *find_lost(
-	const struct ri_topology *topology, enum ri_fact_id id, const char *source)
-{
-	const struct ri_fact *lost = topology->facts[id].next;
-
-	while (lost != NULL && lost->origin.source != source)
-		lost = lost->next;
-	return lost != NULL && lost->state == RI_STATE_KNOWN ? lost : NULL;
-}
-
 /*
  * Another source takes this process for another rank. That is a matter of
  * course where one launcher runs inside another one, whose world is smaller;
@@ -250,21 +222,22 @@ static const struct ri_fact *find_lost(
 static void report_other_tuples(const struct ri_topology *topology, struct ri_findings *findings)
 {
 	const struct ri_fact *rank = &topology->facts[RI_FACT_RANK];
-	const struct ri_fact *size = &topology->facts[RI_FACT_WORLD_SIZE];
+	const struct ri_fact *size = &topology->facts[RI_FACT_WORLD_SIZE], *other;
 	/* where ranks are started here, theirs follow from the node's place */
 	const char *by = rank->origin.variable == NULL ? topology->identity
 						       : rank->origin.variable;
 
 	for (const struct ri_fact *lost = rank->next; lost != NULL; lost = lost->next) {
-		const struct ri_fact *other =
-			find_lost(topology, RI_FACT_WORLD_SIZE, lost->origin.source);
-		bool larger = other != NULL && size->number > other->number;
-
+		other = size->next;
+		while (other != NULL && other->origin.source != lost->origin.source)
+			other = other->next;
 		if (lost->state != RI_STATE_KNOWN || other == NULL ||
+			other->state != RI_STATE_KNOWN ||
 			(lost->number == rank->number && other->number == size->number))
 			continue;
 		ri_findings_add(findings,
-			larger && strcmp(lost->origin.variable, "RANK") != 0
+			size->number > other->number &&
+					strcmp(lost->origin.variable, "RANK") != 0
 				? RI_SEVERITY_NOTE
 				: RI_SEVERITY_WARNING,
 			RI_CODE_ENV_DIFFERS, lost->origin.variable,
@@ -272,21 +245,6 @@ static void report_other_tuples(const struct ri_topology *topology, struct ri_fi
 				"%" PRIu64
 			" of %" PRIu64,
 			lost->number, other->number, by, rank->number, size->number);
-	}
-}
-
-/* A rank stated by hand is lost where only the node is known. */
-static void report_lost_ranks(const struct ri_topology *topology, struct ri_findings *findings)
-{
-	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++) {
-		const struct ri_fact *lost = topology->facts[id].next;
-
-		if (ri_fact_group(id) != RI_GROUP_TUPLE || lost == NULL || !is_manual(lost))
-			continue;
-		ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_SOURCE_INCOMPLETE,
-			lost->origin.variable,
-			"is not used: %s identifies the node but not the rank",
-			topology->identity);
 	}
 }
 
@@ -311,13 +269,21 @@ static void report_two_masters(const struct ri_topology *topology, struct ri_fin
 static void report_lost(const struct ri_topology *topology, const struct ri_fact *gave_way,
 	struct ri_findings *findings)
 {
-	const struct ri_fact *fact = &topology->facts[RI_FACT_MASTER_ADDR];
+	const struct ri_fact *fact = &topology->facts[RI_FACT_MASTER_ADDR], *lost;
+	bool of_node = topology->scope == RI_SCOPE_NODE;
 	char old[RI_QUOTE_SIZE];
 
-	if (topology->scope == RI_SCOPE_NODE)
-		report_lost_ranks(topology, findings);
-	else
+	if (!of_node)
 		report_other_tuples(topology, findings);
+	/* A rank stated by hand is lost where only the node is known. */
+	for (enum ri_fact_id id = 0; of_node && id < RI_FACT_COUNT; id++) {
+		lost = topology->facts[id].next;
+		if (ri_fact_group(id) == RI_GROUP_TUPLE && lost != NULL && is_manual(lost))
+			ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_SOURCE_INCOMPLETE,
+				lost->origin.variable,
+				"is not used: %s identifies the node but not the rank",
+				topology->identity);
+	}
 	if (gave_way != NULL)
 		ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS,
 			gave_way->origin.variable, "%s becomes \"%s\", from %s: the old value "
@@ -336,77 +302,61 @@ static bool is_outer(const char *identity, const struct ri_fact *claim)
 		claim->origin.source != identity;
 }
 
-static bool has_outer_nodes(const struct ri_reading *reading, enum ri_fact_id id)
-{
-	const struct ri_fact *claim = reading->claims[id];
-
-	while (claim != NULL && !(is_outer(reading->identity->name, claim) && claim->number > 1))
-		claim = claim->next;
-	return claim != NULL;
-}
-
 /* Neither the nodes around nor their master are of a job that one node holds. */
 static void leave_outer(struct ri_reading *reading)
 {
 	static const enum ri_fact_id left[] = {
 		RI_FACT_NNODES, RI_FACT_HOSTS, RI_FACT_MASTER_ADDR,
 	};
+	const char *identity = reading->identity->name;
+	struct ri_fact *claim;
+	bool several = false;
 
-	if (!has_outer_nodes(reading, RI_FACT_NNODES) && !has_outer_nodes(reading, RI_FACT_HOSTS))
-		return;
-	for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++) {
-		struct ri_fact *claim = reading->claims[left[i]];
-
-		for (; claim != NULL; claim = claim->next) {
-			if (!is_outer(reading->identity->name, claim))
+	/* the first two count nodes */
+	for (size_t i = 0; i < 2; i++)
+		for (claim = reading->claims[left[i]]; claim != NULL; claim = claim->next)
+			several |= is_outer(identity, claim) && claim->number > 1;
+	for (size_t i = 0; several && i < sizeof(left) / sizeof(left[0]); i++)
+		for (claim = reading->claims[left[i]]; claim != NULL; claim = claim->next) {
+			if (!is_outer(identity, claim))
 				continue;
 			claim->state = RI_STATE_OPEN;
 			claim->text = NULL;
 			claim->reason = "all ranks are on this node, but this value is about "
 				"several nodes";
 		}
-	}
 }
 
-/* Of a list of hosts alone it is worth saying why it does not help. */
-static void report_unused(const struct ri_topology *made, const struct ri_context *context)
-{
-	const struct ri_fact *hosts = &made->facts[RI_FACT_HOSTS];
-	struct ri_finding *finding;
-
-	if (hosts->state == RI_STATE_KNOWN && hosts->strength == RI_STRENGTH_MANUAL) {
-		finding = ri_findings_add(context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_SOURCE_INCOMPLETE, hosts->origin.variable,
-			"cannot tell which of its %" PRIu64 " hosts this machine is, so the list "
-			"is not used: the name and the addresses of this machine match none of "
-			"them, or more than one", hosts->number);
-		ri_finding_hint(finding, "state --node-rank");
-		return;
-	}
-	finding = ri_findings_add(context->findings, RI_SEVERITY_WARNING,
-		RI_CODE_SOURCE_INCOMPLETE, ri_wishes_subject(context->wishes),
-		"cannot tell which rank or node this process is, so this option is not used");
-	ri_finding_hint(finding, "state --rank, --world-size, --local-rank and "
-				 "--local-world-size, or --node-rank and --nnodes");
-}
-
-/* What the user asked for needs an identity. */
+/* What the user asked for needs an identity. Of a list of hosts it is worth saying why not. */
 static int check_identity(const struct ri_topology *made, const struct ri_context *context,
 	struct ri_error *err)
 {
 	const struct ri_wishes *wishes = context->wishes;
+	const struct ri_fact *hosts = &made->facts[RI_FACT_HOSTS];
+	struct ri_findings *findings = context->findings;
 
 	if (made->identity != NULL || wishes == NULL)
 		return 0;
 	if (wishes->source.value != NULL &&
-		(context->fan_out == 0 ||
-			!ri_wishes_allow_source(wishes, RI_BY_HAND))) {
+		(context->fan_out == 0 || !ri_wishes_allow_source(wishes, RI_BY_HAND))) {
 		ri_fail(err, RI_CODE_SOURCE_ABSENT, wishes->source.subject,
 			"%s gives no rank for this process", wishes->source.value);
 		return ri_fail_hint(err, "rankinit --list=sources shows what rankinit reads");
 	}
-	if (ri_wishes_subject(wishes) != NULL && context->fan_out == 0)
-		report_unused(made, context);
+	if (ri_wishes_subject(wishes) == NULL || context->fan_out != 0)
+		return 0;
+	if (hosts->state == RI_STATE_KNOWN && is_manual(hosts))
+		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING,
+			RI_CODE_SOURCE_INCOMPLETE, hosts->origin.variable,
+			"cannot tell which of its %" PRIu64 " hosts this machine is, so the list "
+			"is not used: the name and the addresses of this machine match none of "
+			"them, or more than one", hosts->number), "state --node-rank");
+	else
+		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING,
+			RI_CODE_SOURCE_INCOMPLETE, ri_wishes_subject(wishes), "cannot tell which "
+			"rank or node this process is, so this option is not used"),
+			"state --rank, --world-size, --local-rank and --local-world-size, or "
+			"--node-rank and --nnodes");
 	return 0;
 }
 
@@ -435,25 +385,13 @@ static int adopt_node(struct ri_topology *out, const struct ri_context *context,
 	return 0;
 }
 
-/* In the words of who says who we are, or of who alone knows that there are nodes. */
-static void tell_once(struct ri_topology *out, const struct ri_reading *reading)
-{
-	const char *teller = out->identity;
-
-	if (teller == NULL)
-		teller = out->facts[ri_topology_knows(out, RI_FACT_NNODES)
-			? RI_FACT_NNODES : RI_FACT_HOSTS].origin.source;
-	for (const struct ri_source *const *at = reading->spoke; *at != NULL; at++)
-		if ((*at)->name == teller)
-			out->once = (*at)->once;
-}
-
 /*
  * The winners. A claim of where rank 0 is has to be better on several nodes, so
  * it comes last.
  */
 static int settle_claims(struct ri_topology *out, struct ri_reading *reading)
 {
+	const char *teller = out->identity;
 	int status;
 
 	if (out->scope == RI_SCOPE_PROCESS && ri_identity_is_on_one_node(reading))
@@ -461,7 +399,13 @@ static int settle_claims(struct ri_topology *out, struct ri_reading *reading)
 	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
 		if (id != RI_FACT_MASTER_ADDR)
 			ri_claims_choose(out, reading->claims[id], id);
-	tell_once(out, reading);
+	/* In the words of who says who we are, or of who alone knows that there are nodes. */
+	if (teller == NULL)
+		teller = out->facts[ri_topology_knows(out, RI_FACT_NNODES)
+			? RI_FACT_NNODES : RI_FACT_HOSTS].origin.source;
+	for (const struct ri_source *const *at = reading->spoke; *at != NULL; at++)
+		if ((*at)->name == teller)
+			out->once = (*at)->once;
 	status = check_identity(out, reading->context, reading->err);
 	if (status == 0 && reading->adopts)
 		status = adopt_node(out, reading->context, reading->err);

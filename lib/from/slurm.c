@@ -24,6 +24,8 @@ enum {
 };
 
 static const char per_node[] = "SLURM_STEP_TASKS_PER_NODE";
+static const char job_id[] = "SLURM_JOB_ID";
+static const struct ri_range job_ids = { 0, UINT32_MAX };
 static const char per_node_asked[] = "SLURM_NTASKS_PER_NODE", on_node[] = "SLURM_GPUS_ON_NODE";
 
 static const struct ri_source_row reads[] = {
@@ -48,7 +50,7 @@ static const struct ri_source_row reads[] = {
 	  "components of the job; of more than one the step's numbers have to agree",
 	  .cite = "Slurm sbatch(1)" },
 	{ "SLURM_PACK_SIZE", "the same before Slurm 20.02", .cite = "Slurm sbatch(1)" },
-	{ "SLURM_JOB_ID", "the job; its port is 10000 + this modulo 20000", ENV, .value = "1234" },
+	{ job_id, "the job; its port is 10000 + this modulo 20000", ENV, .value = "1234" },
 	/* in a simulated job as of srun --ntasks-per-node, or Lightning refuses SLURM_NTASKS */
 	{ per_node_asked, "tasks that were asked for on each node, of which srun may start fewer",
 	  "Slurm sbatch(1), srun(1)", .value = "<ranks>" },
@@ -79,34 +81,22 @@ static bool detect(const struct ri_env *env)
 	return ri_source_sees(env, "SLURM_JOB_ID") || ri_source_sees_slurm_task(env);
 }
 
-/* Steps of one job share the port; on the same first node it must be stated. */
-static void claim_job(struct ri_reading *reading)
+/*
+ * A step of one component inherits the number of the job's; of a step of several
+ * env_array_for_step (src/common/env.c) gives the nodes and tasks of them all, and SLURM_PROCID
+ * and SLURM_NODEID count through them. Before that they were of one component: so the numbers
+ * of the step have to hold together, with this task as one of it. Else the variable that says
+ * how many components there are is why not.
+ */
+static const char *find_components(const struct ri_reading *reading)
 {
-	static const struct ri_range ids = { 0, UINT32_MAX };
-	const char *variable = "SLURM_JOB_ID", *raw = ri_reading_get(reading, variable);
-	struct ri_fact *claim;
-	uint64_t job;
-
-	ri_claim_filled(reading, RI_FACT_RESTART_COUNT, "SLURM_RESTART_COUNT");
-	if (ri_claim_label(reading, RI_FACT_JOB_ID, variable) == NULL)
-		return;
-	if (ri_number_read(raw, ids, &job, NULL) != RI_NUMBER_OK) {
-		ri_claim_broken(reading, RI_FACT_MASTER_PORT, variable, "the number of a job");
-		return;
-	}
-	claim = ri_claim_value(reading, RI_FACT_MASTER_PORT, variable, FIRST_PORT + job % PORTS);
-	if (claim != NULL)
-		claim->strength = RI_STRENGTH_DEFAULT;
-}
-
-/* Do the numbers of the step hold together, with this task as one of it? */
-static bool agrees(const struct ri_reading *reading)
-{
+	static const char *const names[] = { "SLURM_HET_SIZE", "SLURM_PACK_SIZE" };
+	static const struct ri_range counts = { 1, UINT32_MAX };
+	const struct ri_env *env = reading->context->env;
 	const char *list = ri_reading_get(reading, per_node);
-	uint64_t rank, size, local, node, nodes;
+	uint64_t number, rank, size, local, node, nodes;
 	struct ri_tasks tasks;
-
-	return list != NULL &&
+	bool agrees = list != NULL &&
 		ri_reading_number(reading, RI_FACT_RANK, "SLURM_PROCID", &rank) &&
 		ri_reading_number(reading, RI_FACT_WORLD_SIZE, "SLURM_STEP_NUM_TASKS", &size) &&
 		ri_reading_number(reading, RI_FACT_LOCAL_RANK, "SLURM_LOCALID", &local) &&
@@ -114,48 +104,22 @@ static bool agrees(const struct ri_reading *reading)
 		ri_reading_number(reading, RI_FACT_NNODES, "SLURM_STEP_NUM_NODES", &nodes) &&
 		ri_tasks_read(list, node, &tasks) && tasks.nodes == nodes &&
 		tasks.tasks == size && rank < size && local < tasks.here;
-}
-
-/*
- * A step of one component inherits the number of the job's; of a step of several
- * env_array_for_step (src/common/env.c) gives the nodes and tasks of them all, and SLURM_PROCID
- * and SLURM_NODEID count through them. Before that they were of one component.
- */
-static const char *find_components(const struct ri_reading *reading)
-{
-	static const char *const names[] = { "SLURM_HET_SIZE", "SLURM_PACK_SIZE" };
-	static const struct ri_range counts = { 1, UINT32_MAX };
-	const struct ri_env *env = reading->context->env;
-	uint64_t number;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (ri_source_sees_text(env, names[i]) &&
 			(ri_number_read(ri_env_get(env, names[i]), counts, &number, NULL) !=
-				RI_NUMBER_OK || (number > 1 && !agrees(reading))))
+				RI_NUMBER_OK || (number > 1 && !agrees)))
 			return names[i];
 	return NULL;
-}
-
-/* The step's list of tasks says something else than the numbers of the step. */
-static void leave_tasks(struct ri_reading *reading, uint64_t size, uint64_t nodes)
-{
-	const struct ri_fact *tasks =
-		ri_claim_of(reading, RI_FACT_WORLD_SIZE, reading->source->name);
-	char quoted[RI_QUOTE_SIZE];
-
-	ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING, RI_CODE_ENV_IGNORED,
-		per_node, "the value is %s, expected %" PRIu64 " tasks (%s) on %" PRIu64
-		" nodes (SLURM_STEP_NUM_NODES); it is not used",
-		ri_quote(quoted, sizeof(quoted), ri_reading_get(reading, per_node)), size,
-		tasks->origin.variable, nodes);
-	ri_claim_open(reading, RI_FACT_LOCAL_WORLD_SIZE, per_node,
-		"SLURM_STEP_TASKS_PER_NODE contradicts the step's tasks and nodes");
 }
 
 /* How many ranks this node has, if the list agrees with what else is known. */
 static void claim_local_size(struct ri_reading *reading)
 {
+	const struct ri_fact *said =
+		ri_claim_of(reading, RI_FACT_WORLD_SIZE, reading->source->name);
 	uint64_t size, nodes, node = 0;
+	char quoted[RI_QUOTE_SIZE];
 	struct ri_tasks tasks;
 
 	if (!ri_source_sees_text(reading->context->env, per_node) ||
@@ -164,13 +128,20 @@ static void claim_local_size(struct ri_reading *reading)
 		!ri_claim_get(reading, RI_FACT_NODE_RANK, &node))
 		return;
 	if (!ri_tasks_read(ri_reading_get(reading, per_node), node, &tasks) ||
-		tasks.nodes != nodes || tasks.tasks != size)
-		leave_tasks(reading, size, nodes);
-	else if (tasks.here == 0)
+		tasks.nodes != nodes || tasks.tasks != size) {
+		ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
+			RI_CODE_ENV_IGNORED, per_node, "the value is %s, expected %" PRIu64
+			" tasks (%s) on %" PRIu64 " nodes (SLURM_STEP_NUM_NODES); it is not used",
+			ri_quote(quoted, sizeof(quoted), ri_reading_get(reading, per_node)), size,
+			said->origin.variable, nodes);
+		ri_claim_open(reading, RI_FACT_LOCAL_WORLD_SIZE, per_node,
+			"SLURM_STEP_TASKS_PER_NODE contradicts the step's tasks and nodes");
+	} else if (tasks.here == 0) {
 		ri_claim_open(reading, RI_FACT_LOCAL_WORLD_SIZE, per_node,
 			"SLURM_STEP_TASKS_PER_NODE has no tasks on the node of SLURM_NODEID");
-	else
+	} else {
 		ri_claim_value(reading, RI_FACT_LOCAL_WORLD_SIZE, per_node, tasks.here);
+	}
 }
 
 static void claim_tuple(struct ri_reading *reading)
@@ -252,43 +223,49 @@ static void claim_step(struct ri_reading *reading)
 	warn_of_few(reading);
 }
 
-/* Below a launcher the step, where there is one, is that of its daemons. */
-static void claim_around(struct ri_reading *reading)
-{
-	struct ri_fact *hosts;
-	uint64_t count;
-
-	if (!ri_reading_number(reading, RI_FACT_NNODES, "SLURM_JOB_NUM_NODES", &count) ||
-		!ri_allocation_is_filled(reading, count))
-		return;
-	hosts = ri_claim_hostlist(reading, "SLURM_JOB_NODELIST");
-	if (hosts == NULL || hosts->state != RI_STATE_KNOWN)
-		return;
-	if (hosts->number == count)
-		ri_allocation_guess_master(reading, hosts);
-	else
-		ri_claim_spoil(hosts, RI_STATE_BROKEN, "as many hosts as in SLURM_JOB_NUM_NODES");
-}
-
 static void read_slurm(struct ri_reading *reading)
 {
 	const struct ri_env *env = reading->context->env;
 	bool task = ri_source_sees_slurm_task(env);
+	struct ri_fact *claim;
+	uint64_t number;
 
-	claim_job(reading);
-	if (!ri_allocation_is_direct(reading)) {
-		if (task && find_components(reading) == NULL)
-			claim_tuple(reading);
-		claim_around(reading);
-	} else if (task) {
-		claim_step(reading);
+	ri_claim_filled(reading, RI_FACT_RESTART_COUNT, "SLURM_RESTART_COUNT");
+	/* Steps of one job share the port; on the same first node it must be stated. */
+	claim = ri_claim_label(reading, RI_FACT_JOB_ID, job_id) == NULL ? NULL
+		: ri_claim(reading, RI_FACT_MASTER_PORT, job_id);
+	if (claim != NULL && ri_number_read(ri_reading_get(reading, job_id), job_ids, &number,
+		NULL) == RI_NUMBER_OK) {
+		claim->number = FIRST_PORT + number % PORTS;
+		claim->strength = RI_STRENGTH_DEFAULT;
 	} else {
+		ri_claim_spoil(claim, RI_STATE_BROKEN, "the number of a job");
+	}
+	if (ri_allocation_is_direct(reading)) {
+		if (task) {
+			claim_step(reading);
+			return;
+		}
 		/* in a batch script, or a shell of salloc */
 		ri_allocation_note(reading, ri_source_sees(env, "SLURM_STEP_ID")
-			? "SLURM_STEP_ID" : "SLURM_JOB_ID");
+			? "SLURM_STEP_ID" : job_id);
 		ri_claim_filled(reading, RI_FACT_NNODES, "SLURM_JOB_NUM_NODES");
 		ri_claim_hostlist(reading, "SLURM_JOB_NODELIST");
+		return;
 	}
+	/* Below a launcher the step, where there is one, is that of its daemons. */
+	if (task && find_components(reading) == NULL)
+		claim_tuple(reading);
+	if (!ri_reading_number(reading, RI_FACT_NNODES, "SLURM_JOB_NUM_NODES", &number) ||
+		!ri_allocation_is_filled(reading, number))
+		return;
+	claim = ri_claim_hostlist(reading, "SLURM_JOB_NODELIST");
+	if (claim == NULL || claim->state != RI_STATE_KNOWN)
+		return;
+	if (claim->number == number)
+		ri_allocation_guess_master(reading, claim);
+	else
+		ri_claim_spoil(claim, RI_STATE_BROKEN, "as many hosts as in SLURM_JOB_NUM_NODES");
 }
 
 static const struct ri_shape_row rows[] = {

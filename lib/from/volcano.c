@@ -58,56 +58,35 @@ static bool detect(const struct ri_env *env)
 		ri_source_sees_text(env, "MASTER_ADDR") && ri_source_sees_text(env, master_hosts));
 }
 
-/* Is this VC_<TASK>_HOSTS, and not the second one of that name? */
-static bool is_task(const struct ri_env *env, const struct ri_env_entry *entry, const char *name)
-{
-	static const char start[] = "VC_", end[] = "_HOSTS";
-	size_t length = entry->name_length;
-
-	return length > strlen(start) + strlen(end) &&
-		strncmp(name, start, strlen(start)) == 0 &&
-		strcmp(name + length - strlen(end), end) == 0 && ri_env_find(env, name) == entry;
-}
-
-/* The job's one task, as the name of its list of hosts; NULL where it has more or none. */
+/*
+ * The job's one task, as the name of its list of hosts, VC_<TASK>_HOSTS; NULL where it has more
+ * or none. Of two variables of one name the first counts.
+ */
 static const char *find_task(struct ri_reading *reading)
 {
+	static const char start[] = "VC_", end[] = "_HOSTS";
 	const struct ri_env *env = reading->context->env;
 	const char *found = NULL;
 
 	for (size_t i = 0; i < env->count; i++) {
 		const struct ri_env_entry *entry = &env->entries[i];
+		size_t length = entry->name_length;
 		const char *name;
 
-		if (strncmp(entry->text, "VC_", 3) != 0)
+		if (length <= strlen(start) + strlen(end) ||
+			strncmp(entry->text, start, strlen(start)) != 0 ||
+			strncmp(entry->text + length - strlen(end), end, strlen(end)) != 0)
 			continue;
-		name = ri_reading_copy(reading, entry->text, entry->name_length);
+		name = ri_reading_copy(reading, entry->text, length);
 		if (name == NULL)
 			return NULL;
-		if (!is_task(env, entry, name))
+		if (ri_env_find(env, name) != entry)
 			continue;
 		if (found != NULL)
 			return NULL;
 		found = name;
 	}
 	return found;
-}
-
-static void claim_task(struct ri_reading *reading, const char *hosts_name)
-{
-	int length = (int)(strlen(hosts_name) - strlen("HOSTS"));
-	const char *count_name = ri_arena_format(reading->context->arena, "%.*sNUM", length,
-		hosts_name);
-	struct ri_fact *hosts;
-
-	ri_claim_number(reading, RI_FACT_NODE_RANK, find_index(reading->context->env));
-	if (count_name != NULL)
-		ri_claim_filled(reading, RI_FACT_NNODES, count_name);
-	ri_claim_gpus(reading, "MA_NUM_GPUS");
-	hosts = ri_claim_hosts(reading, hosts_name, ',');
-	if (hosts != NULL && hosts->state == RI_STATE_KNOWN)
-		ri_claim_word(reading, RI_FACT_MASTER_ADDR, hosts_name, hosts->list[0],
-			RI_STRENGTH_DEFAULT);
 }
 
 /* WORLD_SIZE counts the pods of all tasks, a tensorboard's too, which has no rank. */
@@ -125,32 +104,38 @@ static void claim_pod(struct ri_reading *reading)
 		ri_claim_number(reading, RI_FACT_NNODES, "WORLD_SIZE");
 }
 
-static void claim_node(struct ri_reading *reading)
+static void read_volcano(struct ri_reading *reading)
 {
-	const char *task;
+	const struct ri_env *env = reading->context->env;
+	const char *task, *count;
+	struct ri_fact *hosts;
 
-	if (counts_pods(reading->context->env)) {
+	if (reading->identity == NULL && ri_source_sees_text(env, "MPI_HOST") &&
+		!ri_source_sees_mpi_rank(env)) {
+		ri_claim_word(reading, RI_FACT_ROLE, "MPI_HOST", RI_ROLE_LAUNCHER,
+			RI_STRENGTH_SAID);
+		return;
+	}
+	if (counts_pods(env)) {
 		claim_pod(reading);
 		return;
 	}
 	task = find_task(reading);
-	if (task != NULL)
-		claim_task(reading, task);
-	else
-		ri_claim_open(reading, RI_FACT_NODE_RANK, find_index(reading->context->env),
+	if (task == NULL) {
+		ri_claim_open(reading, RI_FACT_NODE_RANK, find_index(env),
 			"the index starts again at 0 in each task");
-}
-
-static void read_volcano(struct ri_reading *reading)
-{
-	const struct ri_env *env = reading->context->env;
-
-	if (reading->identity != NULL || !ri_source_sees_text(env, "MPI_HOST") ||
-		ri_source_sees_mpi_rank(env))
-		claim_node(reading);
-	else
-		ri_claim_word(reading, RI_FACT_ROLE, "MPI_HOST", RI_ROLE_LAUNCHER,
-			RI_STRENGTH_SAID);
+		return;
+	}
+	count = ri_arena_format(reading->context->arena, "%.*sNUM",
+		(int)(strlen(task) - strlen("HOSTS")), task);
+	ri_claim_number(reading, RI_FACT_NODE_RANK, find_index(env));
+	if (count != NULL)
+		ri_claim_filled(reading, RI_FACT_NNODES, count);
+	ri_claim_gpus(reading, "MA_NUM_GPUS");
+	hosts = ri_claim_hosts(reading, task, ',');
+	if (hosts != NULL && hosts->state == RI_STATE_KNOWN)
+		ri_claim_word(reading, RI_FACT_MASTER_ADDR, task, hosts->list[0],
+			RI_STRENGTH_DEFAULT);
 }
 
 static const struct ri_shape_row rows[] = {
