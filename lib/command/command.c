@@ -161,32 +161,27 @@ static bool is_file_of(const char *path, const char *module)
 	return true;
 }
 
-/* Is it this launcher that stands at place? Then *rest is what follows its name. */
-static bool is_start(const struct start *start, const struct place *place, char *const **rest)
-{
-	const char *word = *place->words;
-
-	*rest = place->words + (place->module == NULL);
-	if (start->where == PROGRAM)
-		return place->module == NULL && strcmp(ri_path_name(word), start->name) == 0;
-	if (place->module != NULL)
-		return strcmp(place->module, start->name) == 0;
-	return is_file_of(word, start->name);
-}
-
 static bool find_launcher(struct ri_command *out, const struct place *place)
 {
 	for (size_t i = 0; i < START_COUNT; i++) {
-		struct ri_command found = { .mode = out->mode, .launcher = starts[i].launcher };
+		const struct start *start = &starts[i];
+		struct ri_command found = {
+			.mode = out->mode, .launcher = start->launcher,
+			.words = place->words + (place->module == NULL),
+		};
+		bool is_it = place->module != NULL
+			? start->where == MODULE && strcmp(place->module, start->name) == 0
+			: start->where == MODULE ? is_file_of(*place->words, start->name)
+			: strcmp(ri_path_name(*place->words), start->name) == 0;
 
-		if (!is_start(&starts[i], place, &found.words))
+		if (!is_it)
 			continue;
-		if (starts[i].sub[0] != '\0') {
-			if (*found.words == NULL || strcmp(*found.words, starts[i].sub) != 0)
+		if (start->sub[0] != '\0') {
+			if (*found.words == NULL || strcmp(*found.words, start->sub) != 0)
 				continue;
 			found.words++;
 		}
-		if (starts[i].option[0] != '\0' && !ri_command_has(&found, starts[i].option, NULL))
+		if (start->option[0] != '\0' && !ri_command_has(&found, start->option, NULL))
 			continue;
 		*out = found;
 		return true;
@@ -243,26 +238,23 @@ static bool is_of_name(char c)
 		c == '_' || c == '-' || c == '.';
 }
 
-static bool has_word(struct ri_span text, const char *word)
-{
-	const char *end = text.at + text.length, *found;
-	size_t length = strlen(word);
-
-	while ((found = memmem(text.at, text.length, word, length)) != NULL) {
-		bool begins = found == text.at || !is_of_name(found[-1]);
-
-		if (begins && (found + length == end || !is_of_name(found[length])))
-			return true;
-		text = ri_span_skip(text, (size_t)(found - text.at) + length);
-	}
-	return false;
-}
-
 bool ri_command_text_names_launcher(struct ri_span text)
 {
-	for (size_t i = 0; i < START_COUNT; i++)
-		if (has_word(text, starts[i].name))
-			return true;
+	const char *end = text.at + text.length;
+
+	for (size_t i = 0; i < START_COUNT; i++) {
+		size_t length = strlen(starts[i].name);
+		struct ri_span rest = text;
+		const char *found;
+
+		while ((found = memmem(rest.at, rest.length, starts[i].name, length)) != NULL) {
+			bool begins = found == rest.at || !is_of_name(found[-1]);
+
+			if (begins && (found + length == end || !is_of_name(found[length])))
+				return true;
+			rest = ri_span_skip(rest, (size_t)(found - rest.at) + length);
+		}
+	}
 	return false;
 }
 
@@ -449,6 +441,11 @@ bool ri_meeting_is_told(const struct ri_command *command, const struct ri_env *e
 		if (command->launcher->reads_pet && ri_env_get(env, variables[i]) != NULL)
 			return true;
 	return false;
+}
+
+const char *ri_command_name(const struct ri_command *command)
+{
+	return command->launcher == NULL ? "the command" : command->launcher->name;
 }
 
 const char *ri_mode_name(enum ri_mode mode)

@@ -99,6 +99,9 @@ bool ri_meeting_is_told(const struct ri_command *command, const struct ri_env *e
 /* Is it torchrun or made of it, so that it needs a master of its words or of PET_*? */
 bool ri_launcher_is_torchruns(const struct ri_launcher *launcher);
 
+/* The launcher's name, or "the command". */
+const char *ri_command_name(const struct ri_command *command);
+
 /* "auto", "process", "node", "none". */
 const char *ri_mode_name(enum ri_mode mode);
 

@@ -10,22 +10,17 @@ struct reference {
 	size_t length;	/* with what is around the name; 0: there is none */
 };
 
-/* POSIX, "Name": letters, digits and '_', no digit first. */
-static size_t name_length(const char *text)
-{
-	static const char letters[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
-
-	return *text >= '0' && *text <= '9' ? 0 : strspn(text, letters);
-}
-
 /* The reference that starts at the '$' at text. */
 static struct reference read_reference(const char *text)
 {
+	/* POSIX, "Name": letters, digits and '_', no digit first */
+	static const char letters[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
 	bool braces = text[1] == '{';
 	struct reference found = { .name = text + 1 + braces };
 
-	found.name_length = name_length(found.name);
+	if (*found.name < '0' || *found.name > '9')
+		found.name_length = strspn(found.name, letters);
 	if (found.name_length == 0 || (braces && found.name[found.name_length] != '}'))
 		return (struct reference){ .length = 0 };
 	found.length = found.name_length + 1 + 2 * (size_t)braces;

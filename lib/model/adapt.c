@@ -31,15 +31,6 @@ static bool names_master(const struct ri_context *context)
 		!ri_loopback_is(value, strlen(value));
 }
 
-/* Whose names are not those of a launch alone: a graph has nodes, too. */
-static bool is_of_launch(const struct ri_context *context, const char *variable)
-{
-	uint64_t place;
-
-	return strcmp(variable, "NNODES") == 0 || get(context, "NODE_RANK", &place) ||
-		names_master(context);
-}
-
 /*
  * WORLD_SIZE by itself may be anybody's; with a rank or a master it counts others. Beside a
  * rank it may count as many as are started here: a left-over of this machine.
@@ -76,11 +67,13 @@ static const char *find_signs(const struct ri_context *context, uint64_t here, s
 		{ "NODE_RANK", 1 }, { "NNODES", 2 }, { "NUM_NODES", 2 }, { "NODE_COUNT", 2 },
 	};
 	const char *first = NULL;
-	uint64_t number;
+	uint64_t number, place;
+	/* the names beside NNODES are not those of a launch alone: a graph has nodes, too */
+	bool of_launch = get(context, "NODE_RANK", &place) || names_master(context);
 
 	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)
 		if (get(context, signs[i].name, &number) && number >= signs[i].least &&
-			(signs[i].least == 1 || is_of_launch(context, signs[i].name)))
+			(of_launch || strcmp(signs[i].name, "NNODES") == 0))
 			add(out, &first, context, signs[i].name);
 	if (first != NULL || !counts_others(context, here))
 		return first;
@@ -88,21 +81,6 @@ static const char *find_signs(const struct ri_context *context, uint64_t here, s
 	if (get(context, "RANK", &number))
 		add(out, &first, context, "RANK");
 	return first;
-}
-
-/* A rank by hand is no node's, and must not be taken for one. */
-static int refuse_stated_ranks(const struct ri_wishes *wishes, struct ri_error *err)
-{
-	for (enum ri_fact_id id = RI_FACT_RANK; wishes != NULL && id <= RI_FACT_LOCAL_WORLD_SIZE;
-		id++) {
-		if (wishes->facts[id].value == NULL)
-			continue;
-		ri_fail(err, RI_CODE_OPTION_CONFLICT, wishes->facts[id].subject,
-			"%s starts the ranks here and numbers them from the node's index",
-			wishes->nproc.subject);
-		return ri_fail_hint(err, "state --node-rank and --nnodes instead");
-	}
-	return 0;
 }
 
 static int refuse_variable(const char *variable, const char *text, struct ri_error *err)
@@ -211,8 +189,18 @@ static int find_node(struct ri_topology *topology, const struct ri_context *cont
 int ri_topology_adopt_node(struct ri_topology *topology, const struct ri_context *context,
 	struct ri_error *err)
 {
-	if (refuse_stated_ranks(context->wishes, err) < 0 ||
-		find_node(topology, context, err) < 0)
+	const struct ri_wishes *wishes = context->wishes;
+
+	/* A rank by hand is no node's, and must not be taken for one. */
+	for (enum ri_fact_id id = 0; wishes != NULL && id <= RI_FACT_LOCAL_WORLD_SIZE; id++) {
+		if (wishes->facts[id].value == NULL)
+			continue;
+		ri_fail(err, RI_CODE_OPTION_CONFLICT, wishes->facts[id].subject,
+			"%s starts the ranks here and numbers them from the node's index",
+			wishes->nproc.subject);
+		return ri_fail_hint(err, "state --node-rank and --nnodes instead");
+	}
+	if (find_node(topology, context, err) < 0)
 		return -1;
 	if (!ri_topology_knows(topology, RI_FACT_NODE_RANK))
 		ri_topology_derive(topology, RI_FACT_NODE_RANK, 0, RI_FROM(NNODES));
@@ -223,11 +211,6 @@ int ri_topology_adopt_node(struct ri_topology *topology, const struct ri_context
 	ri_topology_derive(topology, RI_FACT_LOCAL_RANK, 0, RI_FROM(NODE_RANK));
 	ri_topology_derive(topology, RI_FACT_LOCAL_WORLD_SIZE, 1, RI_FROM(NNODES));
 	return 0;
-}
-
-static const char *launcher_name(const struct ri_command *command)
-{
-	return command->launcher == NULL ? "the command" : command->launcher->name;
 }
 
 /* starter: who starts all ranks of a node, "torchrun" or "--nproc-per-node". */
@@ -276,34 +259,23 @@ static void settle(struct ri_topology *topology, enum ri_fact_id id, enum ri_fac
 	ri_topology_derive(topology, id, number, by);
 }
 
-/*
- * Does torchrun say itself that each process is a node, by as many nodes as
- * there are processes?
- */
-static bool takes_each_for_a_node(const struct ri_topology *topology,
-	const struct ri_context *context)
+/* With one process on each node, that process's rank is the node's. */
+static int adapt_to_launcher(struct ri_topology *topology, const struct ri_context *context,
+	struct ri_error *err)
 {
 	const struct ri_launcher *launcher = context->command->launcher;
 	const struct ri_range counts = { 2, RI_MAX_RANKS };
 	const char *nodes = NULL;
 	uint64_t number;
-
-	if (launcher == NULL || !launcher->reads_pet)
-		return false;
-	if (!ri_command_has(context->command, "--nnodes", &nodes))
-		nodes = ri_env_get(context->env, "PET_NNODES");
-	return nodes != NULL && ri_number_read(nodes, counts, &number, NULL) == RI_NUMBER_OK &&
-		number == topology->facts[RI_FACT_WORLD_SIZE].number;
-}
-
-/* With one process on each node, that process's rank is the node's. */
-static int adapt_to_launcher(struct ri_topology *topology, const struct ri_context *context,
-	struct ri_error *err)
-{
 	bool even;
 
-	if (!takes_each_for_a_node(topology, context) &&
-		check_one_each(topology, launcher_name(context->command), err) < 0)
+	if (launcher != NULL && launcher->reads_pet &&
+		!ri_command_has(context->command, "--nnodes", &nodes))
+		nodes = ri_env_get(context->env, "PET_NNODES");
+	/* unless torchrun says itself that each process is a node, by as many nodes as these */
+	if ((nodes == NULL || ri_number_read(nodes, counts, &number, NULL) != RI_NUMBER_OK ||
+		number != topology->facts[RI_FACT_WORLD_SIZE].number) &&
+		check_one_each(topology, ri_command_name(context->command), err) < 0)
 		return ri_fail_hint(err, "start one process on each node: %s; or use "
 			"--launch=process", ri_topology_once(topology));
 	even = !ri_topology_knows(topology, RI_FACT_NODE_RANK) &&
@@ -367,18 +339,6 @@ static int fan_out(struct ri_topology *topology, const struct ri_context *contex
 	return 0;
 }
 
-/*
- * A server, which takes no place or count from the environment: a node may have several, and
- * where one spans nodes, --nnodes on its line says so.
- */
-static bool serves_alone(const struct ri_command *command)
-{
-	const struct ri_launcher *launcher = command->launcher;
-
-	return launcher != NULL && launcher->apart && !launcher->reads_pet && !launcher->counts &&
-		!ri_command_mentions(command, "--nnodes");
-}
-
 /* How many ranks it starts by all that is known; 0: not known. */
 static uint64_t count_here(const struct ri_context *context)
 {
@@ -406,18 +366,6 @@ static bool is_told(const struct ri_context *context)
 		(command->launcher->reads_pet && ri_env_get(context->env, "PET_NNODES") != NULL);
 }
 
-/* It may be another machine's, or a left-over; torchrun overwrites it. */
-static void warn_of_world(const struct ri_context *context, uint64_t here)
-{
-	uint64_t world;
-
-	if (here > 0 && get(context, "WORLD_SIZE", &world) && world > here)
-		ri_findings_add(context->findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS,
-			"WORLD_SIZE", "%" PRIu64 " is not used: %s starts %" PRIu64 " rank%s here "
-			"and knows of no other node", world, context->command->launcher->name,
-			here, here == 1 ? "" : "s");
-}
-
 /*
  * RI_CODE_LAUNCH_SPLIT, unless a source knows of nodes or of a role, an option states a fact,
  * or the launcher is told of nodes by its own words.
@@ -429,7 +377,7 @@ static int refuse_split(const struct ri_topology *topology, const struct ri_cont
 	char bytes[256];
 	struct ri_text text;
 	const char *subject;
-	uint64_t here;
+	uint64_t here, world;
 
 	/* where a source knows that there are nodes a finding says what to do there */
 	if (command == NULL || command->mode != RI_MODE_NODE || command->launcher == NULL ||
@@ -443,7 +391,12 @@ static int refuse_split(const struct ri_topology *topology, const struct ri_cont
 	here = count_here(context);
 	subject = find_signs(context, here, &text);
 	if (subject == NULL) {
-		warn_of_world(context, here);
+		/* It may be another machine's, or a left-over; torchrun overwrites it. */
+		if (here > 0 && get(context, "WORLD_SIZE", &world) && world > here)
+			ri_findings_add(context->findings, RI_SEVERITY_WARNING,
+				RI_CODE_ENV_DIFFERS, "WORLD_SIZE", "%" PRIu64 " is not used: %s "
+				"starts %" PRIu64 " rank%s here and knows of no other node", world,
+				command->launcher->name, here, here == 1 ? "" : "s");
 		return 0;
 	}
 	ri_fail(err, RI_CODE_LAUNCH_SPLIT, subject,
@@ -459,6 +412,7 @@ int ri_topology_adapt(struct ri_topology *topology, const struct ri_context *con
 	struct ri_error *err)
 {
 	const struct ri_command *command = context->command;
+	const struct ri_launcher *launcher = command == NULL ? NULL : command->launcher;
 
 	if (topology->identity == NULL)
 		return refuse_split(topology, context, err);
@@ -466,8 +420,14 @@ int ri_topology_adapt(struct ri_topology *topology, const struct ri_context *con
 		return fan_out(topology, context, err);
 	/* An identity of the node is what a launcher wants. */
 	if (command == NULL || command->mode != RI_MODE_NODE ||
-		topology->scope == RI_SCOPE_NODE || ri_meeting_is_here(command, context->env) ||
-		serves_alone(command))
+		topology->scope == RI_SCOPE_NODE || ri_meeting_is_here(command, context->env))
+		return 0;
+	/*
+	 * A server, which takes no place or count from the environment: a node may have
+	 * several, and where one spans nodes, --nnodes on its line says so.
+	 */
+	if (launcher != NULL && launcher->apart && !launcher->reads_pet && !launcher->counts &&
+		!ri_command_mentions(command, "--nnodes"))
 		return 0;
 	return adapt_to_launcher(topology, context, err);
 }

@@ -16,56 +16,40 @@ struct rule {
 	enum ri_code code;
 	enum ri_fact_id fact;
 	enum ri_fact_id other;
-	bool (*holds)(const struct ri_topology *topology, uint64_t value, uint64_t other);
+	enum { below, at_most, equal, leaves_each_node_a_rank } relation;
 	const char *words;
 };
 
-static bool below(const struct ri_topology *topology, uint64_t value, uint64_t other)
-{
-	(void)topology;
-	return value < other;
-}
-
-static bool at_most(const struct ri_topology *topology, uint64_t value, uint64_t other)
-{
-	(void)topology;
-	return value <= other;
-}
-
-static bool equal(const struct ri_topology *topology, uint64_t value, uint64_t other)
-{
-	(void)topology;
-	return value == other;
-}
-
-static bool leaves_each_node_a_rank(
-	const struct ri_topology *topology, uint64_t value, uint64_t other)
-{
-	uint64_t local, elsewhere;
-
-	if (!ri_topology_get(topology, RI_FACT_LOCAL_WORLD_SIZE, &local))
-		return value <= other;
-	if (local > other)
-		return true;
-	elsewhere = other - local;
-	return value - 1 <= elsewhere && (value == 1) == (elsewhere == 0);
-}
-
 static const struct rule rules[] = {
-#define RI_RULE(code_, fact_, other_, holds_, words_) \
+#define RI_RULE(code_, fact_, other_, relation_, words_) \
 	{ .code = RI_CODE_##code_, .fact = RI_FACT_##fact_, .other = RI_FACT_##other_, \
-	  .holds = holds_, .words = words_ },
+	  .relation = relation_, .words = words_ },
 #include "model/rules.def"
 #undef RI_RULE
 };
 
 static bool is_broken(const struct ri_topology *topology, const struct rule *rule)
 {
-	uint64_t value, other;
+	uint64_t value, other, local;
 
-	return ri_topology_get(topology, rule->fact, &value) &&
-		ri_topology_get(topology, rule->other, &other) &&
-		!rule->holds(topology, value, other);
+	if (!ri_topology_get(topology, rule->fact, &value) ||
+		!ri_topology_get(topology, rule->other, &other))
+		return false;
+	switch (rule->relation) {
+	case below:
+		return value >= other;
+	case at_most:
+		return value > other;
+	case equal:
+		return value != other;
+	case leaves_each_node_a_rank:
+		break;
+	}
+	if (!ri_topology_get(topology, RI_FACT_LOCAL_WORLD_SIZE, &local))
+		return value > other;
+	if (local > other)
+		return false;
+	return value - 1 > other - local || (value == 1) != (other == local);
 }
 
 /* Without what the identity is made of there is none. */
@@ -159,15 +143,15 @@ static void explain_missing(const struct ri_topology *topology, enum ri_fact_id 
 static uint64_t share(const struct ri_topology *topology, unsigned *from)
 {
 	uint64_t size = of(topology, RI_FACT_WORLD_SIZE), nodes, node;
-	uint64_t below = of(topology, RI_FACT_RANK) - of(topology, RI_FACT_LOCAL_RANK);
+	uint64_t lower = of(topology, RI_FACT_RANK) - of(topology, RI_FACT_LOCAL_RANK);
 
 	*from = RI_FROM(WORLD_SIZE) | RI_FROM(NNODES);
 	if (ri_topology_get(topology, RI_FACT_NNODES, &nodes))
 		return size % nodes == 0 ? size / nodes : 0;
 	*from = RI_FROM(RANK) | RI_FROM(LOCAL_RANK) | RI_FROM(NODE_RANK);
-	if (!ri_topology_get(topology, RI_FACT_NODE_RANK, &node) || node == 0 || below < node)
+	if (!ri_topology_get(topology, RI_FACT_NODE_RANK, &node) || node == 0 || lower < node)
 		return 0;
-	return below % node == 0 && size % (below / node) == 0 ? below / node : 0;
+	return lower % node == 0 && size % (lower / node) == 0 ? lower / node : 0;
 }
 
 /*
@@ -243,7 +227,6 @@ bool ri_topology_may_be_even(const struct ri_topology *topology)
 static void assume_even(struct ri_topology *topology, struct ri_findings *findings)
 {
 	uint64_t local = of(topology, RI_FACT_LOCAL_WORLD_SIZE);
-	struct ri_finding *finding;
 	char bytes[160];
 	struct ri_text missing;
 
@@ -255,10 +238,10 @@ static void assume_even(struct ri_topology *topology, struct ri_findings *findin
 		ri_topology_derive(topology, RI_FACT_NNODES,
 			of(topology, RI_FACT_WORLD_SIZE) / local,
 			RI_FROM(WORLD_SIZE) | RI_FROM(LOCAL_WORLD_SIZE));
-	finding = ri_findings_add(findings, RI_SEVERITY_NOTE, RI_CODE_NODE_RANK_ASSUMED,
+	ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_NOTE, RI_CODE_NODE_RANK_ASSUMED,
 		"NODE_RANK", "%s: %" PRIu64 " is right if every node has %" PRIu64
-		" ranks, in order", bytes, of(topology, RI_FACT_NODE_RANK), local);
-	ri_finding_hint(finding, "it is wrong for uneven or round-robin placement");
+		" ranks, in order", bytes, of(topology, RI_FACT_NODE_RANK), local),
+		"it is wrong for uneven or round-robin placement");
 }
 
 static void derive_node_rank(struct ri_topology *topology, struct ri_findings *findings)
@@ -284,19 +267,6 @@ static void derive_node_rank(struct ri_topology *topology, struct ri_findings *f
 }
 
 /*
- * Is it that of nodes which the user has left out, by an option that says one?
- * The hosts have given way to it by then.
- */
-static bool is_of_other_nodes(const struct ri_topology *topology, const struct ri_fact *master)
-{
-	const struct ri_fact *nodes = &topology->facts[RI_FACT_NNODES];
-
-	return nodes->strength == RI_STRENGTH_MANUAL && nodes->number == 1 &&
-		topology->facts[RI_FACT_HOSTS].state == RI_STATE_BROKEN &&
-		master->strength < RI_STRENGTH_STATED;
-}
-
-/*
  * Does the launcher know by itself where the nodes meet? torchrun may be told by
  * PET_MASTER_ADDR, also where another mode was asked for.
  */
@@ -315,26 +285,25 @@ static bool is_told_elsewhere(const struct ri_topology *topology, const struct r
 		(ri_meeting_is_told(command, env) || ri_env_get(env, "PET_MASTER_ADDR") != NULL);
 }
 
-/* Are all ranks here, whatever a launcher makes of them? */
-static bool is_on_one_node(const struct ri_topology *topology)
-{
-	uint64_t nodes, local, world;
-
-	if (ri_topology_get(topology, RI_FACT_NNODES, &nodes) && nodes == 1)
-		return true;
-	return topology->scope == RI_SCOPE_PROCESS &&
-		ri_topology_get(topology, RI_FACT_LOCAL_WORLD_SIZE, &local) &&
-		ri_topology_get(topology, RI_FACT_WORLD_SIZE, &world) && local == world;
-}
-
 static void derive_master(struct ri_topology *topology, const struct ri_context *context)
 {
+	const struct ri_fact *said = &topology->facts[RI_FACT_NNODES];
 	struct ri_fact *fact = &topology->facts[RI_FACT_MASTER_ADDR];
-	struct ri_finding *finding;
+	uint64_t nodes = 0, local, world;
 
-	if (fact->state == RI_STATE_KNOWN && !is_of_other_nodes(topology, fact))
+	ri_topology_get(topology, RI_FACT_NNODES, &nodes);
+	/*
+	 * Is it that of nodes which the user has left out, by an option that says one?
+	 * The hosts have given way to it by then.
+	 */
+	if (fact->state == RI_STATE_KNOWN && !(said->strength == RI_STRENGTH_MANUAL &&
+		said->number == 1 && topology->facts[RI_FACT_HOSTS].state == RI_STATE_BROKEN &&
+		fact->strength < RI_STRENGTH_STATED))
 		return;
-	if (is_on_one_node(topology)) {
+	/* Are all ranks here, whatever a launcher makes of them? */
+	if (nodes == 1 || (topology->scope == RI_SCOPE_PROCESS &&
+		ri_topology_get(topology, RI_FACT_LOCAL_WORLD_SIZE, &local) &&
+		ri_topology_get(topology, RI_FACT_WORLD_SIZE, &world) && local == world)) {
 		if (fact->state == RI_STATE_OPEN && fact->text != NULL) {
 			/* The node itself, for any node: here that is the one. */
 			fact->state = RI_STATE_KNOWN;
@@ -344,31 +313,25 @@ static void derive_master(struct ri_topology *topology, const struct ri_context 
 		fact->text = "127.0.0.1";
 	} else if (ri_fact_find_broken(fact) == NULL && !is_told_elsewhere(topology, context)) {
 		/* A broken one is worse than none: its reader has refused it. */
-		finding = ri_findings_add(context->findings, RI_SEVERITY_WARNING,
+		ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
 			RI_CODE_MASTER_ABSENT, "MASTER_ADDR",
 			"cannot tell where rank 0 of this job runs%s%s",
 			fact->state == RI_STATE_OPEN ? ": " : "",
-			fact->state == RI_STATE_OPEN ? fact->reason : "");
-		ri_finding_hint(finding, "set MASTER_ADDR to that host, the same on all ranks");
+			fact->state == RI_STATE_OPEN ? fact->reason : ""),
+			"set MASTER_ADDR to that host, the same on all ranks");
 	}
-}
-
-/* Is it one node because no source speaks of others, or because the user says so? */
-static bool is_alone(const struct ri_topology *topology)
-{
-	const struct ri_fact *nodes = &topology->facts[RI_FACT_NNODES];
-
-	return nodes->state == RI_STATE_KNOWN && nodes->number == 1 &&
-		nodes->strength != RI_STRENGTH_SAID;
 }
 
 /* An image's MASTER_ADDR of another machine, where all ranks are started here. */
 static void keep_master_here(struct ri_topology *topology, const struct ri_context *context)
 {
+	const struct ri_fact *nodes = &topology->facts[RI_FACT_NNODES];
 	struct ri_fact *fact = &topology->facts[RI_FACT_MASTER_ADDR];
 	char quoted[RI_QUOTE_SIZE];
 
-	if (!is_alone(topology) || fact->state != RI_STATE_KNOWN ||
+	/* It is one node because no source speaks of others, or because the user says so. */
+	if (nodes->state != RI_STATE_KNOWN || nodes->number != 1 ||
+		nodes->strength == RI_STRENGTH_SAID || fact->state != RI_STATE_KNOWN ||
 		fact->strength == RI_STRENGTH_MANUAL || context->meeting->is_here(fact->text))
 		return;
 	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,

@@ -4,7 +4,6 @@
  * that it beat, the changes (explain_changes.c), and what is wrong.
  */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "model/explain_changes.h"
@@ -33,53 +32,27 @@ static void say_places(struct ri_page *page, const struct ri_topology *topology,
 	enum ri_fact_id size = id == RI_FACT_RANK ? RI_FACT_WORLD_SIZE
 		: id == RI_FACT_NODE_RANK	  ? RI_FACT_NNODES
 						  : RI_FACT_LOCAL_WORLD_SIZE;
-	char bytes[96];
-	struct ri_text text;
+	bool known = ri_topology_knows(topology, id);
 	uint64_t value;
 
-	ri_text_init(&text, bytes, sizeof(bytes));
+	ri_page_paint(page, known ? RI_LOOK_BOLD : RI_LOOK_YELLOW);
 	for (const char *name = ri_fact_name(id); *name != '\0'; name++)
-		ri_text_add_bytes(&text, *name == '_' ? " " : name, 1);
-	if (!ri_topology_get(topology, id, &value)) {
-		ri_text_add(&text, " unknown");
-		ri_page_show_as(page, RI_LOOK_YELLOW, bytes);
-		return;
-	}
-	ri_text_addf(&text, "%s %" PRIu64, count > 1 ? "s" : "", value);
-	if (count > 1)
-		ri_text_addf(&text, " to %" PRIu64, value + count - 1);
-	if (ri_topology_get(topology, size, &value))
-		ri_text_addf(&text, " of %" PRIu64, value);
-	ri_page_show_as(page, RI_LOOK_BOLD, bytes);
-}
-
-static void say_master(struct ri_page *page, const struct ri_topology *topology, size_t count)
-{
-	char bytes[64];
-	struct ri_text text;
-	uint64_t value;
-
-	label(page, "master");
-	if (!ri_topology_knows(topology, RI_FACT_MASTER_ADDR)) {
-		ri_page_show_as(page, RI_LOOK_YELLOW, "unknown");
-		ri_page_end_line(page);
-		return;
-	}
-	ri_page_show_as(page, RI_LOOK_BOLD, topology->facts[RI_FACT_MASTER_ADDR].text);
-	ri_text_init(&text, bytes, sizeof(bytes));
-	if (ri_topology_get(topology, RI_FACT_MASTER_PORT, &value))
-		ri_text_addf(&text, ", port %" PRIu64, value);
-	if (ri_topology_get(topology, RI_FACT_RANK, &value) && value == 0)
-		ri_text_add(&text, count > 1 ? ", the first of these" : ", this rank");
-	else if (topology->scope == RI_SCOPE_NODE &&
-		ri_topology_get(topology, RI_FACT_NODE_RANK, &value) && value == 0)
-		ri_text_add(&text, ", this node");
-	ri_page_show(page, bytes);
-	ri_page_end_line(page);
+		ri_page_showf(page, "%c", *name == '_' ? ' ' : *name);
+	if (!ri_topology_get(topology, id, &value))
+		ri_page_show(page, " unknown");
+	else if (count > 1)
+		ri_page_showf(page, "s %" PRIu64 " to %" PRIu64, value, value + count - 1);
+	else
+		ri_page_showf(page, " %" PRIu64, value);
+	if (known && ri_topology_get(topology, size, &value))
+		ri_page_showf(page, " of %" PRIu64, value);
+	ri_page_paint(page, RI_LOOK_PLAIN);
 }
 
 static void say_who(struct ri_page *page, const struct ri_topology *topology, size_t count)
 {
+	uint64_t value;
+
 	label(page, "who");
 	if (topology->scope == RI_SCOPE_PROCESS) {
 		say_places(page, topology, RI_FACT_RANK, count);
@@ -92,7 +65,21 @@ static void say_who(struct ri_page *page, const struct ri_topology *topology, si
 		say_places(page, topology, RI_FACT_LOCAL_RANK, count);
 	}
 	ri_page_end_line(page);
-	say_master(page, topology, count);
+	label(page, "master");
+	if (!ri_topology_knows(topology, RI_FACT_MASTER_ADDR)) {
+		ri_page_show_as(page, RI_LOOK_YELLOW, "unknown");
+		ri_page_end_line(page);
+		return;
+	}
+	ri_page_show_as(page, RI_LOOK_BOLD, topology->facts[RI_FACT_MASTER_ADDR].text);
+	if (ri_topology_get(topology, RI_FACT_MASTER_PORT, &value))
+		ri_page_showf(page, ", port %" PRIu64, value);
+	if (ri_topology_get(topology, RI_FACT_RANK, &value) && value == 0)
+		ri_page_show(page, count > 1 ? ", the first of these" : ", this rank");
+	else if (topology->scope == RI_SCOPE_NODE &&
+		ri_topology_get(topology, RI_FACT_NODE_RANK, &value) && value == 0)
+		ri_page_show(page, ", this node");
+	ri_page_end_line(page);
 }
 
 static void say_no_rank(struct ri_page *page, const struct ri_explain *explain)
@@ -115,11 +102,25 @@ static void say_no_rank(struct ri_page *page, const struct ri_explain *explain)
 	ri_page_fold(page, explain->looked_for, RI_EXPLAIN_TEXT);
 }
 
-static void say_sources(struct ri_page *page, const struct ri_topology *topology)
+static void say_summary(struct ri_page *page, const struct ri_explain *explain)
 {
+	const struct ri_topology *topology = explain->topology;
 	char bytes[1024];
 	struct ri_text text;
 
+	ri_page_paint(page, RI_LOOK_BOLD);
+	ri_page_showf(page, "rankinit %s", explain->version);
+	ri_page_paint(page, RI_LOOK_PLAIN);
+	ri_page_end_line(page);
+	if (explain->err->code != RI_CODE_NONE) {
+		label(page, "refused");
+		ri_page_show_as(page, RI_LOOK_RED, "the launch would be refused, see the findings");
+		ri_page_end_line(page);
+	}
+	if (topology->identity != NULL)
+		say_who(page, topology, explain->rank_count);
+	else
+		say_no_rank(page, explain);
 	if (topology->source_count == 0)
 		return;
 	ri_text_init(&text, bytes, sizeof(bytes));
@@ -129,25 +130,6 @@ static void say_sources(struct ri_page *page, const struct ri_topology *topology
 		ri_text_addf(&text, "; %s gives the identity", topology->identity);
 	label(page, "read");
 	ri_page_fold(page, bytes, RI_EXPLAIN_TEXT);
-}
-
-static void say_summary(struct ri_page *page, const struct ri_explain *explain)
-{
-	ri_page_paint(page, RI_LOOK_BOLD);
-	ri_page_show(page, "rankinit ");
-	ri_page_show(page, explain->version);
-	ri_page_paint(page, RI_LOOK_PLAIN);
-	ri_page_end_line(page);
-	if (explain->err->code != RI_CODE_NONE) {
-		label(page, "refused");
-		ri_page_show_as(page, RI_LOOK_RED, "the launch would be refused, see the findings");
-		ri_page_end_line(page);
-	}
-	if (explain->topology->identity != NULL)
-		say_who(page, explain->topology, explain->rank_count);
-	else
-		say_no_rank(page, explain);
-	say_sources(page, explain->topology);
 }
 
 /* The value of a fact in a few words. */
@@ -166,43 +148,22 @@ static void name_value(const struct ri_fact *fact, enum ri_fact_id id, struct ri
 		ri_text_addf(out, "%" PRIu64, fact->number);
 }
 
-/* "openmpi      OMPI_COMM_WORLD_RANK", "derived from hosts" */
-static void show_origin(struct ri_page *page, const struct ri_origin *origin)
+/*
+ * One line of the table, which begins with a name; two where the value is long. Then comes
+ * "openmpi      OMPI_COMM_WORLD_RANK", or "derived from hosts".
+ */
+static void show_fact(struct ri_page *page, const char *name, enum ri_look look,
+	const struct ri_fact *fact, enum ri_fact_id id)
 {
 	const char *before = " from ";
-
-	ri_page_show(page, origin->source);
-	if (origin->variable != NULL) {
-		ri_page_go(page, AT_VARIABLE);
-		ri_page_show(page, origin->variable);
-	}
-	for (int id = 0; id < RI_FACT_COUNT; id++) {
-		if ((origin->from & 1u << id) == 0)
-			continue;
-		ri_page_show(page, before);
-		ri_page_show(page, ri_fact_name((enum ri_fact_id)id));
-		before = ", ";
-	}
-}
-
-/* What stands before a value, and how it looks. */
-struct heading {
-	const char *name;
-	enum ri_look look;
-};
-
-/* One line of the table; two where the value is long. */
-static void show_fact(struct ri_page *page, struct heading heading, const struct ri_fact *fact,
-	enum ri_fact_id id)
-{
 	char bytes[ANY_VALUE];
 	struct ri_text value;
 
 	ri_text_init(&value, bytes, sizeof(bytes));
 	name_value(fact, id, &value);
 	ri_page_go(page, RI_EXPLAIN_LABEL);
-	ri_page_paint(page, heading.look);
-	ri_page_show(page, heading.name);
+	ri_page_paint(page, look);
+	ri_page_show(page, name);
 	ri_page_go(page, AT_VALUE);
 	ri_page_show(page, bytes);
 	ri_page_paint(page, RI_LOOK_PLAIN);
@@ -210,7 +171,17 @@ static void show_fact(struct ri_page *page, struct heading heading, const struct
 		ri_page_end_line(page);
 	ri_page_go(page, AT_SOURCE);
 	ri_page_paint(page, RI_LOOK_DIM);
-	show_origin(page, &fact->origin);
+	ri_page_show(page, fact->origin.source);
+	if (fact->origin.variable != NULL) {
+		ri_page_go(page, AT_VARIABLE);
+		ri_page_show(page, fact->origin.variable);
+	}
+	for (int from = 0; from < RI_FACT_COUNT; from++) {
+		if ((fact->origin.from & 1u << from) == 0)
+			continue;
+		ri_page_showf(page, "%s%s", before, ri_fact_name((enum ri_fact_id)from));
+		before = ", ";
+	}
 	ri_page_paint(page, RI_LOOK_PLAIN);
 	ri_page_end_line(page);
 }
@@ -227,39 +198,24 @@ static void show_below(struct ri_page *page, const char *name, const char *text)
 	ri_page_end_line(page);
 }
 
-/* The whole value where the fact is only a part of it. */
-static void show_raw(struct ri_page *page, const struct ri_fact *fact, enum ri_fact_id id)
-{
-	char raw[RI_QUOTE_SIZE], bytes[ANY_VALUE];
-	struct ri_text value;
-
-	ri_text_init(&value, bytes, sizeof(bytes));
-	name_value(fact, id, &value);
-	if (fact->origin.variable != NULL && strcmp(bytes, fact->origin.raw) != 0)
-		show_below(page, "taken from", ri_quote(raw, sizeof(raw), fact->origin.raw));
-}
-
-/* As many of the hosts as a line holds. */
-static void show_hosts(struct ri_page *page, const struct ri_fact *fact)
-{
-	char bytes[2 * RI_PAGE_WIDTH];
-	struct ri_text text;
-
-	ri_text_init(&text, bytes, sizeof(bytes));
-	for (uint64_t i = 0; i < fact->number && !text.cut; i++)
-		ri_text_addf(&text, "%s%s", i == 0 ? "" : ", ", fact->list[i]);
-	show_below(page, "list", bytes);
-}
-
+/* With as many of the hosts as a line holds, or the whole value where the fact is a part of it. */
 static void show_known(struct ri_page *page, const struct ri_fact *fact, enum ri_fact_id id)
 {
-	struct heading heading = { .name = ri_fact_name(id), .look = RI_LOOK_BOLD };
+	char raw[RI_QUOTE_SIZE], hosts[2 * RI_PAGE_WIDTH], bytes[ANY_VALUE];
+	struct ri_text text;
 
-	show_fact(page, heading, fact, id);
-	if (id == RI_FACT_HOSTS)
-		show_hosts(page, fact);
-	else
-		show_raw(page, fact, id);
+	show_fact(page, ri_fact_name(id), RI_LOOK_BOLD, fact, id);
+	if (id == RI_FACT_HOSTS) {
+		ri_text_init(&text, hosts, sizeof(hosts));
+		for (uint64_t i = 0; i < fact->number && !text.cut; i++)
+			ri_text_addf(&text, "%s%s", i == 0 ? "" : ", ", fact->list[i]);
+		show_below(page, "list", hosts);
+		return;
+	}
+	ri_text_init(&text, bytes, sizeof(bytes));
+	name_value(fact, id, &text);
+	if (fact->origin.variable != NULL && strcmp(bytes, fact->origin.raw) != 0)
+		show_below(page, "taken from", ri_quote(raw, sizeof(raw), fact->origin.raw));
 }
 
 static void show_unknown(struct ri_page *page, const struct ri_fact *fact, enum ri_fact_id id)
@@ -270,37 +226,20 @@ static void show_unknown(struct ri_page *page, const struct ri_fact *fact, enum 
 	ri_page_show_as(page, RI_LOOK_YELLOW, "unknown");
 	ri_page_end_line(page);
 	if (fact->state == RI_STATE_BROKEN)
-		show_fact(page, (struct heading){ "  unusable", RI_LOOK_RED }, fact, id);
+		show_fact(page, "  unusable", RI_LOOK_RED, fact, id);
 	else if (fact->state == RI_STATE_OPEN)
 		show_below(page, "undecided", fact->reason);
 }
 
-static void show_losers(struct ri_page *page, const struct ri_fact *fact, enum ri_fact_id id)
-{
-	const char *word = fact->state == RI_STATE_KNOWN ? "  overrides" : "  not used";
-
-	for (const struct ri_fact *lost = fact->next; lost != NULL; lost = lost->next) {
-		struct heading heading = { .name = word, .look = RI_LOOK_DIM };
-
-		if (lost->state == RI_STATE_BROKEN)
-			heading = (struct heading){ "  unusable", RI_LOOK_RED };
-		show_fact(page, heading, lost, id);
-	}
-}
-
-/* Does a reader want to know that no source gives a fact of this group? */
-static bool is_missed(const struct ri_topology *topology, enum ri_fact_group group)
-{
-	return group != RI_GROUP_EXTRA && topology->scope != RI_SCOPE_NONE &&
-		(group != RI_GROUP_TUPLE || topology->scope == RI_SCOPE_PROCESS);
-}
-
+/* Was it said, or does a reader want to know that no source gives it? */
 static bool is_worth_a_line(const struct ri_topology *topology, enum ri_fact_id id)
 {
-	const struct ri_fact *fact = &topology->facts[id];
+	enum ri_fact_group group = ri_fact_group(id);
 
-	return fact->state != RI_STATE_ABSENT || fact->next != NULL ||
-		is_missed(topology, ri_fact_group(id));
+	if (topology->facts[id].state != RI_STATE_ABSENT || topology->facts[id].next != NULL)
+		return true;
+	return group != RI_GROUP_EXTRA && topology->scope != RI_SCOPE_NONE &&
+		(group != RI_GROUP_TUPLE || topology->scope == RI_SCOPE_PROCESS);
 }
 
 static void say_facts(struct ri_page *page, const struct ri_topology *topology)
@@ -309,17 +248,23 @@ static void say_facts(struct ri_page *page, const struct ri_topology *topology)
 
 	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++) {
 		const struct ri_fact *fact = &topology->facts[id];
+		bool known = fact->state == RI_STATE_KNOWN;
 
 		if (!is_worth_a_line(topology, id))
 			continue;
 		if (!begun)
 			ri_page_title(page, "Facts, and where they come from");
 		begun = true;
-		if (fact->state == RI_STATE_KNOWN)
+		if (known)
 			show_known(page, fact, id);
 		else
 			show_unknown(page, fact, id);
-		show_losers(page, fact, id);
+		for (const struct ri_fact *lost = fact->next; lost != NULL; lost = lost->next)
+			if (lost->state == RI_STATE_BROKEN)
+				show_fact(page, "  unusable", RI_LOOK_RED, lost, id);
+			else
+				show_fact(page, known ? "  overrides" : "  not used", RI_LOOK_DIM,
+					lost, id);
 	}
 }
 
@@ -347,30 +292,21 @@ static size_t byte_columns(char byte)
 	return byte >= ' ' && byte < 0x7f ? 1 : 4;
 }
 
-/* Where the part of the value begins that is shown before the fault; *columns of it. */
-static size_t find_start(const char *raw, size_t at, size_t *columns)
-{
-	*columns = 0;
-	while (at > 0 && *columns + byte_columns(raw[at - 1]) <= CARET)
-		*columns += byte_columns(raw[--at]);
-	return at;
-}
-
 /* The value, or the part around the fault, and a caret below it. */
 static void show_caret(struct ri_page *page, const char *raw, size_t at)
 {
-	size_t before, caret, i = find_start(raw, at, &before);
-	char byte[8];
+	size_t before = 0, caret, i = at;
 
+	while (i > 0 && before + byte_columns(raw[i - 1]) <= CARET)
+		before += byte_columns(raw[--i]);
 	ri_page_go(page, RI_EXPLAIN_TEXT + 2);
 	ri_page_show(page, i > 0 ? "..." : "");
 	caret = page->column + before;
 	for (; raw[i] != '\0' && ri_page_room(page) > 7; i++) {
 		if (i == at)
 			ri_page_paint(page, RI_LOOK_RED);
-		snprintf(byte, sizeof(byte), byte_columns(raw[i]) == 1 ? "%c" : "\\x%02x",
+		ri_page_showf(page, byte_columns(raw[i]) == 1 ? "%c" : "\\x%02x",
 			(unsigned char)raw[i]);
-		ri_page_show(page, byte);
 		if (i == at)
 			ri_page_paint(page, RI_LOOK_PLAIN);
 	}
@@ -396,9 +332,7 @@ static void say_finding(struct ri_page *page, const struct ri_topology *topology
 	ri_page_go(page, RI_EXPLAIN_TEXT);
 	ri_page_show_as(page, RI_LOOK_BOLD, finding->subject);
 	ri_page_paint(page, RI_LOOK_DIM);
-	ri_page_show(page, " [");
-	ri_page_show(page, ri_code_name(finding->code));
-	ri_page_show(page, "]");
+	ri_page_showf(page, " [%s]", ri_code_name(finding->code));
 	ri_page_paint(page, RI_LOOK_PLAIN);
 	ri_page_end_line(page);
 	ri_page_fold(page, finding->text, RI_EXPLAIN_TEXT);
@@ -412,7 +346,6 @@ static void say_findings(struct ri_page *page, const struct ri_explain *explain)
 {
 	const struct ri_findings *findings = explain->findings;
 	const struct ri_finding refusal = ri_finding_of_error(explain->err);
-	char dropped[64];
 
 	if (findings->count == 0 && explain->err->code == RI_CODE_NONE)
 		return;
@@ -424,8 +357,9 @@ static void say_findings(struct ri_page *page, const struct ri_explain *explain)
 			if (findings->items[i].severity == (enum ri_severity)severity)
 				say_finding(page, explain->topology, &findings->items[i]);
 	if (findings->dropped > 0) {
-		snprintf(dropped, sizeof(dropped), "and %zu more", findings->dropped);
-		ri_page_fold(page, dropped, RI_EXPLAIN_TEXT);
+		ri_page_go(page, RI_EXPLAIN_TEXT);
+		ri_page_showf(page, "and %zu more", findings->dropped);
+		ri_page_end_line(page);
 	}
 }
 

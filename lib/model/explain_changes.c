@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What becomes of the environment, and what would run. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "model/explain_changes.h"
@@ -14,21 +15,6 @@ enum {
 	WORDS_MAX = 200,	/* words of the command that are shown */
 	RANKS_MAX = 32,		/* ranks whose environment is shown */
 };
-
-/* What an edit does, where it does anything. */
-enum change { NOTHING, SETS, CHANGES, REMOVES };
-
-static enum change judge(const struct ri_env *env, const struct ri_env_edits *edits,
-	const struct ri_env_edit *edit)
-{
-	bool there = ri_env_find(env, edit->name) != NULL;
-
-	if (ri_env_edits_find(edits, edit->name) != edit)
-		return NOTHING;
-	if (edit->value == NULL)
-		return there ? REMOVES : NOTHING;
-	return there ? CHANGES : SETS;
-}
 
 /* A variable's value in so many columns, without secrets. */
 static void show_value(struct ri_page *page, const char *name, const char *value, size_t columns)
@@ -56,33 +42,32 @@ static void show_old(struct ri_page *page, const char *name, const struct ri_env
 	ri_page_paint(page, RI_LOOK_PLAIN);
 }
 
-static void say_edit(struct ri_page *page, const struct ri_env *env,
-	const struct ri_env_edit *edit, enum change change)
+/* A line for what the edit does, where it does anything: + sets, ~ changes, - removes. */
+static bool say_edit(struct ri_page *page, const struct ri_env *env,
+	const struct ri_env_edits *edits, const struct ri_env_edit *edit)
 {
-	static const char *const signs[] = { "", "+", "~", "-" };
-	static const enum ri_look looks[] = {
-		RI_LOOK_PLAIN, RI_LOOK_GREEN, RI_LOOK_YELLOW, RI_LOOK_RED,
-	};
 	const struct ri_env_entry *entry = ri_env_find(env, edit->name);
+	bool sets = edit->value != NULL, there = entry != NULL;
 
+	if (ri_env_edits_find(edits, edit->name) != edit || (!sets && !there))
+		return false;
 	ri_page_go(page, RI_EXPLAIN_LABEL);
-	ri_page_paint(page, looks[change]);
-	ri_page_show(page, signs[change]);
+	ri_page_paint(page, !sets ? RI_LOOK_RED : there ? RI_LOOK_YELLOW : RI_LOOK_GREEN);
+	ri_page_show(page, !sets ? "-" : there ? "~" : "+");
 	ri_page_go(page, AT_NAME);
 	ri_page_show_in(page, NAME_MAX_COLUMNS, edit->name);
 	ri_page_paint(page, RI_LOOK_PLAIN);
 	ri_page_go(page, AT_VALUE);
-	if (change == REMOVES) {
-		show_old(page, edit->name, entry, ri_page_room(page));
-	} else if (change == CHANGES) {
-		show_old(page, edit->name, entry, ri_page_room(page) / 2);
+	if (there)
+		show_old(page, edit->name, entry, ri_page_room(page) / (sets ? 2 : 1));
+	if (there && sets)
 		ri_page_show(page, " -> ");
-	}
-	if (change != REMOVES)
+	if (sets)
 		show_value(page, edit->name, edit->value, RI_PAGE_WIDTH);
-	if (entry != NULL && entry->next != 0)
+	if (there && entry->next != 0)
 		ri_page_show(page, " (was set twice)");
 	ri_page_end_line(page);
+	return true;
 }
 
 /* Is this not as on the first rank? */
@@ -106,65 +91,35 @@ static void say_edits(struct ri_page *page, const struct ri_explain *explain,
 
 	for (size_t i = 0; i < edits->count; i++) {
 		const struct ri_env_edit *edit = &edits->items[i];
-		enum change change = judge(explain->env, edits, edit);
 
-		if (change == NOTHING || !is_news(explain, edits, edit))
-			continue;
-		say_edit(page, explain->env, edit, change);
-		any = true;
+		any |= is_news(explain, edits, edit) && say_edit(page, explain->env, edits, edit);
 	}
-	if (any)
-		return;
-	ri_page_go(page, RI_EXPLAIN_LABEL);
-	ri_page_show(page, explain->err->code == RI_CODE_NONE
-			? "no changes"
-			: "not determined, because the launch is refused");
-	ri_page_end_line(page);
+	if (!any)
+		ri_page_fold(page, explain->err->code == RI_CODE_NONE ? "no changes"
+			: "not determined, because the launch is refused", RI_EXPLAIN_LABEL);
 }
 
-static void say_environment(struct ri_page *page, const struct ri_explain *explain)
+/* Below what was said of so many ranks. */
+static void say_others(struct ri_page *page, const struct ri_explain *explain)
 {
-	char bytes[64];
-	struct ri_text text;
-
-	ri_page_title(page, "Environment of the command");
-	say_edits(page, explain, explain->ranks[0].edits);
-	for (size_t i = 1; i < explain->rank_count && i < RANKS_MAX; i++) {
-		ri_text_init(&text, bytes, sizeof(bytes));
-		ri_text_addf(&text, "rank %" PRId64 " differs in", explain->ranks[i].rank);
-		ri_page_go(page, RI_EXPLAIN_LABEL);
-		ri_page_show(page, bytes);
-		ri_page_end_line(page);
-		say_edits(page, explain, explain->ranks[i].edits);
-	}
 	if (explain->rank_count > RANKS_MAX)
 		ri_page_fold(page, "and so on for the other ranks", RI_EXPLAIN_LABEL);
 }
 
-/* "rank 3, GPU 3, CPUs 8-15" */
-static void say_place(struct ri_page *page, const struct ri_explained_rank *rank)
+static void say_environment(struct ri_page *page, const struct ri_explain *explain)
 {
-	char bytes[64];
-	struct ri_text text;
-
-	ri_text_init(&text, bytes, sizeof(bytes));
-	ri_text_add(&text, "rank");
-	if (rank->rank >= 0)
-		ri_text_addf(&text, " %" PRId64, rank->rank);
-	ri_page_go(page, RI_EXPLAIN_LABEL);
-	ri_page_show(page, bytes);
-	if (rank->gpu != NULL) {
-		ri_page_show(page, ", GPU ");
-		ri_page_show_as(page, RI_LOOK_BOLD, rank->gpu);
+	ri_page_title(page, "Environment of the command");
+	say_edits(page, explain, explain->ranks[0].edits);
+	for (size_t i = 1; i < explain->rank_count && i < RANKS_MAX; i++) {
+		ri_page_go(page, RI_EXPLAIN_LABEL);
+		ri_page_showf(page, "rank %" PRId64 " differs in", explain->ranks[i].rank);
+		ri_page_end_line(page);
+		say_edits(page, explain, explain->ranks[i].edits);
 	}
-	if (rank->cpus != NULL) {
-		ri_page_show(page, ", CPUs ");
-		ri_page_show_as(page, RI_LOOK_BOLD, rank->cpus);
-	}
-	ri_page_end_line(page);
+	say_others(page, explain);
 }
 
-/* Nothing, where no rank has a place of its own. */
+/* "rank 3, GPU 3, CPUs 8-15"; nothing, where no rank has a place of its own. */
 static void say_placement(struct ri_page *page, const struct ri_explain *explain)
 {
 	bool any = false;
@@ -177,24 +132,32 @@ static void say_placement(struct ri_page *page, const struct ri_explain *explain
 		if (!any)
 			ri_page_title(page, "Placement");
 		any = true;
-		say_place(page, rank);
+		ri_page_go(page, RI_EXPLAIN_LABEL);
+		ri_page_show(page, "rank");
+		if (rank->rank >= 0)
+			ri_page_showf(page, " %" PRId64, rank->rank);
+		if (rank->gpu != NULL) {
+			ri_page_show(page, ", GPU ");
+			ri_page_show_as(page, RI_LOOK_BOLD, rank->gpu);
+		}
+		if (rank->cpus != NULL) {
+			ri_page_show(page, ", CPUs ");
+			ri_page_show_as(page, RI_LOOK_BOLD, rank->cpus);
+		}
+		ri_page_end_line(page);
 	}
-	if (any && explain->rank_count > RANKS_MAX)
-		ri_page_fold(page, "and so on for the other ranks", RI_EXPLAIN_LABEL);
-}
-
-static bool is_plain(const char *word)
-{
-	return *word != '\0' &&
-		word[strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-				  "0123456789_@%+=:,./-")] == '\0';
+	if (any)
+		say_others(page, explain);
 }
 
 /* A word of the command, quoted as for a shell where it needs to be. */
 static void say_word(struct ri_page *page, const char *word)
 {
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+		"0123456789_@%+=:,./-";
+	bool is_plain = *word != '\0' && word[strspn(word, plain)] == '\0';
+	const char *quote = is_plain ? "" : strchr(word, '\'') == NULL ? "'" : "\"";
 	char bytes[4 * RI_PAGE_WIDTH];
-	const char *quote = is_plain(word) ? "" : strchr(word, '\'') == NULL ? "'" : "\"";
 	struct ri_text text;
 	size_t columns;
 
@@ -215,45 +178,36 @@ static void say_word(struct ri_page *page, const char *word)
 	page->column += columns;
 }
 
-static void say_words(struct ri_page *page, char *const *argv)
-{
-	ri_page_go(page, RI_EXPLAIN_LABEL);
-	for (size_t i = 0; argv[i] != NULL && i <= WORDS_MAX; i++)
-		say_word(page, i < WORDS_MAX ? argv[i] : "...");
-	ri_page_end_line(page);
-}
-
-static bool is_same(char *const *words, char *const *others)
-{
-	while (*words != NULL && *others != NULL && strcmp(*words, *others) == 0) {
-		words++;
-		others++;
-	}
-	return *words == *others;
-}
-
 static void say_command(struct ri_page *page, const struct ri_explain *explain)
 {
-	char *const *argv = explain->ranks[0].argv;
-	char bytes[64];
-	struct ri_text text;
+	char *const *first = explain->ranks[0].argv;
+	char title[64];
 
-	ri_text_init(&text, bytes, sizeof(bytes));
-	ri_text_addf(&text, "Command (launch mode %s)", explain->launch);
-	ri_page_title(page, bytes);
-	if (argv == NULL) {
+	snprintf(title, sizeof(title), "Command (launch mode %s)", explain->launch);
+	ri_page_title(page, title);
+	if (first == NULL) {
 		ri_page_go(page, RI_EXPLAIN_LABEL);
 		ri_page_show_as(page, RI_LOOK_YELLOW, "no command was given, and a launch needs "
 			"one");
 		ri_page_end_line(page);
 		return;
 	}
-	say_words(page, argv);
-	for (size_t i = 1; i < explain->rank_count && i < RANKS_MAX; i++)
-		if (explain->ranks[i].argv != NULL && !is_same(argv, explain->ranks[i].argv))
-			say_words(page, explain->ranks[i].argv);
-	if (explain->rank_count > RANKS_MAX)
-		ri_page_fold(page, "and so on for the other ranks", RI_EXPLAIN_LABEL);
+	/* once where it is the same for all */
+	for (size_t rank = 0; rank < explain->rank_count && rank < RANKS_MAX; rank++) {
+		char *const *argv = explain->ranks[rank].argv;
+		size_t same = 0;
+
+		while (argv != NULL && argv[same] != NULL && first[same] != NULL &&
+			strcmp(argv[same], first[same]) == 0)
+			same++;
+		if (argv == NULL || (rank > 0 && argv[same] == first[same]))
+			continue;
+		ri_page_go(page, RI_EXPLAIN_LABEL);
+		for (size_t i = 0; argv[i] != NULL && i <= WORDS_MAX; i++)
+			say_word(page, i < WORDS_MAX ? argv[i] : "...");
+		ri_page_end_line(page);
+	}
+	say_others(page, explain);
 }
 
 void ri_explain_changes(struct ri_page *page, const struct ri_explain *explain)

@@ -13,16 +13,6 @@ void ri_json_append(struct ri_json *json, json_t *array, json_t *value)
 	json->incomplete |= json_array_append_new(array, value) < 0;
 }
 
-static bool is_utf8(const char *value)
-{
-	for (size_t length; *value != '\0'; value += length) {
-		length = ri_utf8_length(value);
-		if (length == 0)
-			return false;
-	}
-	return true;
-}
-
 bool ri_json_buffer_take(struct ri_text *out, size_t room)
 {
 	json_malloc_t take;
@@ -71,7 +61,11 @@ static json_t *escape(const char *value)
 
 json_t *ri_json_string(struct ri_json *json, const char *value, const char *subject)
 {
-	if (is_utf8(value))
+	const char *at = value;
+
+	while (*at != '\0' && ri_utf8_length(at) > 0)
+		at += ri_utf8_length(at);
+	if (*at == '\0')
 		return json_string(value);
 	if (json->escapes++ == 0)
 		json->escaped = subject;
@@ -122,47 +116,32 @@ char *ri_json_dumps(const json_t *document, size_t flags)
 	return made;
 }
 
-static json_t *value_of(struct ri_json *json, const struct ri_topology *topology,
-	enum ri_fact_id id)
+static json_t *describe_fact(struct ri_json *json, const struct ri_fact *fact, const char *name)
 {
-	const struct ri_fact *fact = &topology->facts[id];
-	json_t *list;
+	const struct ri_origin *origin = &fact->origin;
+	json_t *object = json_object(), *value, *names;
 
 	if (fact->text != NULL)
-		return ri_json_string(json, fact->text, ri_fact_name(id));
-	if (fact->list == NULL)
-		return json_integer((json_int_t)fact->number);
-	list = json_array();
-	for (uint64_t i = 0; i < fact->number; i++)
-		ri_json_append(json, list, ri_json_string(json, fact->list[i], ri_fact_name(id)));
-	return list;
-}
-
-static json_t *names_of(struct ri_json *json, unsigned from)
-{
-	json_t *list = json_array();
-
-	for (int id = 0; id < RI_FACT_COUNT; id++)
-		if ((from & 1u << id) != 0)
-			ri_json_append(json, list, json_string(ri_fact_name((enum ri_fact_id)id)));
-	return list;
-}
-
-static json_t *describe_fact(struct ri_json *json, const struct ri_topology *topology,
-	enum ri_fact_id id)
-{
-	const struct ri_origin *origin = &topology->facts[id].origin;
-	json_t *object = json_object();
-
-	ri_json_put(json, object, "value", value_of(json, topology, id));
+		value = ri_json_string(json, fact->text, name);
+	else
+		value = fact->list != NULL ? json_array() : json_integer((json_int_t)fact->number);
+	for (uint64_t i = 0; fact->text == NULL && fact->list != NULL && i < fact->number; i++)
+		ri_json_append(json, value, ri_json_string(json, fact->list[i], name));
+	ri_json_put(json, object, "value", value);
 	ri_json_put(json, object, "source", json_string(origin->source));
 	if (origin->variable != NULL) {
 		ri_json_put(json, object, "variable", json_string(origin->variable));
 		ri_json_put(json, object, "raw",
 			ri_json_string(json, origin->raw, origin->variable));
 	}
-	if (origin->from != 0)
-		ri_json_put(json, object, "from", names_of(json, origin->from));
+	if (origin->from == 0)
+		return object;
+	names = json_array();
+	for (int id = 0; id < RI_FACT_COUNT; id++)
+		if ((origin->from & 1u << id) != 0)
+			ri_json_append(json, names,
+				json_string(ri_fact_name((enum ri_fact_id)id)));
+	ri_json_put(json, object, "from", names);
 	return object;
 }
 
@@ -173,6 +152,6 @@ json_t *ri_json_topology(struct ri_json *json, const struct ri_topology *topolog
 	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
 		if (ri_topology_knows(topology, id))
 			ri_json_put(json, object, ri_fact_name(id),
-				describe_fact(json, topology, id));
+				describe_fact(json, &topology->facts[id], ri_fact_name(id)));
 	return object;
 }

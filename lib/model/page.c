@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/page.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 void ri_page_paint(struct ri_page *page, enum ri_look look)
@@ -45,6 +47,17 @@ void ri_page_show_in(struct ri_page *page, size_t columns, const char *text)
 void ri_page_show(struct ri_page *page, const char *text)
 {
 	ri_page_show_in(page, RI_PAGE_WIDTH, text);
+}
+
+void ri_page_showf(struct ri_page *page, const char *format, ...)
+{
+	char bytes[2 * RI_PAGE_WIDTH];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(bytes, sizeof(bytes), format, arguments);
+	va_end(arguments);
+	ri_page_show(page, bytes);
 }
 
 void ri_page_show_as(struct ri_page *page, enum ri_look look, const char *text)

@@ -42,6 +42,8 @@ size_t ri_page_room(const struct ri_page *page);
 
 /* Text in what is left of the line, cut with "...". */
 void ri_page_show(struct ri_page *page, const char *text);
+void ri_page_showf(struct ri_page *page, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 void ri_page_show_in(struct ri_page *page, size_t columns, const char *text);
 void ri_page_show_as(struct ri_page *page, enum ri_look look, const char *text);
 
