@@ -34,7 +34,7 @@ TESTS = ("test_golden", "test_from", "test_from_cluster", "test_from_place", "te
 # Each table, and what has to be compiled with it.
 TABLES = {"lib/from/sources.def": "lib/from/from.c", "lib/to/frameworks.def": "lib/to/to.c",
           "lib/command/launchers.def": "lib/command/command.c",
-          "lib/to/scrub.def": "lib/to/scrub.c"}
+          "lib/to/scrub.def": "lib/to/writing.c"}
 # The reader of options, which golden cases have: what the Makefile calls so.
 PURE_SHIM = os.environ.get("PURE_SHIM", "").split()
 # What is undefined ends the program, without a runtime library.
@@ -48,7 +48,6 @@ SWAPS = {"&&": "||", "||": "&&", "==": "!=", "!=": "==",
 OPERATOR = re.compile(r"(?<= )(&&|\|\||==|!=|<=|>=|<|>)(?=[ \n])")
 HIDDEN = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|^[ \t]*#.*?$',
                     re.S | re.M)
-
 
 class Mutant:
     """One file with one change, and how it is called in mutants.txt."""
@@ -65,11 +64,9 @@ class Mutant:
             else f"{old} becomes {new}" + (f", {nth}" if nth > 1 else "")
         self.name = f"{path}: {line}: {change}"
 
-
 def blank(text):
     """The text with comments, strings and directives blanked out, of equal length."""
     return HIDDEN.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
-
 
 def closing(text, at):
     """Where the parenthesis that opens at `at` has been closed."""
@@ -80,7 +77,6 @@ def closing(text, at):
             return i + 1
     raise ValueError("unbalanced")
 
-
 def mutants_of_source(path):
     text = (TOP / path).read_text(encoding="utf-8")
     code = blank(text)
@@ -90,13 +86,11 @@ def mutants_of_source(path):
         end = closing(code, found.end())
         yield Mutant(path, text, found.end(), end, f"(!{text[found.end():end]})")
 
-
 def mutants_of_table(path):
     text = (TOP / path).read_text(encoding="utf-8")
     code = blank(text)
     for found in re.finditer(r"^RI_(?:SOURCE|FRAMEWORK|STARTS|WRAPPER|SCRUB)(?=\()", code, re.M):
         yield Mutant(path, text, found.start(), closing(code, found.end()), "")
-
 
 def all_mutants(parts):
     rooms = ("from", "model", "command", "to")
@@ -106,17 +100,14 @@ def all_mutants(parts):
         if not parts or any(part in path for part in parts):
             yield from (mutants_of_table if path in TABLES else mutants_of_source)(path)
 
-
 def read_equivalent():
     """What mutants.txt lists: a name on a line, its reason indented below it."""
     text = (TOP / "tests" / "mutants.txt").read_text(encoding="utf-8")
     return {line for line in text.split("\n")
             if line and not line.startswith(("#", " ", "\t"))}
 
-
 def limit_memory():
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-
 
 def run(command):
     """True where the command ended well, in time."""
@@ -128,11 +119,9 @@ def run(command):
         return False
     return done.returncode == 0
 
-
 def object_of(source):
     """lib/from/env.c and lib/base/env.c are two."""
     return OUT / (str(source.relative_to(TOP).with_suffix(".o")).replace("/", "-"))
-
 
 def compile_one(source):
     name = object_of(source)
@@ -140,10 +129,8 @@ def compile_one(source):
                    check=True)
     return name
 
-
 def source_of(test):
     return TOP / "tests" / "unit" / f"{test}.c"
-
 
 def build_tests(jobs):
     """The library and the tests as they are, to be linked with each mutant."""
@@ -154,7 +141,6 @@ def build_tests(jobs):
         list(pool.map(compile_one, map(source_of, TESTS)))
     LIBRARY.unlink(missing_ok=True)
     subprocess.run(["ar", "rcs", str(LIBRARY), *map(str, objects)], check=True)
-
 
 def judge(mutant, room):
     """'noticed', 'survived', or 'no program' where it does not compile."""
@@ -178,7 +164,6 @@ def judge(mutant, room):
             return "noticed"
     return "survived"
 
-
 def judge_all(chosen, jobs):
     rooms = queue.SimpleQueue()
     for number in range(jobs):
@@ -196,7 +181,6 @@ def judge_all(chosen, jobs):
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         return list(pool.map(one, chosen))
 
-
 def arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("--all", action="store_true")
@@ -205,7 +189,6 @@ def arguments():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("parts", nargs="*")
     return parser.parse_args()
-
 
 def main():
     args = arguments()
@@ -227,7 +210,6 @@ def main():
     print(f"{len(found)} mutants, {len(chosen)} tried, {count('no program')} no program")
     print(f"{count('noticed')} passed, {count('survived') + len(stale)} failed, 0 skipped")
     return 1 if count("survived") or stale or not count("noticed") else 0
-
 
 if __name__ == "__main__":
     sys.exit(main())

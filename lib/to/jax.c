@@ -77,17 +77,6 @@ static char *make_address(const struct ri_writing *writing, const struct ri_topo
 		host, brackets ? "]" : "", number);
 }
 
-/* A user who asks for JAX needs it; where a platform spoke it may have had its reasons. */
-static void refuse_absence(struct ri_writing *writing)
-{
-	if (!ri_writing_is_asked(writing))
-		return;
-	ri_fail(writing->err, RI_CODE_FRAMEWORK_INCOMPLETE, address_name,
-		"JAX needs the host of process 0, and no source provides it");
-	ri_fail_hint(writing->err, "set MASTER_ADDR to that host, or %s to its address with a "
-				   "port, the same on all ranks", address_name);
-}
-
 /* It stays, as MASTER_ADDR does. */
 static void compare(const struct ri_writing *writing, const struct ri_topology *topology,
 	const char *given)
@@ -119,7 +108,13 @@ static void want_address(struct ri_writing *writing, const struct ri_topology *t
 	}
 	if (!ri_topology_knows(topology, RI_FACT_MASTER_ADDR) ||
 		!ri_topology_knows(topology, RI_FACT_MASTER_PORT)) {
-		refuse_absence(writing);
+		/* A user who asks for it needs it; a platform may have had its reasons. */
+		if (!ri_writing_is_asked(writing))
+			return;
+		ri_fail(writing->err, RI_CODE_FRAMEWORK_INCOMPLETE, address_name,
+			"JAX needs the host of process 0, and no source provides it");
+		ri_fail_hint(writing->err, "set MASTER_ADDR to that host, or %s to its address "
+			"with a port, the same on all ranks", address_name);
 		return;
 	}
 	made = make_address(writing, topology);
@@ -127,7 +122,7 @@ static void want_address(struct ri_writing *writing, const struct ri_topology *t
 		ri_fail(writing->err, RI_CODE_MEMORY, address_name, "no memory left for its value");
 		return;
 	}
-	if (given != NULL && !is_address(given))
+	if (given != NULL)
 		ri_finding_hint(ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
 			RI_CODE_ENV_REPAIRED, address_name, "%s becomes \"%s\"",
 			ri_quote(quoted, sizeof(quoted), given), made),
@@ -160,7 +155,7 @@ static bool takes_one(const struct ri_writing *writing)
 	};
 	const struct ri_env *env = writing->context->env;
 
-	/* What started us does not reach the ranks that we start (to/scrub.h). */
+	/* What started us does not reach the ranks that we start (to/scrub.def). */
 	if (writing->context->fan_out != 0)
 		return false;
 	if (ri_writing_mode(writing) != RI_MODE_NODE &&
@@ -172,29 +167,22 @@ static bool takes_one(const struct ri_writing *writing)
 	return true;
 }
 
-/* "0,1,2": all of a node's devices. */
-static char *make_all(const struct ri_writing *writing, uint64_t count)
-{
-	char *text = ri_arena_format(writing->context->arena, "0");
-
-	for (uint64_t i = 1; i < count && text != NULL; i++)
-		text = ri_arena_format(writing->context->arena, "%s,%" PRIu64, text, i);
-	return text;
-}
-
-/* The only process of its node. */
+/* Of the only process of its node: "0,1,2" for all of them. */
 static char *make_node_devices(struct ri_writing *writing, uint64_t devices)
 {
-	struct ri_finding *finding;
+	char *text;
 
-	if (devices > 0)
-		return make_all(writing, devices);
-	finding = ri_findings_add(writing->context->findings, RI_SEVERITY_NOTE,
-		RI_CODE_DEVICES_ONE, devices_name,
-		"JAX uses one device if Slurm or Open MPI started the process, even if it is the "
-		"only process of its node");
-	ri_finding_hint(finding, "set it to the devices of the node, as 0,1,2,3");
-	return NULL;
+	if (devices == 0) {
+		ri_finding_hint(ri_findings_add(writing->context->findings, RI_SEVERITY_NOTE,
+			RI_CODE_DEVICES_ONE, devices_name, "JAX uses one device if Slurm or Open "
+			"MPI started the process, even if it is the only process of its node"),
+			"set it to the devices of the node, as 0,1,2,3");
+		return NULL;
+	}
+	text = ri_arena_format(writing->context->arena, "0");
+	for (uint64_t i = 1; i < devices && text != NULL; i++)
+		text = ri_arena_format(writing->context->arena, "%s,%" PRIu64, text, i);
+	return text;
 }
 
 static void want_devices(struct ri_writing *writing, const struct ri_topology *topology)
@@ -221,31 +209,26 @@ static void want_devices(struct ri_writing *writing, const struct ri_topology *t
 		ri_want(writing, devices_name, value);
 }
 
-static void want_place(struct ri_writing *writing, const struct ri_topology *topology)
-{
-	static const char *const counts[] = {
-		"JAX_NUM_PROCESSES", "KERAS_DISTRIBUTION_NUM_PROCESSES",
-	};
-	static const char *const indices[] = {
-		"JAX_PROCESS_ID", "KERAS_DISTRIBUTION_PROCESS_ID",
-	};
-	bool of_nodes = ri_writing_is_of_nodes(writing, topology);
-
-	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
-		ri_want_fact(writing, counts[i], topology,
-			of_nodes ? RI_FACT_NNODES : RI_FACT_WORLD_SIZE);
-		ri_want_fact(writing, indices[i], topology,
-			of_nodes ? RI_FACT_NODE_RANK : RI_FACT_RANK);
-	}
-}
-
 static void render(struct ri_writing *writing, const struct ri_topology *topology)
 {
+	static const struct {
+		const char *variable;
+		enum ri_fact_id of_nodes, of_ranks;
+	} places[] = {
+		{ "JAX_NUM_PROCESSES", RI_FACT_NNODES, RI_FACT_WORLD_SIZE },
+		{ "JAX_PROCESS_ID", RI_FACT_NODE_RANK, RI_FACT_RANK },
+		{ "KERAS_DISTRIBUTION_NUM_PROCESSES", RI_FACT_NNODES, RI_FACT_WORLD_SIZE },
+		{ "KERAS_DISTRIBUTION_PROCESS_ID", RI_FACT_NODE_RANK, RI_FACT_RANK },
+	};
+
 	/* What a known launcher starts are torch's processes, of which JAX knows nothing. */
 	if (ri_writing_mode(writing) == RI_MODE_NODE &&
 		writing->context->command->launcher != NULL)
 		return;
-	want_place(writing, topology);
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		ri_want_fact(writing, places[i].variable, topology,
+			ri_writing_is_of_nodes(writing, topology) ? places[i].of_nodes
+				: places[i].of_ranks);
 	want_address(writing, topology);
 	want_devices(writing, topology);
 }

@@ -100,34 +100,28 @@ static const struct ri_variable nccl[] = {
 	{ .name = NULL },
 };
 
-static void judge_debug_file(struct ri_writing *writing, const struct ri_topology *topology)
-{
-	const char *value = ri_env_get(writing->context->env, debug_file);
-	uint64_t local;
-
-	if (value == NULL || strstr(value, "%p") != NULL || strncmp(value, "/dev/", 5) == 0 ||
-		!ri_topology_get(topology, RI_FACT_LOCAL_WORLD_SIZE, &local) || local == 1)
-		return;
-	ri_finding_hint(warn(writing, debug_file,
-		"is one file for all ranks of this node: they overwrite each other's output"),
-		"add %%h and %%p, the host and the process, to the name");
-}
-
 static void render_nccl(struct ri_writing *writing, const struct ri_topology *topology)
 {
-	const char *value = ri_env_get(writing->context->env, interfaces);
+	const struct ri_env *env = writing->context->env;
+	const char *value = ri_env_get(env, interfaces);
+	uint64_t local;
 
 	/* without '=' any interface that begins like it will do */
 	if (value != NULL && value[0] != '^')
 		judge_interfaces(writing, topology, interfaces, value + (value[0] == '='),
 			value[0] == '=');
-	judge_debug_file(writing, topology);
-	value = ri_env_get(writing->context->env, bootstrap);
+	value = ri_env_get(env, debug_file);
+	if (value != NULL && strstr(value, "%p") == NULL && strncmp(value, "/dev/", 5) != 0 &&
+		ri_topology_get(topology, RI_FACT_LOCAL_WORLD_SIZE, &local) && local > 1)
+		ri_finding_hint(warn(writing, debug_file, "is one file for all ranks of this "
+				"node: they overwrite each other's output"),
+			"add %%h and %%p, the host and the process, to the name");
+	value = ri_env_get(env, bootstrap);
 	if (value != NULL && value[0] != '\0')
 		ri_finding_hint(warn(writing, bootstrap, "makes all communicators of "
 				"the job meet at one address instead of one each"),
 			"unset it: torch and Horovod give NCCL the addresses");
-	value = ri_env_get(writing->context->env, no_infiniband);
+	value = ri_env_get(env, no_infiniband);
 	if (value != NULL && strcmp(value, "1") == 0 && ri_topology_is_wide(topology))
 		ri_findings_add(writing->context->findings, RI_SEVERITY_NOTE, RI_CODE_NETWORK_VALUE,
 			no_infiniband, "NCCL does not use InfiniBand between the nodes");

@@ -14,25 +14,21 @@
 
 enum { MAX_WORDS = 64 };	/* of one command in a shell's line */
 
-/*
- * Ranks started by hand, each as the first of its node, may well share one
- * machine: then only NODE_RANK would say that they do not.
- */
-static bool is_guessed(const struct ri_topology *topology)
-{
-	return (topology->traits & RI_TRAIT_ANYBODYS) != 0 &&
-		topology->facts[RI_FACT_NODE_RANK].origin.from ==
-			(RI_FROM(RANK) | RI_FROM(LOCAL_WORLD_SIZE));
-}
-
 int ri_nodes_refuse_loopback(const struct ri_topology *topology, struct ri_error *err)
 {
 	const struct ri_fact *master = &topology->facts[RI_FACT_MASTER_ADDR];
+	/*
+	 * Ranks started by hand, each as the first of its node, may well share one
+	 * machine: then only NODE_RANK would say that they do not.
+	 */
+	bool is_guessed = (topology->traits & RI_TRAIT_ANYBODYS) != 0 &&
+		topology->facts[RI_FACT_NODE_RANK].origin.from ==
+			(RI_FROM(RANK) | RI_FROM(LOCAL_WORLD_SIZE));
 	uint64_t node;
 
 	if (!ri_topology_get(topology, RI_FACT_NODE_RANK, &node) || node == 0 ||
 		master->strength == RI_STRENGTH_MANUAL || master->origin.variable == NULL ||
-		is_guessed(topology) || !ri_loopback_is(master->text, strlen(master->text)))
+		is_guessed || !ri_loopback_is(master->text, strlen(master->text)))
 		return 0;
 	ri_fail(err, RI_CODE_MASTER_LOOPBACK, ri_topology_subject(topology, RI_FACT_MASTER_ADDR),
 		"\"%s\" is this machine, but rank 0 runs on another one: this is node %d",
@@ -40,11 +36,6 @@ int ri_nodes_refuse_loopback(const struct ri_topology *topology, struct ri_error
 	return ri_fail_hint(err, "set MASTER_ADDR to the host of rank 0, the same on all ranks; if "
 				 "all nodes are on this machine, state --master-addr=%s",
 		master->text);
-}
-
-static const char *launcher_name(const struct ri_command *command)
-{
-	return command->launcher == NULL ? "the command" : command->launcher->name;
 }
 
 /* A launcher of ranks beside the job's own: it makes a job of this node alone. */
@@ -56,7 +47,7 @@ static void warn_of_role(const struct ri_topology *topology, const struct ri_con
 		RI_CODE_LAUNCH_ROLE, ri_topology_subject(topology, RI_FACT_ROLE),
 		"%s starts ranks, but this is the task \"%s\" %" PRIu64 ", one process without a "
 		"rank: the launcher gets no information about the "
-		"job", launcher_name(context->command),
+		"job", ri_command_name(context->command),
 		role->text, role->number),
 		"to make it a node anyway, state --node-rank and --nnodes");
 }
@@ -65,31 +56,28 @@ static void warn_of_role(const struct ri_topology *topology, const struct ri_con
 static void warn_of_lone_nodes(const struct ri_topology *topology,
 	const struct ri_context *context)
 {
-	uint64_t nodes;
-	struct ri_finding *finding;
-
 	enum ri_fact_id id = ri_topology_knows(topology, RI_FACT_NNODES) ? RI_FACT_NNODES
 									: RI_FACT_HOSTS;
+	uint64_t nodes;
 
 	/* Of what is stated and not used it was said already. */
 	if (!ri_topology_get(topology, id, &nodes) || nodes < 2 ||
 		ri_wishes_subject(context->wishes) != NULL)
 		return;
-	finding = ri_findings_add(context->findings, RI_SEVERITY_WARNING,
+	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
 		RI_CODE_SOURCE_INCOMPLETE, ri_topology_subject(topology, id),
-		"there are %llu nodes, but rankinit cannot tell which of them this is: the "
-		"launcher gets no information about the job", (unsigned long long)nodes);
-	ri_finding_hint(finding, "start it once on each node: %s; or state --node-rank and "
-		"--master-addr", ri_topology_once(topology));
+		"there are %" PRIu64 " nodes, but rankinit cannot tell which of them this is: the "
+		"launcher gets no information about the job", nodes),
+		"start it once on each node: %s; or state --node-rank and --master-addr",
+		ri_topology_once(topology));
 }
 
 /* Does the job start its command on this node alone? Then its ranks may wait in vain. */
 static void warn_of_other_nodes(const struct ri_topology *topology,
 	const struct ri_context *context)
 {
-	const char *hint = "start it on each node, or with mpirun";
-	const char *who = "the command";
 	const struct ri_fact *role = &topology->facts[RI_FACT_ROLE];
+	bool launcher = context->fan_out == 0;	/* else rankinit starts the ranks */
 	uint64_t nodes;
 
 	if (topology->identity == NULL || role->state != RI_STATE_KNOWN ||
@@ -97,15 +85,12 @@ static void warn_of_other_nodes(const struct ri_topology *topology,
 		strcmp(role->text, RI_ROLE_PRIMARY) != 0 ||
 		!ri_topology_get(topology, RI_FACT_NNODES, &nodes) || nodes < 2)
 		return;
-	if (context->fan_out == 0) {
-		hint = "start it on each node, or with mpirun, or on this node alone: torchrun "
-		       "--standalone";
-		who = launcher_name(context->command);
-	}
 	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
 		RI_CODE_NODES_WAITED, ri_topology_subject(topology, RI_FACT_ROLE),
 		"%s waits for %d nodes, but %s starts the job's command only on this one",
-		who, (int)nodes, topology->identity), "%s", hint);
+		launcher ? ri_command_name(context->command) : "the command", (int)nodes,
+		topology->identity), "start it on each node, or with mpirun%s", launcher
+		? ", or on this node alone: torchrun --standalone" : "");
 }
 
 /*
@@ -309,20 +294,6 @@ static void note_script(const struct inner *inner, const char *script)
 			"it once on each node");
 }
 
-/* The words behind a shell's name: -c LINE, or a script; "busybox" has one more. */
-static void judge_shell(const struct inner *inner, char *const *words)
-{
-	bool line = false;
-
-	words += *words != NULL && ri_word_shell(*words) != NULL;
-	for (; *words != NULL && (*words)[0] == '-'; words++)
-		line |= (*words)[1] != '-' && strchr(*words, 'c') != NULL;
-	if (*words != NULL && line)
-		judge_line(inner, *words);
-	else if (*words != NULL)
-		note_script(inner, *words);
-}
-
 /*
  * Findings about the command of a rank, by its words alone, those for a shell
  * (-c) among them; said by the first rank of a node, and not where a launch
@@ -353,26 +324,24 @@ static void judge_inner(const struct ri_topology *topology, const struct ri_cont
 		return;
 	}
 	for (char *const *word = command->argv; *word != NULL; word++) {
-		if (ri_word_shell(*word) != NULL) {
-			judge_shell(&inner, word + 1);
-			return;
-		}
+		bool line = false;
+
+		if (ri_word_shell(*word) == NULL)
+			continue;
+		/* -c LINE, or a script; "busybox" has one more word */
+		word++;
+		word += *word != NULL && ri_word_shell(*word) != NULL;
+		for (; *word != NULL && (*word)[0] == '-'; word++)
+			line |= (*word)[1] != '-' && strchr(*word, 'c') != NULL;
+		if (*word != NULL && line)
+			judge_line(&inner, *word);
+		else if (*word != NULL)
+			note_script(&inner, *word);
+		return;
 	}
 	length = command->argv[0] == NULL ? 0 : strlen(command->argv[0]);
 	if (length > 3 && strcmp(command->argv[0] + length - 3, ".sh") == 0)
 		note_script(&inner, command->argv[0]);
-}
-
-static void judge_launcher(const struct ri_topology *topology, const struct ri_context *context)
-{
-	if (ri_meeting_is_here(context->command, context->env))
-		return;
-	if (topology->identity != NULL)
-		warn_of_other_nodes(topology, context);
-	else if (ri_topology_is_beside(topology))
-		warn_of_role(topology, context);
-	else
-		warn_of_lone_nodes(topology, context);
 }
 
 void ri_nodes_judge(const struct ri_topology *topology, const struct ri_context *context)
@@ -382,7 +351,14 @@ void ri_nodes_judge(const struct ri_topology *topology, const struct ri_context 
 	if (command == NULL || command->mode == RI_MODE_NONE)
 		return;
 	if (command->mode != RI_MODE_PROCESS) {
-		judge_launcher(topology, context);
+		if (ri_meeting_is_here(command, context->env))
+			return;
+		if (topology->identity != NULL)
+			warn_of_other_nodes(topology, context);
+		else if (ri_topology_is_beside(topology))
+			warn_of_role(topology, context);
+		else
+			warn_of_lone_nodes(topology, context);
 		return;
 	}
 	warn_of_missing_ranks(topology, context);

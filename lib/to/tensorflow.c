@@ -20,7 +20,6 @@
 #define RESOLVER \
 	"TensorFlow tensorflow/python/distribute/cluster_resolver/tfconfig_cluster_resolver.py"
 
-
 static const char name[] = "TF_CONFIG";
 
 static const struct ri_variable writes[] = {
@@ -98,40 +97,29 @@ static int find_process(struct ri_tf_job *job, const struct ri_topology *topolog
 	return 0;
 }
 
-static int find_hosts(struct ri_tf_job *job, const struct ri_topology *topology,
-	struct ri_error *err)
+static int find_place(struct ri_tf_job *job, const struct ri_writing *writing,
+	const struct ri_topology *topology, struct ri_error *err)
 {
 	const struct ri_fact *hosts = &topology->facts[RI_FACT_HOSTS];
 	const struct ri_fact *master = &topology->facts[RI_FACT_MASTER_ADDR];
-	uint64_t nodes;
+	uint64_t nodes = 0;
 
+	ri_topology_get(topology, RI_FACT_NNODES, &nodes);
 	if (hosts->state == RI_STATE_KNOWN) {
 		job->hosts = hosts->list;
 		job->count = hosts->number;
-	} else if (ri_topology_get(topology, RI_FACT_NNODES, &nodes) && nodes == 1 &&
-		master->state == RI_STATE_KNOWN) {
+	} else if (nodes == 1 && master->state == RI_STATE_KNOWN) {
 		job->hosts = &master->text;
 		job->count = 1;
 	} else {
 		return refuse(err, "TensorFlow needs the address of every task, and no source "
 				   "lists the hosts of this job", "state --hosts or --hostfile");
 	}
-	return 0;
-}
-
-static int find_place(struct ri_tf_job *job, const struct ri_writing *writing,
-	const struct ri_topology *topology, struct ri_error *err)
-{
-	uint64_t nodes;
-
-	if (find_hosts(job, topology, err) < 0)
-		return -1;
 	if (!ri_writing_is_of_nodes(writing, topology))
 		return find_process(job, topology, err);
 	job->local = 1;
 	job->index = topology->facts[RI_FACT_NODE_RANK].number;
-	if (ri_topology_knows(topology, RI_FACT_NODE_RANK) &&
-		ri_topology_get(topology, RI_FACT_NNODES, &nodes) && nodes == job->count)
+	if (ri_topology_knows(topology, RI_FACT_NODE_RANK) && nodes == job->count)
 		return 0;
 	ri_fail(err, RI_CODE_FRAMEWORK_INCOMPLETE, name,
 		"there are %" PRIu64 " hosts, but rankinit cannot tell which of them this is",
@@ -139,11 +127,10 @@ static int find_place(struct ri_tf_job *job, const struct ri_writing *writing,
 	return ri_fail_hint(err, "state --node-rank and one host for each node");
 }
 
-/* What the options make of it. */
-static int assign_roles(struct ri_tf_job *job, const struct ri_wishes *wishes, struct ri_error *err)
+/* The last hosts have parameter servers, as many as the option says. */
+static int assign_roles(struct ri_tf_job *job, uint64_t ps, const struct ri_wishes *wishes,
+	struct ri_error *err)
 {
-	uint64_t ps = wishes == NULL ? 0 : wishes->tf_ps_count;
-
 	if (ps >= job->count)
 		return ri_fail(err, RI_CODE_OPTION_VALUE, wishes->tf_ps.subject,
 			"%" PRIu64 " of %" PRIu64 " hosts cannot be parameter servers: they never "
@@ -229,55 +216,39 @@ static void judge(struct ri_writing *writing, const struct ri_topology *topology
 	remove_given(writing);
 }
 
-/* Shall the one that is there stay, as it is? */
-static bool stays(const struct ri_writing *writing, const struct ri_topology *topology,
-	const struct ri_tf_config *given)
-{
-	const struct ri_wishes *wishes = writing->context->wishes;
-
-	if (wishes != NULL && find_option(wishes) != NULL)
-		return false;
-	return given->reason == NULL && given->tasks > 0 &&
-		!is_of_another_job(writing, topology, given);
-}
-
-/* In a job of one task TensorFlow needs none, and waits for no peer. */
-static bool is_alone(const struct ri_writing *writing, const struct ri_topology *topology)
-{
-	const struct ri_wishes *wishes = writing->context->wishes;
-
-	return count_tasks(writing, topology) == 1 && (wishes == NULL || wishes->tf_ps_count == 0);
-}
-
 static void render(struct ri_writing *writing, const struct ri_topology *topology)
 {
+	const struct ri_wishes *wishes = writing->context->wishes;
+	uint64_t ps = wishes == NULL ? 0 : wishes->tf_ps_count;
 	struct ri_error none = RI_ERROR_INIT, *err = &none;
 	struct ri_tf_config given;
 	struct ri_tf_job job = { .count = 0 };
 	bool is_given = read_given(writing, &given) != NULL;
+	/* one that is there speaks of a job, and TensorFlow takes it */
+	bool speaks = is_given && given.reason == NULL && given.tasks > 0;
 	const char *text;
 
-	if (is_given && stays(writing, topology, &given))
+	if (speaks && (wishes == NULL || find_option(wishes) == NULL) &&
+		!is_of_another_job(writing, topology, &given))
 		return;
 	if (ri_writing_is_asked(writing))
 		err = writing->err;
-	else if (!is_given || given.reason != NULL || given.tasks == 0) {
-		/* The platform spoke, but not to TensorFlow. */
-		judge(writing, topology);
-		return;
-	}
-	if (is_alone(writing, topology)) {
+	/*
+	 * Else, where it does not speak, the platform spoke, but not to TensorFlow. In a job of
+	 * one task TensorFlow needs none, and waits for no peer.
+	 */
+	if ((err == &none && !speaks) || (count_tasks(writing, topology) == 1 && ps == 0)) {
 		judge(writing, topology);
 		return;
 	}
 	if (find_place(&job, writing, topology, err) < 0 ||
-		assign_roles(&job, writing->context->wishes, err) < 0) {
+		assign_roles(&job, ps, wishes, err) < 0) {
 		/* None was asked for: what others said of another job goes. */
 		if (err == &none)
 			judge(writing, topology);
 		return;
 	}
-	if (is_given && given.reason == NULL && is_of_another_job(writing, topology, &given))
+	if (speaks && is_of_another_job(writing, topology, &given))
 		report_other(writing, topology, &given, "replaced");
 	text = ri_tf_config_render(&job, writing->context->arena, writing->err);
 	if (text != NULL)

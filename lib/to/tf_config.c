@@ -11,23 +11,6 @@
 
 static const char variable[] = "TF_CONFIG";
 
-/*
- * A job's tasks: addresses in order, or address by index (TensorFlow
- * tensorflow/python/training/server_lib.py, ClusterSpec).
- */
-static const char *count_tasks(json_t *cluster, size_t *out)
-{
-	const char *job;
-	json_t *tasks;
-
-	json_object_foreach(cluster, job, tasks) {
-		if (!json_is_array(tasks) && !json_is_object(tasks))
-			return "a job in its cluster is not a list of addresses";
-		*out += json_is_array(tasks) ? json_array_size(tasks) : json_object_size(tasks);
-	}
-	return NULL;
-}
-
 /* What Python's int() makes of it: Kubernetes writes a number, some scripts a text. */
 static bool read_index(const json_t *value, uint64_t *out)
 {
@@ -70,32 +53,32 @@ static const char *judge_task(json_t *cluster, json_t *task)
 	return NULL;
 }
 
-static void judge(struct ri_tf_config *out, json_t *config)
-{
-	json_t *cluster;
-
-	/* Python looks for a key in a list, too, and does not find it. */
-	if (json_is_array(config))
-		return;
-	if (!json_is_object(config)) {
-		out->reason = "it is not a JSON object";
-		return;
-	}
-	cluster = json_object_get(config, "cluster");
-	if (cluster == NULL)
-		return;
-	out->reason = json_is_object(cluster) ? count_tasks(cluster, &out->tasks)
-		: "its cluster is not a JSON object";
-	if (out->reason == NULL && out->tasks > 0)
-		out->reason = judge_task(cluster, json_object_get(config, "task"));
-}
-
 void ri_tf_config_read(struct ri_tf_config *out, const char *text)
 {
-	json_t *config = json_loads(text, JSON_DECODE_ANY, NULL);
+	json_t *config = json_loads(text, JSON_DECODE_ANY, NULL), *cluster, *tasks;
+	const char *job;
 
 	*out = (struct ri_tf_config){ .tasks = 0 };
-	judge(out, config);
+	cluster = json_object_get(config, "cluster");
+	/* Python looks for a key in a list, too, and does not find it. */
+	if (!json_is_object(config) && !json_is_array(config))
+		out->reason = "it is not a JSON object";
+	else if (cluster != NULL && !json_is_object(cluster))
+		out->reason = "its cluster is not a JSON object";
+	/*
+	 * A job's tasks: addresses in order, or address by index (TensorFlow
+	 * tensorflow/python/training/server_lib.py, ClusterSpec).
+	 */
+	json_object_foreach(cluster, job, tasks) {
+		if (!json_is_array(tasks) && !json_is_object(tasks)) {
+			out->reason = "a job in its cluster is not a list of addresses";
+			break;
+		}
+		out->tasks += json_is_array(tasks) ? json_array_size(tasks)
+			: json_object_size(tasks);
+	}
+	if (out->reason == NULL && out->tasks > 0)
+		out->reason = judge_task(cluster, json_object_get(config, "task"));
 	json_decref(config);
 }
 
@@ -124,36 +107,20 @@ static size_t render_address(const struct ri_tf_job *job, uint64_t index, char *
 	return length < 0 ? 0 : (size_t)length;
 }
 
-/* The bytes that the addresses alone take: what is far too long is never made. */
-static uint64_t measure(const struct ri_tf_job *job)
-{
-	char address[RI_MAX_NAME + 16];
-	uint64_t bytes = 0;
-
-	for (uint64_t i = 0; i < job->count * job->local; i++)
-		bytes += render_address(job, i, address, sizeof(address)) + strlen("\"\",");
-	return bytes;
-}
-
-static bool add_address(json_t *cluster, const char *job, const char *address)
-{
-	json_t *tasks = json_object_get(cluster, job);
-
-	if (tasks == NULL && (json_object_set_new(cluster, job, json_array()) < 0 ||
-				     (tasks = json_object_get(cluster, job)) == NULL))
-		return false;
-	return json_array_append_new(tasks, json_string(address)) == 0;
-}
-
 static json_t *make_cluster(const struct ri_tf_job *job)
 {
-	json_t *cluster = json_object();
+	json_t *cluster = json_object(), *tasks;
 	char address[RI_MAX_NAME + 16];
+	const char *name;
 	uint64_t first;
 
 	for (uint64_t i = 0; i < job->count * job->local; i++) {
 		render_address(job, i, address, sizeof(address));
-		if (!add_address(cluster, name_job(job, i, &first), address)) {
+		name = name_job(job, i, &first);
+		if (json_object_get(cluster, name) == NULL)
+			json_object_set_new(cluster, name, json_array());
+		tasks = json_object_get(cluster, name);
+		if (json_array_append_new(tasks, json_string(address)) < 0) {
 			json_decref(cluster);
 			return NULL;
 		}
@@ -198,9 +165,13 @@ static const char *refuse_length(const struct ri_tf_job *job, uint64_t bytes, st
 const char *ri_tf_config_render(const struct ri_tf_job *job, struct ri_arena *arena,
 	struct ri_error *err)
 {
-	uint64_t bytes = measure(job);
+	char address[RI_MAX_NAME + 16];
+	uint64_t bytes = 0;
 	const char *text;
 
+	/* by the addresses alone: what is far too long is never made */
+	for (uint64_t i = 0; i < job->count * job->local; i++)
+		bytes += render_address(job, i, address, sizeof(address)) + strlen("\"\",");
 	if (bytes > RI_MAX_VARIABLE)
 		return refuse_length(job, bytes, err);
 	text = make_config(job, arena);

@@ -5,7 +5,6 @@
 
 #include "command/command.h"
 #include "model/wishes.h"
-#include "to/scrub.h"
 #include "to/writing.h"
 
 #define RI_FRAMEWORK(name) extern const struct ri_framework ri_framework_##name;
@@ -25,68 +24,33 @@ const struct ri_framework *ri_framework_at(size_t index)
 	return index < FRAMEWORK_COUNT ? frameworks[index] : NULL;
 }
 
-static const struct {
-	const char *variable;
-	enum ri_fact_id id;
-} usual[] = {
-	{ "RANK", RI_FACT_RANK },
-	{ "WORLD_SIZE", RI_FACT_WORLD_SIZE },
-	{ "LOCAL_RANK", RI_FACT_LOCAL_RANK },
-	{ "LOCAL_WORLD_SIZE", RI_FACT_LOCAL_WORLD_SIZE },
-	{ "NODE_RANK", RI_FACT_NODE_RANK },
-	{ "NNODES", RI_FACT_NNODES },
-	{ "MASTER_ADDR", RI_FACT_MASTER_ADDR },
-	{ "MASTER_PORT", RI_FACT_MASTER_PORT },
-};
-
-enum { USUAL_COUNT = sizeof(usual) / sizeof(usual[0]) };
-
-/* A port without a host would be a default that was not asked for. */
-static bool is_told(const struct ri_topology *topology, enum ri_fact_id id)
-{
-	return ri_topology_knows(topology, id) &&
-		(id != RI_FACT_MASTER_PORT || ri_topology_knows(topology, RI_FACT_MASTER_ADDR));
-}
-
-/* What must be told, since the launcher learns it in no other way. */
-static unsigned find_needs(const struct ri_writing *writing, const struct ri_share *share)
-{
-	const struct ri_command *command = writing->context->command;
-	const struct ri_env *env = writing->context->env;
-
-	if (!ri_writing_is_asked(writing))
-		return 0;
-	if (ri_writing_mode(writing) == RI_MODE_NODE && (ri_meeting_is_here(command, env) ||
-			ri_meeting_is_told(command, env) ||
-			ri_env_get(env, "PET_MASTER_ADDR") != NULL))
-		return share->needs & ~RI_RENDEZVOUS;
-	return share->needs;
-}
-
-static void write_share(struct ri_writing *writing, const struct ri_topology *topology,
-	const struct ri_share *share)
-{
-	unsigned needs = find_needs(writing, share);
-
-	for (size_t i = 0; i < USUAL_COUNT; i++) {
-		bool told = is_told(topology, usual[i].id);
-
-		if ((share->gets & 1u << usual[i].id) != 0 && told)
-			ri_want_fact(writing, usual[i].variable, topology, usual[i].id);
-		if ((needs & 1u << usual[i].id) == 0 || told)
-			continue;
-		ri_fail(writing->err, RI_CODE_FRAMEWORK_INCOMPLETE, usual[i].variable,
-			"required by %s, but no source provides it", writing->framework->name);
-		ri_fail_hint(writing->err, "state it by hand: see rankinit --help");
-	}
-}
-
 static void render(struct ri_writing *writing, const struct ri_topology *topology)
 {
 	const struct ri_framework *framework = writing->framework;
+	const struct ri_command *command = writing->context->command;
+	const struct ri_env *env = writing->context->env;
+	const struct ri_share *share = ri_writing_is_of_nodes(writing, topology)
+		? &framework->node : &framework->rank;
+	unsigned needs = ri_writing_is_asked(writing) ? share->needs : 0;
 
-	write_share(writing, topology, ri_writing_is_of_nodes(writing, topology)
-		? &framework->node : &framework->rank);
+	/* the launcher may learn it in another way */
+	if (ri_writing_mode(writing) == RI_MODE_NODE && (ri_meeting_is_here(command, env) ||
+			ri_meeting_is_told(command, env) ||
+			ri_env_get(env, "PET_MASTER_ADDR") != NULL))
+		needs &= ~RI_RENDEZVOUS;
+	for (enum ri_fact_id id = 0; id <= RI_FACT_MASTER_PORT; id++) {
+		/* a port without a host would be a default that was not asked for */
+		bool told = ri_topology_knows(topology, id) && (id != RI_FACT_MASTER_PORT ||
+			ri_topology_knows(topology, RI_FACT_MASTER_ADDR));
+
+		if ((share->gets & 1u << id) != 0 && told)
+			ri_want_fact(writing, ri_usual_names[id], topology, id);
+		if ((needs & 1u << id) == 0 || told)
+			continue;
+		ri_fail(writing->err, RI_CODE_FRAMEWORK_INCOMPLETE, ri_usual_names[id],
+			"required by %s, but no source provides it", framework->name);
+		ri_fail_hint(writing->err, "state it by hand: see rankinit --help");
+	}
 	if (framework->render != NULL)
 		framework->render(writing, topology);
 }
@@ -149,9 +113,8 @@ int ri_variables_render(struct ri_env_edits *out, const struct ri_topology *topo
 	 * is made with: it may not have another way to tell itself from its neighbours.
 	 */
 	if (topology->identity != NULL && context->fan_out != 0)
-		for (size_t i = 0; i < USUAL_COUNT; i++)
-			if (ri_fact_group(usual[i].id) == RI_GROUP_TUPLE)
-				ri_want_fact(&writing, usual[i].variable, topology, usual[i].id);
+		for (enum ri_fact_id id = 0; id <= RI_FACT_LOCAL_WORLD_SIZE; id++)
+			ri_want_fact(&writing, ri_usual_names[id], topology, id);
 	for (size_t i = 0; ri_writing_mode(&writing) != RI_MODE_NONE && i < FRAMEWORK_COUNT; i++) {
 		writing.framework = frameworks[i];
 		if (topology->identity == NULL)

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "model/context.h"
 #include "model/topology.h"
-#include "to/framework.h"
+#include "to/writing.h"
 
 /* The table; NULL past its end. */
 const struct ri_framework *ri_framework_at(size_t index);

@@ -34,38 +34,25 @@ static const struct ri_variable writes[] = {
 	{ .name = NULL },
 };
 
-/* Does the launcher make something of this variable, as it was found? */
-static bool is_kept(const struct ri_writing *writing, const struct ri_topology *topology,
-	const char *variable, enum ri_fact_id id)
-{
-	const struct ri_launcher *launcher = writing->context->command->launcher;
-	const char *origin = topology->facts[id].origin.variable;
-
-	if (launcher == NULL || !ri_word_is_listed(launcher->keeps, variable))
-		return false;
-	return !launcher->counts || origin == NULL || strcmp(origin, variable) != 0;
-}
-
-static const struct {
-	const char *variable;
-	enum ri_fact_id id;
-} identity[] = {
-	{ "RANK", RI_FACT_RANK },
-	{ "WORLD_SIZE", RI_FACT_WORLD_SIZE },
-	{ "LOCAL_RANK", RI_FACT_LOCAL_RANK },
-	{ "LOCAL_WORLD_SIZE", RI_FACT_LOCAL_WORLD_SIZE },
-};
-
-enum { IDENTITY_COUNT = sizeof(identity) / sizeof(identity[0]) };
-
-/* The ranks get theirs from the launcher: ours is that of one process among them. */
+/*
+ * The ranks get theirs from the launcher: ours is that of one process among them. It may make
+ * something of a variable, as it was found.
+ */
 static void remove_identity(struct ri_writing *writing, const struct ri_topology *topology)
 {
-	for (size_t i = 0; i < IDENTITY_COUNT; i++)
+	const struct ri_launcher *launcher = writing->context->command->launcher;
+
+	for (enum ri_fact_id id = 0; id <= RI_FACT_LOCAL_WORLD_SIZE; id++) {
+		const char *origin = topology->facts[id].origin.variable;
+		const char *name = ri_usual_names[id];
+
+		if (launcher != NULL && ri_word_is_listed(launcher->keeps, name) &&
+			(!launcher->counts || origin == NULL || strcmp(origin, name) != 0))
+			continue;
 		/* What composer is told is not taken away. */
-		if (!is_kept(writing, topology, identity[i].variable, identity[i].id) &&
-			ri_env_edits_find(&writing->wanted, identity[i].variable) == NULL)
-			ri_want_gone(writing, identity[i].variable);
+		if (ri_env_edits_find(&writing->wanted, name) == NULL)
+			ri_want_gone(writing, name);
+	}
 }
 
 /* Left by another program: it is not what the identity says, or the identity does not say it. */
@@ -101,10 +88,10 @@ static void remove_image_s(struct ri_writing *writing, const struct ri_topology 
 	if (value == NULL || !ri_topology_get(topology, RI_FACT_NNODES, &nodes) ||
 		ri_number_read(value, sizes, &size, NULL) != RI_NUMBER_OK || size >= nodes)
 		return;
-	for (size_t i = 0; i < IDENTITY_COUNT; i++)
-		if (ri_env_get(writing->context->env, identity[i].variable) != NULL &&
-			ri_env_edits_find(&writing->wanted, identity[i].variable) == NULL)
-			ri_want_gone(writing, identity[i].variable);
+	for (enum ri_fact_id id = 0; id <= RI_FACT_LOCAL_WORLD_SIZE; id++)
+		if (ri_env_get(writing->context->env, ri_usual_names[id]) != NULL &&
+			ri_env_edits_find(&writing->wanted, ri_usual_names[id]) == NULL)
+			ri_want_gone(writing, ri_usual_names[id]);
 }
 
 /*
@@ -127,39 +114,32 @@ static void remove_agent(struct ri_writing *writing, const struct ri_topology *t
 }
 
 /*
- * The first pod of a PyTorchJob, which counts pods by RANK: its operator tells it localhost,
- * and the others the name of this pod (source "env").
- */
-static bool is_told_itself(const struct ri_topology *topology, const struct ri_env *env)
-{
-	const struct ri_fact *node = &topology->facts[RI_FACT_NODE_RANK];
-
-	return (topology->traits & RI_TRAIT_ANYBODYS) != 0 && node->state == RI_STATE_KNOWN &&
-		node->number == 0 && node->origin.variable != NULL &&
-		strcmp(node->origin.variable, "RANK") == 0 && ri_env_get(env, "LOCAL_RANK") == NULL;
-}
-
-/*
  * The node of rank 0 may call itself that. On all others a rank would look for
- * rank 0 on its own node; a launcher may be told by its words to meet elsewhere.
+ * rank 0 on its own node; a launcher may be told by its words to meet elsewhere. The
+ * first pod of a PyTorchJob, which counts pods by RANK, is told localhost by its operator,
+ * and the others the name of this pod (source "env").
  */
 static void judge_master(struct ri_writing *writing, const struct ri_topology *topology)
 {
 	const struct ri_fact *master = &topology->facts[RI_FACT_MASTER_ADDR];
+	const struct ri_fact *node = &topology->facts[RI_FACT_NODE_RANK];
 	const struct ri_context *context = writing->context;
-	struct ri_finding *finding;
+	bool told_itself = (topology->traits & RI_TRAIT_ANYBODYS) != 0 &&
+		node->state == RI_STATE_KNOWN && node->number == 0 &&
+		node->origin.variable != NULL && strcmp(node->origin.variable, "RANK") == 0 &&
+		ri_env_get(context->env, "LOCAL_RANK") == NULL;
 
 	if (!ri_topology_is_wide(topology) || !ri_loopback_is(master->text, strlen(master->text)) ||
-		master->origin.variable == NULL || is_told_itself(topology, context->env) ||
+		master->origin.variable == NULL || told_itself ||
 		ri_meeting_is_here(context->command, context->env))
 		return;
 	if (!ri_writing_is_of_nodes(writing, topology) &&
 		ri_nodes_refuse_loopback(topology, writing->err) < 0)
 		return;
-	finding = ri_findings_add(context->findings, RI_SEVERITY_WARNING,
+	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
 		RI_CODE_MASTER_LOOPBACK, ri_topology_subject(topology, RI_FACT_MASTER_ADDR),
-		"\"%s\" makes each node its own master", master->text);
-	ri_finding_hint(finding, "set MASTER_ADDR to the host of rank 0, the same on all ranks");
+		"\"%s\" makes each node its own master", master->text),
+		"set MASTER_ADDR to the host of rank 0, the same on all ranks");
 }
 
 static void render(struct ri_writing *writing, const struct ri_topology *topology)

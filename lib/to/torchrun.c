@@ -54,49 +54,30 @@ static void check_complete(struct ri_writing *writing, const struct ri_topology 
 	ri_fail_hint(writing->err, "set MASTER_ADDR to that host, the same on all nodes");
 }
 
-/* Is it an address as torchrun takes it, or a port? */
-static bool is_usable(const char *value, enum ri_fact_id id)
-{
-	const struct ri_range ports = { 1, 65535 };
-	const char *colon = strchr(value, ':');
-	uint64_t port;
-
-	if (id == RI_FACT_MASTER_PORT)
-		return ri_number_read(value, ports, &port, NULL) == RI_NUMBER_OK;
-	return value[0] != '\0' && strpbrk(value, " \t\r\n/") == NULL &&
-		(colon == NULL || strchr(colon + 1, ':') != NULL);
-}
-
 /*
- * Did the user tell torchrun where to meet, and MASTER_ADDR says no better
- * than what the platform makes of it?
+ * Did the user tell torchrun where to meet, by an address as it takes it, or a port, and
+ * MASTER_ADDR says no better than what the platform makes of it?
  */
 static bool is_told(const struct ri_writing *writing, const char *variable,
 	const struct ri_topology *topology, enum ri_fact_id id)
 {
+	const struct ri_range ports = { 1, 65535 };
 	const struct ri_fact *fact = &topology->facts[id];
-	const char *value = ri_env_get(writing->context->env, variable);
+	const char *value = ri_env_get(writing->context->env, variable), *colon;
 	bool is_host = id == RI_FACT_MASTER_ADDR && ri_topology_is_wide(topology);
+	uint64_t port;
 
-	if (value == NULL || !is_usable(value, id) ||
-		(is_host && ri_loopback_is(value, strlen(value))))
+	if (value == NULL || (is_host && ri_loopback_is(value, strlen(value))))
+		return false;
+	colon = strchr(value, ':');
+	if (id == RI_FACT_MASTER_PORT
+		? ri_number_read(value, ports, &port, NULL) != RI_NUMBER_OK
+		: value[0] == '\0' || strpbrk(value, " \t\r\n/") != NULL ||
+			(colon != NULL && strchr(colon + 1, ':') == NULL))
 		return false;
 	return fact->strength < RI_STRENGTH_STATED ||
 		(is_host && fact->strength == RI_STRENGTH_STATED &&
 			ri_loopback_is(fact->text, strlen(fact->text)));
-}
-
-/* Not the first node, and told to meet on itself. */
-static void check_master(struct ri_writing *writing, const struct ri_topology *topology)
-{
-	const struct ri_context *context = writing->context;
-	const struct ri_launcher *launcher = find_launcher(context);
-
-	if (!ri_launcher_is_torchruns(launcher) ||
-		ri_meeting_is_told(context->command, context->env) ||
-		is_told(writing, "PET_MASTER_ADDR", topology, RI_FACT_MASTER_ADDR))
-		return;
-	ri_nodes_refuse_loopback(topology, writing->err);
 }
 
 static void follow(struct ri_writing *writing, const char *variable,
@@ -133,21 +114,17 @@ static void want_count(struct ri_writing *writing)
 {
 	const struct ri_wishes *wishes = writing->context->wishes;
 	const struct ri_launcher *launcher = writing->context->command->launcher;
-	struct ri_finding *finding;
 
-	if (wishes == NULL || wishes->nproc_count == 0)
+	/* trainers.c tells composer */
+	if (wishes == NULL || wishes->nproc_count == 0 || (launcher != NULL && launcher->counts))
 		return;
-	if (launcher != NULL && launcher->counts)
-		return;		/* trainers.c tells composer */
-	if (launcher != NULL && !launcher->reads_pet) {
-		finding = ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
+	if (launcher == NULL || launcher->reads_pet)
+		ri_want_number(writing, "PET_NPROC_PER_NODE", wishes->nproc_count);
+	else
+		ri_finding_hint(ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
 			RI_CODE_NPROC_UNUSED, wishes->nproc.subject,
 			"%s starts the ranks, and no variable can give it their number",
-			launcher->name);
-		ri_finding_hint(finding, "use its own option for it");
-		return;
-	}
-	ri_want_number(writing, "PET_NPROC_PER_NODE", wishes->nproc_count);
+			launcher->name), "use its own option for it");
 }
 
 static void render(struct ri_writing *writing, const struct ri_topology *topology)
@@ -177,7 +154,11 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 		check_complete(writing, topology);
 		return;
 	}
-	check_master(writing, topology);
+	/* Not the first node, and told to meet on itself. */
+	if (ri_launcher_is_torchruns(launcher) &&
+		!ri_meeting_is_told(context->command, context->env) &&
+		!is_told(writing, "PET_MASTER_ADDR", topology, RI_FACT_MASTER_ADDR))
+		ri_nodes_refuse_loopback(topology, writing->err);
 	follow(writing, "PET_MASTER_ADDR", topology, RI_FACT_MASTER_ADDR);
 	follow(writing, "PET_MASTER_PORT", topology, RI_FACT_MASTER_PORT);
 }

@@ -55,33 +55,11 @@ static bool is_given(const struct ri_writing *writing, const struct ri_topology 
 		ri_number_read(value, counts, &count, NULL) == RI_NUMBER_OK;
 }
 
-/* By --nproc-per-node, which stands above what is there. */
-static bool is_stated(const struct ri_writing *writing, uint64_t *each)
-{
-	const struct ri_wishes *wishes = writing->context->wishes;
-
-	if (wishes == NULL || wishes->nproc_count == 0)
-		return false;
-	*each = wishes->nproc_count;
-	return true;
-}
-
-/* On the first node it would run a job of that node, on the others it would fail. */
-static void check_world(struct ri_writing *writing, uint64_t nodes)
-{
-	if (nodes == 1 || ri_command_mentions(writing->context->command, "--world-size"))
-		return;
-	ri_fail(writing->err, RI_CODE_LAUNCH_INCOMPLETE, "WORLD_SIZE",
-		"composer needs the number of ranks on all %d nodes, and no source provides "
-		"it", (int)nodes);
-	ri_fail_hint(writing->err, "state --nproc-per-node, or add composer's own options "
-				   "--world_size and -n");
-}
-
 static void render_composer(struct ri_writing *writing, const struct ri_topology *topology)
 {
+	const struct ri_wishes *wishes = writing->context->wishes;
 	const struct ri_command *command = writing->context->command;
-	uint64_t nodes, each;
+	uint64_t nodes, each = wishes == NULL ? 0 : wishes->nproc_count;
 
 	if (ri_writing_mode(writing) != RI_MODE_NODE || command->launcher == NULL ||
 		!command->launcher->counts)
@@ -89,14 +67,23 @@ static void render_composer(struct ri_writing *writing, const struct ri_topology
 	/* Without an identity there is one node. */
 	if (!ri_topology_get(topology, RI_FACT_NNODES, &nodes))
 		nodes = 1;
-	if (!is_stated(writing, &each)) {
+	/* --nproc-per-node stands above what is there. */
+	if (each == 0) {
 		if (is_given(writing, topology, "WORLD_SIZE", RI_FACT_WORLD_SIZE))
 			return;
-		if (!ri_topology_get(topology, RI_FACT_NPROC, &each) ||
-			is_given(writing, topology, "LOCAL_WORLD_SIZE", RI_FACT_LOCAL_WORLD_SIZE)) {
-			check_world(writing, nodes);
+		if (!is_given(writing, topology, "LOCAL_WORLD_SIZE", RI_FACT_LOCAL_WORLD_SIZE))
+			ri_topology_get(topology, RI_FACT_NPROC, &each);
+	}
+	/* On the first node it would run a job of that node, on the others it would fail. */
+	if (each == 0) {
+		if (nodes == 1 || ri_command_mentions(command, "--world-size"))
 			return;
-		}
+		ri_fail(writing->err, RI_CODE_LAUNCH_INCOMPLETE, "WORLD_SIZE",
+			"composer needs the number of ranks on all %d nodes, and no source "
+			"provides it", (int)nodes);
+		ri_fail_hint(writing->err, "state --nproc-per-node, or add composer's own options "
+					   "--world_size and -n");
+		return;
 	}
 	ri_want_number(writing, "WORLD_SIZE", nodes * each);
 	ri_want_number(writing, "LOCAL_WORLD_SIZE", each);
@@ -184,23 +171,6 @@ static const struct ri_variable deepspeed[] = {
 	{ .name = NULL },
 };
 
-/* Of an mpirun outside of what started this rank; MPI programs may still ask for it. */
-static void remove_other_rank(struct ri_writing *writing, const struct ri_topology *topology)
-{
-	static const char variable[] = "OMPI_COMM_WORLD_LOCAL_RANK";
-	const char *value = ri_env_get(writing->context->env, variable);
-	const struct ri_range any = { 0, UINT32_MAX };
-	uint64_t local, number;
-
-	if (value == NULL || !ri_topology_get(topology, RI_FACT_LOCAL_RANK, &local) ||
-		(ri_number_read(value, any, &number, NULL) == RI_NUMBER_OK && number == local))
-		return;
-	ri_want_gone(writing, variable);
-	ri_findings_add(writing->context->findings, RI_SEVERITY_NOTE, RI_CODE_ENV_IGNORED, variable,
-		"is not the local rank, which is %d according to %s: it is removed", (int)local,
-		topology->identity);
-}
-
 /* Without these words every node meets itself (deepspeed/launcher/launch.py, parse_args). */
 static void check_launcher(struct ri_writing *writing, const struct ri_topology *topology)
 {
@@ -220,10 +190,24 @@ static void check_launcher(struct ri_writing *writing, const struct ri_topology 
 
 static void render_deepspeed(struct ri_writing *writing, const struct ri_topology *topology)
 {
-	if (ri_writing_mode(writing) == RI_MODE_NODE)
+	static const char variable[] = "OMPI_COMM_WORLD_LOCAL_RANK";
+	const char *value = ri_env_get(writing->context->env, variable);
+	const struct ri_range any = { 0, UINT32_MAX };
+	uint64_t local, number;
+
+	if (ri_writing_mode(writing) == RI_MODE_NODE) {
 		check_launcher(writing, topology);
-	else if (ri_writing_is_asked(writing))
-		remove_other_rank(writing, topology);
+		return;
+	}
+	/* Of an mpirun outside of what started this rank; MPI programs may still ask for it. */
+	if (!ri_writing_is_asked(writing) || value == NULL ||
+		!ri_topology_get(topology, RI_FACT_LOCAL_RANK, &local) ||
+		(ri_number_read(value, any, &number, NULL) == RI_NUMBER_OK && number == local))
+		return;
+	ri_want_gone(writing, variable);
+	ri_findings_add(writing->context->findings, RI_SEVERITY_NOTE, RI_CODE_ENV_IGNORED, variable,
+		"is not the local rank, which is %d according to %s: it is removed", (int)local,
+		topology->identity);
 }
 
 const struct ri_framework ri_framework_deepspeed = {

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "to/writing.h"
 
+#include <limits.h>
 #include <string.h>
+
+const char *const ri_usual_names[] = {
+	"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK", "NNODES",
+	"MASTER_ADDR", "MASTER_PORT",
+};
 
 void ri_want(struct ri_writing *writing, const char *variable, const char *value)
 {
@@ -92,4 +98,72 @@ bool ri_writing_is_asked(const struct ri_writing *writing)
 {
 	return ri_wishes_name_framework(writing->context->wishes, writing->framework->name) ||
 		ri_writing_option(writing) != NULL;
+}
+
+static const struct {
+	const char *pattern;	/* a name, or the beginning of one and '*' */
+	enum { RI_SCRUB_KEEP, RI_SCRUB_REMOVE, RI_SCRUB_REMOVE_HERE } verdict;
+} rows[] = {
+#define RI_SCRUB(pattern_, verdict_, cite_) { pattern_, RI_SCRUB_##verdict_ },
+#include "to/scrub.def"
+#undef RI_SCRUB
+};
+
+enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
+
+static bool fits(const char *pattern, const char *name, size_t length)
+{
+	size_t same = 0;
+
+	/* asked for each variable and each rank: most differ in the first letters */
+	while (same < length && pattern[same] != '*' && pattern[same] == name[same])
+		same++;
+	return pattern[same] == '*' || (same == length && pattern[same] == '\0');
+}
+
+bool ri_scrub_removes(const char *name, size_t length, bool here)
+{
+	for (size_t i = 0; i < ROW_COUNT; i++)
+		if (rows[i].pattern[0] == name[0] && fits(rows[i].pattern, name, length))
+			return rows[i].verdict == RI_SCRUB_REMOVE ||
+				(here && rows[i].verdict == RI_SCRUB_REMOVE_HERE);
+	return false;
+}
+
+/* Is the variable among the first edits, those of the frameworks? */
+static bool is_wanted(const struct ri_env_edits *edits, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(edits->items[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+void ri_scrub(struct ri_writing *writing)
+{
+	const struct ri_env *env = writing->context->env;
+	bool here = writing->context->fan_out != 0, begins[UCHAR_MAX + 1] = { false };
+	size_t wanted = writing->wanted.count;
+
+	/* most variables begin like no pattern, and this is done for each rank */
+	for (size_t i = 0; i < ROW_COUNT; i++)
+		begins[(unsigned char)rows[i].pattern[0]] = true;
+	for (size_t i = 0; i < env->count; i++) {
+		const struct ri_env_entry *entry = &env->entries[i];
+		struct ri_env_edit edit = { .value = NULL };
+
+		if (!begins[(unsigned char)entry->text[0]] ||
+			!ri_scrub_removes(entry->text, entry->name_length, here))
+			continue;
+		edit.name = ri_arena_copy(writing->context->arena, entry->text, entry->name_length);
+		if (edit.name == NULL)
+			ri_fail(writing->err, RI_CODE_MEMORY, "environment",
+				"no memory left to remove a variable");
+		else if (is_wanted(&writing->wanted, wanted, edit.name))
+			ri_want_gone(writing, edit.name);
+		else if (ri_env_find(env, edit.name) == entry)
+			/* the names are all different: no look-up is needed */
+			ri_env_edits_add(&writing->wanted, edit, writing->context->arena,
+				writing->err);
+	}
 }

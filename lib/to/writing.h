@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the render function of a framework works with. A failure is kept in
+ * One framework, and what its render function works with. A failure is kept in
  * err; the caller looks there when the framework is done, so none has to.
  */
 #ifndef RI_TO_WRITING_H
@@ -8,8 +8,49 @@
 
 #include "command/command.h"
 #include "model/context.h"
+#include "model/topology.h"
 #include "model/wishes.h"
-#include "to/framework.h"
+
+struct ri_writing;
+
+/* One variable of a framework. --list and the documents print it. */
+struct ri_variable {
+	const char *name;
+	const char *meaning;	/* what it says, in one line */
+	const char *cite;	/* where that was read: a document or a source file */
+};
+
+/* Facts under their usual names, RI_FROM(...) | ...: RANK, MASTER_ADDR. */
+struct ri_share {
+	unsigned gets;	/* of what is known */
+	unsigned needs;	/* without which it cannot start */
+};
+
+/* One framework. What has no comment that says otherwise must be set. */
+struct ri_framework {
+	const char *name;	/* stable; stands in --frameworks */
+	const char *summary;	/* one line for --list */
+	const char *when;	/* in which launch what is written: a sentence for the documents */
+	const struct ri_variable *writes;	/* ends with a NULL name; NULL: none */
+	const struct ri_variable *looks;	/* ... at these alone; NULL: at none */
+	/* It is written for where one of these speaks; ends with NULL. NULL: always. */
+	const char *const *sources;
+	/* The option that asks for it, whatever speaks, or NULL. NULL: none ever does. */
+	const char *(*asked)(const struct ri_wishes *wishes);
+	/*
+	 * What each process gets: a rank, or the one of a node that starts ranks.
+	 * What it needs must be told where the framework is asked for: else
+	 * RI_CODE_FRAMEWORK_INCOMPLETE. Where to meet a launcher may know itself
+	 * (to/nodes.h).
+	 */
+	struct ri_share rank;
+	struct ri_share node;
+	bool nameless;		/* render has something to say without an identity, too */
+	/* Say what else the variables shall be. NULL: nothing. */
+	void (*render)(struct ri_writing *writing, const struct ri_topology *topology);
+	/* Judge what is there of it where it is not written for. NULL: nothing to judge. */
+	void (*judge)(struct ri_writing *writing, const struct ri_topology *topology);
+};
 
 struct ri_writing {
 	const struct ri_context *context;
@@ -20,6 +61,9 @@ struct ri_writing {
 
 /* Where the ranks of a job meet: both, or none. */
 #define RI_RENDEZVOUS (RI_FROM(MASTER_ADDR) | RI_FROM(MASTER_PORT))
+
+/* Names that are read by all of them: RANK, WORLD_SIZE ... MASTER_PORT, of the first facts. */
+extern const char *const ri_usual_names[RI_FACT_MASTER_PORT + 1];
 
 /*
  * The variable shall have this value, which must not be empty. Another
@@ -55,5 +99,15 @@ bool ri_writing_is_of_nodes(const struct ri_writing *writing, const struct ri_to
 
 /* How the command is launched. */
 enum ri_mode ri_writing_mode(const struct ri_writing *writing);
+
+/*
+ * Does scrub.def remove the variable of that name, which need not end in '\0'? It has what
+ * several ranks must not inherit from the one process that starts them, a launcher or
+ * ourselves. here: we start the ranks ourselves.
+ */
+bool ri_scrub_removes(const char *name, size_t length, bool here);
+
+/* Remove everything that is there and in the table. */
+void ri_scrub(struct ri_writing *writing);
 
 #endif

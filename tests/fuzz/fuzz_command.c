@@ -8,7 +8,7 @@
 #include "fuzz.h"
 #include "command/command.h"
 #include "command/expand.h"
-#include "to/scrub.h"
+#include "to/writing.h"
 #include "to/to.h"
 #include "linked.h"
 #include "../unit/stages_of.h"

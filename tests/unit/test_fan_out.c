@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "model/wishes.h"
-#include "to/scrub.h"
+#include "to/writing.h"
 #include "to/to.h"
 #include "topology_of.h"
 

@@ -18,7 +18,7 @@
 #include "model/wishes.h"
 #include "node/place.h"
 #include "command/command.h"
-#include "to/scrub.h"
+#include "to/writing.h"
 #include "to/to.h"
 #include "edits_of.h"
 #include "golden_cases.h"

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "to/scrub.h"
+#include "to/writing.h"
 #include "to/writing.h"
 #include "topology_of.h"
 
