@@ -39,17 +39,6 @@ static int open_root(void *host)
 	return ri_host_root(host);
 }
 
-/* A machine of a simulated job that comes later than others; a stop finds nothing begun. */
-static void come_later(uint64_t from_ms)
-{
-	uint64_t now = from_ms == 0 ? 0 : (uint64_t)ri_now_ms();
-	siginfo_t info;
-
-	if (now < from_ms &&
-		ri_mask_wait_for(ri_mask_stops(), &info, (int64_t)(from_ms - now)) != 0)
-		exit(128 + info.si_signo);
-}
-
 /* Of the live machine nothing is opened or asked until somebody needs it. */
 static int find_host(struct ri_found *found, struct ri_error *err)
 {
@@ -57,6 +46,8 @@ static int find_host(struct ri_found *found, struct ri_error *err)
 	const char *played = ri_env_get(&found->env, RI_OVERLAY_VARIABLE);
 	const char *root = found->options.given.root.value;
 	struct ri_host *host = &found->host;
+	siginfo_t info;
+	int64_t wait_ms;
 
 	*host = (struct ri_host){
 		.root = -1, .path = root == NULL ? "/" : root, .live = root == NULL,
@@ -66,31 +57,16 @@ static int find_host(struct ri_found *found, struct ri_error *err)
 		if (ri_overlay_play(host, &overlay, played, found->source.context.arena, err) < 0)
 			return -1;
 		host->unfit = overlay.unfit == ri_found_attempt(found) + 1;
-		come_later(overlay.from_ms);
+		/* one that comes later than others; a stop finds nothing begun */
+		wait_ms = overlay.from_ms == 0 ? 0 : (int64_t)overlay.from_ms - ri_now_ms();
+		if (wait_ms > 0 && ri_mask_wait_for(ri_mask_stops(), &info, wait_ms) != 0)
+			exit(128 + info.si_signo);
 	}
 	/* a recorded one is where the user says, if it is */
 	if (root == NULL || ri_apart_file(open_root, host, root) >= 0)
 		return 0;
 	ri_fail(err, RI_CODE_FILE_UNREADABLE, root, "cannot be opened: %s", strerror(errno));
 	return ri_fail_errno(err, errno);
-}
-
-/* Options that go together only where no ranks are started here. */
-static int check_fan_out(struct ri_found *found, const char *subject, struct ri_error *err)
-{
-	if (ri_wishes_refuse_all(&found->options.wishes)) {
-		ri_fail(err, RI_CODE_OPTION_CONFLICT, subject,
-			"with %s=none no rank would get its RANK",
-			found->options.wishes.source.subject);
-		return ri_fail_hint(err, "leave one of them out");
-	}
-	if (found->options.supervise == RI_SWITCH_NEVER && found->source.context.fan_out > 1) {
-		ri_fail(err, RI_CODE_OPTION_CONFLICT, subject,
-			"several ranks need rankinit as their parent, so it cannot become one of "
-			"them");
-		return ri_fail_hint(err, "leave --supervise=never out");
-	}
-	return 0;
 }
 
 /* The machine, for those parts that count what it has. */
@@ -102,51 +78,41 @@ static struct ri_node this_node(struct ri_found *found)
 	};
 }
 
-/* No GPU to count by: the checks say more about that than a count does. */
-static int leave_count(struct ri_found *found, struct ri_error *err)
-{
-	const struct ri_options *options = &found->options;
-
-	if (err->code != RI_CODE_NPROC_NONE || options->action == RI_ACTION_PRINT_ENV ||
-		(options->action != RI_ACTION_CHECK && options->checks.require.value == NULL))
-		return -1;
-	found->nproc_err = *err;
-	*err = (struct ri_error)RI_ERROR_INIT;
-	found->options.wishes.nproc_count = 1;
-	return 0;
-}
-
 /* Does the command run in ranks that are started here? */
 static int count_ranks(struct ri_found *found, struct ri_error *err)
 {
+	const struct ri_options *options = &found->options;
 	struct ri_wishes *wishes = &found->options.wishes;
 	struct ri_node node = this_node(found);
 
 	if (found->command.mode == RI_MODE_NONE || wishes->nproc.value == NULL)
 		return 0;
-	if (ri_nproc_count(&found->options, &node, err) < 0 && leave_count(found, err) < 0)
-		return -1;
+	if (ri_nproc_count(&found->options, &node, err) < 0) {
+		/* No GPU to count by: the checks say more about that than a count does. */
+		if (err->code != RI_CODE_NPROC_NONE || options->action == RI_ACTION_PRINT_ENV ||
+			(options->action != RI_ACTION_CHECK &&
+				options->checks.require.value == NULL))
+			return -1;
+		found->nproc_err = *err;
+		*err = (struct ri_error)RI_ERROR_INIT;
+		wishes->nproc_count = 1;
+	}
 	if (found->command.mode != RI_MODE_PROCESS)
 		return 0;
 	found->source.context.fan_out = wishes->nproc_count;
-	return check_fan_out(found, wishes->nproc.subject, err);
-}
-
-/*
- * In a launcher's container even a script starts the whole job; the one process
- * that is asked for beside the ranks is the task itself.
- */
-static void settle_role(struct ri_found *found)
-{
-	if (found->topology.identity != NULL)
-		return;
-	if (ri_topology_is_beside(&found->topology)) {
-		found->source.context.fan_out = 0;
-	} else if (ri_topology_is_launcher(&found->topology) &&
-		found->options.launch == RI_MODE_AUTO) {
-		found->command.mode = RI_MODE_NONE;
-		found->source.context.fan_out = 0;
+	/* what goes together only where no ranks are started here */
+	if (ri_wishes_refuse_all(wishes)) {
+		ri_fail(err, RI_CODE_OPTION_CONFLICT, wishes->nproc.subject,
+			"with %s=none no rank would get its RANK", wishes->source.subject);
+		return ri_fail_hint(err, "leave one of them out");
 	}
+	if (options->supervise == RI_SWITCH_NEVER && wishes->nproc_count > 1) {
+		ri_fail(err, RI_CODE_OPTION_CONFLICT, wishes->nproc.subject,
+			"several ranks need rankinit as their parent, so it cannot become one of "
+			"them");
+		return ri_fail_hint(err, "leave --supervise=never out");
+	}
+	return 0;
 }
 
 /* The content of --hostfile, where that is given. */
@@ -190,6 +156,7 @@ static int find_topology(struct ri_found *found, struct ri_error *err)
 	struct ri_topology *topology = &found->topology;
 	struct ri_context *context = &found->source.context;
 	struct ri_reading reading;
+	bool launches;
 	int status;
 
 	/* Who starts the whole job is no part of it: not even a contradiction matters. */
@@ -201,8 +168,19 @@ static int find_topology(struct ri_found *found, struct ri_error *err)
 	ri_identity_choose(topology, &reading);
 	if (ri_claims_settle(topology, &reading) < 0)
 		return -1;
-	/* what the command makes of it, and it of the command */
-	settle_role(found);
+	/*
+	 * What the command makes of it, and it of the command: in a launcher's container even a
+	 * script starts the whole job; the one process that is asked for beside the ranks is the
+	 * task itself.
+	 */
+	if (topology->identity == NULL) {
+		launches = ri_topology_is_launcher(topology) &&
+			found->options.launch == RI_MODE_AUTO;
+		if (launches || ri_topology_is_beside(topology))
+			context->fan_out = 0;
+		if (launches)
+			found->command.mode = RI_MODE_NONE;
+	}
 	status = ri_topology_adapt(topology, context, err);
 	/* also of a launch that is refused --explain shows where it would have been */
 	ri_topology_complete(topology, context);
@@ -213,18 +191,6 @@ static int find_topology(struct ri_found *found, struct ri_error *err)
 		return -1;
 	ri_nodes_judge(topology, context);
 	return 0;
-}
-
-/* Where do the ranks run that are started here, or the one that we are? */
-static int place(struct ri_found *found, struct ri_error *err)
-{
-	const struct ri_placing_job job = {
-		.options = &found->options, .topology = &found->topology,
-		.mode = found->command.mode,
-		.started = found->source.context.fan_out, .node = this_node(found),
-	};
-
-	return ri_placing_prepare(&found->placing, &job, err);
 }
 
 /* Of several ranks here the first one says it for all. */
@@ -382,7 +348,7 @@ int ri_found_fill(struct ri_found *found, struct ri_arena *arena, struct ri_find
 	struct ri_error *err)
 {
 	static const struct ri_meeting meeting = { ri_is_local_master, ri_port_pick };
-
+	struct ri_placing_job placing;
 	if (ri_options_check(&found->options, err) < 0)
 		return -1;
 	found->source = (struct ri_rank_source){
@@ -402,8 +368,15 @@ int ri_found_fill(struct ri_found *found, struct ri_arena *arena, struct ri_find
 	if (find_host(found, err) < 0)
 		return -1;
 	if (!found->options.disabled) {
-		if (count_ranks(found, err) < 0 || find_topology(found, err) < 0 ||
-			place(found, err) < 0 ||
+		if (count_ranks(found, err) < 0 || find_topology(found, err) < 0)
+			return -1;
+		/* where do the ranks run that are started here, or the one that we are? */
+		placing = (struct ri_placing_job){
+			.options = &found->options, .topology = &found->topology,
+			.mode = found->command.mode,
+			.started = found->source.context.fan_out, .node = this_node(found),
+		};
+		if (ri_placing_prepare(&found->placing, &placing, err) < 0 ||
 			check_restarts(found, err) < 0)
 			return -1;
 		judge_files(found, findings);

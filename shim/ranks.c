@@ -17,96 +17,56 @@
 #include "say/whole_file.h"
 #include "to/to.h"
 
-static int set_variable(struct ri_rank_source *source, struct ri_env_edit edit,
+/* A variable of all ranks. */
+static int set_variable(struct ri_rank_source *source, const char *name, const char *value,
 	struct ri_error *err)
 {
-	if (edit.value == NULL)
-		return ri_fail(err, RI_CODE_MEMORY, edit.name, "no memory left to set it");
-	return ri_env_edits_add(&source->common, edit, source->context.arena, err);
+	if (value == NULL)
+		return ri_fail(err, RI_CODE_MEMORY, name, "no memory left to set it");
+	return ri_env_edits_add(&source->common, (struct ri_env_edit){ name, value },
+		source->context.arena, err);
 }
 
-/*
- * Open MPI 4 kills its ranks one second after it forwarded a SIGTERM, and
- * waits this parameter twice (orte/mca/odls/base): with a deadline of our
- * own, ranks get what is left of it.
- */
-static int tell_launchers(struct ri_rank_source *source, struct ri_error *err)
-{
-	struct ri_env_edit edit = { .name = "OMPI_MCA_odls_base_sigkill_timeout" };
-	uint64_t seconds = source->options->grace_ms / 1000;
-
-	if (seconds == 0 || ri_env_get(source->context.env, edit.name) != NULL)
-		return 0;
-	edit.value = ri_arena_format(source->context.arena, "%d",
-		seconds < 4 ? 1 : (int)(seconds - 2) / 2);
-	return set_variable(source, edit, err);
-}
-
-/*
- * torchrun 2.12 and later (torch/distributed/launcher/api.py, LaunchConfig) kills its workers
- * that long after it passed on a stop, by default after 30 s: that is to come just before
- * the deadline of ours.
- */
-static int tell_timeout(struct ri_rank_source *source, struct ri_error *err)
-{
-	struct ri_env_edit edit = { .name = "TORCH_ELASTIC_SHUTDOWN_TIMEOUT" };
-	const struct ri_options *options = source->options;
-	uint64_t seconds = options->grace_ms / 1000;
-
-	if (options->link == RI_LINK_MODE_STOP && options->link_grace_ms / 1000 > seconds)
-		seconds = options->link_grace_ms / 1000;
-	if (seconds == 0 || ri_env_get(source->context.env, edit.name) != NULL)
-		return 0;
-	edit.value = ri_arena_format(source->context.arena, "%d",
-		seconds < 4 ? 1 : (int)seconds - 2);
-	return set_variable(source, edit, err);
-}
-
-/*
- * torchrun 2.9 and later (torch/distributed/run.py, --signals-to-handle, which takes this for its
- * default and overwrites TORCHELASTIC_SIGNALS_TO_HANDLE) passes on these signals, and ends by any
- * other: those that --signal-map makes come on top.
- */
-static int tell_signals(struct ri_rank_source *source, struct ri_error *err)
-{
-	struct ri_env_edit edit = { .name = "PET_SIGNALS_TO_HANDLE" };
-	const struct ri_signal_map *map = &source->options->signal_map;
-	bool first = false, second = false;
-
-	for (int from = 1; from <= RI_SIGNAL_MAX; from++) {
-		first |= map->to[from] == SIGUSR1 && from != SIGUSR1;
-		second |= map->to[from] == SIGUSR2 && from != SIGUSR2;
-	}
-	if ((!first && !second) || ri_env_get(source->context.env, edit.name) != NULL)
-		return 0;
-	edit.value = ri_arena_format(source->context.arena, "SIGTERM,SIGINT,SIGHUP,SIGQUIT%s%s",
-		first ? ",SIGUSR1" : "", second ? ",SIGUSR2" : "");
-	return set_variable(source, edit, err);
-}
-
-/* A variable that nobody set, by this name or by an older one. */
-static int tell_new(struct ri_rank_source *source, struct ri_env_edit edit, const char *older,
-	struct ri_error *err)
+/* The same, unless it is set by this name, or by an older one that is not NULL. */
+static int set_new(struct ri_rank_source *source, const char *name, const char *older,
+	const char *value, struct ri_error *err)
 {
 	const struct ri_env *env = source->context.env;
 
-	if (ri_env_get(env, edit.name) != NULL || ri_env_get(env, older) != NULL)
-		return 0;
-	return set_variable(source, edit, err);
+	return ri_env_get(env, name) != NULL || (older != NULL && ri_env_get(env, older) != NULL)
+		? 0 : set_variable(source, name, value, err);
 }
 
-/* The file that --report writes, or NULL: a descriptor, a device, or none that is known. */
-static const char *report_of(const struct ri_rank_source *source)
+/* What torchrun, or what is made of it, is told by its own variables. */
+static int tell_torchrun(struct ri_rank_source *source, struct ri_error *err)
 {
-	const struct ri_given *option = &source->options->given.report;
-	struct ri_error ignored;	/* who writes it says so */
-	const char *path;
+	const struct ri_options *options = source->options;
+	struct ri_arena *arena = source->context.arena;
+	uint64_t seconds = options->grace_ms / 1000;
+	bool first = false, second = false;
 
-	if (option->value == NULL || strncmp(option->value, "fd:", 3) == 0)
-		return NULL;
-	path = ri_whole_file_name(option, source->topology, source->context.arena, &ignored);
-	return path == NULL || strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0
-		? NULL : path;
+	if (options->link == RI_LINK_MODE_STOP && options->link_grace_ms / 1000 > seconds)
+		seconds = options->link_grace_ms / 1000;
+	/*
+	 * 2.12 and later (torch/distributed/launcher/api.py, LaunchConfig) kills its workers
+	 * that long after it passed on a stop, by default after 30 s: that is to come just
+	 * before the deadline of ours.
+	 */
+	if (seconds > 0 && set_new(source, "TORCH_ELASTIC_SHUTDOWN_TIMEOUT", NULL,
+		ri_arena_number(arena, seconds < 4 ? 1 : seconds - 2), err) < 0)
+		return -1;
+	/*
+	 * 2.9 and later (torch/distributed/run.py, --signals-to-handle, which takes this for
+	 * its default and overwrites TORCHELASTIC_SIGNALS_TO_HANDLE) passes on these signals,
+	 * and ends by any other: those that --signal-map makes come on top.
+	 */
+	for (int from = 1; from <= RI_SIGNAL_MAX; from++) {
+		first |= options->signal_map.to[from] == SIGUSR1 && from != SIGUSR1;
+		second |= options->signal_map.to[from] == SIGUSR2 && from != SIGUSR2;
+	}
+	return !first && !second ? 0 : set_new(source, "PET_SIGNALS_TO_HANDLE", NULL,
+		ri_arena_format(arena, "SIGTERM,SIGINT,SIGHUP,SIGQUIT%s%s",
+			first ? ",SIGUSR1" : "", second ? ",SIGUSR2" : ""), err);
 }
 
 /*
@@ -119,20 +79,25 @@ static const char *report_of(const struct ri_rank_source *source)
  */
 static int tell_recorder(struct ri_rank_source *source, struct ri_error *err)
 {
-	struct ri_env_edit file = { .name = "TORCH_FR_DUMP_TEMP_FILE" };
-	struct ri_env_edit size = { .name = "TORCH_FR_BUFFER_SIZE", .value = "2000" };
-	uint64_t ranks = 1;
+	const struct ri_given *option = &source->options->given.report;
+	struct ri_arena *arena = source->context.arena;
+	struct ri_error ignored;	/* who writes the report says so */
 	const char *report;
+	uint64_t ranks = 1;
 
 	ri_topology_get(source->topology, RI_FACT_WORLD_SIZE, &ranks);
-	report = ranks > 1 || source->context.command->mode == RI_MODE_NODE
-		? report_of(source) : NULL;
-	if (report == NULL)
+	if ((ranks < 2 && source->context.command->mode != RI_MODE_NODE) ||
+		option->value == NULL || strncmp(option->value, "fd:", 3) == 0)
 		return 0;
-	file.value = ri_arena_format(source->context.arena, "%s.flight_", report);
-	if (tell_new(source, file, "TORCH_NCCL_DEBUG_INFO_TEMP_FILE", err) < 0)
+	report = ri_whole_file_name(option, source->topology, arena, &ignored);
+	/* no device either, or none that is known */
+	if (report == NULL || strncmp(report, "/dev/", 5) == 0 || strncmp(report, "/proc/", 6) == 0)
+		return 0;
+	if (set_new(source, "TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE",
+		ri_arena_format(arena, "%s.flight_", report), err) < 0)
 		return -1;
-	return tell_new(source, size, "TORCH_NCCL_TRACE_BUFFER_SIZE", err);
+	return set_new(source, "TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE", "2000",
+		err);
 }
 
 /*
@@ -142,9 +107,7 @@ static int tell_recorder(struct ri_rank_source *source, struct ri_error *err)
 static int tell_attempt(struct ri_rank_source *source, struct ri_error *err)
 {
 	const struct ri_context *context = &source->context;
-	struct ri_env_edit count = { .name = "TORCHELASTIC_RESTART_COUNT" };
-	struct ri_env_edit most = { .name = "TORCHELASTIC_MAX_RESTARTS" };
-	struct ri_env_edit own = { .name = RI_ATTEMPT_VARIABLE };
+	const char *attempt = ri_arena_number(context->arena, source->attempt);
 
 	if (ri_env_get(context->env, RI_CARRIED_VARIABLE) != NULL &&
 		ri_env_edits_add(&source->common, (struct ri_env_edit){ RI_CARRIED_VARIABLE, NULL },
@@ -152,39 +115,41 @@ static int tell_attempt(struct ri_rank_source *source, struct ri_error *err)
 		return -1;
 	if (source->options->restarts == 0)
 		return 0;
-	own.value = count.value = ri_arena_number(context->arena, source->attempt);
-	most.value = ri_arena_number(context->arena, source->options->restarts);
-	if (set_variable(source, own, err) < 0 ||
-		(ri_env_get(context->env, count.name) == NULL &&
-			set_variable(source, count, err) < 0))
+	if (set_variable(source, RI_ATTEMPT_VARIABLE, attempt, err) < 0 ||
+		set_new(source, "TORCHELASTIC_RESTART_COUNT", NULL, attempt, err) < 0)
 		return -1;
-	return ri_env_get(context->env, most.name) != NULL ? 0 : set_variable(source, most, err);
+	return set_new(source, "TORCHELASTIC_MAX_RESTARTS", NULL,
+		ri_arena_number(context->arena, source->options->restarts), err);
 }
 
 int ri_rank_source_complete(struct ri_rank_source *source, struct ri_error *err)
 {
 	const struct ri_context *context = &source->context;
 	const struct ri_command *command = context->command;
-	struct ri_env_edit mark = { .name = "RANKINIT" };
+	uint64_t seconds = source->options->grace_ms / 1000;
 
 	if (source->options->disabled)
 		return 0;
-	if (source->topology->identity != NULL) {
-		mark.value = ri_arena_format(context->arena, "%s:%s", RI_VERSION,
-			ri_mode_name(command->mode));
-		if (set_variable(source, mark, err) < 0)
-			return -1;
-	}
+	if (source->topology->identity != NULL && set_variable(source, "RANKINIT",
+		ri_arena_format(context->arena, "%s:%s", RI_VERSION, ri_mode_name(command->mode)),
+		err) < 0)
+		return -1;
 	if (ri_options_scrub(source->options, context->env, source->looks, &source->common,
 		    context->arena, err) < 0)
 		return -1;
 	if (command->mode == RI_MODE_NODE &&
 		(command->launcher == NULL || command->launcher->reads_pet) &&
-		(tell_timeout(source, err) < 0 || tell_signals(source, err) < 0))
+		tell_torchrun(source, err) < 0)
 		return -1;
-	if (tell_attempt(source, err) < 0)
+	if (tell_attempt(source, err) < 0 || tell_recorder(source, err) < 0)
 		return -1;
-	return tell_recorder(source, err) < 0 ? -1 : tell_launchers(source, err);
+	/*
+	 * Open MPI 4 kills its ranks one second after it forwarded a SIGTERM, and
+	 * waits this parameter twice (orte/mca/odls/base): with a deadline of our
+	 * own, ranks get what is left of it.
+	 */
+	return seconds == 0 ? 0 : set_new(source, "OMPI_MCA_odls_base_sigkill_timeout", NULL,
+		ri_arena_number(context->arena, seconds < 4 ? 1 : (seconds - 2) / 2), err);
 }
 
 static int write_placement(struct ri_env_edits *edits, const struct ri_rank_source *source,

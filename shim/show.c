@@ -69,23 +69,7 @@ static void describe_rank(struct ri_run *run, struct ri_explained_rank *out,
 	ri_placing_explain(&run->found.placing, view->index, out, &run->arena);
 }
 
-/* The ranks beside the first one. */
-static int describe_others(struct ri_run *run, struct ri_explained_rank *ranks, size_t count)
-{
-	struct ri_topology topology = run->found.topology;
-	struct ri_rank_view *views = ri_arena_array(&run->arena, count, sizeof(*views));
-
-	if (views == NULL)
-		return ri_fail(&run->err, RI_CODE_MEMORY, "--explain", "no memory left for ranks");
-	for (size_t i = 1; i < count; i++) {
-		if (ri_rank_view(&views[i], &run->found.source, i, &run->err) < 0)
-			return -1;
-		ri_topology_go_to(&topology, i);
-		describe_rank(run, &ranks[i], &topology, &views[i]);
-	}
-	return 0;
-}
-
+/* Why nothing was read, or NULL. */
 static const char *find_off(const struct ri_found *found)
 {
 	if (found->options.disabled)
@@ -102,11 +86,13 @@ static const char *find_off(const struct ri_found *found)
 static int explain(struct ri_run *run, struct ri_error *err)
 {
 	static struct ri_explained_rank ranks[RI_MAX_LOCAL];
+	static struct ri_rank_view views[RI_MAX_LOCAL];
 	struct ri_explain explained = {
 		.topology = &run->found.topology,
 		.env = &run->found.env, .findings = &run->findings,
 		.err = &run->err, .ranks = ranks, .rank_count = 1, .launch = "process",
 	};
+	struct ri_topology topology;
 	size_t count;
 	int stop = 0;
 
@@ -123,8 +109,16 @@ static int explain(struct ri_run *run, struct ri_error *err)
 	if (run->found.first.argv == NULL)
 		run->found.first.argv = run->found.options.command;
 	describe_rank(run, &ranks[0], &run->found.topology, &run->found.first);
-	count = run->found.source.context.fan_out;
-	if (run->err.code == RI_CODE_NONE && count > 1 && describe_others(run, ranks, count) == 0)
+	/* the ranks beside the first one */
+	topology = run->found.topology;
+	count = run->err.code == RI_CODE_NONE ? run->found.source.context.fan_out : 0;
+	for (size_t i = 1; i < count && run->err.code == RI_CODE_NONE; i++) {
+		if (ri_rank_view(&views[i], &run->found.source, i, &run->err) < 0)
+			break;
+		ri_topology_go_to(&topology, i);
+		describe_rank(run, &ranks[i], &topology, &views[i]);
+	}
+	if (run->err.code == RI_CODE_NONE && count > 1)
 		explained.rank_count = count;
 	if (run->found.command.mode != RI_MODE_AUTO)
 		explained.launch = ri_mode_name(run->found.command.mode);

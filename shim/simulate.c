@@ -147,29 +147,12 @@ static void judge(const struct ri_options *options, struct ri_findings *findings
 			"nodes of the job");
 }
 
-/* The verdict on these is ours, as that of their launcher. */
-static int prepare_telling(struct ri_run *run, const struct ri_members *members)
-{
-	const struct ri_simulation *simulation = members->simulation;
-	struct ri_topology *topology = &run->found.topology;
-	size_t ranks = simulation->nodes * simulation->ranks;
-
-	topology->scope = RI_SCOPE_PROCESS;
-	topology->identity = simulation->shape->name;
-	ri_topology_derive(topology, RI_FACT_RANK, 0, 0);
-	ri_topology_derive(topology, RI_FACT_WORLD_SIZE, ranks, 0);
-	ri_topology_derive(topology, RI_FACT_LOCAL_RANK, 0, 0);
-	ri_topology_derive(topology, RI_FACT_LOCAL_WORLD_SIZE, ranks, 0);
-	ri_topology_derive(topology, RI_FACT_NNODES, 1, 0);
-	run->found.first.argv = run->found.options.command;
-	run->found.command.mode = RI_MODE_PROCESS;
-	run->found.source.context.fan_out = members->count;
-	return ri_run_reserve_telling(run);
-}
-
 static int launch_job(struct ri_run *run, struct ri_members *members)
 {
-	bool of_processes = members->simulation->shape->scope == RI_SCOPE_PROCESS;
+	const struct ri_simulation *simulation = members->simulation;
+	bool of_processes = simulation->shape->scope == RI_SCOPE_PROCESS;
+	size_t ranks = simulation->nodes * simulation->ranks;
+	struct ri_topology *topology = &run->found.topology;
 	struct ri_play_job job = {
 		.members = members, .options = &run->found.options,
 		.children = &run->started.children, .output = &run->started.output,
@@ -180,8 +163,21 @@ static int launch_job(struct ri_run *run, struct ri_members *members)
 	if (ri_play_job_prepare(&job, &run->err) < 0)
 		return -1;
 	run->ended.numbers = job.numbers;
-	if (of_processes && prepare_telling(run, members) < 0)
-		return -1;
+	if (of_processes) {
+		/* the verdict on these is ours, as that of their launcher */
+		topology->scope = RI_SCOPE_PROCESS;
+		topology->identity = simulation->shape->name;
+		ri_topology_derive(topology, RI_FACT_RANK, 0, 0);
+		ri_topology_derive(topology, RI_FACT_WORLD_SIZE, ranks, 0);
+		ri_topology_derive(topology, RI_FACT_LOCAL_RANK, 0, 0);
+		ri_topology_derive(topology, RI_FACT_LOCAL_WORLD_SIZE, ranks, 0);
+		ri_topology_derive(topology, RI_FACT_NNODES, 1, 0);
+		run->found.first.argv = run->found.options.command;
+		run->found.command.mode = RI_MODE_PROCESS;
+		run->found.source.context.fan_out = members->count;
+		if (ri_run_reserve_telling(run) < 0)
+			return -1;
+	}
 	ri_clock_read(CLOCK_REALTIME, &run->started.at);
 	status = ri_play_job_run(&job, &run->err);
 	return ri_play_job_tell(&job, of_processes ? ri_run_tell(run, status) : status);

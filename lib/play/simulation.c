@@ -78,44 +78,34 @@ static int hint_at(const struct reading *reading, const char *name, const char *
 	return ri_fail_hint(reading->err, "see rankinit --list=simulations");
 }
 
-/* "2x4" */
-static bool read_size(const char *text, struct ri_simulation *out)
-{
-	uint64_t nodes, ranks;
-	size_t length = ri_digits_read(text, &nodes), second;
-
-	if (length == 0 || text[length] != 'x')
-		return false;
-	second = ri_digits_read(text + length + 1, &ranks);
-	if (second == 0 || text[length + 1 + second] != '\0' || nodes == 0 || ranks == 0)
-		return false;
-	out->nodes = nodes > RI_MAX_SIMULATED ? RI_MAX_SIMULATED + 1 : (size_t)nodes;
-	out->ranks = ranks > RI_MAX_SIMULATED ? RI_MAX_SIMULATED + 1 : (size_t)ranks;
-	return true;
-}
-
 static int read_job(const struct reading *reading, char *word)
 {
 	struct ri_simulation *out = reading->out;
-	char *colon = strchr(word, ':');
+	char *size = strchr(word, ':');
+	size_t first, second;
+	uint64_t nodes, ranks;
 	bool sized;
 
-	if (colon == NULL) {
+	if (size == NULL) {
 		refuse(reading, word, FORM);
 		return hint_at(reading, word, "2x4");
 	}
-	*colon = '\0';
+	*size++ = '\0';
 	out->shape = ri_source_shape_find(word, strlen(word));
-	sized = read_size(colon + 1, out);
+	first = ri_digits_read(size, &nodes);
+	second = first > 0 && size[first] == 'x' ? ri_digits_read(size + first + 1, &ranks) : 0;
+	sized = second > 0 && size[first + 1 + second] == '\0' && nodes > 0 && ranks > 0;
 	if (out->shape == NULL) {
 		refuse(reading, word, "there is no simulation of this name");
-		return hint_at(reading, word, sized ? colon + 1 : "2x4");
+		return hint_at(reading, word, sized ? size : "2x4");
 	}
 	if (!sized)
-		return refuse(reading, colon + 1, "expected NODESxRANKS, as 2x4");
-	if (out->nodes * out->ranks > RI_MAX_SIMULATED)
-		return refuse(reading, colon + 1,
-			"one machine plays at most 256 ranks in all");
+		return refuse(reading, size, "expected NODESxRANKS, as 2x4");
+	if (nodes > RI_MAX_SIMULATED || ranks > RI_MAX_SIMULATED ||
+		nodes * ranks > RI_MAX_SIMULATED)
+		return refuse(reading, size, "one machine plays at most 256 ranks in all");
+	out->nodes = (size_t)nodes;
+	out->ranks = (size_t)ranks;
 	return 0;
 }
 

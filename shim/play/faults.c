@@ -49,50 +49,42 @@ static void compare(void *context, const char *variable)
 		search->has_local_rank || strcmp(variable, search->local_rank) == 0;
 }
 
-/* Both strings stand in its environment, as it was executed with (proc(5)). */
-static bool has_variables(pid_t pid, struct search *search)
-{
-	char path[32];
-
-	search->has_rank = search->rank[0] == '\0';
-	search->has_local_rank = search->local_rank[0] == '\0';
-	if (search->has_rank && search->has_local_rank)
-		return true;
-	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
-	return ri_autopsy_each(path, '\0', compare, search) && search->has_rank &&
-		search->has_local_rank;
-}
-
+/* It fits where both strings stand in its environment, as it was executed with (proc(5)). */
 static bool note(const struct ri_procstat *process, void *context)
 {
+	struct search *search = context;
+	char path[32];
+
 	if (process->dying)
 		return true;
+	search->has_rank = search->rank[0] == '\0';
+	search->has_local_rank = search->local_rank[0] == '\0';
+	snprintf(path, sizeof(path), "/proc/%d/environ", (int)process->pid);
 	processes[count++] = (struct process){
 		.pid = process->pid, .parent = process->parent, .started = process->started,
-		.fits = !is_rankinit(process) && has_variables(process->pid, context),
+		.fits = !is_rankinit(process) && ((search->has_rank && search->has_local_rank) ||
+			(ri_autopsy_each(path, '\0', compare, search) && search->has_rank &&
+				search->has_local_rank)),
 	};
 	return count < PROCESSES;
-}
-
-static const struct process *find(pid_t pid)
-{
-	for (size_t i = 0; i < count; i++)
-		if (processes[i].pid == pid)
-			return &processes[i];
-	return NULL;
 }
 
 /* Is it below the member, or the member, and none between the two is a rank's already? */
 static bool is_first_below(const struct process *process, pid_t member)
 {
 	const struct process *at = process;
+	size_t parent;
 
-	for (size_t depth = 0; at != NULL && depth < count; depth++) {
+	for (size_t depth = 0; depth < count; depth++) {
 		if (at->fits && at != process)
 			return false;
 		if (at->pid == member)
 			return true;
-		at = find(at->parent);
+		for (parent = 0; parent < count && processes[parent].pid != at->parent;)
+			parent++;
+		if (parent == count)
+			return false;
+		at = &processes[parent];
 	}
 	return false;
 }

@@ -31,42 +31,22 @@ enum {
 
 /*
  * A port is free until rank 0 listens, which takes it seconds: so a name says that it is
- * given away. It lies in the network namespace, as ports do, and goes with its socket
- * (unix(7), abstract). Returns the descriptor, or -1.
+ * given away, with its block of ports. It lies in the network namespace, as ports do, and goes
+ * with its socket (unix(7), abstract). Returns the descriptor, or -1.
  */
-static int hold(unsigned block)
+static int hold(unsigned port)
 {
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
 	int length = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1,
-		"rankinit-simulated-%u", block);
+		"rankinit-simulated-%u", port / BLOCK);
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	if (fd < 0)
-		return -1;
-	if (bind(fd, (struct sockaddr *)&name,
-		    (socklen_t)(sizeof(name.sun_family) + 1 + (size_t)length)) == 0)
-		return fd;
-	close(fd);
-	return -1;
-}
-
-/* A row lies in one block or in two. */
-static bool hold_row(unsigned first, unsigned last)
-{
-	int one = hold(first / BLOCK), other = -1;
-
-	if (one < 0)
-		return false;
-	if (last / BLOCK != first / BLOCK) {
-		other = hold(last / BLOCK);
-		if (other < 0) {
-			close(one);
-			return false;
-		}
+	if (fd >= 0 && bind(fd, (struct sockaddr *)&name,
+		(socklen_t)(sizeof(name.sun_family) + 1 + (size_t)length)) < 0) {
+		close(fd);
+		fd = -1;
 	}
-	ri_kept_fds_add(one);
-	ri_kept_fds_add(other);
-	return true;
+	return fd;
 }
 
 /*
@@ -78,31 +58,26 @@ static unsigned find_ports(unsigned usual, size_t count)
 {
 	unsigned first = usual;
 
-	for (int tries = 0; tries < TRIES; tries++) {
+	for (int tries = 0; tries < TRIES; tries++, first = ri_port_pick(0)) {
 		unsigned last = first + (unsigned)count - 1, port = first;
+		int one, other;
 
 		while (port <= last && last <= LAST && ri_port_pick(port) == port)
 			port++;
-		if (port > last && hold_row(first, last))
+		if (port <= last)
+			continue;
+		/* a row lies in one block or in two */
+		one = hold(first);
+		other = one >= 0 && last / BLOCK != first / BLOCK ? hold(last) : -1;
+		if (one >= 0 && (other >= 0 || last / BLOCK == first / BLOCK)) {
+			ri_kept_fds_add(one);
+			ri_kept_fds_add(other);
 			return first;
-		first = ri_port_pick(0);
+		}
+		if (one >= 0)
+			close(one);
 	}
 	return usual;
-}
-
-/* What the nodes write at their ends, for the account. */
-static void open_report(struct ri_members *members)
-{
-	int fd;
-
-	if (members->simulation->shape->scope != RI_SCOPE_NODE ||
-		members->options->given.report.subject != NULL)
-		return;
-	fd = memfd_create("reports", 0);
-	if (fd >= 0)
-		fcntl(fd, F_SETFL, O_APPEND);
-	ri_kept_fds_add(fd);
-	members->report = fd;
 }
 
 /*
@@ -124,14 +99,36 @@ static struct ri_options loop_options(const struct ri_options *given)
 	return options;
 }
 
-static int prepare_output(struct ri_play_job *job, struct ri_error *err)
+int ri_play_job_prepare(struct ri_play_job *job, struct ri_error *err)
 {
-	const struct ri_members *members = job->members;
+	struct ri_members *members = job->members;
+	bool of_nodes = members->simulation->shape->scope == RI_SCOPE_NODE;
 	struct ri_output_wishes wishes = {
 		.options = job->options, .count = members->count, .node = -1, .keeps_stderr = true,
-		.bare = members->simulation->shape->scope == RI_SCOPE_NODE,
+		.bare = of_nodes,
 	};
 
+	if (job->options->given.log_prefix.subject == NULL)
+		job->options->log_prefix = true;
+	members->port = find_ports(members->port, members->simulation->nodes);
+	members->began_ms = (uint64_t)ri_now_ms();
+	if (of_nodes && members->options->given.report.subject == NULL) {
+		/* what the nodes write at their ends, for the account */
+		members->report = memfd_create("reports", 0);
+		if (members->report >= 0)
+			fcntl(members->report, F_SETFL, O_APPEND);
+		ri_kept_fds_add(members->report);
+	}
+	if (ri_members_prepare(members, &job->launch, err) < 0 ||
+		ri_children_init(job->children, members->count, members->arena, err) < 0)
+		return -1;
+	*job->options = loop_options(job->options);
+	job->launch.input = ri_ranks_open_input(err);
+	if (job->launch.input < 0)
+		return -1;
+	ri_mask_default_chld();
+	ri_orphans_adopt(job->launch.self);
+	ri_leftovers_add_relay(members->program);
 	job->numbers = ri_arena_array(members->arena, members->count, sizeof(*job->numbers));
 	if (job->numbers == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, "COMMAND", "no memory left for its output");
@@ -144,28 +141,6 @@ static int prepare_output(struct ri_play_job *job, struct ri_error *err)
 	}
 	wishes.ranks = job->numbers;
 	return ri_output_prepare(job->output, &wishes, members->arena, err);
-}
-
-int ri_play_job_prepare(struct ri_play_job *job, struct ri_error *err)
-{
-	struct ri_members *members = job->members;
-
-	if (job->options->given.log_prefix.subject == NULL)
-		job->options->log_prefix = true;
-	members->port = find_ports(members->port, members->simulation->nodes);
-	members->began_ms = (uint64_t)ri_now_ms();
-	open_report(members);
-	if (ri_members_prepare(members, &job->launch, err) < 0 ||
-		ri_children_init(job->children, members->count, members->arena, err) < 0)
-		return -1;
-	*job->options = loop_options(job->options);
-	job->launch.input = ri_ranks_open_input(err);
-	if (job->launch.input < 0)
-		return -1;
-	ri_mask_default_chld();
-	ri_orphans_adopt(job->launch.self);
-	ri_leftovers_add_relay(members->program);
-	return prepare_output(job, err);
 }
 
 int ri_play_job_run(struct ri_play_job *job, struct ri_error *err)
@@ -215,50 +190,33 @@ struct told {
 	char how[48];
 };
 
-static void describe_end(char *out, size_t size, const json_t *failure)
-{
-	const char *signal = json_string_value(json_object_get(failure, "signal"));
-	const json_t *code = json_object_get(failure, "exit_code");
-
-	if (signal != NULL)
-		snprintf(out, size, "killed by %s", signal);
-	else if (json_is_integer(code))
-		snprintf(out, size, "exit status %d", (int)json_integer_value(code));
-	else
-		snprintf(out, size, "not started");
-}
-
 static void read_report(const json_t *report, struct told *told, size_t nodes)
 {
 	const json_t *topology = json_object_get(report, "topology");
 	const json_t *place =
 		json_object_get(json_object_get(topology, "node_rank"), "value");
 	const json_t *failure = json_object_get(report, "first_failure");
-	size_t node = json_is_integer(place) ? (size_t)json_integer_value(place) : nodes;
 	const json_t *rank = json_object_get(failure, "rank");
+	const json_t *code = json_object_get(failure, "exit_code");
+	const char *signal = json_string_value(json_object_get(failure, "signal"));
+	size_t node = json_is_integer(place) ? (size_t)json_integer_value(place) : nodes;
 
 	if (node >= nodes)
 		return;
 	/* of a node that started its ranks again the last one counts */
-	told[node] = (struct told){ .failed = json_is_object(failure) };
-	if (!told[node].failed)
+	told += node;
+	*told = (struct told){ .failed = json_is_object(failure) };
+	if (!told->failed)
 		return;
-	told[node].elsewhere = json_is_true(json_object_get(failure, "elsewhere"));
-	told[node].rank = json_is_integer(rank) ? json_integer_value(rank) : -1;
-	describe_end(told[node].how, sizeof(told[node].how), failure);
-}
-
-/* One document after the other. */
-static void read_reports(int fd, struct told *told, size_t nodes)
-{
-	json_t *report;
-
-	if (fd < 0 || lseek(fd, 0, SEEK_SET) < 0)
-		return;
-	while ((report = json_loadfd(fd, JSON_DISABLE_EOF_CHECK, NULL)) != NULL) {
-		read_report(report, told, nodes);
-		json_decref(report);
-	}
+	told->elsewhere = json_is_true(json_object_get(failure, "elsewhere"));
+	told->rank = json_is_integer(rank) ? json_integer_value(rank) : -1;
+	if (signal != NULL)
+		snprintf(told->how, sizeof(told->how), "killed by %s", signal);
+	else if (json_is_integer(code))
+		snprintf(told->how, sizeof(told->how), "exit status %d",
+			(int)json_integer_value(code));
+	else
+		snprintf(told->how, sizeof(told->how), "not started");
 }
 
 /* "node 1: rank 5 failed first, killed by SIGKILL; exit status 137 after 5.1 s" */
@@ -311,21 +269,6 @@ static const struct ri_child *find_first(const struct ri_play_job *job, const st
 	return first;
 }
 
-/* Returns how many never came. */
-static size_t tell_absent(const struct ri_play_job *job)
-{
-	const struct ri_simulation *simulation = job->members->simulation;
-	size_t count = 0;
-
-	for (size_t node = 0; node < simulation->nodes; node++) {
-		if (ri_simulation_fault_of(simulation, RI_FAULT_ABSENT, node) == NULL)
-			continue;
-		count++;
-		ri_log(RI_LEVEL_ALWAYS, "simulated: node %zu: it never came", node);
-	}
-	return count;
-}
-
 int ri_play_job_tell(const struct ri_play_job *job, int status)
 {
 	static struct told told[RI_MAX_SIMULATED];
@@ -333,14 +276,20 @@ int ri_play_job_tell(const struct ri_play_job *job, int status)
 	const struct ri_shape *shape = simulation->shape;
 	bool stopped = job->supervised->stop.asked || job->supervised->interrupt.signal != 0;
 	bool of_nodes = shape->scope == RI_SCOPE_NODE;
+	int reports = job->members->report;
 	const struct ri_child *first = NULL;
 	const char *state;
+	json_t *report;
 
 	ri_faults_tell(&job->faults);
-	if (of_nodes) {
-		read_reports(job->members->report, told, simulation->nodes);
+	/* one document after the other */
+	if (of_nodes && reports >= 0 && lseek(reports, 0, SEEK_SET) == 0)
+		while ((report = json_loadfd(reports, JSON_DISABLE_EOF_CHECK, NULL)) != NULL) {
+			read_report(report, told, simulation->nodes);
+			json_decref(report);
+		}
+	if (of_nodes)
 		first = find_first(job, told);
-	}
 	/* those that run were stopped for the one that could not be started */
 	if (first != NULL && job->children->refused == 0)
 		status = ri_verdict_status(first->wait_status);
@@ -353,9 +302,13 @@ int ri_play_job_tell(const struct ri_play_job *job, int status)
 		ri_log(RI_LEVEL_ALWAYS, "simulated: node %zu: it could not be started",
 			job->members->places[i]);
 	state = stopped ? shape->stopped : status != 0 ? shape->failed : shape->succeeded;
-	/* what it makes of a job that is not whole is not known */
-	if (tell_absent(job) > 0)
+	for (size_t node = 0; node < simulation->nodes; node++) {
+		if (ri_simulation_fault_of(simulation, RI_FAULT_ABSENT, node) == NULL)
+			continue;
+		ri_log(RI_LEVEL_ALWAYS, "simulated: node %zu: it never came", node);
+		/* what it makes of a job that is not whole is not known */
 		state = NULL;
+	}
 	ri_log(RI_LEVEL_ALWAYS, "simulated: the job's exit status is %d%s%s%s", status,
 		state == NULL ? "" : "; there it would be ", state == NULL ? "" : state,
 		state != NULL && stopped ? ", since it was stopped" : "");

@@ -43,23 +43,6 @@ static int no_memory(struct ri_error *err)
 		"no memory left for the members of the job");
 }
 
-/* The CPUs by all ranks of the machine: each node would take them all. */
-static uint64_t share_threads(const struct ri_options *options, struct ri_node machine)
-{
-	size_t ranks = options->simulation.nodes * options->simulation.ranks;
-	struct ri_error err = RI_ERROR_INIT;
-	struct ri_budget budget;
-	struct ri_cpus mask;
-
-	if (ri_env_get(machine.env, "OMP_NUM_THREADS") != NULL ||
-		options->given.omp_threads.subject != NULL)
-		return 0;
-	ri_placing_look(&machine, &mask);
-	if (ri_budget_find(&budget, &machine, &err) < 0)
-		return 0;
-	return budget.usable <= ranks ? 1 : budget.usable / ranks;
-}
-
 /* This binary, by a name that ps shows. */
 static void find_program(char *out, size_t size)
 {
@@ -76,7 +59,12 @@ int ri_members_choose(struct ri_members *out, const struct ri_options *options,
 {
 	const struct ri_simulation *simulation = &options->simulation;
 	bool alone = simulation->shape->scope == RI_SCOPE_PROCESS;
-	size_t all = simulation->nodes * (alone ? simulation->ranks : 1);
+	size_t ranks = simulation->nodes * simulation->ranks;
+	size_t all = alone ? ranks : simulation->nodes;
+	struct ri_error ignored = RI_ERROR_INIT;
+	struct ri_node node = *machine;
+	struct ri_budget budget;
+	struct ri_cpus mask;
 
 	out->simulation = simulation;
 	out->options = options;
@@ -85,7 +73,13 @@ int ri_members_choose(struct ri_members *out, const struct ri_options *options,
 	out->port = ri_shape_port(simulation->shape);
 	out->report = -1;
 	out->local_rank = -1;
-	out->threads = share_threads(options, *machine);
+	/* The CPUs by all ranks of the machine: each node would take them all. */
+	if (ri_env_get(machine->env, "OMP_NUM_THREADS") == NULL &&
+		options->given.omp_threads.subject == NULL) {
+		ri_placing_look(&node, &mask);
+		if (ri_budget_find(&budget, &node, &ignored) == 0)
+			out->threads = budget.usable <= ranks ? 1 : budget.usable / ranks;
+	}
 	find_program(out->program, sizeof(out->program));
 	out->places = ri_arena_array(out->arena, all, sizeof(*out->places));
 	out->ranks = ri_arena_array(out->arena, all, sizeof(*out->ranks));
