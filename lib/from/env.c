@@ -63,18 +63,16 @@ static bool is_taken(const struct ri_reading *reading, enum ri_fact_id id)
 	return claim != NULL;
 }
 
-/* Do they describe a node, without any doubt? */
-static bool is_of_node(const struct ri_reading *reading)
+/* Do they count nodes, if anything says so? */
+static bool may_be_of_node(const struct ri_reading *reading, uint64_t *rank, uint64_t *size)
 {
 	const struct ri_env *env = reading->context->env;
-	uint64_t rank, size, processes;
 
 	return reading->identity == NULL && !ri_source_sees_text(env, "LOCAL_RANK") &&
 		ri_source_sees_text(env, "MASTER_ADDR") &&
 		ri_source_sees_text(env, "MASTER_PORT") &&
-		ri_reading_number(reading, RI_FACT_NODE_RANK, "RANK", &rank) &&
-		ri_reading_number(reading, RI_FACT_NNODES, "WORLD_SIZE", &size) && rank < size &&
-		ri_reading_number(reading, RI_FACT_NPROC, "NPROC_PER_NODE", &processes);
+		ri_reading_number(reading, RI_FACT_NODE_RANK, "RANK", rank) &&
+		ri_reading_number(reading, RI_FACT_NNODES, "WORLD_SIZE", size) && *rank < *size;
 }
 
 /* Has no source so far said anything of who we are, or of nodes? */
@@ -110,13 +108,8 @@ static bool is_of_pod(const struct ri_reading *reading)
 	uint64_t rank, size;
 
 	return is_unspoken(reading) && ri_env_get(env, "KUBERNETES_SERVICE_HOST") != NULL &&
-		!ri_source_sees_text(env, "LOCAL_RANK") &&
 		!ri_source_sees_text(env, "LOCAL_WORLD_SIZE") &&
-		ri_source_sees_text(env, "MASTER_ADDR") &&
-		ri_source_sees_text(env, "MASTER_PORT") &&
-		ri_reading_number(reading, RI_FACT_NODE_RANK, "RANK", &rank) &&
-		ri_reading_number(reading, RI_FACT_NNODES, "WORLD_SIZE", &size) &&
-		size > 1 && rank < size &&
+		may_be_of_node(reading, &rank, &size) && size > 1 &&
 		agrees(reading, RI_FACT_NODE_RANK, "NODE_RANK", rank) &&
 		agrees(reading, RI_FACT_NNODES, "NNODES", size) &&
 		agrees(reading, RI_FACT_NNODES, "NUM_NODES", size) &&
@@ -206,8 +199,8 @@ static void read_env(struct ri_reading *reading)
 		{ RI_FACT_LOCAL_RANK, "LOCAL_RANK" },
 	};
 	const struct ri_env *env = reading->context->env;
+	uint64_t nodes, rank, size;
 	const char *count;
-	uint64_t nodes;
 
 	if (is_taken(reading, RI_FACT_RANK))
 		return;
@@ -228,7 +221,8 @@ static void read_env(struct ri_reading *reading)
 		ri_claim_filled(reading, RI_FACT_NODE_RANK, "NODE_RANK");
 		return;
 	}
-	if (is_of_node(reading)) {
+	if (may_be_of_node(reading, &rank, &size) &&
+		ri_reading_number(reading, RI_FACT_NPROC, "NPROC_PER_NODE", &nodes)) {
 		claim_node(reading, "NPROC_PER_NODE");
 		return;
 	}
@@ -236,7 +230,7 @@ static void read_env(struct ri_reading *reading)
 	if (count != NULL) {
 		ri_claim_number(reading, RI_FACT_NODE_RANK, "NODE_RANK");
 		ri_claim_number(reading, RI_FACT_NNODES, count);
-		ri_claim_gpus(reading, "NUM_TRAINERS");
+		ri_claim_gpus(reading, RI_FACT_NPROC, "NUM_TRAINERS");
 	} else if (is_of_pod(reading)) {
 		claim_node(reading, NULL);
 		return;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pods of Kubeflow that are told of their nodes: PyTorchJob, JAXJob, and TrainJobs of both. */
+/* Pods of Kubeflow: PyTorchJob, JAXJob, MPIJob, and TrainJobs of all three. */
 #include <string.h>
 
+#include "base/limits.h"
+#include "from/allocation.h"
+#include "from/from.h"
 #include "from/quartet.h"
 
 #define PYTORCH "Kubeflow training-operator v1.9 pkg/controller.v1/pytorch"
@@ -30,29 +33,14 @@ static const struct ri_source_row kubeflow_pytorch[] = {
 	{ .name = NULL },
 };
 
-/*
- * Is LOCAL_RANK an image's? The others are still the operator's then: RANK is
- * the pod's, and WORLD_SIZE counts processes that no launcher has started yet.
- */
-static bool is_of_image(const struct ri_reading *reading)
-{
-	uint64_t rank, size, local_rank, node, nodes, processes;
-
-	return !ri_source_sees_text(reading->context->env, "LOCAL_WORLD_SIZE") &&
-		ri_reading_number(reading, RI_FACT_LOCAL_RANK, "LOCAL_RANK", &local_rank) &&
-		ri_reading_number(reading, RI_FACT_RANK, "RANK", &rank) &&
-		ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &size) &&
-		ri_reading_number(reading, RI_FACT_NODE_RANK, "PET_NODE_RANK", &node) &&
-		ri_reading_number(reading, RI_FACT_NNODES, "PET_NNODES", &nodes) &&
-		ri_reading_number(reading, RI_FACT_NPROC, "PET_NPROC_PER_NODE", &processes) &&
-		local_rank == 0 && rank == node && processes > 1 && size == nodes * processes;
-}
-
 static void read_kubeflow_pytorch(struct ri_reading *reading)
 {
 	/* Words of torchrun's, which understands them. */
 	static const char *const words[] = { "auto", "cpu", "gpu", "xpu" };
+	const struct ri_env *env = reading->context->env;
 	const char *processes = ri_reading_get(reading, "PET_NPROC_PER_NODE");
+	uint64_t rank, size, local_rank, node, nodes, each;
+	bool of_image;
 	size_t word = 0;
 
 	ri_claim_rows(reading, kubeflow_pytorch);
@@ -68,9 +56,20 @@ static void read_kubeflow_pytorch(struct ri_reading *reading)
 	}
 	ri_claim_filled(reading, RI_FACT_NNODES, "PET_NNODES");
 	ri_claim_filled(reading, RI_FACT_NODE_RANK, "PET_NODE_RANK");
+	/*
+	 * LOCAL_RANK may be an image's. The others are still the operator's then: RANK is
+	 * the pod's, and WORLD_SIZE counts processes that no launcher has started yet.
+	 */
+	of_image = !ri_source_sees_text(env, "LOCAL_WORLD_SIZE") &&
+		ri_reading_number(reading, RI_FACT_LOCAL_RANK, "LOCAL_RANK", &local_rank) &&
+		ri_reading_number(reading, RI_FACT_RANK, "RANK", &rank) &&
+		ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &size) &&
+		ri_reading_number(reading, RI_FACT_NODE_RANK, "PET_NODE_RANK", &node) &&
+		ri_reading_number(reading, RI_FACT_NNODES, "PET_NNODES", &nodes) &&
+		ri_reading_number(reading, RI_FACT_NPROC, "PET_NPROC_PER_NODE", &each) &&
+		local_rank == 0 && rank == node && each > 1 && size == nodes * each;
 	/* the pod's own process reads this, and not a rank that was started in it */
-	if (reading->identity == NULL &&
-		(!ri_quartet_sees(reading->context->env) || is_of_image(reading)))
+	if (reading->identity == NULL && (!ri_quartet_sees(env) || of_image))
 		ri_claim_filled(reading, RI_FACT_NODE_RANK, "RANK");
 }
 
@@ -181,4 +180,135 @@ const struct ri_source ri_source_jax_job = {
 		  RI_CITE(TRAINJOB) }),
 	.detect = sees_jax_job,
 	.read = read_jax_job,
+};
+
+#define OPERATOR "mpi-operator pkg/controller/mpi_job_controller.go"
+#define TRAINER "Kubeflow trainer pkg/runtime/framework/plugins/mpi/mpi.go"
+#define MEANING "path of the host file, which the operator mounts at " FOLDER
+#define FOLDER "/etc/mpi/"
+
+/*
+ * An MPIJob or an MPI TrainJob. Its launcher pod runs mpirun and is no rank, even where
+ * only the variables for mpirun tell it from others: no identity, and no variable is set.
+ *
+ * mpirun carries these variables to the ranks. They come over ssh and lack
+ * what their pod was given, so the host file is a last way to find the node
+ * of rank 0, where it agrees with the rank's own place.
+ */
+static const struct ri_source_row kubeflow_mpi[] = {
+	{ "OMPI_MCA_orte_default_hostfile", MEANING, OPERATOR "; " TRAINER,
+	  .value = FOLDER "hostfile" },
+	{ "I_MPI_HYDRA_HOST_FILE", MEANING, .cite = OPERATOR },
+	{ "HYDRA_HOST_FILE", MEANING, .cite = OPERATOR },
+	{ "K_MPI_JOB_ROLE", "launcher or worker", .cite = OPERATOR },
+	{ .name = NULL },
+};
+
+/* The first three of these. */
+enum { PATHS = 3 };
+
+static bool is_launcher(const struct ri_env *env)
+{
+	return ri_source_sees(env, "K_MPI_JOB_ROLE") &&
+		strcmp(ri_env_get(env, "K_MPI_JOB_ROLE"), "launcher") == 0;
+}
+
+/* The variable that holds the operator's host file, or NULL: other files are no proof. */
+static const char *find_path(const struct ri_env *env)
+{
+	for (size_t i = 0; i < PATHS; i++) {
+		const char *path = ri_env_get(env, kubeflow_mpi[i].name);
+
+		if (path != NULL && strncmp(path, FOLDER, strlen(FOLDER)) == 0)
+			return kubeflow_mpi[i].name;
+	}
+	return NULL;
+}
+
+static bool sees_mpi_job(const struct ri_env *env)
+{
+	return is_launcher(env) || find_path(env) != NULL;
+}
+
+/*
+ * Does this rank stand where it would if mpirun filled the hosts one after the
+ * other, each with as many ranks? Then rank 0 is on the first one. Where ranks
+ * went round all hosts in turn, too many other orders would look the same.
+ */
+static bool agrees(const struct ri_reading *reading, size_t hosts, uint64_t place)
+{
+	const char *source = reading->identity->name;
+	uint64_t node, rank = 0, size = 0, local_rank = 0, local = 0;
+
+	if (ri_claim_number_of(reading, RI_FACT_NODE_RANK, source, &node))
+		return node == place;
+	return ri_claim_number_of(reading, RI_FACT_RANK, source, &rank) &&
+		ri_claim_number_of(reading, RI_FACT_WORLD_SIZE, source, &size) &&
+		ri_claim_number_of(reading, RI_FACT_LOCAL_RANK, source, &local_rank) &&
+		ri_claim_number_of(reading, RI_FACT_LOCAL_WORLD_SIZE, source, &local) &&
+		local * hosts == size && rank - local_rank == place * local;
+}
+
+static void claim_hosts(struct ri_reading *reading)
+{
+	const char *variable = find_path(reading->context->env), *text, *name;
+	const struct ri_context *context = reading->context;
+	struct ri_hostfile file;
+	size_t found = 0, length, place = 0;
+
+	text = ri_reading_file(reading, ri_reading_get(reading, variable), RI_MAX_HOSTFILE);
+	if (text == NULL || !ri_allocation_read_text(reading, variable, text, &file))
+		return;
+	name = ri_host_name(context->host, context->arena);
+	/* A pod's own name is the first label of the one in the host file. */
+	for (size_t i = 0; name != NULL && i < file.count; i++) {
+		length = strcspn(file.hosts[i], ".");
+		if (strcspn(name, ".") == length && strncmp(file.hosts[i], name, length) == 0) {
+			place = i;
+			found++;
+		}
+	}
+	if (found == 1 && agrees(reading, file.count, place))
+		ri_claim_word(reading, RI_FACT_MASTER_ADDR, variable, file.hosts[0],
+			RI_STRENGTH_DEFAULT);
+}
+
+static void read_kubeflow_mpi(struct ri_reading *reading)
+{
+	const struct ri_context *context = reading->context;
+	const struct ri_source *identity = reading->identity;
+
+	/* Where the launcher is a worker too, its ranks inherit all of its variables. */
+	if (identity == NULL && !ri_source_sees_mpi_rank(context->env))
+		ri_claim_word(reading, RI_FACT_ROLE,
+			is_launcher(context->env) ? "K_MPI_JOB_ROLE" : find_path(context->env),
+			RI_ROLE_LAUNCHER, RI_STRENGTH_SAID);
+	/* the master is unknown, and there are ranks elsewhere */
+	else if (identity != NULL && identity->over_ssh && context->host != NULL &&
+		find_path(context->env) != NULL && !ri_reading_has_master(reading) &&
+		ri_claim_of(reading, RI_FACT_LOCAL_WORLD_SIZE, identity->name) != NULL &&
+		!ri_identity_is_on_one_node(reading))
+		claim_hosts(reading);
+}
+
+static const struct ri_shape_row host_file[] = {
+	{ FOLDER "hostfile", "<each:><host> slots=<ranks>\n</each>", 0 },
+	{ .name = NULL },
+};
+
+const struct ri_source ri_source_kubeflow_mpi = {
+	.name = "kubeflow_mpi",
+	.summary = "Kubeflow MPIJob: the launcher, which is not a rank, and the first host",
+	.identity = RI_SCOPE_NONE,
+	.reads = kubeflow_mpi,
+	/* One whose launcher is a worker, too (runLauncherAsWorker). */
+	RI_SHAPES({ .name = "kubeflow_mpi",
+		.summary = "an MPIJob's mpirun starts each rank",
+		.scope = RI_SCOPE_PROCESS, .reads = kubeflow_mpi, .rows = host_file,
+		.beside = ri_shape_of_mpirun, .port = 29500, .grace_s = 5,
+		.succeeded = "Succeeded", .failed = "Failed", .stopped = "Failed",
+		RI_CITE("mpi-operator pkg/apis/kubeflow/v2beta1/types.go, JobConditionType; "
+			"Open MPI mpirun(1)") }),
+	.detect = sees_mpi_job,
+	.read = read_kubeflow_mpi,
 };

@@ -142,18 +142,6 @@ static bool find_position(const char *daemons, uint64_t index, uint64_t *positio
 	}
 }
 
-/* The item that starts here: up to a comma outside of brackets, or '@'. */
-static size_t item_length(const char *item)
-{
-	size_t length = strcspn(item, "[,@");
-
-	if (item[length] == '[') {
-		length += strcspn(item + length, "]");
-		length += strcspn(item + length, ",@");
-	}
-	return length;
-}
-
 /* The number at *position of "1-3,7", which becomes a number of its own. */
 static bool find_in_ranges(const char *ranges, size_t length, uint64_t *position, uint64_t *number)
 {
@@ -219,8 +207,13 @@ bool ri_ompi_regex_host(const char *regex, uint64_t index, char *name, size_t si
 		return false;
 	ri_text_init(&text, name, size);
 	while (found == 0) {
-		size_t length = item_length(item);
+		/* up to a comma outside of brackets, or '@' */
+		size_t length = strcspn(item, "[,@");
 
+		if (item[length] == '[') {
+			length += strcspn(item + length, "]");
+			length += strcspn(item + length, ",@");
+		}
 		found = find_in_item(item, length, &position, &text);
 		if (item[length] != ',')
 			break;

@@ -53,32 +53,24 @@ char *ri_reading_copy(struct ri_reading *reading, const char *text, size_t lengt
 	return copy;
 }
 
-/* The value as it may be shown, with its faults where they are. */
-static const char *mask(struct ri_reading *reading, const char *raw)
-{
-	char *copy;
-
-	if (reading->raw == raw)
-		return reading->masked;
-	reading->raw = reading->masked = raw;
-	if (ri_redact_finds(raw)) {
-		copy = ri_reading_copy(reading, raw, strlen(raw));
-		if (copy != NULL)
-			ri_redact_mask(copy);
-		reading->masked = copy;
-	}
-	return reading->masked;
-}
-
 /* The only place where claims are made. */
 struct ri_fact *ri_claim_read(struct ri_reading *reading, enum ri_fact_id id,
 	const char *variable, const char *raw)
 {
 	struct ri_fact *claim = ri_reading_allocate(reading, 1, sizeof(*claim));
 	struct ri_fact **end = &reading->claims[id];
+	char *copy;
 
-	raw = mask(reading, raw);
-	if (claim == NULL || raw == NULL)
+	/* as it may be shown, with its faults where they are */
+	if (reading->raw != raw) {
+		reading->raw = reading->masked = raw;
+		if (ri_redact_finds(raw)) {
+			reading->masked = copy = ri_reading_copy(reading, raw, strlen(raw));
+			if (copy != NULL)
+				ri_redact_mask(copy);
+		}
+	}
+	if (claim == NULL || reading->masked == NULL)
 		return NULL;
 	while (*end != NULL)
 		end = &(*end)->next;
@@ -86,7 +78,8 @@ struct ri_fact *ri_claim_read(struct ri_reading *reading, enum ri_fact_id id,
 		.state = RI_STATE_KNOWN,
 		.strength = RI_STRENGTH_SAID,
 		.origin = {
-			.source = reading->source->name, .variable = variable, .raw = raw,
+			.source = reading->source->name, .variable = variable,
+			.raw = reading->masked,
 		},
 	};
 	*end = claim;
@@ -288,7 +281,8 @@ struct ri_fact *ri_claim_hosts(struct ri_reading *reading, const char *variable,
 		: ri_claim_list(reading, variable, raw, separator);
 }
 
-struct ri_fact *ri_claim_gpus(struct ri_reading *reading, const char *variable)
+struct ri_fact *ri_claim_gpus(
+	struct ri_reading *reading, enum ri_fact_id id, const char *variable)
 {
 	const char *raw = ri_reading_get(reading, variable);
 	uint64_t none;
@@ -296,43 +290,26 @@ struct ri_fact *ri_claim_gpus(struct ri_reading *reading, const char *variable)
 	if (raw != NULL &&
 		ri_number_read(raw, (struct ri_range){ 0, 0 }, &none, NULL) == RI_NUMBER_OK)
 		return NULL;
-	return ri_claim_filled(reading, RI_FACT_NPROC, variable);
+	return ri_claim_filled(reading, id, variable);
 }
 
 void ri_claim_rows(struct ri_reading *reading, const struct ri_source_row *rows)
 {
+	static struct ri_fact *(*const takes[])(
+		struct ri_reading *reading, enum ri_fact_id id, const char *variable) = {
+		[RI_TAKE_NUMBER] = ri_claim_number, [RI_TAKE_FILLED] = ri_claim_filled,
+		[RI_TAKE_ELSE] = ri_claim_filled, [RI_TAKE_LABEL] = ri_claim_label,
+		[RI_TAKE_HOST] = ri_claim_host, [RI_TAKE_GPUS] = ri_claim_gpus,
+	};
 	const struct ri_fact *claim = NULL;
 
-	for (const struct ri_source_row *row = rows; row->name != NULL; row++) {
-		switch (row->take) {
-		case RI_TAKE_NOTHING:
-			break;
-		case RI_TAKE_NUMBER:
-			claim = ri_claim_number(reading, row->fact, row->name);
-			break;
-		case RI_TAKE_ELSE:
-			if (claim != NULL)
-				break;
-			/* fall through */
-		case RI_TAKE_FILLED:
-			claim = ri_claim_filled(reading, row->fact, row->name);
-			break;
-		case RI_TAKE_LABEL:
-			claim = ri_claim_label(reading, row->fact, row->name);
-			break;
-		case RI_TAKE_HOST:
-			claim = ri_claim_host(reading, row->fact, row->name);
-			break;
-		case RI_TAKE_GPUS:
-			claim = ri_claim_gpus(reading, row->name);
-			break;
-		case RI_TAKE_COMMAS:
-		case RI_TAKE_LINES:
+	for (const struct ri_source_row *row = rows; row->name != NULL; row++)
+		if (row->take == RI_TAKE_COMMAS || row->take == RI_TAKE_LINES)
 			claim = ri_claim_hosts(reading, row->name,
 				row->take == RI_TAKE_LINES ? '\n' : ',');
-			break;
-		}
-	}
+		else if (row->take != RI_TAKE_NOTHING &&
+			(row->take != RI_TAKE_ELSE || claim == NULL))
+			claim = takes[row->take](reading, row->fact, row->name);
 }
 
 void ri_source_read(const struct ri_source *source, struct ri_reading *reading)

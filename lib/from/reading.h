@@ -138,7 +138,8 @@ void ri_claim_rows(struct ri_reading *reading, const struct ri_source_row *rows)
 void ri_source_read(const struct ri_source *source, struct ri_reading *reading);
 
 /* Claim as many processes for each node as it has GPUs; a blank or 0 claims nothing. */
-struct ri_fact *ri_claim_gpus(struct ri_reading *reading, const char *variable);
+struct ri_fact *ri_claim_gpus(
+	struct ri_reading *reading, enum ri_fact_id id, const char *variable);
 
 /* The first known hosts that the source whose turn it is has claimed, or NULL. */
 struct ri_fact *ri_claimed_hosts(const struct ri_reading *reading);

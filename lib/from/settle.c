@@ -385,15 +385,13 @@ static int adopt_node(struct ri_topology *out, const struct ri_context *context,
 	return 0;
 }
 
-/*
- * The winners. A claim of where rank 0 is has to be better on several nodes, so
- * it comes last.
- */
-static int settle_claims(struct ri_topology *out, struct ri_reading *reading)
+int ri_claims_settle(struct ri_topology *out, struct ri_reading *reading)
 {
 	const char *teller = out->identity;
 	int status;
 
+	if (ri_wishes_refuse_all(reading->context->wishes))
+		return 0;
 	if (out->scope == RI_SCOPE_PROCESS && ri_identity_is_on_one_node(reading))
 		leave_outer(reading);
 	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
@@ -409,19 +407,11 @@ static int settle_claims(struct ri_topology *out, struct ri_reading *reading)
 	status = check_identity(out, reading->context, reading->err);
 	if (status == 0 && reading->adopts)
 		status = adopt_node(out, reading->context, reading->err);
+	/* A claim of where rank 0 is has to be better on several nodes, so it comes last. */
 	reading->gave_way = ri_claims_choose(out, reading->claims[RI_FACT_MASTER_ADDR],
 		RI_FACT_MASTER_ADDR);
-	return status;
-}
-
-int ri_claims_settle(struct ri_topology *out, struct ri_reading *reading)
-{
-	if (ri_wishes_refuse_all(reading->context->wishes))
-		return 0;
-	if (settle_claims(out, reading) < 0)
-		return -1;
-	if (out->identity == NULL)
-		return 0;
+	if (status < 0 || out->identity == NULL)
+		return status;
 	/* the identity must be whole before anything can be made of it */
 	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
 		if (decides(out, id)) {

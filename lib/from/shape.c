@@ -13,12 +13,6 @@ const struct ri_shape_row ri_shape_states_nodes[] = {
 	{ .name = NULL },
 };
 
-const struct ri_shape_row ri_shape_states_master[] = {
-	{ "MASTER_ADDR", "<master>", 0 },
-	{ "MASTER_PORT", "<master_port>", 0 },
-	{ .name = NULL },
-};
-
 static bool copy_row(const struct ri_shape_row *rows, size_t *index, struct ri_shape_row *out)
 {
 	for (; rows != NULL && rows->name != NULL; rows++)

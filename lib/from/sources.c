@@ -118,9 +118,7 @@ bool ri_source_sees(const struct ri_env *env, const char *variable)
 
 bool ri_source_sees_text(const struct ri_env *env, const char *variable)
 {
-	const char *value = ri_env_get(env, variable);
-
-	return value != NULL && !ri_is_service_link(value) && !ri_text_is_blank(value);
+	return ri_source_sees(env, variable) && !ri_text_is_blank(ri_env_get(env, variable));
 }
 
 bool ri_source_sees_mpi_rank(const struct ri_env *env)

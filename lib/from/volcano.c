@@ -131,7 +131,7 @@ static void read_volcano(struct ri_reading *reading)
 	ri_claim_number(reading, RI_FACT_NODE_RANK, find_index(env));
 	if (count != NULL)
 		ri_claim_filled(reading, RI_FACT_NNODES, count);
-	ri_claim_gpus(reading, "MA_NUM_GPUS");
+	ri_claim_gpus(reading, RI_FACT_NPROC, "MA_NUM_GPUS");
 	hosts = ri_claim_hosts(reading, task, ',');
 	if (hosts != NULL && hosts->state == RI_STATE_KNOWN)
 		ri_claim_word(reading, RI_FACT_MASTER_ADDR, task, hosts->list[0],
