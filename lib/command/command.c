@@ -282,17 +282,6 @@ void ri_command_read(struct ri_command *out, char *const *argv, enum ri_mode ask
 		out->mode = out->launcher == NULL ? RI_MODE_PROCESS : out->launcher->mode;
 }
 
-/* Its value by that letter, NULL for none; false: another one. "-n=8" is "-n8" to argparse. */
-static bool has_letter(const char *letters, char letter, char *const *words, const char **value)
-{
-	const char *valued = words[0][1] == '-' ? NULL : ri_word_find_valued(letters, words[0] + 1);
-
-	if (valued == NULL || *valued != letter)
-		return false;
-	*value = valued[1] != '\0' ? valued + 1 + (valued[1] == '=') : words[1];
-	return true;
-}
-
 /* Its value by that long name, NULL for none; false: another one. next: what follows it. */
 static bool has_long(const char *option, bool shortens, char *const *words, char *const *next,
 	const char **value)
@@ -323,10 +312,16 @@ static bool find_option(const struct ri_command *command, const struct count *wa
 		char *const *next = ri_word_skip_option(launcher->letters, launcher->longs,
 			launcher->shortens, word);
 
-		if (has_long(wanted->option, launcher->shortens, word, next, value) ||
-			(wanted->letter != 0 &&
-				has_letter(launcher->letters, wanted->letter, word, value)))
+		const char *valued = wanted->letter == 0 || word[0][1] == '-' ? NULL
+			: ri_word_find_valued(launcher->letters, word[0] + 1);
+
+		if (has_long(wanted->option, launcher->shortens, word, next, value)) {
 			found = true;
+		} else if (valued != NULL && *valued == wanted->letter) {
+			/* "-n=8" is "-n8" to argparse */
+			found = true;
+			*value = valued[1] != '\0' ? valued + 1 + (valued[1] == '=') : word[1];
+		}
 		word = next;
 	}
 	return found;

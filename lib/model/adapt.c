@@ -90,22 +90,6 @@ static int refuse_variable(const char *variable, const char *text, struct ri_err
 		"--nnodes=1");
 }
 
-/* Each of the ranks would take itself for that one process, or for a job of its own. */
-static int refuse_beside(const struct ri_topology *topology, const struct ri_context *context,
-	struct ri_error *err)
-{
-	const struct ri_fact *role = &topology->facts[RI_FACT_ROLE];
-
-	if (!ri_topology_is_beside(topology))
-		return 0;
-	ri_fail(err, RI_CODE_LAUNCH_ROLE, ri_topology_subject(topology, RI_FACT_ROLE),
-		"%s requests %" PRIu64 " ranks, but this is the task \"%s\" %" PRIu64
-		", one process without a rank", context->wishes->nproc.subject,
-		context->fan_out, role->text, role->number);
-	return ri_fail_hint(err, "leave %s out here; for a job of this node alone, --nnodes=1",
-		context->wishes->nproc.subject);
-}
-
 /*
  * What speaks of other nodes, though no source makes a place among them out of
  * it: each node would start a job of its own. RANK without LOCAL_RANK may well
@@ -168,16 +152,27 @@ static int assume_one_node(struct ri_topology *topology, struct ri_error *err)
 static int find_node(struct ri_topology *topology, const struct ri_context *context,
 	struct ri_error *err)
 {
+	const struct ri_fact *role = &topology->facts[RI_FACT_ROLE];
 	uint64_t nodes, hosts;
 
 	if (!ri_topology_knows(topology, RI_FACT_NNODES) &&
 		ri_topology_get(topology, RI_FACT_HOSTS, &hosts))
 		ri_topology_derive(topology, RI_FACT_NNODES, hosts, RI_FROM(HOSTS));
-	if (!ri_topology_get(topology, RI_FACT_NNODES, &nodes))
-		return refuse_beside(topology, context, err) < 0 ||
-				refuse_signs_of_nodes(topology, context, err) < 0
-			? -1
+	if (!ri_topology_get(topology, RI_FACT_NNODES, &nodes)) {
+		/* Each of the ranks would take itself for that one process, or for a job. */
+		if (ri_topology_is_beside(topology)) {
+			ri_fail(err, RI_CODE_LAUNCH_ROLE,
+				ri_topology_subject(topology, RI_FACT_ROLE),
+				"%s requests %" PRIu64 " ranks, but this is the task \"%s\" "
+				"%" PRIu64 ", one process without a rank",
+				context->wishes->nproc.subject, context->fan_out, role->text,
+				role->number);
+			return ri_fail_hint(err, "leave %s out here; for a job of this node alone, "
+				"--nnodes=1", context->wishes->nproc.subject);
+		}
+		return refuse_signs_of_nodes(topology, context, err) < 0 ? -1
 			: assume_one_node(topology, err);
+	}
 	if (nodes == 1 || ri_topology_knows(topology, RI_FACT_NODE_RANK))
 		return 0;
 	ri_fail(err, RI_CODE_LAUNCH_INCOMPLETE, ri_topology_subject(topology, RI_FACT_NNODES),
@@ -356,16 +351,6 @@ static uint64_t count_here(const struct ri_context *context)
 		? 1 : 0;
 }
 
-/* Is it told of other nodes by words or variables of its own, or that there are none? */
-static bool is_told(const struct ri_context *context)
-{
-	const struct ri_command *command = context->command;
-
-	return ri_meeting_is_here(command, context->env) || ri_command_tells_nodes(command) ||
-		ri_meeting_is_told(command, context->env) || command->launcher->apart ||
-		(command->launcher->reads_pet && ri_env_get(context->env, "PET_NNODES") != NULL);
-}
-
 /*
  * RI_CODE_LAUNCH_SPLIT, unless a source knows of nodes or of a role, an option states a fact,
  * or the launcher is told of nodes by its own words.
@@ -385,7 +370,11 @@ static int refuse_split(const struct ri_topology *topology, const struct ri_cont
 		ri_wishes_subject(context->wishes) != NULL ||
 		ri_topology_knows(topology, RI_FACT_ROLE) ||
 		ri_topology_knows(topology, RI_FACT_NNODES) ||
-		ri_topology_knows(topology, RI_FACT_HOSTS) || is_told(context))
+		ri_topology_knows(topology, RI_FACT_HOSTS) ||
+		/* or told by words or variables of its own, or that there are none */
+		ri_meeting_is_here(command, context->env) || ri_command_tells_nodes(command) ||
+		ri_meeting_is_told(command, context->env) || command->launcher->apart ||
+		(command->launcher->reads_pet && ri_env_get(context->env, "PET_NNODES") != NULL))
 		return 0;
 	ri_text_init(&text, bytes, sizeof(bytes));
 	here = count_here(context);

@@ -52,15 +52,6 @@ static bool is_broken(const struct ri_topology *topology, const struct rule *rul
 	return value - 1 > other - local || (value == 1) != (other == local);
 }
 
-/* Without what the identity is made of there is none. */
-static bool is_fatal(const struct ri_topology *topology, const struct rule *rule)
-{
-	if (topology->scope == RI_SCOPE_NODE)
-		return rule->fact == RI_FACT_NODE_RANK;
-	return ri_fact_group(rule->fact) == RI_GROUP_TUPLE &&
-		ri_fact_group(rule->other) == RI_GROUP_TUPLE;
-}
-
 /* "rank is 16 (OMPI_COMM_WORLD_RANK)" */
 static void describe(const struct ri_topology *topology, enum ri_fact_id id, struct ri_text *out)
 {
@@ -79,6 +70,11 @@ static int check(struct ri_topology *topology, const struct ri_context *context,
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
 		const struct rule *rule = &rules[i];
 		const char *subject = ri_topology_subject(topology, rule->fact);
+		/* without what the identity is made of there is none */
+		bool is_fatal = topology->scope == RI_SCOPE_NODE
+			? rule->fact == RI_FACT_NODE_RANK
+			: ri_fact_group(rule->fact) == RI_GROUP_TUPLE &&
+				ri_fact_group(rule->other) == RI_GROUP_TUPLE;
 		char bytes[256];
 		struct ri_text text;
 
@@ -89,7 +85,7 @@ static int check(struct ri_topology *topology, const struct ri_context *context,
 		ri_text_add(&text, " and ");
 		describe(topology, rule->other, &text);
 		ri_text_addf(&text, ", but %s", rule->words);
-		if (is_fatal(topology, rule))
+		if (is_fatal)
 			return ri_fail(err, rule->code, subject, "%s", text.bytes);
 		/* what an option states never gives way silently; what is found gives way to it */
 		if (topology->facts[rule->fact].strength == RI_STRENGTH_MANUAL)

@@ -218,19 +218,6 @@ static void show_known(struct ri_page *page, const struct ri_fact *fact, enum ri
 		show_below(page, "taken from", ri_quote(raw, sizeof(raw), fact->origin.raw));
 }
 
-static void show_unknown(struct ri_page *page, const struct ri_fact *fact, enum ri_fact_id id)
-{
-	ri_page_go(page, RI_EXPLAIN_LABEL);
-	ri_page_show_as(page, RI_LOOK_BOLD, ri_fact_name(id));
-	ri_page_go(page, AT_VALUE);
-	ri_page_show_as(page, RI_LOOK_YELLOW, "unknown");
-	ri_page_end_line(page);
-	if (fact->state == RI_STATE_BROKEN)
-		show_fact(page, "  unusable", RI_LOOK_RED, fact, id);
-	else if (fact->state == RI_STATE_OPEN)
-		show_below(page, "undecided", fact->reason);
-}
-
 /* Was it said, or does a reader want to know that no source gives it? */
 static bool is_worth_a_line(const struct ri_topology *topology, enum ri_fact_id id)
 {
@@ -255,10 +242,19 @@ static void say_facts(struct ri_page *page, const struct ri_topology *topology)
 		if (!begun)
 			ri_page_title(page, "Facts, and where they come from");
 		begun = true;
-		if (known)
+		if (known) {
 			show_known(page, fact, id);
-		else
-			show_unknown(page, fact, id);
+		} else {
+			ri_page_go(page, RI_EXPLAIN_LABEL);
+			ri_page_show_as(page, RI_LOOK_BOLD, ri_fact_name(id));
+			ri_page_go(page, AT_VALUE);
+			ri_page_show_as(page, RI_LOOK_YELLOW, "unknown");
+			ri_page_end_line(page);
+		}
+		if (fact->state == RI_STATE_BROKEN)
+			show_fact(page, "  unusable", RI_LOOK_RED, fact, id);
+		else if (fact->state == RI_STATE_OPEN)
+			show_below(page, "undecided", fact->reason);
 		for (const struct ri_fact *lost = fact->next; lost != NULL; lost = lost->next)
 			if (lost->state == RI_STATE_BROKEN)
 				show_fact(page, "  unusable", RI_LOOK_RED, lost, id);

@@ -27,27 +27,13 @@ static void show_value(struct ri_page *page, const char *name, const char *value
 	ri_page_show_in(page, columns, bytes);
 }
 
-/* What stands in the environment now. */
-static void show_old(struct ri_page *page, const char *name, const struct ri_env_entry *entry,
-	size_t columns)
-{
-	const char *old = ri_env_entry_value(entry);
-
-	ri_page_paint(page, RI_LOOK_DIM);
-	if (old == NULL)
-		old = "no value";
-	else if (*old == '\0')
-		old = "\"\"";
-	show_value(page, name, old, columns);
-	ri_page_paint(page, RI_LOOK_PLAIN);
-}
-
 /* A line for what the edit does, where it does anything: + sets, ~ changes, - removes. */
 static bool say_edit(struct ri_page *page, const struct ri_env *env,
 	const struct ri_env_edits *edits, const struct ri_env_edit *edit)
 {
 	const struct ri_env_entry *entry = ri_env_find(env, edit->name);
 	bool sets = edit->value != NULL, there = entry != NULL;
+	const char *old = there ? ri_env_entry_value(entry) : NULL;
 
 	if (ri_env_edits_find(edits, edit->name) != edit || (!sets && !there))
 		return false;
@@ -58,8 +44,12 @@ static bool say_edit(struct ri_page *page, const struct ri_env *env,
 	ri_page_show_in(page, NAME_MAX_COLUMNS, edit->name);
 	ri_page_paint(page, RI_LOOK_PLAIN);
 	ri_page_go(page, AT_VALUE);
-	if (there)
-		show_old(page, edit->name, entry, ri_page_room(page) / (sets ? 2 : 1));
+	if (there) {
+		ri_page_paint(page, RI_LOOK_DIM);
+		show_value(page, edit->name, old == NULL ? "no value" : *old == '\0' ? "\"\"" : old,
+			ri_page_room(page) / (sets ? 2 : 1));
+		ri_page_paint(page, RI_LOOK_PLAIN);
+	}
 	if (there && sets)
 		ri_page_show(page, " -> ");
 	if (sets)
@@ -70,29 +60,21 @@ static bool say_edit(struct ri_page *page, const struct ri_env *env,
 	return true;
 }
 
-/* Is this not as on the first rank? */
-static bool is_news(const struct ri_explain *explain, const struct ri_env_edits *edits,
-	const struct ri_env_edit *edit)
-{
-	const struct ri_env_edits *first = explain->ranks[0].edits;
-	const struct ri_env_edit *same = ri_env_edits_find(first, edit->name);
-
-	if (edits == first || same == NULL)
-		return true;
-	if (same->value == NULL || edit->value == NULL)
-		return same->value != edit->value;
-	return strcmp(same->value, edit->value) != 0;
-}
-
+/* All of the first rank; of another one, which has edits of its own, what differs from these. */
 static void say_edits(struct ri_page *page, const struct ri_explain *explain,
 	const struct ri_env_edits *edits)
 {
+	const struct ri_env_edits *first = explain->ranks[0].edits;
 	bool any = false;
 
 	for (size_t i = 0; i < edits->count; i++) {
 		const struct ri_env_edit *edit = &edits->items[i];
+		const struct ri_env_edit *same = edits == first ? NULL
+			: ri_env_edits_find(first, edit->name);
 
-		any |= is_news(explain, edits, edit) && say_edit(page, explain->env, edits, edit);
+		if (same == NULL || (same->value == NULL || edit->value == NULL
+			? same->value != edit->value : strcmp(same->value, edit->value) != 0))
+			any |= say_edit(page, explain->env, edits, edit);
 	}
 	if (!any)
 		ri_page_fold(page, explain->err->code == RI_CODE_NONE ? "no changes"

@@ -73,20 +73,6 @@ static void write_framework(struct ri_writing *writing, const struct ri_topology
 	}
 }
 
-/* Is the variable there already, once, and with that value, or absent as it should be? */
-static bool is_in_place(const struct ri_env *env, const struct ri_env_edit *edit)
-{
-	const struct ri_env_entry *entry = ri_env_find(env, edit->name);
-	const char *value;
-
-	if (edit->value == NULL)
-		return ri_env_get(env, edit->name) == NULL;
-	if (entry == NULL || entry->next != 0)
-		return false;
-	value = ri_env_entry_value(entry);
-	return value != NULL && strcmp(value, edit->value) == 0;
-}
-
 /* No source says who we are. Options may be those of the image, for jobs; a shell must start. */
 static void write_nameless(struct ri_writing *writing, const struct ri_topology *topology)
 {
@@ -136,10 +122,18 @@ int ri_variables_reduce(struct ri_env_edits *out, const struct ri_env_edits *var
 {
 	struct ri_env_edits made = { .count = 0 };
 
-	for (size_t i = 0; i < variables->count; i++)
-		if (!is_in_place(context->env, &variables->items[i]) &&
-			ri_env_edits_add(&made, variables->items[i], context->arena, err) < 0)
+	for (size_t i = 0; i < variables->count; i++) {
+		const struct ri_env_edit *edit = &variables->items[i];
+		const struct ri_env_entry *entry = ri_env_find(context->env, edit->name);
+		const char *value = ri_env_get(context->env, edit->name);
+
+		/* absent as it should be, or there already, once, and with that value */
+		if (edit->value == NULL ? value == NULL : entry != NULL && entry->next == 0 &&
+			value != NULL && strcmp(value, edit->value) == 0)
+			continue;
+		if (ri_env_edits_add(&made, *edit, context->arena, err) < 0)
 			return -1;
+	}
 	*out = made;
 	return 0;
 }

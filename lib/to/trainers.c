@@ -171,32 +171,26 @@ static const struct ri_variable deepspeed[] = {
 	{ .name = NULL },
 };
 
-/* Without these words every node meets itself (deepspeed/launcher/launch.py, parse_args). */
-static void check_launcher(struct ri_writing *writing, const struct ri_topology *topology)
-{
-	const struct ri_launcher *launcher = writing->context->command->launcher;
-	uint64_t nodes;
-
-	if (launcher == NULL || strcmp(launcher->name, "deepspeed") != 0 ||
-		!ri_topology_get(topology, RI_FACT_NNODES, &nodes) || nodes == 1 ||
-		ri_command_mentions(writing->context->command, "--master-addr"))
-		return;
-	ri_fail(writing->err, RI_CODE_LAUNCH_INCOMPLETE, "MASTER_ADDR",
-		"deepspeed takes it only from its own options, which do not give it: each of the "
-		"%d nodes would start a job of its own", (int)nodes);
-	ri_fail_hint(writing->err, "add --node_rank=$NODE_RANK --master_addr=$MASTER_ADDR "
-				   "--master_port=$MASTER_PORT");
-}
-
 static void render_deepspeed(struct ri_writing *writing, const struct ri_topology *topology)
 {
 	static const char variable[] = "OMPI_COMM_WORLD_LOCAL_RANK";
 	const char *value = ri_env_get(writing->context->env, variable);
+	const struct ri_command *command = writing->context->command;
+	const struct ri_launcher *launcher = command == NULL ? NULL : command->launcher;
 	const struct ri_range any = { 0, UINT32_MAX };
-	uint64_t local, number;
+	uint64_t local, number, nodes;
 
 	if (ri_writing_mode(writing) == RI_MODE_NODE) {
-		check_launcher(writing, topology);
+		/* Without these words every node meets itself (launcher/launch.py, parse_args). */
+		if (launcher == NULL || strcmp(launcher->name, "deepspeed") != 0 ||
+			!ri_topology_get(topology, RI_FACT_NNODES, &nodes) || nodes == 1 ||
+			ri_command_mentions(command, "--master-addr"))
+			return;
+		ri_fail(writing->err, RI_CODE_LAUNCH_INCOMPLETE, "MASTER_ADDR",
+			"deepspeed takes it only from its own options, which do not give it: each "
+			"of the %d nodes would start a job of its own", (int)nodes);
+		ri_fail_hint(writing->err, "add --node_rank=$NODE_RANK "
+			"--master_addr=$MASTER_ADDR --master_port=$MASTER_PORT");
 		return;
 	}
 	/* Of an mpirun outside of what started this rank; MPI programs may still ask for it. */

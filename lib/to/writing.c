@@ -111,22 +111,19 @@ static const struct {
 
 enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
 
-static bool fits(const char *pattern, const char *name, size_t length)
-{
-	size_t same = 0;
-
-	/* asked for each variable and each rank: most differ in the first letters */
-	while (same < length && pattern[same] != '*' && pattern[same] == name[same])
-		same++;
-	return pattern[same] == '*' || (same == length && pattern[same] == '\0');
-}
-
+/* Asked for each variable and each rank: most differ in the first letters. */
 bool ri_scrub_removes(const char *name, size_t length, bool here)
 {
-	for (size_t i = 0; i < ROW_COUNT; i++)
-		if (rows[i].pattern[0] == name[0] && fits(rows[i].pattern, name, length))
+	for (size_t i = 0; i < ROW_COUNT; i++) {
+		const char *pattern = rows[i].pattern;
+		size_t same = 0;
+
+		while (same < length && pattern[same] != '*' && pattern[same] == name[same])
+			same++;
+		if (pattern[same] == '*' || (same == length && pattern[same] == '\0'))
 			return rows[i].verdict == RI_SCRUB_REMOVE ||
 				(here && rows[i].verdict == RI_SCRUB_REMOVE_HERE);
+	}
 	return false;
 }
 
