@@ -193,47 +193,49 @@ static int find_topology(struct ri_found *found, struct ri_error *err)
 	return 0;
 }
 
+void ri_found_judge_files(const struct ri_found *found, size_t count, bool of_nodes,
+	struct ri_findings *findings)
+{
+	const union ri_options_given *given = &found->options.given;
+	const struct ri_given *words[] = { &given->report, &given->state };
+	char letter = of_nodes ? 'n' : 'r';
+	struct ri_pattern_use use;
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (words[i]->value != NULL && strncmp(words[i]->value, "fd:", 3) != 0 &&
+			(of_nodes || !ri_held_path_is_kept(words[i]->value)) &&
+			ri_pattern_read(words[i]->value, &use) && !use.rank &&
+			!(of_nodes && use.node))
+			ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING,
+				RI_CODE_REPORT_SHARED, words[i]->subject, "each of the %zu %s "
+				"replaces this file, so only the last %s remains", count,
+				of_nodes ? "nodes" : "ranks of this node",
+				of_nodes ? "one" : "report"), "put %%%c, which is the %s, into "
+				"its name: as in /tmp/job-%%%c.json", letter,
+				of_nodes ? "node" : "rank", letter);
+}
+
 /* Of several ranks here the first one says it for all. */
 static void judge_words(const struct ri_found *found)
 {
 	const struct ri_options *options = &found->options;
 	const char *option = ri_options_behind(options, &found->command);
-	uint64_t local_rank;
+	uint64_t here, local_rank;
 
 	if (ri_topology_get(&found->topology, RI_FACT_LOCAL_RANK, &local_rank) &&
 		local_rank > 0)
 		return;
+	/*
+	 * Under mpirun each rank has a rankinit of its own, and all of them replace one
+	 * file. Whether files on other nodes are the same cannot be told here.
+	 */
+	if (found->source.context.fan_out == 0 && options->action != RI_ACTION_CHECK &&
+		ri_topology_get(&found->topology, RI_FACT_LOCAL_WORLD_SIZE, &here) && here > 1)
+		ri_found_judge_files(found, here, false, found->source.context.findings);
 	ri_options_judge_gone(options, found->source.context.findings);
 	ri_options_judge_empty(options, &found->command, found->source.context.findings);
 	if (option != NULL)
 		ri_options_judge_behind(options, option, found->source.context.findings);
-}
-
-/*
- * Under mpirun each rank has a rankinit of its own, and all of them replace one
- * file. Whether files on other nodes are the same cannot be told here.
- */
-static void judge_files(const struct ri_found *found, struct ri_findings *findings)
-{
-	const union ri_options_given *given = &found->options.given;
-	const struct ri_given *words[] = { &given->report, &given->state };
-	uint64_t here = 0, local_rank = 0;
-	struct ri_pattern_use use;
-
-	ri_topology_get(&found->topology, RI_FACT_LOCAL_WORLD_SIZE, &here);
-	ri_topology_get(&found->topology, RI_FACT_LOCAL_RANK, &local_rank);
-	if (found->source.context.fan_out > 0 || here < 2 || local_rank > 0 ||
-		found->options.action == RI_ACTION_CHECK)
-		return;
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (words[i]->value != NULL && strncmp(words[i]->value, "fd:", 3) != 0 &&
-			!ri_held_path_is_kept(words[i]->value) &&
-			ri_pattern_read(words[i]->value, &use) && !use.rank)
-			ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING,
-				RI_CODE_REPORT_SHARED, words[i]->subject, "each of the %llu ranks "
-				"of this node replaces this file, so only the last report remains",
-				(unsigned long long)here), "put %%r, which is the rank, into its "
-				"name: as in /tmp/job-%%r.json");
 }
 
 bool ri_found_is_of_job(const struct ri_found *found)
@@ -379,7 +381,6 @@ int ri_found_fill(struct ri_found *found, struct ri_arena *arena, struct ri_find
 		if (ri_placing_prepare(&found->placing, &placing, err) < 0 ||
 			check_restarts(found, err) < 0)
 			return -1;
-		judge_files(found, findings);
 		judge_words(found);
 		ri_idle_gpus_judge(&found->topology, &found->source.context);
 	}

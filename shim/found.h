@@ -57,6 +57,13 @@ int64_t ri_found_single_rank(const struct ri_found *found);
 bool ri_found_is_managed(const struct ri_found *found);
 bool ri_found_is_of_ours(const struct ri_found *found);
 
+/*
+ * A warning where so many processes replace one file of --report or --state: the ranks of this
+ * node, or all nodes of a simulated job, which have a disk of their own on the platform.
+ */
+void ri_found_judge_files(const struct ri_found *found, size_t count, bool of_nodes,
+	struct ri_findings *findings);
+
 /* How often the ranks were started before, by --restarts. */
 uint64_t ri_found_attempt(const struct ri_found *found);
 

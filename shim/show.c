@@ -12,39 +12,29 @@
  * --local-rank names the rank whose variables are printed, where several are
  * started here; it does not state a fact then. As part of a whole tuple it does.
  */
-static int choose_rank(struct ri_run *run, uint64_t *chosen)
-{
-	struct ri_given *stated = &run->found.options.wishes.facts[RI_FACT_LOCAL_RANK];
-	const char *subject = stated->subject;
-	struct ri_range range = { 0, RI_MAX_LOCAL - 1 };
-
-	*chosen = 0;
-	if (run->found.options.wishes.nproc.value == NULL || stated->value == NULL ||
-		run->found.options.wishes.facts[RI_FACT_RANK].value != NULL)
-		return ri_found_fill(&run->found, &run->arena, &run->findings, &run->err);
-	if (ri_number_read(stated->value, range, chosen, NULL) != RI_NUMBER_OK)
-		*chosen = RI_MAX_LOCAL;
-	stated->value = NULL;
-	if (ri_found_fill(&run->found, &run->arena, &run->findings, &run->err) < 0)
-		return -1;
-	if (*chosen >= run->found.source.context.fan_out && run->found.source.context.fan_out > 0)
-		return ri_fail(&run->err, RI_CODE_OPTION_VALUE, subject,
-			"expected one of the ranks started here, 0 to %d",
-			(int)run->found.source.context.fan_out - 1);
-	return 0;
-}
-
 int ri_run_print_env(struct ri_run *run)
 {
+	struct ri_wishes *wishes = &run->found.options.wishes;
+	struct ri_given *stated = &wishes->facts[RI_FACT_LOCAL_RANK];
+	const struct ri_range range = { 0, RI_MAX_LOCAL - 1 };
+	bool chooses = wishes->nproc.value != NULL && stated->value != NULL &&
+		wishes->facts[RI_FACT_RANK].value == NULL;
 	struct ri_rank_view view;
-	uint64_t index;
+	uint64_t index = 0, ranks;
 
-	if (choose_rank(run, &index) < 0)
+	if (chooses) {
+		if (ri_number_read(stated->value, range, &index, NULL) != RI_NUMBER_OK)
+			index = RI_MAX_LOCAL;
+		stated->value = NULL;
+	}
+	if (ri_found_fill(&run->found, &run->arena, &run->findings, &run->err) < 0)
 		return -1;
+	ranks = run->found.source.context.fan_out;
+	if (chooses && ranks > 0 && index >= ranks)
+		return ri_fail(&run->err, RI_CODE_OPTION_VALUE, stated->subject,
+			"expected one of the ranks started here, 0 to %d", (int)ranks - 1);
 	ri_log_findings(&run->findings);
-	if (run->found.source.context.fan_out == 0)
-		index = 0;
-	if (ri_rank_view(&view, &run->found.source, index, &run->err) < 0)
+	if (ri_rank_view(&view, &run->found.source, ranks == 0 ? 0 : index, &run->err) < 0)
 		return -1;
 	return ri_print_env(run->found.options.action_value, &view.edits, &run->err);
 }

@@ -9,7 +9,6 @@
 
 #include "base/overlay.h"
 #include "from/sources.h"
-#include "output/pattern.h"
 #include "play/play_job.h"
 #include "system/clock.h"
 
@@ -121,32 +120,6 @@ static int check_command(const struct ri_options *options, struct ri_command *co
 		"starts a whole job by itself, and --simulate plays who starts it");
 }
 
-/* Warn of files that the nodes share here alone, and of requirements that are not checked. */
-static void judge(const struct ri_options *options, struct ri_findings *findings)
-{
-	const struct ri_given *files[] = { &options->given.report, &options->given.state };
-	const struct ri_given *require = &options->checks.require;
-	size_t nodes = options->simulation.nodes;
-	/* on the platform each node has a disk of its own */
-	bool shares = options->simulation.shape->scope == RI_SCOPE_NODE && nodes > 1;
-	struct ri_pattern_use use;
-
-	for (size_t i = 0; shares && i < sizeof(files) / sizeof(files[0]); i++)
-		if (files[i]->value != NULL && strncmp(files[i]->value, "fd:", 3) != 0 &&
-			ri_pattern_read(files[i]->value, &use) && !use.node && !use.rank)
-			ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING,
-				RI_CODE_REPORT_SHARED, files[i]->subject,
-				"each of the %zu nodes replaces this file, so only the last one "
-				"remains", nodes),
-				"put %%n, which is the node, into its name: as in "
-				"/tmp/job-%%n.json");
-	/* what a node of the platform has, this machine need not have */
-	if (require->value != NULL)
-		ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_CHECK_UNASKED,
-			require->subject, "requirements not checked: this machine only plays the "
-			"nodes of the job");
-}
-
 static int launch_job(struct ri_run *run, struct ri_members *members)
 {
 	const struct ri_simulation *simulation = members->simulation;
@@ -186,6 +159,7 @@ static int launch_job(struct ri_run *run, struct ri_members *members)
 int ri_run_simulate(struct ri_run *run)
 {
 	const struct ri_options *options = &run->found.options;
+	const struct ri_given *require = &options->checks.require;
 	const struct ri_env *env = &run->found.env;
 	const struct ri_node machine = {
 		.host = &run->found.host, .env = &run->found.env, .arena = &run->arena,
@@ -200,7 +174,14 @@ int ri_run_simulate(struct ri_run *run)
 		check_command(options, &run->found.command, &run->err) < 0 ||
 		ri_members_choose(&members, options, &machine, &run->err) < 0)
 		return ri_run_fail(run);
-	judge(options, &run->findings);
+	/* on the platform each node has a disk of its own */
+	if (options->simulation.shape->scope == RI_SCOPE_NODE && options->simulation.nodes > 1)
+		ri_found_judge_files(&run->found, options->simulation.nodes, true, &run->findings);
+	/* what a node of the platform has, this machine need not have */
+	if (require->value != NULL)
+		ri_findings_add(&run->findings, RI_SEVERITY_WARNING, RI_CODE_CHECK_UNASKED,
+			require->subject, "requirements not checked: this machine only plays the "
+			"nodes of the job");
 	ri_log_findings(&run->findings);
 	if (options->action == RI_ACTION_PRINT_ENV)
 		status = ri_members_print_env(&members, &run->err);

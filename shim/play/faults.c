@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "play/faults.h"
+#include "play/play_job.h"
 
 #include <signal.h>
 #include <stdio.h>

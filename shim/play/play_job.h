@@ -5,7 +5,23 @@
 #ifndef RI_SHIM_PLAY_PLAY_JOB_H
 #define RI_SHIM_PLAY_PLAY_JOB_H
 
-#include "play/faults.h"
+#include "play/play_members.h"
+#include "watch/supervise.h"
+
+/* What goes wrong in it, while the loop watches over it: faults.c. */
+struct ri_faults {
+	const struct ri_members *members;	/* each is a child */
+	const struct ri_children *children;
+	size_t next;
+	int64_t began_ms;	/* CLOCK_MONOTONIC */
+};
+
+/* The faults in the order of their times: due and act of struct ri_timetable. */
+int64_t ri_faults_due(void *faults);
+void ri_faults_act(void *faults);
+
+/* After the end: a warning for each rank's fault that the job did not live to see. */
+void ri_faults_tell(const struct ri_faults *faults);
 
 struct ri_play_job {
 	struct ri_members *members;

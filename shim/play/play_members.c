@@ -160,22 +160,6 @@ static int take_away(struct ri_env_edits *edits, const struct ri_members *member
 	return ri_env_edits_add(edits, edit, members->arena, err);
 }
 
-/* What another platform may have left here, and what the outer rankinit was told. */
-static int clear(struct ri_env_edits *edits, const struct ri_members *members,
-	struct ri_error *err)
-{
-	const struct ri_source *source;
-
-	for (size_t i = 0; (source = ri_source_at(i)) != NULL; i++)
-		for (const struct ri_source_row *row = source->reads; row->name != NULL; row++)
-			if (take_away(edits, members, row->name, err) < 0)
-				return -1;
-	for (size_t i = 0; own[i] >= 0; i++)
-		if (take_away(edits, members, ri_option_twin(&ri_option_table[own[i]]), err) < 0)
-			return -1;
-	return 0;
-}
-
 /* The files of the platform, and the addresses of the node. */
 static char *make_overlay(const struct ri_members *members, const struct ri_shape_member *member)
 {
@@ -221,10 +205,17 @@ static char **make_environment(const struct ri_members *members,
 	const struct ri_shape *shape = members->simulation->shape;
 	struct ri_arena *arena = members->arena;
 	struct ri_env_edits edits = { .count = 0 };
+	const struct ri_source *source;
 	struct ri_shape_row row;
 
-	if (clear(&edits, members, err) < 0)
-		return NULL;
+	/* What another platform may have left here, and what the outer rankinit was told. */
+	for (size_t i = 0; (source = ri_source_at(i)) != NULL; i++)
+		for (const struct ri_source_row *read = source->reads; read->name != NULL; read++)
+			if (take_away(&edits, members, read->name, err) < 0)
+				return NULL;
+	for (size_t i = 0; own[i] >= 0; i++)
+		if (take_away(&edits, members, ri_option_twin(&ri_option_table[own[i]]), err) < 0)
+			return NULL;
 	for (size_t i = 0; ri_shape_row_at(shape, i, &row); i++)
 		if (row.name[0] != '/' && ri_shape_row_is_of(&row, member) &&
 			set(&edits, members, row.name, ri_shape_value(&row, member, arena), err) <
