@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who we are, and what that makes of the environment: known before anything starts. */
+/*
+ * Who we are, and what that makes of the environment: known before anything starts (find.c).
+ * Then what each rank finds in its environment and in its words (ranks.c): each has lists of
+ * its own, and shares with the first the strings that it has as well.
+ */
 #ifndef RI_SHIM_FOUND_H
 #define RI_SHIM_FOUND_H
 
@@ -12,7 +16,29 @@
 #include "options/options.h"
 #include "report/carried.h"
 #include "system/log.h"
-#include "ranks.h"
+
+struct ri_launch;
+struct ri_rank;
+struct ri_torch_files;
+
+/* What one rank finds. */
+struct ri_rank_view {
+	size_t index;		/* among those that are started here */
+	struct ri_env_edits edits;
+	char *const *argv;	/* of the command, expanded; NULL: none was given */
+};
+
+/* What the view of every rank is made from. */
+struct ri_rank_source {
+	const struct ri_topology *topology;	/* of the first of them */
+	const struct ri_placing *placing;
+	const struct ri_torch_files *torch_files;	/* NULL: there are none */
+	const struct ri_options *options;
+	uint64_t attempt;	/* by --restarts; 0: the first */
+	bool looks;		/* this node is looked at for them: see ri_options_scrub */
+	struct ri_context context;
+	struct ri_env_edits common;	/* that do not depend on who one is */
+};
 
 /*
  * options and env are read first; the rest is worked out from them. It lies where
@@ -32,7 +58,7 @@ struct ri_found {
 };
 
 /*
- * find.c: work out the rest. What has to be said goes to findings; all that is found
+ * Work out the rest. What has to be said goes to findings; all that is found
  * lives in arena. Returns 0, or -1 and why the launch is refused.
  */
 int ri_found_fill(struct ri_found *found, struct ri_arena *arena, struct ri_findings *findings,
@@ -69,5 +95,26 @@ uint64_t ri_found_attempt(const struct ri_found *found);
 
 /* By NO_COLOR and CLICOLOR_FORCE; without them, on a terminal. */
 enum ri_log_color ri_found_color(const struct ri_found *found);
+
+/* Work out what is common, once the rest is there. */
+int ri_rank_source_complete(struct ri_rank_source *source, struct ri_error *err);
+
+/* The view of the rank with this index among those that are started here. */
+int ri_rank_view(struct ri_rank_view *out, const struct ri_rank_source *source, size_t index,
+	struct ri_error *err);
+
+/*
+ * Tell the rank where torch may say why it fails: the first one, ri_ranks_prepare
+ * does so for the others.
+ */
+int ri_rank_name_torch_file(struct ri_rank_view *view, const struct ri_rank_source *source,
+	struct ri_error *err);
+
+/*
+ * Work out what each of the ranks has of its own, all of them before the first
+ * is started. launch holds the lists of the first.
+ */
+int ri_ranks_prepare(struct ri_rank **out, const struct ri_rank_source *source,
+	const struct ri_launch *launch, struct ri_error *err);
 
 #endif

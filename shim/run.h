@@ -19,7 +19,6 @@
 #include "system/log.h"
 #include "watch/supervise.h"
 #include "found.h"
-#include "ranks.h"
 
 /* Who may start ranks that are no children of ours? */
 enum ri_starter {

@@ -1,12 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A simulated job, from the start of its members to what the platform makes of their ends.
+ * A simulated job. Each member is started with the words of a rankinit, and with the environment
+ * and the files that its platform would give it (play_members.c); faults hit it on its way; at
+ * the end stands what the platform makes of the members' ends.
  */
 #ifndef RI_SHIM_PLAY_PLAY_JOB_H
 #define RI_SHIM_PLAY_PLAY_JOB_H
 
-#include "play/play_members.h"
+#include "node/node.h"
+#include "options/options.h"
+#include "pump/spawn_ranks.h"
 #include "watch/supervise.h"
+
+/* Those that come, and what they are made from. */
+struct ri_members {
+	const struct ri_simulation *simulation;
+	const struct ri_options *options;
+	const struct ri_env *env;	/* our own */
+	struct ri_arena *arena;
+	char program[4096];	/* path of this rankinit */
+	uint64_t threads;	/* OMP_NUM_THREADS of each rank; 0: as it is */
+	size_t *places;		/* of each that comes, among all */
+	size_t count;
+	struct ri_rank *ranks;	/* what each is started with, made by ri_members_prepare */
+	/* the caller's to change before that */
+	unsigned port;		/* of the master; the nodes' own follow it */
+	int report;		/* descriptor to which each node writes its report, or -1 */
+	uint64_t began_ms;	/* the job, CLOCK_MONOTONIC; 0: it does not, there is an answer */
+	int64_t local_rank;	/* --print-env: of which of a node's ranks; -1: no matter */
+};
+
+/* Who comes: without a launch all of them, and in their order. RI_CODE_MEMORY. */
+int ri_members_choose(struct ri_members *out, const struct ri_options *options,
+	const struct ri_node *machine, struct ri_error *err);
+
+/* The one at this place of all, whether or not it ever comes. */
+struct ri_shape_member ri_members_at(const struct ri_members *members, size_t place);
+
+/* What each that comes is started with, and *launch for the first of them. RI_CODE_MEMORY. */
+int ri_members_prepare(struct ri_members *members, struct ri_launch *launch, struct ri_error *err);
+
+/* --print-env of the one that --node-rank and --local-rank say, by becoming it. Returns -1. */
+int ri_members_print_env(struct ri_members *members, struct ri_error *err);
+
+/*
+ * --explain of one after the other, each below a line that says whose it is. Returns the first
+ * exit status other than 0, 128 + N after a stop, or -1.
+ */
+int ri_members_explain(struct ri_members *members, struct ri_error *err);
 
 /* What goes wrong in it, while the loop watches over it: faults.c. */
 struct ri_faults {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "play/play_members.h"
+#include "play/play_job.h"
 
 #include <signal.h>
 #include <stdio.h>
