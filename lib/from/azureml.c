@@ -85,44 +85,6 @@ static void read_azureml(struct ri_reading *reading)
 #define PREEMPTION \
 	"learn.microsoft.com/azure/virtual-machines/linux/scheduled-events, Preempt"
 
-/* Around mpirun: what Azure Batch and Batch AI leave (azure_batch.c). */
-static const struct ri_shape_row mpi[] = {
-	{ "AZUREML_RUN_ID", RUN, 0 },
-	{ "AZUREML_EXPERIMENT_ID", EXPERIMENT, 0 },
-	{ "AZUREML_NODE_COUNT", "<nodes>", 0 },
-	{ "AZ_BATCH_JOB_ID", EXPERIMENT, 0 },
-	/* a job of one node is no multi-instance task: Lightning pull request 14118 */
-	{ "AZ_BATCH_MASTER_NODE", "<master>:6000", RI_OF_SEVERAL_NODES },
-	{ "AZ_BATCH_HOST_LIST", "<each:,><host></each>", RI_OF_SEVERAL_NODES },
-	{ "AZ_BATCH_NODE_LIST", "<each:;><host></each>", RI_OF_SEVERAL_NODES },
-	{ "AZ_BATCHAI_MPI_MASTER_NODE", "<master>", RI_OF_SEVERAL_NODES },
-	{ "AZ_BATCHAI_MPI_MASTER_NODE", "localhost", RI_OF_ONE_NODE },
-	{ .name = NULL },
-};
-
-static const struct ri_shape_row pytorch[] = {
-	{ "AZUREML_RUN_ID", RUN, 0 },
-	{ "AZUREML_EXPERIMENT_ID", EXPERIMENT, 0 },
-	{ "AZUREML_NODE_COUNT", "<nodes>", 0 },
-	{ "RANK", "<rank>", 0 },
-	{ "WORLD_SIZE", "<world_size>", 0 },
-	{ "LOCAL_RANK", "<local_rank>", 0 },
-	{ "NODE_RANK", "<node>", 0 },
-	{ "MASTER_ADDR", "<master>", 0 },
-	{ "MASTER_PORT", "<master_port>", 0 },
-	{ .name = NULL },
-};
-
-static const struct ri_shape_row nodes[] = {
-	{ "AZUREML_RUN_ID", RUN, 0 },
-	{ "AZUREML_NODE_COUNT", "<nodes>", 0 },
-	{ "NODE_COUNT", "<nodes>", 0 },
-	{ CR_NODE_RANK, "<node>", 0 },
-	{ "MASTER_ADDR", "<master>", 0 },
-	{ "MASTER_PORT", "<master_port>", 0 },
-	{ .name = NULL },
-};
-
 const struct ri_source ri_source_azureml = {
 	.name = "azureml",
 	.summary = "Azure Machine Learning job: nodes, and a PyTorch job's processes",
@@ -137,18 +99,47 @@ const struct ri_source ri_source_azureml = {
 	 */
 	RI_SHAPES(
 		{ .name = "azureml_mpi", .summary = "an Azure ML MPI job: mpirun starts each rank",
-		  .scope = RI_SCOPE_PROCESS, .rows = mpi, .beside = ri_shape_of_mpirun,
+		  .scope = RI_SCOPE_PROCESS, .beside = ri_shape_of_mpirun,
+		  /* Around mpirun: what Azure Batch and Batch AI leave (azure_batch.c). */
+		  .rows = RI_SHAPE_ROWS(
+			{ "AZUREML_RUN_ID", RUN, 0 },
+			{ "AZUREML_EXPERIMENT_ID", EXPERIMENT, 0 },
+			{ "AZUREML_NODE_COUNT", "<nodes>", 0 },
+			{ "AZ_BATCH_JOB_ID", EXPERIMENT, 0 },
+			/* of one node it is no multi-instance task: Lightning pull request 14118 */
+			{ "AZ_BATCH_MASTER_NODE", "<master>:6000", RI_OF_SEVERAL_NODES },
+			{ "AZ_BATCH_HOST_LIST", "<each:,><host></each>", RI_OF_SEVERAL_NODES },
+			{ "AZ_BATCH_NODE_LIST", "<each:;><host></each>", RI_OF_SEVERAL_NODES },
+			{ "AZ_BATCHAI_MPI_MASTER_NODE", "<master>", RI_OF_SEVERAL_NODES },
+			{ "AZ_BATCHAI_MPI_MASTER_NODE", "localhost", RI_OF_ONE_NODE }),
 		  .port = DEFAULT_PORT, .grace_s = 5,
 		  .succeeded = "Completed", .failed = "Failed", .stopped = "Canceled",
 		  RI_CITE(STATES "; Open MPI mpirun(1)") },
 		{ .name = "azureml_pytorch",
 		  .summary = "an Azure ML PyTorch job: the service starts each process",
-		  .scope = RI_SCOPE_PROCESS, .rows = pytorch, .port = DEFAULT_PORT, .grace_s = 30,
+		  .scope = RI_SCOPE_PROCESS, .port = DEFAULT_PORT, .grace_s = 30,
+		  .rows = RI_SHAPE_ROWS(
+			{ "AZUREML_RUN_ID", RUN, 0 },
+			{ "AZUREML_EXPERIMENT_ID", EXPERIMENT, 0 },
+			{ "AZUREML_NODE_COUNT", "<nodes>", 0 },
+			{ "RANK", "<rank>", 0 },
+			{ "WORLD_SIZE", "<world_size>", 0 },
+			{ "LOCAL_RANK", "<local_rank>", 0 },
+			{ "NODE_RANK", "<node>", 0 },
+			{ "MASTER_ADDR", "<master>", 0 },
+			{ "MASTER_PORT", "<master_port>", 0 }),
 		  .succeeded = "Completed", .failed = "Failed", .stopped = "Canceled",
 		  RI_CITE(STATES "; " PREEMPTION) },
 		{ .name = "azureml_nodes",
 		  .summary = "Azure ML's common runtime starts the command on each node",
-		  .scope = RI_SCOPE_NODE, .rows = nodes, .port = 9500, .grace_s = 30,
+		  .scope = RI_SCOPE_NODE, .port = 9500, .grace_s = 30,
+		  .rows = RI_SHAPE_ROWS(
+			{ "AZUREML_RUN_ID", RUN, 0 },
+			{ "AZUREML_NODE_COUNT", "<nodes>", 0 },
+			{ "NODE_COUNT", "<nodes>", 0 },
+			{ CR_NODE_RANK, "<node>", 0 },
+			{ "MASTER_ADDR", "<master>", 0 },
+			{ "MASTER_PORT", "<master_port>", 0 }),
 		  .succeeded = "Completed", .failed = "Failed", .stopped = "Canceled",
 		  RI_CITE(STATES "; " PREEMPTION) }),
 	.read = read_azureml,

@@ -284,11 +284,6 @@ static void read_aws_batch(struct ri_reading *reading)
 		ri_claim_spoil(claim, RI_STATE_BROKEN, "an attempt, counted from 1");
 }
 
-static const struct ri_shape_row main_address[] = {
-	{ MAIN_ADDRESS, "<master>", RI_OF_OTHERS },
-	{ .name = NULL },
-};
-
 const struct ri_source ri_source_aws_batch = {
 	.name = "aws_batch",
 	.summary = "a node of a multi-node parallel job of AWS Batch",
@@ -301,7 +296,8 @@ const struct ri_source ri_source_aws_batch = {
 	 */
 	RI_SHAPES({ .name = "aws_batch",
 		.summary = "AWS Batch starts a container on each node",
-		.scope = RI_SCOPE_NODE, .reads = aws_batch, .rows = main_address,
+		.scope = RI_SCOPE_NODE, .reads = aws_batch,
+		.rows = RI_SHAPE_ROWS({ MAIN_ADDRESS, "<master>", RI_OF_OTHERS }),
 		.port = 29500, .grace_s = 30, .goes_on = true,
 		.succeeded = "SUCCEEDED", .failed = "FAILED", .stopped = "FAILED",
 		RI_CITE("docs.aws.amazon.com/batch/latest/userguide/multi-node-parallel-jobs.html; "

@@ -461,15 +461,6 @@ static void read_vertex(struct ri_reading *reading)
 #define TASK(type, index) \
 	"},\"environment\":\"cloud\",\"task\":{\"type\":\"" type "\",\"index\":" index "}}"
 
-static const struct ri_shape_row replica[] = {
-	{ "CLUSTER_SPEC", PRIMARY TASK("workerpool0", "0"), RI_OF_ONE_NODE },
-	{ "CLUSTER_SPEC", PRIMARY WORKERS TASK("workerpool0", "0"),
-	  RI_OF_SEVERAL_NODES | RI_OF_FIRST },
-	{ "CLUSTER_SPEC", PRIMARY WORKERS TASK("workerpool1", "<worker>"),
-	  RI_OF_SEVERAL_NODES | RI_OF_OTHERS },
-	{ .name = NULL },
-};
-
 const struct ri_source ri_source_vertex = {
 	.name = "vertex",
 	.summary = "replica of a Vertex AI custom job: a node, in the first two pools",
@@ -483,7 +474,13 @@ const struct ri_source ri_source_vertex = {
 	 */
 	RI_SHAPES({ .name = "vertex",
 		.summary = "Vertex AI starts a container for each replica",
-		.scope = RI_SCOPE_NODE, .rows = replica, .port = 29500, .grace_s = 30,
+		.scope = RI_SCOPE_NODE, .port = 29500, .grace_s = 30,
+		.rows = RI_SHAPE_ROWS(
+			{ "CLUSTER_SPEC", PRIMARY TASK("workerpool0", "0"), RI_OF_ONE_NODE },
+			{ "CLUSTER_SPEC", PRIMARY WORKERS TASK("workerpool0", "0"),
+			  RI_OF_SEVERAL_NODES | RI_OF_FIRST },
+			{ "CLUSTER_SPEC", PRIMARY WORKERS TASK("workerpool1", "<worker>"),
+			  RI_OF_SEVERAL_NODES | RI_OF_OTHERS }),
 		.succeeded = "JOB_STATE_SUCCEEDED", .failed = "JOB_STATE_FAILED",
 		.stopped = "JOB_STATE_CANCELLED",
 		RI_CITE("cloud.google.com/vertex-ai/docs/training/"

@@ -241,38 +241,6 @@ static void read_env(struct ri_reading *reading)
 			ri_claim_filled(reading, tuple[i].id, tuple[i].variable);
 }
 
-static const struct ri_shape_row nodes[] = {
-	{ "RANK", "<node>", 0 },
-	{ "WORLD_SIZE", "<nodes>", 0 },
-	{ "NPROC_PER_NODE", "<ranks>", 0 },
-	{ "MASTER_ADDR", "<master>", 0 },
-	{ "MASTER_PORT", "<master_port>", 0 },
-	{ .name = NULL },
-};
-
-/*
- * The first pod would be told localhost. On one machine that is another address than the one
- * that the others are told.
- */
-static const struct ri_shape_row pods[] = {
-	{ "KUBERNETES_SERVICE_HOST", "10.96.0.1", 0 },
-	{ "RANK", "<node>", 0 },
-	{ "WORLD_SIZE", "<nodes>", 0 },
-	{ "MASTER_ADDR", "<master>", 0 },
-	{ "MASTER_PORT", "<master_port>", 0 },
-	{ .name = NULL },
-};
-
-static const struct ri_shape_row runpod[] = {
-	{ "NODE_RANK", "<node>", 0 },
-	{ "NUM_NODES", "<nodes>", 0 },
-	{ "NUM_TRAINERS", "<ranks>", 0 },
-	{ "WORLD_SIZE", "<world_size>", 0 },
-	{ "MASTER_ADDR", "<master>", 0 },
-	{ "MASTER_PORT", "<master_port>", 0 },
-	{ .name = NULL },
-};
-
 const struct ri_source ri_source_env = {
 	.name = "env",
 	.summary = "RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT, or NODE_RANK and "
@@ -288,18 +256,41 @@ const struct ri_source ri_source_env = {
 		  .scope = RI_SCOPE_PROCESS, .reads = reads, .port = 29500, .grace_s = 30,
 		  .goes_on = true, RI_CITE("Composer composer/cli/launcher.py, CLEANUP_TIMEOUT") },
 		{ .name = "env_nodes", .summary = "PAI-DLC or AIHC starts a container on each node",
-		  .scope = RI_SCOPE_NODE, .rows = nodes, .port = 23456, .grace_s = 30,
+		  .scope = RI_SCOPE_NODE, .port = 23456, .grace_s = 30,
+		  .rows = RI_SHAPE_ROWS(
+			{ "RANK", "<node>", 0 },
+			{ "WORLD_SIZE", "<nodes>", 0 },
+			{ "NPROC_PER_NODE", "<ranks>", 0 },
+			{ "MASTER_ADDR", "<master>", 0 },
+			{ "MASTER_PORT", "<master_port>", 0 }),
 		  RI_CITE("Alibaba Cloud PAI-DLC, General environment variables; " RI_SHAPE_POD) },
 		{ .name = "env_pytorchjob",
 		  .summary = "a PyTorchJob without PET_ variables starts a pod for each node",
-		  .scope = RI_SCOPE_NODE, .rows = pods, .port = 23456, .grace_s = 30,
+		  .scope = RI_SCOPE_NODE, .port = 23456, .grace_s = 30,
+		  /*
+		   * The first pod would be told localhost. On one machine that is another address
+		   * than the one that the others are told.
+		   */
+		  .rows = RI_SHAPE_ROWS(
+			{ "KUBERNETES_SERVICE_HOST", "10.96.0.1", 0 },
+			{ "RANK", "<node>", 0 },
+			{ "WORLD_SIZE", "<nodes>", 0 },
+			{ "MASTER_ADDR", "<master>", 0 },
+			{ "MASTER_PORT", "<master_port>", 0 }),
 		  .goes_on = true,
 		  .succeeded = "Succeeded", .failed = "Failed", .stopped = "Failed",
 		  RI_CITE("Kubeflow pytorch-operator pkg/apis/pytorch/v1/defaults.go, types.go; "
 			RI_SHAPE_POD) },
 		{ .name = "env_runpod",
 		  .summary = "RunPod or Mithril starts a container on each node",
-		  .scope = RI_SCOPE_NODE, .rows = runpod, .port = 29400, .grace_s = 10,
+		  .scope = RI_SCOPE_NODE, .port = 29400, .grace_s = 10,
+		  .rows = RI_SHAPE_ROWS(
+			{ "NODE_RANK", "<node>", 0 },
+			{ "NUM_NODES", "<nodes>", 0 },
+			{ "NUM_TRAINERS", "<ranks>", 0 },
+			{ "WORLD_SIZE", "<world_size>", 0 },
+			{ "MASTER_ADDR", "<master>", 0 },
+			{ "MASTER_PORT", "<master_port>", 0 }),
 		  .goes_on = true, RI_CITE(RUNPOD) }),
 	.detect = detect,
 	.read = read_env,

@@ -73,19 +73,6 @@ static void read_kubeflow_pytorch(struct ri_reading *reading)
 		ri_claim_filled(reading, RI_FACT_NODE_RANK, "RANK");
 }
 
-/*
- * RANK is the pod's index and WORLD_SIZE counts processes where their number is known. So
- * neither is anybody's rank, and MASTER_ADDR and MASTER_PORT are left to source "env":
- * older operators told the first pod "localhost". A TrainJob sets none of them.
- */
-static const struct ri_shape_row pytorchjob[] = {
-	{ "MASTER_ADDR", "<master>", 0 },
-	{ "MASTER_PORT", "<master_port>", 0 },
-	{ "RANK", "<node>", 0 },
-	{ "WORLD_SIZE", "<world_size>", 0 },
-	{ .name = NULL },
-};
-
 const struct ri_source ri_source_kubeflow_pytorch = {
 	.name = "kubeflow_pytorch",
 	.summary = "pod of a Kubeflow PyTorchJob or TrainJob: a node, and its master",
@@ -96,7 +83,18 @@ const struct ri_source ri_source_kubeflow_pytorch = {
 	RI_SHAPES(
 		{ .name = "kubeflow_pytorch",
 		  .summary = "a PyTorchJob starts a pod for each node",
-		  .scope = RI_SCOPE_NODE, .reads = kubeflow_pytorch, .rows = pytorchjob,
+		  .scope = RI_SCOPE_NODE, .reads = kubeflow_pytorch,
+		  /*
+		   * RANK is the pod's index and WORLD_SIZE counts processes where their number is
+		   * known. So neither is anybody's rank, and MASTER_ADDR and MASTER_PORT are left
+		   * to source "env": older operators told the first pod "localhost". A TrainJob
+		   * sets none of them.
+		   */
+		  .rows = RI_SHAPE_ROWS(
+			{ "MASTER_ADDR", "<master>", 0 },
+			{ "MASTER_PORT", "<master_port>", 0 },
+			{ "RANK", "<node>", 0 },
+			{ "WORLD_SIZE", "<world_size>", 0 }),
 		  .port = 23456, .grace_s = 30, .goes_on = true,
 		  .succeeded = "Succeeded", .failed = "Failed", .stopped = "Failed",
 		  RI_CITE("Kubeflow training-operator v1.9 pkg/apis/kubeflow.org/v1/"
@@ -152,13 +150,6 @@ static void read_jax_job(struct ri_reading *reading)
 		ri_claim_value(reading, RI_FACT_MASTER_PORT, address, port);
 }
 
-static const struct ri_shape_row jax_trainjob[] = {
-	{ "JAX_PROCESS_ID", "<node>", 0 },
-	{ "JAX_NUM_PROCESSES", "<nodes>", 0 },
-	{ "JAX_COORDINATOR_ADDRESS", "<master>:<master_port>", 0 },
-	{ .name = NULL },
-};
-
 /* With one process in each pod. */
 const struct ri_source ri_source_jax_job = {
 	.name = "jax_job",
@@ -175,7 +166,11 @@ const struct ri_source ri_source_jax_job = {
 			"pkg/apis/kubeflow.org/v1/jax_defaults.go; " RI_SHAPE_POD) },
 		{ .name = "jax_job_trainjob",
 		  .summary = "a JAX TrainJob starts a pod for each node",
-		  .scope = RI_SCOPE_NODE, .rows = jax_trainjob, .port = 29500, .grace_s = 30,
+		  .scope = RI_SCOPE_NODE, .port = 29500, .grace_s = 30,
+		  .rows = RI_SHAPE_ROWS(
+			{ "JAX_PROCESS_ID", "<node>", 0 },
+			{ "JAX_NUM_PROCESSES", "<nodes>", 0 },
+			{ "JAX_COORDINATOR_ADDRESS", "<master>:<master_port>", 0 }),
 		  .succeeded = "Complete", .failed = "Failed", .stopped = "Failed",
 		  RI_CITE(TRAINJOB) }),
 	.detect = sees_jax_job,
@@ -291,11 +286,6 @@ static void read_kubeflow_mpi(struct ri_reading *reading)
 		claim_hosts(reading);
 }
 
-static const struct ri_shape_row host_file[] = {
-	{ FOLDER "hostfile", "<each:><host> slots=<ranks>\n</each>", 0 },
-	{ .name = NULL },
-};
-
 const struct ri_source ri_source_kubeflow_mpi = {
 	.name = "kubeflow_mpi",
 	.summary = "Kubeflow MPIJob: the launcher, which is not a rank, and the first host",
@@ -304,7 +294,9 @@ const struct ri_source ri_source_kubeflow_mpi = {
 	/* One whose launcher is a worker, too (runLauncherAsWorker). */
 	RI_SHAPES({ .name = "kubeflow_mpi",
 		.summary = "an MPIJob's mpirun starts each rank",
-		.scope = RI_SCOPE_PROCESS, .reads = kubeflow_mpi, .rows = host_file,
+		.scope = RI_SCOPE_PROCESS, .reads = kubeflow_mpi,
+		.rows = RI_SHAPE_ROWS(
+			{ FOLDER "hostfile", "<each:><host> slots=<ranks>\n</each>", 0 }),
 		.beside = ri_shape_of_mpirun, .port = 29500, .grace_s = 5,
 		.succeeded = "Succeeded", .failed = "Failed", .stopped = "Failed",
 		RI_CITE("mpi-operator pkg/apis/kubeflow/v2beta1/types.go, JobConditionType; "

@@ -253,24 +253,6 @@ static void read_sagemaker(struct ri_reading *reading)
 	"docs.aws.amazon.com/sagemaker/latest/dg/API_StopTrainingJob.html; " \
 	"API_DescribeTrainingJob.html, TrainingJobStatus"
 
-static const struct ri_shape_row rows[] = {
-	{ "TRAINING_JOB_ARN", ARN, 0 },
-	{ "TRAINING_JOB_NAME", "simulated", 0 },
-	{ "/opt/ml" CONFIG, "{\"current_host\":\"<host>\",\"hosts\":"
-		"[<each:,>\"<host>\"</each>]}", 0 },
-	{ .name = NULL },
-};
-
-/* Below the toolkit's entry point, which starts a user's script. */
-static const struct ri_shape_row toolkit[] = {
-	{ "TRAINING_JOB_ARN", ARN, 0 },
-	{ "TRAINING_JOB_NAME", "simulated", 0 },
-	{ "SM_HOSTS", "[<each:,>\"<host>\"</each>]", 0 },
-	{ "SM_CURRENT_HOST", "<host>", 0 },
-	{ "SM_NUM_GPUS", "<ranks>", 0 },
-	{ .name = NULL },
-};
-
 const struct ri_source ri_source_sagemaker = {
 	.name = "sagemaker",
 	.summary = "a node of an Amazon SageMaker training job",
@@ -279,12 +261,24 @@ const struct ri_source ri_source_sagemaker = {
 	.reads = reads,
 	RI_SHAPES(
 		{ .name = "sagemaker", .summary = "SageMaker starts a container on each instance",
-		  .scope = RI_SCOPE_NODE, .rows = rows, .port = DEFAULT_PORT, .grace_s = 120,
+		  .scope = RI_SCOPE_NODE, .port = DEFAULT_PORT, .grace_s = 120,
+		  .rows = RI_SHAPE_ROWS(
+			{ "TRAINING_JOB_ARN", ARN, 0 },
+			{ "TRAINING_JOB_NAME", "simulated", 0 },
+			{ "/opt/ml" CONFIG, "{\"current_host\":\"<host>\",\"hosts\":"
+				"[<each:,>\"<host>\"</each>]}", 0 }),
 		  .succeeded = "Completed", .failed = "Failed", .stopped = "Stopped",
 		  RI_CITE(STOP) },
 		{ .name = "sagemaker_toolkit",
 		  .summary = "the same, where SageMaker's Python toolkit starts the script",
-		  .scope = RI_SCOPE_NODE, .rows = toolkit, .port = DEFAULT_PORT, .grace_s = 120,
+		  .scope = RI_SCOPE_NODE, .port = DEFAULT_PORT, .grace_s = 120,
+		  /* Below the toolkit's entry point, which starts a user's script. */
+		  .rows = RI_SHAPE_ROWS(
+			{ "TRAINING_JOB_ARN", ARN, 0 },
+			{ "TRAINING_JOB_NAME", "simulated", 0 },
+			{ "SM_HOSTS", "[<each:,>\"<host>\"</each>]", 0 },
+			{ "SM_CURRENT_HOST", "<host>", 0 },
+			{ "SM_NUM_GPUS", "<ranks>", 0 }),
 		  .succeeded = "Completed", .failed = "Failed", .stopped = "Stopped",
 		  RI_CITE(STOP) }),
 	.detect = detect,

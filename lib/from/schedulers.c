@@ -33,14 +33,6 @@ static void read_pbs(struct ri_reading *reading)
 	ri_allocation_claim(reading, "PBS_NODEFILE", &file, 0);
 }
 
-/* Of nodes with one process each. The file is on the first one, which runs mpirun. */
-static const struct ri_shape_row on_first_node[] = {
-	{ "PBS_JOBID", "1670.simulated", RI_OF_FIRST },
-	{ "PBS_NODEFILE", "/var/spool/pbs/aux/1670.simulated", RI_OF_FIRST },
-	{ "/var/spool/pbs/aux/1670.simulated", "<each:><host>\n</each>", RI_OF_FIRST },
-	{ .name = NULL },
-};
-
 /* OpenPBS, PBS Pro or Torque. */
 const struct ri_source ri_source_pbs = {
 	.name = "pbs",
@@ -48,7 +40,13 @@ const struct ri_source ri_source_pbs = {
 	.identity = RI_SCOPE_NONE,
 	.reads = pbs,
 	RI_SHAPES({ .name = "pbs", .summary = "mpirun in a job of PBS starts each rank",
-		.scope = RI_SCOPE_PROCESS, .rows = on_first_node,
+		.scope = RI_SCOPE_PROCESS,
+		/* Of nodes with one process each. The first one has the file, and runs mpirun. */
+		.rows = RI_SHAPE_ROWS(
+			{ "PBS_JOBID", "1670.simulated", RI_OF_FIRST },
+			{ "PBS_NODEFILE", "/var/spool/pbs/aux/1670.simulated", RI_OF_FIRST },
+			{ "/var/spool/pbs/aux/1670.simulated", "<each:><host>\n</each>",
+			  RI_OF_FIRST }),
 		.beside = ri_shape_of_mpirun, .port = 29500, .grace_s = 5,
 		RI_CITE("Open MPI mpirun(1), \"Signal Propagation\"") }),
 	.read = read_pbs,

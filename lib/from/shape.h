@@ -106,6 +106,9 @@ struct ri_shape {
 	const char *succeeded, *failed, *stopped;
 };
 
+/* A shape's rows, of struct ri_shape_row. */
+#define RI_SHAPE_ROWS(...) (const struct ri_shape_row[]){ __VA_ARGS__, { .name = NULL } }
+
 /* Ends a shape: where its grace_s, goes_on and states were read. No start needs that. */
 #define RI_CITE(where)
 

@@ -268,12 +268,6 @@ static void read_slurm(struct ri_reading *reading)
 		ri_claim_spoil(claim, RI_STATE_BROKEN, "as many hosts as in SLURM_JOB_NUM_NODES");
 }
 
-static const struct ri_shape_row rows[] = {
-	{ per_node, "<ranks>", RI_OF_ONE_NODE },
-	{ per_node, "<ranks>(x<nodes>)", RI_OF_SEVERAL_NODES },
-	{ .name = NULL },
-};
-
 const struct ri_source ri_source_slurm = {
 	.name = "slurm",
 	.summary = "a task under srun (Slurm); otherwise the machines of the job",
@@ -283,7 +277,10 @@ const struct ri_source ri_source_slurm = {
 	.reads = reads,
 	/* KillOnBadExit is 0 by default: the step's other tasks run on. */
 	RI_SHAPES({ .name = "slurm", .summary = "srun starts each task",
-		.scope = RI_SCOPE_PROCESS, .reads = reads, .rows = rows, .port = FIRST_PORT + 1234,
+		.scope = RI_SCOPE_PROCESS, .reads = reads, .port = FIRST_PORT + 1234,
+		.rows = RI_SHAPE_ROWS(
+			{ per_node, "<ranks>", RI_OF_ONE_NODE },
+			{ per_node, "<ranks>(x<nodes>)", RI_OF_SEVERAL_NODES }),
 		.grace_s = 30, .goes_on = true,
 		.succeeded = "COMPLETED", .failed = "FAILED", .stopped = "CANCELLED",
 		RI_CITE("Slurm slurm.conf(5), KillWait, KillOnBadExit; "

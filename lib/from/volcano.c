@@ -138,28 +138,6 @@ static void read_volcano(struct ri_reading *reading)
 			RI_STRENGTH_DEFAULT);
 }
 
-static const struct ri_shape_row rows[] = {
-	{ "VC_TASK_INDEX", "<node>", 0 },
-	{ "VK_TASK_INDEX", "<node>", 0 },
-	{ "VC_WORKER_HOSTS", "<each:,><host></each>", 0 },
-	{ "VC_WORKER_NUM", "<nodes>", 0 },
-	{ .name = NULL },
-};
-
-static const struct ri_shape_row pytorch[] = {
-	{ "VC_TASK_INDEX", "0", RI_OF_FIRST },
-	{ "VC_TASK_INDEX", "<worker>", RI_OF_OTHERS },
-	{ "VC_MASTER_HOSTS", "<master>", 0 },
-	{ "VC_MASTER_NUM", "1", 0 },
-	{ "VC_WORKER_HOSTS", "<others:,><host></others>", RI_OF_SEVERAL_NODES },
-	{ "VC_WORKER_NUM", "<workers>", RI_OF_SEVERAL_NODES },
-	{ "RANK", "<node>", 0 },
-	{ "WORLD_SIZE", "<nodes>", 0 },
-	{ "MASTER_ADDR", "<master>", 0 },
-	{ "MASTER_PORT", "<master_port>", 0 },
-	{ .name = NULL },
-};
-
 const struct ri_source ri_source_volcano = {
 	.name = "volcano",
 	.summary = "pod of a Volcano job: a node, or the launcher of an MPI job",
@@ -170,14 +148,28 @@ const struct ri_source ri_source_volcano = {
 	RI_SHAPES(
 		{ .name = "volcano",
 		  .summary = "a Volcano job of one task starts a pod for each node",
-		  .scope = RI_SCOPE_NODE, .rows = rows, .port = 29500, .grace_s = 30,
-		  .goes_on = true,
+		  .scope = RI_SCOPE_NODE, .port = 29500, .grace_s = 30, .goes_on = true,
+		  .rows = RI_SHAPE_ROWS(
+			{ "VC_TASK_INDEX", "<node>", 0 },
+			{ "VK_TASK_INDEX", "<node>", 0 },
+			{ "VC_WORKER_HOSTS", "<each:,><host></each>", 0 },
+			{ "VC_WORKER_NUM", "<nodes>", 0 }),
 		  .succeeded = "Completed", .failed = "Failed", .stopped = "Aborted",
 		  RI_CITE(PHASES "; " RI_SHAPE_POD) },
 		{ .name = "volcano_pytorch",
 		  .summary = "the same with master, workers and plugin pytorch",
-		  .scope = RI_SCOPE_NODE, .rows = pytorch, .port = 23456, .grace_s = 30,
-		  .goes_on = true,
+		  .scope = RI_SCOPE_NODE, .port = 23456, .grace_s = 30, .goes_on = true,
+		  .rows = RI_SHAPE_ROWS(
+			{ "VC_TASK_INDEX", "0", RI_OF_FIRST },
+			{ "VC_TASK_INDEX", "<worker>", RI_OF_OTHERS },
+			{ "VC_MASTER_HOSTS", "<master>", 0 },
+			{ "VC_MASTER_NUM", "1", 0 },
+			{ "VC_WORKER_HOSTS", "<others:,><host></others>", RI_OF_SEVERAL_NODES },
+			{ "VC_WORKER_NUM", "<workers>", RI_OF_SEVERAL_NODES },
+			{ "RANK", "<node>", 0 },
+			{ "WORLD_SIZE", "<nodes>", 0 },
+			{ "MASTER_ADDR", "<master>", 0 },
+			{ "MASTER_PORT", "<master_port>", 0 }),
 		  .succeeded = "Completed", .failed = "Failed", .stopped = "Aborted",
 		  RI_CITE(PHASES "; " RI_SHAPE_POD) }),
 	.detect = detect,
