@@ -235,7 +235,7 @@ static void claim_aws_place(struct ri_reading *reading)
 	struct ri_own_machine own;
 	struct ri_fact *claim;
 
-	/* node 0, where no variable names another one */
+	/* the main node is node 0, where no variable names another one */
 	if (ri_claim_get(reading, RI_FACT_NNODES, &nodes))
 		range.max = nodes - 1;
 	if (main_index != NULL && ri_number_read(main_index, range, &main, NULL) != RI_NUMBER_OK) {

@@ -169,7 +169,10 @@ static const char *find_node_count(const struct ri_reading *reading)
 	return place < nodes ? found : NULL;
 }
 
-/* RANK is the node's. What its ranks are is in nproc; without it may be the command is one. */
+/*
+ * RANK is the node's. nproc is the variable that counts its ranks; NULL: none does, and the
+ * command may be the one rank.
+ */
 static void claim_node(struct ri_reading *reading, const char *nproc)
 {
 	const struct ri_command *command = reading->context->command;
