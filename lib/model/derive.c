@@ -17,15 +17,27 @@ struct rule {
 	enum ri_fact_id fact;
 	enum ri_fact_id other;
 	enum { below, at_most, equal, leaves_each_node_a_rank } relation;
-	const char *words;
+	const char *words;	/* what holds */
 };
 
+/*
+ * What must hold between two facts, where both are known. The first one gives way when the rule
+ * is broken, so the order matters: what is dropped by one line is not compared by the next.
+ * What a single number may be stands in facts.def.
+ */
 static const struct rule rules[] = {
-#define RI_RULE(code_, fact_, other_, relation_, words_) \
-	{ .code = RI_CODE_##code_, .fact = RI_FACT_##fact_, .other = RI_FACT_##other_, \
-	  .relation = relation_, .words = words_ },
-#include "model/rules.def"
-#undef RI_RULE
+	{ RI_CODE_RANK_RANGE, RI_FACT_RANK, RI_FACT_WORLD_SIZE, below,
+	  "ranks count from 0 to world_size - 1" },
+	{ RI_CODE_LOCAL_RANK_RANGE, RI_FACT_LOCAL_RANK, RI_FACT_LOCAL_WORLD_SIZE, below,
+	  "local ranks count from 0 to local_world_size - 1" },
+	{ RI_CODE_LOCAL_SIZE_RANGE, RI_FACT_LOCAL_WORLD_SIZE, RI_FACT_WORLD_SIZE, at_most,
+	  "a node cannot have more ranks than the job" },
+	{ RI_CODE_NODES_COUNT, RI_FACT_NNODES, RI_FACT_WORLD_SIZE, leaves_each_node_a_rank,
+	  "the ranks that are not on this node must fill the other nodes" },
+	{ RI_CODE_NODE_RANK_RANGE, RI_FACT_NODE_RANK, RI_FACT_NNODES, below,
+	  "nodes count from 0 to nnodes - 1" },
+	{ RI_CODE_HOSTS_COUNT, RI_FACT_HOSTS, RI_FACT_NNODES, equal,
+	  "there must be one host for each node" },
 };
 
 static bool is_broken(const struct ri_topology *topology, const struct rule *rule)
@@ -61,7 +73,7 @@ static void describe(const struct ri_topology *topology, enum ri_fact_id id, str
 }
 
 /*
- * Hold the facts against rules.def. A broken rule within the tuple is an
+ * Hold the facts against the rules. A broken rule within the tuple is an
  * error; elsewhere the first fact of the rule becomes absent, with a finding.
  */
 static int check(struct ri_topology *topology, const struct ri_context *context,
