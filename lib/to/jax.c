@@ -46,21 +46,15 @@ static const char *get_filled(const struct ri_writing *writing, const char *vari
 	return value == NULL || value[strspn(value, " \t\r\n")] == '\0' ? NULL : value;
 }
 
-static bool is_port(const char *text)
-{
-	const struct ri_range ports = { 1, 65535 };
-	uint64_t port;
-
-	return ri_number_read(text, ports, &port, NULL) == RI_NUMBER_OK;
-}
-
 /* JAX cuts it at the last colon. */
 static bool is_address(const char *text)
 {
 	const char *colon = strrchr(text, ':');
+	uint64_t port;
 
 	return colon != NULL && colon != text && strpbrk(text, " \t\r\n/") == NULL &&
-		is_port(colon + 1);
+		ri_number_read(colon + 1, ri_fact_range(RI_FACT_MASTER_PORT), &port, NULL) ==
+			RI_NUMBER_OK;
 }
 
 static char *make_address(const struct ri_writing *writing, const struct ri_topology *topology)
@@ -71,8 +65,8 @@ static char *make_address(const struct ri_writing *writing, const struct ri_topo
 	uint64_t number = topology->facts[RI_FACT_MASTER_PORT].number;
 
 	/* A service of that name makes it a link (ri_is_service_link), which is no number. */
-	if (port != NULL && is_port(port))
-		ri_number_read(port, (struct ri_range){ 1, 65535 }, &number, NULL);
+	if (port != NULL)
+		ri_number_read(port, ri_fact_range(RI_FACT_MASTER_PORT), &number, NULL);
 	return ri_arena_format(writing->context->arena, "%s%s%s:%" PRIu64, brackets ? "[" : "",
 		host, brackets ? "]" : "", number);
 }
@@ -130,21 +124,6 @@ static void want_address(struct ri_writing *writing, const struct ri_topology *t
 	ri_want(writing, address_name, made);
 }
 
-/* How many devices CUDA lets this process see; 0 where it does not say. */
-static uint64_t count_devices(const struct ri_writing *writing)
-{
-	const char *list = get_filled(writing, "CUDA_VISIBLE_DEVICES");
-	uint64_t count = 0;
-
-	/* The first one that is none ends it (CUDA C++ Programming Guide, CUDA_VISIBLE_DEVICES). */
-	while (list != NULL && *list != '\0' && *list != '-') {
-		count++;
-		list += strcspn(list, ",");
-		list += *list == ',';
-	}
-	return count;
-}
-
 /* Where JAX knows a local index it takes the one device of that index, and no other. */
 static bool takes_one(const struct ri_writing *writing)
 {
@@ -187,11 +166,20 @@ static char *make_node_devices(struct ri_writing *writing, uint64_t devices)
 
 static void want_devices(struct ri_writing *writing, const struct ri_topology *topology)
 {
-	uint64_t devices = count_devices(writing), local, rank;
+	const char *list = get_filled(writing, "CUDA_VISIBLE_DEVICES");
+	uint64_t devices = 0, local, rank;
 	char *value;
 
 	if (get_filled(writing, devices_name) != NULL)
 		return;
+	/*
+	 * How many devices CUDA lets this process see, 0 where it does not say: the first one
+	 * that is none ends the list (CUDA C++ Programming Guide, CUDA_VISIBLE_DEVICES).
+	 */
+	for (; list != NULL && *list != '\0' && *list != '-'; devices++) {
+		list += strcspn(list, ",");
+		list += *list == ',';
+	}
 	if (ri_writing_is_of_nodes(writing, topology) ||
 		!ri_topology_get(topology, RI_FACT_LOCAL_WORLD_SIZE, &local))
 		local = 1;

@@ -61,7 +61,6 @@ static void check_complete(struct ri_writing *writing, const struct ri_topology 
 static bool is_told(const struct ri_writing *writing, const char *variable,
 	const struct ri_topology *topology, enum ri_fact_id id)
 {
-	const struct ri_range ports = { 1, 65535 };
 	const struct ri_fact *fact = &topology->facts[id];
 	const char *value = ri_env_get(writing->context->env, variable), *colon;
 	bool is_host = id == RI_FACT_MASTER_ADDR && ri_topology_is_wide(topology);
@@ -71,7 +70,7 @@ static bool is_told(const struct ri_writing *writing, const char *variable,
 		return false;
 	colon = strchr(value, ':');
 	if (id == RI_FACT_MASTER_PORT
-		? ri_number_read(value, ports, &port, NULL) != RI_NUMBER_OK
+		? ri_number_read(value, ri_fact_range(id), &port, NULL) != RI_NUMBER_OK
 		: value[0] == '\0' || strpbrk(value, " \t\r\n/") != NULL ||
 			(colon != NULL && strchr(colon + 1, ':') == NULL))
 		return false;
