@@ -96,13 +96,13 @@ static bool read_line(struct seen *seen, char *line)
 	if (length == 0)
 		return true;
 	/* Hydra and Intel MPI write "host:slots", which reads as a port. */
-	if (!ri_endpoint_read((struct ri_slice){ host, length }, &endpoint))
+	if (!ri_endpoint_read((struct ri_span){ host, length }, &endpoint))
 		return false;
 	slots = endpoint.port == 0 ? 1 : endpoint.port;
 	while (word = cut_word(&line, &length), length > 0)
 		if (!read_slots(word, &slots))
 			return false;
-	host += endpoint.host.text - host;
+	host += endpoint.host.at - host;
 	host[endpoint.host.length] = '\0';
 	add_once(seen, host, slots);
 	return true;

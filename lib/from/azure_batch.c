@@ -84,7 +84,7 @@ static void claim_nodes(struct ri_reading *reading)
 	ri_text_init(&list, bytes, strlen(raw) + 2);
 	good = ri_number_read(cut_word(&copy), counts, &count, NULL) == RI_NUMBER_OK;
 	for (host = cut_word(&copy); good && *host != '\0'; host = cut_word(&copy)) {
-		good = ri_is_host((struct ri_slice){ host, strlen(host) }) &&
+		good = ri_is_host((struct ri_span){ host, strlen(host) }) &&
 			ri_number_read(cut_word(&copy), counts, &cores, NULL) == RI_NUMBER_OK;
 		ri_text_addf(&list, "%s ", host);
 		seen++;
@@ -319,12 +319,12 @@ static void claim_init_method(struct ri_reading *reading)
 	claim = ri_claim_read(reading, RI_FACT_MASTER_ADDR, INIT_METHOD, raw);
 	if (claim == NULL)
 		return;
-	if (!ri_endpoint_read((struct ri_slice){ raw + 6, strcspn(raw + 6, "/?") }, &endpoint) ||
+	if (!ri_endpoint_read((struct ri_span){ raw + 6, strcspn(raw + 6, "/?") }, &endpoint) ||
 		endpoint.port == 0) {
 		ri_claim_spoil(claim, RI_STATE_BROKEN, "tcp://HOST:PORT");
 		return;
 	}
-	claim->text = ri_reading_copy(reading, endpoint.host.text, endpoint.host.length);
+	claim->text = ri_reading_copy(reading, endpoint.host.at, endpoint.host.length);
 	if (claim->text == NULL)
 		return;
 	judge_master(reading, claim);

@@ -156,7 +156,7 @@ static void read_lepton(struct ri_reading *reading)
 		ri_env_get(env, domain));
 	if (host == NULL)
 		ri_fail(reading->err, RI_CODE_MEMORY, prefix, "no memory left to read it");
-	else if (ri_endpoint_read((struct ri_slice){ host, strlen(host) }, &endpoint) &&
+	else if (ri_endpoint_read((struct ri_span){ host, strlen(host) }, &endpoint) &&
 		endpoint.port == 0)
 		ri_claim_word(reading, RI_FACT_MASTER_ADDR, prefix, host, RI_STRENGTH_SAID);
 	else
@@ -274,7 +274,7 @@ static void read_aws_batch(struct ri_reading *reading)
 	/* the same for all nodes of the job */
 	if (id != NULL && id[0] != '\0')
 		ri_claim_text(reading, RI_FACT_JOB_ID, "AWS_BATCH_JOB_ID",
-			(struct ri_slice){ id, strcspn(id, "#") });
+			(struct ri_span){ id, strcspn(id, "#") });
 	claim = ri_claim_filled(reading, RI_FACT_RESTART_COUNT, "AWS_BATCH_JOB_ATTEMPT");
 	if (claim == NULL || claim->state != RI_STATE_KNOWN)
 		return;

@@ -99,10 +99,10 @@ static const char *list_hosts(struct input *input, struct ri_cluster *out)
 			struct ri_endpoint endpoint;
 
 			if (text == NULL ||
-				!ri_endpoint_read((struct ri_slice){ text, strlen(text) },
+				!ri_endpoint_read((struct ri_span){ text, strlen(text) },
 					&endpoint))
 				return no_hosts;
-			hosts[count] = ri_arena_copy(input->arena, endpoint.host.text,
+			hosts[count] = ri_arena_copy(input->arena, endpoint.host.at,
 				endpoint.host.length);
 			if (hosts[count++] == NULL) {
 				input->no_memory = true;

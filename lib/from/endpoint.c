@@ -18,11 +18,11 @@ static bool is_name_byte(char c)
 	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-static bool is_name(struct ri_slice text)
+static bool is_name(struct ri_span text)
 {
 	for (size_t i = 0; i < text.length; i++)
-		if (!is_name_byte(text.text[i]) &&
-			(i == 0 || (text.text[i] != '.' && text.text[i] != '-')))
+		if (!is_name_byte(text.at[i]) &&
+			(i == 0 || (text.at[i] != '.' && text.at[i] != '-')))
 			return false;
 	return text.length > 0;
 }
@@ -31,9 +31,9 @@ static bool is_name(struct ri_slice text)
  * Four numbers as inet_pton(3) takes them. Lists of hosts may be long, so
  * this neither copies nor calls.
  */
-static bool is_ipv4(struct ri_slice text)
+static bool is_ipv4(struct ri_span text)
 {
-	const char *at = text.text, *end = at + text.length;
+	const char *at = text.at, *end = at + text.length;
 	unsigned parts = 0;
 
 	for (;;) {
@@ -52,72 +52,71 @@ static bool is_ipv4(struct ri_slice text)
 	}
 }
 
-static bool is_ipv6(struct ri_slice text)
+static bool is_ipv6(struct ri_span text)
 {
 	char copy[INET6_ADDRSTRLEN];
-	const char *zone = memchr(text.text, '%', text.length);
-	size_t length = zone == NULL ? text.length : (size_t)(zone - text.text);
+	const char *zone = memchr(text.at, '%', text.length);
+	size_t length = zone == NULL ? text.length : (size_t)(zone - text.at);
 	struct in6_addr address;
 
-	if (zone != NULL && !is_name((struct ri_slice){ zone + 1, text.length - length - 1 }))
+	if (zone != NULL && !is_name((struct ri_span){ zone + 1, text.length - length - 1 }))
 		return false;
-	if (length >= sizeof(copy) || memchr(text.text, '\0', length) != NULL)
+	if (length >= sizeof(copy) || memchr(text.at, '\0', length) != NULL)
 		return false;
-	memcpy(copy, text.text, length);
+	memcpy(copy, text.at, length);
 	copy[length] = '\0';
 	return inet_pton(AF_INET6, copy, &address) == 1;
 }
 
-bool ri_is_host(struct ri_slice text)
+bool ri_is_host(struct ri_span text)
 {
 	if (text.length == 0 || text.length > RI_MAX_NAME)
 		return false;
 	if (is_name(text)) {
 		for (size_t i = 0; i < text.length; i++)
-			if (!is_digit(text.text[i]) && text.text[i] != '.')
+			if (!is_digit(text.at[i]) && text.at[i] != '.')
 				return true;
 		return is_ipv4(text);
 	}
-	return memchr(text.text, ':', text.length) != NULL && is_ipv6(text);
+	return memchr(text.at, ':', text.length) != NULL && is_ipv6(text);
 }
 
 /* The colon before a port, or NULL. */
-static const char *find_port(struct ri_slice text)
+static const char *find_port(struct ri_span text)
 {
-	const char *first = memchr(text.text, ':', text.length), *last;
+	const char *first = memchr(text.at, ':', text.length), *last;
 
 	if (first == NULL)
 		return NULL;
-	last = memrchr(text.text, ':', text.length);
-	if (*text.text != '[')
+	last = memrchr(text.at, ':', text.length);
+	if (*text.at != '[')
 		return first == last ? first : NULL;
-	return last > text.text && last[-1] == ']' ? last : NULL;
+	return last > text.at && last[-1] == ']' ? last : NULL;
 }
 
-static struct ri_slice trim(struct ri_slice text)
+/* Without what isspace(3) takes for blanks, ends of lines among it. */
+static struct ri_span trim(struct ri_span text)
 {
-	const char *start = text.text, *end = text.text + text.length;
-
-	while (start < end && ri_is_space(*start))
-		start++;
-	while (end > start && ri_is_space(end[-1]))
-		end--;
-	return (struct ri_slice){ start, (size_t)(end - start) };
+	while (text.length > 0 && ri_is_space(*text.at))
+		text = ri_span_skip(text, 1);
+	while (text.length > 0 && ri_is_space(text.at[text.length - 1]))
+		text.length--;
+	return text;
 }
 
 /* Take brackets off; they are for addresses that hold colons, nothing else. */
-static bool strip_brackets(struct ri_slice *host)
+static bool strip_brackets(struct ri_span *host)
 {
-	if (*host->text != '[')
+	if (*host->at != '[')
 		return true;
-	if (host->length < 3 || host->text[host->length - 1] != ']')
+	if (host->length < 3 || host->at[host->length - 1] != ']')
 		return false;
-	host->text++;
+	host->at++;
 	host->length -= 2;
-	return memchr(host->text, ':', host->length) != NULL;
+	return memchr(host->at, ':', host->length) != NULL;
 }
 
-bool ri_endpoint_read(struct ri_slice text, struct ri_endpoint *out)
+bool ri_endpoint_read(struct ri_span text, struct ri_endpoint *out)
 {
 	const struct ri_range ports = { .min = 1, .max = 65535 };
 	struct ri_endpoint made = { .host = trim(text) };
@@ -131,7 +130,7 @@ bool ri_endpoint_read(struct ri_slice text, struct ri_endpoint *out)
 	colon = find_port(made.host);
 	if (colon != NULL) {
 		/* digits alone, no blanks */
-		length = (size_t)(made.host.text + made.host.length - colon - 1);
+		length = (size_t)(made.host.at + made.host.length - colon - 1);
 		if (length == 0 || length >= sizeof(copy) ||
 			!is_digit(colon[1]) || !is_digit(colon[length]))
 			return false;
@@ -140,7 +139,7 @@ bool ri_endpoint_read(struct ri_slice text, struct ri_endpoint *out)
 		if (ri_number_read(copy, ports, &port, NULL) != RI_NUMBER_OK)
 			return false;
 		made.port = (unsigned)port;
-		made.host.length = (size_t)(colon - made.host.text);
+		made.host.length = (size_t)(colon - made.host.at);
 	}
 	if (made.host.length == 0 || !strip_brackets(&made.host) || !ri_is_host(made.host))
 		return false;
@@ -150,25 +149,25 @@ bool ri_endpoint_read(struct ri_slice text, struct ri_endpoint *out)
 
 size_t ri_host_fault(const char *text, size_t length)
 {
-	struct ri_slice host = trim((struct ri_slice){ text, length });
+	struct ri_span host = trim((struct ri_span){ text, length });
 	const char *colon;
 
 	for (size_t i = 0; i < host.length; i++)
-		if (!is_name_byte(host.text[i]) && strchr(".-:[]%", host.text[i]) == NULL)
-			return (size_t)(host.text - text) + i;
+		if (!is_name_byte(host.at[i]) && strchr(".-:[]%", host.at[i]) == NULL)
+			return (size_t)(host.at - text) + i;
 	colon = host.length == 0 ? NULL : find_port(host);
-	return (size_t)((colon == NULL ? host.text : colon + 1) - text);
+	return (size_t)((colon == NULL ? host.at : colon + 1) - text);
 }
 
 const char *ri_endpoint_expect(const char *text, size_t length)
 {
-	struct ri_slice host = trim((struct ri_slice){ text, length });
+	struct ri_span host = trim((struct ri_span){ text, length });
 	const char *colon = host.length == 0 ? NULL : find_port(host);
-	size_t after = colon == NULL ? 0 : (size_t)(host.text + host.length - colon - 1);
+	size_t after = colon == NULL ? 0 : (size_t)(host.at + host.length - colon - 1);
 
 	/* after the colon of a URL stands no port at all */
 	if (colon != NULL && memchr(colon, '/', after + 1) == NULL) {
-		host.length = (size_t)(colon - host.text);
+		host.length = (size_t)(colon - host.at);
 		if (host.length > 0 && strip_brackets(&host) && ri_is_host(host))
 			return "a port from 1 to 65535 after the colon";
 	}

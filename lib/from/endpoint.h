@@ -9,14 +9,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Bytes within a longer text. */
-struct ri_slice {
-	const char *text;
-	size_t length;
-};
+#include "base/span.h"
 
 struct ri_endpoint {
-	struct ri_slice host;	/* without brackets; at most RI_MAX_NAME bytes */
+	struct ri_span host;	/* without brackets; at most RI_MAX_NAME bytes */
 	unsigned port;		/* 0 where there is none */
 };
 
@@ -25,7 +21,7 @@ struct ri_endpoint {
  * brackets are an IPv6 address that has no port. Returns false, and leaves
  * *out, where it is none of these, the host is no host, or the port no port.
  */
-bool ri_endpoint_read(struct ri_slice text, struct ri_endpoint *out);
+bool ri_endpoint_read(struct ri_span text, struct ri_endpoint *out);
 
 /*
  * Where a text that is no endpoint goes wrong, as an offset: at the first byte
@@ -44,6 +40,6 @@ const char *ri_endpoint_expect(const char *text, size_t length);
  * that may be a name: letters, digits, '.', '-', '_', the first of them a
  * letter, a digit or '_'? Digits and dots alone must be an address.
  */
-bool ri_is_host(struct ri_slice text);
+bool ri_is_host(struct ri_span text);
 
 #endif

@@ -232,7 +232,7 @@ int ri_hostlist_read(struct ri_hostlist *out, const char *text, struct ri_arena 
 			next_range(&item.groups[i]);
 		do {
 			end = write_name(to, &item);
-			if (!ri_is_host((struct ri_slice){ to, (size_t)(end - to) })) {
+			if (!ri_is_host((struct ri_span){ to, (size_t)(end - to) })) {
 				out->reason = syntax;
 				out->fault_at = (size_t)(at - text);
 				return 0;

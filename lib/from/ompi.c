@@ -36,7 +36,7 @@ bool ri_ompi_uri_index(const char *uri, uint64_t *index)
 }
 
 /* The addresses of one transport, without brackets and port; may be empty. */
-static struct ri_slice address_list(const char *transport)
+static struct ri_span address_list(const char *transport)
 {
 	static const char *const schemes[] = { "tcp://", "tcp4://", "tcp6://" };
 	const char *start = NULL, *end;
@@ -45,7 +45,7 @@ static struct ri_slice address_list(const char *transport)
 		if (strncmp(transport, schemes[i], strlen(schemes[i])) == 0)
 			start = transport + strlen(schemes[i]);
 	if (start == NULL)
-		return (struct ri_slice){ .text = transport };
+		return (struct ri_span){ .at = transport };
 	end = start + strcspn(start, ";");
 	if (*start == '[') {
 		const char *close = memchr(start, ']', (size_t)(end - start));
@@ -57,16 +57,16 @@ static struct ri_slice address_list(const char *transport)
 
 		end = colon == NULL ? start : colon;
 	}
-	return (struct ri_slice){ .text = start, .length = (size_t)(end - start) };
+	return (struct ri_span){ .at = start, .length = (size_t)(end - start) };
 }
 
 /* Through the addresses of a URI. */
 struct walk {
 	const char *at;		/* before the ';' of the next transport, or at it; NULL: none */
-	struct ri_slice rest;	/* what is left of the current one */
+	struct ri_span rest;	/* what is left of the current one */
 };
 
-static bool next_address(struct walk *walk, struct ri_slice *out)
+static bool next_address(struct walk *walk, struct ri_span *out)
 {
 	const char *comma;
 
@@ -77,36 +77,31 @@ static bool next_address(struct walk *walk, struct ri_slice *out)
 		walk->rest = address_list(++walk->at);
 	}
 	*out = walk->rest;
-	comma = memchr(out->text, ',', out->length);
-	if (comma == NULL) {
-		walk->rest.length = 0;
-		return true;
-	}
-	out->length = (size_t)(comma - out->text);
-	walk->rest.text = comma + 1;
-	walk->rest.length -= out->length + 1;
+	comma = memchr(out->at, ',', out->length);
+	if (comma != NULL)
+		out->length = (size_t)(comma - out->at);
+	walk->rest = ri_span_skip(walk->rest, out->length + 1);
 	return true;
 }
 
-static bool stands_in(const struct ri_slice *address, const char *uri)
+static bool stands_in(const struct ri_span *address, const char *uri)
 {
 	struct walk walk = { .at = uri };
-	struct ri_slice other;
+	struct ri_span other;
 
 	while (next_address(&walk, &other))
-		if (other.length == address->length &&
-			memcmp(other.text, address->text, other.length) == 0)
+		if (ri_span_same(other, *address))
 			return true;
 	return false;
 }
 
-bool ri_ompi_uri_address(const char *uri, const char *other, struct ri_slice *out)
+bool ri_ompi_uri_address(const char *uri, const char *other, struct ri_span *out)
 {
 	struct walk walk = { .at = uri };
-	struct ri_slice address;
+	struct ri_span address;
 
 	while (next_address(&walk, &address)) {
-		if (!ri_is_host(address) || ri_loopback_is(address.text, address.length) ||
+		if (!ri_is_host(address) || ri_loopback_is(address.at, address.length) ||
 			(other != NULL && stands_in(&address, other)))
 			continue;
 		*out = address;
@@ -219,7 +214,7 @@ bool ri_ompi_regex_host(const char *regex, uint64_t index, char *name, size_t si
 			break;
 		item += length + 1;
 	}
-	return found == 1 && !text.cut && ri_is_host((struct ri_slice){ name, text.length });
+	return found == 1 && !text.cut && ri_is_host((struct ri_span){ name, text.length });
 }
 
 /*

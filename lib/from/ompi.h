@@ -27,7 +27,7 @@ bool ri_ompi_uri_index(const char *uri, uint64_t *index);
  * does not stand in other too: what two machines both have (a docker bridge)
  * is the way to neither. False where there is none.
  */
-bool ri_ompi_uri_address(const char *uri, const char *other, struct ri_slice *out);
+bool ri_ompi_uri_address(const char *uri, const char *other, struct ri_span *out);
 
 /*
  * The name of the node that daemon index runs on. False where the list does

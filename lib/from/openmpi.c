@@ -80,7 +80,7 @@ static bool read_place(struct ri_reading *reading, uint64_t daemon, struct ri_om
 static bool claim_address(struct ri_reading *reading, const char *variable, const char *other)
 {
 	const char *uri = ri_reading_get(reading, variable);
-	struct ri_slice address;
+	struct ri_span address;
 	struct ri_fact *claim;
 
 	if (uri == NULL || !ri_ompi_uri_address(uri, other, &address))
@@ -109,7 +109,7 @@ static void claim_master(struct ri_reading *reading, uint64_t own, uint64_t firs
 		nodes == NULL || !ri_ompi_regex_host(nodes, first, name, sizeof(name)))
 		return;
 	claim = ri_claim_text(reading, RI_FACT_MASTER_ADDR, regex,
-		(struct ri_slice){ name, strlen(name) });
+		(struct ri_span){ name, strlen(name) });
 	if (claim != NULL)
 		claim->strength = RI_STRENGTH_DEFAULT;
 }

@@ -12,7 +12,7 @@
 
 enum { DIGITS = 32 };	/* of an IPv6 address in if_inet6 */
 
-static const char local[] = "/32 host LOCAL";
+static const struct ri_span local = { "/32 host LOCAL", sizeof("/32 host LOCAL") - 1 };
 static const unsigned char ipv4_prefix[12] = { [10] = 0xff, [11] = 0xff };
 
 static bool is_ipv4(const struct ri_address *address)
@@ -55,30 +55,19 @@ static void add(struct ri_own_machine *own, const struct ri_address *address)
 		own->addresses[own->count++] = *address;
 }
 
-/* The line at *text without the blanks around it, cut off; NULL at the end. */
-static struct ri_slice cut_line(const char **text)
-{
-	const char *start = *text + strspn(*text, " "), *end = strchrnul(start, '\n');
-
-	*text = *end == '\0' ? end : end + 1;
-	return (struct ri_slice){ start, (size_t)(end - start) };
-}
-
 /* A leaf is "|-- 10.0.0.4", and below it stands what it is: "/32 host LOCAL". */
 static void add_ipv4(struct ri_own_machine *own, const char *text)
 {
+	struct ri_span rest = { text, strlen(text) }, line;
 	char leaf[INET_ADDRSTRLEN] = "";
 	struct ri_address address;
 
-	while (*text != '\0') {
-		struct ri_slice line = cut_line(&text);
-		bool fits = line.length >= 4 && line.length - 4 < sizeof(leaf);
-
-		if (line.length >= 4 && memcmp(line.text, "|-- ", 4) == 0)
-			snprintf(leaf, sizeof(leaf), "%.*s", fits ? (int)line.length - 4 : 0,
-				line.text + 4);
-		else if (line.length == strlen(local) &&
-			memcmp(line.text, local, line.length) == 0 && read_address(leaf, &address))
+	while (ri_span_line(&rest, &line)) {
+		line = ri_span_trim_start(line);
+		if (ri_span_starts(line, "|-- "))
+			snprintf(leaf, sizeof(leaf), "%.*s", line.length - 4 < sizeof(leaf)
+				? (int)line.length - 4 : 0, line.at + 4);
+		else if (ri_span_same(line, local) && read_address(leaf, &address))
 			add(own, &address);
 	}
 }
@@ -87,16 +76,17 @@ static void add_ipv4(struct ri_own_machine *own, const char *text)
 static void add_ipv6(struct ri_own_machine *own, const char *text)
 {
 	static const char digits[] = "0123456789abcdef";
+	struct ri_span rest = { text, strlen(text) }, line;
 
-	while (*text != '\0') {
-		struct ri_slice line = cut_line(&text);
+	while (ri_span_line(&rest, &line)) {
 		struct ri_address address = { { 0 } };
 		const char *digit = digits;
 
-		if (line.length <= DIGITS || line.text[DIGITS] != ' ')
+		line = ri_span_trim_start(line);
+		if (line.length <= DIGITS || line.at[DIGITS] != ' ')
 			continue;
 		for (size_t i = 0; i < DIGITS && digit != NULL; i++) {
-			digit = memchr(digits, line.text[i], 16);
+			digit = memchr(digits, line.at[i], 16);
 			if (digit != NULL)
 				address.bytes[i / 2] = (unsigned char)
 					(address.bytes[i / 2] << 4 | (digit - digits));
@@ -110,7 +100,7 @@ bool ri_own_parse(struct ri_own_machine *out, const char *fib_trie, const char *
 	struct ri_arena *arena)
 {
 	/* by how long a line is at least */
-	size_t room = (fib_trie == NULL ? 0 : strlen(fib_trie) / strlen(local) + 1) +
+	size_t room = (fib_trie == NULL ? 0 : strlen(fib_trie) / local.length + 1) +
 		(if_inet6 == NULL ? 0 : strlen(if_inet6) / (DIGITS + 1) + 1);
 
 	*out = (struct ri_own_machine){
@@ -181,9 +171,9 @@ bool ri_own_find(const struct ri_own_machine *own, const struct ri_fact *hosts, 
 /* A name that others may know it by. */
 static const char *find_name(const struct ri_own_machine *own)
 {
-	struct ri_slice name = { own->name, own->name == NULL ? 0 : strlen(own->name) };
+	struct ri_span name = { own->name, own->name == NULL ? 0 : strlen(own->name) };
 
-	return ri_is_host(name) && !ri_loopback_is(name.text, name.length) ? own->name : NULL;
+	return ri_is_host(name) && !ri_loopback_is(name.at, name.length) ? own->name : NULL;
 }
 
 const char *ri_own_host(const struct ri_own_machine *own, struct ri_arena *arena)

@@ -128,7 +128,7 @@ struct ri_fact *ri_claim_list_of(struct ri_reading *reading, const char *variabl
 }
 
 struct ri_fact *ri_claim_text(struct ri_reading *reading, enum ri_fact_id id,
-	const char *variable, struct ri_slice text)
+	const char *variable, struct ri_span text)
 {
 	const char *raw = ri_reading_get(reading, variable);
 	struct ri_fact *claim = ri_claim(reading, id, variable);
@@ -137,7 +137,7 @@ struct ri_fact *ri_claim_text(struct ri_reading *reading, enum ri_fact_id id,
 		return NULL;
 	claim->text = strlen(raw) == text.length
 		? raw
-		: ri_reading_copy(reading, text.text, text.length);
+		: ri_reading_copy(reading, text.at, text.length);
 	return claim->text == NULL ? NULL : claim;
 }
 
@@ -204,7 +204,7 @@ struct ri_fact *ri_claim_endpoint(struct ri_reading *reading, enum ri_fact_id id
 	*port = 0;
 	if (raw == NULL || ri_text_is_blank(raw))
 		return NULL;
-	if (ri_endpoint_read((struct ri_slice){ raw, strlen(raw) }, &endpoint)) {
+	if (ri_endpoint_read((struct ri_span){ raw, strlen(raw) }, &endpoint)) {
 		*port = endpoint.port;
 		return ri_claim_text(reading, id, variable, endpoint.host);
 	}
@@ -239,12 +239,12 @@ static size_t cut_hosts(char *text, char separator, const char **hosts, size_t *
 		last = at[length] == '\0';
 		if (last && count > 0 && ri_text_is_blank(at))
 			break;
-		if (!ri_endpoint_read((struct ri_slice){ at, length }, &endpoint)) {
+		if (!ri_endpoint_read((struct ri_span){ at, length }, &endpoint)) {
 			*fault_at = (size_t)(at - text) + ri_host_fault(at, length);
 			return 0;
 		}
-		at[endpoint.host.text - at + (ptrdiff_t)endpoint.host.length] = '\0';
-		hosts[count++] = endpoint.host.text;
+		at[endpoint.host.at - at + (ptrdiff_t)endpoint.host.length] = '\0';
+		hosts[count++] = endpoint.host.at;
 		at += length + 1;
 	} while (!last);
 	return count;

@@ -81,7 +81,7 @@ struct ri_fact *ri_claim_list_of(struct ri_reading *reading, const char *variabl
 
 /* ri_claim with a text, which is copied unless it is the variable's value. */
 struct ri_fact *ri_claim_text(struct ri_reading *reading, enum ri_fact_id id,
-	const char *variable, struct ri_slice text);
+	const char *variable, struct ri_span text);
 
 /*
  * Claim a number, if the variable exists: known, or broken where it is not a

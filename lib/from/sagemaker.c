@@ -88,7 +88,7 @@ static const char **copy_hosts(struct ri_reading *reading, const json_t *hosts)
 	for (size_t i = 0; list != NULL && i < count; i++) {
 		const char *host = json_string_value(json_array_get(hosts, i));
 
-		if (host == NULL || !ri_is_host((struct ri_slice){ host, strlen(host) }))
+		if (host == NULL || !ri_is_host((struct ri_span){ host, strlen(host) }))
 			return NULL;
 		list[i] = ri_reading_copy(reading, host, strlen(host));
 		if (list[i] == NULL)

@@ -28,7 +28,7 @@ static void check(const struct ri_cluster *cluster, const struct ri_cluster_type
 	CHECK(!cluster->has_place || cluster->count == 0 || cluster->place < cluster->count);
 	CHECK(cluster->count <= length);
 	for (size_t i = 0; i < cluster->count; i++)
-		CHECK(ri_is_host((struct ri_slice){ cluster->hosts[i],
+		CHECK(ri_is_host((struct ri_span){ cluster->hosts[i],
 			strlen(cluster->hosts[i]) }));
 }
 

@@ -42,7 +42,7 @@ static void check_list(const char *text)
 	}
 	CHECK(list.count > 0 && list.count <= RI_MAX_RANKS);
 	for (size_t i = 0; i < list.count; i++)
-		CHECK(ri_is_host((struct ri_slice){ list.hosts[i], strlen(list.hosts[i]) }));
+		CHECK(ri_is_host((struct ri_span){ list.hosts[i], strlen(list.hosts[i]) }));
 	if (list.count <= 4096)
 		check_again(&list);
 }

@@ -27,7 +27,7 @@ static size_t count_lines(const char *text)
 static void check_hosts(const char *const *hosts, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		CHECK(ri_is_host((struct ri_slice){ hosts[i], strlen(hosts[i]) }));
+		CHECK(ri_is_host((struct ri_span){ hosts[i], strlen(hosts[i]) }));
 }
 
 static void check_file(const char *text)

@@ -36,7 +36,7 @@ static void check_node(const struct ri_topology *topology)
 	CHECK(topology->scope == RI_SCOPE_NODE && hosts->state == RI_STATE_KNOWN);
 	CHECK(ri_topology_get(topology, RI_FACT_NODE_RANK, &node) && node < hosts->number);
 	for (size_t i = 0; i < hosts->number; i++)
-		CHECK(ri_is_host((struct ri_slice){ hosts->list[i], strlen(hosts->list[i]) }));
+		CHECK(ri_is_host((struct ri_span){ hosts->list[i], strlen(hosts->list[i]) }));
 	CHECK(strcmp(topology->facts[RI_FACT_MASTER_ADDR].text, hosts->list[0]) == 0);
 }
 

@@ -30,7 +30,7 @@ static size_t keep_hosts(char **hosts)
 	for (size_t i = 0; hosts[i] != NULL; i++) {
 		struct ri_endpoint host;
 
-		if (ri_endpoint_read((struct ri_slice){ hosts[i], strlen(hosts[i]) }, &host) &&
+		if (ri_endpoint_read((struct ri_span){ hosts[i], strlen(hosts[i]) }, &host) &&
 			host.port == 0 && host.host.length == strlen(hosts[i]))
 			hosts[count++] = hosts[i];
 	}

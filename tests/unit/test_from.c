@@ -16,9 +16,9 @@
 #include "thinned.h"
 #include "topology_of.h"
 
-static struct ri_slice slice(const char *text)
+static struct ri_span slice(const char *text)
 {
-	return (struct ri_slice){ text, strlen(text) };
+	return (struct ri_span){ text, strlen(text) };
 }
 
 static void assert_endpoint(const char *text, const char *host, unsigned port)
@@ -28,7 +28,7 @@ static void assert_endpoint(const char *text, const char *host, unsigned port)
 	if (!ri_endpoint_read(slice(text), &got))
 		fail_msg("\"%s\" is not read", text);
 	assert_int_equal(got.host.length, strlen(host));
-	assert_memory_equal(got.host.text, host, got.host.length);
+	assert_memory_equal(got.host.at, host, got.host.length);
 	assert_int_equal(got.port, port);
 }
 
@@ -65,8 +65,8 @@ static void test_addresses(void **state)
 	assert_true(ri_is_host(slice("255.255.255.255")));
 	assert_true(ri_is_host(slice("10.0.0.a")));
 	/* what stands behind the slice is none of its business */
-	assert_true(ri_is_host((struct ri_slice){ "10.0.0.259", 9 }));
-	assert_false(ri_is_host((struct ri_slice){ "::1\0", 4 }));
+	assert_true(ri_is_host((struct ri_span){ "10.0.0.259", 9 }));
+	assert_false(ri_is_host((struct ri_span){ "::1\0", 4 }));
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		if (ri_is_host(slice(wrong[i])))
 			fail_msg("\"%s\" is a host", wrong[i]);
@@ -107,8 +107,8 @@ static void test_endpoint_refuses_all_else(void **state)
 			fail_msg("\"%s\" is read", wrong[i]);
 	assert_int_equal(got.port, 77);
 	/* blanks on both sides of the slice */
-	assert_false(ri_endpoint_read((struct ri_slice){ " :1", 1 }, &got));
-	assert_false(ri_endpoint_read((struct ri_slice){ "  :1", 1 }, &got));
+	assert_false(ri_endpoint_read((struct ri_span){ " :1", 1 }, &got));
+	assert_false(ri_endpoint_read((struct ri_span){ "  :1", 1 }, &got));
 	assert_int_equal(got.port, 77);
 }
 
@@ -118,10 +118,10 @@ static void test_host_name_has_a_longest(void **state)
 
 	(void)state;
 	memset(name, 'a', sizeof(name));
-	assert_true(ri_is_host((struct ri_slice){ name, RI_MAX_NAME }));
-	assert_false(ri_is_host((struct ri_slice){ name, RI_MAX_NAME + 1 }));
-	assert_false(ri_is_host((struct ri_slice){ "a\0b", 3 }));
-	assert_false(ri_is_host((struct ri_slice){ "", 0 }));
+	assert_true(ri_is_host((struct ri_span){ name, RI_MAX_NAME }));
+	assert_false(ri_is_host((struct ri_span){ name, RI_MAX_NAME + 1 }));
+	assert_false(ri_is_host((struct ri_span){ "a\0b", 3 }));
+	assert_false(ri_is_host((struct ri_span){ "", 0 }));
 }
 
 static void test_uri_index(void **state)
@@ -149,11 +149,11 @@ static void test_uri_index(void **state)
 
 static void assert_address(const char *uri, const char *other, const char *expected)
 {
-	struct ri_slice got;
+	struct ri_span got;
 
 	assert_true(ri_ompi_uri_address(uri, other, &got));
 	assert_int_equal(got.length, strlen(expected));
-	assert_memory_equal(got.text, expected, got.length);
+	assert_memory_equal(got.at, expected, got.length);
 }
 
 static void test_uri_address_is_the_first_of_its_own(void **state)
@@ -176,13 +176,13 @@ static void test_uri_without_an_address(void **state)
 		"1.0;tcp://127.0.0.1:1;tcp6://[::1]:1", "1.0;tcp6://[", "1.0;tcp6://[]:1",
 		"1.0;udp://10.0.0.4:1", "1.0;tcp://a b,,c d:1",
 	};
-	struct ri_slice got = { .text = NULL };
+	struct ri_span got = { .at = NULL };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
 		assert_false(ri_ompi_uri_address(none[i], NULL, &got));
 	assert_false(ri_ompi_uri_address("1.0;tcp://a:1", "1.1;tcp://b,a:2", &got));
-	assert_null(got.text);
+	assert_null(got.at);
 }
 
 static void assert_node(const char *regex, uint64_t index, const char *expected)
