@@ -8,20 +8,13 @@
 #include "base/number.h"
 #include "base/text.h"
 
-/* Digits alone, length of them, as a number. */
+/* Digits alone, length of them, which no other one follows, as a number. */
 static bool read_number(const char *text, size_t length, uint64_t *out)
 {
-	struct ri_range range = { .min = 0, .max = UINT32_MAX };
-	char copy[16];
+	enum { MAX_DIGITS = 15 };
 
-	if (length == 0 || length >= sizeof(copy))
-		return false;
-	for (size_t i = 0; i < length; i++)
-		if (text[i] < '0' || text[i] > '9')
-			return false;
-	memcpy(copy, text, length);
-	copy[length] = '\0';
-	return ri_number_read(copy, range, out, NULL) == RI_NUMBER_OK;
+	return length > 0 && length <= MAX_DIGITS && ri_digits_read(text, out) == length &&
+		*out <= UINT32_MAX;
 }
 
 bool ri_ompi_uri_index(const char *uri, uint64_t *index)
