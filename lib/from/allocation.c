@@ -5,6 +5,7 @@
 
 #include "base/limits.h"
 #include "base/number.h"
+#include "base/text.h"
 #include "from/endpoint.h"
 #include "from/hostlist.h"
 
@@ -13,11 +14,6 @@
  * (deepspeed/launcher/runner.py, fetch_hostfile), Hydra (MPICH
  * src/pm/hydra/lib/utils/args.c) and the files of PBS and LSF have in common.
  */
-/* A hundred thousand lines are read before a start: no tables of strspn(3) for each word. */
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
-}
 
 /* Names that were seen: open addressing, index + 1 of each in hosts. */
 struct seen {
@@ -50,14 +46,17 @@ static void add_once(struct seen *seen, const char *host, uint64_t slots)
 	*sum = slots < RI_MAX_RANKS ? (uint32_t)slots : RI_MAX_RANKS;
 }
 
-/* Cut the next word off *rest, in place; its length is 0 where there is none. */
+/*
+ * Cut the next word off *rest, in place; its length is 0 where there is none. A hundred thousand
+ * lines are read before a start: no tables of strspn(3) for each word.
+ */
 static char *cut_word(char **rest, size_t *length)
 {
 	char *word, *end;
 
-	for (word = *rest; is_blank(*word); word++)
+	for (word = *rest; ri_is_space(*word); word++)
 		;
-	for (end = word; *end != '\0' && !is_blank(*end); end++)
+	for (end = word; *end != '\0' && !ri_is_space(*end); end++)
 		;
 	*length = (size_t)(end - word);
 	*rest = *end == '\0' ? end : end + 1;
