@@ -23,23 +23,18 @@ static const char *const states[] = {
 	[RI_GROUP_STILL] = "still",
 };
 
-static bool runs(enum ri_hang_class class)
-{
-	return class == RI_HANG_RUNS || class == RI_HANG_SPINS;
-}
-
 static enum ri_group_state state_of(const struct ri_hang *hang,
 	const struct ri_hang_process *process)
 {
 	const struct ri_hang_process *before = ri_hang_find_before(hang, process);
 	bool steady = process->class == RI_HANG_COLLECTIVE ? ri_hang_waits_still(hang, process)
-		: process->still || runs(process->class);
+		: process->still || ri_hang_runs(process->class);
 
 	if (before == NULL)
 		return RI_GROUP_ONCE;
 	if (!steady || process->class == RI_HANG_GONE || ri_hang_is_lost(hang, process) ||
 		(before->class != process->class &&
-		!(runs(before->class) && runs(process->class))))
+		!(ri_hang_runs(before->class) && ri_hang_runs(process->class))))
 		return RI_GROUP_MOVES;
 	return ri_hang_woke(process) ? RI_GROUP_WAKES : RI_GROUP_STILL;
 }

@@ -64,6 +64,12 @@ enum ri_hang_class {
 	RI_HANG_UNKNOWN,
 };
 
+/* Does it compute, as far as can be seen? */
+static inline bool ri_hang_runs(enum ri_hang_class class)
+{
+	return class == RI_HANG_RUNS || class == RI_HANG_SPINS;
+}
+
 struct ri_hang_frame {
 	const char *file, *function;
 	uint32_t line;

@@ -79,11 +79,6 @@ static bool crowd_wakes(const struct ri_hang *hang, const struct ri_hang_look *l
 	return 2 * awake > members;
 }
 
-static bool runs(enum ri_hang_class class)
-{
-	return class == RI_HANG_RUNS || class == RI_HANG_SPINS;
-}
-
 /* How likely it holds up the others: a rank that waits for other ranks itself is less likely. */
 static int weight(enum ri_hang_class class)
 {
@@ -112,7 +107,7 @@ static int find_heaviest(const struct ri_hang *hang, const struct ri_hang_look *
 			continue;
 		/* it has moved since the look before */
 		if (hang->looks_taken > 1 && weighs == 2 && !look->processes[i].still &&
-			!runs(look->processes[i].class))
+			!ri_hang_runs(look->processes[i].class))
 			weighs = 0;
 		if (weighs > most) {
 			most = weighs;
@@ -142,7 +137,7 @@ static int find_suspect(const struct ri_hang *hang, struct ri_hang_look *look)
 	if (suspect < 0 || !crowd_wakes(hang, look, crowd, members))
 		return suspect;
 	/* the others get on, so a rank that does, too, is only slow */
-	return ri_hang_woke(&look->processes[suspect]) || runs(look->processes[suspect].class) ? -1
+	return ri_hang_woke(&look->processes[suspect]) || ri_hang_runs(look->processes[suspect].class) ? -1
 										: suspect;
 }
 
@@ -187,7 +182,7 @@ bool ri_hang_looks_agree(struct ri_hang *hang)
 	other = before->suspect < 0 ? NULL : &before->processes[before->suspect];
 	if (hang->looks_taken > 1 && other != NULL && one->pid == other->pid &&
 		one->started == other->started && (one->class == other->class ||
-		(runs(one->class) && runs(other->class))))
+		(ri_hang_runs(one->class) && ri_hang_runs(other->class))))
 		return true;
 	now->suspect = -1;
 	return false;

@@ -4,20 +4,72 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hang/tally.h"
+#include "base/ranges.h"
+#include "base/text.h"
 
 enum {
 	FEW = 4,		/* one in so many ranks may differ, or be not told of */
 	LEAST = 3,		/* with fewer ranks nobody is odd */
+	HOST = 65,
+	STATES = RI_GROUP_STILL + 1,
+	SAID = 3,		/* groups in a sentence, and nodes that are silent */
+	RUNS = 8,		/* "0-3, 7" of a list of numbers */
+	PLACE = 110,		/* columns of one of several places */
+	ACTIVITY = 190,
+};
+
+struct told_node {
+	char host[HOST];
+	char *text;		/* RI_GROUPS_MAX bytes, once it has answered */
+	size_t size, groups;
+	uint64_t first, count;	/* its ranks; count 0: not known */
+	bool answered;
+};
+
+struct ri_together {
+	struct ri_arena *arena;
+	struct told_node *nodes;
+	size_t node_count, answered;
+	uint64_t world;
+	uint16_t *owners;	/* of each rank that was told of: its node, and one */
+	uint64_t owner_count;
+	struct ri_groups groups;	/* those of the node that is read */
+	struct ri_arena scratch;
+	char fault[512];
+};
+
+/* Ranks of any nodes that are in one place; or, of no place, all that wait in one function. */
+struct kind {
+	struct ri_group group;
+	bool whole, said;
+	uint64_t hash;
+	size_t ranks, by_state[STATES];
+};
+
+struct tally {
+	struct ri_together *together;
+	struct ri_together_found *found;
+	struct kind *kinds;
+	size_t kind_count;
+	uint32_t *slots;	/* of a table of kinds: an index, and one */
+	size_t slot_count;
+	uint64_t more;		/* ranks that nodes counted, and told nothing of */
+	const struct kind *crowd;
+	size_t members;		/* of the crowd, which wait without moving */
+	bool wakes;		/* ... most of them began to wait anew */
+};
+
+/* A rank that holds up the crowd. */
+struct odd {
+	uint32_t kind, rank, node;
 };
 
 struct ri_together *ri_together_new(struct ri_arena *arena, size_t nodes, uint64_t world)
 {
 	struct ri_together *together;
 
-	if (nodes > RI_TOGETHER_NODES || world > RI_MAX_RANKS)
-		return NULL;
-	together = ri_arena_alloc(arena, sizeof(*together));
+	together = nodes > RI_TOGETHER_NODES || world > RI_MAX_RANKS ? NULL
+		: ri_arena_alloc(arena, sizeof(*together));
 	if (together == NULL)
 		return NULL;
 	together->arena = arena;
@@ -30,7 +82,17 @@ struct ri_together *ri_together_new(struct ri_arena *arena, size_t nodes, uint64
 	return together->nodes == NULL || together->owners == NULL ? NULL : together;
 }
 
-static void note_host(struct ri_told_node *node, const char *host)
+/* "node 2 (gpu-0515)" */
+static void add_node(struct ri_text *out, const struct ri_together *together, size_t node)
+{
+	const char *host = together->nodes[node].host;
+
+	ri_text_addf(out, "node %zu", node);
+	if (host[0] != '\0')
+		ri_text_addf(out, " (%s)", host);
+}
+
+static void note_host(struct told_node *node, const char *host)
 {
 	if (host == NULL || host[0] == '\0')
 		return;
@@ -41,27 +103,26 @@ static void note_host(struct ri_told_node *node, const char *host)
 void ri_together_expect(struct ri_together *together, size_t node, const char *host, uint64_t first,
 	uint64_t count)
 {
-	if (node >= together->node_count)
-		return;
 	note_host(&together->nodes[node], host);
 	together->nodes[node].first = first;
 	together->nodes[node].count = count;
 }
 
-/* Read again what was read once. */
+/* Read again what was read once; none where the node has not answered. */
 static const struct ri_groups *groups_of(struct ri_together *together, size_t node)
 {
-	const struct ri_told_node *one = &together->nodes[node];
+	const struct told_node *one = &together->nodes[node];
 
-	return one->answered && ri_groups_read(&together->groups, one->text, one->size)
-		? &together->groups : NULL;
+	if (!one->answered || !ri_groups_read(&together->groups, one->text, one->size))
+		together->groups = (struct ri_groups){ .count = 0 };
+	return &together->groups;
 }
 
 static void forget(struct ri_together *together, size_t node)
 {
 	const struct ri_groups *groups = groups_of(together, node);
 
-	for (size_t i = 0; groups != NULL && i < groups->rank_count; i++)
+	for (size_t i = 0; i < groups->rank_count; i++)
 		together->owners[groups->ranks[i].rank] = 0;
 	together->answered -= together->nodes[node].answered;
 	together->nodes[node].answered = false;
@@ -74,35 +135,32 @@ static struct ri_text begin_fault(struct ri_together *together, size_t node)
 
 	ri_text_init(&out, together->fault, sizeof(together->fault));
 	ri_text_add(&out, "what the ranks of ");
-	ri_tally_add_node(&out, together, node);
+	add_node(&out, together, node);
 	ri_text_add(&out, " do is not counted: ");
 	return out;
 }
 
-/* The ranks are the node's own? */
+/* The ranks are the node's own? Of two nodes that tell of one neither counts. */
 static bool owns_ranks(struct ri_together *together, size_t node)
 {
 	const struct ri_groups *groups = &together->groups;
-	const struct ri_told_node *one = &together->nodes[node];
-	struct ri_text out;
+	const struct told_node *one = &together->nodes[node];
 
 	for (size_t i = 0; i < groups->rank_count; i++) {
 		uint64_t rank = groups->ranks[i].rank;
-		size_t owner;
+		bool strange = rank >= together->owner_count || (one->count > 0 &&
+			(rank < one->first || rank - one->first >= one->count));
+		size_t owner = strange ? 0 : together->owners[rank];
+		struct ri_text out;
 
-		if (rank >= together->owner_count || (one->count > 0 &&
-			(rank < one->first || rank - one->first >= one->count))) {
-			out = begin_fault(together, node);
-			ri_text_addf(&out, "it tells of rank %llu, which is not its own",
-				(unsigned long long)rank);
-			return false;
-		}
-		owner = together->owners[rank];
-		if (owner == 0)
+		if (!strange && owner == 0)
 			continue;
 		out = begin_fault(together, node);
-		ri_text_addf(&out, "it tells of rank %llu, as ", (unsigned long long)rank);
-		ri_tally_add_node(&out, together, owner - 1);
+		ri_text_addf(&out, "it tells of rank %llu, %s", (unsigned long long)rank,
+			strange ? "which is not its own" : "as ");
+		if (strange)
+			return false;
+		add_node(&out, together, owner - 1);
 		ri_text_add(&out, " does, which is not counted either");
 		forget(together, owner - 1);
 		return false;
@@ -114,14 +172,10 @@ bool ri_together_add(struct ri_together *together, size_t node, const char *host
 	size_t size)
 {
 	struct ri_groups *groups = &together->groups;
-	struct ri_told_node *one = &together->nodes[node];
+	struct told_node *one = &together->nodes[node];
 	struct ri_text out;
 
 	together->fault[0] = '\0';
-	if (node >= together->node_count) {
-		begin_fault(together, node);
-		return false;
-	}
 	note_host(one, host);
 	forget(together, node);
 	if (one->text == NULL)
@@ -148,11 +202,6 @@ const char *ri_together_fault(const struct ri_together *together)
 	return together->fault;
 }
 
-bool ri_together_is_whole(const struct ri_together *together)
-{
-	return together->answered == together->node_count;
-}
-
 static uint64_t add_to_hash(uint64_t hash, struct ri_span span)
 {
 	for (size_t i = 0; i < span.length; i++)
@@ -166,17 +215,8 @@ static struct ri_span place_of(const struct ri_group *group)
 	return group->place.length > 0 ? group->place : group->activity;
 }
 
-static bool is_kind(struct ri_tally *tally, const struct ri_kind *kind,
-	const struct ri_group *group, bool whole, uint64_t hash)
-{
-	tally->compared++;
-	return kind->hash == hash && kind->whole == whole && kind->group.class == group->class &&
-		ri_span_same(kind->group.function, group->function) &&
-		(whole || ri_span_same(place_of(&kind->group), place_of(group)));
-}
-
 /* The kind that a group is of, which begins with it where there is none. */
-static struct ri_kind *find_kind(struct ri_tally *tally, const struct ri_group *group, bool whole)
+static struct kind *find_kind(struct tally *tally, const struct ri_group *group, bool whole)
 {
 	uint64_t hash = 14695981039346656037u ^ (uint64_t)group->class ^ (whole ? 256 : 0);
 	size_t at;
@@ -185,100 +225,102 @@ static struct ri_kind *find_kind(struct ri_tally *tally, const struct ri_group *
 	if (!whole)
 		hash = add_to_hash(hash, place_of(group));
 	for (at = hash % tally->slot_count; tally->slots[at] != 0;
-		at = (at + 1) % tally->slot_count)
-		if (is_kind(tally, &tally->kinds[tally->slots[at] - 1], group, whole, hash))
-			return &tally->kinds[tally->slots[at] - 1];
-	tally->kinds[tally->kind_count] = (struct ri_kind){
+		at = (at + 1) % tally->slot_count) {
+		struct kind *kind = &tally->kinds[tally->slots[at] - 1];
+
+		tally->found->compared++;
+		if (kind->hash == hash && kind->whole == whole &&
+			kind->group.class == group->class &&
+			ri_span_same(kind->group.function, group->function) &&
+			(whole || ri_span_same(place_of(&kind->group), place_of(group))))
+			return kind;
+	}
+	tally->kinds[tally->kind_count] = (struct kind){
 		.group = *group, .whole = whole, .hash = hash,
 	};
 	tally->slots[at] = (uint32_t)++tally->kind_count;
 	return &tally->kinds[tally->kind_count - 1];
 }
 
-static bool make_room(struct ri_tally *tally)
-{
-	struct ri_together *together = tally->together;
-	size_t groups = 1;
-
-	for (size_t i = 0; i < together->node_count; i++)
-		groups += together->nodes[i].answered ? together->nodes[i].groups : 0;
-	tally->slot_count = 4 * groups;	/* two kinds for each, at most; half of it stays empty */
-	tally->kinds = ri_arena_array(&together->scratch, 2 * groups, sizeof(*tally->kinds));
-	tally->slots = ri_arena_array(&together->scratch, tally->slot_count,
-		sizeof(*tally->slots));
-	return tally->kinds != NULL && tally->slots != NULL;
-}
-
-static void count(struct ri_kind *kind, const struct ri_group *group)
+static void count(struct kind *kind, const struct ri_group *group)
 {
 	kind->ranks += group->ranks;
 	kind->by_state[group->state] += group->ranks;
 }
 
-static void count_all(struct ri_tally *tally)
+/* False: no memory. */
+static bool count_all(struct tally *tally)
 {
 	struct ri_together *together = tally->together;
+	size_t room = 1;
 
+	for (size_t i = 0; i < together->node_count; i++)
+		room += together->nodes[i].answered ? together->nodes[i].groups : 0;
+	tally->slot_count = 4 * room;	/* two kinds for each, at most; half of it stays empty */
+	tally->kinds = ri_arena_array(&together->scratch, 2 * room, sizeof(*tally->kinds));
+	tally->slots = ri_arena_array(&together->scratch, tally->slot_count,
+		sizeof(*tally->slots));
+	if (tally->kinds == NULL || tally->slots == NULL)
+		return false;
 	for (size_t node = 0; node < together->node_count; node++) {
 		const struct ri_groups *groups = groups_of(together, node);
 
-		for (size_t i = 0; groups != NULL && i < groups->count; i++) {
+		for (size_t i = 0; i < groups->count; i++) {
 			const struct ri_group *group = &groups->items[i];
 
 			count(find_kind(tally, group, false), group);
 			if (group->class == RI_HANG_COLLECTIVE)
 				count(find_kind(tally, group, true), group);
 		}
-		tally->told += groups == NULL ? 0 : groups->rank_count;
-		tally->more += groups == NULL ? 0 : groups->more_ranks;
+		tally->found->told += groups->rank_count;
+		tally->more += groups->more_ranks;
 	}
+	return true;
 }
 
-static void find_crowd(struct ri_tally *tally)
+/* Those of a kind that do not move. */
+static size_t count_steady(const struct kind *kind)
 {
-	for (size_t i = 0; i < tally->kind_count; i++) {
-		const struct ri_kind *kind = &tally->kinds[i];
-
-		if (!kind->whole || ri_kind_steady(kind) <= tally->members)
-			continue;
-		tally->crowd = kind;
-		tally->members = ri_kind_steady(kind);
-		tally->wakes = 2 * kind->by_state[RI_GROUP_WAKES] > tally->members;
-	}
+	return kind->by_state[RI_GROUP_STILL] + kind->by_state[RI_GROUP_WAKES];
 }
 
-/* All ranks; where that is not known, silent nodes have as many as others have. */
-static uint64_t count_world(const struct ri_tally *tally)
+/*
+ * The largest set that waits in one function, and all ranks: where their number is not known,
+ * silent nodes have as many as others have. Returns whether any of the rest may be named; those
+ * that nothing is known of count as if they differed.
+ */
+static bool find_crowd(struct tally *tally)
 {
 	const struct ri_together *together = tally->together;
-	uint64_t silent = together->node_count - together->answered;
-	uint64_t world = tally->told + tally->more;
+	struct ri_together_found *found = tally->found;
+	uint64_t known = found->told + tally->more, few;
 
-	if (together->world > 0 && together->world >= tally->told)
-		return together->world;
-	return together->answered == 0 ? world
-		: world + silent * (world / together->answered + 1);
-}
+	for (size_t i = 0; i < tally->kind_count; i++) {
+		const struct kind *kind = &tally->kinds[i];
 
-/* May anybody be named? Those that nothing is known of count as if they differed. */
-static bool is_clear(const struct ri_tally *tally, uint64_t world)
-{
-	uint64_t others = world - tally->members;
-
-	return tally->crowd != NULL && tally->told >= LEAST && tally->told > tally->members &&
-		others <= (world / FEW > 1 ? world / FEW : 1);
+		if (!kind->whole || count_steady(kind) <= tally->members)
+			continue;
+		tally->crowd = kind;
+		tally->members = count_steady(kind);
+		tally->wakes = 2 * kind->by_state[RI_GROUP_WAKES] > tally->members;
+	}
+	found->world = together->world;
+	if (together->world == 0 || together->world < found->told)
+		found->world = together->answered == 0 ? known
+			: known + found->silent * (known / together->answered + 1);
+	few = found->world / FEW > 1 ? found->world / FEW : 1;
+	return tally->crowd != NULL && found->told >= LEAST && found->told > tally->members &&
+		found->world - tally->members <= few;
 }
 
 /* How likely ranks of that class and state hold up the others; of the crowd 0. */
-static int weigh(const struct ri_tally *tally, const struct ri_group *group,
+static int weigh(const struct tally *tally, const struct ri_group *group,
 	enum ri_group_state state)
 {
-	bool runs = group->class == RI_HANG_RUNS || group->class == RI_HANG_SPINS;
-
 	if (state == RI_GROUP_ONCE || state == RI_GROUP_MOVES)
 		return 0;
 	/* where the others get on, one that does, too, is only slow */
-	if (tally->wakes && (runs || state == RI_GROUP_WAKES))
+	if (tally->wakes && (ri_hang_runs(group->class) || state == RI_GROUP_WAKES))
 		return 0;
 	switch (group->class) {
 	case RI_HANG_COLLECTIVE:
@@ -293,14 +335,14 @@ static int weigh(const struct ri_tally *tally, const struct ri_group *group,
 }
 
 /* The largest weight of all, and how many ranks have it. */
-static int find_heaviest(const struct ri_tally *tally, size_t *ranks)
+static int find_heaviest(const struct tally *tally, size_t *ranks)
 {
 	int most = 0;
 
 	*ranks = 0;
 	for (size_t i = 0; i < tally->kind_count; i++)
-		for (int state = RI_GROUP_ONCE; state < RI_TALLY_STATES; state++) {
-			const struct ri_kind *kind = &tally->kinds[i];
+		for (int state = RI_GROUP_ONCE; state < STATES; state++) {
+			const struct kind *kind = &tally->kinds[i];
 			int weight = weigh(tally, &kind->group, (enum ri_group_state)state);
 
 			if (kind->whole || kind->by_state[state] == 0 || weight < most ||
@@ -315,7 +357,7 @@ static int find_heaviest(const struct ri_tally *tally, size_t *ranks)
 
 static int compare(const void *a, const void *b)
 {
-	const struct ri_odd *one = a, *other = b;
+	const struct odd *one = a, *other = b;
 
 	if (one->kind != other->kind)
 		return one->kind < other->kind ? -1 : 1;
@@ -323,20 +365,20 @@ static int compare(const void *a, const void *b)
 }
 
 /* The ranks of that weight, by kind; NULL: no memory. */
-static const struct ri_odd *list_odd(struct ri_tally *tally, int weight, size_t most)
+static const struct odd *list_odd(struct tally *tally, int weight, size_t most)
 {
 	struct ri_together *together = tally->together;
-	struct ri_odd *list = ri_arena_array(&together->scratch, most, sizeof(*list));
+	struct odd *list = ri_arena_array(&together->scratch, most, sizeof(*list));
 	size_t length = 0;
 
 	for (size_t node = 0; list != NULL && node < together->node_count; node++) {
 		const struct ri_groups *groups = groups_of(together, node);
 
-		for (size_t i = 0; groups != NULL && i < groups->rank_count; i++) {
+		for (size_t i = 0; i < groups->rank_count; i++) {
 			const struct ri_group *group = &groups->items[groups->ranks[i].group];
 
 			if (weigh(tally, group, group->state) == weight && length < most)
-				list[length++] = (struct ri_odd){
+				list[length++] = (struct odd){
 					.kind = (uint32_t)(find_kind(tally, group, false) -
 						tally->kinds),
 					.rank = groups->ranks[i].rank, .node = (uint32_t)node,
@@ -348,28 +390,186 @@ static const struct ri_odd *list_odd(struct ri_tally *tally, int weight, size_t 
 	return list;
 }
 
-static bool judge_all(struct ri_tally *tally, struct ri_together_found *found,
-	struct ri_text *words)
+static void add_span(struct ri_text *out, struct ri_span span, size_t columns)
 {
-	const struct ri_odd *odd = NULL;
+	char bytes[RI_GROUPS_WORDS + 1];
+	struct ri_text text;
+
+	ri_text_init(&text, bytes, sizeof(bytes));
+	ri_text_add_bytes(&text, span.at, span.length);
+	ri_text_add_shown(out, bytes, columns);
+}
+
+/* "wait in all_reduce (train.py:16)", of several places only the function. */
+static void add_crowd(struct ri_text *out, const struct tally *tally)
+{
+	const struct kind *only = NULL;
+	size_t places = 0;
+
+	for (size_t i = 0; i < tally->kind_count; i++) {
+		const struct kind *kind = &tally->kinds[i];
+
+		if (kind->whole || count_steady(kind) == 0 ||
+			kind->group.class != RI_HANG_COLLECTIVE ||
+			!ri_span_same(kind->group.function, tally->crowd->group.function))
+			continue;
+		only = kind;
+		places++;
+	}
+	ri_text_add(out, tally->members == 1 ? "waits in " : "wait in ");
+	add_span(out, places == 1 && only->group.place.length > 0 ? only->group.place
+		: tally->crowd->group.function, PLACE);
+}
+
+/* "is in step (train.py:55)", "are blocked"; said of ranks of one kind. */
+static void add_deed(struct ri_text *out, const struct ri_group *group, size_t ranks)
+{
+	bool waits = group->class == RI_HANG_COLLECTIVE;
+
+	if (waits || group->place.length > 0) {
+		ri_text_add(out, waits ? (ranks == 1 ? "waits in " : "wait in ")
+			: ranks == 1 ? "is in " : "are in ");
+		add_span(out, group->place.length > 0 ? group->place : group->function, PLACE);
+		if (waits || group->activity.length == 0)
+			return;
+		ri_text_add(out, ranks == 1 ? " and " : ", and each ");
+	} else if (ranks > 1) {
+		ri_text_add(out, "each ");
+	}
+	add_span(out, group->activity, ACTIVITY);
+}
+
+/* "rank 13 (node 1, gpu-0514)", "ranks 8-15 (nodes 1-2)" */
+static void add_ranks(struct ri_text *out, struct ri_together *together, const struct odd *odd,
+	size_t length)
+{
+	bool *has = ri_arena_array(&together->scratch, together->node_count, sizeof(*has));
+	struct ri_ranges list = { .out = out, .between = ", ", .most = RUNS };
+	const char *host = together->nodes[odd[0].node].host;
+	bool several = false;
+
+	ri_text_add(out, length == 1 ? "rank " : "ranks ");
+	for (size_t i = 0; i < length; i++) {
+		ri_ranges_add(&list, odd[i].rank);
+		several = several || odd[i].node != odd[0].node;
+		if (has != NULL)
+			has[odd[i].node] = true;
+	}
+	ri_ranges_end(&list);
+	if (!several) {
+		ri_text_addf(out, " (node %u%s%s)", odd[0].node, host[0] == '\0' ? "" : ", ", host);
+		return;
+	}
+	list = (struct ri_ranges){ .out = out, .between = ", ", .most = RUNS };
+	ri_text_add(out, " (nodes ");
+	for (size_t i = 0; has != NULL && i < together->node_count; i++)
+		if (has[i])
+			ri_ranges_add(&list, i);
+	ri_ranges_end(&list);
+	ri_text_add(out, ")");
+}
+
+/* The crowd, and those that hold it up, in the order of kinds. Returns how many are left out. */
+static size_t say_odd(struct ri_text *out, struct tally *tally, const struct odd *odd,
+	size_t length, int weight)
+{
+	size_t at = 0, told = tally->found->told;
+
+	ri_text_addf(out, "%sof %zu ranks %zu ", weight == 1 ? "the ranks differ: " : "", told,
+		tally->members);
+	add_crowd(out, tally);
+	for (int said = 0; at < length && said < SAID; said++) {
+		size_t end = at;
+
+		while (end < length && odd[end].kind == odd[at].kind)
+			end++;
+		ri_text_add(out, ", ");
+		add_ranks(out, tally->together, odd + at, end - at);
+		ri_text_add(out, " ");
+		add_deed(out, &tally->kinds[odd[at].kind].group, end - at);
+		at = end;
+	}
+	return told - tally->members - at;
+}
+
+/* The largest groups, the first of them first. Returns how many ranks are left out. */
+static size_t say_groups(struct ri_text *out, struct tally *tally)
+{
+	size_t told = tally->found->told;
+
+	ri_text_addf(out, "of %zu ranks ", told);
+	for (int said = 0; said < SAID && told > 0; said++) {
+		struct kind *next = NULL;
+
+		for (size_t i = 0; i < tally->kind_count; i++) {
+			struct kind *kind = &tally->kinds[i];
+
+			if (!kind->whole && !kind->said &&
+				(next == NULL || kind->ranks > next->ranks))
+				next = kind;
+		}
+		if (next == NULL)
+			break;
+		ri_text_addf(out, "%s%zu ", said == 0 ? "" : ", ", next->ranks);
+		add_deed(out, &next->group, next->ranks);
+		next->said = true;
+		told -= next->ranks;
+	}
+	return told;
+}
+
+/* What was said, as far as there is room, and "; node 2 (gpu-0515) did not answer". */
+static void add_end(struct ri_text *out, const struct ri_text *words,
+	const struct ri_together *together, size_t silent)
+{
+	char tail[SAID * (HOST + 32)];
+	size_t room, length = words->length, said = 0;
+	struct ri_text end;
+
+	ri_text_init(&end, tail, sizeof(tail));
+	ri_text_add(&end, silent > 0 ? "; " : "");
+	if (silent > SAID)
+		ri_text_addf(&end, "%zu of %zu nodes", silent, together->node_count);
+	for (size_t i = 0; silent <= SAID && i < together->node_count; i++) {
+		if (together->nodes[i].answered)
+			continue;
+		ri_text_add(&end, said++ == 0 ? "" : ", ");
+		add_node(&end, together, i);
+	}
+	ri_text_add(&end, silent > 0 ? " did not answer" : "");
+	room = out->size - 1 - end.length;
+	/* what fits, up to the end of a character */
+	if (length > room)
+		for (length = room - 3; length > 0 &&
+			((unsigned char)words->bytes[length] & 0xc0) == 0x80; length--)
+			;
+	ri_text_add_bytes(out, words->bytes, length);
+	ri_text_add(out, length < words->length ? "..." : "");
+	ri_text_add(out, end.bytes);
+}
+
+static bool judge_all(struct tally *tally, struct ri_text *words)
+{
+	struct ri_together_found *found = tally->found;
+	const struct odd *odd = NULL;
+	size_t rest = 0;
 	int weight = 0;
 
-	if (!make_room(tally))
+	if (!count_all(tally))
 		return false;
-	count_all(tally);
-	find_crowd(tally);
-	found->told = tally->told;
-	found->world = count_world(tally);
-	if (is_clear(tally, found->world))
+	if (find_crowd(tally))
 		weight = find_heaviest(tally, &found->odd);
 	if (found->odd > 0) {
 		odd = list_odd(tally, weight, found->odd);
 		if (odd == NULL)
 			return false;
-		ri_tally_say_odd(words, tally, odd, found->odd, weight);
-	} else if (tally->told > 0) {
-		ri_tally_say_groups(words, tally);
+		rest = say_odd(words, tally, odd, found->odd, weight);
+	} else if (found->told > 0) {
+		rest = say_groups(words, tally);
 	}
+	if (rest > 0)
+		ri_text_addf(words, "; %zu other rank%s elsewhere", rest,
+			rest == 1 ? " is" : "s are");
 	if (found->odd == 1) {
 		found->rank = odd[0].rank;
 		found->node = odd[0].node;
@@ -379,7 +579,7 @@ static bool judge_all(struct ri_tally *tally, struct ri_together_found *found,
 
 bool ri_together_judge(struct ri_together *together, struct ri_together_found *found)
 {
-	struct ri_tally tally = { .together = together };
+	struct tally tally = { .together = together, .found = found };
 	char bytes[4 * RI_TOGETHER_TEXT];
 	struct ri_text words, text;
 	bool whole;
@@ -389,12 +589,11 @@ bool ri_together_judge(struct ri_together *together, struct ri_together_found *f
 	};
 	ri_text_init(&words, bytes, sizeof(bytes));
 	ri_text_init(&text, found->text, sizeof(found->text));
-	whole = judge_all(&tally, found, &words);
+	whole = judge_all(&tally, &words);
 	if (!whole)
 		found->odd = 0;
 	else if (words.length > 0)
-		ri_tally_end(&text, &words, together);
-	found->compared = tally.compared;
+		add_end(&text, &words, together, found->silent);
 	ri_arena_release(&together->scratch);
 	return whole;
 }

@@ -40,7 +40,7 @@ struct ri_together_found {
 /*
  * For one moment of a job of so many nodes. world: its ranks; 0: not known. All memory is the
  * arena's, at most 9 kB for each node that answers. NULL: there are more than RI_TOGETHER_NODES
- * nodes or RI_MAX_RANKS ranks, or there is no memory.
+ * nodes or RI_MAX_RANKS ranks, or there is no memory. A node, below, is less than their number.
  */
 struct ri_together *ri_together_new(struct ri_arena *arena, size_t nodes, uint64_t world);
 
@@ -61,9 +61,6 @@ bool ri_together_add(struct ri_together *together, size_t node, const char *host
 
 /* Why the last answer was not taken, as a line without '\n'; "" where it was. */
 const char *ri_together_fault(const struct ri_together *together);
-
-/* Have all nodes answered? */
-bool ri_together_is_whole(const struct ri_together *together);
 
 /* Returns false, and nobody is odd, where memory runs out. */
 bool ri_together_judge(struct ri_together *together, struct ri_together_found *found);

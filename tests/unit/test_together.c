@@ -86,9 +86,7 @@ static void test_a_data_loader(void **state)
 	begin(8, 64);
 	add_waiting(0, 0);
 	add(1, WAIT, "8-12,14-15", LOADER, "13");
-	assert_false(ri_together_is_whole(together));
 	add_waiting(2, 7);
-	assert_true(ri_together_is_whole(together));
 	expect(13, 1, "of 64 ranks 63 wait in all_reduce (train.py:16), rank 13 (node 1, gpu-0501) "
 		"is in _BaseDataLoaderIter.__next__ (train.py:9) and waits for its data loader");
 	assert_int_equal(found.odd, 1);
@@ -293,8 +291,6 @@ static void test_liars(void **state)
 	refused(1, "loader still - 8 f (train.py:9)|\n", "rank 8, which is not its own");
 	refused(1, "loader still - 12 f (train.py:9)|\n", "rank 12, which is not its own");
 	refused(1, "loader still - 4,\x1b[2J f (train.py:9)|\n", "it is no text");
-	refused(9, "", "");
-	assert_false(ri_together_is_whole(together));
 	/* where it is not known whose ranks they are, neither counts */
 	begin(3, 12);
 	add(0, WAIT, "0-3", NULL, NULL);
