@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "link/member.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -9,6 +11,18 @@ enum {
 	FIND_MS = 500,		/* for the way of what was found */
 	FRESH_MS = 2000,	/* groups that are older are no answer */
 };
+
+static void __attribute__((format(printf, 2, 3))) say(const struct ri_member *member,
+	const char *format, ...)
+{
+	char line[RI_MAX_LINE];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(line, sizeof(line), format, arguments);
+	va_end(arguments);
+	member->say(member->context, line);
+}
 
 void ri_member_begin(struct ri_member *member, int64_t now)
 {
@@ -61,21 +75,13 @@ static void send_vote(struct ri_member *member, const struct ri_member_step *ste
 
 static void leave(struct ri_member *member, const char *why)
 {
-	char line[RI_MAX_LINE];
-	struct ri_text out;
-
 	member->over = true;
 	member->roll_at = 0;
-	ri_text_init(&out, line, sizeof(line));
-	ri_text_addf(&out, "%s; the job goes on without the link of this node", why);
-	member->say(member->context, line);
+	say(member, "%s; the job goes on without the link of this node", why);
 }
 
 static void join(struct ri_member *member, const struct ri_link_hello *hello, int64_t now)
 {
-	char line[RI_MAX_LINE];
-	struct ri_text out;
-
 	if (hello->place == RI_LINK_TAKEN)
 		member->self.centre = hello->life;
 	member->joined = true;
@@ -84,12 +90,9 @@ static void join(struct ri_member *member, const struct ri_link_hello *hello, in
 	member->roll_at = 0;
 	member->trouble[0] = '\0';
 	member->shut_out = false;
-	if (member->rolled) {
-		ri_text_init(&out, line, sizeof(line));
-		ri_text_addf(&out, "node 0 answers, after %lld s",
+	if (member->rolled)
+		say(member, "node 0 answers, after %lld s",
 			(long long)(now - member->begun) / 1000);
-		member->say(member->context, line);
-	}
 	member->rolled = false;
 	if (member->phase != RI_LINK_STARTING)
 		send_phase(member);
@@ -154,33 +157,20 @@ static void say_foreign(struct ri_member *member, const char *lines)
 		say_unproved(member, lines);
 }
 
-static void take_verdict(struct ri_member *member, const struct ri_link_verdict *verdict)
+static void take_verdict(struct ri_member *member, const struct ri_link_message *message)
 {
-	struct ri_link_verdict told = *verdict;
+	struct ri_link_message told = *message;
 
 	if (member->judged)
 		return;
 	member->judged = true;
-	told.order = told.order && member->keyed && member->self.may_stop;
-	told.again = told.again && member->keyed && member->self.restarts > 0;
-	member->again = told.again;
+	told.verdict.order = told.verdict.order && member->keyed && member->self.may_stop;
+	told.verdict.again = told.verdict.again && member->keyed && member->self.restarts > 0;
+	member->again = told.verdict.again;
 	if (member->keyed)
-		member->judge(member->context, &told);
+		member->tell(member->context, &told);
 	else
-		say_foreign(member, told.text);
-}
-
-static void take_heard(struct ri_member *member)
-{
-	member->end_heard = true;
-	member->heard(member->context);
-}
-
-/* Strangers wake no PID 1. */
-static void ask(struct ri_member *member)
-{
-	if (member->keyed && !member->judged)
-		member->ask(member->context);
+		say_foreign(member, told.verdict.text);
 }
 
 static void await(struct ri_member *member, const struct ri_link_look *look, int64_t now)
@@ -220,7 +210,7 @@ void ri_member_tell_groups(struct ri_member *member, const struct ri_link_groups
 }
 
 /* What proves nothing may cost the ranks little: a look takes some milliseconds of a processor. */
-static void take_look(struct ri_member *member, const struct ri_link_look *look, int64_t now)
+static void take_look(struct ri_member *member, const struct ri_link_message *message, int64_t now)
 {
 	bool is_fresh = member->kept_at != 0 && now - member->kept_at <= FRESH_MS;
 
@@ -228,35 +218,26 @@ static void take_look(struct ri_member *member, const struct ri_link_look *look,
 		return;
 	member->looked++;
 	member->owes = true;
-	await(member, look, now);
+	await(member, &message->look, now);
 	if (is_fresh)
 		send_groups(member, &member->kept);
 	else
-		member->look(member->context, look);
-}
-
-static void take_found(struct ri_member *member, const struct ri_link_found *found)
-{
-	member->find_at = 0;
-	if (member->keyed && found->text[0] != '\0')
-		member->find(member->context, found);
-	else
-		say_foreign(member, found->text);
+		member->tell(member->context, message);
 }
 
 /*
  * Ranks start on nobody's word but that of the secret, and where this node has said that it can. If
  * it has taken that back, the word may have crossed: the others go, and this node has to know.
  */
-static void take_go(struct ri_member *member, const struct ri_link_go *go)
+static void take_go(struct ri_member *member, const struct ri_link_message *message)
 {
-	struct ri_member_step *step = &member->steps[go->step];
+	enum ri_link_step step = message->go.step;
 
-	if (!member->keyed || step->answered ||
-		(go->go && !ri_member_waits_for_all(member, go->step)))
+	if (!member->keyed || member->steps[step].answered ||
+		(message->go.go && !ri_member_waits_for_all(member, step)))
 		return;
-	step->answered = true;
-	member->go(member->context, go);
+	member->steps[step].answered = true;
+	member->tell(member->context, message);
 }
 
 void ri_member_vote(struct ri_member *member, const struct ri_link_go *vote)
@@ -284,26 +265,42 @@ bool ri_member_awaits(const struct ri_member *member, int64_t now)
 
 bool ri_member_hear(struct ri_member *member, const struct ri_link_message *message, int64_t now)
 {
-	if (message->kind == RI_LINK_HELLO)
+	if (message->kind != RI_LINK_HELLO && !member->joined)
+		return false;
+	switch (message->kind) {
+	case RI_LINK_HELLO:
 		take_hello(member, &message->hello, now);
-	else if (!member->joined)
-		return false;
-	else if (message->kind == RI_LINK_HEARD)
-		take_heard(member);
-	else if (message->kind == RI_LINK_ASK)
-		ask(member);
-	else if (message->kind == RI_LINK_NEWS)
+		break;
+	case RI_LINK_HEARD:
+		member->end_heard = true;
+		member->tell(member->context, message);
+		break;
+	case RI_LINK_ASK:
+		if (member->keyed && !member->judged)	/* strangers wake no PID 1 */
+			member->tell(member->context, message);
+		break;
+	case RI_LINK_NEWS:
 		say_foreign(member, message->news.text);
-	else if (message->kind == RI_LINK_VERDICT)
-		take_verdict(member, &message->verdict);
-	else if (message->kind == RI_LINK_LOOK)
-		take_look(member, &message->look, now);
-	else if (message->kind == RI_LINK_FOUND)
-		take_found(member, &message->found);
-	else if (message->kind == RI_LINK_GO)
-		take_go(member, &message->go);
-	else
+		break;
+	case RI_LINK_VERDICT:
+		take_verdict(member, message);
+		break;
+	case RI_LINK_LOOK:
+		take_look(member, message, now);
+		break;
+	case RI_LINK_FOUND:
+		member->find_at = 0;
+		if (member->keyed && message->found.text[0] != '\0')
+			member->tell(member->context, message);
+		else
+			say_foreign(member, message->found.text);
+		break;
+	case RI_LINK_GO:
+		take_go(member, message);
+		break;
+	default:
 		return false;
+	}
 	return true;
 }
 
@@ -352,20 +349,15 @@ void ri_member_end(struct ri_member *member, const struct ri_link_end *end)
 void ri_member_give_up(const struct ri_member *member)
 {
 	enum ri_link_class class = member->end.class;
-	char line[RI_MAX_LINE];
-	struct ri_text out;
 
 	if (!member->has_end || member->end_heard || member->judged || member->over ||
 		class == RI_LINK_DONE || class == RI_LINK_STOPPED ||
 		member->steps[RI_LINK_START].answered)
 		return;
-	ri_text_init(&out, line, sizeof(line));
-	ri_text_addf(&out, "node 0 (%s), %s, %s", member->centre_name, member->ports,
-		member->shut_out ? "does not let this node in" : "cannot be reached");
-	if (member->trouble[0] != '\0')
-		ri_text_addf(&out, ": %s", member->trouble);
-	ri_text_add(&out, "; what follows is what this node has seen itself");
-	member->say(member->context, line);
+	say(member, "node 0 (%s), %s, %s%s%s; what follows is what this node has seen itself",
+		member->centre_name, member->ports,
+		member->shut_out ? "does not let this node in" : "cannot be reached",
+		member->trouble[0] == '\0' ? "" : ": ", member->trouble);
 }
 
 int64_t ri_member_due(const struct ri_member *member)
@@ -376,18 +368,13 @@ int64_t ri_member_due(const struct ri_member *member)
 void ri_member_pass(struct ri_member *member, int64_t now)
 {
 	int64_t waited = now - member->begun;
-	char line[RI_MAX_LINE];
-	struct ri_text out;
 
 	if (member->roll_at == 0 || now < member->roll_at)
 		return;
-	ri_text_init(&out, line, sizeof(line));
-	ri_text_addf(&out, "node 0 (%s), %s, has not %s for %lld s", member->centre_name,
-		member->ports, member->shut_out ? "let this node in" : "been reached",
-		(long long)waited / 1000);
-	if (member->trouble[0] != '\0')
-		ri_text_addf(&out, ": %s", member->trouble);
 	member->rolled = true;
 	member->roll_at = now + (waited < ROLL_MOST_MS ? waited : ROLL_MOST_MS);
-	member->say(member->context, line);
+	say(member, "node 0 (%s), %s, has not %s for %lld s%s%s", member->centre_name,
+		member->ports, member->shut_out ? "let this node in" : "been reached",
+		(long long)waited / 1000, member->trouble[0] == '\0' ? "" : ": ",
+		member->trouble);
 }

@@ -11,14 +11,11 @@
 struct ri_member {
 	/* Given by the caller. */
 	void (*send)(void *context, const struct ri_link_message *message);	/* to the centre */
-	void (*judge)(void *context, const struct ri_link_verdict *verdict);	/* to PID 1 */
-	void (*heard)(void *context);	/* to PID 1: the centre knows its end */
-	void (*ask)(void *context);	/* to PID 1: does a rank end of an exception? */
-	/* to PID 1: what do its ranks do? And what all of them do together */
-	void (*look)(void *context, const struct ri_link_look *look);
-	void (*find)(void *context, const struct ri_link_found *found);
-	/* to PID 1: do all nodes take a step? */
-	void (*go)(void *context, const struct ri_link_go *go);
+	/*
+	 * To PID 1: the verdict, what a look of all nodes has found, whether they take a step; that
+	 * the centre knows its end, and asks whether a rank ends of an exception, or what they do.
+	 */
+	void (*tell)(void *context, const struct ri_link_message *message);
 	void (*say)(void *context, const char *lines);	/* to people */
 	void *context;
 	struct ri_link_hello self;

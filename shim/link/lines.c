@@ -24,70 +24,28 @@ static void say(void *context, const char *lines)
 	}
 }
 
-/* Where PID 1's socket is full or closed the message is lost. */
-static void tell_init(const struct ri_link_message *message)
+/*
+ * Where PID 1's socket is full or closed the message is lost. All nodes leave an attempt, or none
+ * does: only who goes on needs the key, and its helper alone has it.
+ */
+static void tell_init(void *context, const struct ri_link_message *message)
 {
-	if (send(ri_helper.inner, message, sizeof(*message), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		ri_log(RI_LEVEL_NOTE, "link: %s", strerror(errno));
-}
-
-static void judge(void *context, const struct ri_link_verdict *verdict)
-{
-	struct ri_link_message message = { .kind = RI_LINK_VERDICT, .verdict = *verdict };
-
-	(void)context;
-	dup2(ri_helper.inner, STDIN_FILENO);	/* where its place was: see PID 1's side */
-	tell_init(&message);
-}
-
-static void note_heard(void *context)
-{
-	const struct ri_link_message message = { .kind = RI_LINK_HEARD };
-
-	(void)context;
-	tell_init(&message);
-}
-
-static void ask_init(void *context)
-{
-	const struct ri_link_message message = { .kind = RI_LINK_ASK };
-
-	(void)context;
-	tell_init(&message);
-}
-
-static void pass_look_on(void *context, const struct ri_link_look *look)
-{
-	const struct ri_link_message message = { .kind = RI_LINK_LOOK, .look = *look };
+	static struct ri_link_message told;
 	static struct ri_link_groups none;	/* a constant would lie in the binary */
 
 	(void)context;
-	if (ri_helper.closing)	/* its ranks are gone */
+	if (message->kind == RI_LINK_LOOK && ri_helper.closing) {	/* its ranks are gone */
 		ri_member_tell_groups(&ri_helper.member, &none, ri_helper.now);
-	else
-		tell_init(&message);
-}
-
-static void pass_found_on(void *context, const struct ri_link_found *found)
-{
-	static struct ri_link_message message;
-
-	(void)context;
-	message = (struct ri_link_message){ .kind = RI_LINK_FOUND, .found = *found };
-	tell_init(&message);
-}
-
-/* All nodes go, or none does. Only who goes on needs the key, and its helper alone has it. */
-static void pass_go_on(void *context, const struct ri_link_go *go)
-{
-	static struct ri_link_message message;
-
-	(void)context;
-	message = (struct ri_link_message){ .kind = RI_LINK_GO, .go = *go };
-	if (go->go && go->step == RI_LINK_LEAVE)
-		memcpy(message.go.key, ri_helper.setup->restarts.key, sizeof(message.go.key));
-	tell_init(&message);
-	ri_seal_wipe(&message, sizeof(message));
+		return;
+	}
+	if (message->kind == RI_LINK_VERDICT)
+		dup2(ri_helper.inner, STDIN_FILENO);	/* where its place was: see PID 1's side */
+	told = *message;
+	if (told.kind == RI_LINK_GO && told.go.go && told.go.step == RI_LINK_LEAVE)
+		memcpy(told.go.key, ri_helper.setup->restarts.key, sizeof(told.go.key));
+	if (send(ri_helper.inner, &told, sizeof(told), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		ri_log(RI_LEVEL_NOTE, "link: %s", strerror(errno));
+	ri_seal_wipe(&told, sizeof(told));
 }
 
 static const char *name_of(void *context, size_t node)
@@ -307,9 +265,8 @@ void ri_helper_begin_member(void)
 	ri_text_replace_controls(self.host);
 	ri_text_copy(self.version, sizeof(self.version), RI_VERSION);
 	ri_helper.member = (struct ri_member){
-		.send = send_to_centre, .judge = judge, .heard = note_heard, .ask = ask_init,
-		.look = pass_look_on, .find = pass_found_on, .go = pass_go_on, .say = say,
-		.self = self, .keyed = setup->keys.keyed, .centre_name = setup->part.centre,
+		.send = send_to_centre, .tell = tell_init, .say = say, .self = self,
+		.keyed = setup->keys.keyed, .centre_name = setup->part.centre,
 		.ports = ports,
 		.roll_ms = ri_helper.is_centre ? 0 : (int64_t)setup->roll_ms,
 	};

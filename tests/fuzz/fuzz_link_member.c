@@ -26,43 +26,27 @@ static void send_nothing(void *context, const struct ri_link_message *message)
 	CHECK(message->kind != RI_LINK_END || message->end.class == member.end.class);
 }
 
-static void judge(void *context, const struct ri_link_verdict *verdict)
+static void tell(void *context, const struct ri_link_message *message)
 {
-	(void)context;
-	CHECK(member.keyed && verdicts++ == 0);
-	CHECK(!verdict->order || member.self.may_stop);
-	CHECK(!verdict->again || member.self.restarts > 0);
-}
+	const struct ri_link_verdict *verdict = &message->verdict;
+	const struct ri_link_go *go = &message->go;
 
-static void note_heard(void *context)
-{
 	(void)context;
-	CHECK(member.end_heard);
-}
-
-static void ask(void *context)
-{
-	(void)context;
-	CHECK(member.keyed && !member.judged);
-}
-
-static void take_look(void *context, const struct ri_link_look *look)
-{
-	(void)context;
-	(void)look;
-	CHECK(member.keyed || ++asked <= LOOKS_MOST);
-}
-
-static void find(void *context, const struct ri_link_found *found)
-{
-	(void)context;
-	CHECK(member.keyed && found->text[0] != '\0');
-}
-
-static void take_go(void *context, const struct ri_link_go *go)
-{
-	(void)context;
-	CHECK(member.keyed && steps[go->step]++ == 0 && (!go->go || can[go->step]));
+	CHECK(message->kind == RI_LINK_HEARD || message->kind == RI_LINK_LOOK || member.keyed);
+	if (message->kind == RI_LINK_HEARD)
+		CHECK(member.end_heard);
+	else if (message->kind == RI_LINK_ASK)
+		CHECK(!member.judged);
+	else if (message->kind == RI_LINK_LOOK)
+		CHECK(member.keyed || ++asked <= LOOKS_MOST);
+	else if (message->kind == RI_LINK_FOUND)
+		CHECK(message->found.text[0] != '\0');
+	else if (message->kind == RI_LINK_GO)
+		CHECK(steps[go->step]++ == 0 && (!go->go || can[go->step]));
+	else
+		CHECK(message->kind == RI_LINK_VERDICT && verdicts++ == 0 &&
+			(!verdict->order || member.self.may_stop) &&
+			(!verdict->again || member.self.restarts > 0));
 }
 
 static void say(void *context, const char *text)
@@ -162,9 +146,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	verdicts = lines = looks = asked = answers = steps[0] = steps[1] = 0;
 	can[0] = can[1] = false;
-	member = (struct ri_member){ .send = send_nothing, .judge = judge, .heard = note_heard,
-		.ask = ask, .look = take_look, .find = find, .go = take_go,
-		.say = say, .keyed = (data[0] & 1) != 0, .centre_name = "node-0",
+	member = (struct ri_member){ .send = send_nothing, .tell = tell, .say = say,
+		.keyed = (data[0] & 1) != 0, .centre_name = "node-0",
 		.ports = "port 9471",
 		.self = { .node = 1, .nodes = 4, .may_stop = (data[0] & 2) != 0,
 			.restarts = (data[0] & 8) != 0 },

@@ -103,9 +103,12 @@ static void member_send(void *context, const struct ri_link_message *message)
 		hear(0, 0, message);
 }
 
-static void member_nothing(void *context)
+static void member_tell(void *context, const struct ri_link_message *message)
 {
-	(void)context;
+	if (message->kind == RI_LINK_VERDICT)
+		take_verdict(context, &message->verdict);
+	else if (message->kind == RI_LINK_GO)
+		take_go(context, &message->go);
 }
 
 static void member_say(void *context, const char *lines)
@@ -124,8 +127,7 @@ static void begin_life(struct node *node)
 	node->alive = true;
 	node->judged = node->again = node->unfit = false;
 	node->wire = 0;
-	node->member = (struct ri_member){ .send = member_send, .judge = take_verdict,
-		.heard = member_nothing, .ask = member_nothing, .go = take_go, .say = member_say,
+	node->member = (struct ri_member){ .send = member_send, .tell = member_tell, .say = member_say,
 		.context = node, .self = self, .keyed = true, .centre_name = "host-0",
 		.ports = "port 9471" };
 	enter(node, GATHERS);

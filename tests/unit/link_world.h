@@ -168,52 +168,22 @@ static void member_send(void *context, const struct ri_link_message *message)
 		assert_true(ri_centre_hear(&life->centre, 0, 0, message, world.now));
 }
 
-static void member_judge(void *context, const struct ri_link_verdict *verdict)
+static void member_tell(void *context, const struct ri_link_message *message)
 {
 	struct life *life = context;
 
+	assert_true(life->alive);
+	if (message->kind == RI_LINK_HEARD || message->kind == RI_LINK_ASK)
+		return;
+	/* no node asks for a look there, nor is a job started again */
+	assert_int_equal(message->kind, RI_LINK_VERDICT);
 	assert_false(life->judged);
 	life->judged = true;
-	life->verdict = *verdict;
+	life->verdict = message->verdict;
 	life->judge = life->node == 0 ? life->number : world.wires[life->wire].centre;
 	verdicts++;
-	orders += verdict->order;
-	named += verdict->named;
-}
-
-static void member_heard(void *context)
-{
-	(void)context;
-}
-
-static void member_ask(void *context)
-{
-	const struct life *life = context;
-
-	assert_true(life->alive);
-}
-
-/* No node asks for one there. */
-static void member_look(void *context, const struct ri_link_look *look)
-{
-	(void)context;
-	(void)look;
-	fail();
-}
-
-static void member_find(void *context, const struct ri_link_found *found)
-{
-	(void)context;
-	(void)found;
-	fail();
-}
-
-/* Nor is a job started again. */
-static void member_go(void *context, const struct ri_link_go *go)
-{
-	(void)context;
-	(void)go;
-	fail();
+	orders += message->verdict.order;
+	named += message->verdict.named;
 }
 
 static void member_say(void *context, const char *lines)
@@ -231,9 +201,7 @@ static void start(struct life *life)
 	self.life.bytes[0] = 1;
 	self.life.bytes[1] = (unsigned char)life->number;
 	life->alive = true;
-	life->member = (struct ri_member){ .send = member_send, .judge = member_judge,
-		.heard = member_heard, .ask = member_ask,
-		.look = member_look, .find = member_find, .go = member_go,
+	life->member = (struct ri_member){ .send = member_send, .tell = member_tell,
 		.say = member_say, .context = life, .self = self,
 		.keyed = world.keyed, .centre_name = "host-0", .ports = "port 9471",
 		.roll_ms = 10000 };

@@ -41,44 +41,34 @@ static void keep_sent(void *context, const struct ri_link_message *message)
 	to_centre[to_centre_count++] = *message;
 }
 
-static void keep_verdict(void *context, const struct ri_link_verdict *told)
+static void keep_told(void *context, const struct ri_link_message *message)
 {
 	(void)context;
-	verdict = *told;
-	judged++;
-}
-
-static void keep_heard(void *context)
-{
-	(void)context;
-	heard++;
-}
-
-static void keep_ask(void *context)
-{
-	(void)context;
-	asked++;
-}
-
-static void keep_look(void *context, const struct ri_link_look *look)
-{
-	(void)context;
-	(void)look;
-	looked++;
-}
-
-static void keep_found(void *context, const struct ri_link_found *told)
-{
-	(void)context;
-	found = *told;
-	found_count++;
-}
-
-static void keep_go(void *context, const struct ri_link_go *told)
-{
-	(void)context;
-	go = *told;
-	went++;
+	switch (message->kind) {
+	case RI_LINK_VERDICT:
+		verdict = message->verdict;
+		judged++;
+		break;
+	case RI_LINK_HEARD:
+		heard++;
+		break;
+	case RI_LINK_ASK:
+		asked++;
+		break;
+	case RI_LINK_LOOK:
+		looked++;
+		break;
+	case RI_LINK_FOUND:
+		found = message->found;
+		found_count++;
+		break;
+	case RI_LINK_GO:
+		go = message->go;
+		went++;
+		break;
+	default:
+		fail();
+	}
 }
 
 static void keep_line(void *context, const char *text)
@@ -94,9 +84,8 @@ static int begin_member(void **state)
 	went = 0;
 	to_centre_count = judged = heard = asked = looked = found_count = lines = 0;
 	now = 1000000;
-	member = (struct ri_member){ .send = keep_sent, .judge = keep_verdict, .heard = keep_heard,
-		.ask = keep_ask, .look = keep_look, .find = keep_found, .go = keep_go,
-		.say = keep_line, .self = a_hello(2), .keyed = true,
+	member = (struct ri_member){ .send = keep_sent, .tell = keep_told, .say = keep_line,
+		.self = a_hello(2), .keyed = true,
 		.centre_name = "gpu-0", .ports = "port 9471", .roll_ms = 10000 };
 	ri_member_begin(&member, now);
 	return 0;
