@@ -91,7 +91,7 @@ LATE  := shim/attempt shim/show shim/simulate shim/ends shim/tell shim/preflight
 EARLY := shim/hang/autopsy shim/hang/course shim/check/wishes shim/link/link shim/link/take_part \
 	shim/link/roll_call shim/say/report_file shim/say/json_memory shim/say/state_file \
 	shim/say/two_rankinits \
-	lib/link/part lib/link/rendezvous lib/node/place
+	lib/link/part lib/node/place
 # What a start goes through all the same, and is too large to stand before the libraries.
 FIRST_OBJ := $(addprefix $(O)/,shim/tell.o lib/redact/token.o lib/redact/secrecy.o \
 	lib/redact/redact.o)

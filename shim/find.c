@@ -14,7 +14,7 @@
 #include "from/sources.h"
 #include "launch/idle_gpus.h"
 #include "launch/local_master.h"
-#include "link/told.h"
+#include "link/part.h"
 #include "model/derive.h"
 #include "output/pattern.h"
 #include "say/two_rankinits.h"

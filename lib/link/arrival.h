@@ -10,7 +10,7 @@
 
 #include "base/limits.h"
 #include "base/text.h"
-#include "link/rendezvous.h"
+#include "link/part.h"
 #include "node/sockets.h"
 
 enum ri_arrival_state {

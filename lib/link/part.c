@@ -1,11 +1,220 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "link/part.h"
 
+#include <arpa/inet.h>
 #include <string.h>
 
+#include "base/loopback.h"
 #include "base/number.h"
-#include "link/told.h"
+#include "base/overlay.h"
+#include "command/command.h"
 #include "model/wishes.h"
+
+enum { C10D_PORT = 29400 };	/* PyTorch c10d_rendezvous_backend.py, _create_tcp_store */
+
+/*
+ * The options by which a launcher is told a host and a port, and variables of torchrun for them, or
+ * NULL: of torchrun, composer and deepspeed; accelerate; fabric.
+ */
+static const struct told_pair {
+	const char *host, *port, *host_variable, *port_variable;
+} told_pairs[] = {
+	{ "--master-addr", "--master-port", "PET_MASTER_ADDR", "PET_MASTER_PORT" },
+	{ "--main-process-ip", "--main-process-port", NULL, NULL },
+	{ "--main-address", "--main-port", NULL, NULL },
+};
+
+enum { TOLD_PAIRS = sizeof(told_pairs) / sizeof(told_pairs[0]) };
+
+const char *ri_told_find(const struct ri_context *context, const char *option,
+	const char *variable)
+{
+	const struct ri_command *command = context->command;
+	const char *value = NULL;
+
+	if (command->launcher == NULL)
+		return NULL;
+	if (ri_command_has(command, option, &value))
+		return value == NULL ? "" : value;
+	return variable != NULL && command->launcher->reads_pet
+		? ri_env_get(context->env, variable) : NULL;
+}
+
+static bool is_one_of(const char *value, size_t length, const char *const names[2])
+{
+	for (size_t i = 0; i < 2; i++)
+		if (strlen(names[i]) == length && strncmp(value, names[i], length) == 0)
+			return true;
+	return false;
+}
+
+/* Is it node 0's name, or the variable of it, which rankinit or a shell replaces? */
+static bool is_master(const char *master, const char *value, size_t length)
+{
+	static const char *const names[] = { "$MASTER_ADDR", "${MASTER_ADDR}" };
+
+	return is_one_of(value, length, names) ||
+		(strlen(master) == length && strncmp(value, master, length) == 0);
+}
+
+/*
+ * A port in words: *port. The variable of it is the one that is known, and leaves it. False where
+ * it is neither.
+ */
+static bool read_port(uint16_t *port, const char *value)
+{
+	static const char *const names[] = { "$MASTER_PORT", "${MASTER_PORT}" };
+	const struct ri_range range = { 1, 65535 };
+	uint64_t number;
+
+	if (is_one_of(value, strlen(value), names))
+		return true;
+	if (ri_number_read(value, range, &number, NULL) != RI_NUMBER_OK)
+		return false;
+	*port = (uint16_t)number;
+	return true;
+}
+
+/* torchrun's --rdzv-id, or ""; "none" is its default (PyTorch torch/distributed/run.py). */
+static const char *find_id(const struct ri_context *context)
+{
+	const char *id = ri_told_find(context, "--rdzv-id", "PET_RDZV_ID");
+
+	return id == NULL || strcmp(id, "none") == 0 ? "" : id;
+}
+
+/* What is being put together. */
+struct name {
+	const struct ri_topology *topology;
+	const struct ri_context *context;
+	const char *master;	/* node 0's host, or "" */
+	uint16_t port;		/* where the job meets, as far as the platform says */
+	bool apart;
+};
+
+/*
+ * The host where the job meets. Node 0's may be "localhost" to itself, and MASTER_ADDR to all
+ * others: it is none, since who calls the centre has found that host already. Another one tells
+ * jobs apart whose node 0 is on one host.
+ */
+static const char *meeting_host(const struct name *name, const char *host, size_t length)
+{
+	if (ri_loopback_is(host, length) || is_master(name->master, host, length))
+		return "";
+	return ri_arena_copy(name->context->arena, host, length);
+}
+
+/*
+ * A store that torchrun has itself (static, which is the default, or c10d) is one job's, as two
+ * cannot listen on one port; one of etcd's is everybody's (PyTorch torch/distributed/elastic/
+ * rendezvous, static_tcp_rendezvous.py and c10d_rendezvous_backend.py).
+ */
+static bool has_own_store(const struct ri_context *context)
+{
+	const char *backend = ri_told_find(context, "--rdzv-backend", "PET_RDZV_BACKEND");
+
+	return backend == NULL || strcmp(backend, "static") == 0 || strcmp(backend, "c10d") == 0;
+}
+
+/* torchrun's --rdzv-endpoint; NULL: it is told none. */
+static const char *find_endpoint(const struct ri_context *context)
+{
+	const char *endpoint = ri_told_find(context, "--rdzv-endpoint", "PET_RDZV_ENDPOINT");
+
+	return endpoint == NULL || endpoint[0] == '\0' ? NULL : endpoint;
+}
+
+/* What it says of the job; "" where it is told none. */
+static const char *add_endpoint(struct name *name)
+{
+	const char *endpoint = find_endpoint(name->context), *colon, *host;
+	uint16_t port = name->port;
+
+	if (endpoint == NULL)
+		return "";
+	colon = strrchr(endpoint, ':');
+	if (colon == NULL)
+		port = C10D_PORT;
+	else if (!read_port(&port, colon + 1))
+		return ri_arena_format(name->context->arena, ", endpoint %s", endpoint);
+	/* the default port, or the name of a variable in its place, is no job's own */
+	name->apart |= colon != NULL && colon[1] != '$' && has_own_store(name->context);
+	host = meeting_host(name, endpoint, colon == NULL ? strlen(endpoint)
+		: (size_t)(colon - endpoint));
+	return host == NULL ? NULL : ri_arena_format(name->context->arena, ", endpoint %s:%u", host,
+		port);
+}
+
+/* The port at which a launcher is told to meet: the last word on it. */
+static void take_port(struct name *name)
+{
+	for (size_t i = 0; i < TOLD_PAIRS; i++) {
+		const char *told = ri_told_find(name->context, told_pairs[i].port,
+			told_pairs[i].port_variable);
+		uint16_t port = 0;
+
+		if (told == NULL || !read_port(&port, told) || port == 0)
+			continue;
+		name->port = port;
+		name->apart = true;
+	}
+}
+
+/*
+ * Node 0's name, where a platform gives all nodes the same one: that of a pod, which is one job's.
+ * A machine may be node 0 of several.
+ */
+static const char *add_host(struct name *name)
+{
+	const struct ri_fact *master = &name->topology->facts[RI_FACT_MASTER_ADDR];
+	unsigned char bytes[16];
+
+	if ((name->topology->traits & RI_TRAIT_NAMES_JOB) == 0 ||
+		master->strength > RI_STRENGTH_SAID || master->origin.variable == NULL ||
+		strchr(name->master, ':') != NULL || inet_pton(AF_INET, name->master, bytes) == 1 ||
+		ri_loopback_is(name->master, strlen(name->master)))
+		return "";
+	name->apart = true;
+	return ri_arena_format(name->context->arena, ", host %s", name->master);
+}
+
+/*
+ * What tells the job from others whose node 0 is on the same host: what the command says of the
+ * meeting, and what the platform says of the job. It is the same on all nodes of the job, except
+ * where they are told to meet by names that have nothing in common. *apart: something in it is the
+ * job's own, and no default. Returns NULL where memory ran out.
+ */
+static const char *find_job(const struct ri_topology *topology, const struct ri_context *context,
+	bool *apart)
+{
+	const struct ri_fact *id = &topology->facts[RI_FACT_JOB_ID];
+	const struct ri_fact *port = &topology->facts[RI_FACT_MASTER_PORT];
+	const struct ri_fact *master = &topology->facts[RI_FACT_MASTER_ADDR];
+	const char *meeting = find_id(context), *endpoint, *host = "";
+	const char *played = context->host == NULL ? NULL : context->host->job;
+	struct name name = { .topology = topology, .context = context,
+		.master = master->state == RI_STATE_KNOWN ? master->text : "",
+		.port = port->state == RI_STATE_KNOWN ? (uint16_t)port->number : 0,
+		.apart = id->state == RI_STATE_KNOWN || played != NULL || meeting[0] != '\0' ||
+			(port->state == RI_STATE_KNOWN && port->origin.variable != NULL) };
+	uint64_t nodes = 0, attempt = 0;
+
+	ri_topology_get(topology, RI_FACT_NNODES, &nodes);
+	ri_topology_get(topology, RI_FACT_RESTART_COUNT, &attempt);
+	take_port(&name);
+	endpoint = add_endpoint(&name);
+	if (!name.apart)
+		host = add_host(&name);
+	if (endpoint == NULL || host == NULL)
+		return NULL;
+	*apart = name.apart;
+	return ri_arena_format(context->arena,
+		"nodes %llu, port %u, attempt %llu, id %s%s%s%s%s%s%s", (unsigned long long)nodes,
+		name.port, (unsigned long long)attempt,
+		id->state == RI_STATE_KNOWN ? id->text : "", meeting[0] == '\0' ? "" : ", rdzv ",
+		meeting, endpoint, host, played == NULL ? "" : ", simulated ",
+		played == NULL ? "" : played);
+}
 
 /*
  * Does torchrun start its workers once, on a fixed number of nodes? By default it does
@@ -77,34 +286,26 @@ static const char *find_why_not(const struct ri_topology *topology,
 	return part->centre == NULL ? "the address of node 0 is unknown" : NULL;
 }
 
-/* The port behind the last colon, or 0. */
-static uint64_t port_of(const char *endpoint)
-{
-	const struct ri_range range = { 1, 65535 };
-	const char *colon = endpoint == NULL ? NULL : strrchr(endpoint, ':');
-	uint64_t port = 0;
-
-	if (colon != NULL && ri_number_read(colon + 1, range, &port, NULL) != RI_NUMBER_OK)
-		port = 0;
-	return port;
-}
-
 /* Will rank 0, or a launcher of the job, want to listen on it? */
 static bool is_of_job(const struct ri_topology *topology, const struct ri_context *context,
 	uint64_t port)
 {
+	const char *endpoint = find_endpoint(context);
+	const char *colon = endpoint == NULL ? NULL : strrchr(endpoint, ':');
 	uint64_t master = 0;
-	bool is = false;
+	uint16_t number = 0;
 
 	ri_topology_get(topology, RI_FACT_MASTER_PORT, &master);
-	for (const struct ri_told_pair *pair = ri_told_pairs; pair->port != NULL && !is; pair++) {
-		const char *told = ri_told_find(context, pair->port, pair->port_variable);
-		uint16_t number = 0;
+	for (size_t i = 0; i < TOLD_PAIRS && number != port; i++) {
+		const char *told = ri_told_find(context, told_pairs[i].port,
+			told_pairs[i].port_variable);
 
-		is = told != NULL && ri_told_port(&number, told) && number == port;
+		if (told != NULL)
+			read_port(&number, told);
 	}
-	return is || port == master ||
-		port == port_of(ri_told_find(context, "--rdzv-endpoint", "PET_RDZV_ENDPOINT"));
+	if (number != port && colon != NULL)
+		read_port(&number, colon + 1);
+	return number == port || port == master;
 }
 
 /* The centre never takes a port of the job's own. */
@@ -149,6 +350,115 @@ int ri_link_part_find(struct ri_link_part *out, const struct ri_topology *topolo
 		return 0;
 	out->may_stop = find_may_stop(topology, context);
 	choose_ports(out, topology, context, port);
-	out->job = ri_told_name(topology, context, &out->apart);
+	out->job = find_job(topology, context, &out->apart);
 	return out->job == NULL ? -1 : 0;
+}
+
+/* What its own words and PET_* say, where they say of a place that is known. */
+static bool take_told(struct ri_rendezvous *place, const struct ri_context *context)
+{
+	const char *endpoint = find_endpoint(context), *colon;
+	bool told = false;
+
+	if (ri_told_find(context, "--rdzv-conf", "PET_RDZV_CONF") != NULL)
+		return false;
+	if (endpoint != NULL) {
+		/* which node is another host than node 0's cannot be known */
+		colon = strrchr(endpoint, ':');
+		return has_own_store(context) && colon != NULL &&
+			is_master(place->host, endpoint, (size_t)(colon - endpoint)) &&
+			read_port(&place->port, colon + 1);
+	}
+	if (ri_told_find(context, "--rdzv-backend", "PET_RDZV_BACKEND") != NULL)
+		return false;	/* c10d without an endpoint chooses one by itself */
+	for (size_t i = 0; i < TOLD_PAIRS; i++) {
+		const struct told_pair *pair = &told_pairs[i];
+		const char *host = ri_told_find(context, pair->host, pair->host_variable);
+		const char *port = ri_told_find(context, pair->port, pair->port_variable);
+
+		if ((host != NULL && !is_master(place->host, host, strlen(host))) ||
+			(port != NULL && !read_port(&place->port, port)))
+			return false;
+		told = told || (host != NULL && port != NULL);
+	}
+	/*
+	 * composer reads MASTER_*, torchrun PET_*. deepspeed and fabric have defaults of their own
+	 * (deepspeed/launcher/launch.py, parse_args; lightning/fabric/cli.py, _run).
+	 */
+	return told || context->command->launcher->reads_pet || context->command->launcher->counts;
+}
+
+/* A range of nodes does not tell how many will come (torch/distributed/run.py, --nnodes). */
+static bool is_elastic(const struct ri_context *context)
+{
+	const char *nodes = ri_told_find(context, "--nnodes", "PET_NNODES");
+
+	return nodes != NULL && strchr(nodes, ':') != NULL;
+}
+
+/* Those that --frameworks names and that meet there, where it is given. */
+static bool is_allowed(const struct ri_wishes *wishes)
+{
+	static const char *const names[] = {
+		"torch", "torchrun", "lightning", "deepspeed", "accelerate", "transformers",
+		"composer", "jax",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (ri_wishes_allow_framework(wishes, names[i]))
+			return true;
+	return false;
+}
+
+/* Does what is there already send JAX elsewhere (jax/_src/distributed.py, State.initialize)? */
+static bool jax_is_elsewhere(const struct ri_rendezvous *place, const struct ri_env *env)
+{
+	const char *address = ri_env_get(env, "JAX_COORDINATOR_ADDRESS");
+	const char *colon = address == NULL ? NULL : strrchr(address, ':');
+	struct ri_rendezvous there = *place;
+
+	if (colon != NULL && (!is_master(place->host, address, (size_t)(colon - address)) ||
+		!read_port(&there.port, colon + 1)))
+		return true;
+	return there.port != place->port;
+}
+
+static bool meets(struct ri_rendezvous *place, const struct ri_topology *topology,
+	const struct ri_context *context, bool is_mpi)
+{
+	const struct ri_command *command = context->command;
+
+	if (ri_topology_is_beside(topology) || !is_allowed(context->wishes))
+		return false;
+	if (context->fan_out == 0 && command->mode == RI_MODE_NODE)
+		return command->launcher == NULL ? command->stated
+			: !ri_meeting_is_here(command, context->env) && !is_elastic(context) &&
+				take_told(place, context);
+	/* TensorFlow's tasks are where TF_CONFIG says, each at a port of its own */
+	if (ri_env_get(context->env, "TF_CONFIG") != NULL ||
+		(context->wishes != NULL && context->wishes->tf_ps.value != NULL) ||
+		jax_is_elsewhere(place, context->env))
+		return false;
+	return context->fan_out > 0 ||
+		(command->is_python && !(is_mpi && topology->scope == RI_SCOPE_PROCESS));
+}
+
+bool ri_rendezvous_find(struct ri_rendezvous *out, const struct ri_topology *topology,
+	const struct ri_context *context, const struct ri_link_part *part, bool is_mpi)
+{
+	struct ri_rendezvous place = {
+		.node = part->node, .nodes = part->nodes, .host = part->centre,
+		.ranks = context->fan_out > 0 ? context->fan_out : 1,
+	};
+	uint64_t port;
+
+	if (part->why_not != NULL || !ri_topology_get(topology, RI_FACT_MASTER_PORT, &port))
+		return false;
+	place.port = (uint16_t)port;
+	place.crowded = ri_loopback_is(place.host, strlen(place.host)) ||
+		ri_env_get(context->env, RI_OVERLAY_VARIABLE) != NULL;
+	if (!meets(&place, topology, context, is_mpi))
+		return false;
+	*out = place;
+	return true;
 }

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "link/rendezvous.h"
+#include "link/part.h"
 #include "launch/children.h"
 
 struct ri_roll_call {

@@ -5,7 +5,6 @@
 
 #include "fuzz.h"
 #include "link/part.h"
-#include "link/rendezvous.h"
 
 /* Who takes part is one of the job's nodes, and never listens where the job does. */
 static void fuzz_check_linked(const struct ri_topology *topology, const struct ri_context *context)

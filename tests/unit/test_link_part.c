@@ -7,7 +7,6 @@
 #include <cmocka.h>
 
 #include "link/part.h"
-#include "link/told.h"
 #include "model/wishes.h"
 #include "topology_of.h"
 
@@ -251,15 +250,15 @@ static void test_a_simulated_job(void **state)
 {
 	struct ri_context own = context;
 	struct ri_host host = { .root = -1, .job = "1 of process 2" };
-	bool apart = false;
 
 	(void)state;
 	find(LIST(BARE), LIST("torchrun", "t.py"), 0, 0);
 	own.command = &command;
 	own.host = &host;
-	assert_string_equal(ri_told_name(&topology, &own, &apart),
+	assert_int_equal(ri_link_part_find(&part, &topology, &own, 0), 0);
+	assert_string_equal(part.job,
 		"nodes 2, port 29500, attempt 0, id , simulated 1 of process 2");
-	assert_true(apart);
+	assert_true(part.apart);
 }
 
 int main(void)

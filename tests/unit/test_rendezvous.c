@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/overlay.h"
-#include "link/rendezvous.h"
+#include "link/part.h"
 #include "model/wishes.h"
 #include "topology_of.h"
 
