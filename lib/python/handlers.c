@@ -48,16 +48,17 @@ static bool take_number(struct ri_python_bytes *stream, uint32_t *number)
 
 static bool read_table(struct ri_python *python, uint64_t code, struct table *table)
 {
-	struct ri_python_word word = { .offset = python->layout.code_handlers };
 	struct ri_python_bytes stream;
 	uint32_t size, depth;
+	uint64_t object;
 	int byte;
 
 	table->python = python;
 	table->code = code;
 	table->count = 0;
-	if (word.offset == RI_PYTHON_NO || !ri_python_words(python, code, &word, 1) ||
-		!ri_python_open(&stream, python, word.value))
+	if (python->layout.code_handlers == RI_PYTHON_NO ||
+		!ri_python_word(python, code, python->layout.code_handlers, &object) ||
+		!ri_python_open(&stream, python, object))
 		return false;
 	while ((byte = ri_python_peek(&stream)) >= 0) {
 		struct range *range = &table->ranges[table->count++];

@@ -19,6 +19,8 @@
 
 enum {
 	TRIES = 4,
+	READINGS = 4,		/* that agree: a stack that changes may seem to end too early */
+	READINGS_MOST = 16,
 	ENTRIES = 1024,		/* of the dict of sys; a new one of 3.14 has 115 */
 	OLDEST_ENTRIES = 8,	/* of a module's: __name__ is the first of any */
 	LONGEST = 16,		/* bytes of a key that is looked for, '\0' included */
@@ -164,11 +166,11 @@ static bool read_sys(
 {
 	struct wanted keys[] = { { "last_value", 0 }, { "last_exc", 0 }, { "last_type", 0 },
 		{ "last_traceback", 0 }, { "ps1", 0 } };
-	struct ri_python_word sysdict = { .offset = python->layout.sysdict };
+	uint64_t sysdict;
 	char type[RI_PYTHON_NAME] = "NoneType";
 
-	if (!ri_python_words(python, interpreter, &sysdict, 1) ||
-		!look_up(python, sysdict.value, false, keys, 5) ||
+	if (!ri_python_word(python, interpreter, python->layout.sysdict, &sysdict) ||
+		!look_up(python, sysdict, false, keys, 5) ||
 		!read_last(python, keys, exception) ||
 		(keys[4].value != 0 && !ri_python_type(python, keys[4].value, type)))
 		return false;
@@ -178,22 +180,22 @@ static bool read_sys(
 
 static bool read_function(struct ri_python *python, uint64_t code, char function[RI_PYTHON_NAME])
 {
-	struct ri_python_word word = { .offset = python->layout.code_name };
+	uint64_t name;
 
-	return ri_python_words(python, code, &word, 1) &&
-		ri_python_name(python, word.value, false, function);
+	return ri_python_word(python, code, python->layout.code_name, &name) &&
+		ri_python_name(python, name, false, function);
 }
 
 /* Are a frame's globals those of the module of this name? */
 static enum ri_python_answer is_of_module(
 	struct ri_python *python, uint64_t frame, const char *module)
 {
-	struct ri_python_word globals = { .offset = python->layout.frame_globals };
 	struct wanted name = { "__name__", 0 };
 	char found[RI_PYTHON_NAME];
+	uint64_t globals;
 
-	if (!ri_python_words(python, frame, &globals, 1) ||
-		!look_up(python, globals.value, true, &name, 1))
+	if (!ri_python_word(python, frame, python->layout.frame_globals, &globals) ||
+		!look_up(python, globals, true, &name, 1))
 		return RI_PYTHON_CHANGED;
 	/* what is no str has no name */
 	return yes_or_no(name.value != 0 && ri_python_name(python, name.value, false, found) &&
@@ -220,15 +222,14 @@ static enum ri_python_answer is_of(struct ri_python *python, uint64_t frame, uin
  */
 static enum ri_python_answer is_own_file(struct ri_python *python, uint64_t frame, uint64_t code)
 {
-	struct ri_python_word globals = { .offset = python->layout.frame_globals };
-	struct ri_python_word word = { .offset = python->layout.code_file };
 	struct wanted loader = { "__loader__", 0 };
 	char file[RI_PYTHON_NAME], type[RI_PYTHON_NAME];
+	uint64_t globals, name;
 
-	if (!ri_python_words(python, frame, &globals, 1) ||
-		!look_up(python, globals.value, true, &loader, 1) ||
-		!ri_python_words(python, code, &word, 1) ||
-		!ri_python_name(python, word.value, true, file))
+	if (!ri_python_word(python, frame, python->layout.frame_globals, &globals) ||
+		!look_up(python, globals, true, &loader, 1) ||
+		!ri_python_word(python, code, python->layout.code_file, &name) ||
+		!ri_python_name(python, name, true, file))
 		return RI_PYTHON_CHANGED;
 	if (loader.value == 0)
 		return RI_PYTHON_NONE;
@@ -272,8 +273,7 @@ static enum ri_python_answer has_raised(
 	struct ri_python *python, const struct ri_python_place *frame, int64_t instruction)
 {
 	const struct ri_python_layout *layout = &python->layout;
-	struct ri_python_word bytes = { .offset = layout->code_bytes };
-	uint64_t first = frame->code + layout->code_first;
+	uint64_t first = frame->code + layout->code_first, bytes;
 	const struct ri_python_frame raiser = {
 		.code = frame->code, .instruction = (uint32_t)instruction };
 	unsigned char code[2];
@@ -282,10 +282,10 @@ static enum ri_python_answer has_raised(
 		return RI_PYTHON_OK;
 	if (frame->instruction < 0)
 		return RI_PYTHON_NONE;
-	if (!ri_python_words(python, frame->code, &bytes, 1))
+	if (!ri_python_word(python, frame->code, layout->code_bytes, &bytes))
 		return RI_PYTHON_CHANGED;
 	if (layout->code_first == RI_PYTHON_NO)
-		first = bytes.value + layout->bytes_data;
+		first = bytes + layout->bytes_data;
 	if (!ri_python_read(python, first + (uint64_t)frame->instruction, code, sizeof(code)))
 		return RI_PYTHON_CHANGED;
 	if (code[0] != layout->raises_again &&
@@ -299,21 +299,20 @@ static enum ri_python_answer has_raised(
 static enum ri_python_answer has_left_program(struct ri_python *python, uint64_t exception)
 {
 	const struct ri_python_layout *layout = &python->layout;
-	struct ri_python_word trace = { .offset = layout->exception_traceback };
 	struct ri_python_word words[] = { { .offset = layout->traceback_frame },
 		{ .offset = layout->traceback_instruction } };
-	struct ri_python_word caller = { .offset = layout->frame_caller };
 	enum ri_python_answer answer;
 	struct ri_python_place frame;
+	uint64_t trace, caller;
 
-	if (!ri_python_words(python, exception, &trace, 1))
+	if (!ri_python_word(python, exception, layout->exception_traceback, &trace))
 		return RI_PYTHON_CHANGED;
-	if (trace.value == 0)
+	if (trace == 0)
 		return RI_PYTHON_NONE;
-	if (!ri_python_words(python, trace.value, words, 2) ||
-		!ri_python_words(python, words[0].value, &caller, 1))
+	if (!ri_python_words(python, trace, words, 2) ||
+		!ri_python_word(python, words[0].value, layout->frame_caller, &caller))
 		return RI_PYTHON_CHANGED;
-	if (caller.value != 0)
+	if (caller != 0)
 		return RI_PYTHON_NONE;
 	if (!ri_python_place(python, ri_python_frame_of(python, words[0].value), &frame))
 		return RI_PYTHON_CHANGED;
@@ -324,6 +323,33 @@ static enum ri_python_answer has_left_program(struct ri_python *python, uint64_t
 		has_raised(python, &frame, (int32_t)words[1].value);
 }
 
+/* NULL: no reading of the threads was whole. */
+static const struct ri_python_thread *find_main(struct ri_python *python)
+{
+	static struct ri_python_threads threads;
+	enum ri_python_answer answer = ri_python_threads(python, NULL, &threads);
+
+	return answer != RI_PYTHON_OK || threads.count == 0 ? NULL
+		: &threads.list[threads.count - 1];
+}
+
+/* The outermost function of a thread; "": it runs no Python. False: it could not be read. */
+static bool read_outermost(struct ri_python *python, const struct ri_python_thread *thread,
+	char function[RI_PYTHON_NAME])
+{
+	struct ri_python_stack stack = { .frames = NULL, .room = 0 };
+
+	function[0] = '\0';
+	return ri_python_stack(python, thread, &stack) == RI_PYTHON_OK && !stack.cut &&
+		(stack.outermost == 0 || read_function(python, stack.outermost, function));
+}
+
+/* "python FILE", "python -c" and what multiprocessing starts; "python -m" (Lib/runpy.py). */
+static bool is_programs(const char *function)
+{
+	return strcmp(function, "<module>") == 0 || strcmp(function, "_run_module_as_main") == 0;
+}
+
 /*
  * Does the main thread run nothing that is the program's, or comes before a prompt (Lib/site.py,
  * register_readline)? And is it the one that began? A child that another thread has forked has that
@@ -332,43 +358,33 @@ static enum ri_python_answer has_left_program(struct ri_python *python, uint64_t
 static enum ri_python_answer is_outside(
 	struct ri_python *python, const struct ri_python_thread *thread)
 {
-	static const char *const names[] = { "<module>", "_run_module_as_main",
-		"register_readline" };
-	struct ri_python_stack stack = { .frames = NULL, .room = 0 };
-	struct ri_python_word number = { .offset = python->layout.thread_number };
-	char function[RI_PYTHON_NAME] = "";
+	char function[RI_PYTHON_NAME];
+	uint64_t number;
 	const char *name;
 
-	if (!ri_python_words(python, thread->state, &number, 1) ||
-		ri_python_stack(python, thread, &stack) != RI_PYTHON_OK || stack.cut ||
-		(stack.outermost != 0 && !read_function(python, stack.outermost, function)))
+	if (!ri_python_word(python, thread->state, python->layout.thread_number, &number) ||
+		!read_outermost(python, thread, function))
 		return RI_PYTHON_CHANGED;
 	/* "enablerlcompleter.<locals>.register_readline", from 3.11 on */
 	name = strrchr(function, '.') != NULL ? strrchr(function, '.') + 1 : function;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strcmp(name, names[i]) == 0)
-			return RI_PYTHON_NONE;
-	return yes_or_no(number.value == FIRST_THREAD);
+	return yes_or_no(number == FIRST_THREAD && !is_programs(name) &&
+		strcmp(name, "register_readline") != 0);
 }
 
 static enum ri_python_answer look(struct ri_python *python, struct ri_python_raised *out)
 {
-	static struct ri_python_threads threads;
-	const struct ri_python_thread *main_thread;
-	enum ri_python_answer answer = ri_python_threads(python, NULL, &threads);
+	const struct ri_python_thread *thread = find_main(python);
+	enum ri_python_answer answer;
 	uint64_t exception;
 	bool prompts;
 
-	if (answer != RI_PYTHON_OK || threads.count == 0)
-		return RI_PYTHON_CHANGED;
-	main_thread = &threads.list[threads.count - 1];
-	if (!read_sys(python, main_thread->interpreter, &exception, &prompts))
+	if (thread == NULL || !read_sys(python, thread->interpreter, &exception, &prompts))
 		return RI_PYTHON_CHANGED;
 	if (exception == 0 || prompts)
 		return RI_PYTHON_NONE;
 	answer = has_left_program(python, exception);
 	if (answer == RI_PYTHON_OK)
-		answer = is_outside(python, main_thread);
+		answer = is_outside(python, thread);
 	if (answer == RI_PYTHON_OK && !ri_python_tell(python, exception, out))
 		answer = RI_PYTHON_CHANGED;
 	return answer;
@@ -422,4 +438,26 @@ bool ri_python_leaves(struct ri_python *python, const struct ri_python_stack *st
 	return is_program(python, last->address, last->code) == RI_PYTHON_OK &&
 		/* where it could not be read, somebody may type at a prompt, too */
 		read_sys(python, stack->interpreter, &exception, &prompts) && !prompts;
+}
+
+enum ri_python_answer ri_python_runs(struct ri_python *python, bool *runs)
+{
+	const struct ri_python_thread *thread;
+	char function[RI_PYTHON_NAME];
+	int left = 0;
+	bool now;
+
+	for (int i = 0; i < READINGS_MOST; i++) {
+		thread = find_main(python);
+		if (thread == NULL || !read_outermost(python, thread, function))
+			continue;
+		/* what the interpreter imports before the program (Lib/importlib/_bootstrap.py) */
+		now = is_programs(function) || strcmp(function, "_find_and_load") == 0;
+		left += !now;
+		if (!now && left < READINGS)
+			continue;
+		*runs = now;
+		return RI_PYTHON_OK;
+	}
+	return RI_PYTHON_CHANGED;
 }

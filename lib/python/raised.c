@@ -14,14 +14,10 @@ enum {
 
 static bool read_flags(struct ri_python *python, uint64_t object, uint64_t *flags)
 {
-	struct ri_python_word type = { .offset = python->layout.object_type };
-	struct ri_python_word word = { .offset = python->layout.type_flags };
+	uint64_t type;
 
-	if (!ri_python_words(python, object, &type, 1) ||
-		!ri_python_words(python, type.value, &word, 1))
-		return false;
-	*flags = word.value;
-	return true;
+	return ri_python_word(python, object, python->layout.object_type, &type) &&
+		ri_python_word(python, type, python->layout.type_flags, flags);
 }
 
 bool ri_python_exception(struct ri_python *python, uint64_t object, bool *is)
@@ -63,17 +59,16 @@ static enum ri_python_answer find_exception(
 /* A string of C, whose end may lie before a page that is not there. */
 bool ri_python_type(struct ri_python *python, uint64_t object, char name[RI_PYTHON_NAME])
 {
-	struct ri_python_word type = { .offset = python->layout.object_type };
-	struct ri_python_word word = { .offset = python->layout.type_name };
+	uint64_t type, address;
 	size_t got;
 
 	memset(name, 0, RI_PYTHON_NAME);
-	if (!ri_python_words(python, object, &type, 1) ||
-		!ri_python_words(python, type.value, &word, 1))
+	if (!ri_python_word(python, object, python->layout.object_type, &type) ||
+		!ri_python_word(python, type, python->layout.type_name, &address))
 		return false;
-	got = ri_python_read_some(python, word.value, name, 1, RI_PYTHON_NAME - 1);
+	got = ri_python_read_some(python, address, name, 1, RI_PYTHON_NAME - 1);
 	if (got < RI_PYTHON_NAME - 1 && got > 0 && memchr(name, '\0', got) == NULL)
-		return ri_python_read_some(python, word.value + got, name + got, 1,
+		return ri_python_read_some(python, address + got, name + got, 1,
 			RI_PYTHON_NAME - 1 - got) > 0;
 	return name[0] != '\0';
 }
@@ -82,13 +77,12 @@ bool ri_python_type(struct ri_python *python, uint64_t object, char name[RI_PYTH
 static void read_message(struct ri_python *python, uint64_t tuple, char message[RI_PYTHON_NAME])
 {
 	const struct ri_python_layout *layout = &python->layout;
-	struct ri_python_word size = { .offset = layout->bytes_size };
-	uint64_t argument, flags;
+	uint64_t size, argument, flags;
 
 	message[0] = '\0';
-	if (tuple == 0 || !ri_python_words(python, tuple, &size, 1))
+	if (tuple == 0 || !ri_python_word(python, tuple, layout->bytes_size, &size))
 		return;
-	for (uint64_t i = 0; i < size.value && i < ARGUMENTS; i++)
+	for (uint64_t i = 0; i < size && i < ARGUMENTS; i++)
 		if (ri_python_read(python, tuple + layout->tuple_items + 8 * i, &argument,
 			    sizeof(argument)) &&
 			read_flags(python, argument, &flags) && (flags & IS_STRING) != 0) {
@@ -99,11 +93,11 @@ static void read_message(struct ri_python *python, uint64_t tuple, char message[
 
 uint64_t ri_python_frame_of(struct ri_python *python, uint64_t object)
 {
-	struct ri_python_word word = { .offset = python->layout.frame_data };
+	uint64_t frame;
 
-	if (word.offset == RI_PYTHON_NO)
+	if (python->layout.frame_data == RI_PYTHON_NO)
 		return object;
-	return ri_python_words(python, object, &word, 1) ? word.value : 0;
+	return ri_python_word(python, object, python->layout.frame_data, &frame) ? frame : 0;
 }
 
 /* The first entry is of the frame that handles it, the last one of that which raised it. */
@@ -129,11 +123,11 @@ static bool read_traceback(struct ri_python *python, uint64_t entry, struct ri_p
 	for (size_t i = walk.steps > RI_PYTHON_PATH ? walk.steps - RI_PYTHON_PATH : 0;
 		i < walk.steps; i++) {
 		const struct ri_python_word *one = kept[i % RI_PYTHON_PATH];
-		struct ri_python_word code = { .offset = layout->frame_code };
+		uint64_t code;
 
-		whole = ri_python_words(python, ri_python_frame_of(python, one[0].value), &code,
-				1) &&
-			ri_python_describe(python, code.value & ~(uint64_t)layout->code_tag,
+		whole = ri_python_word(python, ri_python_frame_of(python, one[0].value),
+				layout->frame_code, &code) &&
+			ri_python_describe(python, code & ~(uint64_t)layout->code_tag,
 				(int32_t)one[1].value, &out->at);
 		if (whole)
 			out->path[out->path_count++] = out->at;
@@ -158,14 +152,13 @@ bool ri_python_tell(struct ri_python *python, uint64_t exception, struct ri_pyth
 enum ri_python_answer ri_python_raised(struct ri_python *python,
 	const struct ri_python_thread *thread, struct ri_python_raised *out)
 {
-	struct ri_python_word handles = { .offset = python->layout.thread_handles };
 	enum ri_python_answer answer;
-	uint64_t exception;
+	uint64_t handles, exception;
 
 	*out = (struct ri_python_raised){ .exception = 0 };
-	if (!ri_python_words(python, thread->state, &handles, 1))
+	if (!ri_python_word(python, thread->state, python->layout.thread_handles, &handles))
 		return RI_PYTHON_CHANGED;
-	answer = find_exception(python, handles.value, &exception);
+	answer = find_exception(python, handles, &exception);
 	if (answer != RI_PYTHON_OK || exception == 0)
 		return answer;
 	return ri_python_tell(python, exception, out) ? RI_PYTHON_OK : RI_PYTHON_CHANGED;

@@ -29,6 +29,9 @@ struct ri_python_word {
 bool ri_python_words(
 	struct ri_python *python, uint64_t address, struct ri_python_word *words, size_t count);
 
+/* The same of one. */
+bool ri_python_word(struct ri_python *python, uint64_t address, uint32_t offset, uint64_t *value);
+
 /* A walk along a list of the process's, which may lead in a circle (R. P. Brent, 1980). */
 struct ri_python_walk {
 	uint64_t mark;
@@ -38,7 +41,7 @@ struct ri_python_walk {
 /* The walk has come to this address. False: it was there before, or goes on for too long. */
 bool ri_python_walk_on(struct ri_python_walk *walk, uint64_t address, size_t most);
 
-/* bytes_object.c: the bytes of a bytes object, one after the other, a MiB at most. */
+/* The bytes of a bytes object, one after the other, a MiB at most. */
 
 enum { RI_PYTHON_PIECE = 256 };	/* bytes that are read at once, those of its header included */
 

@@ -6,8 +6,6 @@
 
 enum {
 	LARGEST_CODE = 1 << 28,	/* bytes of one function, past which a pointer is torn */
-	READINGS = 4,		/* that agree: a stack that changes may seem to end too early */
-	TRIES = 16,
 };
 
 /* 0: the thread runs no Python. */
@@ -66,19 +64,6 @@ bool ri_python_describe(struct ri_python *python, uint64_t code, int64_t instruc
 		instruction, &out->line) && good;
 }
 
-/* The next place of the caller's. */
-static bool fill(struct ri_python *python, const struct ri_python_place *frame,
-	struct ri_python_stack *stack)
-{
-	struct ri_python_frame *out = &stack->frames[stack->count++];
-
-	bool good = ri_python_describe(python, frame->code, frame->instruction, out);
-
-	out->address = frame->address;
-	out->entered = frame->entered;
-	return good;
-}
-
 /* FNV-1a */
 static void add_to_hash(uint64_t *hash, uint64_t value)
 {
@@ -92,6 +77,7 @@ enum ri_python_answer ri_python_stack(struct ri_python *python,
 	enum ri_python_answer answer = RI_PYTHON_OK;
 	struct ri_python_walk walk = { .steps = 0 };
 	struct ri_python_place frame;
+	struct ri_python_frame *out;
 	uint64_t address;
 
 	stack->count = stack->depth = 0;
@@ -117,64 +103,13 @@ enum ri_python_answer ri_python_stack(struct ri_python *python,
 		stack->outermost = frame.code;
 		add_to_hash(&stack->hash, frame.code);
 		add_to_hash(&stack->hash, (uint64_t)frame.instruction);
-		if (stack->count < stack->room && !fill(python, &frame, stack))
+		if (stack->count == stack->room)
+			continue;
+		out = &stack->frames[stack->count++];
+		if (!ri_python_describe(python, frame.code, frame.instruction, out))
 			answer = RI_PYTHON_CHANGED;
+		out->address = frame.address;
+		out->entered = frame.entered;
 	}
 	return answer;
-}
-
-/*
- * "python FILE", "python -c" and what multiprocessing starts; "python -m" (Lib/runpy.py); what
- * the interpreter imports before any of them (Lib/importlib/_bootstrap.py).
- */
-static bool is_program(const char *function)
-{
-	static const char *const names[] = { "<module>", "_run_module_as_main", "_find_and_load" };
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strcmp(function, names[i]) == 0)
-			return true;
-	return false;
-}
-
-static enum ri_python_answer read_once(struct ri_python *python, bool *runs)
-{
-	struct ri_python_stack stack = { .frames = NULL, .room = 0 };
-	struct ri_python_word name = { .offset = python->layout.code_name };
-	struct ri_python_threads threads;
-	char function[RI_PYTHON_NAME];
-	enum ri_python_answer answer = ri_python_threads(python, NULL, &threads);
-
-	if (answer != RI_PYTHON_OK)
-		return answer;
-	if (threads.count == 0)
-		return RI_PYTHON_CHANGED;
-	answer = ri_python_stack(python, &threads.list[threads.count - 1], &stack);
-	if (answer != RI_PYTHON_OK || stack.cut)
-		return RI_PYTHON_CHANGED;
-	*runs = false;
-	if (stack.outermost == 0)
-		return RI_PYTHON_OK;
-	if (!ri_python_words(python, stack.outermost, &name, 1) ||
-		!ri_python_name(python, name.value, false, function))
-		return RI_PYTHON_CHANGED;
-	*runs = is_program(function);
-	return RI_PYTHON_OK;
-}
-
-enum ri_python_answer ri_python_runs(struct ri_python *python, bool *runs)
-{
-	int left = 0;
-	bool now;
-
-	for (int i = 0; i < TRIES; i++) {
-		if (read_once(python, &now) != RI_PYTHON_OK)
-			continue;
-		left += !now;
-		if (!now && left < READINGS)
-			continue;
-		*runs = now;
-		return RI_PYTHON_OK;
-	}
-	return RI_PYTHON_CHANGED;
 }
