@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Files below /proc/PID that say what a process does (proc(5); kernel documentation,
- * filesystems/proc.rst and scheduler/sched-stats.rst). Texts end in '\0'. Of /proc/PID/syscall,
- * call.c reads in which system call a thread waits; calls.def has what is known of the calls.
+ * filesystems/proc.rst and scheduler/sched-stats.rst). Texts end in '\0'. Of /proc/PID/syscall: in
+ * which system call a thread waits; calls.def has what is known of the calls.
  */
 #ifndef RI_HANG_FACTS_H
 #define RI_HANG_FACTS_H

@@ -72,13 +72,6 @@ const struct ri_wait_row *ri_hang_find_wait(struct ri_hang_process *process);
 bool ri_hang_is_worker(const struct ri_hang_look *look, size_t i, pid_t of);
 
 /*
- * suspect.c: find the rank that holds up the others, and the ranks that have ended. There must be
- * three ranks or more; those that differ must be at most a quarter of them, or one, and the others
- * must wait for other ranks without moving. Call it behind the classes and groups.
- */
-void ri_hang_find_suspect(struct ri_hang *hang);
-
-/*
  * It waits for other ranks and does not move: it used hardly any CPU, or all of it, as libraries do
  * that wait by asking again and again.
  */

@@ -39,10 +39,7 @@ static void work(void *context)
 	size_t count = ri_hang_newer(&region->hang)->count;
 
 	do {
-		size_t i = region->order[region->progress];
-
-		ri_autopsy_look_outside(&ri_hang_newer(&region->hang)->processes[i]);
-		ri_autopsy_look_inside(region, i);
+		ri_autopsy_look(region, region->order[region->progress]);
 		region->progress++;
 	} while (region->progress < count && !ri_autopsy_is_over(work->limit));
 }

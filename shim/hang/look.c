@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/number.h"
@@ -19,6 +20,7 @@
 enum {
 	TICK_MS = 10,		/* sysconf(_SC_CLK_TCK) is 100 on all architectures of ours */
 	PATH_SIZE = 64,
+	TRIES = 3,		/* to read what changes meanwhile */
 };
 
 static char text[RI_AUTOPSY_FILE + 1];	/* of whatever file is read just now */
@@ -149,7 +151,7 @@ static void look_at_call(struct ri_hang_process *process)
 	process->file = ri_call_file(&process->call);
 }
 
-void ri_autopsy_note_mount(struct ri_hang_process *process, const struct ri_mount *mount)
+static void note_mount(struct ri_hang_process *process, const struct ri_mount *mount)
 {
 	ri_text_copy(process->mount, sizeof(process->mount), mount->point);
 	ri_text_copy(process->mount_type, sizeof(process->mount_type), mount->type);
@@ -169,7 +171,7 @@ static void look_at_file(struct ri_hang_process *process)
 		ri_hang_read_field(text, "mnt_id", &id) &&
 		ri_autopsy_read(text, "/proc/%d/mountinfo", pid) > 0 &&
 		ri_hang_find_mount(text, id, &mount))
-		ri_autopsy_note_mount(process, &mount);
+		note_mount(process, &mount);
 }
 
 static void look_at_tracer(struct ri_hang_process *process)
@@ -200,7 +202,7 @@ static bool add_task(pid_t tid, void *context)
 	return tasks->count < RI_AUTOPSY_TASKS;
 }
 
-size_t ri_autopsy_list_tasks(pid_t pid, int32_t list[RI_AUTOPSY_TASKS])
+static size_t list_tasks(pid_t pid, int32_t list[RI_AUTOPSY_TASKS])
 {
 	struct tasks tasks = { .list = list };
 	char path[32];
@@ -219,7 +221,7 @@ static void look_for_blocked(struct ri_hang_process *process)
 
 	if (process->threads < 2)
 		return;
-	count = ri_autopsy_list_tasks(process->pid, tasks);
+	count = list_tasks(process->pid, tasks);
 	for (size_t i = 0; i < count; i++) {
 		int pid = (int)process->pid, tid = (int)tasks[i];
 
@@ -234,16 +236,274 @@ static void look_for_blocked(struct ri_hang_process *process)
 	}
 }
 
-void ri_autopsy_look_outside(struct ri_hang_process *process)
+static bool read_memory(void *context, uint64_t address, void *out, size_t size)
 {
-	process->unlooked = false;
-	if (!look_at_state(process) || process->dying)
+	const pid_t *pid = context;
+	struct iovec ours = { .iov_base = out, .iov_len = size };
+	struct iovec theirs = { .iov_base = (void *)(uintptr_t)address, .iov_len = size };
+
+	return process_vm_readv(*pid, &ours, 1, &theirs, 1, 0) == (ssize_t)size;
+}
+
+/* A path may end before a page that is not there. */
+static void look_at_path(struct ri_hang_process *process)
+{
+	uint64_t address = ri_call_path(&process->call);
+	char path[RI_HANG_PATH] = "";
+	struct ri_mount mount;
+	size_t length = 0;
+
+	while (address != 0 && length < sizeof(path) - 1 &&
+		read_memory(&process->pid, address + length, path + length, 1) &&
+		path[length] != '\0')
+		length++;
+	path[length] = '\0';
+	if (length == 0)
 		return;
+	ri_text_copy(process->path, sizeof(process->path), path);
+	if (path[0] == '/' && ri_autopsy_read(text, "/proc/%d/mountinfo", (int)process->pid) > 0 &&
+		ri_mount_of(text, path, &mount))
+		note_mount(process, &mount);
+}
+
+static void take_variable(void *said, const char *variable)
+{
+	ri_hang_note_variable(said, variable);
+}
+
+void ri_autopsy_look_at_rank(struct ri_hang_process *process)
+{
+	struct ri_hang_identity said = ri_hang_unsaid;
+	struct ri_hang_place place = { process->rank, -1, -1 };
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", (int)process->pid);
+	ri_autopsy_each(path, '\0', take_variable, &said);
+	process->claim = ri_hang_claim_of(&said, &place);
+	process->rank = place.rank;
+	process->local_rank = place.local_rank;
+	if (place.local_ranks >= 0)
+		process->local_ranks = place.local_ranks;
+	process->restarts = said.restarts < 0 ? 0 : said.restarts;
+	process->most_restarts = said.most_restarts < 0 ? 0 : said.most_restarts;
+}
+
+struct wanted {
+	const char *name;
+	char *out;
+	size_t size;
+	bool found;
+};
+
+static void take_wanted(void *context, const char *variable)
+{
+	struct wanted *wanted = context;
+	size_t length = strlen(wanted->name);
+
+	if (wanted->found || strncmp(variable, wanted->name, length) != 0 ||
+		variable[length] != '=' || strlen(variable + length + 1) >= wanted->size)
+		return;
+	ri_text_copy(wanted->out, wanted->size, variable + length + 1);
+	wanted->found = true;
+}
+
+bool ri_autopsy_variable(pid_t pid, const char *name, char *out, size_t size)
+{
+	struct wanted wanted = { name, out, size, false };
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+	ri_autopsy_each(path, '\0', take_wanted, &wanted);
+	return wanted.found;
+}
+
+struct ri_python_memory ri_autopsy_memory(pid_t *pid)
+{
+	return (struct ri_python_memory){ read_memory, pid };
+}
+
+static void take_map(void *maps, const char *line)
+{
+	ri_python_maps_add(maps, line);
+}
+
+bool ri_autopsy_read_maps(pid_t pid, struct ri_python_maps *maps)
+{
+	char path[32];
+
+	memset(maps, 0, sizeof(*maps));
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	return ri_autopsy_each(path, '\n', take_map, maps) && maps->count > 0;
+}
+
+/*
+ * Where there are no maps to read, the error of reading any memory says why. A Python that has just
+ * started, or loads a library, changes meanwhile.
+ */
+static enum ri_hang_python find_python(struct ri_hang_process *process,
+	struct ri_autopsy_region *region, size_t i)
+{
+	const struct ri_python_memory memory = ri_autopsy_memory(&process->pid);
+	struct ri_python *python = &region->pythons[i];
+	enum ri_python_answer answer = RI_PYTHON_CHANGED;
+	static struct ri_python_maps maps;
+
+	for (int tries = 0; tries < TRIES && answer == RI_PYTHON_CHANGED; tries++) {
+		errno = 0;
+		if (!ri_autopsy_read_maps(process->pid, &maps)) {
+			process->python_errno = errno;
+			return errno == 0 ? RI_HANG_NO_PYTHON : RI_HANG_REFUSED;
+		}
+		answer = ri_python_find(python, &memory, &maps);
+	}
+	switch (answer) {
+	case RI_PYTHON_OK:
+		region->python_known[i] = true;
+		break;
+	case RI_PYTHON_NONE:
+	case RI_PYTHON_CHANGED:
+		return RI_HANG_NO_PYTHON;
+	case RI_PYTHON_UNKNOWN:
+		ri_text_copy(process->release, sizeof(process->release), python->release);
+		return RI_HANG_OTHER_PYTHON;
+	case RI_PYTHON_UNREADABLE:
+		process->python_errno = errno;
+		return RI_HANG_REFUSED;
+	}
+	return RI_HANG_HAS_PYTHON;
+}
+
+/* Two readings in a row that are the same are whole; of a thread that runs there may be none. */
+static enum ri_python_answer read_stack(struct ri_python *python,
+	const struct ri_python_thread *thread, struct ri_python_stack *stack)
+{
+	enum ri_python_answer answer = ri_python_stack(python, thread, stack);
+
+	for (int i = 0; i < TRIES; i++) {
+		uint64_t hash = stack->hash;
+		enum ri_python_answer before = answer;
+
+		answer = ri_python_stack(python, thread, stack);
+		if (answer == RI_PYTHON_OK && before == RI_PYTHON_OK && stack->hash == hash)
+			return answer;
+	}
+	return RI_PYTHON_CHANGED;
+}
+
+static void keep_stack(struct ri_hang *hang, struct ri_hang_process *process,
+	const struct ri_python_stack *stack, int32_t tid, bool torn)
+{
+	struct ri_hang_stack *out = &process->stacks[process->stack_count];
+	struct ri_hang_frame *frames = hang->frames + hang->frame_count;
+
+	if (RI_HANG_STACKS - hang->frame_count < stack->count)
+		return;
+	for (size_t i = 0; i < stack->count; i++)
+		frames[i] = (struct ri_hang_frame){
+			.file = ri_hang_keep_string(hang, stack->frames[i].file),
+			.function = ri_hang_keep_string(hang, stack->frames[i].function),
+			.line = stack->frames[i].line,
+		};
+	hang->frame_count += (uint32_t)stack->count;
+	*out = (struct ri_hang_stack){
+		.frames = frames, .count = (uint32_t)stack->count,
+		.depth = (uint32_t)stack->depth, .tid = tid, .hash = stack->hash, .torn = torn,
+	};
+	process->stack_count++;
+}
+
+/* Where threads begin and end meanwhile, the walk may break off before it comes to the main one. */
+static bool read_threads(struct ri_python *python, const struct ri_python_tasks *tasks,
+	struct ri_python_threads *threads)
+{
+	for (int i = 0; i < TRIES; i++)
+		if (ri_python_threads(python, tasks, threads) == RI_PYTHON_OK)
+			return true;
+	return false;
+}
+
+static void read_stacks(struct ri_hang *hang, struct ri_hang_process *process,
+	struct ri_python *python)
+{
+	static struct ri_python_frame frames[RI_HANG_FRAMES];
+	static struct ri_python_threads threads;
+	static int32_t tasks[RI_AUTOPSY_TASKS];
+	const struct ri_python_tasks ids = { tasks, list_tasks(process->pid, tasks) };
+	bool whole = read_threads(python, &ids, &threads);
+	size_t main;
+
+	if (threads.count == 0)
+		return;
+	main = threads.count - 1;	/* the oldest one */
+	process->stacks_seen = (uint32_t)threads.all;
+	for (size_t i = 0; i <= threads.count && process->stack_count < RI_HANG_THREADS; i++) {
+		size_t at = i == 0 ? main : i - 1;
+		struct ri_python_stack stack = { .frames = frames, .room = RI_HANG_FRAMES };
+		bool torn;
+
+		if (i > 0 && at == main)
+			continue;
+		torn = read_stack(python, &threads.list[at], &stack) != RI_PYTHON_OK ||
+			(i == 0 && !whole);
+		if (i == 0 || stack.count > 0)
+			keep_stack(hang, process, &stack, threads.list[at].tid, torn);
+	}
+}
+
+/* The same process as in the look before, whose interpreter is found already. */
+static void look_at_python(struct ri_autopsy_region *region, struct ri_hang_process *process,
+	size_t i)
+{
+	const struct ri_hang *hang = &region->hang;
+	const struct ri_hang_process *before = &hang->looks[!hang->last].processes[i];
+	struct ri_python *python = &region->pythons[i];
+
+	if (hang->looks_taken == 0 || i >= hang->looks[!hang->last].count ||
+		before->pid != process->pid || before->started != process->started)
+		region->python_known[i] = false;
+	if (region->python_known[i]) {
+		python->memory = ri_autopsy_memory(&process->pid);
+		process->python = RI_HANG_HAS_PYTHON;
+	} else {
+		process->python = find_python(process, region, i);
+	}
+	if (process->python != RI_HANG_HAS_PYTHON)
+		return;
+	ri_text_copy(process->release, sizeof(process->release), python->release);
+	read_stacks(&region->hang, process, python);
+}
+
+void ri_autopsy_look(struct ri_autopsy_region *region, size_t i)
+{
+	struct ri_hang_process *process = &ri_hang_newer(&region->hang)->processes[i];
+	const struct ri_call_row *row;
+	struct ri_procstat now;
+
+	process->unlooked = false;
+	if (!look_at_state(process) || process->dying) {
+		process->unread = false;
+		return;
+	}
 	look_at_tracer(process);
 	look_at_call(process);
 	look_at_times(process);
 	look_at_file(process);
 	look_for_blocked(process);
+	process->unread = false;
+	look_at_path(process);
+	ri_autopsy_look_at_rank(process);
+	row = ri_call_row(&process->call);
+	/* after vfork(2) the memory is its parent's, and what that runs */
+	if (row == NULL || row->kind != RI_CALL_EXEC)
+		look_at_python(region, process, i);
+	/* if its number is another process's by now, that one was read; or its memory is gone */
+	if (!ri_proc_read(process->pid, &now) || now.started != process->started)
+		process->state = 0;
+	else if (!now.dying)
+		return;
+	process->dying = true;
+	process->python = RI_HANG_NOT_ASKED;
+	process->stack_count = 0;
 }
 
 /* What a total grew by; false where one of the two is not known. */
@@ -279,4 +539,12 @@ void ri_autopsy_conclude(struct ri_autopsy_region *region)
 	ri_hang_find_ranks(look);
 	for (size_t i = 0; i < look->count; i++)
 		compare(hang, &look->processes[i]);
+}
+
+bool ri_autopsy_is_filtered(void)
+{
+	pid_t self = getpid(), its;
+
+	return !read_memory(&self, (uint64_t)(uintptr_t)&self, &its, sizeof(its)) &&
+		(errno == EPERM || errno == EACCES);
 }

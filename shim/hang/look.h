@@ -76,14 +76,11 @@ bool ri_autopsy_list_own(struct ri_autopsy_region *region, pid_t root, const pid
 bool ri_autopsy_list_others(struct ri_autopsy_region *region, pid_t root,
 	const struct ri_autopsy_limit *limit);
 
-/* Look at a process of the newer look: what the kernel says of it. */
-void ri_autopsy_look_outside(struct ri_hang_process *process);
-
 /*
- * inside.c: then what the memory of process i says, which may wait for ever: the rank, the path of
- * its call and the Python stacks.
+ * Look at process i of the newer look: what the kernel says of it; then what its memory says, which
+ * may wait for ever: the rank, the path of its call and the Python stacks.
  */
-void ri_autopsy_look_inside(struct ri_autopsy_region *region, size_t i);
+void ri_autopsy_look(struct ri_autopsy_region *region, size_t i);
 
 /* Of that, the rank alone, by the variables of the process. */
 void ri_autopsy_look_at_rank(struct ri_hang_process *process);
@@ -106,11 +103,5 @@ int ri_autopsy_yama(void);
 /* What lib/python asks for of a process, whose number lies at *pid as long as it is asked. */
 bool ri_autopsy_read_maps(pid_t pid, struct ri_python_maps *maps);
 struct ri_python_memory ri_autopsy_memory(pid_t *pid);
-
-/* The process waits for a file on this mount. */
-void ri_autopsy_note_mount(struct ri_hang_process *process, const struct ri_mount *mount);
-
-/* The numbers of the threads of a process, RI_AUTOPSY_TASKS at most. Returns how many. */
-size_t ri_autopsy_list_tasks(pid_t pid, int32_t tasks[RI_AUTOPSY_TASKS]);
 
 #endif
