@@ -8,7 +8,6 @@
 #include "hang/autopsy.h"
 #include "launch/local_master.h"
 #include "link/link.h"
-#include "link/setup.h"
 #include "report/actor.h"
 #include "report/blame.h"
 #include "report/class.h"

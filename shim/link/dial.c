@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "link/helper_state.h"
 
+#include <string.h>
 #include <sys/random.h>
+
+#include "node/sockets.h"
+#include "system/own_proc.h"
 
 enum {
 	QUICK_MS = 10,		/* in a later attempt twice, four times ... as long until CALL_MS */
@@ -9,28 +13,67 @@ enum {
 	CALLS_LATER_MS = 300000,	/* without node 0; after that ten times as long */
 };
 
-static int64_t random_ms(int64_t below)
-{
-	uint32_t drawn = 0;
+/* Linux include/net/tcp_states.h: connections that exist, or that node 0 alone has closed. */
+enum { ESTABLISHED = 1, CLOSE_WAIT = 8 };
 
-	if (getrandom(&drawn, sizeof(drawn), GRND_NONBLOCK) < 0)
-		drawn = (uint32_t)ri_helper.now;
-	return drawn % below;
+struct look {
+	uint16_t first;		/* our end of a connection with node 0's port, 0: there is none */
+	bool lasts;		/* the one that was there before is there still */
+};
+
+static void take_socket(void *context, const struct ri_socket *socket)
+{
+	struct look *look = context;
+	bool is_centre = false;
+
+	for (int i = 0; i < ri_helper.found.count; i++)
+		is_centre = is_centre ||
+			memcmp(ri_helper.found.list[i], socket->remote.address, 16) == 0;
+	if ((socket->state != ESTABLISHED && socket->state != CLOSE_WAIT) ||
+		socket->remote.port != ri_helper.setup->meeting || !is_centre)
+		return;
+	look->first = look->first == 0 ? socket->local.port : look->first;
+	look->lasts = look->lasts || socket->local.port == ri_helper.met_by;
+}
+
+/*
+ * Have the ranks of this node met those of node 0, before any centre took it? Then it is of an
+ * attempt that is older than a centre which comes now.
+ */
+static void look_whether_met(void)
+{
+	static char room[65536];
+	struct look look = { .first = 0 };
+
+	if (ri_helper.setup->meeting == 0 || ri_helper.member.met ||
+		ri_helper.member.phase == RI_LINK_STARTING || ri_helper.member.met_at != 0)
+		return;
+	ri_tcp_table_read("/proc/self/net/tcp", room, sizeof(room), take_socket, &look);
+	ri_tcp_table_read("/proc/self/net/tcp6", room, sizeof(room), take_socket, &look);
+	/* twice the same one: what a proxy answers, before node 0 does, does not last */
+	if (look.lasts)
+		ri_helper.member.met_at = ri_helper.met_look;
+	if (!look.lasts)
+		ri_helper.met_by = look.first;
+	ri_helper.met_look = ri_helper.now;
 }
 
 static void call_later(void)
 {
 	int64_t alone = ri_helper.now - ri_helper.alone_at;
 	int64_t pause = alone > CALLS_LATER_MS ? 10 * CALL_MS : CALL_MS;
+	uint32_t drawn = 0;
 
-	ri_helper_look_whether_met();
+	look_whether_met();
 	ri_helper.calling = false;
 	/* node 0 left the last attempt with this node, and is about to listen */
 	if (ri_helper.setup->restarts.attempt > 0 && !ri_helper.member.met) {
 		ri_helper.quick_ms = ri_helper.quick_ms == 0 ? QUICK_MS : 2 * ri_helper.quick_ms;
 		pause = ri_helper.quick_ms < pause ? ri_helper.quick_ms : pause;
 	}
-	ri_helper.call_at = ri_helper.now + pause + random_ms(pause);
+	if (getrandom(&drawn, sizeof(drawn), GRND_NONBLOCK) < 0)
+		drawn = (uint32_t)ri_helper.now;
+	ri_helper.call_at = ri_helper.now + pause + drawn % pause;
 }
 
 /* All addresses and ports at once: where packets are dropped each would take its time. */

@@ -16,19 +16,6 @@ enum {
 	OTHERS = 16,		/* descriptors that are no connection of a node */
 };
 
-/* Warn where there are fewer lines than nodes or ports: the others are not heard. */
-static void check_room(rlim_t files)
-{
-	size_t nodes = ri_helper.setup->part.nodes;
-
-	if (ri_helper.count <= (ri_helper.is_centre ? nodes : RI_LINK_PORTS))
-		ri_log(RI_LEVEL_WARNING, "link: this process may have %llu open files, too few "
-			"for %s; raise the limit: docker run --ulimit nofile=N [%s]",
-			(unsigned long long)files,
-			ri_helper.is_centre ? "a connection of each node" : "calls to node 0",
-			ri_code_name(RI_CODE_LINK_FILES));
-}
-
 int ri_helper_reserve(void)
 {
 	struct rlimit limit = { .rlim_cur = 1024 };
@@ -43,7 +30,13 @@ int ri_helper_reserve(void)
 		most = ri_helper.setup->part.nodes + UNPROVED_MOST;
 	left = limit.rlim_cur > OTHERS ? limit.rlim_cur - OTHERS : 0;
 	ri_helper.count = (size_t)(most > left ? left : most) + 1;
-	check_room(limit.rlim_cur);
+	/* with fewer lines than nodes, or than ports, the others are not heard */
+	if (ri_helper.count <= (ri_helper.is_centre ? ri_helper.setup->part.nodes : RI_LINK_PORTS))
+		ri_log(RI_LEVEL_WARNING, "link: this process may have %llu open files, too few "
+			"for %s; raise the limit: docker run --ulimit nofile=N [%s]",
+			(unsigned long long)limit.rlim_cur,
+			ri_helper.is_centre ? "a connection of each node" : "calls to node 0",
+			ri_code_name(RI_CODE_LINK_FILES));
 	ri_helper.lines = ri_arena_array(&ri_helper.arena, ri_helper.count,
 		sizeof(*ri_helper.lines));
 	rooms = ri_arena_array(&ri_helper.arena, ri_helper.count, sizeof(*rooms));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The state of the helper, one for the process that it is, which its files share. link_helper.c has
- * its loop; lines.c hears and sends messages, dial.c calls node 0, met.c looks whether the ranks
- * have met, and door.c lets callers in at node 0.
+ * its loop; lines.c hears and sends messages, dial.c calls node 0 and looks whether the ranks have
+ * met, and door.c lets callers in at node 0.
  */
 #ifndef RI_SHIM_LINK_HELPER_STATE_H
 #define RI_SHIM_LINK_HELPER_STATE_H
@@ -14,7 +14,7 @@
 #include "link/muster.h"
 #include "link/round.h"
 #include "link/look_up.h"
-#include "link/setup.h"
+#include "link/link_helper.h"
 
 /* A wire, and whose it is: at the centre, of a node. */
 struct ri_line {
@@ -80,11 +80,6 @@ void ri_helper_look_after_calls(void);
 
 /* The look-up of node 0's name has ended, or its time is over. */
 void ri_helper_end_look_up(void);
-
-/* met.c */
-
-/* A look at the sockets of the ranks, for a member that no centre has taken yet. */
-void ri_helper_look_whether_met(void);
 
 /* door.c */
 

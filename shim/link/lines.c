@@ -197,41 +197,35 @@ static bool take(void *context, struct ri_wire *wire, const struct ri_link_messa
 
 const struct ri_wire_ear ri_helper_ear = { open_line, take, NULL };
 
-/* Warn once of a caller without a key, or with one: a node may have been forgotten. */
-static void say_odds(const struct ri_wire *wire)
-{
-	if (!wire->at_odds || ri_helper.at_odds)
-		return;
-	ri_helper.at_odds = true;
-	ri_log(RI_LEVEL_WARNING, "link: %s %s; give all nodes the same --link-key [%s]",
-		wire->calls ? "node 0" : "a node that called",
-		ri_helper.setup->keys.keyed ? "has no key" : "has a key, and this node has none",
-		ri_code_name(RI_CODE_LINK_KEY_DIFFERS));
-}
-
-/* A line to node 0 is dead: node 0 refused us, or it is gone. */
-static void lose_centre(const struct ri_wire *wire)
-{
-	if (wire->met && !wire->proved)
-		ri_member_shut_out(&ri_helper.member, wire->why);
-	else
-		ri_member_lose(&ri_helper.member, wire->why);
-}
-
 void ri_helper_bury(size_t session)
 {
 	struct ri_line *line = &ri_helper.lines[session];
 	struct ri_wire *wire = &line->wire;
 
-	say_odds(wire);
-	ri_helper.centre.foreign = ri_helper.centre.foreign || (!wire->calls && wire->foreign);
-	if (!wire->calls && line->node >= 0)
-		ri_centre_lose(&ri_helper.centre, (size_t)line->node, session, ri_helper.now);
-	if (!wire->calls && line->node >= 0 && wire->broken)
-		ri_centre_break(&ri_helper.centre, (size_t)line->node, session, wire->quiet_ms);
-	if (wire->calls && !ri_helper.closed &&
-		(ri_helper.joined == 0 || ri_helper.joined == session))
-		lose_centre(wire);
+	/* once, of a caller without a key, or with one: a node may have been forgotten */
+	if (wire->at_odds && !ri_helper.at_odds) {
+		ri_helper.at_odds = true;
+		ri_log(RI_LEVEL_WARNING, "link: %s %s; give all nodes the same --link-key [%s]",
+			wire->calls ? "node 0" : "a node that called",
+			ri_helper.setup->keys.keyed ? "has no key"
+			: "has a key, and this node has none",
+			ri_code_name(RI_CODE_LINK_KEY_DIFFERS));
+	}
+	if (!wire->calls) {
+		ri_helper.centre.foreign = ri_helper.centre.foreign || wire->foreign;
+		if (line->node >= 0)
+			ri_centre_lose(&ri_helper.centre, (size_t)line->node, session,
+				ri_helper.now);
+		if (line->node >= 0 && wire->broken)
+			ri_centre_break(&ri_helper.centre, (size_t)line->node, session,
+				wire->quiet_ms);
+	} else if (!ri_helper.closed && (ri_helper.joined == 0 || ri_helper.joined == session)) {
+		/* node 0 refused us, or it is gone */
+		if (wire->met && !wire->proved)
+			ri_member_shut_out(&ri_helper.member, wire->why);
+		else
+			ri_member_lose(&ri_helper.member, wire->why);
+	}
 	if (ri_helper.joined == session) {
 		ri_helper.joined = 0;
 		ri_helper.alone_at = ri_helper.now;
@@ -273,16 +267,7 @@ void ri_helper_begin_member(void)
 	ri_member_begin(&ri_helper.member, ri_helper.now);
 }
 
-/* What the nodes say their ranks do. */
-
-static const char *host_of(size_t node)
-{
-	const char *host = ri_helper.centre.nodes[node].host;
-
-	return host[0] == '\0' ? name_of(NULL, node) : host;
-}
-
-/* Its memory is that of one round; without it nothing is found. */
+/* What a node says its ranks do. The memory is that of one round; without it nothing is found. */
 static void add_groups(void *context, size_t node, const char *groups)
 {
 	uint64_t nodes = ri_helper.setup->part.nodes, ranks = ri_helper.setup->ranks;
@@ -293,9 +278,10 @@ static void add_groups(void *context, size_t node, const char *groups)
 		ri_helper.together = ri_together_new(&ri_helper.groups, nodes, nodes * ranks);
 	/* each node has as many ranks as rankinit starts here, where it does */
 	for (size_t i = 0; begins && ri_helper.together != NULL && i < nodes; i++)
-		ri_together_expect(ri_helper.together, i, host_of(i), i * ranks, ranks);
-	if (ri_helper.together != NULL && !ri_together_add(ri_helper.together, node, host_of(node),
-		groups, strlen(groups)))
+		ri_together_expect(ri_helper.together, i, ri_centre_host(&ri_helper.centre, i),
+			i * ranks, ranks);
+	if (ri_helper.together != NULL && !ri_together_add(ri_helper.together, node,
+		ri_centre_host(&ri_helper.centre, node), groups, strlen(groups)))
 		ri_log(RI_LEVEL_NOTE, "link: %s", ri_together_fault(ri_helper.together));
 }
 

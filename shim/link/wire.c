@@ -83,7 +83,6 @@ short ri_wire_events(const struct ri_wire *wire)
 		return POLLOUT;
 	case RI_WIRE_GREETING:
 	case RI_WIRE_OPEN:
-		return (short)(POLLIN | (waits ? POLLOUT : 0));
 	case RI_WIRE_ENDING:
 		return (short)(POLLIN | (waits ? POLLOUT : 0));
 	case RI_WIRE_FREE:
