@@ -49,7 +49,6 @@ bool ri_hang_class_read(struct ri_span name, enum ri_hang_class *out)
 	return false;
 }
 
-
 /* Words of ours, and a foreign value. */
 static void add_shown(struct ri_text *out, const char *words, const char *value)
 {
@@ -77,13 +76,6 @@ static void add_call(struct ri_text *out, const struct ri_hang_process *process)
 		add_shown(out, ", ", process->wchan);
 }
 
-/* A program waits in a library's frame; the reader looks for the line that called the library. */
-static bool is_of_library(const char *file)
-{
-	return file[0] == '<' || strstr(file, "/site-packages/") != NULL ||
-		strstr(file, "/dist-packages/") != NULL || strstr(file, "/lib/python3") != NULL;
-}
-
 const char *ri_hang_redact_file(const char *file)
 {
 	static char shown[2 * RI_HANG_PATH];
@@ -100,22 +92,16 @@ const struct ri_hang_frame *ri_hang_find_place(const struct ri_hang_process *pro
 
 	if (process->stack_count == 0 || stack->count == 0)
 		return NULL;
-	for (uint32_t i = 0; i < stack->count; i++)
-		if (!is_of_library(stack->frames[i].file))
+	/* it waits in a library's frame; the reader looks for the line that called the library */
+	for (uint32_t i = 0; i < stack->count; i++) {
+		const char *file = stack->frames[i].file;
+
+		if (file[0] != '<' && strstr(file, "/site-packages/") == NULL &&
+			strstr(file, "/dist-packages/") == NULL &&
+			strstr(file, "/lib/python3") == NULL)
 			return &stack->frames[i];
+	}
 	return &stack->frames[0];
-}
-
-static void add_place(struct ri_text *out, const struct ri_hang_process *process)
-{
-	const struct ri_hang_frame *frame = ri_hang_find_place(process);
-
-	if (frame == NULL)
-		return;
-	add_shown(out, ", ", ri_path_name(ri_hang_redact_file(frame->file)));
-	if (frame->line > 0)
-		ri_text_addf(out, ":%u", frame->line);
-	add_shown(out, " in ", frame->function);
 }
 
 static size_t count_workers(const struct ri_hang_look *look, const struct ri_hang_process *of,
@@ -169,18 +155,6 @@ static void add_child(struct ri_text *out, const struct ri_hang_look *look,
 		ri_text_add(out, all == 1 ? ", whose worker is idle" : ", whose workers are idle");
 }
 
-static void add_debugger(struct ri_text *out, const struct ri_hang_process *process)
-{
-	if (process->tracer == 0) {
-		if (process->waits_at >= 0)
-			add_shown(out, ", ", ri_path_name(
-				process->stacks[0].frames[process->waits_at].file));
-		return;
-	}
-	add_shown(out, ", ", process->tracer_name);
-	ri_text_addf(out, " (pid %d)", (int)process->tracer);
-}
-
 static void add_function(struct ri_text *out, const struct ri_hang_process *process)
 {
 	if (process->waits_at < 0)
@@ -192,6 +166,7 @@ static void add_activity(struct ri_text *out, const struct ri_hang_look *look, s
 	bool placed)
 {
 	const struct ri_hang_process *process = &look->processes[i];
+	const struct ri_hang_frame *place = placed ? ri_hang_find_place(process) : NULL;
 
 	ri_text_add(out, classes[process->class].words);
 	switch (process->class) {
@@ -209,13 +184,23 @@ static void add_activity(struct ri_text *out, const struct ri_hang_look *look, s
 			add_call(out, process);
 		break;
 	case RI_HANG_DEBUGGED:
-		add_debugger(out, process);
+		if (process->tracer != 0) {
+			add_shown(out, ", ", process->tracer_name);
+			ri_text_addf(out, " (pid %d)", (int)process->tracer);
+		} else if (process->waits_at >= 0) {
+			add_shown(out, ", ", ri_path_name(
+				process->stacks[0].frames[process->waits_at].file));
+		}
 		break;
 	default:
 		break;
 	}
-	if (placed)
-		add_place(out, process);
+	if (place != NULL) {
+		add_shown(out, ", ", ri_path_name(ri_hang_redact_file(place->file)));
+		if (place->line > 0)
+			ri_text_addf(out, ":%u", place->line);
+		add_shown(out, " in ", place->function);
+	}
 	if (depth < DEEPEST)
 		add_child(out, look, process, depth);
 	if (process->blocked_tid != 0) {

@@ -135,15 +135,6 @@ static void find_missing(struct ri_hang_look *look)
 			look->missing[look->missing_count++] = first + i;
 }
 
-static bool waits_for_ranks(struct ri_hang_process *process)
-{
-	const struct ri_wait_row *row = ri_hang_find_wait(process);
-
-	return row != NULL &&
-		(row->kind == RI_WAIT_COLLECTIVE || row->kind == RI_WAIT_BACKWARD ||
-		row->kind == RI_WAIT_PEERS);
-}
-
 /*
  * The child that a shell or a wrapper in front of the rank waits for: the one that waits for the
  * other ranks; for a shell also the only one that runs Python, or its only child. Of several
@@ -170,7 +161,9 @@ static struct ri_hang_process *find_inner(struct ri_hang_look *look,
 			continue;
 		python = child;
 		pythons++;
-		if (waits_for_ranks(child)) {
+		row = ri_hang_find_wait(child);
+		if (row != NULL && (row->kind == RI_WAIT_COLLECTIVE ||
+			row->kind == RI_WAIT_BACKWARD || row->kind == RI_WAIT_PEERS)) {
 			waiting = child;
 			waiters++;
 		}

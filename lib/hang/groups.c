@@ -23,6 +23,8 @@ static const char *const states[] = {
 	[RI_GROUP_STILL] = "still",
 };
 
+enum { STATES = sizeof(states) / sizeof(states[0]) };
+
 static enum ri_group_state state_of(const struct ri_hang *hang,
 	const struct ri_hang_process *process)
 {
@@ -163,18 +165,6 @@ static void add_place(struct ri_text *out, const struct ri_hang_process *process
 	add_words(out, &text, ACTIVITY);
 }
 
-static void add_activity(struct ri_text *out, const struct ri_hang_look *look, size_t i)
-{
-	char words[RI_HANG_COLUMNS * 4];
-	struct ri_text text;
-
-	if (look->processes[i].class == RI_HANG_COLLECTIVE)
-		return;
-	ri_text_init(&text, words, sizeof(words));
-	ri_hang_add_bare_activity(&text, look, i);
-	add_words(out, &text, ACTIVITY);
-}
-
 /* One word: a function's name has letters, digits, '_' and '.'. */
 static void add_function(struct ri_text *out, const struct ri_hang_process *process)
 {
@@ -210,8 +200,8 @@ static void add_group(struct ri_text *out, struct told *told, const struct ri_ha
 	const struct ri_hang_look *look, size_t group)
 {
 	const struct ri_hang_process *leader = &look->processes[told->leaders[group]];
-	char bytes[RI_GROUPS_MAX];
-	struct ri_text line;
+	char bytes[RI_GROUPS_MAX], words[RI_HANG_COLUMNS * 4];
+	struct ri_text line, activity;
 	struct ri_ranges ranges = { .out = &line, .between = "," };
 	size_t ranks = 0;
 
@@ -229,7 +219,11 @@ static void add_group(struct ri_text *out, struct told *told, const struct ri_ha
 	ri_text_add(&line, " ");
 	add_place(&line, leader);
 	ri_text_add(&line, "|");
-	add_activity(&line, look, told->leaders[group]);
+	if (leader->class != RI_HANG_COLLECTIVE) {
+		ri_text_init(&activity, words, sizeof(words));
+		ri_hang_add_bare_activity(&activity, look, told->leaders[group]);
+		add_words(&line, &activity, ACTIVITY);
+	}
 	ri_text_add(&line, "\n");
 	add_line(out, told, &line, ranks);
 }
@@ -273,43 +267,21 @@ size_t ri_groups_write(struct ri_hang *hang, char text[RI_GROUPS_MAX])
 	return out.length;
 }
 
-/* What is left of the text, and of what it was read into. */
-struct reader {
-	struct ri_groups *groups;
-	struct ri_span line;
-};
-
-static bool fail(struct reader *reader, const char *fault)
+/* The next word of what is left, up to the byte that ends it. */
+static struct ri_span take(struct ri_span *rest, char end)
 {
-	reader->groups->fault = fault;
-	return false;
-}
-
-/* The next word of the line, up to one space. */
-static struct ri_span take(struct reader *reader, char end)
-{
-	struct ri_span word = reader->line;
+	struct ri_span word = *rest;
 	const char *space = memchr(word.at, end, word.length);
 
 	if (space != NULL)
 		word.length = (size_t)(space - word.at);
-	reader->line = ri_span_skip(reader->line, word.length + 1);
+	*rest = ri_span_skip(*rest, word.length + 1);
 	return word;
 }
 
 static bool is_word(struct ri_span span, const char *word)
 {
 	return span.length == strlen(word) && ri_span_starts(span, word);
-}
-
-static bool read_state(struct ri_span word, enum ri_group_state *out)
-{
-	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
-		if (is_word(word, states[i])) {
-			*out = (enum ri_group_state)i;
-			return true;
-		}
-	return false;
 }
 
 /* A rank's number at the start of *rest. */
@@ -321,77 +293,67 @@ static bool read_rank(struct ri_span *rest, uint64_t *out)
 	return digits > 0 && *out < RI_MAX_RANKS;
 }
 
-/* "0-3,7" */
-static bool read_ranks(struct reader *reader, struct ri_span rest, struct ri_group *group)
+/* "0-3,7". Returns, as what follows does, a fault or NULL. */
+static const char *read_ranks(struct ri_groups *groups, struct ri_span rest)
 {
-	struct ri_groups *groups = reader->groups;
-	uint64_t first, last, before = 0;
+	uint64_t first = 0, last, before = 0;
 
 	for (bool begun = false; !begun || rest.length > 0; begun = true) {
-		if (begun && rest.at[0] != ',')
-			return fail(reader, "its ranks are no ranges");
+		bool good = !begun || rest.at[0] == ',';
+
 		rest = ri_span_skip(rest, begun);
-		if (!read_rank(&rest, &first))
-			return fail(reader, "its ranks are no ranges");
+		good = good && read_rank(&rest, &first);
 		last = first;
-		if (rest.length > 0 && rest.at[0] == '-') {
+		if (good && rest.length > 0 && rest.at[0] == '-') {
 			rest = ri_span_skip(rest, 1);
-			if (!read_rank(&rest, &last) || last <= first)
-				return fail(reader, "its ranks are no ranges");
+			good = read_rank(&rest, &last) && last > first;
 		}
+		if (!good)
+			return "its ranks are no ranges";
 		if (begun && first <= before)
-			return fail(reader, "its ranks are not in their order");
+			return "its ranks are not in their order";
 		if (last - first >= RI_MAX_LOCAL - groups->rank_count)
-			return fail(reader, "it has too many ranks");
+			return "it has too many ranks";
 		before = last;
-		group->ranks += last - first + 1;
+		groups->items[groups->count].ranks += last - first + 1;
 		for (; first <= last; first++)
 			groups->ranks[groups->rank_count++] = (struct ri_groups_rank){
 				.rank = (uint32_t)first, .group = (uint32_t)groups->count,
 			};
 	}
-	return true;
+	return NULL;
 }
 
-static bool read_group(struct reader *reader, struct ri_span class)
+static const char *read_group(struct ri_groups *groups, struct ri_span class, struct ri_span line)
 {
-	struct ri_groups *groups = reader->groups;
 	struct ri_group *group = &groups->items[groups->count];
-	struct ri_span function;
+	struct ri_span word = take(&line, ' ');
+	size_t state = 0;
+	const char *fault;
 
 	if (groups->count == RI_GROUPS_MOST)
-		return fail(reader, "it has too many groups");
+		return "it has too many groups";
 	*group = (struct ri_group){ .ranks = 0 };
-	if (!ri_hang_class_read(class, &group->class) ||
-		!read_state(take(reader, ' '), &group->state))
-		return fail(reader, "it has a state that is not known");
-	function = take(reader, ' ');
-	if (function.length == 0 || function.length > RI_GROUPS_FUNCTION ||
-		is_word(function, "-") == (group->class == RI_HANG_COLLECTIVE))
-		return fail(reader, "it has no function where there must be one");
+	while (state < STATES && !is_word(word, states[state]))
+		state++;
+	if (!ri_hang_class_read(class, &group->class) || state == STATES)
+		return "it has a state that is not known";
+	group->state = (enum ri_group_state)state;
+	word = take(&line, ' ');
+	if (word.length == 0 || word.length > RI_GROUPS_FUNCTION ||
+		is_word(word, "-") == (group->class == RI_HANG_COLLECTIVE))
+		return "it has no function where there must be one";
 	if (group->class == RI_HANG_COLLECTIVE)
-		group->function = function;
-	if (!read_ranks(reader, take(reader, ' '), group))
-		return false;
-	group->place = take(reader, '|');
-	group->activity = reader->line;
+		group->function = word;
+	fault = read_ranks(groups, take(&line, ' '));
+	if (fault != NULL)
+		return fault;
+	group->place = take(&line, '|');
+	group->activity = line;
 	if (group->place.length > RI_GROUPS_WORDS || group->activity.length > RI_GROUPS_WORDS)
-		return fail(reader, "it has words that are too long");
+		return "it has words that are too long";
 	groups->count++;
-	return true;
-}
-
-/* The last line. */
-static bool read_more(struct reader *reader)
-{
-	struct ri_groups *groups = reader->groups;
-	struct ri_span one = take(reader, ' '), other = reader->line;
-
-	if (ri_digits_of(one, &groups->more_groups) != one.length || one.length == 0 ||
-		ri_digits_of(other, &groups->more_ranks) != other.length || other.length == 0 ||
-		groups->more_groups > groups->more_ranks || groups->more_ranks > RI_HANG_PROCESSES)
-		return fail(reader, "it leaves out more than a node has");
-	return true;
+	return NULL;
 }
 
 static int compare_told(const void *a, const void *b)
@@ -402,30 +364,45 @@ static int compare_told(const void *a, const void *b)
 	return (one > other) - (one < other);
 }
 
-bool ri_groups_read(struct ri_groups *groups, const char *text, size_t size)
+static const char *read_lines(struct ri_groups *groups, struct ri_span rest)
 {
-	struct reader reader = { .groups = groups };
-	struct ri_span rest = { text, size };
+	struct ri_span line, word;
+	const char *fault;
 
-	groups->count = groups->rank_count = 0;
-	groups->more_groups = groups->more_ranks = 0;
-	groups->fault = NULL;
-	if (size >= RI_GROUPS_MAX)
-		return fail(&reader, "it is too long");
-	if (size > 0 && (text[size - 1] != '\n' || !ri_text_is_clean(text, size, true)))
-		return fail(&reader, "it is no text");
-	while (ri_span_line(&rest, &reader.line)) {
-		struct ri_span word = take(&reader, ' ');
-		bool last = is_word(word, "more");
-
-		if (last && rest.length > 0)
-			return fail(&reader, "it goes on behind its last line");
-		if (!(last ? read_more(&reader) : read_group(&reader, word)))
-			return false;
+	if (rest.length >= RI_GROUPS_MAX)
+		return "it is too long";
+	if (rest.length > 0 && (rest.at[rest.length - 1] != '\n' ||
+		!ri_text_is_clean(rest.at, rest.length, true)))
+		return "it is no text";
+	while (ri_span_line(&rest, &line)) {
+		word = take(&line, ' ');
+		if (!is_word(word, "more")) {
+			fault = read_group(groups, word, line);
+			if (fault != NULL)
+				return fault;
+			continue;
+		}
+		if (rest.length > 0)
+			return "it goes on behind its last line";
+		word = take(&line, ' ');
+		if (word.length == 0 || line.length == 0 ||
+			ri_digits_of(word, &groups->more_groups) != word.length ||
+			ri_digits_of(line, &groups->more_ranks) != line.length ||
+			groups->more_groups > groups->more_ranks ||
+			groups->more_ranks > RI_HANG_PROCESSES)
+			return "it leaves out more than a node has";
 	}
 	qsort(groups->ranks, groups->rank_count, sizeof(groups->ranks[0]), compare_told);
 	for (size_t i = 1; i < groups->rank_count; i++)
 		if (groups->ranks[i].rank == groups->ranks[i - 1].rank)
-			return fail(&reader, "it tells of a rank twice");
-	return true;
+			return "it tells of a rank twice";
+	return NULL;
+}
+
+bool ri_groups_read(struct ri_groups *groups, const char *text, size_t size)
+{
+	groups->count = groups->rank_count = 0;
+	groups->more_groups = groups->more_ranks = 0;
+	groups->fault = read_lines(groups, (struct ri_span){ text, size });
+	return groups->fault == NULL;
 }

@@ -198,27 +198,10 @@ bool ri_hang_is_worker(const struct ri_hang_look *look, size_t i, pid_t of)
 	return false;
 }
 
-/* The one of its children with this number; -1: there is none. */
-static int find_own_child(const struct ri_hang_look *look, size_t parent, int pid)
-{
-	int at = ri_hang_find_process(look, pid);
-
-	return at >= 0 && look->processes[at].parent == look->processes[parent].pid ? at : -1;
-}
-
-/* A shell in front of a rank: what it put into the background is not what it waits for. */
-static bool has_python(const struct ri_hang_look *look, size_t parent)
-{
-	for (size_t i = 0; i < look->count; i++)
-		if (look->processes[i].parent == look->processes[parent].pid &&
-			look->processes[i].python == RI_HANG_HAS_PYTHON)
-			return true;
-	return false;
-}
-
 /*
- * The one of its children that it waits for. Where that may be any, the one that holds it up most
- * evidently: what cannot move comes first.
+ * The one of its children that it waits for: by the number in its call, or, where that may be any,
+ * the one that holds it up most evidently: what cannot move comes first. What a shell in front of a
+ * rank, which runs Python, put into the background is not what it waits for.
  */
 static int find_child(const struct ri_hang_look *look, size_t parent, bool workers)
 {
@@ -227,23 +210,23 @@ static int find_child(const struct ri_hang_look *look, size_t parent, bool worke
 		RI_HANG_EXITING, RI_HANG_SLEEPS, RI_HANG_LOCK, RI_HANG_DATA, RI_HANG_SPINS,
 		RI_HANG_CHILD, RI_HANG_WAITS, RI_HANG_RUNS, RI_HANG_COLLECTIVE,
 	};
-	int own = find_own_child(look, parent, ri_call_child(&look->processes[parent].call));
-	bool python = has_python(look, parent);
+	pid_t pid = look->processes[parent].pid;
+	int own = ri_hang_find_process(look, ri_call_child(&look->processes[parent].call));
+	bool python = false;
 
-	for (size_t rank = 0; own < 0 && rank < sizeof(order) / sizeof(order[0]); rank++)
+	if (own >= 0 && look->processes[own].parent == pid)
+		return own;
+	for (size_t i = 0; i < look->count; i++)
+		python = python || (look->processes[i].parent == pid &&
+			look->processes[i].python == RI_HANG_HAS_PYTHON);
+	for (size_t rank = 0; rank < sizeof(order) / sizeof(order[0]); rank++)
 		for (size_t i = 0; i < look->count; i++)
 			if (look->processes[i].class == order[rank] &&
 				(!python || look->processes[i].python == RI_HANG_HAS_PYTHON) &&
-				(workers ? ri_hang_is_worker(look, i, look->processes[parent].pid)
-					: look->processes[i].parent == look->processes[parent].pid))
+				(workers ? ri_hang_is_worker(look, i, pid)
+					: look->processes[i].parent == pid))
 				return (int)i;
-	return own;
-}
-
-static bool same_frame(const struct ri_hang_frame *a, const struct ri_hang_frame *b)
-{
-	return a->line == b->line && strcmp(a->function, b->function) == 0 &&
-		strcmp(a->file, b->file) == 0;
+	return -1;
 }
 
 /* A pipe or a socket is each process's own. */
@@ -266,9 +249,13 @@ static bool is_same(const struct ri_hang_process *a, const struct ri_hang_proces
 			a->call.number == b->call.number;
 	if (one->count != other->count)
 		return false;
-	for (uint32_t i = 0; i < one->count; i++)
-		if (!same_frame(&one->frames[i], &other->frames[i]))
+	for (uint32_t i = 0; i < one->count; i++) {
+		const struct ri_hang_frame *its = &one->frames[i], *theirs = &other->frames[i];
+
+		if (its->line != theirs->line || strcmp(its->function, theirs->function) != 0 ||
+			strcmp(its->file, theirs->file) != 0)
 			return false;
+	}
 	return true;
 }
 
@@ -342,18 +329,6 @@ static bool is_of_crowd(const struct ri_hang *hang, const struct ri_hang_look *l
 		same_wait(&look->processes[crowd], &look->processes[i]);
 }
 
-/* Did most of the ranks that wait begin to wait anew? Then they get on, or they poll. */
-static bool crowd_wakes(const struct ri_hang *hang, const struct ri_hang_look *look, int crowd,
-	size_t members)
-{
-	size_t awake = 0;
-
-	for (size_t i = 0; i < look->count; i++)
-		awake += look->processes[i].is_rank && is_of_crowd(hang, look, crowd, i) &&
-			ri_hang_woke(&look->processes[i]);
-	return 2 * awake > members;
-}
-
 /* How likely it holds up the others: a rank that waits for other ranks itself is less likely. */
 static int weight(enum ri_hang_class class)
 {
@@ -402,7 +377,7 @@ static int find_heaviest(const struct ri_hang *hang, const struct ri_hang_look *
  */
 static int find_suspect(const struct ri_hang *hang, struct ri_hang_look *look)
 {
-	size_t ranks = 0, members, others;
+	size_t ranks = 0, awake = 0, members, others;
 	int crowd = find_crowd(hang, look, &members), suspect;
 
 	for (size_t i = 0; i < look->count; i++)
@@ -414,7 +389,11 @@ static int find_suspect(const struct ri_hang *hang, struct ri_hang_look *look)
 		return -1;
 	look->crowd = crowd;
 	suspect = find_heaviest(hang, look, crowd);
-	if (suspect < 0 || !crowd_wakes(hang, look, crowd, members))
+	/* did most of the ranks that wait begin to wait anew? Then they get on, or they poll */
+	for (size_t i = 0; i < look->count; i++)
+		awake += look->processes[i].is_rank && is_of_crowd(hang, look, crowd, i) &&
+			ri_hang_woke(&look->processes[i]);
+	if (suspect < 0 || 2 * awake <= members)
 		return suspect;
 	/* the others get on, so a rank that does, too, is only slow */
 	return ri_hang_woke(&look->processes[suspect]) || ri_hang_runs(look->processes[suspect].class) ? -1

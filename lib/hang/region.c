@@ -40,25 +40,16 @@ bool ri_hang_has_ranks(const struct ri_hang_look *look)
 	return false;
 }
 
-/* Ranks run one program, so the strings of one rank mostly come again for the next. */
-enum { REMEMBERED = 512 };
-
-static const char *remembered[REMEMBERED];
-
-static size_t hash(const char *string)
-{
-	size_t value = 5381;
-
-	for (; *string != '\0'; string++)
-		value = value * 33 ^ (unsigned char)*string;
-	return value % REMEMBERED;
-}
-
 const char *ri_hang_keep_string(struct ri_hang *hang, const char *string)
 {
-	size_t length = strlen(string), place = hash(string);
+	/* ranks run one program, so the strings of one rank mostly come again for the next */
+	static const char *remembered[512];
+	size_t length = strlen(string), place = 5381;
 	char *kept = hang->text + hang->text_length;
 
+	for (size_t i = 0; i < length; i++)
+		place = place * 33 ^ (unsigned char)string[i];
+	place %= sizeof(remembered) / sizeof(remembered[0]);
 	if (remembered[place] >= hang->text && remembered[place] < kept &&
 		strcmp(remembered[place], string) == 0)
 		return remembered[place];

@@ -10,20 +10,15 @@ enum { NAMED_MOST = 8, NAME_COLUMNS = 64 };
  * Istio's sidecar passes on all incoming packets from this address of its own (Istio
  * pilot/pkg/networking/util/util.go, InboundPassthroughBindIpv4 and -Ipv6).
  */
-static bool is_sidecar(const unsigned char address[16])
+static bool is_own(const struct ri_socket *socket)
 {
 	static const unsigned char four[16] = { [10] = 0xff, [11] = 0xff, 127, 0, 0, 6 };
 	static const unsigned char six[16] = { [15] = 6 };
-
-	return memcmp(address, four, sizeof(four)) == 0 || memcmp(address, six, sizeof(six)) == 0;
-}
-
-static bool is_own(const struct ri_socket *socket)
-{
 	const unsigned char *remote = socket->remote.address;
 
 	return memcmp(remote, socket->local.address, 16) == 0 ||
-		(ri_socket_is_loopback(remote) && !is_sidecar(remote));
+		(ri_socket_is_loopback(remote) && memcmp(remote, four, sizeof(four)) != 0 &&
+			memcmp(remote, six, sizeof(six)) != 0);
 }
 
 static bool is_free(const unsigned char address[16])
@@ -69,22 +64,18 @@ static void add_at_centre(struct ri_arrivals *arrivals, const struct ri_socket *
 	add_peer(arrivals, socket->remote.address);
 }
 
-static bool is_master(const struct ri_arrivals *arrivals, const unsigned char address[16])
-{
-	for (size_t i = 0; i < arrivals->master_count; i++)
-		if (memcmp(arrivals->masters[i], address, 16) == 0)
-			return true;
-	return arrivals->master_count == 0;
-}
-
 void ri_arrivals_add(struct ri_arrivals *arrivals, const struct ri_socket *socket)
 {
+	bool is_master = arrivals->master_count == 0;
+
 	if (arrivals->place->node == 0) {
 		add_at_centre(arrivals, socket);
 		return;
 	}
-	if (socket->remote.port != arrivals->place->port ||
-		!is_master(arrivals, socket->remote.address))
+	for (size_t i = 0; i < arrivals->master_count; i++)
+		is_master = is_master ||
+			memcmp(arrivals->masters[i], socket->remote.address, 16) == 0;
+	if (socket->remote.port != arrivals->place->port || !is_master)
 		return;
 	if (socket->state == RI_SOCKET_SYN_SENT)
 		arrivals->calling++;
@@ -92,26 +83,21 @@ void ri_arrivals_add(struct ri_arrivals *arrivals, const struct ri_socket *socke
 		arrivals->connected++;
 }
 
-/* Every rank connects, those of node 0 too. */
-static bool may_be_all(const struct ri_arrivals *arrivals)
-{
-	const struct ri_rendezvous *place = arrivals->place;
-	uint64_t others = place->nodes - 1;
-
-	if (place->crowded)
-		return arrivals->own + arrivals->foreign >= place->nodes * place->ranks;
-	return arrivals->peer_count >= others || arrivals->foreign >= others * place->ranks;
-}
-
 enum ri_arrival_state ri_arrivals_judge(const struct ri_arrivals *arrivals)
 {
-	if (arrivals->place->node > 0)
+	const struct ri_rendezvous *place = arrivals->place;
+	size_t come = arrivals->own + arrivals->foreign;
+	uint64_t others = place->nodes - 1;
+	bool all;
+
+	if (place->node > 0)
 		return arrivals->connected > 0 ? RI_ARRIVAL_MET
 			: arrivals->calling > 0 ? RI_ARRIVAL_SILENT : RI_ARRIVAL_AWAY;
-	if (may_be_all(arrivals))
-		return RI_ARRIVAL_MET;
-	return arrivals->listens || arrivals->own + arrivals->foreign > 0 ? RI_ARRIVAL_PART
-		: RI_ARRIVAL_DEAF;
+	/* every rank connects, those of node 0 too */
+	all = place->crowded ? come >= place->nodes * place->ranks
+		: arrivals->peer_count >= others || arrivals->foreign >= others * place->ranks;
+	return all ? RI_ARRIVAL_MET
+		: arrivals->listens || come > 0 ? RI_ARRIVAL_PART : RI_ARRIVAL_DEAF;
 }
 
 /* The one node of this address; -1: none, or several. */

@@ -10,6 +10,63 @@ enum {
 	ROLL_MOST_MS = 3600000,
 };
 
+const char *ri_centre_host(const struct ri_centre *centre, size_t node)
+{
+	const char *host = centre->nodes[node].host;
+
+	if (host[0] == '\0')
+		host = centre->host(centre->context, node);
+	return host == NULL ? "" : host;
+}
+
+void ri_centre_add_node(struct ri_text *out, const struct ri_centre *centre, size_t node)
+{
+	const char *host = ri_centre_host(centre, node);
+
+	ri_text_addf(out, "node %zu", node);
+	if (host[0] != '\0') {
+		ri_text_add(out, " (");
+		ri_text_add_shown(out, host, RI_LINK_WORD);
+		ri_text_add(out, ")");
+	}
+}
+
+/* Nodes that may explain a loss, each in a line: without a word, or gone. */
+static void add_suspects(struct ri_text *out, const struct ri_centre *centre, int64_t now)
+{
+	size_t named = 0;
+
+	for (size_t i = 0; i < centre->count && named < NAMED_MAX; i++) {
+		const struct ri_centre_node *node = &centre->nodes[i];
+		bool done = node->ended && node->class == RI_LINK_DONE;
+		bool left = !done && node->phase == RI_LINK_LEAVING;
+		bool gone = !node->here && !node->ended && !ri_link_life_is_none(&node->life);
+
+		if (!done && !left && !gone)
+			continue;
+		ri_text_add(out, left ? "  a rank of " : "  ");
+		ri_centre_add_node(out, centre, i);
+		if (done || left)
+			ri_text_add(out, " had ended with 0\n");
+		else
+			ri_text_addf(out, " has been silent for %lld s\n",
+				(long long)(now - node->heard_at) / 1000);
+		named++;
+	}
+}
+
+/* Lines of a node below ours, as many whole ones as there are in so many bytes. */
+static void add_below(struct ri_text *out, const char *lines, size_t most)
+{
+	for (const char *line = lines, *end; *line != '\0'; line = end) {
+		end = line + strcspn(line, "\n");
+		if ((size_t)(end - lines) > most)
+			break;
+		ri_text_addf(out, "  %.*s\n", (int)(end - line), line);
+		end += *end == '\n';
+	}
+}
+
 static void tell(struct ri_centre *centre, const char *line)
 {
 	struct ri_link_message news = { .kind = RI_LINK_NEWS };
@@ -20,26 +77,20 @@ static void tell(struct ri_centre *centre, const char *line)
 			centre->send(centre->context, centre->nodes[i].session, &news);
 }
 
-/* May this member's ranks be stopped for what decided the job? */
-static bool is_ordered(const struct ri_centre *centre, size_t node)
-{
-	const struct ri_centre_node *member = &centre->nodes[node];
-	bool culprit = centre->verdict.named && centre->verdict.node == node;
-	bool rival = centre->tied && centre->ends[1].node == node;
-
-	return centre->orders && centre->fatal && !centre->leaving && member->taken &&
-		member->may_stop && (member->lives || (!culprit && !rival)) &&
-		!(member->ended &&
-			(member->class == RI_LINK_DONE || member->class == RI_LINK_STOPPED));
-}
-
+/* Its ranks may be stopped for what decided the job, unless they failed or ended themselves. */
 static void send_verdict(struct ri_centre *centre, size_t node)
 {
 	struct ri_link_message message = { .kind = RI_LINK_VERDICT, .verdict = centre->verdict };
+	struct ri_centre_node *member = &centre->nodes[node];
+	bool culprit = centre->verdict.named && centre->verdict.node == node;
+	bool rival = centre->tied && centre->ends[1].node == node;
 
-	message.verdict.order = is_ordered(centre, node);
-	centre->nodes[node].told = true;
-	centre->send(centre->context, centre->nodes[node].session, &message);
+	message.verdict.order = centre->orders && centre->fatal && !centre->leaving &&
+		member->taken && member->may_stop && (member->lives || (!culprit && !rival)) &&
+		!(member->ended &&
+			(member->class == RI_LINK_DONE || member->class == RI_LINK_STOPPED));
+	member->told = true;
+	centre->send(centre->context, member->session, &message);
 }
 
 /* The first decision stands. Each member that is connected gets it at once. */
@@ -89,11 +140,11 @@ static void decide_losses(struct ri_centre *centre, int64_t now)
 	ri_text_addf(&out, "cannot tell which rank failed first: ranks of %zu %s lost others, and "
 		"no rank failed of itself\n", centre->losers,
 		centre->losers == 1 ? "node" : "nodes");
-	ri_centre_add_suspects(&out, centre, now);
+	add_suspects(&out, centre, now);
 	ri_text_add(&out, "  the first to lose another was ");
 	ri_centre_add_node(&out, centre, centre->ends[0].node);
 	ri_text_add(&out, ":\n");
-	ri_centre_add_below(&out, centre->ends[0].end.text, RI_LINK_TEXT);
+	add_below(&out, centre->ends[0].end.text, RI_LINK_TEXT);
 	centre->fatal = centre->ends[0].end.fatal;
 	centre->verdict.why = centre->ends[0].end.why;
 	centre->verdict.rank = -1;
@@ -113,7 +164,7 @@ static void decide_tie(struct ri_centre *centre, int64_t now)
 		"ms, so either may be the first:\n", (unsigned long long)apart / 1000,
 		(unsigned long long)error / 1000 + 1);
 	for (size_t i = 0; i < 2; i++)
-		ri_centre_add_below(&out, centre->ends[i].end.text,
+		add_below(&out, centre->ends[i].end.text,
 			RI_LINK_TEXT / 2 - RI_MAX_QUOTE * 2);
 	centre->tied = true;
 	decide_for(centre, centre->ends[0].node, a, lines, now);
@@ -139,7 +190,7 @@ static void decide_best(struct ri_centre *centre, int64_t now)
 	if (centre->end_count == 2 && other->end.class == RI_LINK_UNKNOWN &&
 		ri_link_end_is_earlier(&other->end, &best->end)) {
 		ri_text_add(&out, "  before that, and without a word:\n");
-		ri_centre_add_below(&out, other->end.text, RI_LINK_TEXT);
+		add_below(&out, other->end.text, RI_LINK_TEXT);
 	}
 	decide_for(centre, best->node, &best->end, lines, now);
 }
@@ -166,18 +217,6 @@ static void weigh(struct ri_centre *centre, size_t node, const struct ri_link_en
 	}
 }
 
-/* Could no other node still tell an end that says more? */
-static bool are_all_heard(const struct ri_centre *centre)
-{
-	for (size_t i = 0; i < centre->count; i++) {
-		const struct ri_centre_node *node = &centre->nodes[i];
-
-		if (!node->ended || node->lives || node->class == RI_LINK_LOSS)
-			return false;
-	}
-	return true;
-}
-
 /* A rank may have raised, closed its connections, and take long to end. */
 static void ask(struct ri_centre *centre, int64_t now)
 {
@@ -197,6 +236,7 @@ static void settle(struct ri_centre *centre, size_t node, const struct ri_link_e
 	int64_t now)
 {
 	int64_t until = now + (end->class == RI_LINK_OWN ? RI_CENTRE_OWN_MS : RI_CENTRE_SETTLE_MS);
+	bool all_heard = true;
 
 	centre->losers += end->class == RI_LINK_LOSS;
 	if (centre->failed_at == 0)
@@ -206,7 +246,11 @@ static void settle(struct ri_centre *centre, size_t node, const struct ri_link_e
 	if (centre->settle_at == 0 || until < centre->settle_at)
 		centre->settle_at = until;
 	weigh(centre, node, end);
-	if (are_all_heard(centre))
+	/* could another node still tell an end that says more? */
+	for (size_t i = 0; i < centre->count; i++)
+		all_heard = all_heard && centre->nodes[i].ended && !centre->nodes[i].lives &&
+			centre->nodes[i].class != RI_LINK_LOSS;
+	if (all_heard)
 		decide_best(centre, now);
 }
 
@@ -283,20 +327,6 @@ static void answer(struct ri_centre *centre, size_t session, enum ri_link_place 
 	centre->send(centre->context, session, &hello);
 }
 
-/* Both live: a platform's restart ends the older one first. */
-static void tell_of_twins(struct ri_centre *centre, size_t node, const char *other)
-{
-	char line[RI_MAX_LINE];
-	struct ri_text out;
-
-	ri_text_init(&out, line, sizeof(line));
-	ri_text_addf(&out, "two machines call themselves node %zu: ", node);
-	ri_text_add_shown(&out, centre->nodes[node].host, RI_LINK_WORD);
-	ri_text_add(&out, " and ");
-	ri_text_add_shown(&out, other, RI_LINK_WORD);
-	tell(centre, line);
-}
-
 /* Its ranks ran, it is gone without a word, and here is another: that is proof. */
 static void decide_restart(struct ri_centre *centre, size_t node, int64_t now)
 {
@@ -314,12 +344,22 @@ static void decide_restart(struct ri_centre *centre, size_t node, int64_t now)
 	decide_for(centre, node, &killed, line, now);
 }
 
-/* The life that is still connected goes, and does not call again. */
+/*
+ * Both live, and a platform's restart ends the older one first. The life that is still connected
+ * goes, and does not call again.
+ */
 static void send_away(struct ri_centre *centre, size_t node, const char *for_host, int64_t now)
 {
 	struct ri_centre_node *member = &centre->nodes[node];
+	char line[RI_MAX_LINE];
+	struct ri_text out;
 
-	tell_of_twins(centre, node, for_host);
+	ri_text_init(&out, line, sizeof(line));
+	ri_text_addf(&out, "two machines call themselves node %zu: ", node);
+	ri_text_add_shown(&out, member->host, RI_LINK_WORD);
+	ri_text_add(&out, " and ");
+	ri_text_add_shown(&out, for_host, RI_LINK_WORD);
+	tell(centre, line);
 	answer(centre, member->session, RI_LINK_REPLACED, now);
 	centre->drop(centre->context, member->session);
 	member->here = false;
@@ -384,25 +424,12 @@ static enum ri_link_place place(struct ri_centre *centre, size_t session,
 	return is_younger(centre, hello, now) ? RI_LINK_GUEST : RI_LINK_TAKEN;
 }
 
-static void tell_complete(struct ri_centre *centre, int64_t now)
-{
-	char line[RI_MAX_LINE];
-	struct ri_text out;
-
-	centre->roll_at = 0;
-	if (!centre->rolled)
-		return;
-	ri_text_init(&out, line, sizeof(line));
-	ri_text_addf(&out, "all %zu nodes have come, after %lld s", centre->count,
-		(long long)(now - centre->begun) / 1000);
-	tell(centre, line);
-}
-
 int64_t ri_centre_hello(struct ri_centre *centre, size_t session, const struct ri_link_hello *hello,
 	int64_t now)
 {
 	enum ri_link_place is = place(centre, session, hello, now);
 	struct ri_centre_node *member;
+	char line[RI_MAX_LINE];
 
 	answer(centre, session, is, now);
 	if (is == RI_LINK_TAKEN || is == RI_LINK_GUEST) {
@@ -429,8 +456,13 @@ int64_t ri_centre_hello(struct ri_centre *centre, size_t session, const struct r
 	} else {
 		centre->drop(centre->context, session);
 	}
-	if (centre->called == centre->count && centre->roll_at != 0)
-		tell_complete(centre, now);
+	if (centre->called == centre->count && centre->roll_at != 0) {
+		centre->roll_at = 0;
+		snprintf(line, sizeof(line), "all %zu nodes have come, after %lld s",
+			centre->count, (long long)(now - centre->begun) / 1000);
+		if (centre->rolled)
+			tell(centre, line);
+	}
 	return is == RI_LINK_TAKEN || is == RI_LINK_GUEST ? (int64_t)hello->node : -1;
 }
 

@@ -83,14 +83,8 @@ struct ri_centre {
 	unsigned ends_told;
 };
 
-/* What is said of nodes, in centre_words.c. The host: by its own words, else by the job's list. */
+/* The host of a node: by its own words, else by the job's list; or "". */
 const char *ri_centre_host(const struct ri_centre *centre, size_t node);
-
-/* Nodes that may explain a loss, each in a line: without a word, or gone. */
-void ri_centre_add_suspects(struct ri_text *out, const struct ri_centre *centre, int64_t now);
-
-/* Lines of a node below ours, as many whole ones as there are in so many bytes. */
-void ri_centre_add_below(struct ri_text *out, const char *lines, size_t most);
 
 /* "node 3 (gpu-0514)" */
 void ri_centre_add_node(struct ri_text *out, const struct ri_centre *centre, size_t node);

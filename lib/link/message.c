@@ -182,13 +182,6 @@ void ri_link_text_set(char out[RI_LINK_TEXT], const char *lines)
 	ri_link_lines_set(out, RI_LINK_TEXT, lines);
 }
 
-/* Two digits a byte. */
-static void write_life(char digits[LIFE_DIGITS + 1], const struct ri_link_life *life)
-{
-	for (size_t i = 0; i < RI_LINK_LIFE; i++)
-		snprintf(digits + 2 * i, 3, "%02x", life->bytes[i]);
-}
-
 static bool read_life(struct ri_link_life *out, const char *digits)
 {
 	static const char all[] = "0123456789abcdef";
@@ -227,7 +220,8 @@ static void put(json_t *object, const struct field *field, const void *at)
 		value = json_string(at);
 		break;
 	case LIFE:
-		write_life(life, at);
+		for (size_t i = 0; i < RI_LINK_LIFE; i++)
+			snprintf(life + 2 * i, 3, "%02x", ((const unsigned char *)at)[i]);
 		value = json_string(life);
 		break;
 	}
@@ -287,23 +281,18 @@ static bool read_why(struct ri_why *out, const json_t *object)
 	return (cause == NULL || json_is_string(cause)) && (retry == NULL || json_is_string(retry));
 }
 
-/* What an older version leaves out is zero, but for these. */
-static void leave_out(const struct field *field, void *at)
-{
-	if (field->type == RANK)
-		*(int64_t *)at = -1;
-	else if (field->type == WORD)
-		*(unsigned *)at = RI_LINK_UNKNOWN;
-}
-
 static bool read_field(const struct field *field, const json_t *object, void *at)
 {
 	const json_t *value = json_object_get(object, field->name);
 	const char *text = json_string_value(value);
 	int64_t number = json_integer_value(value);
 
+	/* what an older version leaves out is zero, but for these */
 	if (value == NULL && field->older) {
-		leave_out(field, at);
+		if (field->type == RANK)
+			*(int64_t *)at = -1;
+		else if (field->type == WORD)
+			*(unsigned *)at = RI_LINK_UNKNOWN;
 		return true;
 	}
 	switch (field->type) {

@@ -141,25 +141,23 @@ void ri_muster_pass(struct ri_muster *muster, int64_t now)
 		give_up(muster, now);
 }
 
-/* What stands against it on this node; NULL: nothing. One that has not come yet may come. */
-static const char *find_ban(const struct ri_centre_node *node)
-{
-	if (ri_link_life_is_none(&node->life))
-		return NULL;
-	if (node->ended && node->class == RI_LINK_STOPPED)
-		return "was stopped from outside";
-	if (!node->here || !node->taken)
-		return "is not connected";
-	if (node->barred || !node->may_stop)
-		return "cannot start them again";
-	return node->restarts == 0 ? "may not restart them any more (--restarts)" : NULL;
-}
-
+/* What stands against it on a node: *why. One that has not come yet may come. */
 static bool is_banned(const struct ri_centre *centre, struct ri_text *why)
 {
 	for (size_t i = 0; i < centre->count; i++) {
-		const char *bar = find_ban(&centre->nodes[i]);
+		const struct ri_centre_node *node = &centre->nodes[i];
+		const char *bar = NULL;
 
+		if (ri_link_life_is_none(&node->life))
+			continue;
+		if (node->ended && node->class == RI_LINK_STOPPED)
+			bar = "was stopped from outside";
+		else if (!node->here || !node->taken)
+			bar = "is not connected";
+		else if (node->barred || !node->may_stop)
+			bar = "cannot start them again";
+		else if (node->restarts == 0)
+			bar = "may not restart them any more (--restarts)";
 		if (bar == NULL)
 			continue;
 		ri_centre_add_node(why, centre, i);

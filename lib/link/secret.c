@@ -78,20 +78,12 @@ static bool is_words(const unsigned char *bytes, size_t length)
 	return words > 1 && !(lower && upper);
 }
 
-/* A line of a file of variables, or a reference that no template engine replaced. */
-static bool has_name(const unsigned char *bytes, size_t length)
+const char *ri_secret_flaw(const void *secret, size_t length)
 {
 	static const char name[] = "LINK_KEY";
 
-	for (size_t i = 0; i + sizeof(name) - 1 <= length; i++)
-		if (memcmp(bytes + i, name, sizeof(name) - 1) == 0)
-			return true;
-	return false;
-}
-
-const char *ri_secret_flaw(const void *secret, size_t length)
-{
-	if (has_name(secret, length))
+	/* a line of a file of variables, or a reference that no template engine replaced */
+	if (memmem(secret, length, name, sizeof(name) - 1) != NULL)
 		return "has the name of the variable in it";
 	if (is_predictable(secret, length))
 		return "repeats itself, or goes on as an alphabet or a keyboard does";
