@@ -211,14 +211,10 @@ static void add_activity(struct ri_text *out, const struct ri_hang_look *look, s
 	}
 }
 
-void ri_hang_add_activity(struct ri_text *out, const struct ri_hang_look *look, size_t i)
+void ri_hang_add_activity(struct ri_text *out, const struct ri_hang_look *look, size_t i,
+	bool placed)
 {
-	add_activity(out, look, i, 0, true);
-}
-
-void ri_hang_add_bare_activity(struct ri_text *out, const struct ri_hang_look *look, size_t i)
-{
-	add_activity(out, look, i, 0, false);
+	add_activity(out, look, i, 0, placed);
 }
 
 void ri_hang_add_no_stack(struct ri_text *out, const struct ri_hang *hang,

@@ -55,7 +55,7 @@ static json_t *sentence(struct ri_json *json, const struct ri_hang_look *look, s
 	struct ri_text out;
 
 	ri_text_init(&out, words, sizeof(words));
-	ri_hang_add_activity(&out, look, i);
+	ri_hang_add_activity(&out, look, i, true);
 	return foreign(json, words, "text");
 }
 

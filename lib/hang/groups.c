@@ -221,7 +221,7 @@ static void add_group(struct ri_text *out, struct told *told, const struct ri_ha
 	ri_text_add(&line, "|");
 	if (leader->class != RI_HANG_COLLECTIVE) {
 		ri_text_init(&activity, words, sizeof(words));
-		ri_hang_add_bare_activity(&activity, look, told->leaders[group]);
+		ri_hang_add_activity(&activity, look, told->leaders[group], false);
 		add_words(&line, &activity, ACTIVITY);
 	}
 	ri_text_add(&line, "\n");

@@ -162,7 +162,7 @@ static bool add_group(struct page *page, struct ri_hang *hang, int group, size_t
 
 	add_name(page->out, look, group);
 	ri_text_add(page->out, count_group(look, group) > 1 ? ": each " : ": ");
-	ri_hang_add_activity(page->out, look, (size_t)group);
+	ri_hang_add_activity(page->out, look, (size_t)group, true);
 	if (!end_line(page))
 		return false;
 	before = page->out->length;
@@ -189,39 +189,23 @@ static bool is_news(const struct ri_hang *hang, const struct ri_hang_process *pr
 		process->class != RI_HANG_UNLOOKED);
 }
 
-/* Where the ranks are in two collectives, either may be the wrong one: both are told. */
-static void add_difference(struct ri_text *out, const struct ri_hang_look *look)
-{
-	const struct ri_hang_process *crowd = &look->processes[look->crowd];
-
-	ri_text_add(out, "the ranks differ: rank ");
-	ri_text_addf(out, "%lld (pid %d) ", (long long)look->processes[look->suspect].rank,
-		(int)look->processes[look->suspect].pid);
-	ri_hang_add_activity(out, look, (size_t)look->suspect);
-	ri_text_add(out, "; the others in ");
-	ri_text_add_shown(out,
-		ri_wait_name(crowd->stacks[0].frames[crowd->waits_at].function), SHOWN);
-}
-
 static void add_suspect(struct page *page, const struct ri_hang_look *look)
 {
-	const struct ri_hang_process *suspect;
+	const struct ri_hang_process *suspect = &look->processes[look->suspect];
+	const struct ri_hang_process *crowd = &look->processes[look->crowd];
+	bool differ = suspect->class == RI_HANG_COLLECTIVE;
 	struct ri_text *out = page->out;
 
-	if (look->suspect < 0)
-		return;
-	suspect = &look->processes[look->suspect];
-	if (suspect->class == RI_HANG_COLLECTIVE) {
-		add_difference(out, look);
-		end_line(page);
-		return;
-	}
-	ri_text_add(out, "suspect: ");
+	/* where the ranks are in two collectives, either may be the wrong one: both are told */
+	ri_text_add(out, differ ? "the ranks differ: " : "suspect: ");
 	if (suspect->rank >= 0)
 		ri_text_addf(out, "rank %lld ", (long long)suspect->rank);
 	ri_text_addf(out, "(pid %d) ", (int)suspect->pid);
-	ri_hang_add_activity(out, look, (size_t)look->suspect);
-	ri_text_add(out, "; the others wait for it");
+	ri_hang_add_activity(out, look, (size_t)look->suspect, true);
+	ri_text_add(out, differ ? "; the others in " : "; the others wait for it");
+	if (differ)
+		ri_text_add_shown(out,
+			ri_wait_name(crowd->stacks[0].frames[crowd->waits_at].function), SHOWN);
 	end_line(page);
 }
 
@@ -286,7 +270,8 @@ static void render(struct ri_hang *hang, struct ri_text *out)
 		groups += look->processes[i].group == (int)i && is_news(hang, &look->processes[i]);
 	}
 	add_cut(&page, hang);
-	add_suspect(&page, look);
+	if (look->suspect >= 0)
+		add_suspect(&page, look);
 	add_ended(&page, look);
 	for (int pass = 0; pass < 2; pass++)
 		for (size_t i = 0; i < look->count; i++) {

@@ -35,11 +35,12 @@ bool ri_hang_class_read(struct ri_span name, enum ri_hang_class *out);
 /* The frame of the main thread in the program itself, or its innermost one; NULL: no stack. */
 const struct ri_hang_frame *ri_hang_find_place(const struct ri_hang_process *process);
 
-/* Append what a process does: "sleeps, train.py:55 in step". */
-void ri_hang_add_activity(struct ri_text *out, const struct ri_hang_look *look, size_t i);
-
-/* The same without the process's own place: "sleeps". */
-void ri_hang_add_bare_activity(struct ri_text *out, const struct ri_hang_look *look, size_t i);
+/*
+ * Append what a process does: "sleeps, train.py:55 in step"; or, without the process's own place,
+ * "sleeps".
+ */
+void ri_hang_add_activity(struct ri_text *out, const struct ri_hang_look *look, size_t i,
+	bool placed);
 
 /* Append why there is no Python stack of it, unless there is one, or it runs no Python. */
 void ri_hang_add_no_stack(struct ri_text *out, const struct ri_hang *hang,

@@ -76,14 +76,6 @@ static bool read_table(struct ri_python *python, uint64_t code, struct table *ta
 	return true;
 }
 
-static const struct range *find_range(const struct table *table, uint32_t instruction)
-{
-	for (size_t i = 0; i < table->count; i++)
-		if (table->ranges[i].begin <= instruction && instruction < table->ranges[i].end)
-			return &table->ranges[i];
-	return NULL;
-}
-
 static bool read_code(const struct table *table, uint32_t at, unsigned char *out, size_t size)
 {
 	return ri_python_read(table->python, table->code + table->python->layout.code_first + at,
@@ -150,36 +142,29 @@ static bool find_closed(const struct table *table, uint32_t instruction, const u
 	return false;
 }
 
-/* Else it is what takes the old exception off the stack, and raises the new one again. */
-static bool is_handler(const struct table *table, uint32_t instruction, bool *is)
-{
-	unsigned char begins;
-
-	if (!read_code(table, instruction, &begins, 1))
-		return false;
-	*is = begins == table->python->layout.handler_begins;
-	return true;
-}
-
 bool ri_python_leaves_frame(
 	struct ri_python *python, const struct ri_python_frame *frame, bool handles)
 {
 	static struct table table;
 	uint32_t instruction = frame->instruction;
-	const struct range *range;
-	bool catches;
 
 	if (!read_table(python, frame->code, &table) ||
 		(handles && !find_closed(&table, instruction, NULL, &instruction)))
 		return false;
 	for (int step = 0; step < STEPS; step++) {
-		range = find_range(&table, instruction);
-		if (range == NULL)
+		const struct range *range = table.ranges, *end = table.ranges + table.count;
+		unsigned char begins;
+
+		while (range < end && (range->begin > instruction || range->end <= instruction))
+			range++;
+		if (range == end)
 			return true;
-		if (!is_handler(&table, range->target, &catches))
+		if (!read_code(&table, range->target, &begins, 1))
 			return false;
+		/* else it takes the old exception off the stack, and raises the new one again */
 		instruction = range->target;
-		if (catches && !find_closed(&table, range->target, &range->target, &instruction))
+		if (begins == python->layout.handler_begins &&
+			!find_closed(&table, range->target, &range->target, &instruction))
 			return false;
 	}
 	return false;

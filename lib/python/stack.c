@@ -8,17 +8,6 @@ enum {
 	LARGEST_CODE = 1 << 28,	/* bytes of one function, past which a pointer is torn */
 };
 
-/* 0: the thread runs no Python. */
-static bool read_innermost(struct ri_python *python, uint64_t state, uint64_t *frame)
-{
-	const struct ri_python_layout *layout = &python->layout;
-
-	if (!ri_python_read(python, state + layout->thread_frame, frame, sizeof(*frame)))
-		return false;
-	return layout->cframe_frame == RI_PYTHON_NO || *frame == 0 ||
-		ri_python_read(python, *frame + layout->cframe_frame, frame, sizeof(*frame));
-}
-
 bool ri_python_place(struct ri_python *python, uint64_t address, struct ri_python_place *out)
 {
 	const struct ri_python_layout *layout = &python->layout;
@@ -74,6 +63,7 @@ static void add_to_hash(uint64_t *hash, uint64_t value)
 enum ri_python_answer ri_python_stack(struct ri_python *python,
 	const struct ri_python_thread *thread, struct ri_python_stack *stack)
 {
+	const struct ri_python_layout *layout = &python->layout;
 	enum ri_python_answer answer = RI_PYTHON_OK;
 	struct ri_python_walk walk = { .steps = 0 };
 	struct ri_python_place frame;
@@ -85,7 +75,12 @@ enum ri_python_answer ri_python_stack(struct ri_python *python,
 	stack->interpreter = thread->interpreter;
 	stack->hash = 0xcbf29ce484222325;
 	stack->cut = false;
-	if (!read_innermost(python, thread->state, &address))
+	/* the innermost frame; 0: the thread runs no Python */
+	if (!ri_python_read(python, thread->state + layout->thread_frame, &address,
+		    sizeof(address)) ||
+		(layout->cframe_frame != RI_PYTHON_NO && address != 0 &&
+			!ri_python_read(python, address + layout->cframe_frame, &address,
+				sizeof(address))))
 		return RI_PYTHON_CHANGED;
 	while (address != 0) {
 		stack->cut = walk.steps == RI_PYTHON_WALK;

@@ -12,16 +12,6 @@ enum {
 	NAME = 32,		/* bytes of a symbol that is looked for, '\0' included */
 };
 
-static bool read_header(struct ri_python *python, uint64_t base, Elf64_Ehdr *header)
-{
-	return ri_python_read(python, base, header, sizeof(*header)) &&
-		memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 &&
-		header->e_ident[EI_CLASS] == ELFCLASS64 &&
-		header->e_ident[EI_DATA] == ELFDATA2LSB &&
-		header->e_phentsize == sizeof(Elf64_Phdr) && header->e_phnum > 0 &&
-		header->e_phnum <= SEGMENTS;
-}
-
 static bool read_dynamic(struct ri_python *python, uint64_t base, const Elf64_Phdr *segment,
 	struct ri_python_symbols *symbols)
 {
@@ -39,7 +29,6 @@ static bool read_dynamic(struct ri_python *python, uint64_t base, const Elf64_Ph
 		/* glibc's loader has added the bias to these addresses, musl's has not */
 		if (address < base)
 			address += symbols->bias;
-
 		if (entries[i].d_tag == DT_STRTAB)
 			symbols->strings = address;
 		else if (entries[i].d_tag == DT_SYMTAB)
@@ -61,8 +50,12 @@ bool ri_python_symbols_open(
 	Elf64_Ehdr header;
 
 	*symbols = (struct ri_python_symbols){ .bias = 0 };
-	if (!read_header(python, base, &header) ||
-		!ri_python_read(python, base + header.e_phoff, segments,
+	if (!ri_python_read(python, base, &header, sizeof(header)) ||
+		memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+		header.e_ident[EI_CLASS] != ELFCLASS64 ||
+		header.e_ident[EI_DATA] != ELFDATA2LSB ||
+		header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum == 0 ||
+		header.e_phnum > SEGMENTS || !ri_python_read(python, base + header.e_phoff, segments,
 			header.e_phnum * sizeof(segments[0])))
 		return false;
 	for (size_t i = 0; i < header.e_phnum; i++) {
@@ -93,23 +86,16 @@ static uint64_t compare(struct ri_python *python, const struct ri_python_symbols
 	return symbols->bias + symbol.st_value;
 }
 
-static uint32_t gnu_hash_of(const char *name)
-{
-	uint32_t hash = 5381;
-
-	for (; *name != '\0'; name++)
-		hash = hash * 33 + (unsigned char)*name;
-	return hash;
-}
-
 /* Header, words of a filter (passed over), buckets, and a hash for each symbol from first on. */
 static uint64_t by_gnu_hash(
 	struct ri_python *python, const struct ri_python_symbols *symbols, const char *name)
 {
 	struct { uint32_t buckets, first, words, shift; } header;
-	uint32_t hash = gnu_hash_of(name), index, hashes[PIECE];
+	uint32_t hash = 5381, index, hashes[PIECE];
 	uint64_t buckets, chain, address = 0;
 
+	for (const char *p = name; *p != '\0'; p++)
+		hash = hash * 33 + (unsigned char)*p;
 	if (!ri_python_read(python, symbols->gnu_hash, &header, sizeof(header)) ||
 		header.buckets == 0)
 		return 0;

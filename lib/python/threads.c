@@ -25,15 +25,6 @@ static int32_t find_tid(
 	return 0;
 }
 
-/* Where there is no room any more, the last one is replaced: the oldest thread stays. */
-static struct ri_python_thread *next_place(struct ri_python_threads *out)
-{
-	out->all++;
-	if (out->count < RI_PYTHON_THREADS)
-		out->count++;
-	return &out->list[out->count - 1];
-}
-
 static enum ri_python_answer walk_threads(struct ri_python *python, uint64_t interpreter,
 	uint64_t state, struct ri_python_threads *out)
 {
@@ -48,7 +39,10 @@ static enum ri_python_answer walk_threads(struct ri_python *python, uint64_t int
 			!ri_python_walk_on(&walk, state, RI_PYTHON_CROWD) ||
 			!ri_python_words(python, state, words, 3))
 			return RI_PYTHON_CHANGED;
-		*next_place(out) = (struct ri_python_thread){ .state = state,
+		/* where there is no room any more, the last one is replaced: the oldest stays */
+		out->all++;
+		out->count += out->count < RI_PYTHON_THREADS;
+		out->list[out->count - 1] = (struct ri_python_thread){ .state = state,
 			.interpreter = interpreter, .pthread = words[1].value,
 			.tid = words[2].value > INT32_MAX ? 0 : (int32_t)words[2].value };
 		state = words[0].value;

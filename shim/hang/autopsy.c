@@ -119,40 +119,30 @@ bool ri_autopsy_is_silent(void)
 
 /* --- in the process that looks -------------------------------------------- */
 
-static void render(struct ri_hang *hang, const struct job *job)
-{
-	struct ri_text out;
-
-	ri_text_init(&out, own.answer->lines, sizeof(own.answer->lines));
-	ri_hang_say(hang, &out);
-	ri_text_init(&out, job->document, sizeof(own.answer->documents[0]));
-	own.answer->has_document = job->reports && ri_autopsy_dump(hang, JSON_COMPACT, &out);
-	if (job->has_link)
-		ri_groups_write(hang, own.answer->groups);
-}
-
-static void watch(struct ri_hang *hang)
-{
-	const struct ri_hang_process *unseen = ri_hang_find_unreadable(hang);
-	struct ri_text out;
-
-	ri_text_init(&out, own.answer->lines, sizeof(own.answer->lines));
-	if (unseen != NULL)
-		ri_hang_say_unreadable(hang, unseen, &out);
-	own.answer->moved = ri_hang_has_moved(hang, own.answer->moments, RI_MAX_LOCAL);
-}
-
 static void look(void *context)
 {
 	const struct job *job = context;
 	struct ri_autopsy_region *region = ri_autopsy_open();
+	const struct ri_hang_process *unseen;
+	struct ri_text out;
 
 	if (region == NULL || !ri_autopsy_examine(region, &job->wish))
 		_exit(1);
-	if (job->wish.once)
-		watch(&region->hang);
-	else
-		render(&region->hang, job);
+	ri_text_init(&out, own.answer->lines, sizeof(own.answer->lines));
+	if (job->wish.once) {
+		unseen = ri_hang_find_unreadable(&region->hang);
+		if (unseen != NULL)
+			ri_hang_say_unreadable(&region->hang, unseen, &out);
+		own.answer->moved = ri_hang_has_moved(&region->hang, own.answer->moments,
+			RI_MAX_LOCAL);
+	} else {
+		ri_hang_say(&region->hang, &out);
+		ri_text_init(&out, job->document, sizeof(own.answer->documents[0]));
+		own.answer->has_document = job->reports &&
+			ri_autopsy_dump(&region->hang, JSON_COMPACT, &out);
+		if (job->has_link)
+			ri_groups_write(&region->hang, own.answer->groups);
+	}
 	own.answer->whole = true;
 }
 
@@ -192,14 +182,6 @@ static bool refuse(void)
 	return false;
 }
 
-static void say_unfinished(const char *why)
-{
-	if (reasons[own.why].is_awaited)
-		ri_log(RI_LEVEL_WARNING, "autopsy: the process that looks %s before it had an "
-			"answer; look from outside: rankinit --autopsy %d [%s]", why, (int)getpid(),
-			ri_code_name(RI_CODE_AUTOPSY_UNFINISHED));
-}
-
 /*
  * If the memory of a cgroup ends, the kernel kills its largest process, even if a smaller one asked
  * for more: our look would cost a rank.
@@ -219,22 +201,18 @@ static bool is_of_job(enum ri_autopsy_why why)
 	return why == RI_AUTOPSY_JOB || why == RI_AUTOPSY_JOB_SOON;
 }
 
-/* The other nodes heard of the stop first: what they asked for is what it waits for. */
-static bool adopt(enum ri_autopsy_why why)
-{
-	if (why != RI_AUTOPSY_STOP || !ri_autopsy_is_together())
-		return false;
-	own.why = why;
-	return true;
-}
-
 bool ri_autopsy_ask(enum ri_autopsy_why why)
 {
 	if (own.children == NULL || own.children->living == 0)
 		return false;
 	ri_autopsy_take(NULL);
-	if (own.helper != 0)
-		return adopt(why);
+	if (own.helper != 0) {
+		/* the other nodes heard of the stop first: what they asked for it waits for */
+		if (why != RI_AUTOPSY_STOP || !ri_autopsy_is_together())
+			return false;
+		own.why = why;
+		return true;
+	}
 	if (!has_room()) {
 		errno = ENOMEM;
 		return refuse();
@@ -295,52 +273,46 @@ static void keep_loss(void)
 	own.has_loss = own.loss[0] != '\0';
 }
 
-static void keep_document(void)
-{
-	char *place = own.answer->documents[own.document == own.answer->documents[0]];
-
-	if (!own.answer->has_document)
-		return;
-	place[sizeof(own.answer->documents[0]) - 1] = '\0';
-	own.document = place;
-}
-
-/* One report is enough: --stall watches no more, even if a look fails. */
-static void conclude_watch(void)
-{
-	if (ri_stall_note(own.options, own.children, own.answer)) {
-		own.watch_at = 0;
-		own.stalled = own.has_link;
-		own.stall_waits = true;
-	}
-	if (own.stalled || own.job_waits)
-		own.has_groups = !ri_autopsy_ask(RI_AUTOPSY_JOB);
-	own.job_waits = false;
-}
-
 static void conclude(int status)
 {
+	struct ri_autopsy_answer *answer = own.answer;
+	char *document = answer->documents[own.document == answer->documents[0]];
+
 	if (own.why == RI_AUTOPSY_WATCH) {
-		conclude_watch();
+		/* one report is enough: --stall watches no more, even if a look fails */
+		if (ri_stall_note(own.options, own.children, answer)) {
+			own.watch_at = 0;
+			own.stalled = own.has_link;
+			own.stall_waits = true;
+		}
+		if (own.stalled || own.job_waits)
+			own.has_groups = !ri_autopsy_ask(RI_AUTOPSY_JOB);
+		own.job_waits = false;
 		return;
 	}
-	if (!own.answer->whole)
-		own.answer->groups[0] = '\0';
-	own.answer->groups[sizeof(own.answer->groups) - 1] = '\0';
-	memcpy(own.groups, own.answer->groups, sizeof(own.groups));
+	if (!answer->whole)
+		answer->groups[0] = '\0';
+	answer->groups[sizeof(answer->groups) - 1] = '\0';
+	memcpy(own.groups, answer->groups, sizeof(own.groups));
 	own.has_groups = own.has_link;
-	if (!own.answer->whole) {
-		say_unfinished(WIFSIGNALED(status) && WTERMSIG(status) != SIGALRM ? "was killed"
-			: WIFSIGNALED(status) ? "ran out of time" : "ended");
+	if (!answer->whole) {
+		if (reasons[own.why].is_awaited)
+			ri_log(RI_LEVEL_WARNING, "autopsy: the process that looks %s before it had "
+				"an answer; look from outside: rankinit --autopsy %d [%s]",
+				!WIFSIGNALED(status) ? "ended" : WTERMSIG(status) == SIGALRM
+				? "ran out of time" : "was killed", (int)getpid(),
+				ri_code_name(RI_CODE_AUTOPSY_UNFINISHED));
 		return;
 	}
-	own.answer->lines[sizeof(own.answer->lines) - 1] = '\0';
-	keep_document();
+	answer->lines[sizeof(answer->lines) - 1] = '\0';
+	if (answer->has_document) {
+		document[sizeof(answer->documents[0]) - 1] = '\0';
+		own.document = document;
+	}
 	if (own.why == RI_AUTOPSY_LOSS)
 		keep_loss();
-	else if (is_of_job(own.why))
-		return;
-	else if (own.why == RI_AUTOPSY_ASKED || ri_log_shows(RI_LEVEL_WARNING))
+	else if (!is_of_job(own.why) &&
+		(own.why == RI_AUTOPSY_ASKED || ri_log_shows(RI_LEVEL_WARNING)))
 		say();
 }
 

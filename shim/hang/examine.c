@@ -85,20 +85,6 @@ static bool give_up(pid_t worker)
 	return waited;
 }
 
-/*
- * A worker did not get past this process: its memory does not answer, or takes too long, or the
- * time was shorter than a process may take. Returns whether more time would not help.
- */
-static bool note_failure(struct ri_hang_process *process, bool waited, bool hurried)
-{
-	if (process->unread)
-		return false;
-	process->unread = hurried && !waited;
-	if (!process->unread)
-		process->python = waited ? RI_HANG_SILENT : RI_HANG_SLOW;
-	return !process->unread;
-}
-
 /* Look at those that were added. Returns whether all were looked at before the time was over. */
 static bool look_at_all(struct ri_autopsy_region *region, const struct ri_autopsy_limit *limit)
 {
@@ -106,6 +92,7 @@ static bool look_at_all(struct ri_autopsy_region *region, const struct ri_autops
 	const struct ri_helper_task task = {
 		.body = work, .context = &(struct work){ region, limit }, .signal = SIGCHLD,
 	};
+	struct ri_hang_process *process;
 	bool whole = true;
 	pid_t worker;
 
@@ -127,9 +114,17 @@ static bool look_at_all(struct ri_autopsy_region *region, const struct ri_autops
 		if (region->progress == look->count)
 			break;
 		hurried = !ended && limit->until - limit->now_ms() < PATIENCE_MS;
-		whole = note_failure(&look->processes[region->order[region->progress]], waited,
-			hurried) && whole;
-		region->progress++;
+		/*
+		 * The worker did not get past this process: its memory does not answer, or takes
+		 * too long, or the time was shorter than a process may take, and more would help.
+		 */
+		process = &look->processes[region->order[region->progress++]];
+		whole = whole && !process->unread && (waited || !hurried);
+		if (process->unread)
+			continue;
+		process->unread = hurried && !waited;
+		if (!process->unread)
+			process->python = waited ? RI_HANG_SILENT : RI_HANG_SLOW;
 	}
 	return whole;
 }

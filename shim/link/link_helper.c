@@ -85,12 +85,6 @@ static bool has_refused(void)
 	return step->votes && !step->vote.go;
 }
 
-/* Node 0 is to hear that, and may not have begun this attempt yet. */
-static bool is_unheard(void)
-{
-	return has_refused() && !ri_helper.is_centre && !ri_helper.member.met;
-}
-
 /* It has said all of how its ranks ended: how long is it worth to go on? */
 static void begin_closing(void)
 {
@@ -99,8 +93,9 @@ static void begin_closing(void)
 	ri_helper.closing = true;
 	if (awaits_verdict() && ri_helper.member.joined)
 		most = JUDGE_MS;
-	if (is_missed() || is_unheard() ||
-		(awaits_verdict() && !ri_helper.is_centre && !ri_helper.member.met))
+	/* node 0 is to hear of it, too, and may not have begun this attempt yet */
+	if (is_missed() || (!ri_helper.is_centre && !ri_helper.member.met &&
+		(has_refused() || awaits_verdict())))
 		most = FIND_MS;
 	ri_helper.close_at = ri_helper.now + most;
 	if (most < FOUND_MS && ri_member_awaits(&ri_helper.member, ri_helper.close_at))

@@ -112,15 +112,6 @@ static void name_missing(void)
 		answer(RI_ARRIVAL_PART, NULL, own->missing);
 }
 
-static void look_as_centre(void)
-{
-	enum ri_arrival_state state = look_at_sockets(0);
-
-	answer(state, NULL, NULL);
-	if (state == RI_ARRIVAL_PART)
-		name_missing();
-}
-
 /* 0: it answers; else an errno. */
 static int begin_connection(int fd, const unsigned char address[16], uint16_t port)
 {
@@ -219,14 +210,20 @@ static void look_as_member(void)
 
 static void look(void *context)
 {
+	enum ri_arrival_state state;
+
 	own = ri_pages(sizeof(*own));
 	if (own == NULL)
 		_exit(1);
 	own->roll = context;
-	if (own->roll->place.node == 0)
-		look_as_centre();
-	else
+	if (own->roll->place.node > 0) {
 		look_as_member();
+		return;
+	}
+	state = look_at_sockets(0);
+	answer(state, NULL, NULL);
+	if (state == RI_ARRIVAL_PART)
+		name_missing();
 }
 
 /* Do all ranks run, and shall they? */

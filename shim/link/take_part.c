@@ -97,50 +97,10 @@ static int find_secret(const struct ri_given *given, struct secret *secret, stru
 	return look_at_secret(given, secret, err);
 }
 
-/* There is a secret, but the job's name may be another one's, too: no rank is stopped. */
-static void say_if_mistaken(const struct ri_link_job *job)
-{
-	if (job->options->link != RI_LINK_MODE_STOP || !job->part.may_stop || job->part.apart)
-		return;
-	ri_log(RI_LEVEL_WARNING, "--link: no rank of this job is stopped for another node's "
-		"failure: another job whose node 0 is on the same host may have the same name; "
-		"give each job a port of its own: --master-port=PORT [%s]",
-		ri_code_name(RI_CODE_LINK_APART));
-}
-
-static void say_no_link(const struct ri_link_setup *setup, int error)
-{
-	if (error == EADDRINUSE)
-		ri_log(RI_LEVEL_NOTE, "--link: another rankinit of this network is node %llu of "
-			"this job, so this one takes no part",
-			(unsigned long long)setup->part.node);
-	else
-		ri_log(RI_LEVEL_WARNING, "--link: the kernel refused its process or its socket: "
-			"%s; the job goes on without it [%s]", strerror(error),
-			ri_code_name(RI_CODE_LINK_REFUSED));
-}
-
 static bool find_rendezvous(const struct ri_link_job *job, struct ri_rendezvous *out)
 {
 	return ri_rendezvous_find(out, job->topology, job->context, &job->part,
 		ri_source_mpi(job->topology->identity) != RI_SOURCE_NO_MPI);
-}
-
-static struct ri_link_restarts plan_restarts(const struct ri_link_job *job)
-{
-	const struct ri_carried *before = job->before;
-	struct ri_link_restarts plan = {
-		.left = job->restarts,
-		.wait_ms = job->options->restart_wait_ms == 0 ? EVER_MS
-			: job->options->restart_wait_ms,
-	};
-
-	if (before == NULL)
-		return plan;
-	plan.attempt = before->attempt;
-	plan.last_mark = before->link.mark;
-	plan.last_lines = before->lines;
-	return plan;
 }
 
 /* Of the job: of its name and the secret, or as the attempt before this one has it. */
@@ -172,54 +132,57 @@ static int find_keys(const struct ri_link_job *job, struct ri_link_setup *setup,
 static int begin(const struct ri_link_job *job, struct ri_error *err)
 {
 	const struct ri_fact *hosts = &job->topology->facts[RI_FACT_HOSTS];
+	const struct ri_options *options = job->options;
+	const struct ri_carried *before = job->before;
 	struct ri_link_setup setup = {
-		.part = job->part, .restarts = plan_restarts(job),
-		.orders = job->options->link == RI_LINK_MODE_STOP && job->part.apart,
-		.roll_ms = job->options->roll_call_ms, .host = job->host,
-		.ranks = job->context->fan_out,
+		.part = job->part, .orders = options->link == RI_LINK_MODE_STOP && job->part.apart,
+		.roll_ms = options->roll_call_ms, .host = job->host,
+		.ranks = job->context->fan_out, .restarts = { .left = job->restarts,
+			.wait_ms = options->restart_wait_ms == 0 ? EVER_MS
+				: options->restart_wait_ms },
 	};
 	struct ri_rendezvous place;
-	int status = find_keys(job, &setup, err);
+	int status;
 
+	if (before != NULL) {
+		setup.restarts.attempt = before->attempt;
+		setup.restarts.last_mark = before->link.mark;
+		setup.restarts.last_lines = before->lines;
+	}
+	status = find_keys(job, &setup, err);
 	if (hosts->state == RI_STATE_KNOWN) {
 		setup.hosts = hosts->list;
 		setup.host_count = hosts->number;
 	}
 	if (find_rendezvous(job, &place))
 		setup.meeting = place.port;
-	if (status == 0 && ri_link_begin(&setup) < 0)
-		say_no_link(&setup, errno);
-	if (ri_link_is_on() && setup.keys.keyed)
-		say_if_mistaken(job);
+	if (status == 0 && ri_link_begin(&setup) < 0) {
+		if (errno == EADDRINUSE)
+			ri_log(RI_LEVEL_NOTE, "--link: another rankinit of this network is node "
+				"%llu of this job, so this one takes no part",
+				(unsigned long long)setup.part.node);
+		else
+			ri_log(RI_LEVEL_WARNING, "--link: the kernel refused its process or its "
+				"socket: %s; the job goes on without it [%s]", strerror(errno),
+				ri_code_name(RI_CODE_LINK_REFUSED));
+	}
+	/* there is a secret, but the job's name may be another one's, too: no rank is stopped */
+	if (ri_link_is_on() && setup.keys.keyed && options->link == RI_LINK_MODE_STOP &&
+		job->part.may_stop && !job->part.apart)
+		ri_log(RI_LEVEL_WARNING, "--link: no rank of this job is stopped for another "
+			"node's failure: another job whose node 0 is on the same host may have the "
+			"same name; give each job a port of its own: --master-port=PORT [%s]",
+			ri_code_name(RI_CODE_LINK_APART));
 	ri_seal_wipe(&setup.keys, sizeof(setup.keys));
 	ri_seal_wipe(&setup.restarts, sizeof(setup.restarts));
 	return status;
-}
-
-/* The link never takes the port where the ranks meet, even where --link-port names it. */
-static int begin_at_ports(const struct ri_link_job *job, struct ri_error *err)
-{
-	if (job->part.ports[0] != 0)
-		return begin(job, err);
-	ri_log(RI_LEVEL_WARNING, "--link-port: %u is the port where the ranks meet; choose another "
-		"one; the job goes on without the link [%s]", job->options->link_port,
-		ri_code_name(RI_CODE_LINK_PORT));
-	return 0;
-}
-
-/* How often may the ranks start again after this attempt, if all nodes agree? */
-static uint64_t find_restarts(const struct ri_link_job *job)
-{
-	uint64_t attempt = job->before == NULL ? 0 : job->before->attempt;
-	uint64_t most = job->options->restarts;
-
-	return job->part.may_stop && job->part.apart && attempt < most ? most - attempt : 0;
 }
 
 /* Returns as ri_link_join(). */
 static int join(struct ri_link_job *job, struct ri_error *err)
 {
 	const struct ri_options *options = job->options;
+	uint64_t attempt = job->before == NULL ? 0 : job->before->attempt;
 
 	if (options->link == RI_LINK_MODE_NO)
 		return 0;
@@ -227,11 +190,19 @@ static int join(struct ri_link_job *job, struct ri_error *err)
 		return ri_fail(err, RI_CODE_MEMORY, "--link", "no memory left for it");
 	if (options->supervise == RI_SWITCH_NEVER)
 		job->part.why_not = "by --supervise=never rankinit does not stay";
-	if (job->part.why_not == NULL) {
-		job->restarts = find_restarts(job);
-		return begin_at_ports(job, err);
+	if (job->part.why_not != NULL) {
+		ri_log(RI_LEVEL_NOTE, "--link: %s, so this node has no link", job->part.why_not);
+		return 0;
 	}
-	ri_log(RI_LEVEL_NOTE, "--link: %s, so this node has no link", job->part.why_not);
+	/* how often the ranks may start again after this attempt, if all nodes agree */
+	if (job->part.may_stop && job->part.apart && attempt < options->restarts)
+		job->restarts = options->restarts - attempt;
+	if (job->part.ports[0] != 0)
+		return begin(job, err);
+	/* the link never takes that port, even where --link-port names it */
+	ri_log(RI_LEVEL_WARNING, "--link-port: %u is the port where the ranks meet; choose another "
+		"one; the job goes on without the link [%s]", options->link_port,
+		ri_code_name(RI_CODE_LINK_PORT));
 	return 0;
 }
 

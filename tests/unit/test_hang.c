@@ -266,7 +266,7 @@ static void test_workers_of_a_server(void **state)
 	add_below(202, 201, idle_worker, 2, SYS_ppoll);
 	ri_hang_judge(hang);
 	ri_text_init(&out, text, sizeof(text));
-	ri_hang_add_activity(&out, ri_hang_newer(hang), 2);
+	ri_hang_add_activity(&out, ri_hang_newer(hang), 2, true);
 	assert_string_equal(text, "waits for its data loader, train.py:50 in step, "
 		"whose worker is idle");
 	assert_int_equal(ri_hang_newer(hang)->processes[4].class, RI_HANG_WORK);
@@ -278,12 +278,12 @@ static void test_workers_of_a_server(void **state)
 	ri_hang_newer(hang)->count = 6;
 	ri_hang_judge(hang);
 	ri_text_init(&out, text, sizeof(text));
-	ri_hang_add_activity(&out, ri_hang_newer(hang), 2);
+	ri_hang_add_activity(&out, ri_hang_newer(hang), 2, true);
 	assert_non_null(strstr(text, ", of whose workers none is left"));
 	add_below(202, 102, NULL, 0, SYS_ppoll)->python = RI_HANG_REFUSED;
 	ri_hang_newer(hang)->processes[6].stack_count = 0;
 	ri_text_init(&out, text, sizeof(text));
-	ri_hang_add_activity(&out, ri_hang_newer(hang), 2);
+	ri_hang_add_activity(&out, ri_hang_newer(hang), 2, true);
 	assert_null(strstr(text, "none is left"));
 }
 
