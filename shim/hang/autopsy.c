@@ -5,17 +5,19 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "hang/examine.h"
 #include "hang/judge.h"
-#include "hang/stall.h"
+#include "hang/groups.h"
 #include "hang/wording.h"
 #include "base/cgroup.h"
 #include "base/pages.h"
 #include "base/signals.h"
 #include "base/span.h"
+#include "base/text.h"
 #include "system/clock.h"
 #include "system/log.h"
 #include "system/mask.h"
@@ -25,6 +27,8 @@ enum {
 	AGAIN_MS = 10000,	/* between two by signal */
 	ROOM = 16 << 20,	/* many times what a look at a hundred processes takes */
 	LOSS_LINES = 14,	/* of a verdict that has lines of its own */
+	WATCHES = 4,		/* in the time of --stall */
+	WHYS = 4,		/* why watches see no movement, of which people are told */
 };
 
 static const struct reason {
@@ -48,6 +52,17 @@ static const struct reason {
 	[RI_AUTOPSY_JOB_SOON] = { "job", 40, 450, false, false, NULL },
 };
 
+/* The page that a process that looks shares with PID 1, which trusts none of it. */
+struct answer {
+	volatile bool whole;	/* all of the rest was written */
+	bool moved;		/* a rank has, since the look before, or that cannot be known */
+	bool has_document;	/* in the place that the job names */
+	struct ri_hang_moment moments[RI_MAX_LOCAL];	/* for the next one that asks this */
+	char groups[RI_GROUPS_MAX];	/* for the other nodes of the job */
+	char lines[RI_HANG_SHOWN];	/* or why a watch cannot see a rank, "" where it can */
+	char documents[2][1 << 20];	/* one of them is kept while the other is written */
+};
+
 /* For a moment only: the helper has a copy. */
 struct job {
 	struct ri_autopsy_wish wish;
@@ -60,10 +75,14 @@ static struct {
 	const struct ri_options *options;
 	const struct ri_children *children;	/* NULL: ri_autopsy_plan was not called */
 	const bool *stopped;
-	struct ri_autopsy_answer *answer;
+	struct answer *answer;
 	pid_t helper;		/* 0: none */
 	enum ri_autopsy_why why;	/* of the helper, or the last one */
 	int64_t watch_at;	/* --stall: the next watch; 0: never */
+	int64_t since;		/* ... since then no rank has moved */
+	unsigned blind;		/* ... watches in a row that could not see a rank */
+	size_t why_count;
+	bool told_blind;	/* ... and not yet that watches see all ranks again */
 	int64_t asked;		/* when a signal was followed last; 0: never */
 	char *document;		/* the last one that was whole; NULL: there is none */
 	bool refused, has_loss;
@@ -74,6 +93,7 @@ static struct {
 	bool job_waits;		/* ... and that one follows the watch */
 	bool has_groups;	/* that were not taken */
 	/* behind what each start writes: these are large */
+	char whys[WHYS][RI_HANG_COLUMNS];	/* why watches could not see a rank, as was told */
 	char loss[RI_HANG_SHOWN];
 	char groups[RI_GROUPS_MAX];
 } own;
@@ -100,21 +120,99 @@ void ri_autopsy_plan(const struct ri_options *options, const struct ri_children 
 
 static int64_t next_watch(void)
 {
-	return ri_now_ms() + (int64_t)(own.options->stall_ms / RI_STALL_WATCHES) + 1;
+	return ri_now_ms() + (int64_t)(own.options->stall_ms / WATCHES) + 1;
 }
 
 void ri_autopsy_begin(void)
 {
 	if (own.options->stall_ms == 0)
 		return;
-	ri_stall_begin();
+	own.since = ri_now_ms();
 	own.watch_at = next_watch();
+}
+
+/* statx(2), and struct statx of linux/stat.h, which C libraries have not had for long. */
+enum {
+	EMPTY_PATH = 0x1000, DONT_SYNC = 0x4000,
+	MASK_TYPE = 0x1, MASK_MTIME = 0x40,
+	TYPE = 0170000, PIPE = 0010000, CHARACTERS = 0020000, FILE_TYPE = 0100000,
+};
+
+struct status {
+	uint32_t mask, block_size;
+	uint64_t attributes;
+	uint32_t links, uid, gid;
+	uint16_t mode, spare;
+	uint64_t others[10];	/* up to the fourth of the times, which is of the content */
+	int64_t seconds;
+	uint32_t nanoseconds;
+	unsigned char rest[256 - 124];
+};
+
+_Static_assert(sizeof(struct status) == 256, "struct statx");
+
+/*
+ * When somebody last wrote to what this descriptor is (CLOCK_REALTIME): the kernel notes it for
+ * pipes and files, and for terminals every eight seconds. It asks no server of a file, so that it
+ * never waits. False where it cannot be known, as of a socket or /dev/null.
+ */
+static bool find_mtime(int fd, struct timespec *at)
+{
+	struct status status = { .mask = 0 };
+
+	if (syscall(SYS_statx, fd, "", EMPTY_PATH | DONT_SYNC, MASK_TYPE | MASK_MTIME,
+		    &status) < 0 || (status.mask & MASK_MTIME) == 0)
+		return false;
+	switch (status.mode & TYPE) {
+	case PIPE:
+	case FILE_TYPE:
+		break;
+	case CHARACTERS:
+		if (!isatty(fd))
+			return false;
+		break;
+	default:
+		return false;
+	}
+	*at = (struct timespec){ .tv_sec = status.seconds, .tv_nsec = status.nanoseconds };
+	return true;
+}
+
+/* When standard output or error was last written to, whichever has such a time. */
+static bool find_last_output(struct timespec *last)
+{
+	bool known = false;
+
+	for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++) {
+		struct timespec at;
+
+		if (!find_mtime(fd, &at))
+			continue;
+		if (!known || at.tv_sec > last->tv_sec)
+			*last = at;
+		known = true;
+	}
+	return known;
+}
+
+/* Was the job silent for so long? False where that cannot be known. */
+static bool is_silent(uint64_t ms)
+{
+	struct timespec now, last;
+
+	if (!find_last_output(&last))
+		return false;
+	if (last.tv_sec < own.children->items[0].started.tv_sec)
+		last = own.children->items[0].started;
+	ri_clock_read(CLOCK_REALTIME, &now);
+	return (now.tv_sec - last.tv_sec) * 1000 + (now.tv_nsec - last.tv_nsec) / 1000000 >=
+		(int64_t)ms;
 }
 
 bool ri_autopsy_is_silent(void)
 {
 	return own.children != NULL && own.options->autopsy_after_ms > 0 &&
-		ri_stall_is_silent(own.children, own.options->autopsy_after_ms);
+		is_silent(own.options->autopsy_after_ms);
 }
 
 /* --- in the process that looks -------------------------------------------- */
@@ -251,8 +349,9 @@ static void say(void)
 {
 	struct ri_span rest = { own.answer->lines, strlen(own.answer->lines) }, line;
 	const char *headline = reasons[own.why].headline;
+	struct timespec last;
 
-	if (own.why == RI_AUTOPSY_STALL && ri_stall_knows_silence())
+	if (own.why == RI_AUTOPSY_STALL && find_last_output(&last))
 		headline = "no rank moves any more, and the job is silent; what its processes do:";
 	ri_log(RI_LEVEL_ALWAYS, "autopsy: %s", headline);
 	while (ri_span_line(&rest, &line))
@@ -273,14 +372,62 @@ static void keep_loss(void)
 	own.has_loss = own.loss[0] != '\0';
 }
 
+/* Each reason is told once, and WHYS of them at most. */
+static bool is_new_reason(const char *why)
+{
+	for (size_t i = 0; i < own.why_count; i++)
+		if (strcmp(own.whys[i], why) == 0)
+			return false;
+	if (own.why_count == WHYS)
+		return false;
+	ri_text_copy(own.whys[own.why_count++], sizeof(own.whys[0]), why);
+	return true;
+}
+
+/* A program may still start, so the warning comes only after a whole time of --stall. */
+static void note_blindness(void)
+{
+	const char *why = own.answer->lines;
+
+	own.answer->lines[sizeof(own.whys[0]) - 1] = '\0';
+	if (!own.answer->whole)
+		why = "the process that looks ends before it has an answer";
+	own.blind = *why == '\0' ? 0 : own.blind + 1;
+	if (own.blind >= WATCHES && is_new_reason(why)) {
+		own.told_blind = true;
+		ri_log(RI_LEVEL_WARNING, "autopsy: --stall cannot see whether a rank moves: %s "
+			"[%s]", why, ri_code_name(RI_CODE_AUTOPSY_BLIND));
+	} else if (own.blind == 0 && own.told_blind) {
+		own.told_blind = false;
+		if (ri_log_shows(RI_LEVEL_WARNING))
+			ri_log(RI_LEVEL_ALWAYS, "autopsy: --stall sees all ranks again");
+	}
+}
+
+/*
+ * A watch is over, or its process ended without an answer. Returns whether no rank has moved for
+ * --stall, and the job was silent or that cannot be known.
+ */
+static bool note_watch(void)
+{
+	int64_t now = ri_now_ms();
+	struct timespec last;
+
+	note_blindness();
+	if (!own.answer->whole || own.answer->moved)
+		own.since = now;
+	return now - own.since >= (int64_t)own.options->stall_ms &&
+		(is_silent(own.options->stall_ms) || !find_last_output(&last));
+}
+
 static void conclude(int status)
 {
-	struct ri_autopsy_answer *answer = own.answer;
+	struct answer *answer = own.answer;
 	char *document = answer->documents[own.document == answer->documents[0]];
 
 	if (own.why == RI_AUTOPSY_WATCH) {
 		/* one report is enough: --stall watches no more, even if a look fails */
-		if (ri_stall_note(own.options, own.children, answer)) {
+		if (note_watch()) {
 			own.watch_at = 0;
 			own.stalled = own.has_link;
 			own.stall_waits = true;
