@@ -55,9 +55,11 @@ static uint32_t character_at(const unsigned char *bytes, unsigned width, size_t 
 	return character;
 }
 
-/* Into at most four bytes; returns how many. */
+/* Into at most four bytes of UTF-8; returns how many. */
 static size_t encode(uint32_t character, char *out)
 {
+	size_t more;
+
 	if (character >= ESCAPED_FIRST && character <= ESCAPED_LAST) {
 		out[0] = (char)(character & 0xff);
 		return 1;
@@ -65,26 +67,12 @@ static size_t encode(uint32_t character, char *out)
 	if (character == 0 || character > 0x10ffff ||
 		(character >= 0xd800 && character <= 0xdfff))
 		character = '?';
-	if (character < 0x80) {
-		out[0] = (char)character;
-		return 1;
-	}
-	if (character < 0x800) {
-		out[0] = (char)(0xc0 | character >> 6);
-		out[1] = (char)(0x80 | (character & 0x3f));
-		return 2;
-	}
-	if (character < 0x10000) {
-		out[0] = (char)(0xe0 | character >> 12);
-		out[1] = (char)(0x80 | (character >> 6 & 0x3f));
-		out[2] = (char)(0x80 | (character & 0x3f));
-		return 3;
-	}
-	out[0] = (char)(0xf0 | character >> 18);
-	out[1] = (char)(0x80 | (character >> 12 & 0x3f));
-	out[2] = (char)(0x80 | (character >> 6 & 0x3f));
-	out[3] = (char)(0x80 | (character & 0x3f));
-	return 4;
+	more = character < 0x80 ? 0 : character < 0x800 ? 1 : character < 0x10000 ? 2 : 3;
+	/* the first byte says by its highest bits how many there are: 0xc0, 0xe0 or 0xf0 */
+	out[0] = (char)((more == 0 ? 0 : 0xff00 >> (more + 1) & 0xff) | character >> 6 * more);
+	for (size_t i = 1; i <= more; i++)
+		out[i] = (char)(0x80 | (character >> 6 * (more - i) & 0x3f));
+	return more + 1;
 }
 
 struct text {

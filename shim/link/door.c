@@ -48,21 +48,19 @@ int ri_helper_reserve(void)
 	return 0;
 }
 
-static int listen_on(uint16_t port, int family)
+static int listen_on(uint16_t port, bool six)
 {
-	union ri_socket_address address = { .any = { .sa_family = (sa_family_t)family } };
-	socklen_t length = family == AF_INET6 ? sizeof(address.six) : sizeof(address.four);
-	int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), yes = 1, no = 0;
+	static const unsigned char any[16], any_of_four[16] = { [10] = 0xff, [11] = 0xff };
+	union ri_socket_address address;
+	socklen_t length = ri_socket_address_make(&address, six ? any : any_of_four, port);
+	int fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int yes = 1, no = 0;
 
 	if (fd < 0)
 		return -1;
-	if (family == AF_INET6) {
-		address.six.sin6_port = htons(port);
-		/* one socket for both kinds of addresses (ipv6(7)) */
+	/* one socket for both kinds of addresses (ipv6(7)) */
+	if (six)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
-	} else {
-		address.four.sin_port = htons(port);
-	}
 	/* a container that was started again finds what waits to be forgotten */
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
 	if (bind(fd, &address.any, length) == 0 && listen(fd, BACKLOG) == 0)
@@ -79,10 +77,10 @@ void ri_helper_listen(void)
 	for (size_t i = 0; i < RI_LINK_PORTS && part->ports[i] != 0; i++) {
 		if (ri_helper.listener >= 0)
 			break;
-		ri_helper.listener = listen_on(part->ports[i], AF_INET6);
+		ri_helper.listener = listen_on(part->ports[i], true);
 		/* not where the port is taken: another program may have it for IPv6 alone */
 		if (ri_helper.listener < 0 && errno != EADDRINUSE)
-			ri_helper.listener = listen_on(part->ports[i], AF_INET);
+			ri_helper.listener = listen_on(part->ports[i], false);
 		why = errno;
 		if (ri_helper.listener >= 0)
 			ri_log(RI_LEVEL_NOTE, "link: node 0 listens on port %u", part->ports[i]);

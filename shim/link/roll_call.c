@@ -112,22 +112,6 @@ static void name_missing(void)
 		answer(RI_ARRIVAL_PART, NULL, own->missing);
 }
 
-/* 0: it answers; else an errno. */
-static int begin_connection(int fd, const unsigned char address[16], uint16_t port)
-{
-	struct pollfd reply = { .fd = fd, .events = POLLOUT };
-	union ri_socket_address to;
-	socklen_t length = ri_socket_address_make(&to, address, port);
-	int error = connect(fd, &to.any, length) < 0 ? errno : 0;
-
-	length = sizeof(error);
-	if (error == EINPROGRESS && poll(&reply, 1, PORT_MS) <= 0)
-		return ETIMEDOUT;
-	if (error == EINPROGRESS && getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) < 0)
-		return errno;
-	return error;
-}
-
 /*
  * Does a process listen on node 0's port? Asked by the first packet of a connection alone, so that
  * the process does not hear of it: a rank 0 that counts what accept(2) returns would take ours for
@@ -143,16 +127,24 @@ static int begin_connection(int fd, const unsigned char address[16], uint16_t po
  */
 static int ask_port(const unsigned char address[16], uint16_t port)
 {
-	static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff };
 	const struct linger reset = { .l_onoff = 1, .l_linger = 0 };
-	int family = memcmp(address, mapped, sizeof(mapped)) == 0 ? AF_INET : AF_INET6;
-	int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), error = -1;
+	union ri_socket_address to;
+	socklen_t length = ri_socket_address_make(&to, address, port);
+	int fd = socket(to.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	struct pollfd reply = { .fd = fd, .events = POLLOUT };
+	int error = -1;
 
 	if (fd < 0)
 		return -1;
 	if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) == 0 &&
 		setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &(int){ 0 }, sizeof(int)) == 0)
-		error = begin_connection(fd, address, port);
+		error = connect(fd, &to.any, length) < 0 ? errno : 0;
+	length = sizeof(error);
+	if (error == EINPROGRESS && poll(&reply, 1, PORT_MS) <= 0)
+		error = ETIMEDOUT;
+	else if (error == EINPROGRESS &&
+		getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) < 0)
+		error = errno;
 	close(fd);
 	return error;
 }
