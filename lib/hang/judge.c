@@ -396,8 +396,8 @@ static int find_suspect(const struct ri_hang *hang, struct ri_hang_look *look)
 	if (suspect < 0 || 2 * awake <= members)
 		return suspect;
 	/* the others get on, so a rank that does, too, is only slow */
-	return ri_hang_woke(&look->processes[suspect]) || ri_hang_runs(look->processes[suspect].class) ? -1
-										: suspect;
+	return ri_hang_woke(&look->processes[suspect]) ||
+		ri_hang_runs(look->processes[suspect].class) ? -1 : suspect;
 }
 
 /* A rank that starts, or is replaced, is missing in one look; one that ended is missing in both. */

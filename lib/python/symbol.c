@@ -55,7 +55,8 @@ bool ri_python_symbols_open(
 		header.e_ident[EI_CLASS] != ELFCLASS64 ||
 		header.e_ident[EI_DATA] != ELFDATA2LSB ||
 		header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum == 0 ||
-		header.e_phnum > SEGMENTS || !ri_python_read(python, base + header.e_phoff, segments,
+		header.e_phnum > SEGMENTS ||
+		!ri_python_read(python, base + header.e_phoff, segments,
 			header.e_phnum * sizeof(segments[0])))
 		return false;
 	for (size_t i = 0; i < header.e_phnum; i++) {

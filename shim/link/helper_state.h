@@ -14,7 +14,7 @@
 #include "link/muster.h"
 #include "link/round.h"
 #include "link/look_up.h"
-#include "link/link_helper.h"
+#include "link/setup.h"
 
 /* A wire, and whose it is: at the centre, of a node. */
 struct ri_line {

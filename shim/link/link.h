@@ -17,7 +17,7 @@
 #include <time.h>
 
 #include "link/message.h"
-#include "link/link_helper.h"
+#include "link/setup.h"
 
 /*
  * Start the helper, which gets a copy of all that setup points to; setup->sight is filled in.

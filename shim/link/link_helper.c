@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "link/link_helper.h"
+#include "link/setup.h"
 
 #include <errno.h>
 #include <fcntl.h>

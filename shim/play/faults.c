@@ -9,7 +9,7 @@
 
 #include "base/procstat.h"
 #include "hang/look.h"
-#include "link/link_helper.h"
+#include "link/setup.h"
 #include "system/log.h"
 #include "watch/descendants.h"
 #include "watch/leftovers.h"

@@ -127,9 +127,9 @@ static void begin_life(struct node *node)
 	node->alive = true;
 	node->judged = node->again = node->unfit = false;
 	node->wire = 0;
-	node->member = (struct ri_member){ .send = member_send, .tell = member_tell, .say = member_say,
-		.context = node, .self = self, .keyed = true, .centre_name = "host-0",
-		.ports = "port 9471" };
+	node->member = (struct ri_member){ .send = member_send, .tell = member_tell,
+		.say = member_say, .context = node, .self = self, .keyed = true,
+		.centre_name = "host-0", .ports = "port 9471" };
 	enter(node, GATHERS);
 	ri_member_begin(&node->member, world.now);
 	if (node->number == 0) {

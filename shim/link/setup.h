@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The helper: a process beside PID 1, in which the link of a node lives. It alone touches the
- * network and the key.
+ * network and the key. Here is what PID 1 gives it.
  */
-#ifndef RI_SHIM_LINK_LINK_HELPER_H
-#define RI_SHIM_LINK_LINK_HELPER_H
+#ifndef RI_SHIM_LINK_SETUP_H
+#define RI_SHIM_LINK_SETUP_H
 
 #include "link/message.h"
 #include "link/part.h"
