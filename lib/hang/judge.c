@@ -259,19 +259,6 @@ static bool is_same(const struct ri_hang_process *a, const struct ri_hang_proces
 	return true;
 }
 
-static void make_groups(struct ri_hang_look *look)
-{
-	for (size_t i = 0; i < look->count; i++) {
-		look->processes[i].group = (int)i;
-		for (size_t j = 0; j < i; j++)
-			if (look->processes[j].group == (int)j &&
-				is_same(&look->processes[j], &look->processes[i])) {
-				look->processes[i].group = (int)j;
-				break;
-			}
-	}
-}
-
 /* Do two ranks wait in the same function? What called it may differ. */
 static bool same_wait(const struct ri_hang_process *a, const struct ri_hang_process *b)
 {
@@ -400,18 +387,6 @@ static int find_suspect(const struct ri_hang *hang, struct ri_hang_look *look)
 		ri_hang_runs(look->processes[suspect].class) ? -1 : suspect;
 }
 
-/* A rank that starts, or is replaced, is missing in one look; one that ended is missing in both. */
-static void find_ended(const struct ri_hang *hang, struct ri_hang_look *look)
-{
-	const struct ri_hang_look *before = &hang->looks[!hang->last];
-
-	look->ended_count = 0;
-	for (size_t i = 0; hang->looks_taken > 1 && i < look->missing_count; i++)
-		for (size_t k = 0; k < before->missing_count; k++)
-			if (before->missing[k] == look->missing[i])
-				look->ended[look->ended_count++] = look->missing[i];
-}
-
 bool ri_hang_is_lost(const struct ri_hang *hang, const struct ri_hang_process *process)
 {
 	return hang->after_loss && (process->class == RI_HANG_GONE ||
@@ -422,13 +397,13 @@ bool ri_hang_is_lost(const struct ri_hang *hang, const struct ri_hang_process *p
 
 void ri_hang_judge(struct ri_hang *hang)
 {
-	struct ri_hang_look *look = ri_hang_newer(hang);
+	struct ri_hang_look *look = ri_hang_newer(hang), *before = &hang->looks[!hang->last];
 
 	for (size_t i = 0; i < look->count; i++) {
 		struct ri_hang_process *process = &look->processes[i];
-		const struct ri_hang_process *before = ri_hang_find_before(hang, process);
+		const struct ri_hang_process *was = ri_hang_find_before(hang, process);
 
-		process->still = before != NULL && same_place(before, process);
+		process->still = was != NULL && same_place(was, process);
 		process->wait = ri_hang_find_wait(process);
 		process->class = class_of(hang, process);
 		process->child = -1;
@@ -443,9 +418,21 @@ void ri_hang_judge(struct ri_hang *hang)
 			process->class == RI_HANG_LOADER || process->class == RI_HANG_VFORKING))
 			process->child = find_child(look, i, false);
 	}
-	make_groups(look);
+	for (size_t i = 0; i < look->count; i++) {
+		size_t first = 0;
+
+		while (first < i && (look->processes[first].group != (int)first ||
+			!is_same(&look->processes[first], &look->processes[i])))
+			first++;
+		look->processes[i].group = (int)first;
+	}
 	look->suspect = find_suspect(hang, look);
-	find_ended(hang, look);
+	/* a rank that starts, or is replaced, is missing in one look; one that ended in both */
+	look->ended_count = 0;
+	for (size_t i = 0; hang->looks_taken > 1 && i < look->missing_count; i++)
+		for (size_t k = 0; k < before->missing_count; k++)
+			if (before->missing[k] == look->missing[i])
+				look->ended[look->ended_count++] = look->missing[i];
 	if (look->suspect >= 0 && ri_hang_is_lost(hang, &look->processes[look->suspect]))
 		look->suspect = -1;
 }

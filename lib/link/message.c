@@ -259,33 +259,14 @@ static int find(const char *const *words, size_t count, const char *word)
 	return -1;
 }
 
-/* Nothing in it that a terminal could take for a command, and no end of line in a word. */
-static bool copy(char *out, size_t size, const char *from, bool lines)
-{
-	size_t length = strlen(from);
-
-	if (length >= size || !ri_text_is_clean(from, length, lines))
-		return false;
-	memcpy(out, from, length + 1);
-	return true;
-}
-
-/* Both follow where an older version leaves them out: the cause is unknown, retry is its own. */
-static bool read_why(struct ri_why *out, const json_t *object)
-{
-	const json_t *cause = json_object_get(object, "cause");
-	const json_t *retry = json_object_get(object, "retry");
-
-	out->cause = ri_cause_word_of(json_string_value(cause));
-	out->retry = ri_retry_of(json_string_value(retry), out->cause);
-	return (cause == NULL || json_is_string(cause)) && (retry == NULL || json_is_string(retry));
-}
-
 static bool read_field(const struct field *field, const json_t *object, void *at)
 {
 	const json_t *value = json_object_get(object, field->name);
 	const char *text = json_string_value(value);
+	size_t length = text == NULL ? SIZE_MAX : strlen(text);
 	int64_t number = json_integer_value(value);
+	const json_t *cause, *retry;
+	struct ri_why *why = at;
 
 	/* what an older version leaves out is zero, but for these */
 	if (value == NULL && field->older) {
@@ -301,7 +282,13 @@ static bool read_field(const struct field *field, const json_t *object, void *at
 		*(unsigned *)at = (unsigned)number;
 		return number >= 0;
 	case WHY:
-		return read_why(at, object);
+		/* an older version leaves both out: the cause is unknown, retry is its own */
+		cause = json_object_get(object, "cause");
+		retry = json_object_get(object, "retry");
+		why->cause = ri_cause_word_of(json_string_value(cause));
+		why->retry = ri_retry_of(json_string_value(retry), why->cause);
+		return (cause == NULL || json_is_string(cause)) &&
+			(retry == NULL || json_is_string(retry));
 	case NUMBER:
 	case RANK:
 		*(int64_t *)at = number;
@@ -311,7 +298,12 @@ static bool read_field(const struct field *field, const json_t *object, void *at
 		return json_is_boolean(value);
 	case NAME:
 	case LINES:
-		return text != NULL && copy(at, field->most, text, field->type == LINES);
+		/* nothing that a terminal could take for a command, and no end of line in a word */
+		if (length >= field->most ||
+			!ri_text_is_clean(text, length, field->type == LINES))
+			return false;
+		memcpy(at, text, length + 1);
+		return true;
 	case LIFE:
 		return text != NULL && read_life(at, text);
 	}

@@ -75,14 +75,6 @@ static bool read_port(uint16_t *port, const char *value)
 	return true;
 }
 
-/* torchrun's --rdzv-id, or ""; "none" is its default (PyTorch torch/distributed/run.py). */
-static const char *find_id(const struct ri_context *context)
-{
-	const char *id = ri_told_find(context, "--rdzv-id", "PET_RDZV_ID");
-
-	return id == NULL || strcmp(id, "none") == 0 ? "" : id;
-}
-
 /* What is being put together. */
 struct name {
 	const struct ri_topology *topology;
@@ -91,18 +83,6 @@ struct name {
 	uint16_t port;		/* where the job meets, as far as the platform says */
 	bool apart;
 };
-
-/*
- * The host where the job meets. Node 0's may be "localhost" to itself, and MASTER_ADDR to all
- * others: it is none, since who calls the centre has found that host already. Another one tells
- * jobs apart whose node 0 is on one host.
- */
-static const char *meeting_host(const struct name *name, const char *host, size_t length)
-{
-	if (ri_loopback_is(host, length) || is_master(name->master, host, length))
-		return "";
-	return ri_arena_copy(name->context->arena, host, length);
-}
 
 /*
  * A store that torchrun has itself (static, which is the default, or c10d) is one job's, as two
@@ -129,6 +109,7 @@ static const char *add_endpoint(struct name *name)
 {
 	const char *endpoint = find_endpoint(name->context), *colon, *host;
 	uint16_t port = name->port;
+	size_t length;
 
 	if (endpoint == NULL)
 		return "";
@@ -139,8 +120,14 @@ static const char *add_endpoint(struct name *name)
 		return ri_arena_format(name->context->arena, ", endpoint %s", endpoint);
 	/* the default port, or the name of a variable in its place, is no job's own */
 	name->apart |= colon != NULL && colon[1] != '$' && has_own_store(name->context);
-	host = meeting_host(name, endpoint, colon == NULL ? strlen(endpoint)
-		: (size_t)(colon - endpoint));
+	length = colon == NULL ? strlen(endpoint) : (size_t)(colon - endpoint);
+	/*
+	 * The host where the job meets. Node 0's may be "localhost" to itself, and MASTER_ADDR to
+	 * all others: it is none, since who calls the centre has found that host already. Another
+	 * one tells jobs apart whose node 0 is on one host.
+	 */
+	host = ri_loopback_is(endpoint, length) || is_master(name->master, endpoint, length) ? ""
+		: ri_arena_copy(name->context->arena, endpoint, length);
 	return host == NULL ? NULL : ri_arena_format(name->context->arena, ", endpoint %s:%u", host,
 		port);
 }
@@ -190,17 +177,22 @@ static const char *find_job(const struct ri_topology *topology, const struct ri_
 	const struct ri_fact *id = &topology->facts[RI_FACT_JOB_ID];
 	const struct ri_fact *port = &topology->facts[RI_FACT_MASTER_PORT];
 	const struct ri_fact *master = &topology->facts[RI_FACT_MASTER_ADDR];
-	const char *meeting = find_id(context), *endpoint, *host = "";
+	const char *meeting = ri_told_find(context, "--rdzv-id", "PET_RDZV_ID");
+	const char *endpoint, *host = "";
 	const char *played = context->host == NULL ? NULL : context->host->job;
 	struct name name = { .topology = topology, .context = context,
 		.master = master->state == RI_STATE_KNOWN ? master->text : "",
 		.port = port->state == RI_STATE_KNOWN ? (uint16_t)port->number : 0,
-		.apart = id->state == RI_STATE_KNOWN || played != NULL || meeting[0] != '\0' ||
+		.apart = id->state == RI_STATE_KNOWN || played != NULL ||
 			(port->state == RI_STATE_KNOWN && port->origin.variable != NULL) };
 	uint64_t nodes = 0, attempt = 0;
 
 	ri_topology_get(topology, RI_FACT_NNODES, &nodes);
 	ri_topology_get(topology, RI_FACT_RESTART_COUNT, &attempt);
+	/* "none" is torchrun's default (PyTorch torch/distributed/run.py) */
+	if (meeting == NULL || strcmp(meeting, "none") == 0)
+		meeting = "";
+	name.apart = name.apart || meeting[0] != '\0';
 	take_port(&name);
 	endpoint = add_endpoint(&name);
 	if (!name.apart)
@@ -246,22 +238,16 @@ static bool is_alone(const struct ri_topology *topology)
 		ri_topology_get(topology, RI_FACT_LOCAL_WORLD_SIZE, &ranks) && ranks == 1;
 }
 
-/* Parameter servers hold the state of such a job, and its workers come and go. */
-static bool has_servers(const struct ri_topology *topology, const struct ri_context *context)
-{
-	const struct ri_fact *role = &topology->facts[RI_FACT_ROLE];
-
-	return ri_topology_is_beside(topology) ||
-		(role->state == RI_STATE_KNOWN && role->served) ||
-		(context->wishes != NULL && context->wishes->tf_ps_count > 0);
-}
-
 /* Ranks that were started here, and of which the job cannot lose one. */
 static bool find_may_stop(const struct ri_topology *topology, const struct ri_context *context)
 {
+	const struct ri_fact *role = &topology->facts[RI_FACT_ROLE];
 	const struct ri_command *command = context->command;
 
-	if (ri_topology_is_launcher(topology) || has_servers(topology, context))
+	/* parameter servers hold the state of such a job, and its workers come and go */
+	if (ri_topology_is_launcher(topology) || ri_topology_is_beside(topology) ||
+		(role->state == RI_STATE_KNOWN && role->served) ||
+		(context->wishes != NULL && context->wishes->tf_ps_count > 0))
 		return false;
 	if (context->fan_out > 0)
 		return true;
@@ -308,21 +294,6 @@ static bool is_of_job(const struct ri_topology *topology, const struct ri_contex
 	return number == port || port == master;
 }
 
-/* The centre never takes a port of the job's own. */
-static void choose_ports(struct ri_link_part *out, const struct ri_topology *topology,
-	const struct ri_context *context, uint16_t asked)
-{
-	size_t count = 0;
-
-	if (asked != 0) {
-		out->ports[0] = is_of_job(topology, context, asked) ? 0 : asked;
-		return;
-	}
-	for (unsigned port = RI_LINK_PORT; port < RI_LINK_PORT + RI_LINK_PORTS; port++)
-		if (!is_of_job(topology, context, port))
-			out->ports[count++] = (uint16_t)port;
-}
-
 void ri_link_ports_add(struct ri_text *out, const struct ri_link_part *part)
 {
 	size_t count = 0;
@@ -339,6 +310,9 @@ int ri_link_part_find(struct ri_link_part *out, const struct ri_topology *topolo
 	const struct ri_context *context, uint16_t port)
 {
 	const struct ri_fact *master = &topology->facts[RI_FACT_MASTER_ADDR];
+	unsigned first = port != 0 ? port : RI_LINK_PORT;
+	unsigned last = port != 0 ? port : RI_LINK_PORT + RI_LINK_PORTS - 1;
+	size_t count = 0;
 
 	*out = (struct ri_link_part){ .ports = { 0 } };
 	ri_topology_get(topology, RI_FACT_NODE_RANK, &out->node);
@@ -349,7 +323,10 @@ int ri_link_part_find(struct ri_link_part *out, const struct ri_topology *topolo
 	if (out->why_not != NULL)
 		return 0;
 	out->may_stop = find_may_stop(topology, context);
-	choose_ports(out, topology, context, port);
+	/* the centre never takes a port of the job's own */
+	for (unsigned tried = first; tried <= last; tried++)
+		if (!is_of_job(topology, context, tried))
+			out->ports[count++] = (uint16_t)tried;
 	out->job = find_job(topology, context, &out->apart);
 	return out->job == NULL ? -1 : 0;
 }
@@ -388,14 +365,6 @@ static bool take_told(struct ri_rendezvous *place, const struct ri_context *cont
 	return told || context->command->launcher->reads_pet || context->command->launcher->counts;
 }
 
-/* A range of nodes does not tell how many will come (torch/distributed/run.py, --nnodes). */
-static bool is_elastic(const struct ri_context *context)
-{
-	const char *nodes = ri_told_find(context, "--nnodes", "PET_NNODES");
-
-	return nodes != NULL && strchr(nodes, ':') != NULL;
-}
-
 /* Those that --frameworks names and that meet there, where it is given. */
 static bool is_allowed(const struct ri_wishes *wishes)
 {
@@ -427,13 +396,18 @@ static bool meets(struct ri_rendezvous *place, const struct ri_topology *topolog
 	const struct ri_context *context, bool is_mpi)
 {
 	const struct ri_command *command = context->command;
+	const char *nodes;
 
 	if (ri_topology_is_beside(topology) || !is_allowed(context->wishes))
 		return false;
-	if (context->fan_out == 0 && command->mode == RI_MODE_NODE)
+	if (context->fan_out == 0 && command->mode == RI_MODE_NODE) {
+		/* a range of nodes does not tell how many will come (torch/distributed/run.py) */
+		nodes = ri_told_find(context, "--nnodes", "PET_NNODES");
 		return command->launcher == NULL ? command->stated
-			: !ri_meeting_is_here(command, context->env) && !is_elastic(context) &&
+			: !ri_meeting_is_here(command, context->env) &&
+				(nodes == NULL || strchr(nodes, ':') == NULL) &&
 				take_told(place, context);
+	}
 	/* TensorFlow's tasks are where TF_CONFIG says, each at a port of its own */
 	if (ri_env_get(context->env, "TF_CONFIG") != NULL ||
 		(context->wishes != NULL && context->wishes->tf_ps.value != NULL) ||

@@ -372,28 +372,21 @@ static void keep_loss(void)
 	own.has_loss = own.loss[0] != '\0';
 }
 
-/* Each reason is told once, and WHYS of them at most. */
-static bool is_new_reason(const char *why)
-{
-	for (size_t i = 0; i < own.why_count; i++)
-		if (strcmp(own.whys[i], why) == 0)
-			return false;
-	if (own.why_count == WHYS)
-		return false;
-	ri_text_copy(own.whys[own.why_count++], sizeof(own.whys[0]), why);
-	return true;
-}
-
 /* A program may still start, so the warning comes only after a whole time of --stall. */
 static void note_blindness(void)
 {
 	const char *why = own.answer->lines;
+	bool told = own.why_count == WHYS;
 
 	own.answer->lines[sizeof(own.whys[0]) - 1] = '\0';
 	if (!own.answer->whole)
 		why = "the process that looks ends before it has an answer";
 	own.blind = *why == '\0' ? 0 : own.blind + 1;
-	if (own.blind >= WATCHES && is_new_reason(why)) {
+	/* each reason is told once, and WHYS of them at most */
+	for (size_t i = 0; i < own.why_count; i++)
+		told = told || strcmp(own.whys[i], why) == 0;
+	if (own.blind >= WATCHES && !told) {
+		ri_text_copy(own.whys[own.why_count++], sizeof(own.whys[0]), why);
 		own.told_blind = true;
 		ri_log(RI_LEVEL_WARNING, "autopsy: --stall cannot see whether a rank moves: %s "
 			"[%s]", why, ri_code_name(RI_CODE_AUTOPSY_BLIND));

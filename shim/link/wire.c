@@ -284,26 +284,24 @@ static void read_some(struct ri_wire *wire, const struct ri_wire_keys *keys,
 	}
 }
 
-static void finish_connecting(struct ri_wire *wire, const struct ri_wire_keys *keys)
+void ri_wire_go_on(struct ri_wire *wire, short events, const struct ri_wire_keys *keys,
+	const struct ri_wire_ear *ear, int64_t now)
 {
 	int error = 0;
 	socklen_t length = sizeof(error);
 
-	if (getsockopt(wire->fd, SOL_SOCKET, SO_ERROR, &error, &length) < 0 || error != 0) {
-		ri_wire_kill(wire, strerror(error == 0 ? errno : error));
-		return;
-	}
-	wire->state = RI_WIRE_GREETING;
-	greet(wire, keys);
-}
-
-void ri_wire_go_on(struct ri_wire *wire, short events, const struct ri_wire_keys *keys,
-	const struct ri_wire_ear *ear, int64_t now)
-{
-	if (wire->state == RI_WIRE_CONNECTING && events != 0)
-		finish_connecting(wire, keys);
-	else if ((events & (POLLIN | POLLHUP | POLLERR)) != 0)
+	if (wire->state == RI_WIRE_CONNECTING && events != 0) {
+		if (getsockopt(wire->fd, SOL_SOCKET, SO_ERROR, &error, &length) < 0)
+			error = errno;
+		if (error == 0) {
+			wire->state = RI_WIRE_GREETING;
+			greet(wire, keys);
+		} else {
+			ri_wire_kill(wire, strerror(error));
+		}
+	} else if ((events & (POLLIN | POLLHUP | POLLERR)) != 0) {
 		read_some(wire, keys, ear);
+	}
 	if (wire->state != RI_WIRE_DEAD && (events & POLLOUT) != 0)
 		flush(wire);
 	if (wire->state == RI_WIRE_ENDING && wire->out_end == wire->out_begin)
