@@ -8,7 +8,6 @@
 
 #include <stddef.h>
 
-#include "base/limits.h"
 #include "base/text.h"
 #include "link/part.h"
 #include "node/sockets.h"

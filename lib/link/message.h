@@ -11,7 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/limits.h"
 #include "base/text.h"
 #include "link/seal.h"
 #include "report/causes.h"

@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "base/text.h"
 #include "model/context.h"
 #include "model/topology.h"

@@ -6,9 +6,6 @@
  * on, and the range's own target stands right behind that. A way out of it without the exception
  * has to take it off the stack, and that instruction (POP_EXCEPT) belongs to no range of it.
  */
-#include <string.h>
-
-#include "python/python.h"
 #include "python/remote.h"
 
 enum {

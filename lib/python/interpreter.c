@@ -4,7 +4,6 @@
 
 #include "base/number.h"
 #include "base/text.h"
-#include "python/python.h"
 #include "python/remote.h"
 
 enum {

@@ -14,7 +14,6 @@
  */
 #include <string.h>
 
-#include "python/python.h"
 #include "python/remote.h"
 
 enum {

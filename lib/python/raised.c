@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "python/python.h"
 #include "python/remote.h"
 
 enum {

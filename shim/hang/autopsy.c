@@ -20,7 +20,6 @@
 #include "base/text.h"
 #include "system/clock.h"
 #include "system/log.h"
-#include "system/mask.h"
 #include "system/helper.h"
 
 enum {

@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "launch/children.h"
 #include "options/options.h"

@@ -4,13 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "link/helper_state.h"
 #include "system/clock.h"
-#include "system/log.h"
 #include "system/kept_fds.h"
 
 enum {

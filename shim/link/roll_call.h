@@ -8,10 +8,8 @@
 #ifndef RI_SHIM_LINK_ROLL_CALL_H
 #define RI_SHIM_LINK_ROLL_CALL_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "link/part.h"
 #include "launch/children.h"
