@@ -111,22 +111,20 @@ bool ri_python_place(struct ri_python *python, uint64_t address, struct ri_pytho
 bool ri_python_describe(struct ri_python *python, uint64_t code, int64_t instruction,
 	struct ri_python_frame *out);
 
-/* line_table.c: the line of an instruction */
-
 /*
- * table is the address of a code object's bytes: pairs of differences in 3.9
- * (Objects/lnotab_notes.txt) and 3.10 (the same file, PEP 626), entries of varying length from
- * 3.11 on (Objects/locations.md, PEP 657). instruction counts bytes from the first one; less
- * than 0: the code has not begun. *line is 0 where the instruction belongs to none. False: the
+ * stack.c: the line of an instruction. table is the address of a code object's bytes: pairs of
+ * differences in 3.9 (Objects/lnotab_notes.txt) and 3.10 (the same file, PEP 626), entries of varying
+ * length from 3.11 on (Objects/locations.md, PEP 657). instruction counts bytes from the first one;
+ * less than 0: the code has not begun. *line is 0 where the instruction belongs to none. False: the
  * table could not be read, or ends before the instruction.
  */
 bool ri_python_line(struct ri_python *python, uint64_t table, uint32_t first_line,
 	int64_t instruction, uint32_t *line);
 
 /*
- * symbol.c: where a library or program that a process has mapped keeps a symbol (System V gABI,
- * "Program Loading and Dynamic Linking"; GNU's hash table as binutils writes it). It is read from
- * the memory of the process: the file may be replaced, or lie on a mount that does not answer.
+ * interpreter.c: where a library or program that a process has mapped keeps a symbol (System V
+ * gABI, "Program Loading and Dynamic Linking"; GNU's hash table as binutils writes it). It is read
+ * from the memory of the process: the file may be replaced, or lie on a mount that does not answer.
  */
 struct ri_python_symbols {
 	uint64_t bias;		/* of the addresses in the file */
