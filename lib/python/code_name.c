@@ -17,13 +17,15 @@ enum {
 	ESCAPED_LAST = 0xdcff,
 };
 
-struct string {
+struct text {
 	uint64_t characters;	/* their address */
-	uint64_t length;
+	uint64_t length;	/* of all of them */
 	unsigned width;		/* bytes of each */
+	const unsigned char *bytes;	/* of those that were read, */
+	size_t count;			/* as many */
 };
 
-static bool read_header(struct ri_python *python, uint64_t address, struct string *string,
+static bool read_header(struct ri_python *python, uint64_t address, struct text *text,
 	unsigned char *bytes, size_t *count)
 {
 	const struct ri_python_layout *layout = &python->layout;
@@ -31,19 +33,19 @@ static bool read_header(struct ri_python *python, uint64_t address, struct strin
 
 	if (layout->str_ascii > HEADER || layout->str_compact > HEADER ||
 		layout->str_state + sizeof(state) > layout->str_ascii ||
-		layout->str_length + sizeof(string->length) > layout->str_ascii)
+		layout->str_length + sizeof(text->length) > layout->str_ascii)
 		return false;
 	*count = ri_python_read_some(python, address, bytes, layout->str_ascii,
 		HEADER + UNITS);
 	if (*count == 0)
 		return false;
 	memcpy(&state, bytes + layout->str_state, sizeof(state));
-	memcpy(&string->length, bytes + layout->str_length, sizeof(string->length));
-	string->width = state >> KIND_SHIFT & KIND_MASK;
+	memcpy(&text->length, bytes + layout->str_length, sizeof(text->length));
+	text->width = state >> KIND_SHIFT & KIND_MASK;
 	begin = (state & ASCII) != 0 ? layout->str_ascii : layout->str_compact;
-	string->characters = address + begin;
-	return (state & COMPACT) != 0 && string->length <= INT32_MAX &&
-		(string->width == 1 || string->width == 2 || string->width == 4);
+	text->characters = address + begin;
+	return (state & COMPACT) != 0 && text->length <= INT32_MAX &&
+		(text->width == 1 || text->width == 2 || text->width == 4);
 }
 
 static uint32_t character_at(const unsigned char *bytes, unsigned width, size_t index)
@@ -75,13 +77,6 @@ static size_t encode(uint32_t character, char *out)
 	return more + 1;
 }
 
-struct text {
-	const unsigned char *bytes;
-	unsigned width;
-	size_t count;		/* of characters */
-	bool whole;		/* they are all that there are */
-};
-
 static size_t bytes_of(const struct text *text, size_t first, size_t end)
 {
 	char four[4];
@@ -95,7 +90,7 @@ static size_t bytes_of(const struct text *text, size_t first, size_t end)
 static void write_name(const struct text *text, bool end_matters, char name[RI_PYTHON_NAME])
 {
 	size_t first = 0, end = text->count, length = 0, room = RI_PYTHON_NAME - 1;
-	bool cut = !text->whole || bytes_of(text, 0, text->count) > room;
+	bool cut = text->count < text->length || bytes_of(text, 0, text->count) > room;
 
 	if (cut)
 		room -= 3;
@@ -125,21 +120,18 @@ bool ri_python_name(
 {
 	unsigned char head[HEADER + UNITS], characters[UNITS * WIDEST];
 	struct text text = { .bytes = characters };
-	struct string string;
-	uint64_t first;
-	size_t there, size;
+	uint64_t first, before;
+	size_t there;
 
 	name[0] = '\0';
-	if (!read_header(python, address, &string, head, &there))
+	if (!read_header(python, address, &text, head, &there))
 		return false;
-	text.width = string.width;
-	text.count = string.length < UNITS ? string.length : UNITS;
-	text.whole = text.count == string.length;
-	first = end_matters ? string.length - text.count : 0;
-	size = text.count * text.width;
-	if (string.characters - address + (first + text.count) * text.width <= there)
-		text.bytes = head + (string.characters - address) + first * text.width;
-	else if (!ri_python_read(python, string.characters + first * text.width, characters, size))
+	text.count = text.length < UNITS ? text.length : UNITS;
+	first = end_matters ? text.length - text.count : 0;
+	before = text.characters - address + first * text.width;
+	if (before + text.count * text.width <= there)
+		text.bytes = head + before;
+	else if (!ri_python_read(python, address + before, characters, text.count * text.width))
 		return false;
 	write_name(&text, end_matters, name);
 	return true;
