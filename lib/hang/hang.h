@@ -115,7 +115,7 @@ struct ri_hang_process {
 	enum ri_hang_python python;
 	int python_errno;	/* of RI_HANG_REFUSED */
 	char release[32];
-	uint32_t stack_count, stacks_seen;
+	uint32_t stack_count;
 	struct ri_hang_stack stacks[RI_HANG_THREADS];	/* the main thread's first */
 	/* made by ri_hang_judge */
 	enum ri_hang_class class;

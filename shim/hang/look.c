@@ -435,7 +435,6 @@ static void read_stacks(struct ri_hang *hang, struct ri_hang_process *process,
 	if (threads.count == 0)
 		return;
 	main = threads.count - 1;	/* the oldest one */
-	process->stacks_seen = (uint32_t)threads.all;
 	for (size_t i = 0; i <= threads.count && process->stack_count < RI_HANG_THREADS; i++) {
 		size_t at = i == 0 ? main : i - 1;
 		struct ri_python_stack stack = { .frames = frames, .room = RI_HANG_FRAMES };
