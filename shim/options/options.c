@@ -310,7 +310,8 @@ static int read_twins(struct ri_options *options, const struct ri_env *env,
 		const struct ri_option *option = &ri_option_table[i];
 		struct ri_given given = { .twin = true };
 
-		if (option->kind == ACTION || (ri_option_stands(options, i) && !option->adds))
+		if (option->kind == ACTION ||
+			(ri_option_stands(options, i) && option->type != RI_OPTION_DEMANDS))
 			continue;
 		given.subject = ri_option_twin(option);
 		given.value = ri_env_get(env, given.subject);
@@ -323,7 +324,8 @@ static int read_twins(struct ri_options *options, const struct ri_env *env,
 			continue;
 		/* go on: the others may say how the error is shown and mapped */
 		if (ri_option_stands(options, i)
-				? option->read(options, given, err) < 0
+				? ri_check_read_demands(&options->checks, option->asker, given,
+					err) < 0
 				: ri_option_take(options, option, given, err) < 0)
 			status = -1;
 	}
@@ -401,28 +403,20 @@ static void judge_twins(struct ri_options *options, const struct ri_env *env,
 	}
 }
 
-/* Never an error, whatever it says: this is the way out. */
-static bool is_disabled(const struct ri_env *env)
-{
-	const char *value = ri_env_get(env, "RANKINIT_DISABLE");
-	bool yes = true;
-
-	if (value == NULL || value[0] == '\0')
-		return false;
-	ri_bool_read(value, &yes);
-	return yes;
-}
-
 int ri_options_read(struct ri_options *options, char *const *argv, const struct ri_env *env,
 	struct ri_findings *findings, struct ri_error *err)
 {
-	struct ri_place_wish *place = &options->place;
+	const union ri_options_given *given = &options->given;
+	const char *disable = ri_env_get(env, "RANKINIT_DISABLE");
 	int status;
 
 	*options = (struct ri_options){
-		.disabled = is_disabled(env), .peer = ri_peer_find(argv[0]),
+		.disabled = disable != NULL && disable[0] != '\0', .peer = ri_peer_find(argv[0]),
 		.called = "rankinit",
 	};
+	/* never an error, whatever it says: this is the way out */
+	if (options->disabled)
+		ri_bool_read(disable, &options->disabled);
 	if (options->peer != RI_PEER_NONE)
 		options->called = ri_path_name(argv[0]);
 	ri_option_fall_back(options);
@@ -440,9 +434,11 @@ int ri_options_read(struct ri_options *options, char *const *argv, const struct 
 	}
 	ri_check_judge_gone(&options->checks, findings);
 	/* the library knows no options, and blames them by name */
-	place->bind_subject = options->given.bind_to.subject;
-	place->gpu_subject = options->given.gpu_bind.subject;
-	place->omp_subject = options->given.omp_threads.subject;
+	options->wishes.nproc = given->nproc_per_node;
+	options->wishes.tf_ps = given->tf_ps;
+	options->place.bind_subject = given->bind_to.subject;
+	options->place.gpu_subject = given->gpu_bind.subject;
+	options->place.omp_subject = given->omp_threads.subject;
 	return status;
 }
 
@@ -480,7 +476,7 @@ int ri_options_scrub(const struct ri_options *options, const struct ri_env *env,
 			continue;
 		edit.name = ri_option_twin(option);
 		if (goes_on)
-			edit.value = !option->adds ? value
+			edit.value = option->type != RI_OPTION_DEMANDS ? value
 				: ri_check_join_demands(ri_env_get(env, edit.name), value, arena);
 		if (goes_on && edit.value == NULL)
 			return ri_fail(err, RI_CODE_MEMORY, edit.name, "no memory left to set it");
@@ -492,13 +488,6 @@ int ri_options_scrub(const struct ri_options *options, const struct ri_env *env,
 	return scrub_gone(options, edits, arena, err);
 }
 
-static bool is_among(const int *numbers, size_t number)
-{
-	while (*numbers >= 0 && (size_t)*numbers != number)
-		numbers++;
-	return *numbers >= 0;
-}
-
 char **ri_options_words(const struct ri_options *options, const int *left_out,
 	struct ri_arena *arena)
 {
@@ -507,8 +496,11 @@ char **ri_options_words(const struct ri_options *options, const int *left_out,
 
 	for (size_t i = 0; words != NULL && i < RI_OPTION_COUNT; i++) {
 		const char *value = options->given.at[i].value;
+		const int *out = left_out;
 
-		if (!ri_option_stands(options, i) || is_among(left_out, i))
+		while (*out >= 0 && (size_t)*out != i)
+			out++;
+		if (!ri_option_stands(options, i) || *out >= 0)
 			continue;
 		words[count] = ri_arena_format(arena, "%s%s%s",
 			ri_option_name(&ri_option_table[i]), value == NULL ? "" : "=",

@@ -47,6 +47,9 @@ enum ri_nproc { RI_NPROC_STATED, RI_NPROC_GPU, RI_NPROC_CPU, RI_NPROC_AUTO };
 /* What the nodes of a job may do for each other. */
 enum ri_link_mode { RI_LINK_MODE_NO, RI_LINK_MODE_STOP, RI_LINK_MODE_TELL };
 
+/* What each line of a rank begins with. */
+enum ri_prefix { RI_PREFIX_NONE, RI_PREFIX_RANK, RI_PREFIX_NODE };
+
 enum {
 #define RI_OPTION(symbol, ...) RI_OPTION_##symbol,
 #include "options/options.def"
@@ -72,6 +75,7 @@ union ri_options_given {
 /* The field that the type of an option declares, in a struct: see options.def. */
 #define RI_FIELD_YES(name) bool name;
 #define RI_FIELD_CHOICE(type, name) enum type name;
+#define RI_FIELD_NUMBER(name, ...) uint64_t name;
 #define RI_FIELD_SECONDS(name) uint64_t name;
 #define RI_FIELD_OWN(function, type, name) type name;
 #define RI_FIELD_IN(type)
@@ -79,7 +83,8 @@ union ri_options_given {
 #define RI_FIELD_TEXT
 #define RI_FIELD_PATTERN
 #define RI_FIELD_GIVEN(place)
-#define RI_FIELD_ADDS(function)
+#define RI_FIELD_COUNTED(...)
+#define RI_FIELD_DEMANDS(asker)
 
 struct ri_options {
 	union ri_options_given given;
@@ -99,8 +104,6 @@ struct ri_options {
 	enum ri_nproc nproc;		/* how wishes.nproc_count comes about */
 	struct ri_place_wish place;
 	struct ri_check_wishes checks;
-	bool log_prefix;
-	bool log_prefix_node;		/* the prefix begins with the node */
 
 	/* Under the name of another init; what only such a one has is 0 otherwise. */
 	enum ri_peer peer;

@@ -1,22 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "options/table.h"
 
+#include <inttypes.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/number.h"
+#include "from/sources.h"
+#include "link/seal.h"
+#include "link/secret.h"
+#include "output/pattern.h"
+#include "redact/redact.h"
+#include "to/to.h"
 
-enum { NAME = 48 };	/* bytes of any "--name" or "RANKINIT_NAME" */
+enum {
+	NAME = 48,	/* bytes of any "--name" or "RANKINIT_NAME" */
+	CHOICES = 16, CHOICE_BYTES = 128,	/* of one option */
+	MAX_NAMES = 64,	/* sources or frameworks, and one more */
+};
 
 /* Made when they are needed, which on most starts none is. */
 static struct {
 	char option[NAME], twin[NAME];
-} names[RI_OPTION_COUNT];
+} spelled[RI_OPTION_COUNT];
 
 const char *ri_option_name(const struct ri_option *option)
 {
-	char *out = names[option - ri_option_table].option;
+	char *out = spelled[option - ri_option_table].option;
 
 	snprintf(out, NAME, "--%s", option->symbol);
 	for (char *p = out; *p != '\0'; p++)
@@ -27,7 +40,7 @@ const char *ri_option_name(const struct ri_option *option)
 
 const char *ri_option_twin(const struct ri_option *option)
 {
-	char *out = names[option - ri_option_table].twin;
+	char *out = spelled[option - ri_option_table].twin;
 
 	snprintf(out, NAME, "RANKINIT_%s", option->symbol);
 	for (char *p = out; *p != '\0'; p++)
@@ -53,6 +66,326 @@ bool ri_option_stands(const struct ri_options *options, size_t number)
 	return given->subject != NULL && !given->twin;
 }
 
+int ri_option_bad_value(struct ri_given given, const char *expected, struct ri_error *err)
+{
+	char quoted[RI_QUOTE_SIZE], shown[4 * RI_MAX_QUOTE];
+
+	/* what was meant for the command */
+	ri_text_copy(shown, sizeof(shown), given.value);
+	ri_redact_word_in_place(shown, sizeof(shown));
+	return ri_fail(err, RI_CODE_OPTION_VALUE, given.subject, "%s: expected %s",
+		ri_quote(quoted, sizeof(quoted), shown), expected);
+}
+
+/*
+ * One of the words of meta, as its place among them. An N there is a number, which goes to the
+ * other field of the type COUNTED; yes and no of a FLAG are 1 and 0, in each of their spellings.
+ */
+static int read_choice(const struct ri_option *option, unsigned *out, uint64_t *number,
+	struct ri_given given, struct ri_error *err)
+{
+	char copy[CHOICE_BYTES], bytes[CHOICE_BYTES], *rest = copy;
+	const struct ri_range range = { option->least, option->most };
+	bool is_flag = option->form == FLAG, yes = true;
+	const char *words[CHOICES], *nearest;
+	struct ri_text expected;
+	unsigned count = 0;
+
+	if (is_flag && (given.value == NULL || ri_bool_read(given.value, &yes))) {
+		*out = yes;
+		return 0;
+	}
+	ri_text_init(&expected, bytes, sizeof(bytes));
+	ri_text_copy(copy, sizeof(copy), option->meta);
+	for (; rest != NULL && count < CHOICES; count++) {
+		const char *word = words[count] = strsep(&rest, "|");
+		bool counts = number != NULL && strcmp(word, "N") == 0;
+
+		if (counts ? ri_number_read(given.value, range, number, NULL) == RI_NUMBER_OK
+			: strcmp(given.value, word) == 0) {
+			if (number != NULL && !counts)
+				*number = 0;
+			*out = count;
+			return 0;
+		}
+		ri_text_add(&expected, count == 0 ? "" : rest == NULL ? " or " : ", ");
+		if (counts)
+			ri_text_addf(&expected, "a number from %" PRIu64 " to %" PRIu64,
+				range.min, range.max);
+		else
+			ri_text_add(&expected, word);
+	}
+	ri_option_bad_value(given, bytes, err);
+	nearest = is_flag || number != NULL ? NULL : ri_text_nearest(given.value, words, count);
+	return nearest == NULL ? -1 : ri_fail_hint(err, "did you mean %s?", nearest);
+}
+
+int ri_value_number(uint64_t *out, struct ri_range range, struct ri_given given,
+	struct ri_error *err)
+{
+	char expected[64];
+
+	if (ri_number_read(given.value, range, out, NULL) == RI_NUMBER_OK)
+		return 0;
+	snprintf(expected, sizeof(expected), "a whole number from %" PRIu64 " to %" PRIu64,
+		range.min, range.max);
+	return ri_option_bad_value(given, expected, err);
+}
+
+/* "5m", where seconds are meant: hint at 300. */
+static void hint_seconds(const char *value, uint64_t most, struct ri_error *err)
+{
+	static const struct {
+		const char *name;
+		uint64_t seconds;
+	} units[] = {
+		{ "s", 1 }, { "sec", 1 }, { "m", 60 }, { "min", 60 }, { "h", 3600 }, { "d", 86400 },
+	};
+	uint64_t number;
+	size_t length = ri_digits_read(value, &number);
+
+	for (size_t i = 0; length > 0 && i < sizeof(units) / sizeof(units[0]); i++)
+		if (strcmp(value + length, units[i].name) == 0 && number <= most / units[i].seconds)
+			ri_fail_hint(err, "write %" PRIu64 ": seconds stand without a unit",
+				number * units[i].seconds);
+}
+
+static int read_seconds(uint64_t *out_ms, struct ri_given given, struct ri_error *err)
+{
+	const struct ri_range range = { 0, RI_MAX_GRACE_S };
+	char expected[64];
+
+	if (ri_seconds_read(given.value, range, out_ms, NULL) == RI_NUMBER_OK)
+		return 0;
+	snprintf(expected, sizeof(expected), "seconds from 0 to %d, like 25 or 2.5",
+		RI_MAX_GRACE_S);
+	ri_option_bad_value(given, expected, err);
+	hint_seconds(given.value, range.max, err);
+	return -1;
+}
+
+static bool is_of_program(enum ri_action action)
+{
+	return action == RI_ACTION_HELP || action == RI_ACTION_VERSION;
+}
+
+/* Two answers cannot both be given, and neither is left out in silence. */
+static int refuse_action(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	const char *other = NULL;
+
+	for (size_t i = 0; i < RI_OPTION_COUNT; i++)
+		if (ri_option_table[i].kind == ACTION && options->given.at[i].subject != NULL &&
+			options->given.at[i].subject != given.subject)
+			other = options->given.at[i].subject;
+	/* nothing is answered: the error is said as that of a launch */
+	options->action = RI_ACTION_LAUNCH;
+	if (other == NULL)
+		return ri_fail(err, RI_CODE_OPTION_CONFLICT, given.subject,
+			"is given twice, with different values");
+	ri_fail(err, RI_CODE_OPTION_CONFLICT, given.subject, "cannot be combined with %s: each "
+		"prints its own answer and runs nothing", other);
+	return ri_fail_hint(err, "leave one of them out");
+}
+
+int ri_option_answer(struct ri_options *options, enum ri_action action, struct ri_given given,
+	struct ri_error *err)
+{
+	const char *before = options->action_value;
+	/* the same once more is no other one: `--check --check` */
+	bool is_same = options->action == action && (before == NULL || given.value == NULL
+		? before == given.value : strcmp(before, given.value) == 0);
+
+	if (is_of_program(options->action) || is_same)
+		return 0;
+	if (options->action != RI_ACTION_LAUNCH && !is_of_program(action))
+		return refuse_action(options, given, err);
+	options->action = action;
+	options->action_value = given.value;
+	return 0;
+}
+
+static int read_status(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	if (given.value != NULL && given.value[0] == '\0')
+		return ri_option_bad_value(given, "a file name, or no =", err);
+	return ri_option_answer(options, RI_ACTION_STATUS, given, err);
+}
+
+static int read_blame(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	/* of version 0.1, and the page for now: say/blame_reports.c warns */
+	bool gone = given.value != NULL && strcmp(given.value, "trace") == 0;
+	unsigned place;
+
+	if (given.value != NULL && !gone &&
+		read_choice(&ri_option_table[RI_OPTION_blame], &place, NULL, given, err) < 0)
+		return -1;
+	return ri_option_answer(options, RI_ACTION_BLAME, given, err);
+}
+
+/* One of the names, else an RI_CODE_OPTION_VALUE with the one that was perhaps meant. */
+static int check_name(struct ri_given given, const char *word, const char *const names[],
+	const char *table, struct ri_error *err)
+{
+	char quoted[RI_QUOTE_SIZE];
+	const char *nearest;
+	size_t count;
+
+	for (count = 0; names[count] != NULL; count++)
+		if (strcmp(names[count], word) == 0)
+			return 0;
+	nearest = ri_text_nearest(word, names, count);
+	ri_fail(err, RI_CODE_OPTION_VALUE, given.subject, "%s is not among rankinit's %s",
+		ri_quote(quoted, sizeof(quoted), word), table);
+	if (nearest != NULL)
+		return ri_fail_hint(err, "did you mean %s?", nearest);
+	return ri_fail_hint(err, "see rankinit --list=%s", table);
+}
+
+static int read_source(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	const char *names[MAX_NAMES] = { "none" };
+	const struct ri_source *source;
+
+	for (size_t i = 0; i < MAX_NAMES - 2 && (source = ri_source_at(i)) != NULL; i++)
+		names[i + 1] = source->name;
+	if (check_name(given, given.value, names, "sources", err) < 0)
+		return -1;
+	options->wishes.source = given;
+	return 0;
+}
+
+static int read_frameworks(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	const char *names[MAX_NAMES] = { NULL };
+	const struct ri_framework *framework;
+	char word[64];
+	size_t length;
+
+	options->wishes.frameworks = NULL;
+	if (strcmp(given.value, "auto") == 0)
+		return 0;
+	options->wishes.frameworks = given.value;
+	if (strcmp(given.value, "none") == 0)
+		return 0;
+	for (size_t i = 0; i < MAX_NAMES - 1 && (framework = ri_framework_at(i)) != NULL; i++)
+		names[i] = framework->name;
+	for (const char *item = given.value;; item += length + 1) {
+		length = strcspn(item, ",");
+		snprintf(word, sizeof(word), "%.*s", (int)length, item);
+		if (check_name(given, word, names, "frameworks", err) < 0)
+			return -1;
+		if (item[length] == '\0')
+			return 0;
+	}
+}
+
+static int read_checks(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	return ri_check_read_pick(&options->checks, given, err);
+}
+
+static int read_simulate(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	return ri_simulation_read(&options->simulation, &given, err);
+}
+
+/* The twin is the secret itself, which no message shows. */
+static int read_link_key(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	size_t length = given.twin ? strlen(given.value) : 0;
+	const char *flaw = ri_secret_flaw(given.value, length);
+
+	(void)options;
+	if (!given.twin || (length >= RI_SEAL_SECRET && flaw == NULL))
+		return 0;
+	if (length < RI_SEAL_SECRET)
+		ri_fail(err, RI_CODE_LINK_KEY, given.subject, "it has %zu bytes; expected %d or "
+			"more", length, RI_SEAL_SECRET);
+	else
+		ri_fail(err, RI_CODE_LINK_KEY, given.subject, "it is no random secret: it %s",
+			flaw);
+	return ri_fail_hint(err, "make one: head -c 32 /dev/urandom | base64; to name a file use "
+		"--link-key=FILE");
+}
+
+/* Not one that means something else to rankinit, or never reaches it. */
+static int read_autopsy_signal(struct ri_options *options, struct ri_given given,
+	struct ri_error *err)
+{
+	static const int taken[] = {
+		SIGTERM, SIGINT, SIGKILL, SIGSTOP, SIGCHLD, SIGIO, SIGTSTP, SIGCONT,
+	};
+	int number = ri_signal_read(given.value);
+
+	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
+		if (number == taken[i])
+			number = -1;
+	if (number < 0)
+		return ri_option_bad_value(given, "a signal that has no other meaning, as USR1",
+			err);
+	options->autopsy_signal = number;
+	return 0;
+}
+
+static int read_signal_map(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	ri_signal_map_init(&options->signal_map);
+	return ri_signal_map_read(&options->signal_map, given.value, given.subject, err);
+}
+
+static int read_exit_map(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	ri_exit_map_init(&options->exit_map);
+	return ri_exit_map_read(&options->exit_map, given.value, given.subject, err);
+}
+
+int ri_option_take(struct ri_options *options, const struct ri_option *option,
+	struct ri_given given, struct ri_error *err)
+{
+	void *field = (char *)options + option->field;
+	struct ri_pattern_use use;
+	unsigned place;
+
+	options->given.at[option - ri_option_table] = given;
+	switch (option->type) {
+	case RI_OPTION_ANSWER:
+		if (given.value != NULL && strchr(option->meta, '|') != NULL &&
+			read_choice(option, &place, NULL, given, err) < 0)
+			return -1;
+		return ri_option_answer(options, option->action, given, err);
+	case RI_OPTION_TEXT:
+		return 0;
+	case RI_OPTION_PATTERN:
+		return ri_pattern_read(given.value, &use) ? 0 : ri_option_bad_value(given,
+			"a name in which % stands only before r, l, n, h or %", err);
+	case RI_OPTION_GIVEN:
+		*(struct ri_given *)field = given;
+		return 0;
+	case RI_OPTION_YES:
+		if (read_choice(option, &place, NULL, given, err) < 0)
+			return -1;
+		*(bool *)field = place != 0;
+		return 0;
+	case RI_OPTION_CHOICE:
+		return read_choice(option, field, NULL, given, err);
+	case RI_OPTION_COUNTED:
+		return read_choice(option, field,
+			(uint64_t *)((char *)options + option->number), given, err);
+	case RI_OPTION_NUMBER:
+		return ri_value_number(field, (struct ri_range){ option->least, option->most },
+			given, err);
+	case RI_OPTION_SECONDS:
+		return read_seconds(field, given, err);
+	case RI_OPTION_DEMANDS:
+		return ri_check_read_demands(&options->checks, option->asker, given, err);
+	case RI_OPTION_OWN:
+		break;
+	}
+	return option->read(options, given, err);
+}
+
 void ri_option_fall_back(struct ri_options *options)
 {
 	for (size_t i = 0; i < RI_OPTION_COUNT; i++) {
@@ -64,52 +397,26 @@ void ri_option_fall_back(struct ri_options *options)
 	}
 }
 
-int ri_option_take(struct ri_options *options, const struct ri_option *option,
-	struct ri_given given, struct ri_error *err)
-{
-	void *field = (char *)options + option->field;
-
-	options->given.at[option - ri_option_table] = given;
-	switch (option->type) {
-	case RI_OPTION_ANSWER:
-		if (given.value != NULL && strchr(option->meta, '|') != NULL &&
-			ri_value_choice(NULL, option->meta, given, err) < 0)
-			return -1;
-		return ri_option_answer(options, option->action, given, err);
-	case RI_OPTION_TEXT:
-		return 0;
-	case RI_OPTION_PATTERN:
-		return ri_value_pattern(given, err);
-	case RI_OPTION_GIVEN:
-		*(struct ri_given *)field = given;
-		return 0;
-	case RI_OPTION_YES:
-		return ri_value_flag(field, given, err);
-	case RI_OPTION_CHOICE:
-		return ri_value_choice(field, option->meta, given, err);
-	case RI_OPTION_SECONDS:
-		return ri_value_seconds(field, given, err);
-	case RI_OPTION_OWN:
-		break;
-	}
-	return option->read(options, given, err);
-}
-
-/* The place of a field, which must have this type. */
-#define PLACE(name, type_) \
-	.field = offsetof(struct ri_options, name) + 0 * sizeof( \
+/* Where the value goes, a field that must have this type. */
+#define PLACE(to, name, type_) \
+	.to = offsetof(struct ri_options, name) + 0 * sizeof( \
 		_Generic(&((struct ri_options *)NULL)->name, type_ *: 0))
 
 #define ANSWER(action_) .type = RI_OPTION_ANSWER, .action = action_
 #define TEXT .type = RI_OPTION_TEXT
 #define PATTERN .type = RI_OPTION_PATTERN
-#define GIVEN(name) .type = RI_OPTION_GIVEN, PLACE(name, struct ri_given)
-#define YES(name) .type = RI_OPTION_YES, PLACE(name, bool)
-#define CHOICE(enum_, name) .type = RI_OPTION_CHOICE, PLACE(name, enum enum_)
-#define SECONDS(name) .type = RI_OPTION_SECONDS, PLACE(name, uint64_t)
+#define GIVEN(name) .type = RI_OPTION_GIVEN, PLACE(field, name, struct ri_given)
+#define YES(name) .type = RI_OPTION_YES, PLACE(field, name, bool)
+#define CHOICE(enum_, name) .type = RI_OPTION_CHOICE, PLACE(field, name, enum enum_)
+#define COUNTED(enum_, name, number_, least_, most_) .type = RI_OPTION_COUNTED, \
+	PLACE(field, name, enum enum_), PLACE(number, number_, uint64_t), \
+	.least = least_, .most = most_
+#define NUMBER(name, least_, most_) .type = RI_OPTION_NUMBER, PLACE(field, name, uint64_t), \
+	.least = least_, .most = most_
+#define SECONDS(name) .type = RI_OPTION_SECONDS, PLACE(field, name, uint64_t)
 #define OWN(function, ...) .type = RI_OPTION_OWN, .read = function
 #define IN(type_) type_
-#define ADDS(function) OWN(function), .adds = true
+#define DEMANDS(asker_) .type = RI_OPTION_DEMANDS, .asker = asker_
 
 const struct ri_option ri_option_table[RI_OPTION_COUNT] = {
 #define RI_OPTION(symbol_, letter_, kind_, form_, meta_, fallback_, type_, help_, group_, \

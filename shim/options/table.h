@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The options as a table (options.def), their names, and what is made of a value, by its
- * type or by a reader of its own (values.c): options.c reads the command line and the
+ * type or by a reader of its own: options.c reads the command line and the
  * environment by it, usage.c prints it, words.c finds options where they are of no use.
  */
 #ifndef RI_SHIM_OPTIONS_TABLE_H
@@ -34,7 +34,10 @@ enum ri_option_type {
 	RI_OPTION_GIVEN,
 	RI_OPTION_YES,
 	RI_OPTION_CHOICE,
+	RI_OPTION_COUNTED,
+	RI_OPTION_NUMBER,
 	RI_OPTION_SECONDS,
+	RI_OPTION_DEMANDS,
 	RI_OPTION_OWN,
 };
 
@@ -48,23 +51,19 @@ struct ri_option {
 	const char *fallback;
 	const char *help;
 	const char *brief;
-	ri_option_reader *read;		/* of the types OWN and ADDS */
-	size_t field;			/* of most: its place in struct ri_options */
+	ri_option_reader *read;		/* of the type OWN */
+	uint32_t field, number;		/* of most: their place in struct ri_options */
+	uint32_t least, most;		/* of the types COUNTED and NUMBER */
 	enum ri_action action;		/* of the type ANSWER */
+	enum ri_asker asker;		/* of the type DEMANDS */
 	enum ri_option_type type;
 	enum ri_option_kind kind;
 	enum ri_option_form form;
 	enum ri_option_group group;
 	char letter;
-	bool adds;			/* of the type ADDS */
 };
 
 extern const struct ri_option ri_option_table[RI_OPTION_COUNT];
-
-/* The readers; only an option whose type names one has it. */
-#define RI_OPTION(symbol, ...) \
-	ri_option_reader ri_read_##symbol;
-#include "options/options.def"
 
 /* "signal_map" as "--signal-map". It lasts. */
 const char *ri_option_name(const struct ri_option *option);
@@ -88,18 +87,9 @@ int ri_option_take(struct ri_options *options, const struct ri_option *option,
 /* An RI_CODE_OPTION_VALUE: the value, and what was expected instead. Returns -1. */
 int ri_option_bad_value(struct ri_given given, const char *expected, struct ri_error *err);
 
-/*
- * Values by their type, whichever option it is; they fail as ri_option_bad_value does. A flag
- * without a value is yes; a choice is one of the words "auto|always|never", as its place among
- * them where out is not NULL; a pattern is what output/pattern.h can read.
- */
-int ri_value_flag(bool *out, struct ri_given given, struct ri_error *err);
-int ri_value_choice(unsigned *out, const char *words, struct ri_given given,
-	struct ri_error *err);
-int ri_value_pattern(struct ri_given given, struct ri_error *err);
+/* A number in range, else it fails as that does. */
 int ri_value_number(uint64_t *out, struct ri_range range, struct ri_given given,
 	struct ri_error *err);
-int ri_value_seconds(uint64_t *out_ms, struct ri_given given, struct ri_error *err);
 
 /*
  * Answer instead of a launch: what --explain and the like do. Two that differ are

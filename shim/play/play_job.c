@@ -88,8 +88,9 @@ static struct ri_options loop_options(const struct ri_options *given)
 {
 	struct ri_options options = {
 		.quiet = given->quiet, .verbose = given->verbose,
-		.called = given->called, .log_prefix = given->log_prefix,
-		.log_prefix_node = true, .grace_ms = given->simulation.shape->grace_s * 1000ULL,
+		.called = given->called,
+		.log_prefix = given->log_prefix == RI_PREFIX_NONE ? RI_PREFIX_NONE : RI_PREFIX_NODE,
+		.grace_ms = given->simulation.shape->grace_s * 1000ULL,
 		.command = given->command, .simulation = given->simulation,
 		.exit_class = given->exit_class,
 	};
@@ -109,7 +110,7 @@ int ri_play_job_prepare(struct ri_play_job *job, struct ri_error *err)
 	};
 
 	if (job->options->given.log_prefix.subject == NULL)
-		job->options->log_prefix = true;
+		job->options->log_prefix = RI_PREFIX_NODE;
 	members->port = find_ports(members->port, members->simulation->nodes);
 	members->began_ms = (uint64_t)ri_now_ms();
 	if (of_nodes && members->options->given.report.subject == NULL) {

@@ -268,7 +268,7 @@ static void set_prefix(struct ri_lines *lines, const struct ri_output_wishes *wi
 	const struct ri_output_rank *rank = &wishes->ranks[index];
 	int length;
 
-	if (wishes->options->log_prefix_node && rank->node >= 0)
+	if (wishes->options->log_prefix == RI_PREFIX_NODE && rank->node >= 0)
 		length = snprintf(lines->prefix, sizeof(lines->prefix), "[%d:%u] ",
 			(int)rank->node, (unsigned)rank->rank);
 	else
