@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/number.h"
-#include "base/pages.h"
 #include "link/link.h"
 #include "report/again.h"
 #include "report/brief.h"

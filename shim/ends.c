@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "base/pages.h"
+#include "base/arena.h"
 #include "hang/autopsy.h"
 #include "launch/local_master.h"
 #include "link/link.h"

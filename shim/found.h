@@ -10,7 +10,6 @@
 #include "base/arena.h"
 #include "base/env.h"
 #include "base/error.h"
-#include "base/finding.h"
 #include "command/command.h"
 #include "launch/placement.h"
 #include "options/options.h"

@@ -43,4 +43,16 @@ size_t ri_arena_size(const struct ri_arena *arena);
 /* Give everything back; all pointers into the arena are dead. */
 void ri_arena_release(struct ri_arena *arena);
 
+/*
+ * Room for what is large and seldom needed. Static arrays of that size belong to
+ * every start, and a limit of the address space (RLIMIT_AS) counts them.
+ *
+ * Zeroed memory that is never given back; a page of it is taken when it is written to.
+ * NULL where there is none. Not while ranks run: what they need is reserved before.
+ */
+void *ri_pages(size_t size);
+
+/* The same, and processes that are forked from now on write to the same memory. */
+void *ri_pages_shared(size_t size);
+
 #endif

@@ -11,7 +11,7 @@
 
 #include "base/arena.h"
 #include "base/env.h"
-#include "base/finding.h"
+#include "base/error.h"
 #include "base/host.h"
 #include "command/command.h"
 

@@ -12,7 +12,6 @@
 
 #include "base/env.h"
 #include "base/error.h"
-#include "base/finding.h"
 #include "base/text.h"
 #include "model/topology.h"
 

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "base/given.h"
+#include "base/error.h"
 #include "model/topology.h"
 
 struct ri_wishes {

@@ -13,7 +13,6 @@
 #include "base/arena.h"
 #include "base/env.h"
 #include "base/error.h"
-#include "base/finding.h"
 #include "base/host.h"
 #include "base/limits.h"
 #include "base/text.h"

@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/given.h"
 #include "from/shape.h"
 
 enum {

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "base/finding.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "check/runner.h"
 #include "model/json.h"

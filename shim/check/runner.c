@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "base/pages.h"
+#include "base/arena.h"
 #include "base/signals.h"
 #include "system/clock.h"
 #include "system/helper.h"

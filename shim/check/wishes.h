@@ -10,8 +10,6 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "base/finding.h"
-#include "base/given.h"
 #include "demand/demand.h"
 
 size_t ri_check_count(void);

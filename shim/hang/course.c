@@ -6,9 +6,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/limits.h"
 #include "base/number.h"
-#include "base/pages.h"
 #include "base/text.h"
 #include "hang/facts.h"
 #include "hang/held.h"

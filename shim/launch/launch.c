@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/pages.h"
+#include "base/arena.h"
 #include "image/program.h"
 #include "launch/children.h"
 #include "launch/exec_failure.h"

@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/pages.h"
+#include "base/arena.h"
 #include "system/clock.h"
 #include "system/log.h"
 #include "system/mask.h"

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/pages.h"
+#include "base/arena.h"
 #include "link/arrival.h"
 #include "link/look_up.h"
 #include "node/sockets.h"

@@ -201,7 +201,7 @@ static int join(struct ri_link_job *job, struct ri_error *err)
 		return begin(job, err);
 	/* the link never takes that port, even where --link-port names it */
 	ri_log(RI_LEVEL_WARNING, "--link-port: %u is the port where the ranks meet; choose another "
-		"one; the job goes on without the link [%s]", options->link_port,
+		"one; the job goes on without the link [%s]", (unsigned)options->link_port,
 		ri_code_name(RI_CODE_LINK_PORT));
 	return 0;
 }

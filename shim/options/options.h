@@ -10,8 +10,6 @@
 
 #include "base/env.h"
 #include "base/error.h"
-#include "base/finding.h"
-#include "base/given.h"
 #include "base/signals.h"
 #include "base/text.h"
 #include "check/wishes.h"

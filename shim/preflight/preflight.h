@@ -6,7 +6,6 @@
 #include "base/arena.h"
 #include "base/env.h"
 #include "base/error.h"
-#include "base/finding.h"
 #include "base/host.h"
 #include "check/runner.h"
 #include "command/command.h"

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/pages.h"
+#include "base/arena.h"
 #include "blame/reports.h"
 #include "say/json_memory.h"
 #include "say/print.h"

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "base/pages.h"
+#include "base/arena.h"
 
 enum { ALIGNMENT = 16 };
 

@@ -10,7 +10,7 @@
 #include <jansson.h>
 #include <sodium/version.h>
 
-#include "base/pages.h"
+#include "base/arena.h"
 #include "base/text.h"
 #include "check/node_facts.h"
 #include "check/print.h"

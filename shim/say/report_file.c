@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/number.h"
-#include "base/pages.h"
 #include "check/print.h"
 #include "report/brief.h"
 #include "report/report.h"

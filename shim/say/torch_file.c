@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/pages.h"
+#include "base/arena.h"
 #include "report/class.h"
 #include "system/apart.h"
 #include "system/log.h"

@@ -15,7 +15,6 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "base/finding.h"
 
 enum ri_level {
 	RI_LEVEL_NOTE,		/* with -v */

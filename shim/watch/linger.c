@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/limits.h"
-#include "base/pages.h"
 #include "base/path.h"
 #include "hang/course.h"
 #include "system/clock.h"

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/pages.h"
+#include "base/arena.h"
 #include "hang/judge.h"
 #include "hang/look.h"
 #include "say/torch_file.h"

@@ -59,7 +59,7 @@ expect static.sh 'writable and executable'
 rm big.c f.c
 
 small
-cp "$top/lib/base/error.h" lib/base
+cp "$top/lib/base/error.h" "$top/lib/base/limits.h" lib/base
 printf 'struct alone { size_t unknown; };\n' >lib/base/alone.h
 sed 's/RI_BASE_[A-Z]*_H/RI_BASE_ERROR_H/' "$top/lib/base/text.h" >lib/base/twin.h
 expect headers.py 'alone.h: no include guard' 'alone.h: the first line' \

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/finding.h"
+#include "base/error.h"
 
 static struct ri_findings findings;
 

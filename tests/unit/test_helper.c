@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "base/pages.h"
+#include "base/arena.h"
 
 #include "system/mask.h"
 #include "system/helper.h"
