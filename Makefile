@@ -83,7 +83,7 @@ SHIM_OBJ := $(SHIM_SRC:%.c=$(O)/%.o)
 # libraries too: a start needs pages of the program that lie side by side.
 LATE  := shim/attempt shim/show shim/simulate shim/ends shim/tell shim/preflight/choose \
 	shim/hang/% shim/check/% shim/link/% shim/launch/exec_failure \
-	shim/launch/local_master shim/system/name_service \
+	shim/launch/master shim/system/name_service \
 	shim/options/usage shim/play/% shim/probe/% shim/say/% shim/watch/first_failure \
 	shim/watch/signalled lib/base/account lib/base/mounts lib/blame/% \
 	lib/demand/% lib/hang/% lib/image/% lib/link/% lib/node/% lib/play/% lib/python/% \

@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "hang/autopsy.h"
-#include "launch/local_master.h"
+#include "launch/master.h"
 #include "link/link.h"
 #include "report/actor.h"
 #include "report/blame.h"

@@ -9,10 +9,8 @@
 #include <unistd.h>
 
 #include "hang/examine.h"
-#include "launch/wait_master.h"
+#include "launch/master.h"
 #include "redact/redact.h"
-#include "say/blame_reports.h"
-#include "say/install.h"
 #include "say/json_memory.h"
 #include "say/print.h"
 #include "say/state_file.h"

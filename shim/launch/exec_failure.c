@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "launch/exec_failure.h"
+/* Why a command could not be executed, and what to do. */
+#include "launch/launch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,9 +12,9 @@
 #include "base/text.h"
 #include "image/program.h"
 
-static int too_big(const struct ri_exec_failure *failure, struct ri_error *err)
+static int too_big(const struct ri_launch *launch, struct ri_error *err)
 {
-	char *const *const lists[] = { failure->argv, failure->envp };
+	char *const *const lists[] = { launch->argv, launch->envp };
 	const char *largest = "";
 	size_t total = 0;
 	char name[64];
@@ -25,7 +26,7 @@ static int too_big(const struct ri_exec_failure *failure, struct ri_error *err)
 				largest = *p;
 		}
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(largest, "="), largest);
-	ri_fail(err, RI_CODE_EXEC_TOO_BIG, failure->argv[0],
+	ri_fail(err, RI_CODE_EXEC_TOO_BIG, launch->argv[0],
 		"the arguments and the environment (%zu bytes) exceed the kernel's limit; the "
 		"largest string has %zu bytes: %s",
 		total, strlen(largest) + 1, name);
@@ -88,9 +89,9 @@ static int one_word(const char *command, struct ri_error *err)
 		"is a string of its own", shown);
 }
 
-static int not_found(const struct ri_exec_failure *failure, struct ri_error *err)
+static int not_found(const struct ri_launch *launch, struct ri_error *err)
 {
-	const char *command = failure->argv[0];
+	const char *command = launch->argv[0];
 	char quoted[RI_QUOTE_SIZE];
 
 	if (command[0] == '\0') {
@@ -108,13 +109,12 @@ static int not_found(const struct ri_exec_failure *failure, struct ri_error *err
 		return ri_fail_hint(err, "this folder has a file of that name: write ./%s, or the "
 			"program that runs it before it: python3 %s", command, command);
 	return ri_fail_hint(err, "searched in PATH=%s",
-		ri_quote(quoted, sizeof(quoted), failure->path));
+		ri_quote(quoted, sizeof(quoted), launch->path));
 }
 
-int ri_exec_explain(const struct ri_exec_failure *failure, struct ri_error *err)
+int ri_exec_explain(const struct ri_launch *launch, int error, struct ri_error *err)
 {
-	const char *command = failure->argv[0], *path = failure->candidates, *present;
-	int error = failure->error;
+	const char *command = launch->argv[0], *path = launch->candidates, *present;
 	struct stat info;
 
 	/* the first path that is there, whatever execve said of it */
@@ -122,9 +122,9 @@ int ri_exec_explain(const struct ri_exec_failure *failure, struct ri_error *err)
 		path += strlen(path) + 1;
 	present = *path == '\0' ? NULL : path;
 	if (error == E2BIG)
-		return too_big(failure, err);
+		return too_big(launch, err);
 	if (error == ENOENT || error == ENOTDIR)
-		return present == NULL ? not_found(failure, err)
+		return present == NULL ? not_found(launch, err)
 			: cannot_be_run(present, command, err);
 	if (error == EACCES && present != NULL && stat(present, &info) == 0 &&
 		S_ISDIR(info.st_mode))

@@ -16,7 +16,6 @@
 #include "base/arena.h"
 #include "image/program.h"
 #include "launch/children.h"
-#include "launch/exec_failure.h"
 #include "redact/redact.h"
 #include "system/apart.h"
 #include "system/held_path.h"
@@ -267,11 +266,7 @@ static int explain_failure(void *argument)
 	case STEP_EXEC:
 		break;
 	}
-	return ri_exec_explain(&(struct ri_exec_failure){
-		.error = child->sys_errno, .argv = child->launch->argv,
-		.envp = child->launch->envp, .candidates = child->launch->candidates,
-		.path = child->launch->path,
-	}, err);
+	return ri_exec_explain(child->launch, child->sys_errno, err);
 }
 
 /*

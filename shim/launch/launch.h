@@ -63,4 +63,10 @@ pid_t ri_launch_spawn(struct ri_launch *launch, struct ri_error *err);
 /* Become the command: same process, same group. Returns only if that failed. */
 int ri_launch_replace(const struct ri_launch *launch, struct ri_error *err);
 
+/*
+ * exec_failure.c: why no candidate could be executed, by the errno of the last one and by what
+ * there is now at their paths: RI_CODE_EXEC_NOT_FOUND, EXEC_DENIED or EXEC_TOO_BIG. Returns -1.
+ */
+int ri_exec_explain(const struct ri_launch *launch, int error, struct ri_error *err);
+
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * --bind-to, --gpu-bind and --omp-threads: what each rank gets is worked out
- * before the first of them is started.
+ * --nproc-per-node, --bind-to, --gpu-bind and --omp-threads: how many ranks the GPUs and CPUs of
+ * this node are for, and what each of them gets, are worked out before the first is started.
  */
 #ifndef RI_SHIM_LAUNCH_PLACEMENT_H
 #define RI_SHIM_LAUNCH_PLACEMENT_H
@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "model/context.h"
 #include "model/explain.h"
 #include "model/topology.h"
 #include "node/place.h"
@@ -55,5 +56,12 @@ void ri_placing_explain(const struct ri_placing *placing, uint64_t index,
  * RI_CODE_NPROC_NONE where there is no GPU, and what counting GPUs and CPUs gives (node/node.h).
  */
 int ri_nproc_count(struct ri_options *options, struct ri_node *node, struct ri_error *err);
+
+/*
+ * RI_CODE_GPUS_IDLE, a warning, where a program sees several whole NVIDIA GPUs, and
+ * PET_NPROC_PER_NODE=1 alone has torchrun start one rank, or the command is a Python program
+ * and by torch's own names the one rank of its node. Counts GPUs in these two cases only.
+ */
+void ri_idle_gpus_judge(const struct ri_topology *topology, const struct ri_context *context);
 
 #endif

@@ -14,7 +14,7 @@
 
 #include "base/signals.h"
 #include "base/text.h"
-#include "launch/local_master.h"
+#include "launch/master.h"
 #include "system/clock.h"
 #include "system/kept_fds.h"
 #include "system/log.h"

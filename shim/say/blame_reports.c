@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "say/blame_reports.h"
+/* --blame: what the reports of a job's nodes say together. */
+#include "say/print.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,7 +13,6 @@
 #include "base/arena.h"
 #include "blame/reports.h"
 #include "say/json_memory.h"
-#include "say/print.h"
 #include "system/log.h"
 
 enum {

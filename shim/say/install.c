@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "say/install.h"
+#include "say/print.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The actions that answer on stdout and run nothing: --help, --version,
- * --list, --print-env, --explain, --check, --status.
+ * The actions that answer, mostly on stdout, and run nothing: --help, --version, --list,
+ * --print-env, --explain, --check, --blame; and --install, this program as a file for other
+ * containers, without a cp(1) in the image. --status is state_file.h's.
  */
 #ifndef RI_SHIM_SAY_PRINT_H
 #define RI_SHIM_SAY_PRINT_H
 
+#include "base/arena.h"
 #include "base/env.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -42,5 +44,19 @@ int ri_print_explain(const char *format, struct ri_explain *explain, enum ri_log
 /* What checks found, as text or json. A NULL format is text. */
 int ri_print_check(const char *format, const struct ri_check_report *report,
 	enum ri_log_color color, struct ri_error *err);
+
+/*
+ * blame_reports.c: read the files, and those of folders whose names end in .json, one after the other, and print
+ * who failed first. Returns 0, or -1: RI_CODE_BLAME_NONE where none of them is a report.
+ */
+int ri_blame_print(const struct ri_options *options, struct ri_error *err);
+
+/*
+ * install.c: copy the running program to DIR/rankinit, with mode 755 whatever the umask. What stands
+ * there is replaced in one step, also while it runs; where that fails it stays as it was, and
+ * no half of a copy is left. Waits for the file system without an end, but not beyond a stop.
+ * Returns 0, or -1: RI_CODE_INSTALL_REFUSED, OPTION_CONFLICT where a command follows, MEMORY.
+ */
+int ri_install(const struct ri_options *options, struct ri_arena *arena, struct ri_error *err);
 
 #endif
