@@ -16,22 +16,31 @@
 
 /* How far a path is resolved below the root, and what stands there. */
 struct walk {
-	struct ri_way way;
+	char rest[PATH_MAX];	/* the names that are not yet taken */
+	int links;		/* that were replaced */
+	bool slash;		/* the path ends in '/': only a folder will do */
 	char done[PATH_MAX];	/* without links; "" is the root */
 	struct stat info;
 	char target[PATH_MAX];	/* of a link */
 };
 
-/* Path is FOLDER/NAME, or NAME in the root. -1 and errno where that is too long. */
-static int add_name(char path[PATH_MAX], const char *name)
+/*
+ * Take the next name, which *last says is the last one so far. A name of more than
+ * NAME_MAX bytes is cut to one more, which no file has. False: none is left.
+ */
+static bool take_name(struct walk *walk, char name[NAME_MAX + 2], bool *last)
 {
-	size_t length = strlen(path);
+	char *start = walk->rest + strspn(walk->rest, "/");
+	size_t length = strcspn(start, "/");
+	char *rest = start + length + strspn(start + length, "/");
 
-	if (snprintf(path + length, PATH_MAX - length, "%s%s", length == 0 ? "" : "/", name) <
-		(int)(PATH_MAX - length))
-		return 0;
-	errno = ENAMETOOLONG;
-	return -1;
+	if (length == 0)
+		return false;
+	snprintf(name, NAME_MAX + 2, "%.*s", (int)length, start);
+	*last = *rest == '\0';
+	walk->slash |= *last && start[length] == '/';
+	memmove(walk->rest, rest, strlen(rest) + 1);
+	return true;
 }
 
 static void go_up(char *path)
@@ -41,25 +50,38 @@ static void go_up(char *path)
 	*(slash == NULL ? path : slash) = '\0';
 }
 
-/*
- * As lstat(2), by what the kernel knows already: no server is asked, which may not answer.
- * Before Linux 4.11 it does not know the flag, which statx(2) has brought.
- */
-static int stat_known(int root, const char *path, struct stat *info)
+/* Put what the link at the end says before what is left. -1 and errno: ELOOP or ENAMETOOLONG. */
+static int follow(struct walk *walk)
 {
-	enum { DONT_SYNC = 0x4000 };	/* AT_STATX_DONT_SYNC of linux/fcntl.h */
+	size_t length = strlen(walk->target), rest = strlen(walk->rest);
 
-	if (fstatat(root, path, info, AT_SYMLINK_NOFOLLOW | DONT_SYNC) == 0)
-		return 0;
-	return errno == EINVAL ? fstatat(root, path, info, AT_SYMLINK_NOFOLLOW) : -1;
+	if (++walk->links > RI_MAX_LINKS || length + 1 + rest >= sizeof(walk->rest)) {
+		errno = walk->links > RI_MAX_LINKS ? ELOOP : ENAMETOOLONG;
+		return -1;
+	}
+	memmove(walk->rest + length + 1, walk->rest, rest + 1);
+	memcpy(walk->rest, walk->target, length);
+	walk->rest[length] = rest > 0 ? '/' : '\0';
+	go_up(walk->done);
+	if (walk->target[0] == '/')
+		walk->done[0] = '\0';
+	walk->info.st_mode = S_IFDIR;
+	return 0;
 }
 
 /* What stands at walk->done, no name of which is a link but perhaps the last one. */
 static int look(const struct ri_host *host, struct walk *walk)
 {
+	enum { DONT_SYNC = 0x4000 };	/* AT_STATX_DONT_SYNC of linux/fcntl.h */
 	ssize_t length;
 
-	if (stat_known(host->root, walk->done, &walk->info) < 0)
+	/*
+	 * As lstat(2), by what the kernel knows already: no server is asked, which may not answer.
+	 * Before Linux 4.11 it does not know the flag, which statx(2) has brought.
+	 */
+	if (fstatat(host->root, walk->done, &walk->info, AT_SYMLINK_NOFOLLOW | DONT_SYNC) < 0 &&
+		(errno != EINVAL ||
+			fstatat(host->root, walk->done, &walk->info, AT_SYMLINK_NOFOLLOW) < 0))
 		return -1;
 	if (!S_ISLNK(walk->info.st_mode))
 		return 0;
@@ -75,45 +97,44 @@ static int look(const struct ri_host *host, struct walk *walk)
  */
 static int resolve(const struct ri_host *host, struct walk *walk, const char *path, int flags)
 {
+	size_t length = strlen(path);
 	char name[NAME_MAX + 2];
 	bool last;
 
-	if (ri_way_begin(&walk->way, path) < 0)
+	if (length == 0 || length >= sizeof(walk->rest)) {
+		errno = length == 0 ? ENOENT : ENAMETOOLONG;
 		return -1;
+	}
+	memcpy(walk->rest, path, length + 1);
 	walk->done[0] = '\0';
+	walk->links = 0;
+	walk->slash = false;
 	walk->info = (struct stat){ .st_mode = S_IFDIR };
-	while (S_ISDIR(walk->info.st_mode) && ri_way_next(&walk->way, name, &last)) {
+	while (S_ISDIR(walk->info.st_mode) && take_name(walk, name, &last)) {
 		if (strcmp(name, ".") == 0)
 			continue;
 		if (strcmp(name, "..") == 0) {
 			go_up(walk->done);
 			continue;
 		}
-		if (add_name(walk->done, name) < 0 || look(host, walk) < 0)
+		length = strlen(walk->done);
+		if (snprintf(walk->done + length, PATH_MAX - length, "%s%s", length == 0 ? "" : "/",
+			    name) >= (int)(PATH_MAX - length)) {
+			errno = ENAMETOOLONG;
+			return -1;
+		}
+		if (look(host, walk) < 0)
 			return -1;
 		if (!S_ISLNK(walk->info.st_mode) ||
-			(last && (flags & O_NOFOLLOW) && !walk->way.slash))
+			(last && (flags & O_NOFOLLOW) && !walk->slash))
 			continue;
-		if (ri_way_follow(&walk->way, walk->target) < 0)
+		if (follow(walk) < 0)
 			return -1;
-		go_up(walk->done);
-		if (walk->target[0] == '/')
-			walk->done[0] = '\0';
-		walk->info.st_mode = S_IFDIR;
 	}
-	if (S_ISDIR(walk->info.st_mode) || (walk->way.rest[0] == '\0' && !walk->way.slash))
+	if (S_ISDIR(walk->info.st_mode) || (walk->rest[0] == '\0' && !walk->slash))
 		return 0;
 	errno = ENOTDIR;
 	return -1;
-}
-
-static int open_by_walking(const struct ri_host *host, const char *path, int flags)
-{
-	struct walk walk;
-
-	if (resolve(host, &walk, path, flags) < 0)
-		return -1;
-	return openat(host->root, walk.done[0] == '\0' ? "." : walk.done, flags | O_NOFOLLOW);
 }
 
 int ri_host_root(struct ri_host *host)
@@ -127,6 +148,7 @@ int ri_host_root(struct ri_host *host)
 static int open_here(struct ri_host *host, const char *path, int flags)
 {
 	struct ri_open_how how = { .resolve = RI_RESOLVE_IN_ROOT };
+	struct walk walk;
 	int fd;
 
 	if (ri_host_root(host) < 0)
@@ -148,24 +170,12 @@ static int open_here(struct ri_host *host, const char *path, int flags)
 		else if (errno != EAGAIN && errno != EXDEV)
 			return -1;
 	}
-	return open_by_walking(host, path, flags);
+	if (resolve(host, &walk, path, flags) < 0)
+		return -1;
+	return openat(host->root, walk.done[0] == '\0' ? "." : walk.done, flags | O_NOFOLLOW);
 }
 
-/* Is the file on a mount of its own, whose server may be gone? */
-static bool may_hang(const struct ri_host *host, const char *path)
-{
-	static const char *const kernel[] = { "proc", "sys", "dev" };
-	size_t length;
-
-	path += strspn(path, "/");
-	length = strcspn(path, "/");
-	for (size_t i = 0; i < 3 && host->live; i++)
-		if (strlen(kernel[i]) == length && strncmp(path, kernel[i], length) == 0)
-			return false;
-	return host->apart != NULL;
-}
-
-/* What a helper is told to do. */
+/* What is asked of a file, and the answer. */
 struct request {
 	struct ri_host *host;
 	const char *path;
@@ -176,13 +186,22 @@ struct request {
 	struct walk *walk;	/* where the path led */
 };
 
-/* Here, or in a helper where the file may hang. */
+/*
+ * Here, or in a helper where the file may hang: it is on a mount of its own, whose server may be
+ * gone. What the kernel itself has of the live machine is read at once.
+ */
 static int ask(int (*work)(void *argument), struct request *request)
 {
+	static const char *const kernel[] = { "proc", "sys", "dev" };
 	const struct ri_host *host = request->host;
+	const char *path = request->path + strspn(request->path, "/");
+	size_t length = strcspn(path, "/");
+	bool may_hang = host->apart != NULL;
 
-	return may_hang(host, request->path) ? host->apart(work, request, request->path)
-					     : work(request);
+	for (size_t i = 0; i < 3 && host->live; i++)
+		if (strlen(kernel[i]) == length && strncmp(path, kernel[i], length) == 0)
+			may_hang = false;
+	return may_hang ? host->apart(work, request, request->path) : work(request);
 }
 
 static int open_requested(void *argument)
@@ -271,18 +290,18 @@ long ri_host_link(struct ri_host *host, const char *path, char *target, size_t s
 	return (long)length;
 }
 
-static long read_here(struct ri_host *host, const char *path, char *buffer, size_t size)
+static int read_requested(void *argument)
 {
+	struct request *request = argument;
 	/* O_NONBLOCK: a pipe that stands where a file should must not hang us. */
-	int fd = open_here(host, path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
+	int fd = open_here(request->host, request->path, O_RDONLY | O_NOCTTY | O_NONBLOCK), saved;
 	size_t length = 0;
 	ssize_t count = 0;
-	int saved;
 
 	if (fd < 0)
 		return -1;
-	while (length < size) {
-		count = read(fd, buffer + length, size - length);
+	while (length < request->size) {
+		count = read(fd, request->buffer + length, request->size - length);
 		if (count < 0 && errno == EINTR)
 			continue;
 		if (count <= 0)
@@ -292,18 +311,11 @@ static long read_here(struct ri_host *host, const char *path, char *buffer, size
 	saved = errno;
 	close(fd);
 	errno = count < 0 ? saved : EFBIG;
-	if (count < 0 || length == size)
+	if (count < 0 || length == request->size)
 		return -1;
-	buffer[length] = '\0';
-	return (long)length;
-}
-
-static int read_requested(void *argument)
-{
-	struct request *request = argument;
-
-	request->length = read_here(request->host, request->path, request->buffer, request->size);
-	return request->length < 0 ? -1 : 0;
+	request->buffer[length] = '\0';
+	request->length = (long)length;
+	return 0;
 }
 
 static const struct ri_host_file *find_file(const struct ri_host *host, const char *path)

@@ -62,19 +62,18 @@ static const struct ri_cause *blame_input(const struct ri_outcome *outcome)
 	return &cause;
 }
 
-static const struct ri_cause no_rank = {
-	.code = RI_CODE_RANK_ABSENT, .subject = "RANK",
-	.text = "is not set, since the command was started as no rank of a job",
-	.hint = "rankinit --nproc-per-node=gpu -- COMMAND starts one rank for each GPU of "
-		"this node",
-};
-
 const struct ri_cause *ri_cause_find(const struct ri_outcome *outcome, const struct ri_space *shm)
 {
 	static struct ri_cause memory = {
 		.code = RI_CODE_CG_OOM_KILLS, .subject = "oom_kill", .shown = true,
 		.text = "the cgroup counted a process that the kernel killed because memory ran "
 			"out",
+	};
+	static const struct ri_cause no_rank = {
+		.code = RI_CODE_RANK_ABSENT, .subject = "RANK",
+		.text = "is not set, since the command was started as no rank of a job",
+		.hint = "rankinit --nproc-per-node=gpu -- COMMAND starts one rank for each GPU of "
+			"this node",
 	};
 	static struct ri_space now;
 	const struct ri_rank_outcome *rank;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -41,34 +42,23 @@ static const char *map_self(size_t *size)
 	return bytes == MAP_FAILED ? NULL : bytes;
 }
 
-/* DIR/rankinit, from / on: the folder is looked for again by it. */
-static const char *name_file(const struct copying *copying)
-{
-	const char *folder = copying->given->value, *path;
-	char here[PATH_MAX] = "";
-
-	if (folder[0] != '/' && getcwd(here, sizeof(here)) == NULL) {
-		ri_fail(copying->err, RI_CODE_INSTALL_REFUSED, copying->given->subject,
-			"the current folder has no path: %s", strerror(errno));
-		return NULL;
-	}
-	path = ri_arena_format(copying->arena, "%s%s%s/rankinit", here,
-		folder[0] == '/' ? "" : "/", folder);
-	if (path == NULL)
-		ri_fail(copying->err, RI_CODE_MEMORY, copying->given->subject, "no memory left");
-	return path;
-}
-
 static int copy(void *argument)
 {
 	const struct copying *copying = argument;
-	const char *path = name_file(copying), *subject = copying->given->subject, *bytes;
-	char quoted[RI_QUOTE_SIZE];
+	const char *folder = copying->given->value, *subject = copying->given->subject;
+	char here[PATH_MAX] = "", quoted[RI_QUOTE_SIZE];
+	const char *path, *bytes;
 	struct ri_whole_file file;
 	size_t size;
 
+	/* DIR/rankinit, from / on: the folder is looked for again by it */
+	if (folder[0] != '/' && getcwd(here, sizeof(here)) == NULL)
+		return ri_fail(copying->err, RI_CODE_INSTALL_REFUSED, subject,
+			"the current folder has no path: %s", strerror(errno));
+	path = ri_arena_format(copying->arena, "%s%s%s/rankinit", here,
+		folder[0] == '/' ? "" : "/", folder);
 	if (path == NULL)
-		return -1;
+		return ri_fail(copying->err, RI_CODE_MEMORY, subject, "no memory left");
 	if (ri_whole_file_find(&file, path, subject, copying->arena, copying->err) < 0) {
 		if (copying->err->code == RI_CODE_REPORT_REFUSED)
 			copying->err->code = RI_CODE_INSTALL_REFUSED;

@@ -2,6 +2,7 @@
 #include "say/print.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,20 @@ static int write_all(const char *bytes, size_t length, struct ri_error *err)
 		length -= (size_t)count;
 	}
 	return 0;
+}
+
+/* One after the other; the last one is NULL. */
+static int write_words(struct ri_error *err, ...)
+{
+	const char *word;
+	int status = 0;
+	va_list args;
+
+	va_start(args, err);
+	while (status == 0 && (word = va_arg(args, const char *)) != NULL)
+		status = write_all(word, strlen(word), err);
+	va_end(args);
+	return status;
 }
 
 int ri_print_text(const struct ri_text *text, struct ri_error *err)
@@ -169,23 +184,6 @@ static void join(struct ri_text *out, char *fields, size_t most)
 	}
 }
 
-static void show_row(struct ri_page *page, char *row, size_t most)
-{
-	enum { BELOW = 2, SECOND = 26, WORDS = 2048 };
-	char words[WORDS];
-	struct ri_text text;
-	bool below = row[0] == '\t';
-
-	row += below;
-	if (below)
-		ri_page_go(page, BELOW);
-	ri_page_show(page, strsep(&row, "\t"));
-	ri_text_init(&text, words, sizeof(words));
-	if (row != NULL)
-		join(&text, row, most);
-	ri_page_fold(page, words, SECOND);
-}
-
 /*
  * For a terminal: a line for each row, its first field, and beside that the others which
  * are not "-", folded. A row that begins with a tab is of the one above. most: of how many
@@ -193,12 +191,24 @@ static void show_row(struct ri_page *page, char *row, size_t most)
  */
 static void show_columns(char *rows, size_t most, struct ri_text *out)
 {
+	enum { BELOW = 2, SECOND = 26, WORDS = 2048 };
 	struct ri_page page = { .out = out, .whole = true };
-	char *row;
+	char words[WORDS], *row;
+	struct ri_text text;
 
-	while ((row = strsep(&rows, "\n")) != NULL)
-		if (row[0] != '\0')
-			show_row(&page, row, most);
+	while ((row = strsep(&rows, "\n")) != NULL) {
+		if (row[0] == '\0')
+			continue;
+		if (row[0] == '\t') {
+			row++;
+			ri_page_go(&page, BELOW);
+		}
+		ri_page_show(&page, strsep(&row, "\t"));
+		ri_text_init(&text, words, sizeof(words));
+		if (row != NULL)
+			join(&text, row, most);
+		ri_page_fold(&page, words, SECOND);
+	}
 }
 
 int ri_print_list(const char *table, struct ri_error *err)
@@ -237,53 +247,33 @@ int ri_print_list(const char *table, struct ri_error *err)
 	return 0;
 }
 
-/* The shells know names of letters, digits and '_' only (POSIX, "Name"). */
-static bool is_shell_name(const char *name)
-{
-	static const char characters[] =
-		"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
-
-	return name[0] > '9' && name[strspn(name, characters)] == '\0';
-}
-
 /* In single quotes, where nothing but the quote itself is special. */
 static int write_shell(const struct ri_env_edit *edit, struct ri_error *err)
 {
-	const char *rest = edit->value;
+	/* the shells know names of letters, digits and '_' only (POSIX, "Name") */
+	static const char characters[] =
+		"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+	const char *rest = edit->value, *name = edit->name, *quote;
 
-	if (!is_shell_name(edit->name))
+	if (name[0] <= '9' || name[strspn(name, characters)] != '\0')
 		return 0;
 	if (rest == NULL)
-		return write_all("unset ", 6, err) < 0 ||
-				write_all(edit->name, strlen(edit->name), err) < 0
-			? -1
-			: write_all("\n", 1, err);
-	if (write_all("export ", 7, err) < 0 ||
-		write_all(edit->name, strlen(edit->name), err) < 0 || write_all("='", 2, err) < 0)
+		return write_words(err, "unset ", name, "\n", NULL);
+	if (write_words(err, "export ", name, "='", NULL) < 0)
 		return -1;
-	while (*rest != '\0') {
-		size_t length = strcspn(rest, "'");
-
-		if (write_all(rest, length, err) < 0)
+	for (; (quote = strchr(rest, '\'')) != NULL; rest = quote + 1)
+		if (write_all(rest, (size_t)(quote - rest), err) < 0 ||
+			write_words(err, "'\\''", NULL) < 0)
 			return -1;
-		rest += length;
-		if (*rest == '\'') {
-			if (write_all("'\\''", 4, err) < 0)
-				return -1;
-			rest++;
-		}
-	}
-	return write_all("'\n", 2, err);
+	return write_words(err, rest, "'\n", NULL);
 }
 
 static int write_pair(const struct ri_env_edit *edit, char end, struct ri_error *err)
 {
 	if (edit->value == NULL)
 		return 0;
-	if (write_all(edit->name, strlen(edit->name), err) < 0 || write_all("=", 1, err) < 0 ||
-		write_all(edit->value, strlen(edit->value), err) < 0)
-		return -1;
-	return write_all(&end, 1, err);
+	return write_words(err, edit->name, "=", edit->value, NULL) < 0 ? -1
+		: write_all(&end, 1, err);
 }
 
 /* Of jansson's memory, which is given back; why: what is said where text is NULL. */
@@ -294,19 +284,17 @@ static int write_document(char *text, enum ri_code code, const char *subject, co
 
 	if (text == NULL)
 		return ri_fail(err, code, subject, "%s", why);
-	status = write_all(text, strlen(text), err) < 0 ? -1 : write_all("\n", 1, err);
+	status = write_words(err, text, "\n", NULL);
 	free(text);
 	return status;
 }
 
 static int write_json(const struct ri_env_edits *edits, struct ri_error *err)
 {
-	json_t *object;
+	json_t *object = json_object();
+	bool whole = object != NULL;
 	char *text = NULL;
-	bool whole;
 
-	object = json_object();
-	whole = object != NULL;
 	for (size_t i = 0; whole && i < edits->count; i++) {
 		const struct ri_env_edit *edit = &edits->items[i];
 
@@ -338,6 +326,12 @@ int ri_print_env(const char *format, const struct ri_env_edits *edits, struct ri
 	return 0;
 }
 
+static bool is_colored(enum ri_log_color color)
+{
+	return color == RI_LOG_COLOR ||
+		(color == RI_LOG_COLOR_ON_TERMINAL && isatty(STDOUT_FILENO));
+}
+
 int ri_print_explain(const char *format, struct ri_explain *explain, enum ri_log_color color,
 	struct ri_error *err)
 {
@@ -350,8 +344,7 @@ int ri_print_explain(const char *format, struct ri_explain *explain, enum ri_log
 		ri_text_addf(&out, "%s%s", i == 0 ? "" : ", ", source->name);
 	explain->version = RI_VERSION;
 	explain->looked_for = names;
-	explain->color = color == RI_LOG_COLOR ||
-		(color == RI_LOG_COLOR_ON_TERMINAL && isatty(STDOUT_FILENO));
+	explain->color = is_colored(color);
 	if (format != NULL && strcmp(format, "json") == 0)
 		return write_document(ri_explain_json(explain), RI_CODE_MEMORY, "--explain",
 			"no memory left to write it", err);
@@ -378,7 +371,6 @@ int ri_print_check(const char *format, const struct ri_check_report *report,
 	}
 	if (begin_answer(&out, err) < 0)
 		return -1;
-	ri_check_print_text(report, &out, color == RI_LOG_COLOR ||
-		(color == RI_LOG_COLOR_ON_TERMINAL && isatty(STDOUT_FILENO)));
+	ri_check_print_text(report, &out, is_colored(color));
 	return ri_print_text(&out, err);
 }

@@ -23,41 +23,36 @@
 #define RWF_NOWAIT 0x00000008
 #endif
 
-static int read_values(struct ri_pattern_values *values, struct utsname *names,
-	const struct ri_given *option, const struct ri_topology *topology, struct ri_error *err)
-{
-	struct ri_pattern_use use;
-	char quoted[RI_QUOTE_SIZE];
-
-	if (!ri_pattern_read(option->value, &use))
-		return ri_fail(err, RI_CODE_OPTION_VALUE, option->subject,
-			"%s: expected a file name in which %% stands only before r, l, n, h or %%",
-			ri_quote(quoted, sizeof(quoted), option->value));
-	*values = (struct ri_pattern_values){ .rank = 0 };
-	ri_topology_get(topology, RI_FACT_RANK, &values->rank);
-	ri_topology_get(topology, RI_FACT_LOCAL_RANK, &values->local_rank);
-	if (!ri_topology_get(topology, RI_FACT_NODE_RANK, &values->node) && use.node) {
-		ri_fail(err, RI_CODE_REPORT_REFUSED, option->subject,
-			"%%n is the rank of this node, which is unknown");
-		return ri_fail_hint(err, "use %%h, or state --node-rank");
-	}
-	if (use.host && uname(names) < 0)
-		return ri_fail(err, RI_CODE_REPORT_REFUSED, option->subject,
-			"the name of this host is unknown: %s", strerror(errno));
-	values->host = use.host ? names->nodename : "";
-	return 0;
-}
-
 const char *ri_whole_file_name(const struct ri_given *option, const struct ri_topology *topology,
 	struct ri_arena *arena, struct ri_error *err)
 {
-	struct ri_pattern_values values;
+	struct ri_pattern_values values = { .host = "" };
+	char folder[PATH_MAX], quoted[RI_QUOTE_SIZE];
+	struct ri_pattern_use use;
 	struct utsname names;
-	char folder[PATH_MAX];
 	const char *path;
 
-	if (read_values(&values, &names, option, topology, err) < 0)
+	if (!ri_pattern_read(option->value, &use)) {
+		ri_fail(err, RI_CODE_OPTION_VALUE, option->subject,
+			"%s: expected a file name in which %% stands only before r, l, n, h or %%",
+			ri_quote(quoted, sizeof(quoted), option->value));
 		return NULL;
+	}
+	ri_topology_get(topology, RI_FACT_RANK, &values.rank);
+	ri_topology_get(topology, RI_FACT_LOCAL_RANK, &values.local_rank);
+	if (!ri_topology_get(topology, RI_FACT_NODE_RANK, &values.node) && use.node) {
+		ri_fail(err, RI_CODE_REPORT_REFUSED, option->subject,
+			"%%n is the rank of this node, which is unknown");
+		ri_fail_hint(err, "use %%h, or state --node-rank");
+		return NULL;
+	}
+	if (use.host && uname(&names) < 0) {
+		ri_fail(err, RI_CODE_REPORT_REFUSED, option->subject,
+			"the name of this host is unknown: %s", strerror(errno));
+		return NULL;
+	}
+	if (use.host)
+		values.host = names.nodename;
 	path = ri_pattern_expand(option->value, &values, arena);
 	if (path != NULL && path[0] != '/') {
 		if (getcwd(folder, sizeof(folder)) == NULL) {
@@ -153,9 +148,7 @@ static ssize_t write_some(int fd, const char *bytes, size_t length)
 	if (length > PIPE_BUF)
 		part.iov_len = PIPE_BUF;
 	count = syscall(SYS_pwritev2, fd, &part, 1, -1L, -1L, RWF_NOWAIT);
-	if (count >= 0 || errno == EPIPE || errno == ENOSPC)
-		return count;
-	if (errno == EAGAIN)
+	if (count >= 0 || errno == EPIPE || errno == ENOSPC || errno == EAGAIN)
 		return count;
 	return writev(fd, &part, 1);
 }
@@ -183,14 +176,13 @@ int ri_write_patiently(int fd, const char *bytes, size_t length)
 
 static int write_whole(int fd, const char *bytes, size_t length)
 {
-	ssize_t count;
+	while (length > 0) {
+		ssize_t count = write(fd, bytes, length);
 
-	for (; length > 0; bytes += count, length -= (size_t)count) {
-		count = write(fd, bytes, length);
 		if (count < 0 && errno != EINTR)
 			return -1;
-		if (count < 0)
-			count = 0;
+		bytes += count < 0 ? 0 : count;
+		length -= count < 0 ? 0 : (size_t)count;
 	}
 	return 0;
 }
