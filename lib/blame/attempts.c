@@ -26,25 +26,11 @@ void ri_reports_skip(struct ri_reports *job, const char *file, const char *why)
 	};
 }
 
-/* Eight bytes at a time: it tells copies from each other, and no more than that. */
-static uint64_t digest_of(const char *bytes, size_t length)
-{
-	uint64_t digest = length, word;
-
-	for (size_t part; length > 0; bytes += part, length -= part) {
-		word = 0;
-		part = length < sizeof(word) ? length : sizeof(word);
-		memcpy(&word, bytes, part);
-		digest = (digest ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-		digest ^= digest >> 32;
-	}
-	return digest;
-}
-
 void ri_reports_add(struct ri_reports *job, const char *file, const char *bytes, size_t length)
 {
 	bool full = ri_arena_size(&job->arena) > RI_REPORTS_BYTES;
 	struct ri_node_report *report = full ? NULL : ri_arena_alloc(&job->arena, sizeof(*report));
+	uint64_t digest = length, word;
 	char why[RI_REPORTED_WHY];
 
 	if (report == NULL) {
@@ -53,8 +39,16 @@ void ri_reports_add(struct ri_reports *job, const char *file, const char *bytes,
 	} else if (ri_node_report_read(report, bytes, length, &job->arena, why) < 0) {
 		ri_reports_skip(job, file, why);
 	} else {
+		/* eight bytes at a time: it tells copies from each other, and no more than that */
+		for (size_t part; length > 0; bytes += part, length -= part) {
+			word = 0;
+			part = length < sizeof(word) ? length : sizeof(word);
+			memcpy(&word, bytes, part);
+			digest = (digest ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+			digest ^= digest >> 32;
+		}
 		report->file = file;
-		report->digest = digest_of(bytes, length);
+		report->digest = digest;
 		job->list[job->count++] = report;
 	}
 }
@@ -197,22 +191,6 @@ static int compare_attempts(const void *first, const void *second)
 		-compare_numbers(a->ended, b->ended) ?: strcmp(one->file, other->file);
 }
 
-/* Attempts of one job stand side by side, as they were made. */
-static void find_ends_of_jobs(struct ri_reports *job)
-{
-	size_t end;
-
-	for (size_t i = 0; i < job->attempt_count; i = end) {
-		int64_t last = 0;
-
-		for (end = i; end < job->attempt_count && compare_jobs(job->attempts[i].reports[0],
-			job->attempts[end].reports[0]) == 0; end++)
-			last = job->attempts[end].ended > last ? job->attempts[end].ended : last;
-		for (size_t k = i; k < end; k++)
-			job->attempts[k].job_ended = last;
-	}
-}
-
 /* A report that was copied, or named twice, is one. Returns how many there are; sorted. */
 static size_t drop_copies(struct ri_reports *job, const struct ri_node_report **list)
 {
@@ -254,7 +232,16 @@ int ri_reports_find_attempts(struct ri_reports *job)
 			add_attempt(job, list + at, kept);
 		}
 	}
-	find_ends_of_jobs(job);
+	/* attempts of one job stand side by side, as they were made */
+	for (size_t i = 0; i < job->attempt_count; i = end) {
+		int64_t last = 0;
+
+		for (end = i; end < job->attempt_count && compare_jobs(job->attempts[i].reports[0],
+			job->attempts[end].reports[0]) == 0; end++)
+			last = job->attempts[end].ended > last ? job->attempts[end].ended : last;
+		for (size_t k = i; k < end; k++)
+			job->attempts[k].job_ended = last;
+	}
 	qsort(job->attempts, job->attempt_count, sizeof(*job->attempts), compare_attempts);
 	return 0;
 }

@@ -92,16 +92,6 @@ static int64_t doubt_of(const struct ri_node_report *a, const struct ri_node_rep
 	return RI_REPORTS_APART_US;
 }
 
-/* May b have come before a, though its time is later or unknown? */
-static bool is_near(const struct ri_suspect *a, const struct ri_suspect *b)
-{
-	if (a->at == 0 || b->at == 0)
-		return true;
-	if (ri_node_report_is_beside(a->report, b->report))
-		return false;
-	return b->at - a->at <= doubt_of(a->report, b->report);
-}
-
 /*
  * Is another end of the same machine, whose clock both have, an earlier one? Reports of one
  * machine stand side by side, but where no node has a number.
@@ -119,19 +109,25 @@ static bool is_later_here(const struct ri_suspect *list, size_t count, size_t in
 	return false;
 }
 
-/* Keep the earliest, and all that may have been it. */
+/* Keep the earliest, and all that may have been it, as far as clocks and unknown times leave open. */
 static void keep_first(struct ri_reports *job, struct ri_suspect *list, size_t count)
 {
-	size_t first = 0;
+	const struct ri_suspect *first = list;
 
 	for (size_t i = 1; i < count; i++)
-		if (list[i].at != 0 && (list[first].at == 0 || list[i].at < list[first].at))
-			first = i;
-	name(job, list[first]);
-	for (size_t i = 0; i < count; i++)
-		if (i != first && is_near(&list[first], &list[i]) &&
-			!is_later_here(list, count, i))
-			name(job, list[i]);
+		if (list[i].at != 0 && (first->at == 0 || list[i].at < first->at))
+			first = &list[i];
+	name(job, *first);
+	for (size_t i = 0; i < count; i++) {
+		const struct ri_suspect *one = &list[i];
+
+		if (one == first || is_later_here(list, count, i))
+			continue;
+		if (first->at == 0 || one->at == 0 ||
+			(!ri_node_report_is_beside(first->report, one->report) &&
+				one->at - first->at <= doubt_of(first->report, one->report)))
+			name(job, *one);
+	}
 }
 
 /*
@@ -248,16 +244,6 @@ enum question {
 	LEFT,		/* surely before them? */
 };
 
-static bool is_so(const struct losses *losses, const struct ri_node_report *report,
-	const struct ri_report_rank *rank, enum question question)
-{
-	if (question == LOST || question == KEPT)
-		return (rank->class == RI_CLASS_LOSS) == (question == LOST);
-	return rank->state == RI_END_EXITED && rank->exit_code == 0 && !rank->told &&
-		rank->ended != 0 && rank->ended <= losses->first + RI_REPORTS_APART_US &&
-		(question == DONE || is_before_losses(losses->attempt, report, rank->ended));
-}
-
 /* List all ranks for which the question is answered with yes. Returns how many they are. */
 static size_t find_ranks(const struct losses *losses, enum question question,
 	struct ri_suspect *list)
@@ -269,8 +255,15 @@ static size_t find_ranks(const struct losses *losses, enum question question,
 		for (size_t k = 0; k < attempt->reports[i]->count; k++) {
 			const struct ri_node_report *report = attempt->reports[i];
 			const struct ri_report_rank *rank = &report->ranks[k];
+			bool is_so = rank->state == RI_END_EXITED && rank->exit_code == 0 &&
+				!rank->told && rank->ended != 0 &&
+				rank->ended <= losses->first + RI_REPORTS_APART_US;
 
-			if (is_so(losses, report, rank, question))
+			if (question == LOST || question == KEPT)
+				is_so = (rank->class == RI_CLASS_LOSS) == (question == LOST);
+			else if (question == LEFT)
+				is_so = is_so && is_before_losses(attempt, report, rank->ended);
+			if (is_so)
 				list[count++] = (struct ri_suspect){
 					.report = report, .rank = rank, .at = rank->ended,
 				};
@@ -324,22 +317,6 @@ static bool find_evicted(struct ri_reports *job, struct ri_suspect *list)
 	return true;
 }
 
-/* When the first rank had waited in vain, by a clock that can be compared, or else by any. */
-static int64_t find_wait(const struct losses *losses, const struct ri_node_report *report)
-{
-	const struct ri_attempt *attempt = losses->attempt;
-	int64_t first = 0;
-
-	for (size_t i = 0; i < attempt->count; i++) {
-		const struct ri_node_report *other = attempt->reports[i];
-
-		if (is_comparable(report, other) && other->first_wait != 0 &&
-			(first == 0 || other->first_wait < first))
-			first = other->first_wait;
-	}
-	return first != 0 ? first : losses->wait + RI_REPORTS_APART_US;
-}
-
 static bool is_near_end(const struct ri_node_report *report, int64_t at)
 {
 	return at <= report->ended + RI_REPORTS_APART_US &&
@@ -367,22 +344,6 @@ static struct ri_suspect seen_by(const struct ri_node_report *report)
 		.report = report, .seen = true, .at = report->autopsy.at,
 		.rank = ri_node_report_rank(report, report->autopsy.rank),
 	};
-}
-
-/* What its node's autopsy saw of the suspect, where it did. */
-static void add_autopsy(struct ri_suspect *suspect)
-{
-	if (was_seen(suspect->report) && suspect->rank->rank >= 0 &&
-		suspect->rank->rank == suspect->report->autopsy.rank)
-		*suspect = seen_by(suspect->report);
-}
-
-static bool is_suspected(const struct ri_reports *job, int64_t rank)
-{
-	for (size_t i = 0; i < job->suspect_count && rank >= 0; i++)
-		if (ri_suspect_rank(&job->suspects[i]) == rank)
-			return true;
-	return false;
 }
 
 static bool tells_found(const struct ri_node_report *report)
@@ -420,27 +381,24 @@ static bool find_found(struct ri_reports *job)
 	return true;
 }
 
-static void find_seen(struct ri_reports *job)
-{
-	const struct ri_attempt *attempt = &job->attempts[0];
-
-	for (size_t i = 0; i < attempt->count; i++) {
-		const struct ri_node_report *report = attempt->reports[i];
-
-		if (was_seen(report) && report->autopsy.suspects &&
-			!is_suspected(job, report->autopsy.rank))
-			name(job, seen_by(report));
-	}
-}
-
 /*
  * Name whom a look of all nodes has named; else whom the nodes' own autopsies suspect, of which
  * those that name several are a tie.
  */
 static bool ask_autopsies(struct ri_reports *job)
 {
-	if (!find_found(job))
-		find_seen(job);
+	const struct ri_attempt *attempt = &job->attempts[0];
+	bool found = find_found(job);
+
+	for (size_t i = 0; i < attempt->count && !found; i++) {
+		const struct ri_node_report *report = attempt->reports[i];
+		bool named = !was_seen(report) || !report->autopsy.suspects;
+
+		for (size_t k = 0; k < job->suspect_count && report->autopsy.rank >= 0; k++)
+			named |= ri_suspect_rank(&job->suspects[k]) == report->autopsy.rank;
+		if (!named)
+			name(job, seen_by(report));
+	}
 	if (job->suspect_count > 0)
 		job->conclusion = RI_CONCLUSION_HELD;
 	return job->suspect_count > 0;
@@ -454,17 +412,32 @@ static bool ask_autopsies(struct ri_reports *job)
  */
 static void find_held(struct ri_reports *job, const struct losses *losses, struct ri_suspect *list)
 {
-	int64_t most = losses->waited > 1 ? SETTLE : 2 * SETTLE;
+	const struct ri_attempt *attempt = losses->attempt;
+	const struct ri_node_report *report;
+	const struct ri_report_rank *rank;
+	int64_t most = losses->waited > 1 ? SETTLE : 2 * SETTLE, wait = 0;
 
 	if (losses->wait == 0 || losses->wait > losses->first + RI_REPORTS_APART_US ||
 		find_ranks(losses, KEPT, list) != 1)
 		return;
-	if (list[0].rank->state == RI_END_RUNNING || (list[0].rank->told &&
-		list[0].at >= find_wait(losses, list[0].report) + most)) {
-		add_autopsy(&list[0]);
-		job->conclusion = RI_CONCLUSION_HELD;
-		name(job, list[0]);
+	report = list[0].report;
+	rank = list[0].rank;
+	/* when the first rank had waited in vain, by a clock that can be compared, or else by any */
+	for (size_t i = 0; i < attempt->count; i++) {
+		const struct ri_node_report *other = attempt->reports[i];
+
+		if (is_comparable(report, other) && other->first_wait != 0 &&
+			(wait == 0 || other->first_wait < wait))
+			wait = other->first_wait;
 	}
+	if (wait == 0)
+		wait = losses->wait + RI_REPORTS_APART_US;
+	if (rank->state != RI_END_RUNNING && (!rank->told || list[0].at < wait + most))
+		return;
+	job->conclusion = RI_CONCLUSION_HELD;
+	/* what its node's autopsy saw of it, where it did */
+	name(job, was_seen(report) && rank->rank >= 0 && rank->rank == report->autopsy.rank
+		? seen_by(report) : list[0]);
 }
 
 /* Losses alone, of a job all of whose ranks are here. */
@@ -487,26 +460,28 @@ static void find_among_losses(struct ri_reports *job, const struct losses *losse
 	}
 }
 
-/* Is there a loss, by a clock that can be compared, so long before it that it was not its cause? */
-static bool is_late(const struct ri_attempt *attempt, const struct ri_suspect *suspect)
-{
-	for (size_t i = 0; i < attempt->count; i++) {
-		const struct ri_node_report *other = attempt->reports[i];
-
-		if (other->first_loss != 0 && is_comparable(suspect->report, other) &&
-			suspect->at > other->first_loss + RI_REPORTS_APART_US +
-				doubt_of(suspect->report, other))
-			return true;
-	}
-	return false;
-}
-
-/* Where reports are missing: ends long after what others had lost are not the first one. */
+/*
+ * Where reports are missing: ends long after what others had lost are not the first one, if a clock
+ * that can be compared says of each that it was so late.
+ */
 static void hide_later(struct ri_reports *job)
 {
-	for (size_t i = 0; i < job->suspect_count; i++)
-		if (!is_late(&job->attempts[0], &job->suspects[i]))
+	const struct ri_attempt *attempt = &job->attempts[0];
+
+	for (size_t i = 0; i < job->suspect_count; i++) {
+		const struct ri_suspect *suspect = &job->suspects[i];
+		bool late = false;
+
+		for (size_t k = 0; k < attempt->count && !late; k++) {
+			const struct ri_node_report *other = attempt->reports[k];
+
+			late = other->first_loss != 0 && is_comparable(suspect->report, other) &&
+				suspect->at > other->first_loss + RI_REPORTS_APART_US +
+					doubt_of(suspect->report, other);
+		}
+		if (!late)
 			return;
+	}
 	job->conclusion = RI_CONCLUSION_SILENT;
 	job->later = job->suspects[0];
 	job->suspect_count = job->more_suspects = 0;

@@ -32,17 +32,10 @@ static int begin_numbers(struct ri_number_set *numbers, int64_t all, struct ri_a
 
 static void see(struct ri_number_set *numbers, int64_t number)
 {
-	if (!ri_number_set_lacks(numbers, number))
-		return;
-	numbers->seen[number] = true;
-	numbers->missing--;
-}
-
-/* Where no report tells its number, none of them is called missing: the numbers are not known. */
-static void end_numbers(struct ri_number_set *numbers)
-{
-	if (numbers->missing == numbers->all)
-		numbers->missing = numbers->all = 0;
+	if (ri_number_set_lacks(numbers, number)) {
+		numbers->seen[number] = true;
+		numbers->missing--;
+	}
 }
 
 int ri_reports_count(struct ri_reports *job)
@@ -65,26 +58,26 @@ int ri_reports_count(struct ri_reports *job)
 		job->verdicts_differ |= report->verdict_node != job->verdict->verdict_node ||
 			strcmp(report->verdict, job->verdict->verdict) != 0;
 	}
-	end_numbers(&job->nodes);
-	end_numbers(&job->ranks);
+	/* where no report tells its number none is called missing: the numbers are not known */
+	if (job->nodes.missing == job->nodes.all)
+		job->nodes.missing = job->nodes.all = 0;
+	if (job->ranks.missing == job->ranks.all)
+		job->ranks.missing = job->ranks.all = 0;
 	if (job->verdict != NULL && !job->verdicts_differ)
 		job->verdict_node = job->verdict->verdict_node;
 	return 0;
 }
 
-static bool is_named(const struct ri_reports *job, const struct ri_node_report *report,
+/* Where the end of another one ended it, and it is no suspect. */
+static void count_victim(struct ri_reports *job, const struct ri_node_report *report,
 	const struct ri_report_rank *rank)
 {
+	struct ri_victims *victims = &job->victims;
+
 	for (size_t i = 0; i < job->suspect_count; i++)
 		if (job->suspects[i].report == report &&
 			(job->suspects[i].rank == rank || job->suspects[i].rank == NULL))
-			return true;
-	return false;
-}
-
-/* Where the end of another one ended it. */
-static void count_victim(struct ri_victims *victims, const struct ri_report_rank *rank)
-{
+			return;
 	if (rank->class == RI_CLASS_LOSS)
 		victims->lost++;
 	else if (rank->class == RI_CLASS_STOPPED || rank->told || rank->state == RI_END_RUNNING ||
@@ -118,8 +111,7 @@ static void count_victims(struct ri_reports *job, const struct ri_node_report **
 		size_t before = job->victims.ranks;
 
 		for (size_t k = 0; k < report->count; k++)
-			if (!is_named(job, report, &report->ranks[k]))
-				count_victim(&job->victims, &report->ranks[k]);
+			count_victim(job, report, &report->ranks[k]);
 		if (job->victims.ranks > before)
 			list[count++] = report;
 	}
@@ -156,20 +148,6 @@ static int compare_starts(const void *first, const void *second)
 	return (a->began > b->began) - (a->began < b->began);
 }
 
-/* List the reports that began a minute before or after the one in the middle. */
-static void find_astray(struct ri_reports *job, const struct ri_node_report **list)
-{
-	const struct ri_attempt *attempt = &job->attempts[0];
-
-	memcpy(list, attempt->reports, attempt->count * sizeof(*list));
-	qsort(list, attempt->count, sizeof(*list), compare_starts);
-	job->usual_start = list[attempt->count / 2]->began;
-	for (size_t i = 0; i < attempt->count; i++)
-		if (llabs(list[i]->began - job->usual_start) > RI_REPORTS_MINUTE_US)
-			list[job->astray_count++] = list[i];
-	job->astray = list;
-}
-
 int ri_reports_count_others(struct ri_reports *job)
 {
 	const struct ri_attempt *attempt = &job->attempts[0];
@@ -181,6 +159,13 @@ int ri_reports_count_others(struct ri_reports *job)
 	count_victims(job, list);
 	for (size_t i = 0; i < job->suspect_count; i++)
 		job->suspects[i].life = life_of(attempt, job->suspects[i].report);
-	find_astray(job, list);
+	/* those that began a minute before or after the one in the middle go astray */
+	memcpy(list, attempt->reports, attempt->count * sizeof(*list));
+	qsort(list, attempt->count, sizeof(*list), compare_starts);
+	job->usual_start = list[attempt->count / 2]->began;
+	job->astray = list;
+	for (size_t i = 0; i < attempt->count; i++)
+		if (llabs(list[i]->began - job->usual_start) > RI_REPORTS_MINUTE_US)
+			list[job->astray_count++] = list[i];
 	return 0;
 }

@@ -102,15 +102,6 @@ static void read_failure(struct ri_reported_failure *out, const struct ri_report
 	add_reasons(&out->lines, &said, file->restarts, arena);
 }
 
-/* Is it a group of that rank alone? */
-static bool is_of_rank(const json_t *group, int64_t rank)
-{
-	const json_t *ranks = json_object_get(group, "ranks");
-
-	return json_array_size(ranks) == 1 && rank >= 0 &&
-		ri_member_number(json_array_get(ranks, 0), RI_MAX_RANKS - 1) == rank;
-}
-
 /* The group of the only rank that does not wait for other ranks; NULL: there are more, or none. */
 static const json_t *find_odd(const json_t *groups)
 {
@@ -163,9 +154,11 @@ static void add_deeds(struct ri_reported_autopsy *out, const json_t *groups, con
 
 	for (size_t i = 0; i < json_array_size(groups); i++) {
 		const json_t *group = json_array_get(groups, i);
-		size_t ranks = json_array_size(json_object_get(group, "ranks"));
+		const json_t *list = json_object_get(group, "ranks");
+		size_t ranks = json_array_size(list);
 
-		if (is_of_rank(group, out->rank)) {
+		if (ranks == 1 && out->rank >= 0 &&
+			ri_member_number(json_array_get(list, 0), RI_MAX_RANKS - 1) == out->rank) {
 			own = own == NULL ? group : own;
 		} else if (ranks > count) {
 			most = group;
@@ -222,20 +215,6 @@ static int read_ranks(struct ri_node_report *out, const json_t *list, struct ri_
 	return 0;
 }
 
-/* The link's measure; a clock that is years away is a mistake, and one that is null no number. */
-static void read_clock(struct ri_node_report *out, const json_t *clock)
-{
-	struct ri_report_clock said;
-
-	ri_members_read(ri_report_clock, clock, &said, NULL);
-	out->compared = said.ahead_s >= -CLOCK_MOST_S && said.ahead_s <= CLOCK_MOST_S &&
-		said.error_s >= 0 && said.error_s <= CLOCK_MOST_S;
-	if (!out->compared)
-		return;
-	out->ahead = (int64_t)(said.ahead_s * 1e6);
-	out->error = (int64_t)(said.error_s * 1e6);
-}
-
 static void see_earlier(int64_t *first, int64_t at)
 {
 	if (at != 0 && (*first == 0 || at < *first))
@@ -273,6 +252,7 @@ static const char *first_line(const char *text, struct ri_arena *arena)
 static int read_document(struct ri_node_report *out, const struct ri_report_file *file,
 	struct ri_arena *arena)
 {
+	struct ri_report_clock clock;
 	struct ri_report_stop stop;
 
 	ri_members_read(ri_report_stop, file->stop, &stop, arena);
@@ -293,7 +273,14 @@ static int read_document(struct ri_node_report *out, const struct ri_report_file
 		(out->node >= 0 && out->nodes >= 0 && out->node >= out->nodes) ||
 		read_ranks(out, file->ranks, arena) < 0)
 		return -1;
-	read_clock(out, file->clock);
+	/* the link's measure; a clock that is years away is a mistake, and null is no number */
+	ri_members_read(ri_report_clock, file->clock, &clock, NULL);
+	out->compared = clock.ahead_s >= -CLOCK_MOST_S && clock.ahead_s <= CLOCK_MOST_S &&
+		clock.error_s >= 0 && clock.error_s <= CLOCK_MOST_S;
+	if (out->compared) {
+		out->ahead = (int64_t)(clock.ahead_s * 1e6);
+		out->error = (int64_t)(clock.error_s * 1e6);
+	}
 	read_failure(&out->failure, file, arena);
 	read_autopsy(out, file->autopsy, arena);
 	ri_members_read(ri_report_found, file->job_autopsy, &out->found, arena);

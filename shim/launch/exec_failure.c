@@ -33,25 +33,19 @@ static int too_big(const struct ri_launch *launch, struct ri_error *err)
 	return ri_fail_hint(err, "a single string may have 131071 bytes: shorten or unset it");
 }
 
-static bool read_script(const char *path, struct ri_script *script)
-{
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	char head[RI_SCRIPT_HEAD];
-	ssize_t length;
-
-	if (fd < 0)
-		return false;
-	length = read(fd, head, sizeof(head));
-	close(fd);
-	return length > 0 && ri_script_read(script, head, (size_t)length);
-}
-
 /* It is there, and what would run it is not: the kernel tells no difference. */
 static int cannot_be_run(const char *path, const char *command, struct ri_error *err)
 {
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	char head[RI_SCRIPT_HEAD];
 	struct ri_script script;
+	ssize_t length = -1;
 
-	if (!read_script(path, &script)) {
+	if (fd >= 0) {
+		length = read(fd, head, sizeof(head));
+		close(fd);
+	}
+	if (length <= 0 || !ri_script_read(&script, head, (size_t)length)) {
 		ri_fail(err, RI_CODE_EXEC_DENIED, command,
 			"%s exists, but its interpreter or dynamic loader is missing", path);
 		return ri_fail_hint(err, "check the dynamic loader that it was linked for (readelf "

@@ -91,30 +91,20 @@ static char *list_candidates(const struct ri_launch *launch, struct ri_arena *ar
 	return list;
 }
 
-/* A LISTEN_PID that means us (sd_listen_fds(3)) must mean the command. */
-static char *find_listen_pid(const struct ri_launch *launch, struct ri_arena *arena)
-{
-	const char *value = value_of(launch->envp, "LISTEN_PID");
-	char own[PID_DIGITS + 1], **envp = launch->envp, *text;
-
-	if (value == NULL)
-		return NULL;
-	snprintf(own, sizeof(own), "%d", (int)launch->self);
-	if (strcmp(value, own) != 0)
-		return NULL;
-	text = ri_arena_format(arena, "LISTEN_PID=%0*d", PID_DIGITS, 0);
-	for (; text != NULL && *envp != NULL; envp++) {
-		if (*envp + strlen("LISTEN_PID=") == value) {
-			*envp = text;
-			return text + strlen("LISTEN_PID=");
-		}
-	}
-	return NULL;
-}
-
 int ri_launch_prepare(struct ri_launch *launch, struct ri_arena *arena, struct ri_error *err)
 {
-	launch->listen_pid = find_listen_pid(launch, arena);
+	static const char name[] = "LISTEN_PID=";
+	const char *value = value_of(launch->envp, "LISTEN_PID");
+	char own[PID_DIGITS + 1], *text = NULL;
+
+	/* one that means us (sd_listen_fds(3)) must mean the command */
+	snprintf(own, sizeof(own), "%d", (int)launch->self);
+	if (value != NULL && strcmp(value, own) == 0)
+		text = ri_arena_format(arena, "%s%0*d", name, PID_DIGITS, 0);
+	for (char **envp = launch->envp; text != NULL && *envp != NULL; envp++)
+		if (*envp + strlen(name) == value)
+			*envp = text;
+	launch->listen_pid = text == NULL ? NULL : text + strlen(name);
 	launch->path = value_of(launch->envp, "PATH");
 	if (launch->path == NULL)
 		launch->path = ri_default_path;
@@ -284,44 +274,6 @@ static bool hide_memory(const struct ri_launch *launch)
 		prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0;
 }
 
-/* Or /proc/self would belong to root. Not while the child is still in our memory. */
-static void show_memory(const struct ri_launch *launch, bool hidden)
-{
-	if (hidden && !launch->hangs)
-		prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-}
-
-/*
- * A pipe whose writing end the child's exec closes, or its end; it is out of the
- * way of what becomes the child's own stdin, stdout and stderr. False: there is
- * none.
- */
-static bool open_sign(int sign[2])
-{
-	if (pipe2(sign, O_CLOEXEC) < 0)
-		return false;
-	sign[1] = ri_fd_move_up(sign[1]);
-	if (sign[1] < 0)
-		close(sign[0]);
-	return sign[1] >= 0;
-}
-
-/*
- * A signal that makes a core dump ends no process that waits for a file, and no more
- * does what --signal-map makes of a stop for the command's own handler. A process
- * that is no command yet has nothing to dump, and no handler.
- */
-static void make_stop_count(const struct ri_signal_map *map, pid_t pid, ri_sigset stops)
-{
-	bool counts = (stops & RI_MASK_OF(SIGQUIT)) == 0;
-
-	for (int number = 1; number <= RI_SIGNAL_MAX; number++)
-		if ((stops & RI_MASK_OF(number)) != 0 && map->to[number] != number)
-			counts = false;
-	if (!counts)
-		kill(pid, SIGTERM);
-}
-
 /*
  * Until the child has executed the command or is gone: the pipe ends. Returns
  * false where a stop came first, which the child can be told.
@@ -329,8 +281,10 @@ static void make_stop_count(const struct ri_signal_map *map, pid_t pid, ri_sigse
 static bool wait_for_exec(const struct child *child, pid_t pid, int sign)
 {
 	const struct timespec most = { .tv_nsec = LOOK_MS * 1000000L };
+	const struct ri_signal_map *map = child->launch->signal_map;
 	struct pollfd end = { .fd = sign };
 	ri_sigset stops;
+	bool counts;
 	char none;
 	long ready;
 
@@ -341,10 +295,19 @@ static bool wait_for_exec(const struct child *child, pid_t pid, int sign)
 		if (ready > 0)
 			return true;
 		stops = ready == 0 ? ri_mask_pending() & ri_mask_stops() : 0;
-		if (stops != 0) {
-			make_stop_count(child->launch->signal_map, pid, stops);
+		/*
+		 * A signal that makes a core dump ends no process that waits for a file, and no
+		 * more does what --signal-map makes of a stop for the command's own handler. A
+		 * process that is no command yet has nothing to dump, and no handler.
+		 */
+		counts = (stops & RI_MASK_OF(SIGQUIT)) == 0;
+		for (int number = 1; number <= RI_SIGNAL_MAX; number++)
+			if ((stops & RI_MASK_OF(number)) != 0 && map->to[number] != number)
+				counts = false;
+		if (stops != 0 && !counts)
+			kill(pid, SIGTERM);
+		if (stops != 0)
 			return false;
-		}
 		if (ready == 0 && looks == RI_APART_SAY_MS / LOOK_MS && child->trying != NULL)
 			ri_apart_say(child->launch->argv[0], child->trying);
 		/* a seccomp profile may deny it: then without looking up */
@@ -400,11 +363,21 @@ pid_t ri_launch_spawn(struct ri_launch *launch, struct ri_error *err)
 {
 	static struct child ours;
 	struct child *child = &ours;
-	int sign[2];
-	bool signs = open_sign(sign), hidden = hide_memory(launch);
+	bool signs, hidden = hide_memory(launch);
+	int error, status, sign[2];
 	pid_t pid;
-	int error, status;
 
+	/*
+	 * A pipe whose writing end the child's exec closes, or its end; it is out of the way of
+	 * what becomes the child's own stdin, stdout and stderr.
+	 */
+	signs = pipe2(sign, O_CLOEXEC) == 0;
+	if (signs) {
+		sign[1] = ri_fd_move_up(sign[1]);
+		signs = sign[1] >= 0;
+		if (!signs)
+			close(sign[0]);
+	}
 	ours = (struct child){ .launch = launch };
 	pid = start_child(&child, SIGCHLD | (signs ? 0 : CLONE_VFORK));
 	error = errno;
@@ -415,7 +388,9 @@ pid_t ri_launch_spawn(struct ri_launch *launch, struct ri_error *err)
 		launch->hangs = pid >= 0 && !wait_for_exec(child, pid, sign[0]);
 		close(sign[0]);
 	}
-	show_memory(launch, hidden);
+	/* or /proc/self would belong to root; not while the child is still in our memory */
+	if (hidden && !launch->hangs)
+		prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	if (pid < 0) {
 		ri_fail(err, RI_CODE_SPAWN_REFUSED, launch->argv[0],
 			"the kernel refused a new process: %s", strerror(error));

@@ -12,20 +12,6 @@
 #include "node/gpus.h"
 #include "system/own_proc.h"
 
-static struct ri_place_ranks count_ranks(const struct ri_placing_job *job, uint64_t *own)
-{
-	struct ri_place_ranks ranks = { .count = job->started, .ours = job->started > 0 };
-
-	*own = 0;
-	if (!ranks.ours &&
-		(!ri_topology_get(job->topology, RI_FACT_LOCAL_WORLD_SIZE, &ranks.count) ||
-			!ri_topology_get(job->topology, RI_FACT_LOCAL_RANK, own))) {
-		ranks.count = 1;
-		*own = 0;
-	}
-	return ranks;
-}
-
 void ri_placing_look(struct ri_node *node, struct ri_cpus *mask)
 {
 	*mask = (struct ri_cpus){ { 0 } };
@@ -51,8 +37,8 @@ static bool is_bound(const struct ri_place_ranks *ranks, struct ri_host *host)
 		ri_cpus_read_allowed(host, path, &outer) && !ri_cpus_equal(&own, &outer);
 }
 
-static void refuse_bind(const struct ri_placing_job *job, enum ri_severity severity,
-	const char *subject, const char *why)
+static void keep(const struct ri_placing_job *job, enum ri_severity severity, const char *subject,
+	const char *why)
 {
 	ri_findings_add(job->node.findings, severity, RI_CODE_PLACEMENT_KEPT, subject, "%s", why);
 }
@@ -64,11 +50,11 @@ static void limit_to_launcher(const struct ri_placing_job *job, struct ri_place_
 				  "the same setting";
 
 	if (wish->bind != RI_BIND_NONE)
-		refuse_bind(job, RI_SEVERITY_WARNING, wish->bind_subject, why);
+		keep(job, RI_SEVERITY_WARNING, wish->bind_subject, why);
 	if (wish->gpu_bind != RI_GPU_BIND_NONE)
-		refuse_bind(job, RI_SEVERITY_WARNING, wish->gpu_subject, why);
+		keep(job, RI_SEVERITY_WARNING, wish->gpu_subject, why);
 	if (wish->omp == RI_OMP_STATED && job->mode == RI_MODE_NONE)
-		refuse_bind(job, RI_SEVERITY_WARNING, wish->omp_subject,
+		keep(job, RI_SEVERITY_WARNING, wish->omp_subject,
 			"the command starts the whole job, and rankinit sets nothing for it");
 	wish->bind = RI_BIND_NONE;
 	wish->gpu_bind = RI_GPU_BIND_NONE;
@@ -79,19 +65,25 @@ static void limit_to_launcher(const struct ri_placing_job *job, struct ri_place_
 int ri_placing_prepare(struct ri_placing *out, const struct ri_placing_job *job,
 	struct ri_error *err)
 {
-	struct ri_place_ranks ranks = count_ranks(job, &out->own);
+	struct ri_place_ranks ranks = { .count = job->started, .ours = job->started > 0 };
 	struct ri_place_wish wish = job->options->place;
 	struct ri_node node = job->node;
 	struct ri_cpus mask;
 
-	out->placement = (struct ri_placement){ .count = 0 };
+	*out = (struct ri_placing){ .own = 0 };
+	if (!ranks.ours &&
+		(!ri_topology_get(job->topology, RI_FACT_LOCAL_WORLD_SIZE, &ranks.count) ||
+			!ri_topology_get(job->topology, RI_FACT_LOCAL_RANK, &out->own))) {
+		ranks.count = 1;
+		out->own = 0;
+	}
 	if (wish.bind == RI_BIND_NONE && wish.gpu_bind == RI_GPU_BIND_NONE &&
 		wish.omp != RI_OMP_STATED && !ri_placement_asks(&wish, &ranks))
 		return 0;
 	if (job->mode == RI_MODE_NODE || job->mode == RI_MODE_NONE)
 		limit_to_launcher(job, &wish);
 	if (wish.bind != RI_BIND_NONE && is_bound(&ranks, node.host)) {
-		refuse_bind(job, RI_SEVERITY_NOTE, wish.bind_subject,
+		keep(job, RI_SEVERITY_NOTE, wish.bind_subject,
 			"the launcher has already bound this rank");
 		wish.bind = RI_BIND_NONE;
 	}
@@ -217,19 +209,6 @@ static void warn_of_default(const struct ri_topology *topology, const struct ri_
 			"--nproc-per-node=gpu", gpus, context->command->launcher->name);
 }
 
-static void warn_of_one_rank(const struct ri_context *context, size_t gpus)
-{
-	const char *variable = ri_env_get(context->env, "LOCAL_RANK") == NULL ? "RANK"
-		: "LOCAL_RANK";
-
-	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
-		RI_CODE_GPUS_IDLE, variable, "the command is the only rank of this node, but a "
-		"program sees %zu GPUs", gpus),
-		"for a rank on each, use --nproc-per-node=gpu; if the program starts its ranks "
-		"itself, as Lightning does where LOCAL_RANK is not set, --launch=node; if one "
-		"process uses them all, --frameworks=tensorflow or jax");
-}
-
 void ri_idle_gpus_judge(const struct ri_topology *topology, const struct ri_context *context)
 {
 	const struct ri_findings *findings = context->findings;
@@ -245,8 +224,14 @@ void ri_idle_gpus_judge(const struct ri_topology *topology, const struct ri_cont
 	gpus = count_gpus(context);
 	if (gpus < 2)
 		return;
-	if (by_default)
+	if (by_default) {
 		warn_of_default(topology, context, gpus);
-	else
-		warn_of_one_rank(context, gpus);
+		return;
+	}
+	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING, RI_CODE_GPUS_IDLE,
+		ri_env_get(context->env, "LOCAL_RANK") == NULL ? "RANK" : "LOCAL_RANK",
+		"the command is the only rank of this node, but a program sees %zu GPUs", gpus),
+		"for a rank on each, use --nproc-per-node=gpu; if the program starts its ranks "
+		"itself, as Lightning does where LOCAL_RANK is not set, --launch=node; if one "
+		"process uses them all, --frameworks=tensorflow or jax");
 }

@@ -16,56 +16,44 @@
  */
 void _libcap_initialize(void) __attribute__((weak));
 
-static int bad_capability(const struct ri_given *word, struct ri_error *err)
-{
-	char quoted[RI_QUOTE_SIZE];
-
-	ri_fail(err, RI_CODE_OPTION_VALUE, word->subject,
-		"%s: expected names of capabilities separated by commas; for --cap-drop also "
-		"all", ri_quote(quoted, sizeof(quoted), word->value));
-	return ri_fail_hint(err, "capabilities(7) lists them; net_admin and CAP_NET_ADMIN are the "
-		"same");
-}
-
 /* "net_admin,CAP_CHOWN" as a set */
 static int read_set(const struct ri_given *word, uint64_t *out, struct ri_error *err)
 {
 	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
-	const char *list = word->value;
+	char quoted[RI_QUOTE_SIZE];
 	uint64_t set = 0;
+	size_t length;
 
-	for (;; list++) {
-		size_t length = strcspn(list, ",");
+	for (const char *list = word->value;; list += length + 1) {
 		char name[32];
 		cap_value_t value;
 
+		length = strcspn(list, ",");
 		snprintf(name, sizeof(name), "%s%.*s",
 			strncasecmp(list, "cap_", 4) == 0 ? "" : "cap_",
 			length < 28 ? (int)length : 0, list);
 		/* libcap stops at a blank or '=' and takes what stands before it */
 		if (length == 0 || strspn(list, letters) != length ||
-			cap_from_name(name, &value) != 0 || value >= 64)
-			return bad_capability(word, err);
+			cap_from_name(name, &value) != 0 || value >= 64) {
+			ri_fail(err, RI_CODE_OPTION_VALUE, word->subject,
+				"%s: expected names of capabilities separated by commas; for "
+				"--cap-drop also all", ri_quote(quoted, sizeof(quoted), word->value));
+			return ri_fail_hint(err, "capabilities(7) lists them; net_admin and "
+				"CAP_NET_ADMIN are the same");
+		}
 		set |= (uint64_t)1 << value;
-		list += length;
-		if (*list == '\0')
+		if (list[length] == '\0')
 			break;
 	}
 	*out = set;
 	return 0;
 }
 
-static uint64_t all_capabilities(void)
-{
-	int count = cap_max_bits();
-
-	return count >= 64 ? UINT64_MAX : ((uint64_t)1 << count) - 1;
-}
-
 static int read_sets(struct ri_privileges *out, const struct ri_options *options,
 	struct ri_error *err)
 {
 	const struct ri_given *drop = &options->given.cap_drop, *keep = &options->given.cap_keep;
+	int count = cap_max_bits();
 
 	if (keep->value != NULL && read_set(keep, &out->keep, err) < 0)
 		return -1;
@@ -76,7 +64,7 @@ static int read_sets(struct ri_privileges *out, const struct ri_options *options
 	if (drop->value == NULL)
 		return 0;
 	if (strcasecmp(drop->value, "all") == 0)
-		out->drop = all_capabilities() & ~out->keep;
+		out->drop = (count >= 64 ? UINT64_MAX : ((uint64_t)1 << count) - 1) & ~out->keep;
 	else if (read_set(drop, &out->drop, err) < 0)
 		return -1;
 	if ((out->drop & out->keep) == 0)
