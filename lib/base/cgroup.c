@@ -6,48 +6,37 @@
 
 #include "base/number.h"
 
-static bool read_member(const char *line, size_t length, struct ri_cgroup_member *out)
-{
-	const char *first = memchr(line, ':', length);
-	const char *second =
-		first == NULL ? NULL : memchr(first + 1, ':', length - (size_t)(first + 1 - line));
-
-	if (second == NULL)
-		return false;
-	out->controllers = first + 1;
-	out->controllers_length = (size_t)(second - first - 1);
-	out->path = second + 1;
-	out->path_length = length - (size_t)(second + 1 - line);
-	return true;
-}
-
 bool ri_cgroup_next(const char **text, struct ri_cgroup_member *out)
 {
-	bool found = false;
+	while (**text != '\0') {
+		const char *line = *text, *end = strchrnul(line, '\n');
+		const char *first = memchr(line, ':', (size_t)(end - line));
+		const char *second = first == NULL ? NULL
+			: memchr(first + 1, ':', (size_t)(end - first - 1));
 
-	while (!found && **text != '\0') {
-		size_t length = strcspn(*text, "\n");
-
-		found = read_member(*text, length, out);
-		*text += length + ((*text)[length] == '\n');
+		*text = *end == '\0' ? end : end + 1;
+		if (second == NULL)
+			continue;
+		*out = (struct ri_cgroup_member){
+			.controllers = first + 1,
+			.controllers_length = (size_t)(second - first - 1),
+			.path = second + 1, .path_length = (size_t)(end - second - 1),
+		};
+		return true;
 	}
-	return found;
+	return false;
 }
 
 bool ri_cgroup_has_word(const char *list, size_t length, const char *name)
 {
 	size_t wanted = strlen(name);
 
-	while (length > 0) {
-		const char *comma = memchr(list, ',', length);
-		size_t word = comma == NULL ? length : (size_t)(comma - list);
-
-		if (word == wanted && memcmp(list, name, word) == 0)
-			return true;
+	for (const char *end = list + length, *comma; list < end; list = comma + 1) {
+		comma = memchr(list, ',', (size_t)(end - list));
 		if (comma == NULL)
-			return false;
-		list += word + 1;
-		length -= word + 1;
+			comma = end;
+		if ((size_t)(comma - list) == wanted && memcmp(list, name, wanted) == 0)
+			return true;
 	}
 	return false;
 }
@@ -60,22 +49,18 @@ bool ri_cgroup_controls(const struct ri_cgroup_member *member, const char *contr
 /* The number after "NAME " at the start of a line. */
 static int read_count(const char *text, const char *name, uint64_t *count)
 {
-	const struct ri_range range = { 0, UINT64_MAX };
-	size_t key = strlen(name), length;
-	char number[24];
+	size_t key = strlen(name), digits;
+	const char *line = text;
 
-	for (const char *line = text; line != NULL && *line != '\0';
-		line = strchr(line, '\n'), line = line == NULL ? NULL : line + 1) {
-		if (strncmp(line, name, key) != 0 || line[key] != ' ')
-			continue;
-		line += key + 1;
-		length = strcspn(line, "\n");
-		if (length >= sizeof(number))
-			return -1;
-		snprintf(number, sizeof(number), "%.*s", (int)length, line);
-		return ri_number_read(number, range, count, NULL) == RI_NUMBER_OK ? 0 : -1;
+	while (line != NULL && (strncmp(line, name, key) != 0 || line[key] != ' ')) {
+		line = strchr(line, '\n');
+		line = line == NULL ? NULL : line + 1;
 	}
-	return -1;
+	if (line == NULL)
+		return -1;
+	digits = strspn(line + key + 1, "0123456789");
+	return (line[key + 1 + digits] != '\n' && line[key + 1 + digits] != '\0') ||
+		ri_digits_read(line + key + 1, count) == 0 ? -1 : 0;
 }
 
 int ri_cgroup_oom_read(struct ri_host *host, const struct ri_cgroup_oom *oom, uint64_t *kills)
@@ -135,14 +120,11 @@ static int read_beside(struct ri_host *host, const struct ri_cgroup_oom *oom, co
 {
 	const char *slash = strrchr(oom->path, '/');
 	char path[RI_CGROUP_PATH];
-	int length = slash == NULL ? -1
-		: snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - oom->path), oom->path,
-			name);
 
-	return length < 0 || (size_t)length >= sizeof(path) ||
-			ri_host_read(host, path, text, RI_CGROUP_FILE) < 0
-		? -1
-		: 0;
+	if (slash == NULL || snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - oom->path),
+				     oom->path, name) >= (int)sizeof(path))
+		return -1;
+	return ri_host_read(host, path, text, RI_CGROUP_FILE) < 0 ? -1 : 0;
 }
 
 static int read_number_beside(struct ri_host *host, const struct ri_cgroup_oom *oom,
@@ -152,11 +134,8 @@ static int read_number_beside(struct ri_host *host, const struct ri_cgroup_oom *
 
 	if (read_beside(host, oom, name, text) < 0)
 		return -1;
-	if (strcmp(text, "max\n") == 0) {
-		*out = UINT64_MAX;
-		return 0;
-	}
-	return ri_digits_read(text, out) > 0 ? 0 : -1;
+	*out = UINT64_MAX;
+	return strcmp(text, "max\n") == 0 || ri_digits_read(text, out) > 0 ? 0 : -1;
 }
 
 int ri_cgroup_room(struct ri_host *host, const struct ri_cgroup_oom *oom, uint64_t *bytes)

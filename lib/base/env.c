@@ -36,20 +36,6 @@ static uint64_t initial_of(const char *name)
 	return (uint64_t)1 << (*name & 63);
 }
 
-static void index_entry(struct ri_env *env, uint32_t at, uint32_t *tails)
-{
-	struct ri_env_entry *entry = &env->entries[at];
-	uint32_t *slot = find_slot(env, entry->text, entry->name_length);
-	size_t bucket = (size_t)(slot - env->buckets);
-
-	env->initials |= initial_of(entry->name_length == 0 ? "" : entry->text);
-	if (*slot == 0)
-		*slot = at + 1;
-	else
-		env->entries[tails[bucket] - 1].next = at + 1;
-	tails[bucket] = at + 1;
-}
-
 int ri_env_init(struct ri_env *env, char *const *strings, struct ri_arena *arena,
 	struct ri_error *err)
 {
@@ -69,14 +55,19 @@ int ri_env_init(struct ri_env *env, char *const *strings, struct ri_arena *arena
 	tails = ri_arena_array(arena, size, sizeof(*tails));
 	if (made.entries == NULL || made.buckets == NULL || tails == NULL)
 		return out_of_memory(err);
-	for (size_t i = 0; i < made.count; i++) {
+	for (uint32_t i = 0; i < made.count; i++) {
 		size_t length = strcspn(strings[i], "=");
+		uint32_t *slot, *tail;
 
 		if (length > UINT32_MAX)
 			return out_of_memory(err);
 		made.entries[i].text = strings[i];
 		made.entries[i].name_length = (uint32_t)length;
-		index_entry(&made, (uint32_t)i, tails);
+		made.initials |= initial_of(length == 0 ? "" : strings[i]);
+		slot = find_slot(&made, strings[i], length);
+		tail = &tails[slot - made.buckets];
+		*(*slot == 0 ? slot : &made.entries[*tail - 1].next) = i + 1;
+		*tail = i + 1;
 	}
 	*env = made;
 	return 0;

@@ -346,61 +346,40 @@ long ri_host_read(struct ri_host *host, const char *path, char *buffer, size_t s
 	return (long)given->length;
 }
 
-/*
- * What getdents64(2) gave, copied after used[] of the caller's; -1: no room. On a
- * 64-bit machine struct dirent is the kernel's struct linux_dirent64, which musl has
- * had no other name for since 1.2.4.
- */
-static long copy_names(const char *entries, long length, char *names, size_t room)
+long ri_host_list(struct ri_host *host, const char *path, char *names, size_t size)
 {
-	size_t used = 0;
-
-	for (long at = 0; at < length;) {
-		const void *here = entries + at;
-		const struct dirent *entry = here;
-		size_t size = strlen(entry->d_name) + 1;
-
-		at += entry->d_reclen;
-		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-			continue;
-		if (size > room - used)
-			return -1;
-		memcpy(names + used, entry->d_name, size);
-		used += size;
-	}
-	return (long)used;
-}
-
-/* Of a folder: how many bytes of names it has, or -1 and errno. */
-static long copy_all(struct ri_host *host, const char *path, char *names, size_t size)
-{
-	int fd = ri_host_open(host, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+	int fd = ri_host_open(host, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK), saved;
 	_Alignas(struct dirent) char entries[4096];
 	size_t used = 0;
-	long length, added = 0;
-	int saved;
+	long length = 0, count = 0;
+	bool fits = true;
 
 	if (fd < 0)
 		return -1;
-	while ((length = syscall(SYS_getdents64, fd, entries, sizeof(entries))) > 0) {
-		added = copy_names(entries, length, names + used, size - used);
-		if (added < 0)
-			break;
-		used += (size_t)added;
-	}
+	while (fits && (length = syscall(SYS_getdents64, fd, entries, sizeof(entries))) > 0)
+		for (long at = 0; at < length && fits;) {
+			/*
+			 * On a 64-bit machine struct dirent is the kernel's struct linux_dirent64,
+			 * which musl has had no other name for since 1.2.4.
+			 */
+			const void *here = entries + at;
+			const struct dirent *entry = here;
+			size_t bytes = strlen(entry->d_name) + 1;
+
+			at += entry->d_reclen;
+			if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+				continue;
+			fits = bytes <= size - used;
+			if (fits) {
+				memcpy(names + used, entry->d_name, bytes);
+				used += bytes;
+				count++;
+			}
+		}
 	saved = errno;
 	close(fd);
-	errno = added < 0 ? EFBIG : saved;
-	return length != 0 ? -1 : (long)used;
-}
-
-long ri_host_list(struct ri_host *host, const char *path, char *names, size_t size)
-{
-	long used = copy_all(host, path, names, size), count = 0;
-
-	for (long i = 0; i < used; i++)
-		count += names[i] == '\0';
-	return used < 0 ? -1 : count;
+	errno = fits ? saved : EFBIG;
+	return fits && length == 0 ? count : -1;
 }
 
 int ri_host_node(struct ri_host *host, const char *path, dev_t *number)

@@ -18,29 +18,23 @@ bool ri_loopback_has(const unsigned char ipv4[4])
 		(!plays_machines || (ipv4[1] == 0 && ipv4[2] == 0 && ipv4[3] <= 1));
 }
 
-static bool is_name(const char *host, size_t length)
+bool ri_loopback_is(const char *host, size_t length)
 {
 	/* RFC 6761, 6.3; and what Debian's /etc/hosts calls it */
 	static const char *const names[] = {
 		"localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback",
 	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strlen(names[i]) == length && strncasecmp(host, names[i], length) == 0)
-			return true;
-	return false;
-}
-
-bool ri_loopback_is(const char *host, size_t length)
-{
 	char copy[INET6_ADDRSTRLEN];
 	struct in6_addr wide;
 	struct in_addr address;
 	unsigned char ipv4[4];
 
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strlen(names[i]) == length && strncasecmp(host, names[i], length) == 0)
+			return true;
 	/* of 100,000 hosts few begin like an address of it */
 	if (length == 0 || strchr("01:", host[0]) == NULL)
-		return is_name(host, length);
+		return false;
 	if (length >= sizeof(copy))
 		return false;
 	memcpy(copy, host, length);

@@ -19,17 +19,10 @@ enum {
 /* The number that starts here and ends at a blank or at the end of the line; UINT64_MAX: none. */
 static uint64_t read_number(const char *text)
 {
-	static const struct ri_range all = { 0, UINT64_MAX };
-	size_t length = strcspn(text, " \n");
-	uint64_t number = UINT64_MAX;
-	char field[24];
+	uint64_t number;
+	size_t length = ri_digits_read(text, &number);
 
-	if (length == 0 || length >= sizeof(field))
-		return UINT64_MAX;
-	memcpy(field, text, length);
-	field[length] = '\0';
-	ri_number_read(field, all, &number, NULL);
-	return number;
+	return length == 0 || strchr(" \n", text[length]) == NULL ? UINT64_MAX : number;
 }
 
 /* "PID (NAME) STATE PPID PGRP SESSION ...": a name may hold blanks and parentheses. */

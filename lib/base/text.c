@@ -93,47 +93,13 @@ static bool is_control(const unsigned char *p)
 
 static void add_escape(struct ri_text *text, unsigned char byte)
 {
-	switch (byte) {
-	case '\n':
-		ri_text_add(text, "\\n");
-		break;
-	case '\t':
-		ri_text_add(text, "\\t");
-		break;
-	case '\r':
-		ri_text_add(text, "\\r");
-		break;
-	case '"':
-	case '\\':
-		ri_text_addf(text, "\\%c", byte);
-		break;
-	default:
+	static const char bytes[] = "\n\t\r\"\\", letters[] = "ntr\"\\";
+	const char *at = memchr(bytes, byte, sizeof(bytes) - 1);
+
+	if (at == NULL)
 		ri_text_addf(text, "\\x%02x", byte);
-	}
-}
-
-void ri_text_add_quoted(struct ri_text *text, const char *value)
-{
-	const unsigned char *p = (const unsigned char *)value;
-	size_t left = RI_MAX_QUOTE, length;
-	bool escape;
-
-	ri_text_add(text, "\"");
-	for (; *p != '\0' && left > 0; p += length, left -= length) {
-		bool plain = *p >= ' ' && *p < 0x7f && *p != '"' && *p != '\\';
-
-		length = plain ? 1 : utf8_length(p);
-		escape = length == 0 || is_control(p);
-		if (escape)
-			length = 1;
-		if (length > left)
-			break;
-		if (escape)
-			add_escape(text, *p);
-		else
-			ri_text_add_bytes(text, (const char *)p, length);
-	}
-	ri_text_add(text, *p == '\0' ? "\"" : "...\"");
+	else
+		ri_text_addf(text, "\\%c", letters[at - bytes]);
 }
 
 size_t ri_utf8_length(const char *p)
@@ -141,7 +107,7 @@ size_t ri_utf8_length(const char *p)
 	return (unsigned char)*p < 0x80 ? 1 : utf8_length((const unsigned char *)p);
 }
 
-/* The next character as ri_text_add_shown has it: its bytes and its columns. */
+/* The next character as it is shown: its bytes and its columns. */
 static size_t measure(const unsigned char *p, size_t *columns, bool *escape)
 {
 	size_t length = ri_utf8_length((const char *)p);
@@ -153,6 +119,25 @@ static size_t measure(const unsigned char *p, size_t *columns, bool *escape)
 	}
 	*columns = *p == '\n' || *p == '\t' || *p == '\r' ? 2 : 4;
 	return 1;
+}
+
+void ri_text_add_quoted(struct ri_text *text, const char *value)
+{
+	const unsigned char *p = (const unsigned char *)value;
+	size_t left = RI_MAX_QUOTE, length, columns;
+	bool escape;
+
+	ri_text_add(text, "\"");
+	for (; *p != '\0' && left > 0; p += length, left -= length) {
+		length = measure(p, &columns, &escape);
+		if (length > left)
+			break;
+		if (escape || *p == '"' || *p == '\\')
+			add_escape(text, *p);
+		else
+			ri_text_add_bytes(text, (const char *)p, length);
+	}
+	ri_text_add(text, *p == '\0' ? "\"" : "...\"");
 }
 
 void ri_text_replace_controls(char *text)

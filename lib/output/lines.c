@@ -54,21 +54,14 @@ static size_t copy_line(char *out, const char *in, size_t length)
 	return 0;
 }
 
-/* Where a piece ends: not inside a UTF-8 sequence, which has at most 4 bytes. */
-static size_t find_piece_end(const char *bytes)
-{
-	size_t end = RI_OUTPUT_LINE;
-
-	while (end > RI_OUTPUT_LINE - 3 && ((unsigned char)bytes[end] & 0xc0) == 0x80)
-		end--;
-	return end;
-}
-
 /* One byte more than a piece is held, and no end of the line is among them. */
 static char *add_piece(struct ri_lines *lines, char *out)
 {
-	size_t end = find_piece_end(lines->held);
+	size_t end = RI_OUTPUT_LINE;
 
+	/* not inside a UTF-8 sequence, which has at most 4 bytes */
+	while (end > RI_OUTPUT_LINE - 3 && ((unsigned char)lines->held[end] & 0xc0) == 0x80)
+		end--;
 	out = add(add_prefix(lines, out), lines->held, end);
 	*out++ = '\n';
 	lines->held_length -= end;

@@ -33,28 +33,21 @@ bool ri_pattern_read(const char *pattern, struct ri_pattern_use *use)
 	return true;
 }
 
-static void add_host(struct ri_text *out, const char *host)
+static void add_value(struct ri_text *out, char letter, const struct ri_pattern_values *values)
 {
 	size_t begin = out->length;
 
-	ri_text_add(out, host);
-	for (char *p = out->bytes + begin; *p != '\0'; p++)
-		if (*p == '/')
-			*p = '_';
-}
-
-static void add_value(struct ri_text *out, char letter, const struct ri_pattern_values *values)
-{
 	if (letter == 'r')
 		ri_text_addf(out, "%" PRIu64, values->rank);
 	else if (letter == 'l')
 		ri_text_addf(out, "%" PRIu64, values->local_rank);
 	else if (letter == 'n')
 		ri_text_addf(out, "%" PRIu64, values->node);
-	else if (letter == 'h')
-		add_host(out, values->host);
 	else
-		ri_text_add(out, "%");
+		ri_text_add(out, letter == 'h' ? values->host : "%");
+	for (char *p = out->bytes + begin; *p != '\0'; p++)
+		if (*p == '/')
+			*p = '_';
 }
 
 const char *ri_pattern_expand(const char *pattern, const struct ri_pattern_values *values,

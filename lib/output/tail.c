@@ -77,47 +77,36 @@ static void reverse(char *begin, char *end)
 	}
 }
 
-/* The oldest byte comes first. */
-static void turn(struct ri_tail *tail)
-{
-	char *ring = ring_of(tail);
-
-	/* once it is full, the oldest byte is the one to be overwritten next */
-	if (tail->length < RI_OUTPUT_TAIL || tail->next == 0)
-		return;
-	reverse(ring, ring + tail->next);
-	reverse(ring + tail->next, ring + RI_OUTPUT_TAIL);
-	reverse(ring, ring + RI_OUTPUT_TAIL);
-	tail->next = 0;
-}
-
-/*
- * Leave the ring what the head leaves it. Of the line in which the head breaks off, and of that in
- * which the rest begins, nothing is left but its end.
- */
-static void make_room(struct ri_tail *tail)
-{
-	const size_t most = RI_OUTPUT_TAIL - RI_OUTPUT_HEAD;
-	size_t gone = tail->length > most ? tail->length - most : 0;
-	char *ring = ring_of(tail), *end = memchr(ring + gone, '\n', tail->length - gone);
-
-	gone = end == NULL ? tail->length : (size_t)(end - ring);
-	if (gone == 0)
-		return;
-	tail->length -= gone;
-	tail->next = tail->length;
-	memmove(ring, ring + gone, tail->length);
-}
-
 struct ri_tail_text ri_tail_read(struct ri_tail *tail)
 {
-	turn(tail);
+	const size_t most = RI_OUTPUT_TAIL - RI_OUTPUT_HEAD;
+	char *ring = ring_of(tail), *end;
+	size_t gone;
+
+	/* once it is full, the oldest byte is the one to be overwritten next: it comes first */
+	if (tail->length == RI_OUTPUT_TAIL && tail->next != 0) {
+		reverse(ring, ring + tail->next);
+		reverse(ring + tail->next, ring + RI_OUTPUT_TAIL);
+		reverse(ring, ring + RI_OUTPUT_TAIL);
+		tail->next = 0;
+	}
 	if (!tail->has_head)
 		return (struct ri_tail_text){
-			.bytes = ring_of(tail), .length = tail->length,
+			.bytes = ring, .length = tail->length,
 			.cut = tail->total > tail->length, .total = tail->total,
 		};
-	make_room(tail);
+	/*
+	 * The ring keeps what the head leaves it. Of the line in which the head breaks off, and of
+	 * that in which the rest begins, nothing is left but its end.
+	 */
+	gone = tail->length > most ? tail->length - most : 0;
+	end = memchr(ring + gone, '\n', tail->length - gone);
+	gone = end == NULL ? tail->length : (size_t)(end - ring);
+	if (gone > 0) {
+		tail->length -= gone;
+		tail->next = tail->length;
+		memmove(ring, ring + gone, tail->length);
+	}
 	return (struct ri_tail_text){
 		.bytes = tail->bytes, .length = RI_OUTPUT_HEAD + tail->length,
 		.head = RI_OUTPUT_HEAD, .head_at = tail->mark, .total = tail->total,

@@ -194,19 +194,6 @@ static int apply(struct ri_options *options, const struct peer_option *option, c
 	return take(options, option, given, err);
 }
 
-static int apply_long(struct ri_options *options, char *const *word, int *used,
-	struct ri_error *err)
-{
-	const char *name = word[0] + 2;
-	size_t length = strcspn(name, "=");
-	const struct peer_option *option = find(options->peer, 0, name, length);
-	const char *rest = name[length] == '=' ? name + length + 1 : NULL;
-
-	if (option == NULL || (rest != NULL && option->meta[0] == '\0'))
-		return unknown(options, word[0], err);
-	return apply(options, option, rest, word, used, err);
-}
-
 /* As getopt(3) reads them: "-gve143" has three. */
 static int apply_letters(struct ri_options *options, char *const *word, int *used,
 	struct ri_error *err)
@@ -227,7 +214,7 @@ static int apply_letters(struct ri_options *options, char *const *word, int *use
 static int read_words(struct ri_options *options, char *const *argv, struct ri_error *err)
 {
 	char *const *word = argv + 1;
-	int used;
+	int used, status;
 
 	for (; *word != NULL && (*word)[0] == '-' && (*word)[1] != '\0'; word += used) {
 		used = 1;
@@ -235,7 +222,19 @@ static int read_words(struct ri_options *options, char *const *argv, struct ri_e
 			word++;
 			break;
 		}
-		if (((*word)[1] == '-' ? apply_long : apply_letters)(options, word, &used, err) < 0)
+		if ((*word)[1] != '-') {
+			status = apply_letters(options, word, &used, err);
+		} else {
+			const char *name = *word + 2, *rest = strchr(name, '=');
+			const struct peer_option *option =
+				find(options->peer, 0, name, strcspn(name, "="));
+
+			status = option == NULL || (rest != NULL && option->meta[0] == '\0')
+				? unknown(options, *word, err)
+				: apply(options, option, rest == NULL ? NULL : rest + 1, word,
+					&used, err);
+		}
+		if (status < 0)
 			return -1;
 	}
 	options->command = *word == NULL ? NULL : word;
@@ -283,28 +282,22 @@ int ri_peer_status(enum ri_peer peer, int status)
 	return status;
 }
 
-static void add_option(struct ri_text *out, const struct peer_option *option)
-{
-	const char *blank = option->meta[0] == '\0' ? "" : " ";
-
-	if (option->letter == 0 && option->word[0] == '\0')
-		return;
-	ri_text_add(out, "  ");
-	if (option->letter != 0)
-		ri_text_addf(out, "-%c%s", option->letter, option->word[0] == '\0' ? "" : ", ");
-	if (option->word[0] != '\0')
-		ri_text_addf(out, "--%s", option->word);
-	ri_text_addf(out, "%s%s\n          %s\n", blank, option->meta, option->help);
-}
-
 void ri_peer_help(struct ri_text *out, const struct ri_options *options)
 {
 	ri_text_addf(out, "usage: %s [OPTION]... [--] COMMAND [ARG]...\n\n"
 		"rankinit in the place of %s; its own settings are variables: rankinit --help\n\n",
 		options->called, options->called);
-	for (size_t i = 0; i < OPTIONS; i++)
-		if (table[i].peer == options->peer)
-			add_option(out, &table[i]);
+	for (const struct peer_option *one = table; one < table + OPTIONS; one++) {
+		if (one->peer != options->peer || (one->letter == 0 && one->word[0] == '\0'))
+			continue;
+		ri_text_add(out, "  ");
+		if (one->letter != 0)
+			ri_text_addf(out, "-%c%s", one->letter, one->word[0] == '\0' ? "" : ", ");
+		if (one->word[0] != '\0')
+			ri_text_addf(out, "--%s", one->word);
+		ri_text_addf(out, "%s%s\n          %s\n", one->meta[0] == '\0' ? "" : " ",
+			one->meta, one->help);
+	}
 	ri_text_add(out, "\nVariables:\n");
 	for (size_t i = 0; i < OPTIONS; i++)
 		if (table[i].peer == options->peer && table[i].variable[0] != '\0')

@@ -42,23 +42,10 @@ static void add_folded(struct ri_text *out, const char *words)
 	ri_text_add(out, "\n");
 }
 
-/* Two columns; a synopsis that is too long for its own has a line. */
-static void add_brief(struct ri_text *out, const struct ri_option *option)
-{
-	enum { COLUMN = 34 };
-	size_t begun = out->length, width;
-
-	add_synopsis(out, option);
-	width = out->length - begun;
-	if (width >= COLUMN) {
-		ri_text_add(out, "\n");
-		width = 0;
-	}
-	ri_text_addf(out, "%*s%s\n", (int)(COLUMN - width), "", option->brief);
-}
-
+/* In two columns; a synopsis that is too long for its own has a line. */
 static void add_common(struct ri_text *out)
 {
+	enum { COLUMN = 34 };
 	static const char *const titles[RI_OPTIONS_GROUPS] = {
 		[RI_OPTIONS_START] = "Start", [RI_OPTIONS_STOP] = "Stop",
 		[RI_OPTIONS_OUTPUT] = "Output", [RI_OPTIONS_FAILURES] = "Failures",
@@ -69,10 +56,20 @@ static void add_common(struct ri_text *out)
 
 	for (size_t group = 0; group < RI_OPTIONS_GROUPS; group++) {
 		ri_text_addf(out, "%s%s:\n", group == 0 ? "" : "\n", titles[group]);
-		for (size_t i = 0; i < RI_OPTION_COUNT; i++)
-			if (ri_option_table[i].group == group &&
-				ri_option_table[i].brief[0] != '\0')
-				add_brief(out, &ri_option_table[i]);
+		for (size_t i = 0; i < RI_OPTION_COUNT; i++) {
+			const struct ri_option *option = &ri_option_table[i];
+			size_t begun = out->length, width;
+
+			if (option->group != group || option->brief[0] == '\0')
+				continue;
+			add_synopsis(out, option);
+			width = out->length - begun;
+			if (width >= COLUMN) {
+				ri_text_add(out, "\n");
+				width = 0;
+			}
+			ri_text_addf(out, "%*s%s\n", (int)(COLUMN - width), "", option->brief);
+		}
 	}
 	ri_text_add(out, "\nrankinit --help=all prints all options and says more of each.\n");
 }

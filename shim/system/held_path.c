@@ -20,11 +20,6 @@ enum {
 
 enum found { FAILED = -1, FOUND, LINK };
 
-static bool starts_with(const char *path, const char *start)
-{
-	return strncmp(path, start, strlen(start)) == 0;
-}
-
 /* What is written in another way, as /dev//shm, is walked through like any other path. */
 bool ri_held_path_is_kept(const char *path)
 {
@@ -32,8 +27,8 @@ bool ri_held_path_is_kept(const char *path)
 
 	if (rest == NULL || rest[1] == '/' || rest[1] == '.' || strstr(rest, "/../") != NULL)
 		return false;
-	return starts_with(path, "/proc/") ||
-		(starts_with(path, "/dev/") && !starts_with(path, "/dev/shm/"));
+	return strncmp(path, "/proc/", 6) == 0 ||
+		(strncmp(path, "/dev/", 5) == 0 && strncmp(path, "/dev/shm/", 9) != 0);
 }
 
 static void close_quietly(int fd)
@@ -77,15 +72,6 @@ static bool is_trusted(const struct stat *link, int folder)
 	return (info.st_mode & open_to_all) != open_to_all || link->st_uid == info.st_uid;
 }
 
-/* Could only root and we have put it there, or put something into it? */
-static bool is_ours(const struct stat *folder)
-{
-	bool open = (folder->st_mode & (S_IWGRP | S_IWOTH)) != 0;
-
-	return (folder->st_uid == 0 || folder->st_uid == (uid_t)getauxval(AT_EUID)) &&
-		(!open || (folder->st_mode & S_ISVTX) != 0);
-}
-
 /* Put what a link says in the place of its name, which is at start. */
 static int replace_link(char *path, size_t start, size_t length, int link)
 {
@@ -113,7 +99,7 @@ static int replace_link(char *path, size_t start, size_t length, int link)
 static enum found take_name(char *path, size_t start, size_t length, int *folder, bool ours)
 {
 	char name[NAME_MAX + 1];
-	bool last = path[start + length] == '\0';
+	bool last = path[start + length] == '\0', is_ours, open;
 	enum found found = FAILED;
 	struct stat info;
 	int fd;
@@ -127,14 +113,20 @@ static enum found take_name(char *path, size_t start, size_t length, int *folder
 	if (fd < 0)
 		return last && errno == ENOENT ? FOUND : FAILED;
 	if (fstat(fd, &info) < 0) {
-		found = FAILED;
-	} else if (S_ISLNK(info.st_mode) && is_trusted(&info, *folder)) {
+		close_quietly(fd);
+		return FAILED;
+	}
+	/* could only root and we have put it there, or put something into it? */
+	open = (info.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+	is_ours = (info.st_uid == 0 || info.st_uid == (uid_t)getauxval(AT_EUID)) &&
+		(!open || (info.st_mode & S_ISVTX) != 0);
+	if (S_ISLNK(info.st_mode) && is_trusted(&info, *folder)) {
 		found = replace_link(path, start, length, fd) < 0 ? FAILED : LINK;
 	} else if (last) {
 		found = FOUND;
 	} else if (!S_ISDIR(info.st_mode)) {
 		errno = S_ISLNK(info.st_mode) ? RI_SPOT_FOREIGN : ENOTDIR;
-	} else if (ours && !is_ours(&info)) {
+	} else if (ours && !is_ours) {
 		errno = EPERM;
 	} else {
 		close(*folder);
@@ -160,30 +152,26 @@ static enum found take_last(char *path, size_t start, int *folder, bool ours)
 	return take_name(path, start, strlen(path + start), folder, ours);
 }
 
-/* The folder of the name at last, where no link is on the way to it; else -1. */
-static int open_at_once(char *path, size_t last)
+/*
+ * From where the path begins to the last name, whose offset *last gets, or to a link. The folder of
+ * the last name is opened at once where no link is on the way to it, and no name has to be ours.
+ */
+static enum found walk(char *path, int *folder, size_t *last, bool ours)
 {
 	const struct ri_open_how how = {
 		.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RI_RESOLVE_NO_SYMLINKS,
 	};
-	char first = path[last];
-	int folder;
-
-	path[last] = '\0';
-	folder = (int)syscall(SYS_openat2, AT_FDCWD, last == 0 ? "." : path, &how, sizeof(how));
-	path[last] = first;
-	return folder;
-}
-
-/* From where the path begins to the last name, whose offset *last gets, or to a link. */
-static enum found walk(char *path, int *folder, size_t *last, bool ours)
-{
 	const char *slash = strrchr(path, '/');
 	enum found found = FOUND;
 	size_t start = 0;
+	char first;
 
 	*last = slash == NULL ? 0 : (size_t)(slash - path) + 1;
-	*folder = ours ? -1 : open_at_once(path, *last);
+	first = path[*last];
+	path[*last] = '\0';
+	*folder = ours ? -1 : (int)syscall(SYS_openat2, AT_FDCWD, *last == 0 ? "." : path, &how,
+		sizeof(how));
+	path[*last] = first;
 	if (*folder < 0) {
 		*folder = openat(AT_FDCWD, path[0] == '/' ? "/" : ".",
 			O_PATH | O_DIRECTORY | O_CLOEXEC);

@@ -110,22 +110,6 @@ static ssize_t write_shared(const struct ri_sink *sink)
 	return write(sink->fd, part.iov_base, find_safe(sink));
 }
 
-static ssize_t write_some(const struct ri_sink *sink)
-{
-	const char *bytes = sink->bytes + sink->begin;
-	size_t length = sink->end - sink->begin;
-
-	switch (sink->kind) {
-	case RI_SINK_SOCKET:
-		return send(sink->fd, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL);
-	case RI_SINK_PIPE:
-	case RI_SINK_TERMINAL:
-		return write_shared(sink);
-	default:
-		return write(sink->fd, bytes, length);
-	}
-}
-
 /* Will it ever take bytes again? A full disk may, a reader does not come back. */
 static bool is_final(int error)
 {
@@ -163,7 +147,16 @@ void ri_sink_flush(struct ri_sink *sink)
 {
 	sink->blocked = false;
 	while (sink->begin < sink->end && sink->kind != RI_SINK_NONE) {
-		ssize_t count = write_some(sink);
+		const char *bytes = sink->bytes + sink->begin;
+		size_t length = sink->end - sink->begin;
+		ssize_t count;
+
+		if (sink->kind == RI_SINK_SOCKET)
+			count = send(sink->fd, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL);
+		else if (sink->kind == RI_SINK_PIPE || sink->kind == RI_SINK_TERMINAL)
+			count = write_shared(sink);
+		else
+			count = write(sink->fd, bytes, length);
 
 		if (count > 0) {
 			sink->begin += (size_t)count;
