@@ -35,7 +35,24 @@ enum step {
 	STEP_OUTPUT,
 	STEP_PRIVILEGES,
 	STEP_PARENT_GONE,
-	STEP_EXEC,
+	STEP_EXEC,	/* exec_failure.c says why */
+};
+
+/* What a step is about; its failure is "cannot ...: ENOENT". */
+static const struct {
+	enum ri_code code;
+	const char *what;	/* NULL: the step of the change says it, or it is said apart */
+	const char *hint;
+} steps[] = {
+	[STEP_GROUP] = { RI_CODE_SPAWN_REFUSED, "lead a process group", NULL },
+	[STEP_INPUT] = { RI_CODE_SPAWN_REFUSED, "get /dev/null as stdin", NULL },
+	[STEP_AFFINITY] = { RI_CODE_PLACEMENT_REFUSED, "be bound to its CPUs",
+		"allow sched_setaffinity in the seccomp profile, or leave --bind-to out" },
+	[STEP_OUTPUT] = { RI_CODE_SPAWN_REFUSED, "get its stdout and stderr", NULL },
+	[STEP_PRIVILEGES] = { RI_CODE_PRIVILEGE_REFUSED, NULL,
+		"run the container as root, or without --user and --cap-*" },
+	[STEP_PARENT_GONE] = { RI_CODE_SPAWN_REFUSED, NULL, NULL },
+	[STEP_EXEC] = { RI_CODE_EXEC_DENIED, NULL, NULL },
 };
 
 /*
@@ -45,9 +62,10 @@ enum step {
 struct child {
 	const struct ri_launch *launch;
 	enum step failed;	/* where sys_errno is not 0 */
-	enum ri_privilege_step privilege;
+	const char *privilege;	/* the step of that which failed */
 	const char *volatile trying;	/* the candidate that it executes */
 	int sys_errno;
+	struct ri_error *err;	/* for us, once it has failed */
 };
 
 static const char *value_of(char *const *envp, const char *name)
@@ -219,44 +237,21 @@ __attribute__((noreturn)) static int child_entry(void *child)
 		ri_raw_call(SYS_exit_group, 127, 0, 0, 0, 0);
 }
 
-struct failure {
-	const struct child *child;
-	struct ri_error *err;
-};
-
 /* What there is to be found out about why may be on a mount that does not answer. */
 static int explain_failure(void *argument)
 {
-	const struct failure *failure = argument;
-	const struct child *child = failure->child;
-	struct ri_error *err = failure->err;
-	const char *command = child->launch->argv[0];
+	const struct child *child = argument;
+	const char *command = child->launch->argv[0], *what = steps[child->failed].what;
 
-	switch (child->failed) {
-	case STEP_PRIVILEGES:
-		ri_fail(err, RI_CODE_PRIVILEGE_REFUSED, command, "cannot %s: %s",
-			ri_privilege_step_name(child->privilege), strerror(child->sys_errno));
-		return ri_fail_hint(err, "run the container as root, or without --user and "
-					 "--cap-*");
-	case STEP_AFFINITY:
-		ri_fail(err, RI_CODE_PLACEMENT_REFUSED, command, "cannot be bound to its CPUs: %s",
-			strerror(child->sys_errno));
-		return ri_fail_hint(err, "allow sched_setaffinity in the seccomp profile, or leave "
-					 "--bind-to out");
-	case STEP_PARENT_GONE:
-		return ri_fail(err, RI_CODE_SPAWN_REFUSED, command, "the parent rankinit has "
-			"ended");
-	case STEP_GROUP:
-	case STEP_INPUT:
-	case STEP_OUTPUT:
-		return ri_fail(err, RI_CODE_SPAWN_REFUSED, command, "cannot %s: %s",
-			child->failed == STEP_GROUP ? "lead a process group"
-			: child->failed == STEP_INPUT ? "get /dev/null as stdin"
-			: "get its stdout and stderr", strerror(child->sys_errno));
-	case STEP_EXEC:
-		break;
-	}
-	return ri_exec_explain(child->launch, child->sys_errno, err);
+	if (child->failed == STEP_EXEC)
+		return ri_exec_explain(child->launch, child->sys_errno, child->err);
+	if (child->failed == STEP_PARENT_GONE)
+		return ri_fail(child->err, steps[child->failed].code, command,
+			"the parent rankinit has ended");
+	ri_fail(child->err, steps[child->failed].code, command, "cannot %s: %s",
+		what == NULL ? child->privilege : what, strerror(child->sys_errno));
+	return steps[child->failed].hint == NULL ? -1
+		: ri_fail_hint(child->err, "%s", steps[child->failed].hint);
 }
 
 /*
@@ -319,15 +314,15 @@ static bool wait_for_exec(const struct child *child, pid_t pid, int sign)
 	return true;
 }
 
-static int fail(const struct child *child, struct ri_error *err)
+static int fail(struct child *child, struct ri_error *err)
 {
-	struct failure failure = { .child = child, .err = err };
 	const struct ri_apart explaining = {
-		.work = explain_failure, .argument = &failure,
+		.work = explain_failure, .argument = child,
 		.subject = child->launch->argv[0], .path = child->launch->candidates,
 		.most_ms = RI_APART_SAY_MS,
 	};
 
+	child->err = err;
 	if (ri_apart(&explaining) < 0 && err->code == RI_CODE_NONE)
 		ri_fail(err, RI_CODE_EXEC_DENIED, child->launch->argv[0],
 			"cannot be executed: %s", strerror(child->sys_errno));

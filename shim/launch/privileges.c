@@ -139,45 +139,27 @@ int ri_privileges_prepare(struct ri_privileges *out, const struct ri_options *op
 	return make_sets(out, err);
 }
 
-/* By system call: a C library's setuid(2) is about threads, which we have not. */
-static int change_user(const struct ri_account *account, enum ri_privilege_step *step)
-{
-	*step = RI_PRIVILEGE_GROUPS;
-	if (syscall(SYS_setgroups, account->group_count, account->groups) < 0)
-		return -1;
-	*step = RI_PRIVILEGE_GID;
-	if (syscall(SYS_setresgid, account->gid, account->gid, account->gid) < 0)
-		return -1;
-	*step = RI_PRIVILEGE_UID;
-	return syscall(SYS_setresuid, account->uid, account->uid, account->uid) < 0 ? -1 : 0;
-}
+static const char set_caps[] = "set the capabilities";
 
-static int cut_bounding_set(uint64_t drop)
+static int change_caps(const struct ri_privileges *privileges, const char **step)
 {
-	for (unsigned long value = 0; value < 64; value++) {
-		int there = (drop >> value & 1) == 0 ? 0 : prctl(PR_CAPBSET_READ, value, 0, 0, 0);
-
-		/* EINVAL: the kernel has no such capability; else find out by dropping it */
-		if (there == 0 || (there < 0 && errno == EINVAL))
-			continue;
-		if (prctl(PR_CAPBSET_DROP, value, 0, 0, 0) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int change_caps(const struct ri_privileges *privileges, enum ri_privilege_step *step)
-{
-	*step = RI_PRIVILEGE_CAPS;
+	*step = set_caps;
 	if (cap_set_proc(privileges->armed) < 0)
 		return -1;
-	*step = RI_PRIVILEGE_BOUNDING;
-	if (cut_bounding_set(privileges->drop) < 0)
-		return -1;
-	*step = RI_PRIVILEGE_CAPS;
+	*step = "remove capabilities from the bounding set";
+	for (unsigned long value = 0; value < 64; value++) {
+		int there = (privileges->drop >> value & 1) == 0 ? 0
+			: prctl(PR_CAPBSET_READ, value, 0, 0, 0);
+
+		/* EINVAL: the kernel has no such capability; else find out by dropping it */
+		if (there != 0 && (there > 0 || errno != EINVAL) &&
+			prctl(PR_CAPBSET_DROP, value, 0, 0, 0) < 0)
+			return -1;
+	}
+	*step = set_caps;
 	if (cap_set_proc(privileges->final) < 0)
 		return -1;
-	*step = RI_PRIVILEGE_AMBIENT;
+	*step = "keep capabilities across the change of user";
 	for (unsigned long value = 0; value < 64; value++)
 		if ((privileges->keep >> value & 1) != 0 && privileges->change_user &&
 			prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, value, 0, 0) < 0)
@@ -185,17 +167,28 @@ static int change_caps(const struct ri_privileges *privileges, enum ri_privilege
 	return 0;
 }
 
-int ri_privileges_apply(const struct ri_privileges *privileges, enum ri_privilege_step *step)
+int ri_privileges_apply(const struct ri_privileges *privileges, const char **step)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
+	const struct ri_account *account = &privileges->account;
 
-	*step = RI_PRIVILEGE_UID;
+	*step = "set the user id";
 	if (privileges->change_user && privileges->change_caps &&
 		prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0)
 		return -1;
-	if (privileges->change_user && change_user(&privileges->account, step) < 0)
-		return -1;
+	/* by system call: a C library's setuid(2) is about threads, which we have not */
+	if (privileges->change_user) {
+		*step = "set the supplementary groups";
+		if (syscall(SYS_setgroups, account->group_count, account->groups) < 0)
+			return -1;
+		*step = "set the group id";
+		if (syscall(SYS_setresgid, account->gid, account->gid, account->gid) < 0)
+			return -1;
+		*step = "set the user id";
+		if (syscall(SYS_setresuid, account->uid, account->uid, account->uid) < 0)
+			return -1;
+	}
 	if (privileges->change_caps && change_caps(privileges, step) < 0)
 		return -1;
 	/*
@@ -204,25 +197,10 @@ int ri_privileges_apply(const struct ri_privileges *privileges, enum ri_privileg
 	 * capabilities"), leaves what is inheritable in any case, and with SECBIT_NO_SETUID_FIXUP
 	 * all. No set is ambient that is not permitted.
 	 */
-	*step = RI_PRIVILEGE_CAPS;
+	*step = set_caps;
 	if (privileges->change_user && !privileges->change_caps &&
-		privileges->account.uid != 0 && syscall(SYS_capset, &header, none) < 0)
+		account->uid != 0 && syscall(SYS_capset, &header, none) < 0)
 		return -1;
-	*step = RI_PRIVILEGE_NO_NEW;
+	*step = "set no_new_privs";
 	return privileges->no_new_privs ? prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) : 0;
-}
-
-const char *ri_privilege_step_name(enum ri_privilege_step step)
-{
-	static const char *const names[] = {
-		[RI_PRIVILEGE_GROUPS] = "set the supplementary groups",
-		[RI_PRIVILEGE_GID] = "set the group id",
-		[RI_PRIVILEGE_UID] = "set the user id",
-		[RI_PRIVILEGE_BOUNDING] = "remove capabilities from the bounding set",
-		[RI_PRIVILEGE_CAPS] = "set the capabilities",
-		[RI_PRIVILEGE_AMBIENT] = "keep capabilities across the change of user",
-		[RI_PRIVILEGE_NO_NEW] = "set no_new_privs",
-	};
-
-	return names[step];
 }

@@ -28,28 +28,14 @@ struct ri_privileges {
 	bool no_new_privs;
 };
 
-/* A step of the child that failed, for the message. */
-enum ri_privilege_step {
-	RI_PRIVILEGE_GROUPS,
-	RI_PRIVILEGE_GID,
-	RI_PRIVILEGE_UID,
-	RI_PRIVILEGE_BOUNDING,
-	RI_PRIVILEGE_CAPS,
-	RI_PRIVILEGE_AMBIENT,
-	RI_PRIVILEGE_NO_NEW,
-};
-
 /* Read the options. Costs nothing where none of them is given. */
 int ri_privileges_prepare(struct ri_privileges *out, const struct ri_options *options,
 	struct ri_host *host, struct ri_arena *arena, struct ri_error *err);
 
 /*
- * In the child, which shares our memory: system calls only. Returns 0, or -1
- * with errno and the step that failed.
+ * In the child, which shares our memory: system calls only. Returns 0, or -1 with errno and the
+ * step that failed, as "set the user id".
  */
-int ri_privileges_apply(const struct ri_privileges *privileges, enum ri_privilege_step *step);
-
-/* "set the user id", for a message. */
-const char *ri_privilege_step_name(enum ri_privilege_step step);
+int ri_privileges_apply(const struct ri_privileges *privileges, const char **step);
 
 #endif

@@ -72,6 +72,7 @@ union ri_options_given {
 
 /* The field that the type of an option declares, in a struct: see options.def. */
 #define RI_FIELD_YES(name) bool name;
+#define RI_FIELD_YES_OR(type, name) enum type name;
 #define RI_FIELD_CHOICE(type, name) enum type name;
 #define RI_FIELD_NUMBER(name, ...) uint64_t name;
 #define RI_FIELD_SECONDS(name) uint64_t name;

@@ -368,6 +368,7 @@ int ri_option_take(struct ri_options *options, const struct ri_option *option,
 			return -1;
 		*(bool *)field = place != 0;
 		return 0;
+	case RI_OPTION_YES_OR:
 	case RI_OPTION_CHOICE:
 		return read_choice(option, field, NULL, given, err);
 	case RI_OPTION_COUNTED:
@@ -407,6 +408,7 @@ void ri_option_fall_back(struct ri_options *options)
 #define PATTERN .type = RI_OPTION_PATTERN
 #define GIVEN(name) .type = RI_OPTION_GIVEN, PLACE(field, name, struct ri_given)
 #define YES(name) .type = RI_OPTION_YES, PLACE(field, name, bool)
+#define YES_OR(enum_, name) .type = RI_OPTION_YES_OR, PLACE(field, name, enum enum_)
 #define CHOICE(enum_, name) .type = RI_OPTION_CHOICE, PLACE(field, name, enum enum_)
 #define COUNTED(enum_, name, number_, least_, most_) .type = RI_OPTION_COUNTED, \
 	PLACE(field, name, enum enum_), PLACE(number, number_, uint64_t), \

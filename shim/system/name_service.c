@@ -17,27 +17,6 @@ bool ri_name_is_address(const char *name)
 	return strchr(name, ':') != NULL || inet_pton(AF_INET, name, bytes) == 1;
 }
 
-int ri_name_resolve(const char *name, char *address, size_t size)
-{
-	const struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
-	struct addrinfo *found = NULL;
-	const void *bytes;
-	int error = getaddrinfo(name, NULL, &hints, &found);
-
-	if (error != 0)
-		return error;
-	/* either kind of address, without a cast that loses what it points to */
-	bytes = found->ai_addr;
-	if (found->ai_family == AF_INET)
-		bytes = &((const struct sockaddr_in *)bytes)->sin_addr;
-	else
-		bytes = &((const struct sockaddr_in6 *)bytes)->sin6_addr;
-	if (inet_ntop(found->ai_family, bytes, address, (socklen_t)size) == NULL)
-		error = EAI_OVERFLOW;
-	freeaddrinfo(found);
-	return error;
-}
-
 int ri_name_addresses(const char *name, unsigned char (*out)[16], int room)
 {
 	const struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
@@ -58,4 +37,18 @@ int ri_name_addresses(const char *name, unsigned char (*out)[16], int room)
 	}
 	freeaddrinfo(found);
 	return count;
+}
+
+int ri_name_resolve(const char *name, char *address, size_t size)
+{
+	static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff };
+	unsigned char found[1][16];
+	int count = ri_name_addresses(name, found, 1);
+	bool four;
+
+	if (count <= 0)
+		return count < 0 ? count : EAI_OVERFLOW;
+	four = memcmp(found[0], mapped, sizeof(mapped)) == 0;
+	return inet_ntop(four ? AF_INET : AF_INET6, found[0] + (four ? sizeof(mapped) : 0), address,
+		(socklen_t)size) == NULL ? EAI_OVERFLOW : 0;
 }
