@@ -9,29 +9,6 @@
 /* Fields before the optional ones, whose end is a lone "-". */
 enum { AT_ID = 0, AT_ROOT = 3, AT_POINT = 4, AT_FLAGS = 5, FIXED = 6 };
 
-/* Cut a field off at the blank behind it; NULL where the line is at its end. */
-static char *next_field(char **rest)
-{
-	char *field = *rest + strspn(*rest, " ");
-	char *end = field + strcspn(field, " ");
-
-	*rest = *end == '\0' ? end : end + 1;
-	*end = '\0';
-	return *field == '\0' ? NULL : field;
-}
-
-/* What is mounted may be an empty string: then two blanks stand in a row. */
-static char *next_source(char **rest)
-{
-	char *field = *rest;
-
-	if (*field != ' ')
-		return next_field(rest);
-	*field = '\0';
-	(*rest)++;
-	return field;
-}
-
 /* Blank, tab, newline and backslash are written as \040, \011, \012, \134. */
 static char *decode(char *field)
 {
@@ -52,13 +29,12 @@ static char *decode(char *field)
 
 static bool read_mount(char *line, struct ri_mount *out)
 {
-	char *field = line, *source, *options;
+	char *field, *source, *options;
 
 	for (int i = 0; i < FIXED; i++) {
-		field = next_field(&line);
-		if (field == NULL)
-			return false;
-		if (i == AT_ID && ri_digits_read(field, &out->id) == 0)
+		field = strsep(&line, " ");
+		if (field == NULL || *field == '\0' ||
+			(i == AT_ID && ri_digits_read(field, &out->id) == 0))
 			return false;
 		if (i == AT_ROOT)
 			out->root = decode(field);
@@ -68,14 +44,15 @@ static bool read_mount(char *line, struct ri_mount *out)
 			out->flags = field;
 	}
 	do {
-		field = next_field(&line);
+		field = strsep(&line, " ");
 	} while (field != NULL && strcmp(field, "-") != 0);
-	out->type = field == NULL ? NULL : next_field(&line);
-	source = out->type == NULL ? NULL : next_source(&line);
+	out->type = strsep(&line, " ");
+	/* what is mounted may be an empty string: then two blanks stand in a row */
+	source = strsep(&line, " ");
+	options = strsep(&line, " ");
 	if (source == NULL)
 		return false;
 	out->source = decode(source);
-	options = next_field(&line);
 	out->options = options == NULL ? "" : decode(options);
 	return true;
 }

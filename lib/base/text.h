@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/limits.h"
 
@@ -90,5 +91,20 @@ unsigned ri_text_distance(const char *a, const char *b);
  * nothing: leave it out of them and of the word.
  */
 const char *ri_text_nearest(const char *word, const char *const names[], size_t count);
+
+/* Numbers of ranks or nodes as ranges: "0-3, 7". Begin with out and between. */
+struct ri_ranges {
+	struct ri_text *out;
+	const char *between;	/* two of them */
+	size_t most;		/* of them are written, and "..." for the others; 0: all are */
+	size_t count;		/* that have begun */
+	uint64_t first, last;	/* of the one that has not been written yet */
+};
+
+/* The next number, which is not less than the one before; the same again changes nothing. */
+void ri_ranges_add(struct ri_ranges *ranges, uint64_t number);
+
+/* Behind the last number. */
+void ri_ranges_end(struct ri_ranges *ranges);
 
 #endif

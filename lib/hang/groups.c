@@ -8,7 +8,6 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "hang/judge.h"
-#include "base/ranges.h"
 #include "hang/wording.h"
 #include "redact/redact.h"
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/ranges.h"
+#include "base/text.h"
 
 enum {
 	RI_KINDS = 4,		/* different calls that are told; the rest is left out */

@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -18,10 +16,6 @@
 #include "system/clock.h"
 #include "system/sink.h"
 #include "system/kept_fds.h"
-
-#ifndef RWF_NOWAIT
-#define RWF_NOWAIT 0x00000008
-#endif
 
 const char *ri_whole_file_name(const struct ri_given *option, const struct ri_topology *topology,
 	struct ri_arena *arena, struct ri_error *err)
@@ -133,45 +127,25 @@ void ri_whole_file_set_aside(const struct ri_whole_file *file, const char *suffi
 		renameat(spot->folder, spot->name, spot->folder, name);
 }
 
-/*
- * One write that does not block. What poll calls writable takes PIPE_BUF bytes
- * at once; RWF_NOWAIT makes sure of it where it is known. A file takes all of
- * it, so that what several append to it does not mix.
- */
-static ssize_t write_some(int fd, const char *bytes, size_t length)
-{
-	struct iovec part = { .iov_base = (void *)(uintptr_t)bytes, .iov_len = length };
-	ssize_t count;
-
-	if (ri_sink_is_file(fd))
-		return writev(fd, &part, 1);
-	if (length > PIPE_BUF)
-		part.iov_len = PIPE_BUF;
-	count = syscall(SYS_pwritev2, fd, &part, 1, -1L, -1L, RWF_NOWAIT);
-	if (count >= 0 || errno == EPIPE || errno == ENOSPC || errno == EAGAIN)
-		return count;
-	return writev(fd, &part, 1);
-}
-
 int ri_write_patiently(int fd, const char *bytes, size_t length)
 {
+	struct ri_sink sink = {
+		.kind = ri_sink_is_file(fd) ? RI_SINK_FILE : RI_SINK_PIPE, .fd = fd,
+		.bytes = (char *)(uintptr_t)bytes, .end = length,
+	};
 	int64_t end = ri_now_ms() + RI_PATIENCE_MS, left;
 	struct pollfd ready = { .fd = fd, .events = POLLOUT };
-	ssize_t count;
 
-	while (length > 0) {
+	do {
 		left = end - ri_now_ms();
 		if (left <= 0 || poll(&ready, 1, (int)left) == 0) {
 			errno = ETIMEDOUT;
 			return -1;
 		}
-		count = write_some(fd, bytes, length);
-		if (count < 0 && errno != EINTR && errno != EAGAIN)
-			return -1;
-		bytes += count < 0 ? 0 : count;
-		length -= count < 0 ? 0 : (size_t)count;
-	}
-	return 0;
+		ri_sink_flush(&sink);
+	} while (sink.blocked);
+	errno = sink.why;
+	return sink.lost > 0 ? -1 : 0;
 }
 
 static int write_whole(int fd, const char *bytes, size_t length)
