@@ -137,19 +137,6 @@ const struct ri_env_edit *ri_env_edits_find(const struct ri_env_edits *edits, co
 	return NULL;
 }
 
-static char *render(const struct ri_env_edit *edit, struct ri_arena *arena)
-{
-	size_t name_length = strlen(edit->name), value_length = strlen(edit->value);
-	char *text = ri_arena_alloc(arena, name_length + value_length + 2);
-
-	if (text == NULL)
-		return NULL;
-	memcpy(text, edit->name, name_length);
-	text[name_length] = '=';
-	memcpy(text + name_length + 1, edit->value, value_length + 1);
-	return text;
-}
-
 /*
  * Mark what an edit does to the strings that are there: list[i] becomes the
  * new string at the first occurrence and NULL (dropped) at all others. What
@@ -185,17 +172,21 @@ char **ri_env_apply(const struct ri_env *env, const struct ri_env_edits *edits,
 		list[i] = (char *)(uintptr_t)env->entries[i].text;
 	for (size_t i = 0; i < edits->count; i++) {
 		const struct ri_env_edit *edit = &edits->items[i];
+		size_t length = strlen(edit->name);
 		char *text = NULL;
 
 		if (edit->value != NULL) {
 			/* a later one wins; of a removal it undoes the trace by itself */
 			if (ri_env_edits_find(edits, edit->name) != edit)
 				continue;
-			text = render(edit, arena);
+			text = ri_arena_alloc(arena, length + strlen(edit->value) + 2);
 			if (text == NULL) {
 				out_of_memory(err);
 				return NULL;
 			}
+			memcpy(text, edit->name, length);
+			text[length] = '=';
+			strcpy(text + length + 1, edit->value);
 		}
 		if (!edit_in_place(env, edit, list, text) && text != NULL)
 			list[end++] = text;

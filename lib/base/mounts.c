@@ -71,23 +71,19 @@ bool ri_mount_next(char **text, struct ri_mount *out)
 	return found;
 }
 
-/* Does the path lead to the point or below it? */
-static bool holds(const char *point, const char *path)
-{
-	size_t length = strlen(point);
-
-	while (length > 0 && point[length - 1] == '/')
-		length--;
-	return strncmp(point, path, length) == 0 && (path[length] == '/' || path[length] == '\0');
-}
-
 bool ri_mount_of(char *text, const char *path, struct ri_mount *out)
 {
 	struct ri_mount mount;
 	bool found = false;
 
 	while (ri_mount_next(&text, &mount)) {
-		if (mount.point[0] != '/' || !holds(mount.point, path))
+		size_t length = strlen(mount.point);
+
+		while (length > 0 && mount.point[length - 1] == '/')
+			length--;
+		/* the path leads to the point or below it */
+		if (mount.point[0] != '/' || strncmp(mount.point, path, length) != 0 ||
+			(path[length] != '/' && path[length] != '\0'))
 			continue;
 		if (found && strlen(mount.point) < strlen(out->point))
 			continue;

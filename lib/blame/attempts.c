@@ -167,19 +167,6 @@ static size_t split(const struct ri_node_report **list, size_t count,
 	return kept;
 }
 
-static void add_attempt(struct ri_reports *job, const struct ri_node_report **list, size_t count)
-{
-	struct ri_attempt *attempt = &job->attempts[job->attempt_count++];
-
-	*attempt = (struct ri_attempt){ .reports = list, .count = count };
-	for (size_t i = 0; i < count; i++) {
-		if (attempt->began == 0 || list[i]->began < attempt->began)
-			attempt->began = list[i]->began;
-		if (list[i]->ended > attempt->ended)
-			attempt->ended = list[i]->ended;
-	}
-}
-
 /* The job that ended last at first, and of each its newest attempt. */
 static int compare_attempts(const void *first, const void *second)
 {
@@ -214,6 +201,7 @@ int ri_reports_find_attempts(struct ri_reports *job)
 	const struct ri_node_report **list = ri_arena_array(&job->arena, job->count, sizeof(*list));
 	const struct ri_node_report **spare =
 		ri_arena_array(&job->arena, job->count, sizeof(*spare));
+	struct ri_attempt *attempt;
 	size_t end, kept, count;
 
 	job->attempts = ri_arena_array(&job->arena, job->count, sizeof(*job->attempts));
@@ -229,7 +217,15 @@ int ri_reports_find_attempts(struct ri_reports *job)
 		for (size_t at = i, nth = 0; at < end; at += kept, nth++) {
 			qsort(list + at, end - at, sizeof(*list), compare);
 			kept = nth == LIVES ? end - at : split(list + at, end - at, spare);
-			add_attempt(job, list + at, kept);
+			attempt = &job->attempts[job->attempt_count++];
+			*attempt = (struct ri_attempt){ .reports = list + at, .count = kept,
+				.began = list[at]->began };
+			for (size_t k = at; k < at + kept; k++) {
+				if (list[k]->began < attempt->began)
+					attempt->began = list[k]->began;
+				if (list[k]->ended > attempt->ended)
+					attempt->ended = list[k]->ended;
+			}
 		}
 	}
 	/* attempts of one job stand side by side, as they were made */

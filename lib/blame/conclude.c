@@ -109,7 +109,7 @@ static bool is_later_here(const struct ri_suspect *list, size_t count, size_t in
 	return false;
 }
 
-/* Keep the earliest, and all that may have been it, as far as clocks and unknown times leave open. */
+/* Keep the earliest, and all that may have been it, as far as clocks leave that open. */
 static void keep_first(struct ri_reports *job, struct ri_suspect *list, size_t count)
 {
 	const struct ri_suspect *first = list;
@@ -422,7 +422,7 @@ static void find_held(struct ri_reports *job, const struct losses *losses, struc
 		return;
 	report = list[0].report;
 	rank = list[0].rank;
-	/* when the first rank had waited in vain, by a clock that can be compared, or else by any */
+	/* when the first rank had waited in vain: by a clock that can be compared, else by any */
 	for (size_t i = 0; i < attempt->count; i++) {
 		const struct ri_node_report *other = attempt->reports[i];
 

@@ -16,18 +16,6 @@ static char at_back(const struct ri_tail *tail, size_t back)
 	return ring_of(tail)[(tail->next + RI_OUTPUT_TAIL - back) % RI_OUTPUT_TAIL];
 }
 
-/* Of these bytes the ring has no room for all that came since the mark: keep how that began. */
-static void keep_head(struct ri_tail *tail, const char *bytes)
-{
-	size_t there = (size_t)(tail->total - tail->mark);
-	size_t count = there < RI_OUTPUT_HEAD ? there : RI_OUTPUT_HEAD;
-
-	for (size_t i = 0; i < count; i++)
-		tail->bytes[i] = at_back(tail, there - i);
-	memcpy(tail->bytes + count, bytes, RI_OUTPUT_HEAD - count);
-	tail->has_head = true;
-}
-
 void ri_tail_mark(struct ri_tail *tail)
 {
 	size_t back = 1;
@@ -45,11 +33,18 @@ void ri_tail_mark(struct ri_tail *tail)
 
 void ri_tail_add(struct ri_tail *tail, const char *bytes, size_t length)
 {
-	size_t part;
+	size_t part, there, count;
 
+	/* the ring has no room for all that came since the mark: keep how that began */
 	if (tail->marked && !tail->has_head &&
-		tail->total + length - tail->mark > RI_OUTPUT_TAIL)
-		keep_head(tail, bytes);
+		tail->total + length - tail->mark > RI_OUTPUT_TAIL) {
+		there = (size_t)(tail->total - tail->mark);
+		count = there < RI_OUTPUT_HEAD ? there : RI_OUTPUT_HEAD;
+		for (size_t i = 0; i < count; i++)
+			tail->bytes[i] = at_back(tail, there - i);
+		memcpy(tail->bytes + count, bytes, RI_OUTPUT_HEAD - count);
+		tail->has_head = true;
+	}
 	tail->total += length;
 	if (length > RI_OUTPUT_TAIL) {
 		bytes += length - RI_OUTPUT_TAIL;

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/text.h"
 
 enum {
@@ -85,34 +86,23 @@ static size_t skip_gap(struct ri_tokens *in, size_t at, bool *gap)
 	}
 }
 
-/* %3D, and the like; anything else is a '%' of three bytes. */
-static bool read_hexadecimal(struct ri_span rest, struct ri_token *t)
-{
-	static const char digits[] = "0123456789abcdef";
-	const char *high, *low;
-	char c;
-
-	if (rest.length < 3 || !isxdigit((unsigned char)rest.at[1]) ||
-		!isxdigit((unsigned char)rest.at[2]))
-		return false;
-	high = strchr(digits, tolower(rest.at[1]));
-	low = strchr(digits, tolower(rest.at[2]));
-	c = (char)((high - digits) * 16 + (low - digits));
-	t->c = ri_is_one_of(c, "\"'`=:&?{}") ? c : '%';
-	t->form = HEXADECIMAL;
-	t->end = t->begin + 3;
-	return true;
-}
-
 /* A mark, in whatever spelling. */
 static void read_mark(struct ri_tokens *in, struct ri_token *t)
 {
 	struct ri_span rest = ri_token_span(in, t->begin, in->length);
-	char next = ri_token_byte(in, t->begin + 1);
+	char next = ri_token_byte(in, t->begin + 1), hexadecimal[3] = "";
 	size_t slashes = 0;
+	uint64_t value;
 
-	if (t->c == '%' && read_hexadecimal(rest, t))
+	/* %3D, and the like; anything else is a '%' of three bytes */
+	if (t->c == '%' && rest.length >= 3)
+		memcpy(hexadecimal, rest.at + 1, 2);
+	if (ri_hex_read(hexadecimal, &value) == 2) {
+		t->c = ri_is_one_of((char)value, "\"'`=:&?{}") ? (char)value : '%';
+		t->form = HEXADECIMAL;
+		t->end = t->begin + 3;
 		return;
+	}
 	for (size_t i = 0; i < sizeof(spellings) / sizeof(spellings[0]); i++)
 		if (t->c == spellings[i].text[0] && ri_span_starts(rest, spellings[i].text)) {
 			t->c = spellings[i].mark;

@@ -132,8 +132,7 @@ int ri_value_number(uint64_t *out, struct ri_range range, struct ri_given given,
 	return ri_option_bad_value(given, expected, err);
 }
 
-/* "5m", where seconds are meant: hint at 300. */
-static void hint_seconds(const char *value, uint64_t most, struct ri_error *err)
+static int read_seconds(uint64_t *out_ms, struct ri_given given, struct ri_error *err)
 {
 	static const struct {
 		const char *name;
@@ -141,26 +140,23 @@ static void hint_seconds(const char *value, uint64_t most, struct ri_error *err)
 	} units[] = {
 		{ "s", 1 }, { "sec", 1 }, { "m", 60 }, { "min", 60 }, { "h", 3600 }, { "d", 86400 },
 	};
-	uint64_t number;
-	size_t length = ri_digits_read(value, &number);
-
-	for (size_t i = 0; length > 0 && i < sizeof(units) / sizeof(units[0]); i++)
-		if (strcmp(value + length, units[i].name) == 0 && number <= most / units[i].seconds)
-			ri_fail_hint(err, "write %" PRIu64 ": seconds stand without a unit",
-				number * units[i].seconds);
-}
-
-static int read_seconds(uint64_t *out_ms, struct ri_given given, struct ri_error *err)
-{
 	const struct ri_range range = { 0, RI_MAX_GRACE_S };
 	char expected[64];
+	uint64_t number;
+	size_t length;
 
 	if (ri_seconds_read(given.value, range, out_ms, NULL) == RI_NUMBER_OK)
 		return 0;
 	snprintf(expected, sizeof(expected), "seconds from 0 to %d, like 25 or 2.5",
 		RI_MAX_GRACE_S);
 	ri_option_bad_value(given, expected, err);
-	hint_seconds(given.value, range.max, err);
+	/* "5m": hint at 300 */
+	length = ri_digits_read(given.value, &number);
+	for (size_t i = 0; length > 0 && i < sizeof(units) / sizeof(units[0]); i++)
+		if (strcmp(given.value + length, units[i].name) == 0 &&
+			number <= range.max / units[i].seconds)
+			ri_fail_hint(err, "write %" PRIu64 ": seconds stand without a unit",
+				number * units[i].seconds);
 	return -1;
 }
 
@@ -169,11 +165,22 @@ static bool is_of_program(enum ri_action action)
 	return action == RI_ACTION_HELP || action == RI_ACTION_VERSION;
 }
 
-/* Two answers cannot both be given, and neither is left out in silence. */
-static int refuse_action(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_option_answer(struct ri_options *options, enum ri_action action, struct ri_given given,
+	struct ri_error *err)
 {
-	const char *other = NULL;
+	const char *before = options->action_value, *other = NULL;
+	/* the same once more is no other one: `--check --check` */
+	bool is_same = options->action == action && (before == NULL || given.value == NULL
+		? before == given.value : strcmp(before, given.value) == 0);
 
+	if (is_of_program(options->action) || is_same)
+		return 0;
+	if (options->action == RI_ACTION_LAUNCH || is_of_program(action)) {
+		options->action = action;
+		options->action_value = given.value;
+		return 0;
+	}
+	/* two answers cannot both be given, and neither is left out in silence */
 	for (size_t i = 0; i < RI_OPTION_COUNT; i++)
 		if (ri_option_table[i].kind == ACTION && options->given.at[i].subject != NULL &&
 			options->given.at[i].subject != given.subject)
@@ -186,23 +193,6 @@ static int refuse_action(struct ri_options *options, struct ri_given given, stru
 	ri_fail(err, RI_CODE_OPTION_CONFLICT, given.subject, "cannot be combined with %s: each "
 		"prints its own answer and runs nothing", other);
 	return ri_fail_hint(err, "leave one of them out");
-}
-
-int ri_option_answer(struct ri_options *options, enum ri_action action, struct ri_given given,
-	struct ri_error *err)
-{
-	const char *before = options->action_value;
-	/* the same once more is no other one: `--check --check` */
-	bool is_same = options->action == action && (before == NULL || given.value == NULL
-		? before == given.value : strcmp(before, given.value) == 0);
-
-	if (is_of_program(options->action) || is_same)
-		return 0;
-	if (options->action != RI_ACTION_LAUNCH && !is_of_program(action))
-		return refuse_action(options, given, err);
-	options->action = action;
-	options->action_value = given.value;
-	return 0;
 }
 
 static int read_status(struct ri_options *options, struct ri_given given, struct ri_error *err)

@@ -17,22 +17,6 @@ static const char *show(char out[SHOWN + 1], const char *word)
 	return out;
 }
 
-/* Is it one of "text|json", or anything where a FILE could stand? */
-static bool looks_like_value(const struct ri_option *option, const char *word)
-{
-	size_t length = strlen(word), one;
-
-	if (option->form == OPTIONAL && strcmp(option->meta, "FILE") == 0)
-		return true;
-	for (const char *meta = option->meta;; meta += one + 1) {
-		one = strcspn(meta, "|");
-		if (one == length && memcmp(meta, word, one) == 0)
-			return true;
-		if (meta[one] == '\0')
-			return false;
-	}
-}
-
 void ri_option_judge_next(const struct ri_option *option, const char *word,
 	struct ri_findings *findings)
 {
@@ -44,7 +28,14 @@ void ri_option_judge_next(const struct ri_option *option, const char *word,
 
 	if (word == NULL || word[0] == '-' || word[0] == '\0' || option->form == NONE)
 		return;
-	is_value = looks_like_value(option, word);
+	/* is it one of "text|json", or anything where a FILE could stand? */
+	is_value = option->form == OPTIONAL && strcmp(option->meta, "FILE") == 0;
+	for (const char *meta = option->meta; *meta != '\0'; meta += *meta == '|') {
+		size_t length = strcspn(meta, "|");
+
+		is_value |= length == strlen(word) && memcmp(meta, word, length) == 0;
+		meta += length;
+	}
 	if (!is_value && (option != &ri_option_table[RI_OPTION_check] || !ri_check_is_family(word)))
 		return;
 	ri_quote(quoted, sizeof(quoted), show(shown, word));
