@@ -212,13 +212,13 @@ const struct ri_report_rank *ri_node_report_rank(const struct ri_node_report *re
 int ri_reports_find_attempts(struct ri_reports *job);
 
 /*
- * counts.c, before the suspects are known: which nodes and ranks the newest attempt lacks, and what
+ * attempts.c, before the suspects are known: which nodes and ranks the newest attempt lacks, and what
  * the link said of it. Returns 0, or -1: out of memory.
  */
 int ri_reports_count(struct ri_reports *job);
 
 /*
- * counts.c, once they are known: the ranks that ended for theirs, and whose clocks go wrong.
+ * attempts.c, once they are known: the ranks that ended for theirs, and whose clocks go wrong.
  * Returns 0, or -1: out of memory.
  */
 int ri_reports_count_others(struct ri_reports *job);
@@ -226,10 +226,10 @@ int ri_reports_count_others(struct ri_reports *job);
 /* conclude.c: the number of the rank, or -1. */
 int64_t ri_suspect_rank(const struct ri_suspect *suspect);
 
-/* counts.c: is this number missing? */
+/* attempts.c: is this number missing? */
 bool ri_number_set_lacks(const struct ri_number_set *numbers, int64_t number);
 
-/* counts.c: the next missing numbers in a row from *end on: from *first to before *end. */
+/* attempts.c: the next missing numbers in a row from *end on: from *first to before *end. */
 bool ri_number_set_next(const struct ri_number_set *numbers, size_t *first, size_t *end);
 
 #endif

@@ -54,22 +54,6 @@ static size_t copy_line(char *out, const char *in, size_t length)
 	return 0;
 }
 
-/* One byte more than a piece is held, and no end of the line is among them. */
-static char *add_piece(struct ri_lines *lines, char *out)
-{
-	size_t end = RI_OUTPUT_LINE;
-
-	/* not inside a UTF-8 sequence, which has at most 4 bytes */
-	while (end > RI_OUTPUT_LINE - 3 && ((unsigned char)lines->held[end] & 0xc0) == 0x80)
-		end--;
-	out = add(add_prefix(lines, out), lines->held, end);
-	*out++ = '\n';
-	lines->held_length -= end;
-	memmove(lines->held, lines->held + end, lines->held_length);
-	lines->inside = true;
-	return out;
-}
-
 /* Put out the line that ends in these bytes. Returns how many of them it took. */
 static size_t add_line(struct ri_lines *lines, const char *in, size_t length, char **out)
 {
@@ -98,7 +82,7 @@ size_t ri_lines_cut(struct ri_lines *lines, const char *in, size_t length, char 
 
 	while (in < end) {
 		/* whether a piece is cut depends on its bytes and the one after it */
-		size_t span = RI_OUTPUT_LINE + 1 - lines->held_length, taken;
+		size_t span = RI_OUTPUT_LINE + 1 - lines->held_length, taken, piece;
 
 		if (span > (size_t)(end - in))
 			span = (size_t)(end - in);
@@ -109,8 +93,18 @@ size_t ri_lines_cut(struct ri_lines *lines, const char *in, size_t length, char 
 			lines->held_length += span;
 		}
 		in += taken;
-		if (lines->held_length > RI_OUTPUT_LINE)
-			out = add_piece(lines, out);
+		if (lines->held_length <= RI_OUTPUT_LINE)
+			continue;
+		/* it does not end inside a UTF-8 sequence, which has at most 4 bytes */
+		piece = RI_OUTPUT_LINE;
+		while (piece > RI_OUTPUT_LINE - 3 &&
+			((unsigned char)lines->held[piece] & 0xc0) == 0x80)
+			piece--;
+		out = add(add_prefix(lines, out), lines->held, piece);
+		*out++ = '\n';
+		lines->held_length -= piece;
+		memmove(lines->held, lines->held + piece, lines->held_length);
+		lines->inside = true;
 	}
 	return (size_t)(out - begin);
 }

@@ -110,13 +110,6 @@ static ssize_t write_shared(const struct ri_sink *sink)
 	return write(sink->fd, part.iov_base, find_safe(sink));
 }
 
-/* Will it ever take bytes again? A full disk may, a reader does not come back. */
-static bool is_final(int error)
-{
-	return error == EPIPE || error == EBADF || error == EIO || error == ENXIO ||
-		error == ECONNRESET || error == ENOTCONN || error == ECONNREFUSED;
-}
-
 static void drop(struct ri_sink *sink)
 {
 	/* what was closed from the start is no loss */
@@ -164,9 +157,12 @@ void ri_sink_flush(struct ri_sink *sink)
 			sink->blocked = true;
 			return;
 		} else if (count == 0 || errno != EINTR) {
-			sink->why = count == 0 ? EIO : errno;
-			if (is_final(sink->why))
-				ri_sink_end(sink, sink->why);
+			int why = sink->why = count == 0 ? EIO : errno;
+
+			/* will it ever take bytes again? a full disk may, no reader comes back */
+			if (why == EPIPE || why == EBADF || why == EIO || why == ENXIO ||
+				why == ECONNRESET || why == ENOTCONN || why == ECONNREFUSED)
+				ri_sink_end(sink, why);
 			break;
 		}
 	}
