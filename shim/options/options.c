@@ -382,7 +382,13 @@ static void judge_unknown_twin(struct ri_options *options, const struct ri_env_e
 static void judge_twins(struct ri_options *options, const struct ri_env *env,
 	struct ri_findings *findings)
 {
+	/* RANKINIT_VERSION: what Dockerfiles call the release they fetch */
+	static const char *const others[] = {
+		"RANKINIT_DISABLE", "RANKINIT_VERSION", RI_OVERLAY_VARIABLE, RI_CARRIED_VARIABLE,
+		RI_ATTEMPT_VARIABLE, RI_OUTER_VARIABLE,
+	};
 	char name[128];
+	bool known;
 
 	for (size_t i = 0; i < env->count; i++) {
 		const struct ri_env_entry *entry = &env->entries[i];
@@ -390,16 +396,11 @@ static void judge_twins(struct ri_options *options, const struct ri_env *env,
 		if (!may_be_twin(entry))
 			continue;
 		snprintf(name, sizeof(name), "%.*s", (int)entry->name_length, entry->text);
-		/* RANKINIT_VERSION: what Dockerfiles call the release they fetch */
-		if (strcmp(name, "RANKINIT_DISABLE") == 0 ||
-			strcmp(name, "RANKINIT_VERSION") == 0 ||
-			strcmp(name, RI_OVERLAY_VARIABLE) == 0 ||
-			strcmp(name, RI_CARRIED_VARIABLE) == 0 ||
-			strcmp(name, RI_ATTEMPT_VARIABLE) == 0 ||
-			strcmp(name, RI_OUTER_VARIABLE) == 0 ||
-			is_service_variable(name + PREFIX_LENGTH))
-			continue;
-		judge_unknown_twin(options, entry, name, findings);
+		known = is_service_variable(name + PREFIX_LENGTH);
+		for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++)
+			known |= strcmp(name, others[k]) == 0;
+		if (!known)
+			judge_unknown_twin(options, entry, name, findings);
 	}
 }
 
@@ -442,25 +443,6 @@ int ri_options_read(struct ri_options *options, char *const *argv, const struct 
 	return status;
 }
 
-/* Their variables, of which a rankinit below would tell once more. */
-static int scrub_gone(const struct ri_options *options, struct ri_env_edits *edits,
-	struct ri_arena *arena, struct ri_error *err)
-{
-	for (size_t i = 0; i < RI_OPTION_GONE_COUNT; i++) {
-		struct ri_env_edit edit = { .value = NULL };
-
-		if (options->gone[i] == NULL || options->gone[i][0] == '-' ||
-			gone_options[i].value != NULL)
-			continue;
-		edit.name = ri_arena_copy(arena, options->gone[i], strcspn(options->gone[i], "="));
-		if (edit.name == NULL)
-			return ri_fail(err, RI_CODE_MEMORY, prefix, "no memory left to remove it");
-		if (ri_env_edits_add(edits, edit, arena, err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 int ri_options_scrub(const struct ri_options *options, const struct ri_env *env, bool applied,
 	struct ri_env_edits *edits, struct ri_arena *arena, struct ri_error *err)
 {
@@ -485,7 +467,20 @@ int ri_options_scrub(const struct ri_options *options, const struct ri_env *env,
 		if (ri_env_edits_add(edits, edit, arena, err) < 0)
 			return -1;
 	}
-	return scrub_gone(options, edits, arena, err);
+	/* variables of options that are gone: a rankinit below would tell of them once more */
+	for (size_t i = 0; i < RI_OPTION_GONE_COUNT; i++) {
+		const char *given = options->gone[i];
+		struct ri_env_edit edit = { .value = NULL };
+
+		if (given == NULL || given[0] == '-' || gone_options[i].value != NULL)
+			continue;
+		edit.name = ri_arena_copy(arena, given, strcspn(given, "="));
+		if (edit.name == NULL)
+			return ri_fail(err, RI_CODE_MEMORY, prefix, "no memory left to remove it");
+		if (ri_env_edits_add(edits, edit, arena, err) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 char **ri_options_words(const struct ri_options *options, const int *left_out,

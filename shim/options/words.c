@@ -72,20 +72,18 @@ static const struct ri_option *find_among(const int *numbers, const char *word)
 	return NULL;
 }
 
-/* Another rankinit, which reads what stands behind it. */
-static bool is_rankinit(const char *word)
-{
-	return strcmp(ri_path_name(word), "rankinit") == 0;
-}
-
-/* The next option among the words of the command that is rankinit's own business; or NULL. */
+/*
+ * The next option among the words of the command that is rankinit's own business; or NULL. Another
+ * rankinit reads what stands behind it.
+ */
 static char *const *find_option(char *const *word, const struct ri_command *command)
 {
 	if (word == NULL || command->mode == RI_MODE_NONE)
 		return NULL;
-	while (*word != NULL && !is_rankinit(*word) && strncmp(*word, "--", 2) != 0)
-		word++;
-	return *word == NULL || is_rankinit(*word) ? NULL : word;
+	for (; *word != NULL && strcmp(ri_path_name(*word), "rankinit") != 0; word++)
+		if (strncmp(*word, "--", 2) == 0)
+			return word;
+	return NULL;
 }
 
 const char *ri_options_behind(const struct ri_options *options, const struct ri_command *command)

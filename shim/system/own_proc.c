@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "system/own_proc.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,33 +51,25 @@ bool ri_proc_birth(pid_t pid, uint64_t *born)
 	return true;
 }
 
-/* opendir(3) would allocate memory. */
+/* opendir(3) would allocate memory; what struct dirent is, host.c says. */
 bool ri_proc_each(const char *folder, bool (*visit)(pid_t pid, void *context), void *context)
 {
-	struct entry {
-		uint64_t inode;
-		int64_t offset;
-		uint16_t length;
-		uint8_t type;
-		char name[];
-	};
 	static const struct ri_range pids = { 1, INT32_MAX };
-	_Alignas(8) char buffer[4096];
+	_Alignas(struct dirent) char entries[4096];
 	int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	bool more = dir >= 0;
 	long length = 0;
 
-	while (more && (length = syscall(SYS_getdents64, dir, buffer, sizeof(buffer))) > 0) {
-		const struct entry *entry;
-
-		for (char *p = buffer; more && p < buffer + length; p += entry->length) {
+	while (more && (length = syscall(SYS_getdents64, dir, entries, sizeof(entries))) > 0)
+		for (long at = 0; more && at < length;) {
+			const void *here = entries + at;
+			const struct dirent *entry = here;
 			uint64_t pid;
 
-			entry = (const struct entry *)p;
-			if (ri_number_read(entry->name, pids, &pid, NULL) == RI_NUMBER_OK)
+			at += entry->d_reclen;
+			if (ri_number_read(entry->d_name, pids, &pid, NULL) == RI_NUMBER_OK)
 				more = visit((pid_t)pid, context);
 		}
-	}
 	if (dir >= 0)
 		close(dir);
 	return dir >= 0 && length >= 0;
