@@ -54,9 +54,13 @@ void ri_text_addf(struct ri_text *text, const char *format, ...)
 	}
 }
 
-/* Length of the well-formed UTF-8 sequence at p, 0 if there is none (RFC 3629). */
-static size_t utf8_length(const unsigned char *p)
+/* RFC 3629 */
+size_t ri_utf8_length(const char *text)
 {
+	const unsigned char *p = (const unsigned char *)text;
+
+	if (p[0] < 0x80)
+		return 1;
 	if (p[0] >= 0xc2 && p[0] <= 0xdf && (p[1] & 0xc0) == 0x80)
 		return 2;
 	if (p[0] >= 0xe0 && p[0] <= 0xef && (p[1] & 0xc0) == 0x80 && (p[2] & 0xc0) == 0x80) {
@@ -100,11 +104,6 @@ static void add_escape(struct ri_text *text, unsigned char byte)
 		ri_text_addf(text, "\\x%02x", byte);
 	else
 		ri_text_addf(text, "\\%c", letters[at - bytes]);
-}
-
-size_t ri_utf8_length(const char *p)
-{
-	return (unsigned char)*p < 0x80 ? 1 : utf8_length((const unsigned char *)p);
 }
 
 /* The next character as it is shown: its bytes and its columns. */
@@ -152,30 +151,27 @@ void ri_text_replace_controls(char *text)
 	}
 }
 
-/* How many bytes of the value fit; *used gets their columns. */
-static size_t fit(const char *value, size_t columns, size_t *used)
-{
-	const unsigned char *p = (const unsigned char *)value;
-	size_t width, length;
-	bool escape;
-
-	*used = 0;
-	for (; *p != '\0'; p += length, *used += width) {
-		length = measure(p, &width, &escape);
-		if (*used + width > columns)
-			break;
-	}
-	return (size_t)((const char *)p - value);
-}
-
 size_t ri_text_add_shown(struct ri_text *text, const char *value, size_t columns)
 {
-	size_t used, width, count = fit(value, columns, &used), length;
-	bool cut = value[count] != '\0', escape;
+	/* of what fits, and of what leaves room for "..." */
+	size_t end = 0, used = 0, short_end = 0, short_used = 0, width, length;
+	bool escape, cut;
 
-	if (cut)
-		count = fit(value, columns < 3 ? 0 : columns - 3, &used);
-	for (size_t i = 0; i < count; i += length) {
+	for (; value[end] != '\0'; end += length, used += width) {
+		length = measure((const unsigned char *)value + end, &width, &escape);
+		if (used + 3 <= columns) {
+			short_end = end;
+			short_used = used;
+		}
+		if (used + width > columns)
+			break;
+	}
+	cut = value[end] != '\0';
+	if (cut) {
+		end = short_end;
+		used = short_used;
+	}
+	for (size_t i = 0; i < end; i += length) {
 		length = measure((const unsigned char *)value + i, &width, &escape);
 		if (escape)
 			add_escape(text, (unsigned char)value[i]);
