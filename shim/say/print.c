@@ -291,18 +291,14 @@ static int write_document(char *text, enum ri_code code, const char *subject, co
 
 static int write_json(const struct ri_env_edits *edits, struct ri_error *err)
 {
+	struct ri_json json = { .escapes = 0 };
 	json_t *object = json_object();
-	bool whole = object != NULL;
-	char *text = NULL;
+	char *text;
 
-	for (size_t i = 0; whole && i < edits->count; i++) {
-		const struct ri_env_edit *edit = &edits->items[i];
-
-		whole = json_object_set_new(object, edit->name,
-			edit->value == NULL ? json_null() : json_string(edit->value)) == 0;
-	}
-	if (whole)
-		text = ri_json_dumps(object, JSON_INDENT(2) | JSON_SORT_KEYS);
+	for (size_t i = 0; i < edits->count; i++)
+		ri_json_put(&json, object, edits->items[i].name, edits->items[i].value == NULL
+			? json_null() : json_string(edits->items[i].value));
+	text = json.incomplete ? NULL : ri_json_dumps(object, JSON_INDENT(2) | JSON_SORT_KEYS);
 	json_decref(object);
 	return write_document(text, RI_CODE_OUTPUT, "--print-env",
 		"a value cannot be written as JSON: it is not UTF-8, or memory ran out", err);

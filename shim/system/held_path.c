@@ -99,7 +99,7 @@ static int replace_link(char *path, size_t start, size_t length, int link)
 static enum found take_name(char *path, size_t start, size_t length, int *folder, bool ours)
 {
 	char name[NAME_MAX + 1];
-	bool last = path[start + length] == '\0', is_ours, open;
+	bool last = path[start + length] == '\0', shared, is_ours;
 	enum found found = FAILED;
 	struct stat info;
 	int fd;
@@ -117,9 +117,9 @@ static enum found take_name(char *path, size_t start, size_t length, int *folder
 		return FAILED;
 	}
 	/* could only root and we have put it there, or put something into it? */
-	open = (info.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+	shared = (info.st_mode & (S_IWGRP | S_IWOTH)) != 0;
 	is_ours = (info.st_uid == 0 || info.st_uid == (uid_t)getauxval(AT_EUID)) &&
-		(!open || (info.st_mode & S_ISVTX) != 0);
+		(!shared || (info.st_mode & S_ISVTX) != 0);
 	if (S_ISLNK(info.st_mode) && is_trusted(&info, *folder)) {
 		found = replace_link(path, start, length, fd) < 0 ? FAILED : LINK;
 	} else if (last) {
