@@ -186,7 +186,7 @@ char **ri_env_apply(const struct ri_env *env, const struct ri_env_edits *edits,
 			}
 			memcpy(text, edit->name, length);
 			text[length] = '=';
-			strcpy(text + length + 1, edit->value);
+			memcpy(text + length + 1, edit->value, strlen(edit->value) + 1);
 		}
 		if (!edit_in_place(env, edit, list, text) && text != NULL)
 			list[end++] = text;

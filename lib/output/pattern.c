@@ -33,23 +33,6 @@ bool ri_pattern_read(const char *pattern, struct ri_pattern_use *use)
 	return true;
 }
 
-static void add_value(struct ri_text *out, char letter, const struct ri_pattern_values *values)
-{
-	size_t begin = out->length;
-
-	if (letter == 'r')
-		ri_text_addf(out, "%" PRIu64, values->rank);
-	else if (letter == 'l')
-		ri_text_addf(out, "%" PRIu64, values->local_rank);
-	else if (letter == 'n')
-		ri_text_addf(out, "%" PRIu64, values->node);
-	else
-		ri_text_add(out, letter == 'h' ? values->host : "%");
-	for (char *p = out->bytes + begin; *p != '\0'; p++)
-		if (*p == '/')
-			*p = '_';
-}
-
 const char *ri_pattern_expand(const char *pattern, const struct ri_pattern_values *values,
 	struct ri_arena *arena)
 {
@@ -63,15 +46,23 @@ const char *ri_pattern_expand(const char *pattern, const struct ri_pattern_value
 	if (bytes == NULL)
 		return NULL;
 	ri_text_init(&out, bytes, size);
-	while (*pattern != '\0') {
-		size_t length = strcspn(pattern, "%");
+	for (const char *p = pattern; *p != '\0'; p++) {
+		size_t begin = out.length;
 
-		ri_text_add_bytes(&out, pattern, length);
-		pattern += length;
-		if (*pattern == '%') {
-			add_value(&out, pattern[1], values);
-			pattern += 2;
-		}
+		if (*p != '%')
+			ri_text_add_bytes(&out, p, 1);
+		else if (*++p == 'r')
+			ri_text_addf(&out, "%" PRIu64, values->rank);
+		else if (*p == 'l')
+			ri_text_addf(&out, "%" PRIu64, values->local_rank);
+		else if (*p == 'n')
+			ri_text_addf(&out, "%" PRIu64, values->node);
+		else if (*p == '%')
+			ri_text_add(&out, "%");
+		else
+			for (ri_text_add(&out, values->host); begin < out.length; begin++)
+				if (bytes[begin] == '/')
+					bytes[begin] = '_';
 	}
 	return bytes;
 }

@@ -168,22 +168,6 @@ static void list_frameworks(struct ri_text *out)
 	}
 }
 
-/* "125 | an option's value cannot be used"; fields is what stands behind the first one. */
-static void join(struct ri_text *out, char *fields, size_t most)
-{
-	const char *field, *between = "";
-
-	for (size_t count = 1; most == 0 || count < most; count++) {
-		field = strsep(&fields, "\t");
-		if (field == NULL)
-			return;
-		if (field[0] == '\0' || strcmp(field, "-") == 0)
-			continue;
-		ri_text_addf(out, "%s%s", between, field);
-		between = " | ";
-	}
-}
-
 /*
  * For a terminal: a line for each row, its first field, and beside that the others which
  * are not "-", folded. A row that begins with a tab is of the one above. most: of how many
@@ -193,6 +177,7 @@ static void show_columns(char *rows, size_t most, struct ri_text *out)
 {
 	enum { BELOW = 2, SECOND = 26, WORDS = 2048 };
 	struct ri_page page = { .out = out, .whole = true };
+	const char *field, *between;
 	char words[WORDS], *row;
 	struct ri_text text;
 
@@ -204,9 +189,16 @@ static void show_columns(char *rows, size_t most, struct ri_text *out)
 			ri_page_go(&page, BELOW);
 		}
 		ri_page_show(&page, strsep(&row, "\t"));
+		/* "125 | an option's value cannot be used" */
 		ri_text_init(&text, words, sizeof(words));
-		if (row != NULL)
-			join(&text, row, most);
+		between = "";
+		for (size_t count = 1; row != NULL && (most == 0 || count < most); count++) {
+			field = strsep(&row, "\t");
+			if (field[0] == '\0' || strcmp(field, "-") == 0)
+				continue;
+			ri_text_addf(&text, "%s%s", between, field);
+			between = " | ";
+		}
 		ri_page_fold(&page, words, SECOND);
 	}
 }

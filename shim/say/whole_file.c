@@ -161,24 +161,6 @@ static int write_whole(int fd, const char *bytes, size_t length)
 	return 0;
 }
 
-static int write_in_place(const struct ri_whole_file *file, const char *bytes, size_t length)
-{
-	int fd = ri_held_path_open(&file->spot, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY);
-	int status = -1, saved = ESTALE;
-	struct stat info;
-
-	if (fd < 0)
-		return -1;
-	/* what stands in its place since may be a way to write somewhere else */
-	if (fstat(fd, &info) == 0 && info.st_dev == file->device && info.st_ino == file->inode) {
-		status = ri_write_patiently(fd, bytes, length);
-		saved = errno;
-	}
-	close(fd);
-	errno = saved;
-	return status;
-}
-
 static int make_new(const struct ri_held_path *spot, char name[RI_SPOT_NEW])
 {
 	const struct ri_held_path new = { spot->folder, name };
@@ -222,7 +204,20 @@ static int replace(struct ri_whole_file *file, const char *bytes, size_t length)
 
 int ri_whole_file_write(struct ri_whole_file *file, const char *bytes, size_t length)
 {
-	if (file->in_place)
-		return write_in_place(file, bytes, length);
-	return replace(file, bytes, length);
+	int fd, status = -1, saved = ESTALE;
+	struct stat info;
+
+	if (!file->in_place)
+		return replace(file, bytes, length);
+	fd = ri_held_path_open(&file->spot, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return -1;
+	/* what stands in its place since may be a way to write somewhere else */
+	if (fstat(fd, &info) == 0 && info.st_dev == file->device && info.st_ino == file->inode) {
+		status = ri_write_patiently(fd, bytes, length);
+		saved = errno;
+	}
+	close(fd);
+	errno = saved;
+	return status;
 }
