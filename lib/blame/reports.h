@@ -212,8 +212,8 @@ const struct ri_report_rank *ri_node_report_rank(const struct ri_node_report *re
 int ri_reports_find_attempts(struct ri_reports *job);
 
 /*
- * attempts.c, before the suspects are known: which nodes and ranks the newest attempt lacks, and what
- * the link said of it. Returns 0, or -1: out of memory.
+ * attempts.c, before the suspects are known: which nodes and ranks the newest attempt lacks, and
+ * what the link said of it. Returns 0, or -1: out of memory.
  */
 int ri_reports_count(struct ri_reports *job);
 
