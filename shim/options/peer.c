@@ -241,25 +241,6 @@ static int read_words(struct ri_options *options, char *const *argv, struct ri_e
 	return 0;
 }
 
-/* They come after the words, as in tini. */
-static int read_variables(struct ri_options *options, const struct ri_env *env,
-	struct ri_error *err)
-{
-	for (size_t i = 0; i < OPTIONS; i++) {
-		struct ri_given given = { .subject = table[i].variable };
-
-		if (table[i].peer != options->peer || given.subject[0] == '\0')
-			continue;
-		given.value = ri_env_get(env, given.subject);
-		if (given.value == NULL ||
-			(table[i].value[0] != '\0' && strcmp(given.value, table[i].value) != 0))
-			continue;
-		if (take(options, &table[i], given, err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 int ri_peer_read(struct ri_options *options, char *const *argv, const struct ri_env *env,
 	struct ri_error *err)
 {
@@ -269,7 +250,21 @@ int ri_peer_read(struct ri_options *options, char *const *argv, const struct ri_
 		for (size_t i = 0; i < STOPS; i++)
 			options->signal_map.to[stops[i]] = SIGSTOP;
 	}
-	return read_words(options, argv, err) < 0 ? -1 : read_variables(options, env, err);
+	if (read_words(options, argv, err) < 0)
+		return -1;
+	/* variables come after the words, as in tini */
+	for (size_t i = 0; i < OPTIONS; i++) {
+		const char *variable = table[i].variable, *only = table[i].value;
+		struct ri_given given = { .subject = variable };
+
+		if (table[i].peer != options->peer || variable[0] == '\0')
+			continue;
+		given.value = ri_env_get(env, variable);
+		if (given.value != NULL && (only[0] == '\0' || strcmp(given.value, only) == 0) &&
+			take(options, &table[i], given, err) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 int ri_peer_status(enum ri_peer peer, int status)
