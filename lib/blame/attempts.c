@@ -222,11 +222,9 @@ int ri_reports_find_attempts(struct ri_reports *job)
 			qsort(list + at, end - at, sizeof(*list), compare);
 			kept = nth == LIVES ? end - at : split(list + at, end - at, spare);
 			attempt = &job->attempts[job->attempt_count++];
-			*attempt = (struct ri_attempt){ .reports = list + at, .count = kept,
-				.began = list[at]->began };
+			*attempt = (struct ri_attempt){ .reports = list + at, .count = kept };
 			for (size_t k = at; k < at + kept; k++) {
-				if (list[k]->began < attempt->began)
-					attempt->began = list[k]->began;
+				ri_time_see_earlier(&attempt->began, list[k]->began);
 				if (list[k]->ended > attempt->ended)
 					attempt->ended = list[k]->ended;
 			}
@@ -360,14 +358,10 @@ static enum ri_life life_of(const struct ri_attempt *attempt, const struct ri_no
 	int64_t start = 0, loss = 0;	/* there is none */
 
 	for (size_t i = 0; i < attempt->count; i++) {
-		const struct ri_node_report *other = attempt->reports[i];
-
-		if (other == report)
+		if (attempt->reports[i] == report)
 			continue;
-		if (start == 0 || other->began < start)
-			start = other->began;
-		if (other->first_loss != 0 && (loss == 0 || other->first_loss < loss))
-			loss = other->first_loss;
+		ri_time_see_earlier(&start, attempt->reports[i]->began);
+		ri_time_see_earlier(&loss, attempt->reports[i]->first_loss);
 	}
 	if (loss != 0 && report->began > loss)
 		return RI_LATER_LIFE;

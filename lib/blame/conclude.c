@@ -190,7 +190,6 @@ static struct losses find_losses(const struct ri_attempt *attempt)
 
 	for (size_t i = 0; i < attempt->count; i++) {
 		const struct ri_node_report *report = attempt->reports[i];
-		int64_t loss = report->first_loss, wait = report->first_wait;
 
 		losses.ranks += report->count;
 		for (size_t k = 0; k < report->count; k++) {
@@ -201,10 +200,8 @@ static struct losses find_losses(const struct ri_attempt *attempt)
 				rank->lost == RI_LOSS_CLOCK;
 			losses.stopped |= rank->told;
 		}
-		if (loss != 0 && (losses.first == 0 || loss < losses.first))
-			losses.first = loss;
-		if (wait != 0 && (losses.wait == 0 || wait < losses.wait))
-			losses.wait = wait;
+		ri_time_see_earlier(&losses.first, report->first_loss);
+		ri_time_see_earlier(&losses.wait, report->first_wait);
 		losses.stopped |= report->stopped != 0 || report->exit_status >= SIGNALLED ||
 			report->exit_status == ri_code_status(RI_CODE_LINK_STOPPED);
 		losses.well &= report->exit_status == 0 && report->stopped == 0;
@@ -423,13 +420,9 @@ static void find_held(struct ri_reports *job, const struct losses *losses, struc
 	report = list[0].report;
 	rank = list[0].rank;
 	/* when the first rank had waited in vain: by a clock that can be compared, else by any */
-	for (size_t i = 0; i < attempt->count; i++) {
-		const struct ri_node_report *other = attempt->reports[i];
-
-		if (is_comparable(report, other) && other->first_wait != 0 &&
-			(wait == 0 || other->first_wait < wait))
-			wait = other->first_wait;
-	}
+	for (size_t i = 0; i < attempt->count; i++)
+		if (is_comparable(report, attempt->reports[i]))
+			ri_time_see_earlier(&wait, attempt->reports[i]->first_wait);
 	if (wait == 0)
 		wait = losses->wait + RI_REPORTS_APART_US;
 	if (rank->state != RI_END_RUNNING && (!rank->told || list[0].at < wait + most))

@@ -215,12 +215,6 @@ static int read_ranks(struct ri_node_report *out, const json_t *list, struct ri_
 	return 0;
 }
 
-static void see_earlier(int64_t *first, int64_t at)
-{
-	if (at != 0 && (*first == 0 || at < *first))
-		*first = at;
-}
-
 /* By the clock of node 0, where it is known how far this node's is from that. */
 static void align(struct ri_node_report *out)
 {
@@ -235,9 +229,9 @@ static void align(struct ri_node_report *out)
 		rank->ended -= rank->ended == 0 ? 0 : out->ahead;
 		if (rank->class != RI_CLASS_LOSS)
 			continue;
-		see_earlier(&out->first_loss, rank->ended);
+		ri_time_see_earlier(&out->first_loss, rank->ended);
 		if (rank->lost == RI_LOSS_CLOCK)
-			see_earlier(&out->first_wait, rank->ended);
+			ri_time_see_earlier(&out->first_wait, rank->ended);
 	}
 }
 

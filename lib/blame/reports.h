@@ -164,6 +164,13 @@ struct ri_reports {
 	struct ri_number_set nodes, ranks;
 };
 
+/* Of two times the earlier one, where both are known. */
+static inline void ri_time_see_earlier(int64_t *first, int64_t at)
+{
+	if (at != 0 && (*first == 0 || at < *first))
+		*first = at;
+}
+
 /* Begin with room for so many files. Returns 0, or -1: out of memory. */
 int ri_reports_begin(struct ri_reports *job, size_t files);
 
