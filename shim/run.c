@@ -3,7 +3,6 @@
 
 #include <sys/utsname.h>
 
-#include "options/peer.h"
 #include "report/causes.h"
 #include "say/state_file.h"
 #include "system/said.h"

@@ -13,7 +13,6 @@
 #include "base/overlay.h"
 #include "base/path.h"
 #include "command/words.h"
-#include "options/peer.h"
 #include "options/table.h"
 #include "redact/redact.h"
 #include "report/carried.h"

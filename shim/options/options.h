@@ -33,7 +33,7 @@ enum ri_action {
 	RI_ACTION_INSTALL,
 };
 
-/* Whose options are read, by the name that rankinit is called by: see options/peer.h. */
+/* Whose options are read, by the name that rankinit is called by. */
 enum ri_peer { RI_PEER_NONE, RI_PEER_TINI, RI_PEER_DUMB_INIT };
 
 /* auto, or a choice made by hand */
@@ -174,5 +174,20 @@ char **ri_options_words(const struct ri_options *options, const int *left_out,
 /* The text of --help, all: of --help=all; and the table as --list=options prints it. */
 void ri_options_help(struct ri_text *out, bool all);
 void ri_options_list(struct ri_text *out);
+
+/*
+ * peer.c: rankinit in the place of another init (peers.def). It is called by that one's name, and
+ * knows its options, its variables and its exit statuses.
+ */
+
+/* By the first word of the command line, which may be NULL; RI_PEER_NONE: rankinit itself. */
+enum ri_peer ri_peer_find(const char *called);
+
+/* The exit status that the peer has where rankinit ends with this one without COMMAND. */
+int ri_peer_status(enum ri_peer peer, int status);
+
+/* The text of --help, and of --version or -l. */
+void ri_peer_help(struct ri_text *out, const struct ri_options *options);
+void ri_peer_version(struct ri_text *out, const struct ri_options *options, const char *version);
 
 #endif

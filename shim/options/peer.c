@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "options/peer.h"
+/* rankinit in the place of another init. */
+#include "options/table.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -7,7 +8,6 @@
 
 #include "base/number.h"
 #include "base/path.h"
-#include "options/table.h"
 
 static const struct {
 	const char *name;

@@ -115,4 +115,11 @@ const struct ri_option *ri_option_rival(const struct ri_options *options, size_t
 void ri_option_judge_next(const struct ri_option *option, const char *word,
 	struct ri_findings *findings);
 
+/*
+ * peer.c: read the words behind the first one, and the peer's variables, as ri_options_read
+ * does. Options end at the first other word: glibc's tini would take more behind it.
+ */
+int ri_peer_read(struct ri_options *options, char *const *argv, const struct ri_env *env,
+	struct ri_error *err);
+
 #endif

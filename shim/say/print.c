@@ -18,7 +18,6 @@
 #include "from/sources.h"
 #include "model/page.h"
 #include "options/options.h"
-#include "options/peer.h"
 #include "to/to.h"
 
 enum { ANSWER = 262144 };
