@@ -50,7 +50,7 @@ static bool read_mount(char *line, struct ri_mount *out)
 	/* what is mounted may be an empty string: then two blanks stand in a row */
 	source = strsep(&line, " ");
 	options = strsep(&line, " ");
-	if (source == NULL)
+	if (source == NULL || (*source == '\0' && options == NULL))
 		return false;
 	out->source = decode(source);
 	out->options = options == NULL ? "" : decode(options);
