@@ -35,15 +35,6 @@ bool ri_span_last_line(struct ri_span *rest, struct ri_span *line)
 	return true;
 }
 
-const char *ri_span_find(struct ri_span span, const char *words, const char *also)
-{
-	bool begins = words[0] == '^' || words[0] == '=';
-	const char *at = !begins ? memmem(span.at, span.length, words, strlen(words))
-		: ri_span_starts(span, words + 1) ? span.at : NULL;
-
-	return at == NULL || (also[0] != '\0' && !ri_span_has(span, also)) ? NULL : at;
-}
-
 bool ri_span_same(struct ri_span a, struct ri_span b)
 {
 	return a.length == b.length && (a.length == 0 || memcmp(a.at, b.at, a.length) == 0);

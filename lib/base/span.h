@@ -20,12 +20,6 @@ bool ri_span_line(struct ri_span *rest, struct ri_span *line);
 /* Take the last line off *rest. Returns false when nothing is left. */
 bool ri_span_last_line(struct ri_span *rest, struct ri_span *line);
 
-/*
- * Where these words stand in a span that has the others ("": none) as well; a '^' or '=' in front
- * of them means that it begins with them. NULL: it has not all of them.
- */
-const char *ri_span_find(struct ri_span span, const char *words, const char *also);
-
 /* Are their bytes the same? */
 bool ri_span_same(struct ri_span a, struct ri_span b);
 

@@ -12,6 +12,7 @@
 #include "report/torch_error.h"
 #include "report/works.h"
 #include "words/line.h"
+#include "words/line_shape.h"
 #include "words/loss.h"
 
 enum { MESSAGE_LINES = 8 };	/* after the first, that are looked at */
@@ -103,12 +104,10 @@ struct ri_why ri_why_of_refusal(int status)
 
 static const struct {
 	enum ri_cause_word cause;
-	const char *words, *also;
+	const char *shape;
 } rows[] = {
-#define RI_CAUSE_WORDS(symbol, words_, also_, example, source) \
-	{ .cause = RI_CAUSE_##symbol, .words = words_, .also = also_ },
-#include "report/cause_words.def"
-#undef RI_CAUSE_WORDS
+#define RI_CAUSED(cause_, shape_, source_) { RI_CAUSE_##cause_, shape_ },
+#include "words/words.def"
 };
 
 /* Whose words a line is: of anybody, or the message of what ended the process. */
@@ -127,7 +126,7 @@ static bool may_be_hardware(struct ri_span text, const char *at, enum source sou
 static bool find_words(struct ri_span text, enum source source, enum ri_cause_word *out)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && text.length > 0; i++) {
-		const char *at = ri_span_find(text, rows[i].words, rows[i].also);
+		const char *at = ri_shape_fits(text, rows[i].shape, NULL);
 
 		if (at == NULL || (words[rows[i].cause].retry == RI_RETRY_OTHER_NODE &&
 			!may_be_hardware(text, at, source)))

@@ -6,7 +6,8 @@
 
 #include "words/launcher_words.h"
 #include "words/line.h"
-#include "words/logged.h"
+#include "words/line_shape.h"
+#include "words/read_words.h"
 
 enum {
 	MAX_WORDS = 3,		/* lines that decide */
@@ -77,11 +78,11 @@ static void take_words(struct reader *reader, struct ri_span line)
 
 static void take_message(struct reader *reader, struct ri_span line)
 {
-	enum ri_noise noise = ri_noise_find(line);
+	enum ri_line kind = ri_line_kind(line);
 
-	if (line.length == 0 || noise == RI_NOISE_STACK || reader->message >= MAX_MESSAGE) {
+	if (line.length == 0 || kind == RI_LINE_STACK || reader->message >= MAX_MESSAGE) {
 		reader->in_message = false;
-	} else if (noise == RI_NOISE_NONE) {
+	} else if (kind == RI_LINE_PLAIN || kind >= RI_LINE_WORD) {
 		reader->message++;
 		add(reader, line);
 	}
@@ -90,9 +91,9 @@ static void take_message(struct reader *reader, struct ri_span line)
 /* CPython's Python/traceback.c, _Py_DumpTracebackThreads: one stack for each thread. */
 static bool opens_stack(struct reader *reader, struct ri_span line)
 {
-	bool current = ri_glob_fits(line, "Current thread 0x* (most recent call first):");
+	bool current = ri_shape_fits(line, "Current thread 0x* (most recent call first):", NULL);
 
-	if (!current && !ri_glob_fits(line, "Thread 0x* (most recent call first):"))
+	if (!current && !ri_shape_fits(line, "Thread 0x* (most recent call first):", NULL))
 		return false;
 	reader->in_message = false;
 	reader->in_stack = reader->words > 0 && (current || reader->frames == 0) &&
@@ -147,7 +148,7 @@ static void collect(struct ri_span text, int signal, struct ri_last_words *out)
 		line = ri_line_trim(line);
 		if (opens_summary(&reader, line) || opens_stack(&reader, line))
 			continue;
-		if (ri_decisive_find(line) == RI_DECISIVE_LAST && names_signal(line, signal))
+		if (ri_line_kind(line) == RI_LINE_LAST && names_signal(line, signal))
 			take_words(&reader, line);
 		else if (reader.in_message)
 			take_message(&reader, line);
@@ -162,7 +163,7 @@ static bool find_warning(struct ri_span text, struct ri_span *out)
 	struct ri_span line;
 
 	while (ri_span_line(&text, &line)) {
-		if (!ri_glob_fits(line, "* NCCL WARN *"))
+		if (!ri_shape_fits(line, "* NCCL WARN *", NULL))
 			continue;
 		*out = ri_line_trim(line);
 		return true;
@@ -171,7 +172,7 @@ static bool find_warning(struct ri_span text, struct ri_span *out)
 }
 
 /* The first of the last lines that names an error. Returns false where none does. */
-static bool find_name(struct ri_span text, enum ri_decisive least, struct ri_span *out)
+static bool find_name(struct ri_span text, enum ri_line least, struct ri_span *out)
 {
 	struct ri_span near[NEAR], line;
 	size_t count = 0, first;
@@ -181,7 +182,7 @@ static bool find_name(struct ri_span text, enum ri_decisive least, struct ri_spa
 			near[count++ % NEAR] = ri_line_trim(line);
 	first = count > NEAR ? count - NEAR : 0;
 	for (size_t i = first; i < count; i++) {
-		if (ri_decisive_find(near[i % NEAR]) < least)
+		if (ri_line_kind(near[i % NEAR]) < least)
 			continue;
 		*out = near[i % NEAR];
 		return true;
@@ -268,7 +269,7 @@ static bool find_logged(struct ri_span text, const struct ri_traceback *tracebac
 {
 	struct ri_span own;
 
-	ri_logged_loss(text, traceback, &own);
+	ri_words_loss(text, traceback, &own);
 	if (own.length == 0)
 		return false;
 	if (traceback == NULL)
@@ -296,7 +297,7 @@ void ri_last_words_find(struct ri_span text, const struct ri_traceback *tracebac
 		collect(text, of_log ? 0 : signal, out);
 		if (out->count == 0 && of_log)
 			out->count = find_name(text, telling == RI_TELLING_LOG
-				? RI_DECISIVE_LOG : RI_DECISIVE_WORD, &out->lines[0]);
+				? RI_LINE_LOG : RI_LINE_WORD, &out->lines[0]);
 	} else if (news != NEWS_NONE) {
 		find_news(text, traceback, news, out);
 	} else if (traceback != NULL && ri_span_has(traceback->whole, "NCCL error")) {

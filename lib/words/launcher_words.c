@@ -28,12 +28,7 @@ static const struct row {
 } rows[] = {
 #define RI_SAID(launcher_, in_, then_, what_, shape_, seen_, source_) \
 	{ launcher_, in_, then_, what_, shape_ },
-#define RI_LABEL(level_, labels_, shape_, source_)
-#define RI_SIGNAL_WORD(number_, word_)
 #include "words/launcher_words.def"
-#undef RI_SAID
-#undef RI_LABEL
-#undef RI_SIGNAL_WORD
 };
 
 /* A launcher's text as it is read. */
@@ -55,7 +50,7 @@ static const struct row *find_row(const struct scan *scan, struct ri_span line,
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if ((rows[i].in == ANY || rows[i].in == scan->part) &&
 			(scan->framed || (rows[i].what & FRAMED) == 0) &&
-			ri_said_fits(line, rows[i].shape, found))
+			ri_shape_fits(line, rows[i].shape, found))
 			return &rows[i];
 	return NULL;
 }
@@ -266,8 +261,8 @@ enum ri_labels ri_labels_find(struct ri_span text)
 
 	while (read_next(&scan, &owner, &launchers)) {
 		lines += !launchers && owner.rest.length > 0;
-		srun += ri_said_fits(owner.rest, "%r: *", &said);
-		hydra += ri_said_fits(owner.rest, "[%r] *", &said);
+		srun += ri_shape_fits(owner.rest, "%r: *", &said) != NULL;
+		hydra += ri_shape_fits(owner.rest, "[%r] *", &said) != NULL;
 	}
 	if (srun > 0 && srun * 4 >= lines * 3)
 		return RI_LABELS_SRUN;

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/span.h"
-#include "words/rank_said.h"
+#include "words/line_shape.h"
 
 /*
  * Whose line is it, where a launcher writes the stderr of several ranks into one stream? What

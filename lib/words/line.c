@@ -4,27 +4,19 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "words/line_shape.h"
 
-enum { STILL = 3 };	/* states of a bar that is only closed */
+enum {
+	LONG = 4096,		/* bytes of a line that are compared */
+	STILL = 3,		/* states of a bar that is only closed */
+};
 
-/* A line of a table: what it means, and the glob that it fits. */
-struct row {
-	int what;
+static const struct {
+	enum ri_line kind;
 	const char *shape;
-};
-
-static const struct row rows_of_decisive[] = {
-#define RI_DECISIVE(what_, shape_, line_, source_) { RI_DECISIVE_##what_, shape_ },
-#include "words/decisive.def"
-#undef RI_DECISIVE
-	{ RI_DECISIVE_NONE, NULL },
-};
-
-static const struct row rows_of_noise[] = {
-#define RI_NOISE(what_, shape_, line_, source_) { RI_NOISE_##what_, shape_ },
-#include "words/noise.def"
-#undef RI_NOISE
-	{ RI_NOISE_NONE, NULL },
+} rows[] = {
+#define RI_LINE(kind_, shape_, source_) { RI_LINE_##kind_, shape_ },
+#include "words/words.def"
 };
 
 struct ri_span ri_line_last_state(struct ri_span line)
@@ -84,80 +76,38 @@ struct ri_span ri_line_trim(struct ri_span line)
 	return ri_span_trim_start(ri_span_trim_end(skip_bar(line)));
 }
 
-/*
- * Where a byte does not fit, the last '*' takes one byte more. The '*' before it
- * never has to: what stands between the two has already been found.
- */
-bool ri_glob_fits(struct ri_span line, const char *glob)
-{
-	const char *star = NULL;
-	size_t at = 0, taken = 0;
-
-	if (line.length > RI_GLOB_BYTES)
-		line.length = RI_GLOB_BYTES;
-	while (at < line.length) {
-		if (*glob == '*') {
-			star = ++glob;
-			taken = at;
-			if (*glob == '\0')
-				return true;
-		} else if (*glob == '~' ? line.at[at] >= '0' && line.at[at] <= '9'
-			: *glob != '\0' && line.at[at] == *glob) {
-			at++;
-			glob++;
-		} else if (star != NULL) {
-			glob = star;
-			at = ++taken;
-		} else {
-			return false;
-		}
-	}
-	while (*glob == '*')
-		glob++;
-	return *glob == '\0';
-}
-
-/* The first row that the line fits, or the last one, which has no shape. */
-static int find(const struct row *row, struct ri_span line)
-{
-	while (row->shape != NULL && !ri_glob_fits(line, row->shape))
-		row++;
-	return row->what;
-}
-
-enum ri_decisive ri_decisive_find(struct ri_span line)
-{
-	return (enum ri_decisive)find(rows_of_decisive, ri_line_trim(line));
-}
-
-enum ri_noise ri_noise_find(struct ri_span line)
+enum ri_line ri_line_kind(struct ri_span line)
 {
 	line = ri_line_trim(line);
-	return line.length == 0 ? RI_NOISE_LOG : (enum ri_noise)find(rows_of_noise, line);
+	if (line.length == 0)
+		return RI_LINE_NOTE;
+	if (line.length > LONG)
+		line.length = LONG;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (ri_shape_fits(line, rows[i].shape, NULL))
+			return rows[i].kind;
+	return RI_LINE_PLAIN;
 }
 
 bool ri_noise_hides(struct ri_span line)
 {
-	return ri_noise_find(line) > RI_NOISE_KEEP;
+	enum ri_line kind = ri_line_kind(line);
+
+	return kind > RI_LINE_PLAIN && kind < RI_LINE_WORD;
 }
 
 bool ri_noise_is(struct ri_span line)
 {
-	enum ri_decisive decisive = ri_decisive_find(line);
+	enum ri_line kind = ri_line_kind(line);
 
-	return decisive == RI_DECISIVE_LAST || decisive == RI_DECISIVE_LOG ||
-		ri_noise_hides(line) || ri_span_starts(ri_line_trim(line), "File \"");
-}
-
-bool ri_noise_is_warning(struct ri_span line)
-{
-	return ri_noise_find(line) == RI_NOISE_LOG;
+	return (kind != RI_LINE_PLAIN && kind != RI_LINE_WORD) ||
+		ri_span_starts(ri_line_trim(line), "File \"");
 }
 
 /* NCCL 2.27 src/debug.cc, ncclDebugLog: host, pid, thread and device stand before it. */
 bool ri_line_is_nccls(struct ri_span line)
 {
-	return ri_glob_fits(line, "*:~*:~* [*] *NCCL WARN *");
+	return ri_shape_fits(line, "*:~*:~* [*] *NCCL WARN *", NULL);
 }
 
 static size_t count_states(struct ri_span line)
@@ -176,7 +126,7 @@ size_t ri_noise_count(struct ri_span text)
 
 	while (ri_span_line(&text, &line)) {
 		states = count_states(line);
-		if (states > STILL && ri_noise_find(line) == RI_NOISE_PROGRESS)
+		if (states > STILL && ri_line_kind(line) == RI_LINE_PROGRESS)
 			count += states;
 		else
 			count += !ri_noise_is(line);

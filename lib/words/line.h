@@ -1,29 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One line of a rank's stderr: what it says without what others put around it, and
- * which table has it. decisive.def has lines that tell why a process ended, where no
- * exception of Python does; noise.def what libraries write beside that.
+ * One line of a rank's stderr: what it says without what others put around it, and of which kind it
+ * is, by words.def.
  */
 #ifndef RI_WORDS_LINE_H
 #define RI_WORDS_LINE_H
 
 #include "base/span.h"
 
-enum { RI_GLOB_BYTES = 4096 };	/* that are compared of a longer line */
-
-enum ri_decisive {
-	RI_DECISIVE_NONE,
-	RI_DECISIVE_WORD,	/* it names an error */
-	RI_DECISIVE_LOG,	/* an error in a library's log */
-	RI_DECISIVE_LAST,	/* no part of the process runs on after it */
-};
-
-enum ri_noise {
-	RI_NOISE_NONE,
-	RI_NOISE_KEEP,		/* no noise, though it looks so */
-	RI_NOISE_LOG,
-	RI_NOISE_STACK,
-	RI_NOISE_PROGRESS,
+/* From RI_LINE_WORD on it tells why a process ended, the more the later; the others do not. */
+enum ri_line {
+	RI_LINE_PLAIN,
+	RI_LINE_NOTE,		/* a note, a warning or advice in a library's log; a blank line */
+	RI_LINE_STACK,		/* a frame of C++ or of another thread */
+	RI_LINE_PROGRESS,	/* a bar */
+	RI_LINE_WORD,		/* it names an error */
+	RI_LINE_LOG,		/* an error in a library's log */
+	RI_LINE_LAST,		/* no part of the process runs on after it */
 };
 
 /* A line that was written over with '\r', as it was at last. */
@@ -35,16 +28,10 @@ struct ri_span ri_line_last_state(struct ri_span line);
  */
 struct ri_span ri_line_trim(struct ri_span line);
 
-/* Does the whole line fit? '*' stands for any bytes, or none, and '~' for one digit. */
-bool ri_glob_fits(struct ri_span line, const char *glob);
+/* Of which kind is what it says? */
+enum ri_line ri_line_kind(struct ri_span line);
 
-/* What a line decides; a blank one nothing. */
-enum ri_decisive ri_decisive_find(struct ri_span line);
-
-/* Which noise a line is; a blank one is RI_NOISE_LOG. */
-enum ri_noise ri_noise_find(struct ri_span line);
-
-/* Is it one to leave out where something else was said? */
+/* Is it noise: one to leave out where something else was said? */
 bool ri_noise_hides(struct ri_span line);
 
 /*
@@ -52,9 +39,6 @@ bool ri_noise_hides(struct ri_span line);
  * frame, an error in a library's log, or what a runtime says of a death?
  */
 bool ri_noise_is(struct ri_span line);
-
-/* Is it a note or a warning in a library's log, which tells of no end? */
-bool ri_noise_is_warning(struct ri_span line);
 
 /* Is it one of NCCL's own log, a warning? */
 bool ri_line_is_nccls(struct ri_span line);

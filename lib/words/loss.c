@@ -4,16 +4,15 @@
 #include <string.h>
 
 #include "words/line.h"
+#include "words/line_shape.h"
 
 static const struct ri_loss table[] = {
-#define RI_LOSS(symbol_, kind_, framework_, seen_, words_, also_, source_) \
-	{ .kind = RI_LOSS_##kind_, .words = words_, .also = also_ },
-#include "words/losses.def"
-#undef RI_LOSS
+#define RI_LOSS(kind_, shape_, source_) { RI_LOSS_##kind_, RI_LOSS_LOG_NONE, shape_ },
+#define RI_LOGGED(kind_, log_, shape_, source_) { RI_LOSS_##kind_, RI_LOSS_LOG_##log_, shape_ },
+#include "words/words.def"
 };
 
 enum {
-	ROWS = sizeof(table) / sizeof(table[0]),
 	LAST_LINES = 16,	/* that are looked at, noise left out */
 	LINES = 512,		/* all in all */
 };
@@ -31,19 +30,19 @@ const char *ri_loss_kind_name(enum ri_loss_kind kind)
 	return kinds[kind];
 }
 
-const struct ri_loss *ri_loss_at(size_t index)
-{
-	return index < ROWS ? &table[index] : NULL;
-}
-
 /* The first row that fits, of those for an exception with its type or of the others. */
 static const struct ri_loss *find_row(struct ri_span message, bool typed)
 {
-	for (size_t i = 0; i < ROWS && message.length > 0; i++)
-		if ((table[i].words[0] == '=') == typed &&
-			ri_span_find(message, table[i].words, table[i].also) != NULL)
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]) && message.length > 0; i++)
+		if ((table[i].shape[0] == '=') == typed &&
+			ri_shape_fits(message, table[i].shape + typed, NULL))
 			return &table[i];
 	return NULL;
+}
+
+const struct ri_loss *ri_loss_row(struct ri_span message)
+{
+	return find_row(message, false);
 }
 
 static const struct ri_loss *find(struct ri_span message, bool typed)
@@ -51,18 +50,6 @@ static const struct ri_loss *find(struct ri_span message, bool typed)
 	const struct ri_loss *row = find_row(message, typed);
 
 	return row == NULL || row->kind == RI_LOSS_OWN ? NULL : row;
-}
-
-bool ri_loss_is_own(struct ri_span message)
-{
-	const struct ri_loss *row = find_row(message, false);
-
-	return row != NULL && row->kind == RI_LOSS_OWN;
-}
-
-const struct ri_loss *ri_loss_of_message(struct ri_span message)
-{
-	return find(message, false);
 }
 
 /* "package.Type" in front of ": text". */
@@ -109,7 +96,7 @@ const struct ri_loss *ri_loss_of_exception(struct ri_span exception)
 	if (found != NULL || !may_be_raised(type))
 		return found;
 	message = ri_span_trim_start(ri_span_skip(exception, type.length + 1));
-	return ri_loss_of_message(message);
+	return find(message, false);
 }
 
 size_t ri_loss_count_before(struct ri_span text, bool *lost)
@@ -119,7 +106,7 @@ size_t ri_loss_count_before(struct ri_span text, bool *lost)
 
 	*lost = false;
 	while (!*lost && ri_span_line(&text, &line)) {
-		*lost = ri_loss_of_message(line) != NULL;
+		*lost = find(line, false) != NULL;
 		count += *lost ? 0 : ri_noise_count(line);
 	}
 	return count;
@@ -132,9 +119,9 @@ const struct ri_loss *ri_loss_of_lines(struct ri_span text)
 	int telling = 0;
 
 	for (int i = 0; i < LINES && telling < LAST_LINES && ri_span_last_line(&text, &line); i++) {
-		if (ri_noise_is_warning(line))
+		if (ri_line_kind(line) == RI_LINE_NOTE)
 			continue;
-		found = ri_loss_of_message(line);
+		found = find(line, false);
 		if (found != NULL)
 			return found;
 		telling += !ri_noise_is(line);
@@ -171,7 +158,7 @@ bool ri_loss_peer(struct ri_span text, const struct ri_loss *loss, struct ri_spa
 	struct ri_span line;
 
 	for (int i = 0; i < LINES && ri_span_last_line(&text, &line); i++)
-		if (ri_loss_of_message(line) == loss && find_address(line, out))
+		if (find(line, false) == loss && find_address(line, out))
 			return true;
 	return false;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Messages by which a rank says that it did not fail itself: a peer, the store
- * or the clock ended it. losses.def has the words.
+ * or the clock ended it. words.def has the words.
  */
 #ifndef RI_WORDS_LOSS_H
 #define RI_WORDS_LOSS_H
@@ -21,36 +21,39 @@ enum ri_loss_kind {
 	RI_LOSS_MISMATCH,
 };
 
+/* Which log of a rank tells more than the message. */
+enum ri_loss_log {
+	RI_LOSS_LOG_NONE,
+	RI_LOSS_LOG_NCCL,
+	RI_LOSS_LOG_SOCKET,
+	RI_LOSS_LOG_ACTOR,
+};
+
 struct ri_loss {
 	enum ri_loss_kind kind;
-	const char *words, *also;
+	enum ri_loss_log log;
+	const char *shape;
 };
 
 /* "peer", "store", "clock", "mismatch"; NULL for RI_LOSS_OWN. */
 const char *ri_loss_kind_name(enum ri_loss_kind kind);
 
-/* The row of the table that the message fits, or NULL where it tells of no loss. */
-const struct ri_loss *ri_loss_of_message(struct ri_span message);
-
-/* Does it only look like a loss, by a row of kind RI_LOSS_OWN? */
-bool ri_loss_is_own(struct ri_span message);
-
 /*
- * The same for an exception, "package.Type: message". One of a type that
- * frameworks do not raise for a loss tells of none, whatever it quotes.
+ * The row of the table that an exception, "package.Type: message", fits, or NULL where it tells of
+ * no loss. One of a type that frameworks do not raise for a loss tells of none, whatever it quotes.
  */
 const struct ri_loss *ri_loss_of_exception(struct ri_span exception);
 
-/* The same for the last of the lines that have something to say. */
+/* The loss that the last of the lines with something to say tells of, or NULL. */
 const struct ri_loss *ri_loss_of_lines(struct ri_span text);
+
+/* The row that a message fits, one of RI_LOSS_OWN as well, or NULL. */
+const struct ri_loss *ri_loss_row(struct ri_span message);
 
 /* How many lines say something before the first that tells of a loss; is there one? */
 size_t ri_loss_count_before(struct ri_span text, bool *lost);
 
 /* The peer's address in the last message of this loss, without its port. False: it has none. */
 bool ri_loss_peer(struct ri_span text, const struct ri_loss *loss, struct ri_span *out);
-
-/* A row by its number, for those who go through all; NULL behind the last one. */
-const struct ri_loss *ri_loss_at(size_t index);
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "words/launcher_words.h"
 
-#include "words/rank_said.h"
-
 /* Who writes a label: each may start the next. */
 enum level {
 	NOBODY,
@@ -17,13 +15,8 @@ static const struct row {
 	enum ri_labels labels;
 	const char *shape;
 } rows[] = {
-#define RI_SAID(launcher_, in_, then_, what_, shape_, seen_, source_)
 #define RI_LABEL(level_, labels_, shape_, source_) { level_, RI_LABELS_##labels_, shape_ },
-#define RI_SIGNAL_WORD(number_, word_)
 #include "words/launcher_words.def"
-#undef RI_SAID
-#undef RI_LABEL
-#undef RI_SIGNAL_WORD
 };
 
 /* The first label of a line, if its writer may stand behind that of the last one. */
@@ -33,7 +26,7 @@ static const struct row *find_label(struct ri_span line, enum level last, enum r
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (rows[i].level > last &&
 			(rows[i].labels == RI_LABELS_NAMED || rows[i].labels == labels) &&
-			ri_said_fits(line, rows[i].shape, said))
+			ri_shape_fits(line, rows[i].shape, said))
 			return &rows[i];
 	return NULL;
 }

@@ -6,13 +6,103 @@
 
 #include "words/launcher_words.h"
 #include "words/line.h"
-#include "words/logged.h"
+#include "words/line_shape.h"
 #include "words/traceback_line.h"
 
 enum {
 	LAST_LINES = 20,	/* in which an error is looked for */
 	WORKERS = 64,		/* tracebacks of them that are looked at */
+	NEAR = 40,		/* lines that say something, between the log's and the message */
+	LINES_OF_LOG = 1024,	/* all in all */
 };
+
+/*
+ * A driver of Ray writes what its actors write, each line with who wrote it (python/ray/_private/
+ * worker.py, print_worker_logs). Is it the last that the actor could say?
+ */
+static bool is_of_actor(struct ri_span line, int64_t pid)
+{
+	struct ri_owner owner;
+
+	return ri_owner_find(line, RI_LABELS_NAMED, &owner) && owner.pid > 0 &&
+		(pid == 0 || owner.pid == pid) &&
+		ri_line_kind(owner.rest) == RI_LINE_LAST;
+}
+
+static bool find_of_actor(struct ri_span text, struct ri_span message, struct ri_span *own)
+{
+	struct ri_rank_said said;
+	int64_t pid = ri_launcher_words_read(message, &said, 1) > 0 ? said.pid : 0;
+	struct ri_span line;
+
+	while (ri_span_last_line(&text, &line))
+		if (is_of_actor(line, pid))
+			*own = ri_line_trim(line);
+	return own->length > 0;
+}
+
+/*
+ * Of the log's lines near the end of the text the first that tells of trouble: is it this process's
+ * own? What follows may follow from it.
+ */
+static bool find_own(struct ri_span text, enum ri_loss_log log, struct ri_span *own)
+{
+	/* NCCL src/debug.cc, ncclDebugLog; torch/csrc/distributed/c10d/socket.cpp,
+	 * SocketConnectOp: a warning for each attempt */
+	const char *shape = log == RI_LOSS_LOG_NCCL ? "* NCCL WARN *" : "[W*.cpp:~*] *";
+	const struct ri_loss *row;
+	struct ri_span line;
+	int telling = 0;
+
+	for (int i = 0; i < LINES_OF_LOG && telling < NEAR && ri_span_last_line(&text, &line);
+		i++) {
+		telling += !ri_noise_is(line);
+		line = ri_line_trim(line);
+		row = ri_shape_fits(line, shape, NULL) ? ri_loss_row(line) : NULL;
+		if (row != NULL && row->kind == RI_LOSS_OWN)
+			*own = line;
+		else if (row != NULL)
+			own->length = 0;
+	}
+	return own->length > 0;
+}
+
+/* All of its message, up to what a library's log says behind it. */
+static struct ri_span message_of(const struct ri_traceback *traceback)
+{
+	struct ri_span more = traceback->more, message = traceback->last, line;
+
+	while (ri_span_line(&more, &line) && ri_line_kind(line) < RI_LINE_LOG)
+		message.length = (size_t)(line.at + line.length - message.at);
+	return message;
+}
+
+const struct ri_loss *ri_words_loss(struct ri_span text, const struct ri_traceback *traceback,
+	struct ri_span *own)
+{
+	struct ri_span before = text, after = { text.at, 0 };
+	const struct ri_loss *loss;
+
+	*own = (struct ri_span){ text.at, 0 };
+	if (traceback == NULL) {
+		loss = ri_loss_of_lines(text);
+	} else {
+		struct ri_span last = traceback->last.length > 0 ? traceback->last
+			: traceback->whole;
+
+		loss = ri_loss_of_exception(traceback->cause.length > 0 ? traceback->cause
+			: message_of(traceback));
+		before.length = (size_t)(traceback->whole.at - text.at);
+		/* a log's line behind it may look like one more of its message */
+		after = ri_span_skip(text, (size_t)(last.at + last.length - text.at));
+	}
+	if (loss == NULL || loss->log == RI_LOSS_LOG_NONE)
+		return loss;
+	if (loss->log == RI_LOSS_LOG_ACTOR)
+		return traceback != NULL && find_of_actor(before, message_of(traceback), own)
+			? NULL : loss;
+	return find_own(before, loss->log, own) || find_own(after, loss->log, own) ? NULL : loss;
+}
 
 /*
  * What a stop makes of a program: Python's own exceptions, those of torchrun
@@ -91,7 +181,7 @@ static const struct ri_loss *find_loss_of_workers(struct ri_span text,
 	ended = count_exceptions(ri_span_skip(text, (size_t)(agent->last.at - text.at)));
 	text.length = (size_t)(agent->whole.at - text.at);
 	while (lost < WORKERS && ri_traceback_find(text, &worker)) {
-		found = ri_logged_loss(text, &worker, &own);
+		found = ri_words_loss(text, &worker, &own);
 		if (found == NULL && !tells_of_stop(&worker))
 			return NULL;
 		loss = found != NULL ? found : loss;
@@ -140,7 +230,7 @@ static void read_traceback(struct ri_span text, struct ri_words *out)
 	bool lost;
 
 	out->message_lines = ri_loss_count_before(traceback->more, &lost);
-	out->loss = ri_logged_loss(text, traceback, &own);
+	out->loss = ri_words_loss(text, traceback, &own);
 	out->workers_loss = find_loss_of_workers(text, traceback);
 	out->tells_of_stop = tells_of_stop(traceback);
 	out->tells_of_kill = tells_of_kill(traceback);
@@ -155,7 +245,7 @@ static bool was_aborted(struct ri_span text)
 	struct ri_span line;
 
 	for (int i = 0; i < LAST_LINES && ri_span_last_line(&text, &line); i++)
-		if (ri_decisive_find(line) == RI_DECISIVE_LAST)
+		if (ri_line_kind(line) == RI_LINE_LAST)
 			return true;
 	return false;
 }
@@ -169,7 +259,7 @@ static bool has_error(struct ri_span text)
 	struct ri_span line;
 
 	for (int i = 0; i < LAST_LINES && ri_span_last_line(&text, &line); i++)
-		if (!ri_noise_is_warning(line) &&
+		if (ri_line_kind(line) != RI_LINE_NOTE &&
 			ri_span_has_any(line, words, sizeof(words) / sizeof(words[0])))
 			return true;
 	return false;
@@ -183,7 +273,7 @@ void ri_words_read(struct ri_span text, struct ri_words *out)
 	out->has_traceback = ri_traceback_find(text, &out->traceback);
 	if (out->has_traceback)
 		read_traceback(text, out);
-	out->last_loss = ri_logged_loss(text, NULL, &own);
+	out->last_loss = ri_words_loss(text, NULL, &own);
 	out->aborted = was_aborted(text);
 	out->has_calls = ri_fingerprints_find(text, out->calls);
 	out->has_work = ri_work_find(text, &out->work);

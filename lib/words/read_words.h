@@ -60,6 +60,16 @@ struct ri_words {
 	bool has_bus_error;
 };
 
+/*
+ * The loss that the exception tells of, or where traceback is NULL the last lines that have
+ * something to say; NULL where they tell of none. Libraries have one message for a lost peer and
+ * for trouble of this process's own: where their log, near the message, says that it was that, *own
+ * is this line, and the result NULL; else *own is empty. In a chain the first exception counts,
+ * unless it only ended a loop: what is raised in a "finally" does not hide it.
+ */
+const struct ri_loss *ri_words_loss(struct ri_span text, const struct ri_traceback *traceback,
+	struct ri_span *own);
+
 /* Read the last bytes of a process's stderr. Fills in all of *out. */
 void ri_words_read(struct ri_span text, struct ri_words *out);
 

@@ -24,12 +24,11 @@ static void check_line(struct ri_span line)
 
 	check_inside(line, trimmed);
 	check_inside(line, ri_line_last_state(line));
-	CHECK(ri_noise_find(line) <= RI_NOISE_PROGRESS);
-	CHECK(ri_decisive_find(line) <= RI_DECISIVE_LAST);
+	CHECK(ri_line_kind(line) <= RI_LINE_LAST);
 	if (ri_noise_hides(line))
 		CHECK(ri_noise_is(line));
 	if (trimmed.length == 0)
-		CHECK(ri_noise_is(line) && ri_decisive_find(line) == RI_DECISIVE_NONE);
+		CHECK(ri_line_kind(line) == RI_LINE_NOTE);
 }
 
 static void check_words(struct ri_span text, const struct ri_last_words *words)

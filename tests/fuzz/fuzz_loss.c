@@ -31,8 +31,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				strlen(rank.evidence.words.calls[i].op) < RI_FINGERPRINT_OP &&
 				strlen(rank.evidence.words.calls[i].shape) < RI_FINGERPRINT_SHAPE);
 	CHECK((rank.evidence.loss != NULL) == (rank.evidence.class == RI_CLASS_LOSS));
-	for (size_t i = 0; ri_loss_at(i) != NULL; i++)
-		check_peer(text, ri_loss_at(i));
+	if (rank.evidence.loss != NULL)
+		check_peer(text, rank.evidence.loss);
 	free(bytes);
 	return 0;
 }

@@ -30,10 +30,10 @@ SOURCES = (".c", ".h", ".def")
 
 # What other rooms may ask lib/words: one function reads a rank's stderr for the verdict, three
 # find in it what the report quotes, the others are about torch's error file, a line that was
-# found before, names, and what a launcher says among the words of its ranks.
+# found before, the shape of one, names, and what a launcher says among the words of its ranks.
 WORDS_ASKED = {"ri_words_read", "ri_traceback_find", "ri_last_words_find", "ri_last_lines_find",
                "ri_loss_peer", "ri_loss_of_exception", "ri_traceback_line", "ri_noise_hides",
-               "ri_loss_kind_name", "ri_launcher_words_read",
+               "ri_loss_kind_name", "ri_launcher_words_read", "ri_shape_fits",
                "ri_line_is_launchers", "ri_line_is_nccls", "ri_lines_of", "ri_label_has_traceback",
                "ri_work_is_same", "ri_work_waits"}
 # Who reads: class.c alone, into the outcome.

@@ -14,6 +14,7 @@
 #include "report/outcome.h"
 #include "report/reason.h"
 #include "words/loss.h"
+#include "words_samples.h"
 
 static void each_word_has_a_name_of_its_own(void **state)
 {
@@ -54,7 +55,7 @@ static enum ri_cause_word of(struct ri_rank_outcome rank, enum ri_blame blame)
 
 static enum ri_cause_word of_loss(enum ri_loss_kind kind, enum ri_blame blame)
 {
-	const struct ri_loss loss = { .kind = kind, .words = "", .also = "" };
+	const struct ri_loss loss = { .kind = kind, .shape = "" };
 
 	return of((struct ri_rank_outcome){ .end = RI_END_EXITED, .exit_code = 1,
 		.evidence = { .class = RI_CLASS_LOSS, .loss = &loss } }, blame);
@@ -104,12 +105,10 @@ static void losses(void **state)
 
 static const struct {
 	enum ri_cause_word cause;
-	const char *words, *also, *example, *source;
+	const char *shape, *source;
 } rows[] = {
-#define RI_CAUSE_WORDS(symbol, words_, also_, example_, source_) \
-	{ RI_CAUSE_##symbol, words_, also_, example_, source_ },
-#include "report/cause_words.def"
-#undef RI_CAUSE_WORDS
+#define RI_CAUSED(cause_, shape_, source_) { RI_CAUSE_##cause_, shape_, source_ },
+#include "words/words.def"
 };
 
 static enum ri_cause_word of_exception(const char *exception)
@@ -129,9 +128,11 @@ static void each_row_has_its_words(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		assert_true(rows[i].source[0] != '\0');
-		if (of_exception(rows[i].example) != rows[i].cause)
-			fail_msg("%s: %s", rows[i].words, rows[i].example);
+		const char *sample = words_sample(rows[i].shape);
+
+		assert_true(strlen(rows[i].source) > 5);
+		if (of_exception(sample) != rows[i].cause)
+			fail_msg("%s: %s", rows[i].shape, sample);
 	}
 	assert_int_equal(of_exception("ValueError: a TimeoutError is none"), RI_CAUSE_EXCEPTION);
 	assert_int_equal(of_exception(""), RI_CAUSE_EXCEPTION);
@@ -180,7 +181,7 @@ static void words_around_the_exception(void **state)
 /* Rank 1 is held against, rank 0 has lost it. */
 static enum ri_cause_word of_two(enum ri_blame blame, struct ri_rank_outcome named)
 {
-	const struct ri_loss loss = { .kind = RI_LOSS_CLOCK, .words = "", .also = "" };
+	const struct ri_loss loss = { .kind = RI_LOSS_CLOCK, .shape = "" };
 	const struct ri_rank_outcome ranks[] = {
 		{ .end = RI_END_EXITED, .exit_code = 1, .evidence = { .class = RI_CLASS_LOSS,
 			.loss = &loss } }, named,

@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "words/last_words.h"
-#include "words/logged.h"
 #include "words/read_words.h"
 
 #define SPAN_OF(text) ((struct ri_span){ (text), strlen(text) })
@@ -38,7 +37,7 @@ static enum ri_loss_kind kind(const char *text, const char *line)
 	struct ri_span own;
 	bool has = ri_traceback_find(SPAN_OF(text), &traceback);
 
-	loss = ri_logged_loss(SPAN_OF(text), has ? &traceback : NULL, &own);
+	loss = ri_words_loss(SPAN_OF(text), has ? &traceback : NULL, &own);
 	ri_last_words_find(SPAN_OF(text), has ? &traceback : NULL, RI_TELLING_WORD, 0, &words);
 	assert_true(words.lead == (line != NULL));
 	assert_true((own.length > 0) == (line != NULL));

@@ -11,6 +11,8 @@
 
 #include "words/last_words.h"
 #include "words/line.h"
+#include "words/line_shape.h"
+#include "words_samples.h"
 
 static struct ri_span span(const char *text)
 {
@@ -29,83 +31,70 @@ static void is(struct ri_span found, const char *expected)
 
 static void shapes(void **state)
 {
-	static char line[2 * RI_GLOB_BYTES + 1];
 	static const struct {
 		const char *line, *shape;
-		bool fits;
+		int first;	/* of the first words of the shape; -1: it does not fit */
 	} cases[] = {
-		{ "", "", true }, { "", "*", true }, { "a", "", false }, { "", "a", false },
-		{ "abc", "abc", true }, { "abc", "ab", false }, { "abc", "a*", true },
-		{ "abc", "*c", true }, { "abc", "*b", false }, { "abab", "*ab", true },
-		{ "abab", "a*b*b", true }, { "aab", "a*b*b", false }, { "a5", "a~", true },
-		{ "ax", "a~", false }, { "a~", "a~", false }, { "a1b22c", "*~~c", true },
-		{ "abc", "**b**", true }, { "ab", "a*b*", true },
+		{ "", "", 0 }, { "", "*", 0 }, { "a", "", -1 }, { "", "a", -1 },
+		{ "abc", "abc", 0 }, { "abc", "ab", -1 }, { "abc", "a*", 0 },
+		{ "abc", "*c", 2 }, { "abc", "*b", -1 }, { "abab", "*ab", 2 },
+		{ "abab", "*ab*", 0 }, { "aab", "*ab*", 1 }, { "abab", "a*b*b", 0 },
+		{ "aab", "a*b*b", -1 }, { "a5", "a~", 0 }, { "ax", "a~", -1 }, { "a~", "a~", -1 },
+		{ "a1b22c", "*~~c", 3 }, { "a1b22c3", "*~~c*", 3 }, { "1a2b", "*~b*", 2 },
+		{ "abc", "**b**", 1 }, { "ab", "a*b*", 0 }, { " 30%|", "*~%|*", 2 },
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		if (ri_glob_fits(span(cases[i].line), cases[i].shape) != cases[i].fits)
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *at = ri_shape_fits(span(cases[i].line), cases[i].shape, NULL);
+
+		if (at != (cases[i].first < 0 ? NULL : cases[i].line + cases[i].first))
 			fail_msg("%s: %s", cases[i].line, cases[i].shape);
-	memset(line, 'x', sizeof(line) - 1);
-	assert_true(ri_glob_fits(span(line), "x*x"));
-	line[RI_GLOB_BYTES] = 'y';
-	assert_false(ri_glob_fits(span(line), "*y*"));
-}
-
-struct row {
-	int what;
-	const char *shape, *line, *source;
-};
-
-/* The example of a row fits that row, and none above it. */
-static void fits_first(const struct row *rows, size_t i)
-{
-	struct ri_span line = ri_line_trim(span(rows[i].line));
-	size_t found = 0;
-
-	while (found <= i && !ri_glob_fits(line, rows[found].shape))
-		found++;
-	if (found != i)
-		fail_msg("%s: %s", rows[found <= i ? found : i].shape, rows[i].line);
-	assert_true(strlen(rows[i].source) > 5);
-}
-
-/* Each row's line fits that row, and none above it. */
-static void each_row_of_noise(void **state)
-{
-	static const struct row rows[] = {
-#define RI_NOISE(what_, shape_, line_, source_) { RI_NOISE_##what_, shape_, line_, source_ },
-#include "words/noise.def"
-#undef RI_NOISE
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		fits_first(rows, i);
-		assert_int_equal(ri_noise_find(span(rows[i].line)), rows[i].what);
-		assert_true(ri_noise_hides(span(rows[i].line)) == (rows[i].what != RI_NOISE_KEEP));
 	}
 }
 
-static void each_row_of_what_decides(void **state)
+/* Each row's line fits that row, and none above it. */
+static void each_row(void **state)
 {
-	static const struct row rows[] = {
-#define RI_DECISIVE(what_, shape_, line_, source_) \
-	{ RI_DECISIVE_##what_, shape_, line_, source_ },
-#include "words/decisive.def"
-#undef RI_DECISIVE
+	static const struct {
+		enum ri_line kind;
+		const char *shape, *source;
+	} rows[] = {
+#define RI_LINE(kind_, shape_, source_) { RI_LINE_##kind_, shape_, source_ },
+#include "words/words.def"
 	};
 	struct ri_last_words found;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		fits_first(rows, i);
-		assert_int_equal(ri_decisive_find(span(rows[i].line)), rows[i].what);
-		if (ri_noise_hides(span(rows[i].line)))
-			fail_msg("it is noise, too: %s", rows[i].line);
-		ri_last_words_find(span(rows[i].line), NULL, RI_TELLING_WORD, 0, &found);
-		assert_int_equal(found.count, 1);
+		struct ri_span line = span(words_sample(rows[i].shape));
+		size_t first = 0;
+
+		while (first <= i && !ri_shape_fits(ri_line_trim(line), rows[first].shape, NULL))
+			first++;
+		if (first != i)
+			fail_msg("%s: %s", rows[first <= i ? first : i].shape, line.at);
+		assert_true(strlen(rows[i].source) > 5);
+		assert_int_equal(ri_line_kind(line), rows[i].kind);
+		assert_true(ri_noise_hides(line) ==
+			(rows[i].kind != RI_LINE_PLAIN && rows[i].kind < RI_LINE_WORD));
+		ri_last_words_find(line, NULL, RI_TELLING_WORD, 0, &found);
+		assert_int_equal(found.count, rows[i].kind >= RI_LINE_WORD);
 	}
+}
+
+/* However long it is, its first part tells. */
+static void a_long_line(void **state)
+{
+	static char line[8192];
+
+	(void)state;
+	memset(line, 'x', sizeof(line) - 1);
+	memcpy(line + 4000, "CUDA error", 10);
+	assert_int_equal(ri_line_kind(span(line)), RI_LINE_WORD);
+	memset(line, 'x', sizeof(line) - 1);
+	memcpy(line + 5000, "CUDA error", 10);
+	assert_int_equal(ri_line_kind(span(line)), RI_LINE_PLAIN);
 }
 
 static void ordinary_lines(void **state)
@@ -119,11 +108,9 @@ static void ordinary_lines(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		if (ri_noise_find(span(lines[i])) != RI_NOISE_NONE)
-			fail_msg("noise: %s", lines[i]);
 		ri_last_words_find(span(lines[i]), NULL, RI_TELLING_WORD, 0, &found);
-		if (ri_decisive_find(span(lines[i])) != RI_DECISIVE_NONE || found.count > 0)
-			fail_msg("decisive: %s", lines[i]);
+		if (ri_line_kind(span(lines[i])) != RI_LINE_PLAIN || found.count > 0)
+			fail_msg("%s", lines[i]);
 		assert_false(ri_noise_is(span(lines[i])));
 		assert_int_equal(ri_noise_count(span(lines[i])), 1);
 	}
@@ -145,8 +132,8 @@ static void what_stands_before_the_words(void **state)
 	is(ri_line_trim(span(bar)), bar + 2);
 	snprintf(text, sizeof(text), "\r%s\r%spython: x.cpp:5: f: Assertion `n' failed.", bar, bar);
 	is(ri_line_trim(span(text)), "python: x.cpp:5: f: Assertion `n' failed.");
-	assert_int_equal(ri_decisive_find(span(text)), RI_DECISIVE_LAST);
-	assert_int_equal(ri_noise_find(span(bar)), RI_NOISE_PROGRESS);
+	assert_int_equal(ri_line_kind(span(text)), RI_LINE_LAST);
+	assert_int_equal(ri_line_kind(span(bar)), RI_LINE_PROGRESS);
 }
 
 /* One that is closed says nothing; one that goes on for hours does. */
@@ -271,8 +258,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(shapes),
-		cmocka_unit_test(each_row_of_noise),
-		cmocka_unit_test(each_row_of_what_decides),
+		cmocka_unit_test(each_row),
+		cmocka_unit_test(a_long_line),
 		cmocka_unit_test(ordinary_lines),
 		cmocka_unit_test(what_stands_before_the_words),
 		cmocka_unit_test(a_bar_that_moves_on_is_life),

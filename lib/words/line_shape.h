@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a line tells of one rank, read by a shape of launcher_words.def. */
-#ifndef RI_WORDS_RANK_SAID_H
-#define RI_WORDS_RANK_SAID_H
+/*
+ * Does a line have a shape of words.def or launcher_words.def, and what does it tell of a rank by
+ * the fields of this shape?
+ */
+#ifndef RI_WORDS_LINE_SHAPE_H
+#define RI_WORDS_LINE_SHAPE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,7 +34,12 @@ struct ri_rank_said {
 /* Nothing is said. */
 extern const struct ri_rank_said ri_rank_unsaid;
 
-/* Does the whole line fit? All of *out is written, but of use only where it does. */
-bool ri_said_fits(struct ri_span line, const char *shape, struct ri_rank_said *out);
+/*
+ * Does the whole line fit? '*' stands for any bytes up to the first place of what follows, '~' for
+ * a digit, and "%r" and others for the fields that launcher_words.def explains; where out is NULL
+ * '%' stands for itself. *out is of use only where the line fits. Returns where the first words of
+ * the shape stand, and NULL where the line does not fit.
+ */
+const char *ri_shape_fits(struct ri_span line, const char *shape, struct ri_rank_said *out);
 
 #endif

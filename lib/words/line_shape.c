@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "words/rank_said.h"
+#include "words/line_shape.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -13,13 +13,8 @@ static const struct {
 	int number;
 	const char *word;
 } signals[] = {
-#define RI_SAID(launcher_, in_, then_, what_, shape_, seen_, source_)
-#define RI_LABEL(level_, labels_, shape_, source_)
 #define RI_SIGNAL_WORD(number_, word_) { number_, word_ },
 #include "words/launcher_words.def"
-#undef RI_SAID
-#undef RI_LABEL
-#undef RI_SIGNAL_WORD
 };
 
 const struct ri_rank_said ri_rank_unsaid = {
@@ -89,42 +84,74 @@ static bool take(char what, struct ri_span *rest, struct ri_rank_said *out)
 	return true;
 }
 
-/*
- * '*': up to the first of what stands behind it in the shape, before the next '*' or '%'. What
- * stands at the shape's end has to be at the line's.
- */
-static bool skip_any(struct ri_span *rest, const char *shape)
+static bool fits_byte(char shape, char c)
 {
-	size_t length = strcspn(shape, "*%");
-	const char *at = rest->at + rest->length - length;
-
-	if (length > rest->length)
-		return false;
-	if (shape[length] != '\0')
-		at = memmem(rest->at, rest->length, shape, length);
-	if (at == NULL)
-		return false;
-	*rest = ri_span_skip(*rest, (size_t)(at - rest->at));
-	return true;
+	return shape == '~' ? c >= '0' && c <= '9' : c == shape;
 }
 
-bool ri_said_fits(struct ri_span line, const char *shape, struct ri_rank_said *out)
+static bool stands_at(const char *at, const char *piece, size_t length)
 {
-	*out = ri_rank_unsaid;
-	while (*shape != '\0') {
-		char c = *shape++;
+	size_t i = 0;
 
-		if (c == '*') {
-			if (!skip_any(&line, shape))
-				return false;
-		} else if (c == '%') {
-			if (!take(*shape++, &line, out))
-				return false;
-		} else if (line.length == 0 || line.at[0] != c) {
-			return false;
-		} else {
-			line = ri_span_skip(line, 1);
+	while (i < length && fits_byte(piece[i], at[i]))
+		i++;
+	return i == length;
+}
+
+/* The first place of a piece in a line that is not shorter; or NULL. */
+static const char *find_piece(struct ri_span line, const char *piece, size_t length)
+{
+	const char *end = line.at + line.length - length + 1;
+
+	for (const char *at = line.at; at < end; at++) {
+		if (length > 0 && piece[0] != '~')
+			at = memchr(at, piece[0], (size_t)(end - at));
+		if (at == NULL || stands_at(at, piece, length))
+			return at;
+	}
+	return NULL;
+}
+
+/*
+ * Piece by piece: what stands between two of '*' and '%' is looked for once. Its first place leaves
+ * most to what follows, so no other place would do where this one does not.
+ */
+const char *ri_shape_fits(struct ri_span line, const char *shape, struct ri_rank_said *out)
+{
+	const char *first = NULL, *at;
+
+	/* most lines differ from most shapes in the first byte */
+	if (*shape != '*' && *shape != '%' && line.length > 0 && !fits_byte(*shape, line.at[0]))
+		return NULL;
+	if (out != NULL)
+		*out = ri_rank_unsaid;
+	for (;;) {
+		bool any = *shape == '*', ends;
+		size_t length = 0;
+
+		shape += any;
+		while (shape[length] != '\0' && shape[length] != '*' &&
+			(out == NULL || shape[length] != '%'))
+			length++;
+		ends = shape[length] == '\0';
+		if (length > line.length)
+			return NULL;
+		if (any && !ends)
+			at = find_piece(line, shape, length);
+		else
+			at = any ? line.at + line.length - length : line.at;
+		if (at == NULL || !stands_at(at, shape, length))
+			return NULL;
+		if (first == NULL && (length > 0 || ends))
+			first = at;
+		line = ri_span_skip(line, (size_t)(at - line.at) + length);
+		shape += length;
+		if (ends)
+			return line.length == 0 ? first : NULL;
+		if (*shape == '%') {
+			if (!take(shape[1], &line, out))
+				return NULL;
+			shape += 2;
 		}
 	}
-	return line.length == 0;
 }
