@@ -7,7 +7,6 @@
 #include "words/launcher_words.h"
 #include "words/line.h"
 #include "words/line_shape.h"
-#include "words/traceback_line.h"
 
 enum {
 	LAST_LINES = 20,	/* in which an error is looked for */

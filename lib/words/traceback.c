@@ -3,9 +3,10 @@
 
 #include <string.h>
 
+#include "output/tail.h"
 #include "words/line.h"
+#include "words/line_shape.h"
 #include "words/loss.h"
-#include "words/traceback_line.h"
 
 enum {
 	MAX_MESSAGE_LINES = 16,
@@ -23,6 +24,13 @@ enum state {
 	BETWEEN,	/* after the blank line that ends it: a chain may go on */
 };
 
+/* What the line before says of an exception that follows. */
+enum link {
+	LINK_NONE,
+	LINK_CHAINED,	/* it came of the one before, or while that was handled */
+	LINK_NESTED,	/* it is the one before, as a worker saw it */
+};
+
 struct finder {
 	enum state state;
 	struct ri_traceback now;	/* the one that is being read */
@@ -30,27 +38,128 @@ struct finder {
 	struct ri_traceback spare;	/* where there is no best */
 	bool has_best, has_spare;
 	struct ri_traceback previous;	/* what was closed last, no exception that is ignored */
-	bool aside;			/* it ended no process, as the line before it said */
-	bool aside_next;		/* the line before says so of what follows */
+	bool aside;		/* it ended no process, as the line before it said */
+	bool aside_next;	/* the line before says so of what follows */
 	bool ignored, ignored_next;	/* the same, and it caused nothing */
-	enum ri_link link;			/* what the line before said */
+	enum link link;			/* what the line before said */
 	bool nested;			/* in a member of a group */
 	unsigned message_lines;
 };
 
+/*
+ * Does it end with a header of Python, blanks behind that left out? *prefix is what stands before
+ * the header. Paddle's stack of C++ has a header of the same words (paddle/phi/core/enforce.h,
+ * GetCurrentTraceBackString) and is none.
+ */
+static bool find_header(struct ri_span line, struct ri_span *prefix)
+{
+	line = ri_span_trim_end(line);
+	if (!ri_span_ends(line, RI_TRACEBACK))
+		return false;
+	*prefix = (struct ri_span){ line.at, line.length - strlen(RI_TRACEBACK) };
+	return !ri_span_ends(*prefix, "C++ ");
+}
+
+static bool is_name_byte(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+		c == '_' || c == '.' || c == '<' || c == '>' || (unsigned char)c >= 0x80;
+}
+
+/* "Type", "package.Type: message", Ray's "RayTaskError(Type): message"; no line of a log. */
+static bool is_exception(struct ri_span line)
+{
+	size_t length = 0;
+
+	while (length < line.length && is_name_byte(line.at[length]))
+		length++;
+	if (ri_span_starts(ri_span_skip(line, length), "(") &&
+		ri_span_ends((struct ri_span){ line.at, length }, "RayTaskError")) {
+		while (length < line.length && line.at[length] != ')')
+			length++;
+		length += length < line.length;
+	}
+	return length > 0 && (line.at[0] < '0' || line.at[0] > '9') && line.at[0] != '.' &&
+		(length == line.length || line.at[length] == ':');
+}
+
+/* The part of line before the first occurrence of word; all of it if none. */
+static struct ri_span until(struct ri_span line, const char *word)
+{
+	const char *found = memmem(line.at, line.length, word, strlen(word));
+
+	if (found != NULL)
+		line.length = (size_t)(found - line.at);
+	return line;
+}
+
+/* Does an exception only end a loop, or say that there is nothing yet? That is handled and over. */
+static bool is_signpost(struct ri_span exception)
+{
+	struct ri_span type = until(exception, ":");
+
+	return ri_span_ends(type, "StopIteration") || ri_span_ends(type, "queue.Empty") ||
+		ri_span_ends(type, "StopAsyncIteration") ||
+		/* jax/_src/traceback_util.py: they repeat what follows, or say nothing */
+		ri_span_ends(type, "UnfilteredStackTrace") ||
+		ri_span_ends(type, "SimplifiedTraceback");
+}
+
+/* '  File "PATH", line N[, in FUNCTION]': a SyntaxError has no function. */
 static bool read_frame(struct ri_span line, struct ri_traceback *out)
 {
-	struct ri_frame frame;
+	static const char before[] = "File \"", between[] = "\", line ", after[] = ", in ";
+	struct ri_span at = ri_span_trim_start(line), path, number, rest;
 
-	if (!ri_frame_read(line, &frame))
+	if (at.length == line.length || !ri_span_starts(at, before))
 		return false;
-	out->file = frame.file;
-	out->line = frame.line;
-	out->function = frame.function;
-	out->at = frame.at;
-	if (frame.own)
-		out->own = frame.at;
+	path = until(ri_span_skip(at, sizeof(before) - 1), between);
+	rest = ri_span_skip(at, sizeof(before) - 1 + path.length + sizeof(between) - 1);
+	for (number = (struct ri_span){ rest.at, 0 }; rest.length > 0 && rest.at[0] >= '0' &&
+		rest.at[0] <= '9'; number.length++)
+		rest = ri_span_skip(rest, 1);
+	if (number.length == 0 || (rest.length > 0 && !ri_span_starts(rest, after)))
+		return false;
+	out->file = path;
+	out->line = number;
+	out->function = ri_span_skip(rest, sizeof(after) - 1);
+	out->at = at;
+	/* where pip, Debian and CPython put what is not the user's own */
+	if (!ri_span_has(path, "/site-packages/") && !ri_span_has(path, "/dist-packages/") &&
+		!ri_span_has(path, "/lib/python3") && !ri_span_starts(path, "<"))
+		out->own = at;
 	return true;
+}
+
+/*
+ * Does it say that the traceback below ended no process, and caused nothing?
+ *
+ * CPython Python/errors.c, _PyErr_WriteUnraisableMsg; Python/pythonrun.c, _PyErr_PrintEx: the
+ * exception that ended the process stands below "Original exception was:"; Lib/logging/__init__.py,
+ * handleError.
+ */
+static bool is_ignored(struct ri_span line)
+{
+	return ri_span_starts(line, "Exception ignored ") ||
+		ri_span_starts(line, "Error in sys.excepthook:") ||
+		ri_span_starts(line, "--- Logging error ---");
+}
+
+/* The same of one that may have caused something. */
+static bool is_aside(struct ri_span line)
+{
+	return is_ignored(line) || ri_span_starts(line, "Exception in thread ");
+}
+
+/* The words between two exceptions of a chain, and before a process's own. */
+static enum link read_link(struct ri_span line)
+{
+	if (ri_span_starts(line, "During handling of the above exception, another") ||
+		ri_span_starts(line, "The above exception was the direct cause of") ||
+		ri_span_starts(line, "\"\"\""))
+		return LINK_CHAINED;
+	return ri_shape_fits(line, "-- Process *terminated with the following error:", NULL)
+		? LINK_NESTED : LINK_NONE;
 }
 
 /* Keep what was read, if it is worth it. */
@@ -94,7 +203,7 @@ static void extend(struct finder *finder, struct ri_span line)
 }
 
 /* What the next exception of a chain keeps of those before it. */
-static struct ri_traceback follow(const struct ri_traceback *before, enum ri_link link)
+static struct ri_traceback follow(const struct ri_traceback *before, enum link link)
 {
 	struct ri_traceback next = {
 		.whole = before->whole, .before = before->before,
@@ -102,9 +211,9 @@ static struct ri_traceback follow(const struct ri_traceback *before, enum ri_lin
 		.cause = before->cause, .cause_at = before->cause_at,
 	};
 
-	if (link == RI_LINK_NESTED) {
+	if (link == LINK_NESTED) {
 		next.wrapper = before->wrapper.length > 0 ? before->wrapper : before->last;
-	} else if ((next.cause.length == 0 || ri_signpost_is(next.cause)) &&
+	} else if ((next.cause.length == 0 || is_signpost(next.cause)) &&
 		before->last.length > 0) {
 		next.cause = before->last;
 		next.cause_at = before->own.length > 0 ? before->own : before->at;
@@ -161,19 +270,19 @@ static void open_one(struct finder *finder, struct ri_span line, struct ri_span 
 	struct ri_span content = ri_traceback_line(&finder->now, prefix);
 	struct ri_traceback next = { .whole = { line.at, 0 } };
 	const char *frames = prefix.at + prefix.length;
-	enum ri_link link = finder->link;
+	enum link link = finder->link;
 
 	if (ri_span_ends(prefix, original)) {
-		link = RI_LINK_NESTED;
+		link = LINK_NESTED;
 		prefix.length -= sizeof(original) - 1;
-	} else if (finder->state == FRAMES && ri_exception_is(content) &&
+	} else if (finder->state == FRAMES && is_exception(content) &&
 		ri_span_has(content, "Error: ")) {
 		/* "jax.errors.JaxRuntimeError: ... callback: " in front of a header */
-		link = RI_LINK_NESTED;
+		link = LINK_NESTED;
 		finder->now.wrapper = ri_span_trim_end(content);
 		prefix.length = (size_t)(content.at - prefix.at);
 	}
-	if (link != RI_LINK_NONE && finder->state != OUTSIDE) {
+	if (link != LINK_NONE && finder->state != OUTSIDE) {
 		next = follow(&finder->now, link);
 	} else {
 		close_one(finder);
@@ -191,7 +300,7 @@ static void open_one(struct finder *finder, struct ri_span line, struct ri_span 
 	finder->now.prefix = last_prefix(prefix);
 	finder->now.frames.at = finder->state == FRAMES ? frames : line.at;
 	finder->nested = false;
-	finder->link = RI_LINK_NONE;
+	finder->link = LINK_NONE;
 	extend(finder, line);
 }
 
@@ -241,7 +350,7 @@ static void take_frame(struct finder *finder, struct ri_span line)
 	if (content.at[0] == ' ') {
 		read_frame(content, &finder->now);
 		extend(finder, line);
-	} else if (ri_exception_is(content)) {
+	} else if (is_exception(content)) {
 		end_frames(finder, line, content);
 	}
 }
@@ -250,7 +359,8 @@ static void take_headless(struct finder *finder, struct ri_span line)
 {
 	if (line.length > 0 && line.at[0] == ' ') {
 		extend(finder, line);
-	} else if (ri_syntax_error_is(line)) {
+	} else if (ri_span_starts(line, "SyntaxError:") || ri_span_starts(line, "TabError:") ||
+		ri_span_starts(line, "IndentationError:")) {
 		end_frames(finder, line, line);
 	} else {
 		finder->state = OUTSIDE;
@@ -280,11 +390,11 @@ static void take_group(struct finder *finder, struct ri_span line)
 	extend(finder, line);
 	if (text.length == 0 || now->member.length > 0)
 		return;
-	if (ri_header_find(text, &prefix)) {
+	if (find_header(text, &prefix)) {
 		finder->nested = now->last.length > 0;
 	} else if (text.at[0] == ' ') {
 		read_frame(text, now);
-	} else if (ri_exception_is(text)) {
+	} else if (is_exception(text)) {
 		if (now->last.length == 0)
 			now->last = text;
 		else if (finder->nested)
@@ -295,11 +405,11 @@ static void take_group(struct finder *finder, struct ri_span line)
 /* Ray leaves out the header of what a task raised, and torch's checkpoints add to it. */
 static bool begins_task(const struct finder *finder, struct ri_span content)
 {
-	struct ri_frame frame;
+	struct ri_traceback frame;
 
-	if (ri_span_starts(content, "Traceback (most recent call last): (RANK "))
+	if (ri_span_starts(content, RI_TRACEBACK " (RANK "))
 		return finder->now.wrapper.length == 0;
-	return ri_span_has(finder->now.last, "ray::") && ri_frame_read(content, &frame);
+	return ri_span_has(finder->now.last, "ray::") && read_frame(content, &frame);
 }
 
 static void open_task(struct finder *finder, struct ri_span line)
@@ -307,7 +417,7 @@ static void open_task(struct finder *finder, struct ri_span line)
 	struct ri_span prefix = finder->now.prefix;
 
 	finder->now.wrapper.length = 0;
-	finder->now = follow(&finder->now, RI_LINK_NESTED);
+	finder->now = follow(&finder->now, LINK_NESTED);
 	finder->now.prefix = prefix;
 	finder->now.frames.at = line.at;
 	finder->state = FRAMES;
@@ -334,15 +444,15 @@ static void take_message(struct finder *finder, struct ri_span line)
 
 	if (foreign)
 		return;
-	finder->link = ri_link_read(content);
+	finder->link = read_link(content);
 	if (begins_task(finder, content))
 		open_task(finder, line);
-	else if (content.length == 0 || ri_aside_is(content) || finder->link != RI_LINK_NONE ||
+	else if (content.length == 0 || is_aside(content) || finder->link != LINK_NONE ||
 		finder->message_lines >= MAX_MESSAGE_LINES)
 		finder->state = BETWEEN;
 	else
 		add_message(finder, line);
-	if (finder->link == RI_LINK_NESTED)
+	if (finder->link == LINK_NESTED)
 		now->wrapper = content;
 }
 
@@ -373,7 +483,7 @@ static void take_outside(struct finder *finder, struct ri_span line)
 	finder->now = now;
 	finder->now.frames.at = line.at;
 	finder->aside = finder->ignored = false;
-	finder->link = RI_LINK_NONE;
+	finder->link = LINK_NONE;
 	finder->state = HEADLESS;
 }
 
@@ -382,8 +492,8 @@ static void take_between(struct finder *finder, struct ri_span line)
 	struct ri_span content = ri_traceback_line(&finder->now, line);
 
 	if (ri_span_trim_start(content).length > 0)
-		finder->link = ri_link_read(content);
-	if (finder->link == RI_LINK_NESTED)
+		finder->link = read_link(content);
+	if (finder->link == LINK_NESTED)
 		finder->now.wrapper = content;
 	/*
 	 * Paddle's message may begin with a stack of C++, which ends with a frame of dashes around
@@ -398,39 +508,26 @@ static void take_between(struct finder *finder, struct ri_span line)
 
 static void take_line(struct finder *finder, struct ri_span line)
 {
+	static void (*const take[])(struct finder *finder, struct ri_span line) = {
+		[OUTSIDE] = take_outside,
+		[FRAMES] = take_frame,
+		[HEADLESS] = take_headless,
+		[GROUP] = take_group,
+		[PREAMBLE] = take_preamble,
+		[MESSAGE] = take_message,
+		[BETWEEN] = take_between,
+	};
 	struct ri_span text, prefix;
 
 	if (finder->state == GROUP && read_group_line(finder, line, &text)) {
 		take_group(finder, line);
 		return;
 	}
-	if (ri_header_find(line, &prefix)) {
+	if (find_header(line, &prefix)) {
 		open_one(finder, line, prefix);
 		return;
 	}
-	switch (finder->state) {
-	case OUTSIDE:
-		take_outside(finder, line);
-		break;
-	case FRAMES:
-		take_frame(finder, line);
-		break;
-	case HEADLESS:
-		take_headless(finder, line);
-		break;
-	case GROUP:
-		take_group(finder, line);
-		break;
-	case PREAMBLE:
-		take_preamble(finder, line);
-		break;
-	case MESSAGE:
-		take_message(finder, line);
-		break;
-	case BETWEEN:
-		take_between(finder, line);
-		break;
-	}
+	take[finder->state](finder, line);
 }
 
 /* Up to the end of the line before the exception, or of all. */
@@ -455,8 +552,8 @@ bool ri_traceback_find(struct ri_span text, struct ri_traceback *out)
 
 	while (ri_span_line(&rest, &line)) {
 		take_line(&finder, line);
-		finder.aside_next = ri_aside_is(line);
-		finder.ignored_next = ri_ignored_is(line);
+		finder.aside_next = is_aside(line);
+		finder.ignored_next = is_ignored(line);
 	}
 	close_one(&finder);
 	if (!finder.has_best)
@@ -466,7 +563,7 @@ bool ri_traceback_find(struct ri_span text, struct ri_traceback *out)
 	*out = *found;
 	if (out->before.length > 0 && ri_span_same(out->before, out->last))
 		out->before.length = 0;
-	if (out->cause.length > 0 && ri_signpost_is(out->cause))
+	if (out->cause.length > 0 && is_signpost(out->cause))
 		out->cause.length = out->cause_at.length = 0;
 	end_of_frames(out);
 	return true;
