@@ -74,6 +74,16 @@ struct ri_span ri_span_skip(struct ri_span span, size_t count)
 	return (struct ri_span){ span.at + count, span.length - count };
 }
 
+struct ri_span ri_span_after(struct ri_span span, const char *word)
+{
+	const char *found = span.length == 0 ? NULL
+		: memmem(span.at, span.length, word, strlen(word));
+
+	if (found == NULL)
+		return (struct ri_span){ span.at, 0 };
+	return ri_span_skip(span, (size_t)(found - span.at) + strlen(word));
+}
+
 struct ri_span ri_span_trim_start(struct ri_span span)
 {
 	while (span.length > 0 && ri_is_blank(span.at[0]))

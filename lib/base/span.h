@@ -35,6 +35,9 @@ bool ri_span_has_any(struct ri_span span, const char *const *words, size_t count
 /* Without its first count bytes, of which it may have fewer. */
 struct ri_span ri_span_skip(struct ri_span span, size_t count);
 
+/* What stands behind the first place of the word; empty where it does not stand there. */
+struct ri_span ri_span_after(struct ri_span span, const char *word);
+
 /* Without blanks at its start; at its end. */
 struct ri_span ri_span_trim_start(struct ri_span span);
 struct ri_span ri_span_trim_end(struct ri_span span);

@@ -12,7 +12,6 @@
 #include "report/torch_error.h"
 #include "report/works.h"
 #include "words/line.h"
-#include "words/line_shape.h"
 #include "words/loss.h"
 
 enum { MESSAGE_LINES = 8 };	/* after the first, that are looked at */
@@ -126,7 +125,7 @@ static bool may_be_hardware(struct ri_span text, const char *at, enum source sou
 static bool find_words(struct ri_span text, enum source source, enum ri_cause_word *out)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && text.length > 0; i++) {
-		const char *at = ri_shape_fits(text, rows[i].shape, NULL);
+		const char *at = ri_shape_fits(text, rows[i].shape);
 
 		if (at == NULL || (words[rows[i].cause].retry == RI_RETRY_OTHER_NODE &&
 			!may_be_hardware(text, at, source)))

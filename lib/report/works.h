@@ -5,7 +5,7 @@
 
 #include "report/kinds.h"
 #include "report/outcome.h"
-#include "words/watchdog.h"
+#include "words/collective.h"
 
 /* What a rank said of its work, which is borrowed; NULL: nothing. */
 struct ri_rank_work {

@@ -6,7 +6,6 @@
 
 #include "words/launcher_words.h"
 #include "words/line.h"
-#include "words/line_shape.h"
 #include "words/read_words.h"
 
 enum {
@@ -91,9 +90,9 @@ static void take_message(struct reader *reader, struct ri_span line)
 /* CPython's Python/traceback.c, _Py_DumpTracebackThreads: one stack for each thread. */
 static bool opens_stack(struct reader *reader, struct ri_span line)
 {
-	bool current = ri_shape_fits(line, "Current thread 0x* (most recent call first):", NULL);
+	bool current = ri_shape_fits(line, "Current thread 0x* (most recent call first):");
 
-	if (!current && !ri_shape_fits(line, "Thread 0x* (most recent call first):", NULL))
+	if (!current && !ri_shape_fits(line, "Thread 0x* (most recent call first):"))
 		return false;
 	reader->in_message = false;
 	reader->in_stack = reader->words > 0 && (current || reader->frames == 0) &&
@@ -163,7 +162,7 @@ static bool find_warning(struct ri_span text, struct ri_span *out)
 	struct ri_span line;
 
 	while (ri_span_line(&text, &line)) {
-		if (!ri_shape_fits(line, "* NCCL WARN *", NULL))
+		if (!ri_shape_fits(line, "* NCCL WARN *"))
 			continue;
 		*out = ri_line_trim(line);
 		return true;

@@ -2,9 +2,166 @@
 #include "words/launcher_words.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/number.h"
+#include "base/signals.h"
+#include "base/text.h"
+#include "words/line.h"
+
+static const struct {
+	int number;
+	const char *word;
+} signals[] = {
+#define RI_SIGNAL_WORD(number_, word_) { number_, word_ },
+#include "words/launcher_words.def"
+};
+
+static const struct ri_rank_said unsaid = {
+	.rank = -1, .local_rank = -1, .exit_code = -1, .signal = -1,
+};
+
+/* "SIGKILL", "Segmentation fault (core dumped)". */
+static int signal_of(struct ri_span name)
+{
+	static const char core[] = " (core dumped)";
+	char text[32];
+
+	if (ri_span_ends(name, core))
+		name.length -= sizeof(core) - 1;
+	if (name.length >= sizeof(text))
+		return -1;
+	snprintf(text, sizeof(text), "%.*s", (int)name.length, name.at);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (strcmp(text, signals[i].word) == 0)
+			return signals[i].number;
+	return strncmp(text, "SIG", 3) == 0 ? ri_signal_read(text) : -1;
+}
+
+static bool take_text(char what, struct ri_span *rest, struct ri_rank_said *out)
+{
+	const char *stops = what == 'a' ? "(" : what == 'h' ? ":),": ":)";
+	struct ri_span word = *rest;
+	size_t length = 0;
+
+	while (length < word.length && !ri_is_space(word.at[length]) &&
+		strchr(stops, word.at[length]) == NULL)
+		length++;
+	if (strchr("htwa", what) != NULL)
+		word.length = length;
+	*rest = ri_span_skip(*rest, word.length);
+	if (what == 'n')
+		out->signal = signal_of(word);
+	else if (what == 'm')
+		out->message = word;
+	else if (what == 'a')
+		out->actor = word;
+	else if (what != 'w')
+		*(what == 'h' ? &out->host : what == 't' ? &out->ranks : &out->error_file) = word;
+	return what == 'n' ? out->signal > 0 : what == 'm' || word.length > 0;
+}
+
+/* A field of the shapes in launcher_words.def. */
+static bool take(char what, struct ri_span *rest, void *of)
+{
+	struct ri_rank_said *out = of;
+	bool negative = what == 'e' && ri_span_starts(*rest, "-");
+	bool is_signal = what == 's' || negative, is_code = what == 'x' || what == 'e';
+	int64_t most = is_signal ? RI_SIGNAL_MAX : is_code ? UINT8_MAX : INT32_MAX;
+	uint64_t number;
+	size_t length;
+
+	if (strchr("rlpexsd", what) == NULL)
+		return take_text(what, rest, out);
+	*rest = ri_span_trim_start(ri_span_skip(*rest, negative));
+	length = ri_digits_of(*rest, &number);
+	if (length == 0 || number > (uint64_t)most)
+		return false;
+	*rest = ri_span_skip(*rest, length);
+	if (is_signal || is_code)
+		*(is_signal ? &out->signal : &out->exit_code) = (int)number;
+	else if (what != 'd')
+		*(what == 'r' ? &out->rank : what == 'l' ? &out->local_rank : &out->pid) =
+			(int64_t)number;
+	return true;
+}
+
+/* Does the whole line fit? Where it does, *out is what it says. */
+static bool read_said(struct ri_span line, const char *shape, struct ri_rank_said *out)
+{
+	*out = unsaid;
+	return ri_shape_read(line, shape, take, out);
+}
+
+/* Who writes a label: each may start the next. */
+enum level {
+	LEVEL_NONE,
+	LEVEL_STEP,			/* srun, Hydra */
+	LEVEL_MPI,
+	LEVEL_WORKER,			/* torchrun's, Ray's */
+	LEVEL_PROGRAM,
+};
+
+static const struct label {
+	enum level level;
+	enum ri_labels labels;
+	const char *shape;
+} marks[] = {
+#define RI_LABEL(level_, labels_, shape_, source_) { LEVEL_##level_, RI_LABELS_##labels_, shape_ },
+#include "words/launcher_words.def"
+};
+
+/* The first label of a line, if its writer may stand behind that of the last one. */
+static const struct label *find_label(struct ri_span line, enum level last, enum ri_labels labels,
+	struct ri_rank_said *said)
+{
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+		if (marks[i].level > last &&
+			(marks[i].labels == RI_LABELS_NAMED || marks[i].labels == labels) &&
+			read_said(line, marks[i].shape, said))
+			return &marks[i];
+	return NULL;
+}
+
+/* Python indents by even numbers: an odd one has the blank in it that PMIx puts behind a label. */
+static struct ri_span skip_odd(struct ri_span rest)
+{
+	return ri_span_skip(rest, (rest.length - ri_span_trim_start(rest).length) % 2);
+}
+
+bool ri_owner_find(struct ri_span line, enum ri_labels labels, struct ri_owner *out)
+{
+	const struct label *row;
+	struct ri_rank_said said;
+	enum level last = LEVEL_NONE;
+
+	*out = (struct ri_owner){ .rank = -1, .local_rank = -1, .rest = line };
+	while ((row = find_label(out->rest, last, labels, &said)) != NULL) {
+		last = row->level;
+		/* what a label before torchrun's tells is a node */
+		if (said.rank >= 0 || said.local_rank >= 0)
+			out->rank = said.rank;
+		if (said.local_rank >= 0)
+			out->local_rank = said.local_rank;
+		if (said.pid > 0) {
+			out->pid = said.pid;
+			out->host = said.host;
+		}
+		out->rest = last == LEVEL_MPI ? skip_odd(said.message) : said.message;
+	}
+	out->is_rank = last >= LEVEL_WORKER;
+	return last != LEVEL_NONE;
+}
+
+bool ri_owner_is(const struct ri_owner *owner, const struct ri_owner *other)
+{
+	if (owner->rank >= 0 && other->rank >= 0)
+		return owner->rank == other->rank;
+	if (owner->pid > 0 && other->pid > 0)
+		return owner->pid == other->pid && owner->host.length == 0;
+	return owner->local_rank >= 0 && owner->local_rank == other->local_rank;
+}
 
 enum {
 	RULE = 4,		/* bytes of a line of dashes */
@@ -50,7 +207,7 @@ static const struct row *find_row(const struct scan *scan, struct ri_span line,
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if ((rows[i].in == ANY || rows[i].in == scan->part) &&
 			(scan->framed || (rows[i].what & FRAMED) == 0) &&
-			ri_shape_fits(line, rows[i].shape, found))
+			read_said(line, rows[i].shape, found))
 			return &rows[i];
 	return NULL;
 }
@@ -69,7 +226,7 @@ static void begin(struct scan *scan, const char *launcher)
 		(scan->count > 0 && says_nothing(&scan->out[scan->count - 1])))
 		scan->count--;
 	scan->now = &scan->out[scan->count++];
-	*scan->now = ri_rank_unsaid;
+	*scan->now = unsaid;
 	scan->now->launcher = launcher;
 	scan->now->owned = scan->labelled;
 }
@@ -261,8 +418,8 @@ enum ri_labels ri_labels_find(struct ri_span text)
 
 	while (read_next(&scan, &owner, &launchers)) {
 		lines += !launchers && owner.rest.length > 0;
-		srun += ri_shape_fits(owner.rest, "%r: *", &said) != NULL;
-		hydra += ri_shape_fits(owner.rest, "[%r] *", &said) != NULL;
+		srun += read_said(owner.rest, "%r: *", &said);
+		hydra += read_said(owner.rest, "[%r] *", &said);
 	}
 	if (srun > 0 && srun * 4 >= lines * 3)
 		return RI_LABELS_SRUN;

@@ -12,7 +12,26 @@
 #include <stdint.h>
 
 #include "base/span.h"
-#include "words/line_shape.h"
+
+/* What is told of one rank. The spans point into the text. */
+struct ri_rank_said {
+	const char *launcher;	/* "torchrun": by whose word */
+	int64_t rank, local_rank;	/* -1: not said */
+	int64_t pid;	/* 0: not said */
+	int exit_code, signal;	/* -1: not said; at most one of them is */
+	bool first;	/* the launcher saw this one end first */
+	bool out_of_memory;	/* by name; without a rank: one of them */
+	bool raised;	/* an exception, which its process outlived */
+	bool owned;	/* the line bears the label of another launcher: it may be a rank's, too */
+	struct ri_span host;	/* or empty, as those below */
+	struct ri_span error_file;	/* torch's */
+	/* of Ray: "Worker"; where it raised "Worker.train", and of a task "train" */
+	struct ri_span actor;
+	/* of the error file, in torchrun's table: lines after the first are indented by two; of an
+	 * actor of Ray: its repr(), and what follows in that line */
+	struct ri_span message;
+	struct ri_span ranks;	/* "0-2,5", while it is read */
+};
 
 /*
  * Whose line is it, where a launcher writes the stderr of several ranks into one stream? What

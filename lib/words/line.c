@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "words/line_shape.h"
 
 enum {
 	LONG = 4096,		/* bytes of a line that are compared */
@@ -52,21 +51,12 @@ static struct ri_span skip_label(struct ri_span line)
 	return ri_span_trim_start(ri_span_skip(line, digits + 2));
 }
 
-static struct ri_span after(struct ri_span text, const char *word)
-{
-	const char *found = memmem(text.at, text.length, word, strlen(word));
-
-	if (found == NULL)
-		return (struct ri_span){ text.at, 0 };
-	return ri_span_skip(text, (size_t)(found - text.at) + strlen(word));
-}
-
 /* " 30%|###   | 3/10 [00:00<00:01,  4.14it/s]" of tqdm, which ends no line of its own. */
 static struct ri_span skip_bar(struct ri_span line)
 {
-	struct ri_span rest = after(after(after(line, "%|"), "| "), "[");
+	struct ri_span rest = ri_span_after(ri_span_after(ri_span_after(line, "%|"), "| "), "[");
 
-	rest = ri_span_trim_start(after(after(rest, "<"), "]"));
+	rest = ri_span_trim_start(ri_span_after(ri_span_after(rest, "<"), "]"));
 	return rest.length > 0 ? rest : line;
 }
 
@@ -74,6 +64,86 @@ struct ri_span ri_line_trim(struct ri_span line)
 {
 	line = skip_label(skip_label(ri_span_trim_start(ri_line_last_state(line))));
 	return ri_span_trim_start(ri_span_trim_end(skip_bar(line)));
+}
+
+static bool fits_byte(char shape, char c)
+{
+	return shape == '~' ? c >= '0' && c <= '9' : c == shape;
+}
+
+static bool stands_at(const char *at, const char *piece, size_t length)
+{
+	size_t i = 0;
+
+	while (i < length && fits_byte(piece[i], at[i]))
+		i++;
+	return i == length;
+}
+
+/* The first place of a piece in a line that is not shorter; or NULL. */
+static const char *find_piece(struct ri_span line, const char *piece, size_t length)
+{
+	const char *end = line.at + line.length - length + 1;
+
+	for (const char *at = line.at; at < end; at++) {
+		if (length > 0 && piece[0] != '~')
+			at = memchr(at, piece[0], (size_t)(end - at));
+		if (at == NULL || stands_at(at, piece, length))
+			return at;
+	}
+	return NULL;
+}
+
+/*
+ * Piece by piece: what stands between two of '*' and '%' is looked for once. Its first place leaves
+ * most to what follows, so no other place would do where this one does not.
+ */
+static const char *fit(struct ri_span line, const char *shape, ri_field_take *take, void *out)
+{
+	const char *first = NULL, *at;
+
+	/* most lines differ from most shapes in the first byte */
+	if (*shape != '*' && *shape != '%' && line.length > 0 && !fits_byte(*shape, line.at[0]))
+		return NULL;
+	for (;;) {
+		bool any = *shape == '*', ends;
+		size_t length = 0;
+
+		shape += any;
+		while (shape[length] != '\0' && shape[length] != '*' &&
+			(take == NULL || shape[length] != '%'))
+			length++;
+		ends = shape[length] == '\0';
+		if (length > line.length)
+			return NULL;
+		if (any && !ends)
+			at = find_piece(line, shape, length);
+		else
+			at = any ? line.at + line.length - length : line.at;
+		if (at == NULL || !stands_at(at, shape, length))
+			return NULL;
+		if (first == NULL && (length > 0 || ends))
+			first = at;
+		line = ri_span_skip(line, (size_t)(at - line.at) + length);
+		shape += length;
+		if (ends)
+			return line.length == 0 ? first : NULL;
+		if (*shape == '%') {
+			if (!take(shape[1], &line, out))
+				return NULL;
+			shape += 2;
+		}
+	}
+}
+
+const char *ri_shape_fits(struct ri_span line, const char *shape)
+{
+	return fit(line, shape, NULL, NULL);
+}
+
+bool ri_shape_read(struct ri_span line, const char *shape, ri_field_take *take, void *out)
+{
+	return fit(line, shape, take, out) != NULL;
 }
 
 enum ri_line ri_line_kind(struct ri_span line)
@@ -84,7 +154,7 @@ enum ri_line ri_line_kind(struct ri_span line)
 	if (line.length > LONG)
 		line.length = LONG;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (ri_shape_fits(line, rows[i].shape, NULL))
+		if (ri_shape_fits(line, rows[i].shape))
 			return rows[i].kind;
 	return RI_LINE_PLAIN;
 }
@@ -107,7 +177,7 @@ bool ri_noise_is(struct ri_span line)
 /* NCCL 2.27 src/debug.cc, ncclDebugLog: host, pid, thread and device stand before it. */
 bool ri_line_is_nccls(struct ri_span line)
 {
-	return ri_shape_fits(line, "*:~*:~* [*] *NCCL WARN *", NULL);
+	return ri_shape_fits(line, "*:~*:~* [*] *NCCL WARN *");
 }
 
 static size_t count_states(struct ri_span line)

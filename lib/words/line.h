@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One line of a rank's stderr: what it says without what others put around it, and of which kind it
- * is, by words.def.
+ * One line of a rank's stderr: what it says without what others put around it, which shape of a
+ * table it has, and of which kind it is by words.def.
  */
 #ifndef RI_WORDS_LINE_H
 #define RI_WORDS_LINE_H
+
+#include <stdbool.h>
 
 #include "base/span.h"
 
@@ -27,6 +29,18 @@ struct ri_span ri_line_last_state(struct ri_span line);
  * front of it and blanks around it.
  */
 struct ri_span ri_line_trim(struct ri_span line);
+
+/*
+ * Does the whole line fit? '*' stands for any bytes up to the first place of what follows, and '~'
+ * for a digit. Returns where the first words of the shape stand, and NULL where it does not fit.
+ */
+const char *ri_shape_fits(struct ri_span line, const char *shape);
+
+/* Takes the field "%what" off *rest into what out points to. Returns false where it is none. */
+typedef bool ri_field_take(char what, struct ri_span *rest, void *out);
+
+/* The same of a shape with fields. Those in front of what does not fit have been taken, too. */
+bool ri_shape_read(struct ri_span line, const char *shape, ri_field_take *take, void *out);
 
 /* Of which kind is what it says? */
 enum ri_line ri_line_kind(struct ri_span line);

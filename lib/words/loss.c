@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "words/line.h"
-#include "words/line_shape.h"
 
 static const struct ri_loss table[] = {
 #define RI_LOSS(kind_, shape_, source_) { RI_LOSS_##kind_, RI_LOSS_LOG_NONE, shape_ },
@@ -35,7 +34,7 @@ static const struct ri_loss *find_row(struct ri_span message, bool typed)
 {
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]) && message.length > 0; i++)
 		if ((table[i].shape[0] == '=') == typed &&
-			ri_shape_fits(message, table[i].shape + typed, NULL))
+			ri_shape_fits(message, table[i].shape + typed))
 			return &table[i];
 	return NULL;
 }

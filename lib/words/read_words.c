@@ -6,7 +6,6 @@
 
 #include "words/launcher_words.h"
 #include "words/line.h"
-#include "words/line_shape.h"
 
 enum {
 	LAST_LINES = 20,	/* in which an error is looked for */
@@ -57,7 +56,7 @@ static bool find_own(struct ri_span text, enum ri_loss_log log, struct ri_span *
 		i++) {
 		telling += !ri_noise_is(line);
 		line = ri_line_trim(line);
-		row = ri_shape_fits(line, shape, NULL) ? ri_loss_row(line) : NULL;
+		row = ri_shape_fits(line, shape) ? ri_loss_row(line) : NULL;
 		if (row != NULL && row->kind == RI_LOSS_OWN)
 			*own = line;
 		else if (row != NULL)

@@ -5,7 +5,6 @@
 
 #include "output/tail.h"
 #include "words/line.h"
-#include "words/line_shape.h"
 #include "words/loss.h"
 
 enum {
@@ -158,7 +157,7 @@ static enum link read_link(struct ri_span line)
 		ri_span_starts(line, "The above exception was the direct cause of") ||
 		ri_span_starts(line, "\"\"\""))
 		return LINK_CHAINED;
-	return ri_shape_fits(line, "-- Process *terminated with the following error:", NULL)
+	return ri_shape_fits(line, "-- Process *terminated with the following error:")
 		? LINK_NESTED : LINK_NONE;
 }
 

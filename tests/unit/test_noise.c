@@ -11,7 +11,6 @@
 
 #include "words/last_words.h"
 #include "words/line.h"
-#include "words/line_shape.h"
 #include "words_samples.h"
 
 static struct ri_span span(const char *text)
@@ -46,7 +45,7 @@ static void shapes(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const char *at = ri_shape_fits(span(cases[i].line), cases[i].shape, NULL);
+		const char *at = ri_shape_fits(span(cases[i].line), cases[i].shape);
 
 		if (at != (cases[i].first < 0 ? NULL : cases[i].line + cases[i].first))
 			fail_msg("%s: %s", cases[i].line, cases[i].shape);
@@ -70,7 +69,7 @@ static void each_row(void **state)
 		struct ri_span line = span(words_sample(rows[i].shape));
 		size_t first = 0;
 
-		while (first <= i && !ri_shape_fits(ri_line_trim(line), rows[first].shape, NULL))
+		while (first <= i && !ri_shape_fits(ri_line_trim(line), rows[first].shape))
 			first++;
 		if (first != i)
 			fail_msg("%s: %s", rows[first <= i ? first : i].shape, line.at);

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "words/collective.h"
+
+#include <string.h>
+
+#include "base/number.h"
+#include "base/text.h"
+#include "words/line.h"
+
+enum what { WORK, STATUS, GROUP };
+
+static const struct {
+	enum what what;
+	const char *shape;
+} rows[] = {
+#define RI_WATCHDOG(what_, shape_, versions_) { what_, shape_ },
+#include "words/collective.def"
+};
+
+enum sizes { SIZES_ANY, SIZES_SAME };
+
+static const struct {
+	const char *name;
+	enum sizes sizes;
+} collectives[] = {
+#define RI_COLLECTIVE(name_, sizes_, source_) { name_, SIZES_##sizes_ },
+#include "words/collective.def"
+};
+
+enum {
+	COLLECTIVES = sizeof(collectives) / sizeof(collectives[0]),
+	LINES = 512,		/* that are looked at for what torch compares */
+};
+
+/* What one line tells. */
+struct told {
+	struct ri_work work;
+	char id[RI_WORK_GROUP / 2], name[RI_WORK_GROUP / 2 - 1];	/* of its group */
+	bool has_at;
+	uint64_t at;		/* the number of the work that failed */
+};
+
+static bool take_number(struct ri_span *rest, uint64_t *out)
+{
+	size_t digits = ri_digits_of(*rest, out);
+
+	*rest = ri_span_skip(*rest, digits);
+	return digits > 0;
+}
+
+/* -1 is that of none. */
+static bool take_last(struct ri_span *rest, int64_t *out)
+{
+	uint64_t number;
+
+	if (ri_span_starts(*rest, "-1")) {
+		*rest = ri_span_skip(*rest, 2);
+		*out = -1;
+		return true;
+	}
+	if (!take_number(rest, &number) || number > INT64_MAX)
+		return false;
+	*out = (int64_t)number;
+	return true;
+}
+
+static bool is_of_word(char c)
+{
+	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+		c == '_';
+}
+
+static bool is_of_name(char c)
+{
+	return is_of_word(c) || (c != '\0' && strchr(":.-()", c) != NULL);
+}
+
+/* Up to one of the ends; nothing where it is longer or has other bytes than a name. */
+static bool take_name(struct ri_span *rest, const char *ends, char *out, size_t size)
+{
+	size_t length = 0;
+
+	while (length < rest->length && strchr(ends, rest->at[length]) == NULL) {
+		if (length + 1 >= size || !is_of_name(rest->at[length]))
+			return false;
+		out[length] = rest->at[length];
+		length++;
+	}
+	out[length] = '\0';
+	*rest = ri_span_skip(*rest, length);
+	return length > 0;
+}
+
+/* A field of the shapes in collective.def. */
+static bool take(char what, struct ri_span *rest, void *out)
+{
+	struct told *told = out;
+	struct ri_work *work = &told->work;
+	uint64_t any;
+
+	switch (what) {
+	case 'q':
+		return work->has_sequence = take_number(rest, &work->sequence);
+	case 'o':
+		return take_name(rest, ",)", work->op, sizeof(work->op));
+	case 'i':
+		return take_number(rest, &work->in);
+	case 'u':
+		return work->has_size = take_number(rest, &work->out);
+	case 'a':
+		return told->has_at = take_number(rest, &told->at);
+	case 'e':
+		return take_last(rest, &work->enqueued);
+	case 'c':
+		return work->has_status = take_last(rest, &work->completed);
+	case 'g':
+		return take_name(rest, "( ", told->id, sizeof(told->id));
+	case 'n':
+		return take_name(rest, ")", told->name, sizeof(told->name));
+	default:
+		return take_number(rest, &any);
+	}
+}
+
+/* Does the line tell this? */
+static bool read_line(struct ri_span line, enum what what, struct told *out)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (rows[i].what != what)
+			continue;
+		*out = (struct told){ .work = { .enqueued = -1, .completed = -1 } };
+		if (ri_shape_read(line, rows[i].shape, take, out))
+			return true;
+	}
+	return false;
+}
+
+/* "37(TENSOR_MODEL_PARALLEL_GROUP)", "default_pg" */
+static void read_group(struct ri_span line, char out[RI_WORK_GROUP])
+{
+	struct told told;
+	struct ri_text group;
+
+	out[0] = '\0';
+	if (!read_line(line, GROUP, &told))
+		return;
+	ri_text_init(&group, out, RI_WORK_GROUP);
+	if (strcmp(told.name, RI_WORK_DEFAULT) == 0)
+		ri_text_add(&group, told.name);
+	else
+		ri_text_addf(&group, told.name[0] != '\0' ? "%s(%s)" : "%s", told.id, told.name);
+}
+
+/* Two lines of the same work: what the second one adds. */
+static void add_work(struct ri_work *work, const struct ri_work *again)
+{
+	if (work->op[0] == '\0')
+		*work = *again;
+	else if (work->group[0] == '\0' && ri_work_is_same(work, again))
+		ri_text_copy(work->group, RI_WORK_GROUP, again->group);
+}
+
+static void add_status(struct ri_work *work, const struct ri_work *status)
+{
+	if (work->has_status || strcmp(work->group, status->group) != 0)
+		return;
+	work->has_status = true;
+	work->enqueued = status->enqueued;
+	work->completed = status->completed;
+}
+
+bool ri_work_find(struct ri_span text, struct ri_work *out)
+{
+	struct ri_work work = { .op = "" }, heard = { .op = "" };
+	struct ri_span line;
+	struct told told;
+
+	while (ri_span_line(&text, &line)) {
+		if (read_line(line, WORK, &told)) {
+			read_group(line, told.work.group);
+			add_work(&work, &told.work);
+		} else if (read_line(line, STATUS, &told)) {
+			read_group(line, told.work.group);
+			/* the line behind that of the work names its group */
+			if (told.has_at && work.group[0] == '\0' && work.has_sequence &&
+				work.sequence == told.at)
+				ri_text_copy(work.group, RI_WORK_GROUP, told.work.group);
+			if (told.has_at)
+				add_status(&work, &told.work);
+			else if (!heard.has_status)
+				heard = told.work;
+		}
+	}
+	if (work.op[0] == '\0' && !heard.has_status)
+		return false;
+	*out = work.op[0] == '\0' ? heard : work;
+	return true;
+}
+
+static size_t index_of(const char *op)
+{
+	size_t i = 0;
+
+	while (i < COLLECTIVES && strcmp(collectives[i].name, op) != 0)
+		i++;
+	return i;
+}
+
+bool ri_work_waits(const struct ri_work *work)
+{
+	return work->has_sequence && index_of(work->op) < COLLECTIVES;
+}
+
+bool ri_work_is_same(const struct ri_work *a, const struct ri_work *b)
+{
+	size_t index = index_of(a->op);
+
+	if (strcmp(a->op, b->op) != 0 || a->has_sequence != b->has_sequence ||
+		a->sequence != b->sequence)
+		return false;
+	return index == COLLECTIVES || collectives[index].sizes == SIZES_ANY || !a->has_size ||
+		!b->has_size || (a->in == b->in && a->out == b->out);
+}
+
+static bool is_of_shape(char c)
+{
+	return (c >= '0' && c <= '9') || c == ',' || c == ' ';
+}
+
+/* The bytes that belong to it, as many as there is room for. */
+static void copy(char *out, size_t size, struct ri_span text, bool (*is_of)(char))
+{
+	size_t length = 0;
+
+	while (length + 1 < size && length < text.length && is_of(text.at[length])) {
+		out[length] = text.at[length];
+		length++;
+	}
+	out[length] = '\0';
+}
+
+/* "Rank 7 is running collective: CollectiveFingerPrint(...)", up to the other one's. */
+static bool read_call(struct ri_span text, struct ri_fingerprint *out)
+{
+	static const char running[] = " is running collective: CollectiveFingerPrint";
+	size_t digits;
+
+	*out = (struct ri_fingerprint){ .sequence = 0 };
+	digits = ri_digits_of(text, &out->rank);
+	text = ri_span_skip(text, digits);
+	if (digits == 0 || !ri_span_starts(text, running))
+		return false;
+	/* "(SequenceNumber=101, OpType=REDUCE, TensorShape=[1], ...)"; a barrier has no shape */
+	text = ri_span_skip(text, sizeof(running) - 1);
+	copy(out->op, sizeof(out->op), ri_span_after(text, "OpType="), is_of_word);
+	out->has_sequence =
+		ri_digits_of(ri_span_after(text, "(SequenceNumber="), &out->sequence) > 0;
+	copy(out->shape, sizeof(out->shape), ri_span_after(text, ", TensorShape=["), is_of_shape);
+	return out->op[0] != '\0';
+}
+
+static bool read_mismatch(struct ri_span line, struct ri_fingerprint out[2])
+{
+	struct ri_span own = ri_span_after(line,
+		"Detected mismatch between collectives on ranks. Rank ");
+	struct ri_span other = ri_span_after(own, ", but Rank ");
+	struct ri_fingerprint calls[2];
+
+	own.length -= other.length;
+	if (!read_call(own, &calls[0]) || !read_call(other, &calls[1]))
+		return false;
+	memcpy(out, calls, sizeof(calls));
+	return true;
+}
+
+bool ri_fingerprints_find(struct ri_span text, struct ri_fingerprint out[2])
+{
+	struct ri_span line;
+
+	for (int i = 0; i < LINES && ri_span_last_line(&text, &line); i++)
+		if (read_mismatch(line, out))
+			return true;
+	return false;
+}
