@@ -183,7 +183,7 @@ static const struct row {
 	unsigned what;
 	const char *shape;
 } rows[] = {
-#define RI_SAID(launcher_, in_, then_, what_, shape_, seen_, source_) \
+#define RI_SAID(launcher_, in_, then_, what_, shape_, source_) \
 	{ launcher_, in_, then_, what_, shape_ },
 #include "words/launcher_words.def"
 };
