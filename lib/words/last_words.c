@@ -173,37 +173,32 @@ static bool find_warning(struct ri_span text, struct ri_span *out)
 /* The first of the last lines that names an error. Returns false where none does. */
 static bool find_name(struct ri_span text, enum ri_line least, struct ri_span *out)
 {
-	struct ri_span near[NEAR], line;
-	size_t count = 0, first;
+	struct ri_span line;
+	enum ri_line kind;
+	size_t near = 0;
+	bool found = false;
 
-	while (ri_span_line(&text, &line))
-		if (!ri_noise_hides(line))
-			near[count++ % NEAR] = ri_line_trim(line);
-	first = count > NEAR ? count - NEAR : 0;
-	for (size_t i = first; i < count; i++) {
-		if (ri_line_kind(near[i % NEAR]) < least)
+	while (near < NEAR && ri_span_last_line(&text, &line)) {
+		kind = ri_line_kind(line);
+		near += kind == RI_LINE_PLAIN || kind >= RI_LINE_WORD;
+		if (kind < least)
 			continue;
-		*out = near[i % NEAR];
-		return true;
+		*out = ri_line_trim(line);
+		found = true;
 	}
-	return false;
+	return found;
 }
 
 /* The last lines before an exception: what killed a worker of it says so itself. */
 static struct ri_span text_before(struct ri_span text, const struct ri_traceback *traceback,
 	size_t most)
 {
-	size_t length = (size_t)(traceback->whole.at - text.at), at = length, lines = 0;
+	struct ri_span rest = { text.at, (size_t)(traceback->whole.at - text.at) };
+	struct ri_span all = rest, line;
 
-	while (at > 0 && lines <= most) {
-		size_t end = at;
-
-		do
-			at--;
-		while (at > 0 && text.at[at - 1] != '\n');
-		lines += !ri_noise_hides((struct ri_span){ text.at + at, end - at });
-	}
-	return (struct ri_span){ text.at + at, length - at };
+	for (size_t lines = 0; lines <= most && ri_span_last_line(&rest, &line);)
+		lines += !ri_noise_hides(line);
+	return ri_span_skip(all, rest.length);
 }
 
 /* What the message of an exception tells of another: what that said itself is the cause. */
@@ -310,14 +305,12 @@ static size_t keep_lines(struct ri_span text, bool noise, struct ri_span out[RI_
 	struct ri_span line;
 	size_t count = 0;
 
-	while (ri_span_line(&text, &line)) {
+	while (count < RI_LAST_LINES && ri_span_last_line(&text, &line)) {
 		line = ri_line_last_state(line);
-		if (ri_span_trim_start(line).length == 0 || (!noise && ri_noise_hides(line)))
-			continue;
-		if (count == RI_LAST_LINES)
-			memmove(out, out + 1, --count * sizeof(out[0]));
-		out[count++] = line;
+		if (ri_span_trim_start(line).length > 0 && (noise || !ri_noise_hides(line)))
+			out[RI_LAST_LINES - ++count] = line;
 	}
+	memmove(out, out + RI_LAST_LINES - count, count * sizeof(out[0]));
 	return count;
 }
 

@@ -440,15 +440,6 @@ size_t ri_launcher_words_read(struct ri_span text, struct ri_rank_said *out, siz
 	return merge(out, scan.count);
 }
 
-bool ri_line_is_launchers(struct ri_span line)
-{
-	struct scan scan = { .text = line, .part = NONE, .label = -1 };
-	struct ri_owner owner;
-	bool launchers;
-
-	return read_next(&scan, &owner, &launchers) && launchers;
-}
-
 size_t ri_lines_of(struct ri_span text, const struct ri_owner *rank, char *room, size_t size)
 {
 	struct scan scan = {

@@ -71,9 +71,6 @@ bool ri_owner_is(const struct ri_owner *owner, const struct ri_owner *other);
  */
 size_t ri_launcher_words_read(struct ri_span text, struct ri_rank_said *out, size_t room);
 
-/* Is it a launcher's own, by this line alone? Then it is no reason. */
-bool ri_line_is_launchers(struct ri_span line);
-
 /* Which labels a text bears: of its lines that are no launcher's three in four at least. */
 enum ri_labels ri_labels_find(struct ri_span text);
 

@@ -92,7 +92,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_lines(text, NULL);
 	check_lines(text, &one);
 	check_lines(text, &local);
-	ri_line_is_launchers(text);
 	check_actor(text);
 	free(bytes);
 	return 0;
