@@ -5,8 +5,7 @@
 #include <stdlib.h>
 
 #include "report/class.h"
-#include "report/mismatch.h"
-#include "report/works.h"
+#include "report/collectives.h"
 #include "words/loss.h"
 
 uint64_t ri_blame_nodes(const struct ri_outcome *outcome)

@@ -15,7 +15,7 @@
  *    other nodes, where the loss may have come from.
  * 3. Losses alone. On one node: a rank that had ended with 0 before; a rank that
  *    did not time out when all others did; a rank that NCCL's watchdogs prove out
- *    of step with all others (report/works.h). Otherwise rankinit cannot tell.
+ *    of step with all others (report/collectives.h). Otherwise rankinit cannot tell.
  *
  * A rank that had been told to stop counts only with what it says itself, and
  * not at all where the stop came from outside.

@@ -7,10 +7,10 @@
 #include "base/error.h"
 #include "report/blame.h"
 #include "report/class.h"
+#include "report/collectives.h"
 #include "report/outcome.h"
 #include "report/reason.h"
 #include "report/torch_error.h"
-#include "report/works.h"
 #include "words/line.h"
 #include "words/loss.h"
 

@@ -11,10 +11,8 @@
 #include "report/blame.h"
 #include "words/loss.h"
 #include "report/class.h"
-#include "report/kinds.h"
-#include "report/mismatch.h"
+#include "report/collectives.h"
 #include "report/restarts.h"
-#include "report/works.h"
 #include "redact/redact.h"
 
 enum {

@@ -1,9 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/works.h"
+#include "report/collectives.h"
 
 #include <string.h>
 
 #include "base/limits.h"
+
+enum {
+	RANGES = 12,
+	MAX_RANKS = 256,	/* whose call is told */
+};
+
+void ri_kinds_add(struct ri_kinds *kinds, const void *call)
+{
+	size_t i = 0;
+
+	while (i < kinds->count && !kinds->is_same(kinds->calls[i], call))
+		i++;
+	if (i == RI_KINDS)
+		return;
+	if (i == kinds->count) {
+		kinds->calls[i] = call;
+		kinds->ranks[i] = 0;
+		kinds->count++;
+	}
+	kinds->ranks[i]++;
+}
+
+void ri_kinds_sort(struct ri_kinds *kinds)
+{
+	for (size_t i = 1; i < kinds->count; i++) {
+		const void *call = kinds->calls[i];
+		size_t ranks = kinds->ranks[i], at = i;
+
+		for (; at > 0 && kinds->ranks[at - 1] > ranks; at--) {
+			kinds->calls[at] = kinds->calls[at - 1];
+			kinds->ranks[at] = kinds->ranks[at - 1];
+		}
+		kinds->calls[at] = call;
+		kinds->ranks[at] = ranks;
+	}
+}
+
+struct ri_ranges ri_rank_list_begin(struct ri_text *out, size_t count)
+{
+	ri_text_add(out, count == 1 ? "rank " : "ranks ");
+	return (struct ri_ranges){ .out = out, .between = ", ", .most = RANGES };
+}
 
 static bool is_default(const struct ri_work *work)
 {
@@ -32,7 +74,7 @@ static bool waits_in(const struct ri_work *work, const char *group)
 	return work != NULL && ri_work_waits(work) && strcmp(work->group, group) == 0;
 }
 
-static bool is_same(const void *a, const void *b)
+static bool is_same_work(const void *a, const void *b)
 {
 	return ri_work_is_same(a, b);
 }
@@ -87,7 +129,7 @@ void ri_works_compare(const struct ri_rank_work *ranks, size_t count, struct ri_
 	const char *group = group_of(ranks, count);
 
 	*out = (struct ri_works){
-		.ranks = ranks, .count = count, .odd = -1, .kinds.is_same = is_same,
+		.ranks = ranks, .count = count, .odd = -1, .kinds.is_same = is_same_work,
 	};
 	for (size_t i = 0; i < count && group != NULL; i++)
 		if (waits_in(ranks[i].work, group))
@@ -182,4 +224,107 @@ void ri_works_add(struct ri_text *out, const struct ri_works *works)
 		add_behind(out, works);
 	else if (works->step == RI_STEP_APART)
 		add_apart(out, works);
+}
+
+/* What is known of each rank, by rank; and the different calls among them. */
+struct calls {
+	const struct ri_fingerprint *of[MAX_RANKS];
+	size_t count;
+	struct ri_kinds kinds;
+};
+
+static void add_rank(struct calls *calls, const struct ri_fingerprint *call)
+{
+	size_t at = 0;
+
+	while (at < calls->count && calls->of[at]->rank < call->rank)
+		at++;
+	if (calls->count == MAX_RANKS || (at < calls->count && calls->of[at]->rank == call->rank))
+		return;
+	memmove(calls->of + at + 1, calls->of + at, (calls->count - at) * sizeof(calls->of[0]));
+	calls->of[at] = call;
+	calls->count++;
+}
+
+static bool is_same_call(const void *one, const void *other)
+{
+	const struct ri_fingerprint *a = one, *b = other;
+
+	return strcmp(a->op, b->op) == 0 && strcmp(a->shape, b->shape) == 0 &&
+		a->has_sequence == b->has_sequence && a->sequence == b->sequence;
+}
+
+/*
+ * What a rank says of itself counts before what another one says of it: torch takes that apart only
+ * up to where it differs, and the name of the operation may be wrong then.
+ */
+static void gather(const struct ri_outcome *outcome, struct calls *calls)
+{
+	calls->count = 0;
+	calls->kinds = (struct ri_kinds){ .is_same = is_same_call };
+	for (int whose = 0; whose < 2; whose++)
+		for (size_t i = 0; i < outcome->count; i++) {
+			const struct ri_words *words = &outcome->ranks[i].evidence.words;
+
+			/* in a smaller process group ranks have other numbers */
+			if (words->has_calls && words->calls[0].rank == outcome->ranks[i].rank)
+				add_rank(calls, &words->calls[whose]);
+		}
+	for (size_t i = 0; i < calls->count; i++)
+		ri_kinds_add(&calls->kinds, calls->of[i]);
+	ri_kinds_sort(&calls->kinds);
+}
+
+bool ri_mismatch_odd(const struct ri_outcome *outcome, size_t *out)
+{
+	const struct ri_fingerprint *odd;
+	struct calls calls;
+
+	gather(outcome, &calls);
+	if (calls.kinds.count != 2 || calls.kinds.ranks[0] != 1 || calls.count <= RI_KINDS_AGREE)
+		return false;
+	odd = calls.kinds.calls[0];
+	for (size_t i = 0; i < outcome->count; i++) {
+		if (outcome->ranks[i].rank != odd->rank)
+			continue;
+		*out = i;
+		return true;
+	}
+	return false;
+}
+
+static void add_kind_of_calls(struct ri_text *out, const struct calls *calls, size_t kind)
+{
+	const struct ri_kinds *kinds = &calls->kinds;
+	const struct ri_fingerprint *call = kinds->calls[kind], *other;
+	struct ri_ranges list = ri_rank_list_begin(out, kinds->ranks[kind]);
+	bool alike = false;
+
+	for (size_t i = 0; i < calls->count; i++)
+		if (is_same_call(calls->of[i], call))
+			ri_ranges_add(&list, calls->of[i]->rank);
+	ri_ranges_end(&list);
+	ri_text_addf(out, ": %s", call->op);
+	if (call->has_sequence)
+		ri_text_addf(out, " %llu", (unsigned long long)call->sequence);
+	for (size_t i = 0; i < kinds->count; i++) {
+		other = kinds->calls[i];
+		alike = alike || (i != kind && strcmp(other->op, call->op) == 0 &&
+			other->sequence == call->sequence);
+	}
+	if (alike && call->shape[0] != '\0')
+		ri_text_addf(out, " [%s]", call->shape);
+}
+
+void ri_mismatch_add(struct ri_text *out, const struct ri_outcome *outcome)
+{
+	struct calls calls;
+
+	gather(outcome, &calls);
+	for (size_t i = 0; i < calls.kinds.count; i++) {
+		ri_text_add(out, i > 0 ? "; " : "  ");
+		add_kind_of_calls(out, &calls, i);
+	}
+	if (calls.kinds.count > 0)
+		ri_text_add(out, "\n");
 }
