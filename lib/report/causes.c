@@ -118,7 +118,8 @@ static bool may_be_hardware(struct ri_span text, const char *at, enum source sou
 	for (const char *c = text.at; c < at; c++)
 		if (*c == '\'' || *c == '"' || *c == '`')
 			return false;
-	return source == OF_EXCEPTION || ri_line_is_nccls(text);
+	/* NCCL 2.27 src/debug.cc, ncclDebugLog: host, pid, thread and device stand before it */
+	return source == OF_EXCEPTION || ri_shape_fits(text, "*:~*:~* [*] *NCCL WARN *");
 }
 
 /* Returns false, and leaves *out, where no row fits. */
@@ -216,15 +217,6 @@ static bool find_in_file(const struct ri_rank_outcome *rank, enum ri_cause_word 
 	return true;
 }
 
-/* NCCL's watchdogs name the collectives in which ranks wait. */
-static bool is_apart(const struct ri_outcome *outcome)
-{
-	struct ri_works works;
-
-	ri_works_find(outcome, &works);
-	return works.step == RI_STEP_APART;
-}
-
 /* A program that takes a stop as a reason to end well says so at last, as logs have it. */
 static bool tells_of_stop(struct ri_span tail)
 {
@@ -245,26 +237,30 @@ static bool has_left(const struct ri_outcome *outcome)
 	return false;
 }
 
-/* All others waited for this one alone until their time was over. */
-static enum ri_cause_word of_holder(const struct ri_rank_outcome *named)
-{
-	if (named->in_hand && named->evidence.words.loss == NULL)
-		return RI_CAUSE_EXCEPTION;
-	return named->spoke ? RI_CAUSE_LATE : RI_CAUSE_TIMEOUT;
-}
-
 /* It did not fail of its own: by what it lost. */
 static enum ri_cause_word of_loss(const struct ri_outcome *outcome, const struct ri_loss *loss)
 {
+	const struct ri_rank_outcome *named;
+	struct ri_works works;
+
 	if (outcome->blame == RI_BLAME_LEFT)
 		return tells_of_stop(outcome->ranks[outcome->named].wrote.tail)
 			? RI_CAUSE_PREEMPTED : RI_CAUSE_EARLY_EXIT;
 	if (has_left(outcome))
 		return RI_CAUSE_EARLY_EXIT;
-	if (loss->kind == RI_LOSS_CLOCK && is_apart(outcome))
-		return RI_CAUSE_MISMATCH;
-	if (outcome->blame == RI_BLAME_HELD && loss->kind != RI_LOSS_MISMATCH)
-		return of_holder(&outcome->ranks[outcome->named]);
+	if (loss->kind == RI_LOSS_CLOCK) {
+		/* NCCL's watchdogs name the collectives in which ranks wait */
+		ri_works_find(outcome, &works);
+		if (works.step == RI_STEP_APART)
+			return RI_CAUSE_MISMATCH;
+	}
+	if (outcome->blame == RI_BLAME_HELD && loss->kind != RI_LOSS_MISMATCH) {
+		/* all others waited for this one alone until their time was over */
+		named = &outcome->ranks[outcome->named];
+		if (named->in_hand && named->evidence.words.loss == NULL)
+			return RI_CAUSE_EXCEPTION;
+		return named->spoke ? RI_CAUSE_LATE : RI_CAUSE_TIMEOUT;
+	}
 	switch (loss->kind) {
 	case RI_LOSS_MISMATCH:
 		return RI_CAUSE_MISMATCH;

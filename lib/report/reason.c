@@ -141,11 +141,10 @@ static bool is_marker(struct ri_span line)
 	return true;
 }
 
-/* Is it the line of the innermost frame that is the user's own? */
-static bool is_own(const struct ri_traceback *traceback, struct ri_span line)
+/* Does what was found begin in this line? */
+static bool begins_in(struct ri_span found, struct ri_span line)
 {
-	return traceback->own.length > 0 && traceback->own.at >= line.at &&
-		traceback->own.at < line.at + line.length;
+	return found.length > 0 && found.at >= line.at && found.at < line.at + line.length;
 }
 
 /* The last lines; the user's own frame stands above them where they are a library's. */
@@ -163,7 +162,7 @@ static void put_frames(struct room *room, const struct ri_traceback *traceback)
 		if (own.length > 0 && count == own_count)
 			code = line;
 		kept[count++ % MAX_FRAME_LINES] = line;
-		if (is_own(traceback, line)) {
+		if (begins_in(traceback->own, line)) {
 			own = line;
 			own_count = count;
 		}
@@ -234,26 +233,21 @@ static void put_traceback(struct room *room, const struct ri_traceback *tracebac
 	put_frames(room, traceback);
 }
 
-static bool is_decisive(const struct ri_reason *reason, struct ri_span line)
-{
-	const struct ri_last_words *words = &reason->words;
-
-	for (size_t i = 0; i < words->count; i++)
-		if (words->lines[i].at >= line.at &&
-			words->lines[i].at < line.at + line.length)
-			return true;
-	return false;
-}
-
 /* The last lines, but for those that were told already. */
 static void put_last_lines(struct room *room, const struct ri_reason *reason)
 {
 	struct ri_span kept[RI_LAST_LINES];
 	size_t count = 0, most;
 
-	for (size_t i = 0; i < reason->line_count; i++)
-		if (!is_decisive(reason, reason->lines[i]))
+	for (size_t i = 0; i < reason->line_count; i++) {
+		size_t known = 0;
+
+		while (known < reason->words.count &&
+			!begins_in(reason->words.lines[known], reason->lines[i]))
+			known++;
+		if (known == reason->words.count)
 			kept[count++] = reason->lines[i];
+	}
 	if (count == 0 || room->left < 2)
 		return;
 	put(room, "  its last lines on stderr:", span_of(""));

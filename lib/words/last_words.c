@@ -55,19 +55,13 @@ static void add(struct reader *reader, struct ri_span line)
 		reader->out->lines[reader->out->count++] = line;
 }
 
-static bool is_known(const struct ri_last_words *out, struct ri_span line)
-{
-	for (size_t i = 0; i < out->count; i++)
-		if (out->lines[i].length == line.length &&
-			memcmp(out->lines[i].at, line.at, line.length) == 0)
-			return true;
-	return false;
-}
-
 static void take_words(struct reader *reader, struct ri_span line)
 {
 	reader->in_message = reader->in_stack = false;
-	if (reader->words >= MAX_WORDS || is_known(reader->out, line))
+	for (size_t i = 0; i < reader->out->count; i++)
+		if (ri_span_same(reader->out->lines[i], line))
+			return;
+	if (reader->words == MAX_WORDS)
 		return;
 	reader->words++;
 	reader->in_message = ri_span_starts(line, "what(): ");

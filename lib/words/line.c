@@ -174,28 +174,15 @@ bool ri_noise_is(struct ri_span line)
 		ri_span_starts(ri_line_trim(line), "File \"");
 }
 
-/* NCCL 2.27 src/debug.cc, ncclDebugLog: host, pid, thread and device stand before it. */
-bool ri_line_is_nccls(struct ri_span line)
-{
-	return ri_shape_fits(line, "*:~*:~* [*] *NCCL WARN *");
-}
-
-static size_t count_states(struct ri_span line)
-{
-	size_t count = 1;
-
-	for (size_t i = 0; i < line.length; i++)
-		count += line.at[i] == '\r';
-	return count;
-}
-
 size_t ri_noise_count(struct ri_span text)
 {
 	struct ri_span line;
 	size_t count = 0, states;
 
 	while (ri_span_line(&text, &line)) {
-		states = count_states(line);
+		states = 1;
+		for (size_t i = 0; i < line.length; i++)
+			states += line.at[i] == '\r';
 		if (states > STILL && ri_line_kind(line) == RI_LINE_PROGRESS)
 			count += states;
 		else

@@ -54,9 +54,6 @@ bool ri_noise_hides(struct ri_span line);
  */
 bool ri_noise_is(struct ri_span line);
 
-/* Is it one of NCCL's own log, a warning? */
-bool ri_line_is_nccls(struct ri_span line);
-
 /* Lines that say something; a bar that moved on counts as often as it did. */
 size_t ri_noise_count(struct ri_span text);
 

@@ -51,17 +51,6 @@ static const struct ri_loss *find(struct ri_span message, bool typed)
 	return row == NULL || row->kind == RI_LOSS_OWN ? NULL : row;
 }
 
-/* "package.Type" in front of ": text". */
-static struct ri_span type_of(struct ri_span exception)
-{
-	size_t length = 0;
-
-	while (length < exception.length && exception.at[length] != ':' &&
-		exception.at[length] != '\n')
-		length++;
-	return (struct ri_span){ exception.at, length };
-}
-
 /*
  * What bindings make of a C++ exception (pybind11, include/pybind11/detail/
  * internals.h), torch's own types (torch/csrc/Exceptions.cpp), those of Horovod
@@ -90,12 +79,14 @@ static bool may_be_raised(struct ri_span type)
 const struct ri_loss *ri_loss_of_exception(struct ri_span exception)
 {
 	const struct ri_loss *found = find(exception, true);
-	struct ri_span type = type_of(exception), message;
+	struct ri_span type = { exception.at, 0 };
 
+	while (type.length < exception.length && exception.at[type.length] != ':' &&
+		exception.at[type.length] != '\n')
+		type.length++;
 	if (found != NULL || !may_be_raised(type))
 		return found;
-	message = ri_span_trim_start(ri_span_skip(exception, type.length + 1));
-	return find(message, false);
+	return find(ri_span_trim_start(ri_span_skip(exception, type.length + 1)), false);
 }
 
 size_t ri_loss_count_before(struct ri_span text, bool *lost)

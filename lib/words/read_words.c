@@ -15,26 +15,21 @@ enum {
 };
 
 /*
- * A driver of Ray writes what its actors write, each line with who wrote it (python/ray/_private/
- * worker.py, print_worker_logs). Is it the last that the actor could say?
+ * The first of its last words that the actor of this exception said itself: a driver of Ray writes
+ * what its actors write, each line with who wrote it (python/ray/_private/worker.py,
+ * print_worker_logs).
  */
-static bool is_of_actor(struct ri_span line, int64_t pid)
-{
-	struct ri_owner owner;
-
-	return ri_owner_find(line, RI_LABELS_NAMED, &owner) && owner.pid > 0 &&
-		(pid == 0 || owner.pid == pid) &&
-		ri_line_kind(owner.rest) == RI_LINE_LAST;
-}
-
 static bool find_of_actor(struct ri_span text, struct ri_span message, struct ri_span *own)
 {
 	struct ri_rank_said said;
 	int64_t pid = ri_launcher_words_read(message, &said, 1) > 0 ? said.pid : 0;
+	struct ri_owner owner;
 	struct ri_span line;
 
 	while (ri_span_last_line(&text, &line))
-		if (is_of_actor(line, pid))
+		if (ri_owner_find(line, RI_LABELS_NAMED, &owner) && owner.pid > 0 &&
+			(pid == 0 || owner.pid == pid) &&
+			ri_line_kind(owner.rest) == RI_LINE_LAST)
 			*own = ri_line_trim(line);
 	return own->length > 0;
 }
@@ -119,28 +114,14 @@ static bool tells_of_stop(const struct ri_traceback *traceback)
 	return ri_span_has_any(traceback->last, words, sizeof(words) / sizeof(words[0]));
 }
 
-/*
- * Lightning 1.4 to 1.9 kills the other ranks when one has raised an exception, and
- * then raises this (pytorch_lightning/strategies/ddp.py, reconciliate_processes).
- */
-static bool tells_of_kill(const struct ri_traceback *traceback)
-{
-	static const char words[] = "DeadLock detected from rank: ";
-
-	/* the trace of the first exception stands in the message */
-	return ri_span_has(traceback->last, words) || ri_span_has(traceback->before, words);
-}
-
 /* An exception raised while it was handled does not hide it: all of the chain counts. */
 static bool tells_of_interrupt(const struct ri_traceback *traceback)
 {
 	struct ri_span rest = traceback->whole, line;
 
-	while (ri_span_line(&rest, &line)) {
-		line = ri_traceback_line(traceback, line);
-		if (ri_span_starts(line, "KeyboardInterrupt"))
+	while (ri_span_line(&rest, &line))
+		if (ri_span_starts(ri_traceback_line(traceback, line), "KeyboardInterrupt"))
 			return true;
-	}
 	return false;
 }
 
@@ -190,16 +171,6 @@ static const struct ri_loss *find_loss_of_workers(struct ri_span text,
 }
 
 /*
- * What breakpoint() and input() end of where stdin does (CPython Lib/pdb.py,
- * do_EOF; Lib/bdb.py, dispatch_line; Python/bltinmodule.c, builtin_input_impl).
- */
-static bool asked_for_line(const struct ri_traceback *traceback)
-{
-	return ri_span_starts(traceback->last, "bdb.BdbQuit") ||
-		ri_span_starts(traceback->last, "EOFError: EOF when reading a line");
-}
-
-/*
  * torch/distributed/rendezvous.py, _env_rendezvous_handler (1.0 to 2.13), and os.environ["RANK"]
  * itself: CPython Lib/os.py, _Environ.__getitem__, which is frozen since 3.12.
  */
@@ -223,6 +194,12 @@ static bool lacks_rank(const struct ri_traceback *traceback)
 
 static void read_traceback(struct ri_span text, struct ri_words *out)
 {
+	/*
+	 * Lightning 1.4 to 1.9 kills the other ranks when one has raised an exception, and then
+	 * raises this, with the trace of the first one in the message (pytorch_lightning/
+	 * strategies/ddp.py, reconciliate_processes).
+	 */
+	static const char kill[] = "DeadLock detected from rank: ";
 	const struct ri_traceback *traceback = &out->traceback;
 	struct ri_span own;
 	bool lost;
@@ -231,36 +208,32 @@ static void read_traceback(struct ri_span text, struct ri_words *out)
 	out->loss = ri_words_loss(text, traceback, &own);
 	out->workers_loss = find_loss_of_workers(text, traceback);
 	out->tells_of_stop = tells_of_stop(traceback);
-	out->tells_of_kill = tells_of_kill(traceback);
+	out->tells_of_kill = ri_span_has(traceback->last, kill) ||
+		ri_span_has(traceback->before, kill);
 	out->interrupted = tells_of_interrupt(traceback);
 	out->lacks_rank = lacks_rank(traceback);
-	out->asked_for_line = asked_for_line(traceback);
+	/* what breakpoint() and input() end of where stdin does (CPython Lib/pdb.py, do_EOF;
+	 * Lib/bdb.py, dispatch_line; Python/bltinmodule.c, builtin_input_impl) */
+	out->asked_for_line = ri_span_starts(traceback->last, "bdb.BdbQuit") ||
+		ri_span_starts(traceback->last, "EOFError: EOF when reading a line");
 }
 
-/* Did a runtime end the process, as MPI does, and say so in one of the last lines? */
-static bool was_aborted(struct ri_span text)
+static void read_last_lines(struct ri_span text, struct ri_words *out)
 {
-	struct ri_span line;
-
-	for (int i = 0; i < LAST_LINES && ri_span_last_line(&text, &line); i++)
-		if (ri_line_kind(line) == RI_LINE_LAST)
-			return true;
-	return false;
-}
-
-/* Has one of the last lines a word for an error, warnings left out? */
-static bool has_error(struct ri_span text)
-{
-	static const char *const words[] = {
+	static const char *const errors[] = {
 		"ERROR", "Error", "error:", "FATAL", "Fatal", "fatal:", "CRITICAL",
 	};
 	struct ri_span line;
 
-	for (int i = 0; i < LAST_LINES && ri_span_last_line(&text, &line); i++)
-		if (ri_line_kind(line) != RI_LINE_NOTE &&
-			ri_span_has_any(line, words, sizeof(words) / sizeof(words[0])))
-			return true;
-	return false;
+	for (int i = 0; i < LAST_LINES && ri_span_last_line(&text, &line); i++) {
+		enum ri_line kind = ri_line_kind(line);
+
+		if (kind == RI_LINE_LAST)
+			out->aborted = true;
+		if (kind != RI_LINE_NOTE &&
+			ri_span_has_any(line, errors, sizeof(errors) / sizeof(errors[0])))
+			out->complains = true;
+	}
 }
 
 void ri_words_read(struct ri_span text, struct ri_words *out)
@@ -271,11 +244,10 @@ void ri_words_read(struct ri_span text, struct ri_words *out)
 	out->has_traceback = ri_traceback_find(text, &out->traceback);
 	if (out->has_traceback)
 		read_traceback(text, out);
+	read_last_lines(text, out);
 	out->last_loss = ri_words_loss(text, NULL, &own);
-	out->aborted = was_aborted(text);
 	out->has_calls = ri_fingerprints_find(text, out->calls);
 	out->has_work = ri_work_find(text, &out->work);
-	out->complains = has_error(text);
 	/* PyTorch's words for a data loader that ended so: "... killed by signal: Bus error." */
 	out->has_bus_error = ri_span_has(text, "Bus error");
 }

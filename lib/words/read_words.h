@@ -26,7 +26,7 @@ struct ri_words {
 	bool asked_for_line;	/* the program asked stdin for a line, which had ended */
 
 	const struct ri_loss *last_loss;	/* of the last lines, or NULL */
-	bool aborted;		/* one of the last lines is RI_DECISIVE_LAST */
+	bool aborted;		/* one of the last lines is RI_LINE_LAST */
 	bool has_calls;		/* torch says which collectives were not the same: */
 	struct ri_fingerprint calls[2];
 	bool has_work;		/* NCCL's watchdog says in which collective it was: */
