@@ -307,7 +307,7 @@ struct ri_span ri_traceback_line(const struct ri_traceback *traceback, struct ri
 {
 	struct ri_span prefix = traceback->prefix;
 
-	if (prefix.length == 0)
+	if (prefix.length == 0 || line.length == 0)
 		return line;
 	if (line.length >= prefix.length && memcmp(line.at, prefix.at, prefix.length) == 0)
 		return ri_span_skip(line, prefix.length);
