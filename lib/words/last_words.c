@@ -203,22 +203,11 @@ enum news {
 	NEWS_EXIT,	/* a process ended in another way */
 };
 
-/* By torchrun's table (torch/distributed/elastic/multiprocessing/errors/__init__.py). */
-static enum news news_of_agent(struct ri_span table)
-{
-	struct ri_rank_said said[ENDS];
-	size_t count = ri_launcher_words_read(table, said, ENDS);
-
-	for (size_t i = 0; i < count; i++)
-		if (said[i].first && said[i].signal > 0)
-			return NEWS_DEATH;
-	return NEWS_EXIT;
-}
-
 /*
  * torch/utils/data/_utils/signal_handling.py and dataloader.py, torch/multiprocessing/spawn.py,
  * CPython's Lib/concurrent/futures/process.py, loky's process_executor.py; vLLM's
  * vllm/v1/executor/multiproc_executor.py and vllm/v1/engine/core_client.py (0.8), utils.py (0.10).
+ * torchrun's agent has a table (torch/distributed/elastic/multiprocessing/errors/__init__.py).
  */
 static enum news news_of(struct ri_span text, const struct ri_traceback *traceback)
 {
@@ -229,9 +218,17 @@ static enum news news_of(struct ri_span text, const struct ri_traceback *traceba
 		"exited unexpectedly", "terminated with exit code", "See root cause above",
 		"check the stack trace above for the root cause",
 	};
+	struct ri_rank_said said[ENDS];
+	size_t count;
 
-	if (ri_agent_is(traceback))
-		return news_of_agent(ri_span_skip(text, (size_t)(traceback->last.at - text.at)));
+	if (ri_agent_is(traceback)) {
+		text = ri_span_skip(text, (size_t)(traceback->last.at - text.at));
+		count = ri_launcher_words_read(text, said, ENDS);
+		for (size_t i = 0; i < count; i++)
+			if (said[i].first && said[i].signal > 0)
+				return NEWS_DEATH;
+		return NEWS_EXIT;
+	}
 	if (ri_span_has(traceback->whole, "device-side assert"))
 		return NEWS_KERNEL;
 	if (ri_span_has_any(traceback->whole, deaths, sizeof(deaths) / sizeof(deaths[0])))

@@ -124,12 +124,6 @@ static const struct label *find_label(struct ri_span line, enum level last, enum
 	return NULL;
 }
 
-/* Python indents by even numbers: an odd one has the blank in it that PMIx puts behind a label. */
-static struct ri_span skip_odd(struct ri_span rest)
-{
-	return ri_span_skip(rest, (rest.length - ri_span_trim_start(rest).length) % 2);
-}
-
 bool ri_owner_find(struct ri_span line, enum ri_labels labels, struct ri_owner *out)
 {
 	const struct label *row;
@@ -148,7 +142,12 @@ bool ri_owner_find(struct ri_span line, enum ri_labels labels, struct ri_owner *
 			out->pid = said.pid;
 			out->host = said.host;
 		}
-		out->rest = last == LEVEL_MPI ? skip_odd(said.message) : said.message;
+		out->rest = said.message;
+		/* Python indents by even numbers: an odd one has the blank in it that PMIx puts
+		 * behind a label */
+		if (last == LEVEL_MPI)
+			out->rest = ri_span_skip(said.message, (said.message.length -
+				ri_span_trim_start(said.message).length) % 2);
 	}
 	out->is_rank = last >= LEVEL_WORKER;
 	return last != LEVEL_NONE;
