@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ranges.h"
 #include "base/text.h"
 
 enum {

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/ranges.h"
+#include "base/text.h"
 #include "report/outcome.h"
 #include "words/collective.h"
 

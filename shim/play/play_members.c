@@ -11,7 +11,7 @@
 #include "base/overlay.h"
 #include "from/sources.h"
 #include "launch/placement.h"
-#include "node/budget.h"
+#include "node/cgroup_limits.h"
 #include "node/place.h"
 #include "options/table.h"
 #include "system/mask.h"
