@@ -81,11 +81,11 @@ LIB_OBJ  := $(LIB_SRC:%.c=$(O)/%.o)
 SHIM_OBJ := $(SHIM_SRC:%.c=$(O)/%.o)
 # What no start goes through without waiting for the machine. It is linked behind all else, the
 # libraries too: a start needs pages of the program that lie side by side.
-LATE  := shim/attempt shim/show shim/simulate shim/ends shim/tell shim/preflight/choose \
-	shim/hang/% shim/check/% shim/link/% shim/launch/exec_failure \
-	shim/launch/master shim/system/name_service \
-	shim/options/usage shim/play/% shim/probe/% shim/say/% shim/watch/first_failure \
-	shim/watch/signalled lib/base/account lib/base/mounts lib/blame/% \
+LATE  := shim/attempt shim/show shim/simulate shim/tell shim/ends shim/judging shim/judge/% \
+	shim/preflight/choose shim/hang/% shim/check/% shim/link/% shim/launch/exec_failure \
+	shim/launch/master shim/system/name_service shim/options/usage shim/play/% shim/probe/% \
+	shim/say/% shim/watch/leavers shim/watch/tell_nodes shim/watch/signalled \
+	shim/watch/judged lib/base/account lib/base/mounts lib/blame/% \
 	lib/demand/% lib/hang/% lib/image/% lib/link/% lib/node/% lib/play/% lib/python/% \
 	lib/redact/% lib/report/% lib/words/%
 EARLY := shim/hang/autopsy shim/hang/course shim/check/wishes shim/link/link shim/link/take_part \

@@ -14,6 +14,7 @@
 
 #include "base/arena.h"
 #include "base/number.h"
+#include "judge/other_nodes.h"
 #include "link/link.h"
 #include "report/again.h"
 #include "report/brief.h"
@@ -24,6 +25,7 @@
 #include "system/kept_fds.h"
 #include "system/mask.h"
 #include "system/said.h"
+#include "watch/judged.h"
 #include "watch/leftovers.h"
 #include "run.h"
 
@@ -40,6 +42,10 @@ static struct {
 	int memory;		/* what is carried, sealed, */
 	char **envp;		/* and the environment that names it */
 	struct ri_carried *next;
+	pid_t self;		/* PID 1's number and name, which are not the judge's */
+	char name[RI_CARRIED_NAME];
+	bool remains;		/* what the ranks left is still there */
+	int error;		/* for which this program cannot be executed again; 0: none */
 	bool alone;		/* what ran here has no rank */
 	enum ri_again why;
 	struct ri_again_case failed;
@@ -116,6 +122,8 @@ int ri_attempt_prepare(const struct ri_found *found, struct ri_error *err)
 	if (!ri_attempt_may_be(found))
 		return 0;
 	own.next = ri_pages(sizeof(*own.next));
+	own.self = getpid();
+	prctl(PR_GET_NAME, own.name, 0, 0, 0);
 	if (found->carried != NULL) {
 		own.program = found->carried->program;
 	} else {
@@ -165,11 +173,11 @@ static void begin_next(const struct ri_run *run)
 	if (before != NULL) {
 		*next = *before;
 	} else {
-		next->pid = getpid();
+		next->pid = own.self;
 		next->began = run->started.at;
 		next->mask = ri_mask_inherited;
 		next->restarts.launcher = ri_restarts_own;
-		prctl(PR_GET_NAME, next->name, 0, 0, 0);
+		memcpy(next->name, own.name, sizeof(next->name));
 	}
 	next->attempt++;
 	next->program = own.program;
@@ -202,18 +210,14 @@ static void add_restart(const struct ri_run *run, const struct ri_outcome *outco
  * Sealed, and out of the way of what the ranks inherit. Returns false, and errno: also where the
  * next attempt would not take it, and would be the first of an endless row.
  */
-static bool leave_carried(void)
+static bool leave_carried(const struct ri_judged *answer)
 {
-	char *bytes = ri_pages(RI_CARRIED_SIZE);
-	size_t length, done = 0;
+	size_t done = 0;
 	ssize_t count;
 
-	if (bytes == NULL)
-		return false;
-	length = ri_carried_write(own.next, bytes);
 	own.memory = ri_memory_file("rankinit-carried", FIRST_FD);
-	while (own.memory >= 0 && done < length) {
-		count = write(own.memory, bytes + done, length - done);
+	while (own.memory >= 0 && done < answer->carried_length) {
+		count = write(own.memory, answer->carried + done, answer->carried_length - done);
 		if (count <= 0)
 			return false;
 		done += (size_t)count;
@@ -242,26 +246,29 @@ static char **make_environment(struct ri_run *run)
 	return ri_env_apply(&run->found.env, &edits, &run->arena, &run->err);
 }
 
-/*
- * All that can fail, before anything is said of the next attempt. Returns 0, or errno, and the
- * reason is known then.
- */
-static int make_ready(struct ri_run *run, const struct ri_outcome *outcome)
+void ri_attempt_make_room(struct ri_run *run, int status)
+{
+	bool together = run->started.job.part.nodes > 1;
+
+	if (own.next == NULL || (together ? ri_link_key() == NULL : status == 0))
+		return;
+	own.remains = !all_are_gone();
+	/* on a mount that is noexec by now, say; a kernel before Linux 5.8 does not tell */
+	if (syscall(SYS_faccessat2, own.program, "", X_OK, AT_EMPTY_PATH | AT_EACCESS) < 0 &&
+		errno == EACCES)
+		own.error = EACCES;
+}
+
+/* The bytes that the next attempt begins with. */
+static void carry(const struct ri_outcome *outcome, struct ri_judged *out)
 {
 	if (outcome->last_line != NULL)
 		ri_text_copy(own.next->last_line, sizeof(own.next->last_line), outcome->last_line);
-	errno = ENOMEM;
-	/* on a mount that is noexec by now, say; a kernel before Linux 5.8 does not tell */
-	if ((syscall(SYS_faccessat2, own.program, "", X_OK, AT_EMPTY_PATH | AT_EACCESS) == 0 ||
-		errno != EACCES) &&
-		leave_carried() && (own.envp = make_environment(run)) != NULL)
-		return 0;
-	own.failed.error = errno;
-	own.why = RI_AGAIN_REFUSED;
-	return own.failed.error;
+	out->carried_length = (uint32_t)ri_carried_write(own.next, out->carried);
 }
 
-bool ri_attempt_decide(struct ri_run *run, const struct ri_outcome *outcome, int status)
+bool ri_attempt_decide(struct ri_run *run, const struct ri_outcome *outcome, int status,
+	struct ri_judged *out)
 {
 	const struct ri_carried *before = run->found.carried;
 	const struct ri_supervised *ended = &run->started.supervised;
@@ -277,6 +284,7 @@ bool ri_attempt_decide(struct ri_run *run, const struct ri_outcome *outcome, int
 		.stopped = ended->stop.asked || ended->interrupted ||
 			outcome->stop.signal != 0 || ri_mask_pending_stop() != 0,
 		.ordered = ended->ordered, .unstarted = run->started.children.refused != 0,
+		.remains = own.remains, .error = own.error,
 		.why = outcome->inner != NULL ? outcome->inner->why : ri_why_find(outcome),
 		.signature = "", .before = before == NULL ? "" : before->signature,
 		.lines = run->started.output.lines,
@@ -290,29 +298,22 @@ bool ri_attempt_decide(struct ri_run *run, const struct ri_outcome *outcome, int
 		own.failed.signature = own.next->signature;
 	}
 	own.why = ri_again_decide(&own.failed);
-	if (own.why == RI_AGAIN_YES && !all_are_gone()) {
-		own.failed.remains = true;
-		own.why = ri_again_decide(&own.failed);
-	}
-	return own.why == RI_AGAIN_YES && make_ready(run, outcome) == 0;
+	if (own.why != RI_AGAIN_YES)
+		return false;
+	carry(outcome, out);
+	return true;
 }
 
-bool ri_attempt_is_alone(void)
-{
-	siginfo_t info;
-
-	return (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD) ||
-		ri_leftovers_are_gone();
-}
-
-bool ri_attempt_follow(struct ri_run *run, const struct ri_outcome *outcome, int status)
+bool ri_attempt_follow(struct ri_run *run, const struct ri_outcome *outcome, int status,
+	struct ri_judged *out)
 {
 	struct ri_brief brief = { .why = ri_why_unknown, .rank = -1 };
 
 	if (own.next == NULL || ri_link_key() == NULL)
 		return false;
-	if (!all_are_gone()) {
-		own.why = RI_AGAIN_REMAINS;
+	own.failed.error = own.error;
+	if (own.remains || own.error != 0) {
+		own.why = own.remains ? RI_AGAIN_REMAINS : RI_AGAIN_REFUSED;
 		return false;
 	}
 	ri_brief_find(&brief, outcome, status);
@@ -323,7 +324,16 @@ bool ri_attempt_follow(struct ri_run *run, const struct ri_outcome *outcome, int
 	own.next->link.rank = brief.rank;
 	own.next->link.status = status;
 	ri_link_leave(own.next);
-	return make_ready(run, outcome) == 0;
+	carry(outcome, out);
+	return true;
+}
+
+bool ri_attempt_is_alone(void)
+{
+	siginfo_t info;
+
+	return (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD) ||
+		ri_leftovers_are_gone();
 }
 
 void ri_attempt_say_why_not(void)
@@ -369,13 +379,15 @@ void ri_attempt_say_again(const struct ri_run *run)
 			(unsigned long long)run->found.options.restarts);
 }
 
-void ri_attempt_execute(struct ri_run *run)
+void ri_attempt_execute(struct ri_run *run, const struct ri_judged *answer)
 {
 	siginfo_t info;
 
-	ri_said_forget();
-	if (fchdir(own.folder) == 0 &&
+	errno = ENOMEM;
+	if (leave_carried(answer) && (own.envp = make_environment(run)) != NULL &&
+		fchdir(own.folder) == 0 &&
 		fcntl(own.memory, F_SETFD, 0) == 0 && fcntl(own.program, F_SETFD, 0) == 0) {
+		ri_said_forget();
 		if (run->started.output.raised)
 			setrlimit(RLIMIT_NOFILE, &run->started.output.files_before);
 		ri_report_hand_on();
@@ -386,6 +398,5 @@ void ri_attempt_execute(struct ri_run *run)
 		/* a profile may deny that one; and qemu-user knows itself by this name */
 		execve("/proc/self/exe", run->argv, own.envp);
 	}
-	own.failed.error = errno;
-	own.why = RI_AGAIN_REFUSED;
+	own.error = errno;
 }

@@ -14,6 +14,7 @@
 #include "report/outcome.h"
 
 struct ri_found;
+struct ri_judged;
 struct ri_run;
 
 /*
@@ -35,15 +36,23 @@ const char *ri_attempt_headline(const struct ri_found *found, struct ri_arena *a
 bool ri_attempt_may_be(const struct ri_found *found);
 
 /*
- * All is gone. Does the job start again? Then all that ri_attempt_execute takes is there, with
- * outcome->last_line. If not, the line about why is said by ri_attempt_say_why_not, behind the
- * verdict. status: of the attempt, before --exit-map.
+ * All is gone, with this status, and the job may start again: end what would meet the next ranks,
+ * and see whether this program can be executed. Before the judge is asked, which needs to know.
  */
-bool ri_attempt_decide(struct ri_run *run, const struct ri_outcome *outcome, int status);
+void ri_attempt_make_room(struct ri_run *run, int status);
+
+/*
+ * In the judge: does the job start again? Then what is carried is in out->carried, with
+ * outcome->last_line. If not, ri_attempt_say_why_not says it, behind the verdict. status: of the
+ * attempt, before --exit-map.
+ */
+bool ri_attempt_decide(struct ri_run *run, const struct ri_outcome *outcome, int status,
+	struct ri_judged *out);
 void ri_attempt_say_why_not(void);
 
 /* The same of a job of several nodes, which decide together, by the link. */
-bool ri_attempt_follow(struct ri_run *run, const struct ri_outcome *outcome, int status);
+bool ri_attempt_follow(struct ri_run *run, const struct ri_outcome *outcome, int status,
+	struct ri_judged *out);
 
 /* Is there no process any more that the ranks have left? It would meet those that start again. */
 bool ri_attempt_is_alone(void);
@@ -57,7 +66,10 @@ void ri_attempt_say_before(const struct ri_run *run);
 /* The ranks of a later attempt start: nothing stands against it any more. */
 void ri_attempt_say_again(const struct ri_run *run);
 
-/* Execute this program again. Returns only if that failed, and ri_attempt_say_why_not says it. */
-void ri_attempt_execute(struct ri_run *run);
+/*
+ * Execute this program again, with what the judge left. Returns only if that failed: the judge is
+ * asked once more, and says it.
+ */
+void ri_attempt_execute(struct ri_run *run, const struct ri_judged *answer);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "run.h"
+#include "ends.h"
 
 #include <signal.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "hang/autopsy.h"
+#include "judge/first_failure.h"
 #include "launch/master.h"
 #include "link/link.h"
 #include "report/actor.h"
@@ -15,9 +16,7 @@
 #include "report/reason.h"
 #include "say/cause.h"
 #include "system/clock.h"
-#include "watch/first_failure.h"
 #include "watch/linger.h"
-#include "watch/obituary.h"
 #include "watch/others.h"
 #include "watch/restarted.h"
 
@@ -36,11 +35,20 @@ static void number_ranks(struct ri_run *run, size_t count)
 	}
 }
 
+/* Has the cgroup counted an out-of-memory kill since the ranks began? */
+static bool memory_ran_out(struct ri_run *run)
+{
+	return (ri_children_lost_one(&run->started.children) || run->started.has_others ||
+		ri_others_have_ray()) &&
+		ri_verdict_is_oom(&run->started.oom);
+}
+
 /* whole: also what lies in files that may not answer. */
 static void fill_outcomes(struct ri_run *run, bool whole)
 {
 	const struct ri_children *children = &run->started.children;
 	const struct ri_supervised *ended = &run->started.supervised;
+	bool oom = whole && memory_ran_out(run);
 
 	number_ranks(run, children->count);
 	for (size_t i = 0; i < children->count; i++) {
@@ -50,7 +58,7 @@ static void fill_outcomes(struct ri_run *run, bool whole)
 
 		if (i < children->started) {
 			ri_settle_describe(child, &run->started.output, i, rank);
-			rank->oom = rank->end == RI_END_SIGNALED && ended->oom &&
+			rank->oom = oom && rank->end == RI_END_SIGNALED &&
 				rank->signal == SIGKILL && !child->killed;
 		} else if (i == children->started && children->refused != 0) {
 			/* the one that should have been next */
@@ -83,28 +91,26 @@ static void find_interrupt(const struct ri_run *run, struct ri_outcome *outcome)
 }
 
 /*
- * The status of the rank that failed first, whichever was reaped first. Where
- * our own stop ended it on its way out, its status is lost, and that of the
- * one that we stopped all for is left.
+ * Sets outcome->first. Returns the child whose status is that of the job, whichever was reaped
+ * first; -1: that stays. Where our own stop ended the first one on its way out, its status is lost,
+ * and that of the one that we stopped all for is left; so is a launcher's own, which says how it
+ * took the end of a rank.
  */
-static int find_first(const struct ri_run *run, struct ri_outcome *outcome, int status)
+static int32_t find_first(const struct ri_run *run, struct ri_outcome *outcome)
 {
-	const struct ri_children *children = &run->started.children;
+	const struct ri_rank_outcome *first;
 
-	if (children->refused != 0) {
-		outcome->first = (ssize_t)children->started;
-		return status;
+	if (run->started.children.refused != 0) {
+		outcome->first = (ssize_t)run->started.children.started;
+		return -1;
 	}
 	ri_blame_find(outcome);
 	find_interrupt(run, outcome);
-	if (outcome->first < 0 || outcome->ranks[outcome->first].lingered_s > 0 ||
-		(outcome->ranks[outcome->first].told &&
-			outcome->ranks[outcome->first].end == RI_END_SIGNALED))
-		return status;
-	/* a launcher's own status says how it took that */
-	if (outcome->launched)
-		return status;
-	return ri_verdict_status(children->items[outcome->first].wait_status);
+	if (outcome->first < 0 || outcome->launched)
+		return -1;
+	first = &outcome->ranks[outcome->first];
+	return first->lingered_s > 0 || (first->told && first->end == RI_END_SIGNALED) ? -1
+		: (int32_t)outcome->first;
 }
 
 /* Why a start failed was an error, and its line is there already. */
@@ -221,12 +227,13 @@ struct ri_outcome ri_ends_of_none(struct ri_run *run, int status, enum ri_retry 
  * Where a launcher failed because a rank of its did, or a rank did not get to its end, the ranks
  * are what is told of.
  */
-static void take_launched(struct ri_run *run, struct ri_outcome *outcome)
+static void take_launched(struct ri_run *run, struct ri_outcome *outcome, bool oom)
 {
 	const struct ri_stop *stop = &run->started.supervised.stop;
 	const struct ri_command *command = &run->found.command;
 	const struct ri_rank_outcome *launcher = &run->ended.outcomes[0];
-	struct ri_tail_text text = ri_restarted_last_text(&run->started.output);
+	struct ri_tail_text text = ri_tail_between(ri_output_tail(&run->started.output, 0),
+		ri_restarted_begun(), UINT64_MAX);
 	struct ri_launched_source source = {
 		.text = { text.bytes, text.length }, .cut = text.cut,
 		.room = run->ended.words, .started = launcher->started, .ended = launcher->ended,
@@ -263,22 +270,21 @@ static void take_launched(struct ri_run *run, struct ri_outcome *outcome)
 	for (size_t i = 0; i < count; i++) {
 		struct ri_rank_outcome *rank = &run->ended.launched[i];
 
-		if (rank->signal == SIGKILL && run->started.supervised.oom && !rank->told)
-			rank->oom = true;
+		rank->oom = oom && rank->signal == SIGKILL && !rank->told;
 		ri_class_find(rank);
 	}
 }
 
-/* Sets *status to that of the rank that failed first, where one did. */
-static struct ri_outcome gather(struct ri_run *run, bool whole, int *status)
+/* *first as find_first has it. */
+static struct ri_outcome gather(struct ri_run *run, bool whole, int32_t *first)
 {
 	static struct ri_reason reason;
 	struct ri_outcome outcome = begin_outcome(run);
 	struct ri_rank_outcome *command = &run->ended.outcomes[0];
 
 	fill_outcomes(run, whole);
-	take_launched(run, &outcome);
-	*status = find_first(run, &outcome, *status);
+	take_launched(run, &outcome, whole && memory_ran_out(run));
+	*first = find_first(run, &outcome);
 	outcome.cause = find_cause(run, &outcome);
 	/* one command that just failed has said why: its end is told as if nobody had read that */
 	if (run->started.words_alone && !outcome.launches && !outcome.launched) {
@@ -294,16 +300,16 @@ static struct ri_outcome gather(struct ri_run *run, bool whole, int *status)
 	return outcome;
 }
 
-struct ri_outcome ri_ends_so_far(void *run)
+struct ri_outcome ri_ends_so_far(struct ri_run *run)
 {
-	int status = 1;
+	int32_t first;
 
-	return gather(run, false, &status);
+	return gather(run, false, &first);
 }
 
-struct ri_outcome ri_ends_gather(struct ri_run *run, int *status)
+struct ri_outcome ri_ends_gather(struct ri_run *run, int32_t *first)
 {
-	struct ri_outcome outcome = gather(run, true, status);
+	struct ri_outcome outcome = gather(run, true, first);
 
 	if (run->found.options.given.report.value != NULL)
 		add_surroundings(run, &outcome);

@@ -102,7 +102,7 @@ static int join(struct ri_run *run)
 		.children = &run->started.children, .stop = &run->started.supervised.stop,
 		.interrupted = &run->started.supervised.interrupted,
 		.ordered = &run->started.supervised.ordered,
-		.so_far = ri_ends_so_far, .run = run, .before = run->found.carried,
+		.before = run->found.carried,
 	};
 	return ri_link_join(&run->started.job, &run->err);
 }

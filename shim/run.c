@@ -73,7 +73,29 @@ int ri_run_status(const struct ri_run *run, int status, enum ri_retry retry)
 		(ri_found_single_rank(&run->found) >= 0 && ri_found_is_managed(&run->found)))
 		return options->exit_map.to[status];
 	/* a class that an inner one has made is none of a status */
-	return ri_exit_class(run->ended.inner != NULL ? run->ended.inner->status : status, retry);
+	return ri_exit_class(run->ended.inner_status != 0 ? run->ended.inner_status : status, retry);
+}
+
+int ri_run_status_of(const struct ri_run *run, const struct ri_judged *answer)
+{
+	const struct ri_children *children = &run->started.children;
+
+	if (answer->stopped)
+		return ri_code_status(RI_CODE_LINK_STOPPED);
+	if (answer->first < 0 || (size_t)answer->first >= children->started ||
+		!ri_child_failed(&children->items[answer->first]))
+		return run->ended.status;
+	return ri_verdict_status(children->items[answer->first].wait_status);
+}
+
+const char *ri_run_make_last_line(const struct ri_brief *brief)
+{
+	static char line[RI_BRIEF_SIZE];
+	struct ri_text out;
+
+	ri_text_init(&out, line, sizeof(line));
+	ri_brief_add(&out, brief);
+	return line;
 }
 
 int ri_run_leave(struct ri_run *run, int status, enum ri_retry retry)

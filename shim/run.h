@@ -11,12 +11,14 @@
 #include "link/job.h"
 #include "launch/children.h"
 #include "launch/privileges.h"
+#include "judge/obituary.h"
 #include "pump/output.h"
 #include "pump/spawn_ranks.h"
 #include "report/causes.h"
 #include "report/inner_word.h"
 #include "say/torch_file.h"
 #include "system/log.h"
+#include "watch/judged.h"
 #include "watch/supervise.h"
 #include "found.h"
 
@@ -36,6 +38,7 @@ struct ri_started {
 	struct ri_children children;
 	struct ri_output output;
 	struct ri_supervised supervised;
+	struct ri_oom oom;	/* as it was when they began */
 	enum ri_starter starter;	/* of ranks that are no children of ours */
 	bool has_others;	/* they are looked for from the start */
 	bool words_alone;	/* stderr is kept for why a program of Python's failed alone */
@@ -49,7 +52,10 @@ struct ri_ended {
 	/* Of each rank, where these do not follow from those of the first; or NULL. */
 	const struct ri_output_rank *numbers;
 	struct ri_rank_outcome *outcomes;	/* one for each child that there shall be */
-	struct ri_inner_word *inner;	/* that a rankinit below this one left; or NULL */
+	int inner_status;	/* before a rankinit below this one made a class of it; 0: none did */
+	int status;		/* of the first end that was no success */
+	bool linked;		/* the other nodes have a verdict */
+	bool told;		/* the verdict was said */
 	struct ri_rank_outcome *launched;	/* of ranks that a launcher started; or NULL */
 	char *words;		/* of these */
 	struct ri_node_facts *facts;	/* of this node, where --report is given; or NULL */
@@ -103,6 +109,18 @@ int ri_run_refusal(const struct ri_run *run);
  */
 int ri_run_status(const struct ri_run *run, int status, enum ri_retry retry);
 
+/* The status of the job, of a rank that has ended or of a stop: by the judge's answer. */
+int ri_run_status_of(const struct ri_run *run, const struct ri_judged *answer);
+
+/* Does this rankinit say the verdict's last line, where one is needed? */
+bool ri_run_has_last_line(const struct ri_run *run);
+
+/* Is an outer rankinit there that tells of this one's end? */
+bool ri_run_is_told_of(const struct ri_run *run);
+
+/* The last line, which is good until the next call. */
+const char *ri_run_make_last_line(const struct ri_brief *brief);
+
 /* It ends before there is a command, for this reason. Returns as ri_run_status. */
 int ri_run_leave(struct ri_run *run, int status, enum ri_retry retry);
 
@@ -114,19 +132,6 @@ int ri_run_simulate(struct ri_run *run);
 
 /* start.c: start the command or the ranks, and watch over them. Returns the exit status. */
 int ri_run_start(struct ri_run *run);
-
-/* ends.c: what is known by now of how the ranks ended, without what files have. */
-struct ri_outcome ri_ends_so_far(void *run);
-
-/*
- * All that is known when all is over. *status is that of the first end that was no success, and
- * becomes that of the rank that failed first. What the other nodes made of it, and
- * what the exit status is, the caller adds.
- */
-struct ri_outcome ri_ends_gather(struct ri_run *run, int *status);
-
-/* What there is to tell where nothing was started, and rankinit ends with this status, and why. */
-struct ri_outcome ri_ends_of_none(struct ri_run *run, int status, enum ri_retry retry);
 
 /* tell.c: options that need somebody who stays to write something. */
 bool ri_telling_is_wanted(const struct ri_options *options);

@@ -9,6 +9,8 @@
 
 #include "base/overlay.h"
 #include "from/sources.h"
+#include "judging.h"
+#include "output/pattern.h"
 #include "play/play_job.h"
 #include "system/clock.h"
 
@@ -152,6 +154,7 @@ static int launch_job(struct ri_run *run, struct ri_members *members)
 			return -1;
 	}
 	ri_clock_read(CLOCK_REALTIME, &run->started.at);
+	ri_judge_plan(ri_judge_answer, run);
 	status = ri_play_job_run(&job, &run->err);
 	return ri_play_job_tell(&job, of_processes ? ri_run_tell(run, status) : status);
 }

@@ -10,6 +10,7 @@
 #include "command/words.h"
 #include "from/sources.h"
 #include "hang/autopsy.h"
+#include "judging.h"
 #include "launch/launch.h"
 #include "launch/terminal.h"
 #include "link/link.h"
@@ -186,6 +187,7 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 	run->started.output.seen = ri_link_lines();
 	ri_clock_read(CLOCK_REALTIME, &run->started.at);
 	ri_attempt_say_again(run);
+	ri_judge_plan(ri_judge_answer, run);
 	if (ri_ranks_spawn(&ranks, &run->err) < 0) {
 		ri_terminal_restore(&terminal);
 		note_refusal(run);
@@ -198,11 +200,12 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 		ri_roll_call_begin(&roll);
 	ri_autopsy_begin();
 	if (run->started.has_others) {
-		ri_restarted_begin(run->ended.launched, run->ended.words,
-			run->found.command.launcher == NULL ? NULL
-				: run->found.command.launcher->name);
+		ri_restarted_begin(run->found.command.launcher == NULL ? NULL
+			: run->found.command.launcher->name);
 		ri_others_begin(run->started.children.items[0].pid, false);
 	}
+	ri_supervise_let_go(&run->started.output);
+	ri_verdict_watch(&run->started.oom);
 	status = ri_supervise_run(&run->started.children, &setting);
 	ri_roll_call_end();
 	ri_autopsy_end();

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "attempt.h"
+#include "ends.h"
+#include "judge/other_nodes.h"
 #include "run.h"
 
 #include <errno.h>
@@ -17,6 +19,8 @@
 #include "say/two_rankinits.h"
 #include "system/apart.h"
 #include "system/clock.h"
+#include "watch/judged.h"
+#include "watch/tell_nodes.h"
 
 enum {
 	/* how long what the job left has to wait for a file system that may never answer */
@@ -178,7 +182,12 @@ static int tell_all(void *argument)
 {
 	const struct telling *telling = argument;
 
-	ri_report_tell(telling->outcome, telling->checked, telling->why);
+	if (telling->why != NULL) {
+		ri_report_refuse(telling->outcome, telling->checked, telling->why);
+		return 0;
+	}
+	ri_report_say(telling->outcome, true);
+	ri_report_leave(telling->outcome, telling->checked);
 	return 0;
 }
 
@@ -200,7 +209,7 @@ static void tell(struct ri_run *run, const struct ri_outcome *outcome, const str
 }
 
 /* One of several ranks of an outer rankinit; or it was refused before it knew that. */
-static bool is_told_of(const struct ri_run *run)
+bool ri_run_is_told_of(const struct ri_run *run)
 {
 	return ri_found_is_of_ours(&run->found) ||
 		(run->found.topology.identity == NULL && run->started.children.count == 0 &&
@@ -211,39 +220,13 @@ static bool is_told_of(const struct ri_run *run)
  * What stands in the place of another init is as silent as that. The members of a simulated job
  * have said theirs, and where they end with classes no status of theirs tells the cause.
  */
-static bool has_last_line(const struct ri_run *run)
+bool ri_run_has_last_line(const struct ri_run *run)
 {
 	const struct ri_options *options = &run->found.options;
 
-	return !is_told_of(run) && options->action == RI_ACTION_LAUNCH &&
+	return !ri_run_is_told_of(run) && options->action == RI_ACTION_LAUNCH &&
 		options->peer == RI_PEER_NONE &&
 		!options->disabled && !(options->exit_class && options->simulation.shape != NULL);
-}
-
-/*
- * Of one command that just failed there is none, as there is no verdict, but where its status is
- * shown by nothing else, or what becomes of it is said all the same.
- */
-static bool needs_last_line(const struct ri_run *run, const struct ri_outcome *outcome)
-{
-	enum ri_rank_end end = outcome->ranks[0].end;
-
-	return has_last_line(run) && !outcome->silent &&
-		(ri_report_says_more(outcome) || outcome->link.on ||
-		run->found.options.exit_class || run->found.options.given.report.value != NULL ||
-		run->found.options.restarts > 0 ||
-		(outcome->first < 0 && (outcome->single || outcome->launches)) ||
-		end == RI_END_SIGNALED || end == RI_END_EXEC_FAILED);
-}
-
-static const char *make_last_line(const struct ri_brief *brief)
-{
-	static char line[RI_BRIEF_SIZE];
-	struct ri_text out;
-
-	ri_text_init(&out, line, sizeof(line));
-	ri_brief_add(&out, brief);
-	return line;
 }
 
 /* And tell an outer rankinit that it is said. status: with which this one ends. */
@@ -252,8 +235,6 @@ static void say_last_line(struct ri_run *run, const char *line, const struct ri_
 {
 	if (line != NULL)
 		ri_log(RI_LEVEL_PROGRAMS, "%s", line);
-	if (brief == NULL || (line == NULL && run->ended.inner == NULL))
-		return;
 	ri_outer_tell(&run->found.env, &(struct ri_inner_word){
 		.why = brief->why, .class = brief->class, .rank = brief->rank,
 		.of_rank = ri_found_single_rank(&run->found), .status = brief->status,
@@ -307,9 +288,10 @@ static int end_unstarted(struct ri_run *run, int status, const struct ri_brief *
 		outcome.link.verdict_node = brief->node;
 	outcome.link.verdict = verdict;
 	outcome.brief = brief;
-	outcome.last_line = has_last_line(run) ? make_last_line(brief) : NULL;
+	outcome.last_line = ri_run_has_last_line(run) ? ri_run_make_last_line(brief) : NULL;
 	tell(run, &outcome, why);
-	say_last_line(run, outcome.last_line, brief, outcome.exit_status);
+	if (outcome.last_line != NULL)
+		say_last_line(run, outcome.last_line, brief, outcome.exit_status);
 	return ri_run_leave(run, status, brief->why.retry);
 }
 
@@ -323,8 +305,8 @@ int ri_run_stopped(struct ri_run *run, int number)
 	if (run->found.carried != NULL)
 		ri_link_stop(&run->started.job, number);
 	brief.failed_before = run->found.carried != NULL;
-	if (!has_report && has_last_line(run) && ri_found_is_of_job(&run->found))
-		say_last_line(run, make_last_line(&brief), &brief,
+	if (!has_report && ri_run_has_last_line(run) && ri_found_is_of_job(&run->found))
+		say_last_line(run, ri_run_make_last_line(&brief), &brief,
 			ri_run_status(run, 128 + number, brief.why.retry));
 	if (!has_report || ri_run_reserve_telling(run) < 0)
 		return ri_run_leave(run, 128 + number, brief.why.retry);
@@ -351,8 +333,8 @@ int ri_run_fail(struct ri_run *run)
 		return ri_run_stopped(run, ri_apart_stop());
 	ri_log_error(&run->err);
 	ri_attempt_say_before(run);
-	if (has_last_line(run))
-		say_last_line(run, make_last_line(&brief), &brief,
+	if (ri_run_has_last_line(run))
+		say_last_line(run, ri_run_make_last_line(&brief), &brief,
 			ri_run_status(run, ri_run_refusal(run), brief.why.retry));
 	return ri_run_leave(run, ri_run_refusal(run), brief.why.retry);
 }
@@ -399,80 +381,112 @@ static bool has_nothing_to_tell(const struct ri_run *run, int status)
 		run->found.options.given.report.value == NULL;
 }
 
-/* The next attempt says the last line, and that it starts. Returns only where there is none. */
-static void go_on(struct ri_run *run, struct ri_outcome *outcome)
+/* Is there something to read that a rank wrote? */
+static bool has_words(const struct ri_run *run)
 {
-	outcome->goes_on = true;
-	ri_report_goes_on(true);
-	tell(run, outcome, NULL);
-	ri_torch_files_remove(&run->started.torch_files, false);
-	ri_attempt_execute(run);
-	outcome->goes_on = false;
-	ri_report_goes_on(false);
+	return run->started.output.memories != NULL || run->started.torch_files.folder != NULL ||
+		run->started.has_others;
 }
 
 /*
- * The word of an inner rankinit that the only command here was, or ran: that it ended with the same
- * status proves that no other failure came after it. One rank of several tells nothing of a job.
+ * As one rank of many rankinit is no container's init, and its launcher takes the end; and where
+ * nothing is read that a rank wrote there is nothing to be afraid of. A report waits for its mount.
  */
-static struct ri_inner_word *find_word(const struct ri_run *run)
+static bool judges_itself(const struct ri_run *run)
 {
-	const struct ri_children *children = &run->started.children;
-	static struct ri_inner_word word;
-	uint64_t rank;
+	return run->found.options.given.report.value == NULL && (!has_words(run) ||
+		(ri_found_single_rank(&run->found) >= 0 && ri_found_is_managed(&run->found)));
+}
 
-	if (children->count != 1 || children->refused != 0 || children->items[0].lives ||
-		!WIFEXITED(children->items[0].wait_status) || !ri_inner_told(&word) ||
-		word.exit_status != WEXITSTATUS(children->items[0].wait_status))
-		return NULL;
-	if (word.of_rank >= 0 && (!ri_topology_get(&run->found.topology, RI_FACT_RANK, &rank) ||
-		(uint64_t)word.of_rank != rank))
-		return NULL;
-	return &word;
+static const struct ri_judged *ask_judge(const struct ri_run *run, const char **why)
+{
+	const struct ri_given *report = &run->found.options.given.report;
+	const struct ri_apart limits = {
+		.subject = report->subject, .path = report->value,
+		.most_ms = REPORT_MS, .deaf_ms = REPORT_STOP_MS,
+	};
+
+	*why = "no memory is left";
+	return judges_itself(run) ? ri_judge_here(RI_ASK_ENDED)
+		: ri_judge_wait(RI_ASK_ENDED, report->value == NULL ? NULL : &limits, why);
+}
+
+/* The judge has not answered: what the kernel said, and that nobody knows more. */
+static int end_without_words(struct ri_run *run, const char *why)
+{
+	const struct ri_supervised *ended = &run->started.supervised;
+	const struct ri_options *options = &run->found.options;
+	const struct ri_children *children = &run->started.children;
+	const struct ri_child *first = ri_children_first_of(children);
+	int status = first == NULL ? run->ended.status : ri_verdict_status(first->wait_status);
+	bool stopped = ended->stop.asked &&
+		(first == NULL || first->ended_ms >= ended->stop.at_ms);
+	struct ri_brief brief = brief_of_none(run, stopped ? ri_why_stopped : ri_why_unknown,
+		stopped ? RI_CLASS_STOPPED : RI_CLASS_UNKNOWN, status);
+	char line[RI_MAX_LINE];
+	struct ri_text out;
+	bool shows;
+
+	if (ended->ordered)
+		brief.status = status = ri_code_status(RI_CODE_LINK_STOPPED);
+	if (first != NULL) {
+		ri_text_init(&out, line, sizeof(line));
+		ri_child_add_end(&out, children, first);
+		ri_log(RI_LEVEL_ALWAYS, "%s; %s", line, why);
+		if (children->count > 1)
+			brief.rank = (int64_t)(children->first_rank +
+				(uint64_t)(first - children->items));
+	}
+	if (options->given.report.value != NULL)
+		ri_log(RI_LEVEL_WARNING, "%s: the report was not written [%s]",
+			options->given.report.subject, ri_code_name(RI_CODE_FILE_SLOW));
+	shows = status != 0 && ri_run_has_last_line(run) && (children->count > 1 ||
+		brief.rank >= 0 || options->given.report.value != NULL || options->exit_class ||
+		options->restarts > 0 || ri_link_is_on() || run->started.has_others ||
+		(first != NULL && WIFSIGNALED(first->wait_status)));
+	if (shows)
+		say_last_line(run, ri_run_make_last_line(&brief), &brief,
+			ri_run_status(run, status, brief.why.retry));
+	return ri_run_leave(run, status, brief.why.retry);
+}
+
+static int end_as_judged(struct ri_run *run, const struct ri_judged *answer)
+{
+	int status = ri_run_status_of(run, answer), exit_status;
+	const struct ri_brief brief = {
+		.why = answer->why, .class = (enum ri_class)answer->class, .rank = answer->rank,
+		.status = status,
+	};
+
+	run->ended.inner_status = (int)answer->inner_status;
+	exit_status = ri_run_status(run, status,
+		answer->failed ? answer->why.retry : RI_RETRY_SAME);
+	if (answer->follows)
+		ri_log_follow(true);
+	if (answer->tells)
+		say_last_line(run, answer->last_line[0] == '\0' ? NULL : answer->last_line, &brief,
+			exit_status);
+	return ri_run_end(run, exit_status);
 }
 
 int ri_run_tell(struct ri_run *run, int status)
 {
 	bool alone = ri_link_is_on() && ri_attempt_is_alone();
-	bool linked = ri_link_conclude(&run->started.job, status, alone), again;
-	bool has_others = run->started.job.part.nodes > 1, failed;
-	struct ri_outcome outcome;
-	struct ri_brief brief;
+	const struct ri_judged *answer;
+	const char *why;
 
-	if (!linked && has_nothing_to_tell(run, status))
+	ri_nodes_tell_last(&run->started.job, status);
+	run->ended.linked = ri_link_conclude(&run->started.job, status, alone);
+	if (!run->ended.linked && has_nothing_to_tell(run, status))
 		return ri_run_leave(run, status, RI_RETRY_SAME);
-	outcome = ri_ends_gather(run, &status);
-	outcome.inner = run->ended.inner = linked ? NULL : find_word(run);
-	outcome.silent = outcome.inner != NULL || is_told_of(run);
-	if (linked)
-		status = ri_link_judge(&run->started.job, &outcome, status);
-	outcome.exit_status = status;
-	failed = ri_brief_find(&brief, &outcome, status);
-	outcome.exit_status = ri_run_status(run, status,
-		failed ? brief.why.retry : RI_RETRY_SAME);
-	/* a stop that --exit-map takes for a success is none to tell of */
-	if (failed && (outcome.first >= 0 || outcome.exit_status != 0))
-		outcome.brief = &brief;
-	if (outcome.brief != NULL && needs_last_line(run, &outcome))
-		outcome.last_line = make_last_line(&brief);
-	again = has_others ? ri_attempt_follow(run, &outcome, status)
-		: ri_attempt_decide(run, &outcome, status);
-	status = outcome.exit_status;
-	if (again)
-		go_on(run, &outcome);
-	tell(run, &outcome, NULL);
-	/*
-	 * Of one command no line of ours has come since, and what it wrote last to the stderr that
-	 * it shares with us may have no end, as a bar of progress: a reader of lines would not find
-	 * ours.
-	 */
-	if (outcome.last_line != NULL && !run->started.output.active && outcome.first < 0 &&
-		outcome.count == 1 && outcome.ranks[0].end == RI_END_EXITED)
-		ri_log_follow(true);
-	if (!again && has_others && status != 0)
-		ri_link_say_why_not(&run->started.job);
-	if (!outcome.silent)
-		ri_attempt_say_why_not();
-	say_last_line(run, outcome.last_line, outcome.brief, status);
-	return ri_run_end(run, status);
+	run->ended.status = status;
+	ri_attempt_make_room(run, status);
+	answer = ask_judge(run, &why);
+	if (answer != NULL && answer->again) {
+		ri_torch_files_remove(&run->started.torch_files, false);
+		ri_attempt_execute(run, answer);
+		run->ended.told = true;
+		answer = ask_judge(run, &why);
+	}
+	return answer == NULL ? end_without_words(run, why) : end_as_judged(run, answer);
 }

@@ -225,11 +225,6 @@ bool ri_class_was_held(const struct ri_outcome *outcome, const struct ri_rank_ou
 		rank->course == RI_COURSE_LEFT && rank->evidence.ended_of_traceback;
 }
 
-bool ri_time_is_before(struct timespec a, struct timespec b)
-{
-	return a.tv_sec != b.tv_sec ? a.tv_sec < b.tv_sec : a.tv_nsec < b.tv_nsec;
-}
-
 struct ri_moment ri_moment_find(const struct ri_rank_outcome *rank)
 {
 	const struct ri_span file = rank->wrote.torch_error;

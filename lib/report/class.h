@@ -50,6 +50,9 @@ struct ri_moment ri_moment_find(const struct ri_rank_outcome *rank);
 /* By time; of two ends by the order of reaping, since a clock may be set meanwhile. */
 bool ri_moment_is_earlier(const struct ri_moment *a, const struct ri_moment *b);
 
-bool ri_time_is_before(struct timespec a, struct timespec b);
+static inline bool ri_time_is_before(struct timespec a, struct timespec b)
+{
+	return a.tv_sec != b.tv_sec ? a.tv_sec < b.tv_sec : a.tv_nsec < b.tv_nsec;
+}
 
 #endif

@@ -15,6 +15,7 @@
 #include "hang/judge.h"
 #include "hang/look.h"
 #include "python/python.h"
+#include "redact/redact.h"
 #include "system/helper.h"
 #include "system/clock.h"
 #include "system/own_proc.h"
@@ -134,7 +135,8 @@ static bool is_held_by_person(pid_t pid)
 static void write_words(const struct ri_python_raised *raised, struct ri_course_seen *seen)
 {
 	char message[RI_PYTHON_NAME];
-	struct ri_text words;
+	struct ri_span rest, last = { seen->words, 0 };
+	struct ri_text words, shown;
 
 	ri_text_init(&words, seen->words, sizeof(seen->words));
 	ri_text_copy(message, sizeof(message), raised->message);
@@ -151,6 +153,11 @@ static void write_words(const struct ri_python_raised *raised, struct ri_course_
 	ri_text_add(&words, message[0] == '\0' ? "" : ": ");
 	ri_text_add_shown(&words, message, RI_PYTHON_NAME);
 	ri_text_add(&words, "\n");
+	rest = (struct ri_span){ seen->words, words.length };
+	ri_span_last_line(&rest, &last);
+	ri_text_init(&shown, seen->shown, sizeof(seen->shown));
+	ri_redact(&shown, last);
+	ri_text_replace_controls(seen->shown);
 }
 
 /*
@@ -378,21 +385,14 @@ const struct ri_course_seen *ri_course_child(size_t index)
 		own.page->of[index].round < own.answered)
 		return NULL;
 	seen = &own.page->of[index].seen;
-	seen->held[sizeof(seen->held) - 1] = seen->words[sizeof(seen->words) - 1] = '\0';
+	seen->held[sizeof(seen->held) - 1] = seen->words[sizeof(seen->words) - 1] =
+		seen->shown[sizeof(seen->shown) - 1] = '\0';
 	return seen;
 }
 
 const struct ri_course_seen *ri_course_other(size_t index)
 {
 	return ri_course_child(RI_MAX_LOCAL + index);
-}
-
-struct ri_span ri_course_exception(const struct ri_course_seen *seen)
-{
-	struct ri_span rest = { seen->words, strlen(seen->words) }, last = { seen->words, 0 };
-
-	ri_span_last_line(&rest, &last);
-	return last;
 }
 
 void ri_course_end(void)

@@ -15,7 +15,7 @@
 #include "launch/children.h"
 #include "report/launched.h"
 
-enum { RI_COURSE_HELD = 512, RI_COURSE_WORDS = 4096 };
+enum { RI_COURSE_HELD = 512, RI_COURSE_WORDS = 4096, RI_COURSE_SHOWN = 200 };
 
 /* Ranks that a child started, as they were seen; count 0: none. */
 struct ri_course_others {
@@ -33,6 +33,7 @@ struct ri_course_seen {
 	pid_t inner;		/* the python behind a shell, of which all this is; 0: none */
 	char held[RI_COURSE_HELD];	/* "it is in upload (train.py:5)"; or "" */
 	char words[RI_COURSE_WORDS];	/* what Python prints of the exception; or "" */
+	char shown[RI_COURSE_SHOWN];	/* its last line, "ValueError: bad batch 17", without secrets */
 };
 
 /*
@@ -62,9 +63,6 @@ bool ri_course_take(struct ri_children *children);
  */
 const struct ri_course_seen *ri_course_child(size_t index);
 const struct ri_course_seen *ri_course_other(size_t index);
-
-/* "ValueError: bad batch 17", of one that has an exception. */
-struct ri_span ri_course_exception(const struct ri_course_seen *seen);
 
 /* The job is over: end the process that looks. */
 void ri_course_end(void);

@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/signals.h"
+#include "report/class.h"
 #include "system/clock.h"
 
 int ri_children_init(struct ri_children *children, size_t count, struct ri_arena *arena,
@@ -57,6 +59,63 @@ void ri_children_end(struct ri_children *children, struct ri_child *child, int w
 	ri_clock_read(CLOCK_REALTIME, &child->ended);
 	children->living--;
 	child->order = (unsigned)(children->started - children->living);
+}
+
+int ri_verdict_status(int wait_status)
+{
+	if (WIFSIGNALED(wait_status))
+		return 128 + WTERMSIG(wait_status);
+	return WEXITSTATUS(wait_status);
+}
+
+bool ri_child_failed(const struct ri_child *child)
+{
+	return !child->lives && child->wait_status != 0;
+}
+
+const struct ri_child *ri_children_first_of(const struct ri_children *children)
+{
+	const struct ri_child *first = NULL;
+
+	for (size_t i = 0; i < children->started; i++)
+		if (ri_child_failed(&children->items[i]) &&
+			(first == NULL || children->items[i].order < first->order))
+			first = &children->items[i];
+	return first;
+}
+
+void ri_child_add_end(struct ri_text *out, const struct ri_children *children,
+	const struct ri_child *child)
+{
+	int status = child->wait_status, number = WTERMSIG(status);
+	char name[RI_SIGNAL_NAME];
+
+	if (children->count > 1)
+		ri_text_addf(out, "rank %llu ended first: ", (unsigned long long)
+			(children->first_rank + (uint64_t)(child - children->items)));
+	else
+		ri_text_addf(out, "pid %d ended: ", (int)child->pid);
+	if (WIFSIGNALED(status))
+		ri_text_addf(out, "killed by %s (%d)%s", ri_signal_name(number, name), number,
+			WCOREDUMP(status) ? ", core dumped" : "");
+	else
+		ri_text_addf(out, "exit status %d", WEXITSTATUS(status));
+}
+
+bool ri_child_was_looked_at(const struct ri_child *child, struct timespec then)
+{
+	return child->course_at.tv_sec != 0 && !ri_time_is_before(child->course_at, then);
+}
+
+struct timespec ri_children_first_failure(const struct ri_children *children)
+{
+	struct timespec first = { .tv_sec = 0 };
+
+	for (size_t i = 0; i < children->started; i++)
+		if (ri_child_failed(&children->items[i]) && (first.tv_sec == 0 ||
+			ri_time_is_before(children->items[i].ended, first)))
+			first = children->items[i].ended;
+	return first;
 }
 
 bool ri_children_lost_one(const struct ri_children *children)

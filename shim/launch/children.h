@@ -16,6 +16,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "report/outcome.h"
 
 struct ri_child {
@@ -31,7 +32,6 @@ struct ri_child {
 	struct timespec started, ended;	/* CLOCK_REALTIME */
 	struct timespec gone_at;	/* when it was first seen to be dying; 0: it was not */
 	bool leaving;		/* an exception has left its program, and it lives */
-	enum ri_class class;	/* of its end, where that was asked for */
 	bool doubtful;		/* it is to be looked at: may an exception be ending it? */
 	enum ri_course course;	/* as hang/course.h saw it */
 	bool in_hand;		/* and so of an exception that it had in hand */
@@ -67,6 +67,25 @@ struct ri_child *ri_children_find(const struct ri_children *children, pid_t pid)
 /* It was reaped, just now. */
 void ri_children_end(struct ri_children *children, struct ri_child *child, int wait_status,
 	const struct rusage *usage);
+
+/* The exit status that shells give: the code, or 128 + signal. */
+int ri_verdict_status(int wait_status);
+
+/* Has it ended, and not with 0? */
+bool ri_child_failed(const struct ri_child *child);
+
+/* The failed one that was reaped first, or NULL. */
+const struct ri_child *ri_children_first_of(const struct ri_children *children);
+
+/* Append what the kernel said of it: "rank 2 ended first: exit status 1". */
+void ri_child_add_end(struct ri_text *out, const struct ri_children *children,
+	const struct ri_child *child);
+
+/* Was its memory looked at since then (CLOCK_REALTIME)? */
+bool ri_child_was_looked_at(const struct ri_child *child, struct timespec then);
+
+/* When the first of those that failed ended (CLOCK_REALTIME); 0: none did. */
+struct timespec ri_children_first_failure(const struct ri_children *children);
 
 /* Did one of them end of a SIGKILL that was not ours? */
 bool ri_children_lost_one(const struct ri_children *children);

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "launch/children.h"
+#include "link/message.h"
 #include "link/part.h"
 #include "link/roll_call.h"
 #include "options/options.h"
@@ -21,8 +22,6 @@ struct ri_link_job {
 	const struct ri_stop *stop;	/* that came from outside */
 	const bool *interrupted;	/* SIGHUP, SIGINT or SIGQUIT has come */
 	const bool *ordered;		/* the ranks were stopped for another node's failure */
-	struct ri_outcome (*so_far)(void *run);	/* what is known by now of how they ended */
-	void *run;			/* of so_far */
 	struct ri_carried *before;	/* what the attempt before this one left; or NULL */
 	struct ri_link_part part;	/* of this node; take_part.c finds it, where it matters */
 	uint64_t restarts;	/* that may follow, with the other nodes; 0: none */
@@ -48,9 +47,6 @@ int ri_link_permit(const struct ri_link_job *job, struct ri_error *err);
  * and there is none.
  */
 
-/* How this node has ended by now, or what stops it; again where more is known of it. */
-void ri_link_tell(const struct ri_link_job *job);
-
 /*
  * No rank is started: the others are to know why, and the helper ends. reasons: of
  * RI_CODE_CHECK_UNFIT, as ri_check_reasons has them.
@@ -67,22 +63,23 @@ void ri_link_print_found(void);
 void ri_link_stop(const struct ri_link_job *job, int number);
 
 /*
- * All is over: say the last word, wait a little for the verdict; where the ranks may start again
+ * All is over, and the last word is said: wait a little for the verdict; where the ranks may start again
  * wait for the other nodes, and then ri_link_key has an answer. gone: nothing is left of the ranks
  * here. Returns whether there is a verdict.
  */
 bool ri_link_conclude(const struct ri_link_job *job, int status, bool gone);
 
-/* The ranks were to start again, and do not: why, unless the verdict says it. */
-void ri_link_say_why_not(const struct ri_link_job *job);
+/* Append "node 1 (gpu-0514)". */
+void ri_link_add_node(struct ri_text *out, const struct ri_link_job *job);
 
-/* All nodes leave this attempt: what it leaves for the next. */
-void ri_link_leave(struct ri_carried *next);
+/* Tell the others how this node ends, just now, with these lines. */
+void ri_link_say(const struct ri_link_job *job, enum ri_link_class class, struct ri_why why,
+	const char *lines);
 
-/* Fill in what there is of that verdict. */
-void ri_link_put_verdict(struct ri_link_outcome *out);
+/* That a stop from outside by this signal ends it. */
+void ri_link_say_stop(const struct ri_link_job *job, int number);
 
-/* What that verdict makes of the end of this node. Returns the exit status. */
-int ri_link_judge(const struct ri_link_job *job, struct ri_outcome *outcome, int status);
+/* The same as a struct, without saying it. */
+void ri_link_make_stop(const struct ri_link_job *job, int number, struct ri_link_end *out);
 
 #endif

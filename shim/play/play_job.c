@@ -20,7 +20,7 @@
 #include "system/log.h"
 #include "system/mask.h"
 #include "watch/leftovers.h"
-#include "watch/obituary.h"
+#include "launch/children.h"
 #include "watch/supervise.h"
 
 enum {
@@ -180,6 +180,7 @@ int ri_play_job_run(struct ri_play_job *job, struct ri_error *err)
 		ri_log_error(err);
 		ri_children_refuse(job->children, ri_code_status(err->code));
 	}
+	ri_supervise_let_go(job->output);
 	return ri_supervise_run(job->children, &setting);
 }
 

@@ -15,7 +15,7 @@
 #include "node/place.h"
 #include "options/table.h"
 #include "system/mask.h"
-#include "watch/obituary.h"
+#include "launch/children.h"
 
 /*
  * Options that the outer rankinit takes for itself: nothing is required of a machine that

@@ -160,11 +160,6 @@ int ri_report_reserve(const struct ri_report_plan *plan, struct ri_error *err)
 	return 0;
 }
 
-void ri_report_goes_on(bool goes_on)
-{
-	own.goes_on = goes_on;
-}
-
 void ri_report_hand_on(void)
 {
 	if (own.fd > STDERR_FILENO)
@@ -287,7 +282,7 @@ bool ri_report_says_more(const struct ri_outcome *outcome)
 }
 
 /* Nothing was started, for what checks found: why was printed already. */
-static void tell_refusal(const struct ri_outcome *outcome, const struct ri_check_report *checked,
+void ri_report_refuse(const struct ri_outcome *outcome, const struct ri_check_report *checked,
 	const struct ri_error *why)
 {
 	static char words[LAST_WORDS];
@@ -302,17 +297,15 @@ static void tell_refusal(const struct ri_outcome *outcome, const struct ri_check
 	leave_last_words(words, outcome->last_line);
 }
 
-static void tell_ends(const struct ri_outcome *outcome, const struct ri_check_report *checked)
+/* Lines of ri_verdict_add_printed, and the verdict. */
+static char printed[RI_VERDICT_PRINTED_SIZE], verdict[LAST_WORDS];
+
+static void print_verdict(const struct ri_outcome *outcome)
 {
-	static char verdict[LAST_WORDS];
 	char line[RI_MAX_LINE];
 	struct ri_text out;
 
-	ri_text_init(&out, verdict, RI_VERDICT_SIZE);
-	ri_verdict_render(outcome, outcome->reason, &out);
-	if (outcome->silent) {
-		;	/* another rankinit says it */
-	} else if (outcome->link.verdict != NULL) {	/* which was printed when it came */
+	if (outcome->link.verdict != NULL) {	/* which was printed when it came */
 		ri_report_job(verdict + strlen(outcome->link.verdict));
 	} else if (ri_report_says_more(outcome)) {
 		ri_report_job(verdict);
@@ -322,28 +315,34 @@ static void tell_ends(const struct ri_outcome *outcome, const struct ri_check_re
 		if (out.length > 0)
 			ri_log(RI_LEVEL_ALWAYS, "%s", line);
 	}
-	if (!outcome->silent && outcome->hang.seen != NULL && outcome->first >= 0 &&
+	if (outcome->hang.seen != NULL && outcome->first >= 0 &&
 		outcome->ranks[outcome->first].evidence.class == RI_CLASS_LOSS)
 		print_seen(outcome->hang.seen);
-	leave_last_words(verdict, outcome->last_line);
-	if (own.option != NULL)
-		write_report(outcome, checked, NULL);
 }
 
-void ri_report_tell(const struct ri_outcome *outcome, const struct ri_check_report *checked,
-	const struct ri_error *why)
+void ri_report_say(const struct ri_outcome *outcome, bool prints)
 {
-	static char printed[RI_VERDICT_PRINTED_SIZE];
 	static struct ri_reason scratch;
 	struct ri_outcome all = *outcome;
 	struct ri_text out;
 
-	if (why != NULL) {
-		tell_refusal(outcome, checked, why);
-		return;
-	}
 	ri_text_init(&out, printed, sizeof(printed));
 	ri_verdict_add_printed(&out, outcome, &scratch);
 	all.printed = printed;
-	tell_ends(&all, checked);
+	ri_text_init(&out, verdict, RI_VERDICT_SIZE);
+	ri_verdict_render(&all, all.reason, &out);
+	/* of a silent one another rankinit says it */
+	if (prints && !outcome->silent)
+		print_verdict(&all);
+}
+
+void ri_report_leave(const struct ri_outcome *outcome, const struct ri_check_report *checked)
+{
+	struct ri_outcome all = *outcome;
+
+	all.printed = printed;
+	own.goes_on = outcome->goes_on;
+	leave_last_words(verdict, outcome->last_line);
+	if (own.option != NULL)
+		write_report(&all, checked, NULL);
 }

@@ -41,22 +41,24 @@ bool ri_report_says_more(const struct ri_outcome *outcome);
 /* The verdict on the whole job has come: print it, before anything of it happens here. */
 void ri_report_job(const char *verdict);
 
-/*
- * Will there be another attempt after this one? It gives the report of this one another name: a
- * descriptor, a device and /dev/termination-log are left to the last one.
- */
-void ri_report_goes_on(bool goes_on);
-
 /* The descriptor of --report stays open in what this process executes. */
 void ri_report_hand_on(void);
 
 /*
- * When all is over. The verdict is printed where it says more than the line
- * about the end of one command does; where there is /dev/termination-log, it
- * gets a copy. checked is what the checks found, or NULL. why: nothing was started, for what they
- * found, and that was printed already; or NULL.
+ * When all is over: the verdict, which is printed where it says more than the line about the end of
+ * one command does, if it is to be printed at all.
  */
-void ri_report_tell(const struct ri_outcome *outcome, const struct ri_check_report *checked,
+void ri_report_say(const struct ri_outcome *outcome, bool prints);
+
+/*
+ * After that: write what it has said to /dev/termination-log, where that is there, and the report.
+ * checked is what the checks found, or NULL. Where outcome->goes_on a descriptor, a device and the
+ * termination log are left to the last attempt.
+ */
+void ri_report_leave(const struct ri_outcome *outcome, const struct ri_check_report *checked);
+
+/* Nothing was started, for what checks found, and that was printed already: write it there. */
+void ri_report_refuse(const struct ri_outcome *outcome, const struct ri_check_report *checked,
 	const struct ri_error *why);
 
 #endif

@@ -64,7 +64,7 @@ static void change(enum ri_job_word word)
 {
 	const struct ri_apart writing = {
 		.work = write_state, .subject = "--state", .path = own.file.path,
-		.most_ms = WRITE_MS, .deaf_ms = WRITE_MS,
+		.most_ms = WRITE_MS, .deaf_ms = WRITE_MS, .forked = true,
 	};
 
 	if (own.file.path == NULL || own.late)

@@ -2,7 +2,9 @@
 #include "system/apart.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -12,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "system/clock.h"
@@ -95,7 +98,7 @@ static int find_end(const struct ri_apart *call, int64_t waited, bool *said)
 		given_up_for = __builtin_ctzll(stops) + 1;
 		return EINTR;
 	}
-	if (waited >= RI_APART_SAY_MS && !*said) {
+	if (waited >= RI_APART_SAY_MS && !*said && call->path != NULL) {
 		*said = true;
 		ri_apart_say(call->subject, call->path);
 	}
@@ -124,14 +127,83 @@ static struct helper *start(const struct ri_apart *call, pid_t *pid)
 	return NULL;
 }
 
+/* What a forked helper leaves of its work, in a pipe that also ends with it. */
+struct left {
+	int result, error;
+};
+
+struct forked {
+	const struct ri_apart *call;
+	int ends[2];
+};
+
+static void help_forked(void *context)
+{
+	const struct forked *forked = context;
+	struct left left;
+
+	close(forked->ends[0]);
+	left.result = forked->call->work(forked->call->argument);
+	left.error = errno;
+	/* where that fails it counts as ended */
+	if (write(forked->ends[1], &left, sizeof(left)) < 0)
+		_exit(1);
+}
+
+/* Returns whether the helper has left something, or has ended: then *left is what it left. */
+static bool has_left(int fd, struct left *left)
+{
+	struct pollfd end = { .fd = fd, .events = POLLIN };
+	ssize_t length;
+
+	if (poll(&end, 1, LOOK_MS) <= 0)
+		return false;
+	length = read(fd, left, sizeof(*left));
+	if (length != (ssize_t)sizeof(*left))
+		*left = (struct left){ .result = -1, .error = ECANCELED };
+	return true;
+}
+
+static int fork_and_wait(const struct ri_apart *call)
+{
+	struct forked forked = { .call = call };
+	struct left left = { .result = -1 };
+	int64_t begun = ri_now_ms();
+	bool said = false;
+	pid_t pid;
+
+	if (pipe2(forked.ends, O_CLOEXEC) < 0)
+		return -1;
+	pid = ri_helper_start(&(struct ri_helper_task){
+		.body = help_forked, .context = &forked, .name = "rankinit-judge",
+	});
+	left.error = errno;
+	close(forked.ends[1]);
+	if (pid > 0) {
+		left.error = 0;
+		while (!has_left(forked.ends[0], &left) && left.error == 0) {
+			if (call->meanwhile != NULL)
+				call->meanwhile(call->argument);
+			left.error = find_end(call, ri_now_ms() - begun, &said);
+		}
+		ri_helper_end(pid, 0, NULL);
+	}
+	close(forked.ends[0]);
+	errno = left.error;
+	return left.result;
+}
+
 int ri_apart(const struct ri_apart *call)
 {
 	pid_t pid;
-	struct helper *helper = start(call, &pid);
+	struct helper *helper;
 	int64_t begun = ri_now_ms();
 	bool said = false;
 	int end = 0, result;
 
+	if (call->forked)
+		return fork_and_wait(call);
+	helper = start(call, &pid);
 	if (helper == NULL)
 		return call->work(call->argument);
 	while (end == 0) {

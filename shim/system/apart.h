@@ -12,6 +12,7 @@
 #ifndef RI_SHIM_SYSTEM_APART_H
 #define RI_SHIM_SYSTEM_APART_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -23,14 +24,20 @@ struct ri_apart {
 	const char *path;	/* of it, for the message */
 	int64_t most_ms;	/* how long it may take; 0: until a stop comes */
 	int64_t deaf_ms;	/* for so long a stop changes nothing */
+	/*
+	 * The helper has a copy of our memory in place of the memory, so that a crash in it reaches
+	 * nothing here. Then the work is not done where no helper can be made.
+	 */
+	bool forked;
+	void (*meanwhile)(void *argument);	/* then: as long as it works, now and again; or NULL */
 };
 
 /*
  * Do the work. Returns what it returned, or -1 with errno EINTR where a stop
- * came first, ETIMEDOUT where the time was over, ECANCELED where somebody else
- * ended the helper. The stop stays in the queue.
- * After five seconds a warning names the path. Where no helper can be made the
- * work is done here.
+ * came first, ETIMEDOUT where the time was over, ECANCELED where the helper was
+ * ended, or crashed. The stop stays in the queue.
+ * After five seconds a warning names the path, if there is one. Where no helper
+ * can be made the work is done here; -1 and errno of one that is to be forked.
  */
 int ri_apart(const struct ri_apart *call);
 

@@ -23,7 +23,7 @@ enum {
 	STEP_MS = 1,
 	LATE_MS = 1000,		/* behind its time, until it is plain that SIGALRM did not end it */
 	LEFT = 4,		/* that may stay though they were killed */
-	MOST = LEFT + 5,	/* link, roll call, autopsy, course and others have one each */
+	MOST = LEFT + 6,	/* link, roll call, autopsy, course, others, judge have one each */
 	NOBODY = 65534,		/* the kernel's own number for no user (fs/overflowuid) */
 };
 
@@ -94,11 +94,12 @@ static bool become_owner(pid_t pid)
 
 __attribute__((noreturn)) static void run(const struct ri_helper_task *task, pid_t parent)
 {
-	if (task->user != RI_HELPER_SAME) {
+	if (task->name != NULL)
 		prctl(PR_SET_NAME, task->name, 0, 0, 0);
+	if (task->user != RI_HELPER_SAME)
 		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	}
-	if (task->user == RI_HELPER_OWNER && task->seconds > 0)
+	if ((task->user == RI_HELPER_OWNER && task->seconds > 0) ||
+		(task->user == RI_HELPER_SAME && task->name != NULL))
 		go_first();
 	if ((task->user == RI_HELPER_NOBODY && !become_nobody()) ||
 		(task->user == RI_HELPER_OWNER && !become_owner(task->owned)))

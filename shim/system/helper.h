@@ -21,7 +21,7 @@
 
 /* With whose rights it works. docs/SECURITY.md says what that promises. */
 enum ri_helper_user {
-	RI_HELPER_SAME,		/* rankinit's own */
+	RI_HELPER_SAME,		/* rankinit's own; with a name it is the first to go without memory */
 	/*
 	 * What hears strangers: it has no capabilities, nobody traces it, and it is the user
 	 * nobody, except where rankinit is root and may not become that user.
@@ -40,7 +40,7 @@ struct ri_helper_task {
 	void *context;
 	int signal;		/* that its end sends; 0: none. Any other than SIGCHLD hides it. */
 	enum ri_helper_user user;
-	const char *name;	/* as the kernel has it; not for RI_HELPER_SAME */
+	const char *name;	/* as the kernel has it; NULL: rankinit's own */
 	pid_t owned;		/* for RI_HELPER_OWNER: the process whose user it becomes */
 	/*
 	 * Then SIGALRM ends it, the one signal that it does not block, and it has no descriptor

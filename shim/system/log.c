@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/limits.h"
@@ -56,6 +57,20 @@ static void write_line(char *line, size_t length)
 		sink.kind = kind = RI_SINK_FILE;
 	if (sink.blocked)
 		ri_sink_flush(&sink);
+}
+
+void ri_log_lines(char *bytes, size_t length)
+{
+	size_t line;
+
+	for (; length > 0; bytes += line, length -= line) {
+		const char *end = memchr(bytes, '\n', length);
+
+		line = end == NULL ? length : (size_t)(end - bytes) + 1;
+		if (take_line == NULL || !take_line(bytes, line))
+			write_line(bytes, line);
+		inside = false;
+	}
 }
 
 static void emit(enum ri_level level, const char *text)

@@ -42,6 +42,9 @@ void ri_log(enum ri_level level, const char *format, ...)
  */
 void ri_log_through(bool (*take)(const char *line, size_t length));
 
+/* Lines of ours that another process has made whole, each with its end: as they are. */
+void ri_log_lines(char *bytes, size_t length);
+
 /*
  * Where we print for the ranks: did what went to our stderr last end no line? Then the next line
  * of ours ends that one first.

@@ -8,6 +8,7 @@
 #include "base/path.h"
 #include "hang/course.h"
 #include "system/clock.h"
+#include "system/log.h"
 #include "watch/descendants.h"
 #include "watch/others.h"
 
@@ -186,8 +187,9 @@ static void say(const char *who, const struct ri_course_seen *now, const struct 
 	if (now->inner != 0)
 		ri_text_addf(&text, "the python (pid %d) of ", (int)now->inner);
 	ri_text_add(&text, who);
-	ri_verdict_lingers(inner, ri_course_exception(now), seconds_since(seen), now->held,
-		what == SAY_ENDED);
+	ri_log(RI_LEVEL_ALWAYS, "%s raised %s and has not ended for %u s%s%s%s", inner, now->shown,
+		seconds_since(seen), now->held[0] == '\0' ? "" : ": ", now->held,
+		what == SAY_ENDED ? "; --linger stops it now" : "");
 }
 
 /* CLOCK_MONOTONIC ms, of a time of CLOCK_REALTIME; 0 stays 0. */
@@ -203,7 +205,7 @@ static int64_t monotonic(struct timespec at)
 }
 
 static bool take_child(struct ri_children *children, const struct ri_output *output, size_t index,
-	const struct ri_end *end, unsigned *said)
+	const struct ri_supervise *setting, unsigned *said)
 {
 	struct ri_child *child = &children->items[index];
 	const struct ri_course_seen *now = ri_course_child(index);
@@ -218,11 +220,11 @@ static bool take_child(struct ri_children *children, const struct ri_output *out
 	if (what == SAY_NOTHING)
 		return false;
 	ri_text_init(&text, who, sizeof(who));
-	if (children->count > 1 || end->rank >= 0)
-		ri_text_addf(&text, "rank %lld", end->rank >= 0 ? (long long)end->rank
+	if (children->count > 1 || setting->rank >= 0)
+		ri_text_addf(&text, "rank %lld", setting->rank >= 0 ? (long long)setting->rank
 			: (long long)(children->first_rank + index));
 	else
-		ri_text_add_shown(&text, ri_path_name(end->command), sizeof(who) / 2);
+		ri_text_add_shown(&text, ri_path_name(setting->launch->argv[0]), sizeof(who) / 2);
 	ri_text_addf(&text, " (pid %d)", (int)child->pid);
 	say(who, now, seen, what, said);
 	if (what == SAY_ENDED)
@@ -266,7 +268,7 @@ static bool take_other(const struct ri_launched *rank, size_t index, unsigned *s
 }
 
 bool ri_linger_take(struct ri_children *children, const struct ri_output *output,
-	const struct ri_end *end)
+	const struct ri_supervise *setting)
 {
 	const struct ri_launched *others;
 	size_t count = ri_others_seen(&others);
@@ -281,11 +283,11 @@ bool ri_linger_take(struct ri_children *children, const struct ri_output *output
 	if (own.of == NULL)
 		return false;
 	for (size_t i = 0; i < children->started; i++)
-		ended = take_child(children, output, i, end, &said) || ended;
+		ended = take_child(children, output, i, setting, &said) || ended;
 	for (size_t i = 0; i < count; i++)
 		launched = take_other(&others[i], i, &said) || launched;
 	if (said > SAID)
-		ri_verdict_more_linger(said - SAID);
+		ri_log(RI_LEVEL_ALWAYS, "and so have %u more ranks", said - SAID);
 	if (launched)
 		ri_clock_read(CLOCK_REALTIME, &own.stopped);
 	return ended || launched;

@@ -18,7 +18,7 @@
 #include "options/options.h"
 #include "pump/output.h"
 #include "report/launched.h"
-#include "watch/obituary.h"
+#include "watch/setting.h"
 
 /* The ranks run, or their launcher does. The options last as long as the job. */
 void ri_linger_begin(const struct ri_options *options);
@@ -47,7 +47,7 @@ bool ri_linger_ask(struct ri_children *children);
  * ended: those of our own have lingered_s then.
  */
 bool ri_linger_take(struct ri_children *children, const struct ri_output *output,
-	const struct ri_end *end);
+	const struct ri_supervise *setting);
 
 /* Those of a launcher that had an exception when they were seen last, for source->held. */
 void ri_linger_tell(struct ri_launched_source *source);

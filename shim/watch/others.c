@@ -404,8 +404,11 @@ void ri_others_begin(pid_t launcher, bool rays_alone)
 		.body = watch_ranks, .signal = SIGIO, .user = RI_HELPER_OWNER,
 		.name = "rankinit-ranks", .owned = launcher,
 	});
-	if (own.helper < 0)
+	/* without its writer the pipe would send a SIGIO, and nobody knows whose it is */
+	if (own.helper < 0) {
 		own.helper = 0;
+		close(own.bell[0]);
+	}
 	close(own.bell[1]);
 }
 

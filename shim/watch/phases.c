@@ -11,8 +11,9 @@
 #include "system/log.h"
 #include "watch/leftovers.h"
 #include "watch/linger.h"
-#include "watch/first_failure.h"
+#include "watch/leavers.h"
 #include "watch/signalling.h"
+#include "watch/tell_nodes.h"
 
 enum {
 	GRACE_AFTER_END_MS = 10000,	/* for what a command left, without --grace */
@@ -70,7 +71,7 @@ void ri_phase_begin_end(struct ri_supervisor *sv, int64_t at, uint64_t limit)
 
 static void ask_command(struct ri_supervisor *sv)
 {
-	ri_phase_begin_end(sv, sv->end.stop.at_ms, sv->options->grace_ms);
+	ri_phase_begin_end(sv, sv->result->stop.at_ms, sv->options->grace_ms);
 	tell_children(sv);
 }
 
@@ -116,7 +117,7 @@ static uint64_t own_limit(const struct ri_supervisor *sv, uint64_t usual)
 static void tell_others(const struct ri_supervisor *sv)
 {
 	if (!sv->result->ordered)
-		ri_link_tell(sv->setting->job);
+		ri_nodes_tell(sv->setting->job);
 }
 
 static void stop_others(struct ri_supervisor *sv)
@@ -164,42 +165,66 @@ static int64_t settling_time(const struct ri_supervisor *sv)
 	return sv->limit / 4 < SETTLE_MS ? sv->limit / 4 : SETTLE_MS;
 }
 
-static bool is_settled(struct ri_supervisor *sv)
+/* Without a judge nobody knows more than that it failed. */
+static void ask_judge(struct ri_supervisor *sv)
 {
-	ri_settle_ask(sv->children, sv->output);
-	return !ri_settle_is_open(sv->children, sv->output, settling_time(sv));
+	if (!ri_judge_ask(RI_ASK_FAILED))
+		stop_others(sv);
 }
 
 /*
  * Where a rank only lost another one, that one gets a moment to end as well; so does one that has
- * printed an exception, and may be ending of it.
+ * printed an exception, and may be ending of it. The judge knows.
  */
 static void take_failure(struct ri_supervisor *sv)
 {
 	ri_phase_begin_end(sv, ri_now_ms(), own_limit(sv, GRACE_AFTER_FAILURE_MS));
-	if (settling_time(sv) == 0 || is_settled(sv)) {
+	sv->result->settle_ms = settling_time(sv);
+	if (settling_time(sv) == 0) {
 		stop_others(sv);
 		return;
 	}
 	sv->phase = RI_PHASE_SETTLING;
-	ri_autopsy_ask(RI_AUTOPSY_LOSS);
-	/* the rank that it waited for may be on any node */
-	if (ri_settle_timed_out(sv->children, sv->output))
-		ri_link_look(true);
 	sv->deadline = sv->begun + settling_time(sv);
-	tell_others(sv);
+	ask_judge(sv);
 }
 
 static void take_another_failure(struct ri_supervisor *sv)
 {
-	if (sv->spared ? !has_leavers(sv) : is_settled(sv))
+	if (!sv->spared)
+		ask_judge(sv);
+	else if (!has_leavers(sv))
 		stop_others(sv);
+}
+
+/* An answer that is old, or that waits for a look, is one to wait with. */
+static void take_answer(struct ri_supervisor *sv)
+{
+	const struct ri_judged *answer = sv->judged;
+
+	if (sv->spared)
+		return;
+	if (answer == NULL || (!answer->open && !ri_judge_is_old(answer))) {
+		stop_others(sv);
+		return;
+	}
+	if (!answer->open) {
+		ask_judge(sv);
+		return;
+	}
+	if (sv->lost_peer)
+		return;
+	sv->lost_peer = true;
+	ri_autopsy_ask(RI_AUTOPSY_LOSS);
+	/* the rank that it waited for may be on any node */
+	if (answer->timed_out)
+		ri_link_look(true);
 }
 
 static void take_look(struct ri_supervisor *sv)
 {
 	if (!sv->spared)
-		take_another_failure(sv);
+		ask_judge(sv);
 	else if (!has_leavers(sv))
 		obey(sv);
 }
@@ -237,7 +262,7 @@ static void sweep_after_end(struct ri_supervisor *sv)
 /* It ended while it was looked at, before it was told. */
 static void sweep_after_stop(struct ri_supervisor *sv)
 {
-	ri_phase_begin_end(sv, sv->end.stop.at_ms, own_limit(sv, GRACE_AFTER_END_MS));
+	ri_phase_begin_end(sv, sv->result->stop.at_ms, own_limit(sv, GRACE_AFTER_END_MS));
 	sweep(sv);
 }
 
@@ -317,6 +342,7 @@ static const reaction grid[RI_PHASES][RI_EVENTS] = {
 		[RI_EVENT_INSISTED] = kill_now,
 		[RI_EVENT_RANK_FAILED] = take_another_failure,
 		[RI_EVENT_ORDERED] = obey,
+		[RI_EVENT_JUDGED] = take_answer,
 		[RI_EVENT_LOOKED] = take_look,
 		[RI_EVENT_COMMAND_GONE] = sweep,
 		[RI_EVENT_ALL_GONE] = finish,

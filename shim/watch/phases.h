@@ -6,6 +6,7 @@
 #ifndef RI_SHIM_WATCH_PHASES_H
 #define RI_SHIM_WATCH_PHASES_H
 
+#include "watch/judged.h"
 #include "watch/setting.h"
 
 enum ri_phase {
@@ -25,6 +26,7 @@ enum ri_event {
 	RI_EVENT_RANK_FAILED,	/* and others run */
 	RI_EVENT_ORDERED,	/* the job has failed on another node */
 	RI_EVENT_LINGERED,	/* an exception has left a rank's program, and --linger is over */
+	RI_EVENT_JUDGED,	/* the judge has answered: .judged */
 	RI_EVENT_LOOKED,	/* the process that looked at a job or its ranks has ended */
 	RI_EVENT_COMMAND_GONE,	/* with all its ranks; children are left */
 	RI_EVENT_ALL_GONE,	/* there is no child any more */
@@ -40,8 +42,6 @@ struct ri_supervisor {
 	struct ri_output *output;
 	enum ri_phase phase;
 	int status;		/* of the first end that was no success */
-	struct ri_end end;	/* that one */
-	struct ri_oom oom;
 	struct ri_supervised *result;
 	const struct ri_supervise *setting;
 	bool groups;		/* each child leads one of its own */
@@ -55,6 +55,8 @@ struct ri_supervisor {
 	bool has_more;		/* children may be left to reap */
 	pid_t first_gone;	/* of those, by the last SIGCHLD; 0: not known */
 	bool looked_again;	/* before a stop: its first time was not enough */
+	const struct ri_judged *judged;	/* the last answer of a failure, while it lasts; or NULL */
+	bool lost_peer;		/* and that some have lost another rank was acted on */
 	bool spared;		/* an order came, and a rank was on its way out of an exception */
 	int64_t begun;		/* the end of the job: CLOCK_MONOTONIC ms, as the next two */
 	int64_t deadline;	/* 0: none */

@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "watch/restarted.h"
 
-#include "report/class.h"
-#include "report/restarts.h"
+#include "base/arena.h"
 #include "system/log.h"
+#include "watch/judged.h"
 #include "watch/others.h"
 
 static struct {
-	struct ri_rank_outcome *ranks;	/* room for those of one attempt */
-	char *words;
-	size_t checked;		/* of all that were seen */
+	struct ri_restarts *all;	/* shared with the judge, which alone reads and writes it */
+	const char *launcher;
+	struct ri_restarted_attempt waiting[RI_RESTARTS];	/* for the judge */
+	size_t count;
+	size_t checked;		/* of all ranks that were seen */
 	uint64_t begun;		/* bytes that had come on stderr before this attempt */
 	uint64_t gone;		/* and when all of its ranks had ended */
-	struct ri_restarts all;
 } own;
 
-void ri_restarted_begin(struct ri_rank_outcome *ranks, char *words, const char *launcher)
+void ri_restarted_begin(const char *launcher)
 {
-	own.all.launcher = launcher;
-	own.ranks = ranks;
-	own.words = words;
+	own.launcher = launcher;
 }
 
 /* How often its launcher had started ranks again that were seen before it. */
-static int64_t restarts_before(const struct ri_launched *seen, size_t at)
+int64_t ri_restarted_before(const struct ri_launched *seen, size_t at)
 {
 	int64_t most = 0;
 
@@ -37,7 +36,7 @@ static int64_t restarts_before(const struct ri_launched *seen, size_t at)
 /* Of the attempt that failed, did the kernel tell each end? */
 static bool kernel_tells_all(const struct ri_launched *seen, size_t at)
 {
-	int64_t attempt = restarts_before(seen, at), told = 0;
+	int64_t attempt = ri_restarted_before(seen, at), told = 0;
 
 	for (size_t i = 0; i < at; i++)
 		told += seen[i].is_rank && seen[i].parent == seen[at].parent &&
@@ -46,45 +45,18 @@ static bool kernel_tells_all(const struct ri_launched *seen, size_t at)
 }
 
 /* Those before it are all that there were of the attempt that failed. */
-static void find_failure(struct ri_output *output, const struct ri_launched *seen, size_t at,
-	struct ri_restart *restart)
-{
-	static struct ri_reason scratch;
-	/* the launcher tells of an end after that */
-	uint64_t to = own.gone > own.begun && kernel_tells_all(seen, at) ? own.gone : UINT64_MAX;
-	struct ri_tail_text text = ri_tail_between(ri_output_tail(output, 0), own.begun, to);
-	struct ri_launched_source source = {
-		.seen = seen, .count = at, .text = { text.bytes, text.length }, .cut = text.cut,
-		.room = own.words,
-	};
-	size_t count;
-
-	if (own.ranks == NULL || own.words == NULL)
-		return;
-	source.error_count = ri_others_errors(&source.errors);
-	count = ri_launched_outcomes(&source, own.ranks, RI_LAUNCHED);
-	for (size_t i = 0; i < count; i++)
-		ri_class_find(&own.ranks[i]);
-	ri_restart_find(restart, own.ranks, count, &scratch);
-}
-
 static void take_restart(struct ri_output *output, const struct ri_launched *seen, size_t at)
 {
-	struct ri_restart restart = {
-		.number = (uint64_t)seen[at].restarts, .most = (uint64_t)seen[at].most_restarts,
-		.at = seen[at].started,
-	};
-	char line[RI_MAX_LINE];
-	struct ri_text text;
+	/* the launcher tells of an end after that */
+	uint64_t to = own.gone > own.begun && kernel_tells_all(seen, at) ? own.gone : UINT64_MAX;
 
-	find_failure(output, seen, at, &restart);
+	if (own.all == NULL)
+		own.all = ri_pages_shared(sizeof(*own.all));
+	if (own.all != NULL && own.count < RI_RESTARTS)
+		own.waiting[own.count++] = (struct ri_restarted_attempt){
+			.at = at, .from = own.begun, .to = to,
+		};
 	own.begun = own.gone > own.begun ? own.gone : ri_output_tail(output, 0).total;
-	own.all.all += (uint64_t)(seen[at].restarts - restarts_before(seen, at));
-	if (own.all.count < RI_RESTARTS)
-		own.all.items[own.all.count++] = restart;
-	ri_text_init(&text, line, sizeof(line));
-	ri_restart_add(&text, &own.all, &restart);
-	ri_log(RI_LEVEL_ALWAYS, "%s", line);
 }
 
 static bool has_living(const struct ri_launched *seen, size_t count)
@@ -98,25 +70,61 @@ static bool has_living(const struct ri_launched *seen, size_t count)
 void ri_restarted_hear(struct ri_output *output)
 {
 	const struct ri_launched *seen;
-	size_t count;
+	size_t count, waited = own.count;
 
 	if (!ri_others_heard())
 		return;
 	count = ri_others_seen(&seen);
 	for (; own.checked < count; own.checked++)
 		if (seen[own.checked].is_rank && seen[own.checked].restarts >
-			restarts_before(seen, own.checked))
+			ri_restarted_before(seen, own.checked))
 			take_restart(output, seen, own.checked);
 	if (!has_living(seen, count))
 		own.gone = ri_output_tail(output, 0).total;
+	if (own.count > waited)
+		ri_restarted_ask();
 }
 
-struct ri_tail_text ri_restarted_last_text(struct ri_output *output)
+void ri_restarted_ask(void)
 {
-	return ri_tail_between(ri_output_tail(output, 0), own.begun, UINT64_MAX);
+	if (own.count > 0 && !ri_judge_ask(RI_ASK_RESTARTED))
+		ri_restarted_take(NULL);
+}
+
+void ri_restarted_take(const struct ri_judged *answer)
+{
+	size_t told = answer == NULL ? own.count : answer->restarts;
+
+	if (answer != NULL)
+		ri_log_lines((char *)(uintptr_t)answer->text, answer->length);
+	else
+		ri_log(RI_LEVEL_ALWAYS, "%s has started its ranks again",
+			own.launcher == NULL ? "the launcher" : own.launcher);
+	if (told > own.count)
+		told = own.count;
+	own.count -= told;
+	for (size_t i = 0; i < own.count; i++)
+		own.waiting[i] = own.waiting[i + told];
+	/* some came while it was at work */
+	if (told > 0)
+		ri_restarted_ask();
+}
+
+size_t ri_restarted_waiting(const struct ri_restarted_attempt **out, struct ri_restarts **all)
+{
+	*out = own.waiting;
+	*all = own.all;
+	if (own.all != NULL)
+		own.all->launcher = own.launcher;
+	return own.count;
+}
+
+uint64_t ri_restarted_begun(void)
+{
+	return own.begun;
 }
 
 const struct ri_restarts *ri_restarted_seen(void)
 {
-	return own.all.count == 0 ? NULL : &own.all;
+	return own.all == NULL || own.all->count == 0 ? NULL : own.all;
 }

@@ -11,7 +11,7 @@
 #include "options/options.h"
 #include "pump/output.h"
 #include "report/outcome.h"
-#include "watch/obituary.h"
+#include "system/mask.h"
 
 /* What another part of rankinit has to do at its time, while the loop runs. */
 struct ri_timetable {
@@ -55,7 +55,7 @@ struct ri_supervised {
 	struct ri_interrupt interrupt;	/* that the first failure may have ended of */
 	bool interrupted;	/* by SIGHUP, SIGINT or SIGQUIT, at any time */
 	bool ordered;		/* the ranks were stopped for another node's failure */
-	bool oom;		/* the cgroup counted an out-of-memory kill meanwhile */
+	int64_t settle_ms;	/* how long the judge lets an exception end its rank */
 	bool knows_shm;
 	struct ri_space shm;	/* /dev/shm, when the first failure was a SIGBUS */
 };

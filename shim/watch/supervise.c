@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/signals.h"
 #include "hang/autopsy.h"
 #include "hang/course.h"
 #include "link/link.h"
@@ -24,11 +25,12 @@
 #include "watch/leftovers.h"
 #include "watch/linger.h"
 #include "watch/others.h"
-#include "watch/obituary.h"
+#include "watch/judged.h"
 #include "watch/phases.h"
 #include "watch/restarted.h"
-#include "watch/first_failure.h"
+#include "watch/leavers.h"
 #include "watch/signalling.h"
+#include "watch/tell_nodes.h"
 #include "watch/step.h"
 
 enum {
@@ -66,18 +68,17 @@ static void take_time_of_stop(struct ri_supervisor *sv, int64_t now)
 static void note_stop(struct ri_supervisor *sv, const siginfo_t *info)
 {
 	sv->silent = ri_autopsy_is_silent();
-	sv->end.stop = (struct ri_stop){
+	sv->result->stop = (struct ri_stop){
 		.asked = true, .number = info->si_signo, .sender = info->si_pid,
 		.sender_uid = info->si_uid, .at_ms = ri_now_ms(),
 		.by_terminal = is_by_terminal(info),
 	};
 	sv->stopped_by_step = was_told_by_step(sv, info);
 	ri_state_stop();
-	sv->result->stop = sv->end.stop;
 	/* first: what the others print of the stop is output, and they are no longer silent */
 	if (sv->silent && sv->phase < RI_PHASE_ASKED)
 		ri_link_look(true);
-	ri_link_tell(sv->setting->job);
+	ri_nodes_tell(sv->setting->job);
 }
 
 /*
@@ -95,7 +96,7 @@ static void note_interrupt(struct ri_supervisor *sv, const siginfo_t *info, int 
 {
 	struct ri_interrupt *interrupt = &sv->result->interrupt;
 
-	if ((sv->status != 0 && sv->phase != RI_PHASE_SETTLING) || sv->end.stop.asked ||
+	if ((sv->status != 0 && sv->phase != RI_PHASE_SETTLING) || sv->result->stop.asked ||
 		passed_on == 0 ||
 		(RI_MASK_OF(info->si_signo) & INTERRUPTS) == 0)
 		return;
@@ -140,7 +141,7 @@ static void take_stop(struct ri_supervisor *sv, const siginfo_t *info)
 		return;
 	}
 	if (sv->result->ordered && sv->phase < RI_PHASE_KILLING)
-		take_time_of_stop(sv, sv->end.stop.at_ms);
+		take_time_of_stop(sv, sv->result->stop.at_ms);
 	forward(sv, info);
 }
 
@@ -161,7 +162,7 @@ static void take_key(struct ri_supervisor *sv, const siginfo_t *info)
 			"every process", IN_A_ROW_MS / 1000);
 	if (sv->presses != INSISTENCE)
 		return;
-	if (!sv->end.stop.asked)
+	if (!sv->result->stop.asked)
 		note_stop(sv, info);
 	ri_phase_happen(sv, RI_EVENT_INSISTED);
 }
@@ -196,12 +197,12 @@ static void note_end(struct ri_supervisor *sv, struct ri_child *child, int statu
 		ri_settle_look(sv->children, true);
 	}
 	ri_children_end(sv->children, child, status, usage);
+	ri_judge_news();
 	if (status == 0 && !child->told)
 		ri_link_reach(RI_LINK_LEAVING);
 	if (status == 0 || sv->status != 0)
 		return;
 	sv->status = ri_verdict_status(status);
-	sv->end.child = child;
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS)
 		sv->result->knows_shm = ri_cause_look(&sv->result->shm);
 }
@@ -236,6 +237,20 @@ static pid_t reap_one(struct ri_supervisor *sv, int *status, int flags, struct r
 	return ri_children_reap(-1, status, flags, usage);
 }
 
+/* How a process ended that was none of ours, but left to us. */
+static void say_orphan(pid_t pid, int wait_status, bool warn)
+{
+	const enum ri_level level = warn ? RI_LEVEL_WARNING : RI_LEVEL_NOTE;
+	char name[RI_SIGNAL_NAME];
+
+	if (WIFSIGNALED(wait_status))
+		ri_log(level, "reaped pid %d, killed by %s", (int)pid,
+			ri_signal_name(WTERMSIG(wait_status), name));
+	else
+		ri_log(level, "reaped pid %d, exit status %d", (int)pid,
+			WEXITSTATUS(wait_status));
+}
+
 /* All that are there, but for orphans that come faster than they go: a stop would wait. */
 static void reap(struct ri_supervisor *sv)
 {
@@ -257,7 +272,7 @@ static void reap(struct ri_supervisor *sv)
 		} else if (child != NULL) {
 			note_end(sv, child, status, &usage);
 		} else {
-			ri_verdict_orphan(pid, status, sv->options->tells_reaped);
+			say_orphan(pid, status, sv->options->tells_reaped);
 			orphans++;
 		}
 		gone = gone || !WIFSTOPPED(status);
@@ -305,7 +320,7 @@ static void take_signal(struct ri_supervisor *sv, const siginfo_t *info)
 	/* signals keep their order: the SIGTERM before this one is not held any longer */
 	if (sv->phase == RI_PHASE_LOOKING)
 		ri_phase_happen(sv, RI_EVENT_LOOKED);
-	if (number == SIGTERM && !sv->end.stop.asked) {
+	if (number == SIGTERM && !sv->result->stop.asked) {
 		take_stop(sv, info);
 		return;
 	}
@@ -316,13 +331,39 @@ static void take_signal(struct ri_supervisor *sv, const siginfo_t *info)
 /* A rank that does not get to its end has failed all the same: as an exception has it. */
 static void take_course(struct ri_supervisor *sv)
 {
+	ri_judge_news();
 	if (sv->phase == RI_PHASE_SETTLING) {
 		ri_phase_happen(sv, RI_EVENT_LOOKED);
 	} else if (sv->phase == RI_PHASE_RUNNING &&
-		ri_linger_take(sv->children, sv->output, &sv->end)) {
+		ri_linger_take(sv->children, sv->output, sv->setting)) {
 		sv->status = 1;
 		ri_phase_happen(sv, RI_EVENT_LINGERED);
 	}
+}
+
+/* What it finds of a failure, it looks further into; the other nodes are told; the phase has more. */
+static void take_judge(struct ri_supervisor *sv)
+{
+	const struct ri_judged *answer = NULL;
+
+	switch (ri_judge_take(&answer)) {
+	case RI_ASK_FAILED:
+		if (answer != NULL)
+			ri_settle_ask(sv->children, answer->doubtful);
+		if (!sv->result->ordered)
+			ri_nodes_tell_judged(sv->setting->job, answer);
+		sv->judged = answer;
+		ri_phase_happen(sv, RI_EVENT_JUDGED);
+		sv->judged = NULL;
+		break;
+	case RI_ASK_RESTARTED:
+		ri_restarted_take(answer);
+		break;
+	case RI_ASK_ENDED:
+	case RI_ASK_NOTHING:
+		return;
+	}
+	ri_judge_go_on();
 }
 
 /* When all nodes have looked last, CLOCK_MONOTONIC ms; 0: never. */
@@ -358,13 +399,14 @@ static void hear_others(struct ri_supervisor *sv)
 	bool judged = ri_link_hear();
 
 	ri_restarted_hear(sv->output);
+	take_judge(sv);
 	if (ri_course_take(sv->children))
 		take_course(sv);
 	if (sv->phase == RI_PHASE_LOOKING && !ri_autopsy_is_looking() && !ri_course_is_asked())
 		ri_phase_happen(sv, RI_EVENT_LOOKED);
 	if (ri_link_was_asked() && !judged && sv->phase < RI_PHASE_ASKED &&
 		ri_settle_find_leavers(sv->children, sv->output))
-		ri_link_tell(sv->setting->job);
+		ri_nodes_tell(sv->setting->job);
 	if (ri_link_is_on())
 		look_with_others(sv);
 	if (!judged)
@@ -402,6 +444,8 @@ static int64_t time_left(const struct ri_supervisor *sv)
 		next = sv->tick;
 	if (ri_linger_due(sv->output) < next)
 		next = ri_linger_due(sv->output);
+	if (ri_judge_due() < next)
+		next = ri_judge_due();
 	if (next == INT64_MAX)
 		return -1;
 	left = next - ri_now_ms();
@@ -425,22 +469,10 @@ static void look(void *supervisor, bool by_ray)
 		ri_linger_begin(sv->options);
 		return;
 	}
+	ri_judge_news();
 	ri_settle_look(sv->children, false);
 	ri_others_look();
 	ri_linger_suspect();
-}
-
-/* Of several ranks, or with a report, more will be said than how one of them ended. */
-static void conclude(struct ri_supervisor *sv, struct ri_supervised *out)
-{
-	const struct ri_children *children = sv->children;
-
-	out->oom = (ri_children_lost_one(children) || ri_others_are_watched()) &&
-		ri_verdict_is_oom(&sv->oom);
-	out->stop = sv->end.stop;
-	if (children->count == 1 && sv->end.child != NULL && !sv->setting->silent &&
-		!ri_link_is_on())
-		ri_verdict_obituary(&sv->end, &sv->oom);
 }
 
 /* The lowest descriptor that is still needed, from this one on; -1: there is none. */
@@ -451,11 +483,7 @@ static int next_fd(const struct ri_output *output, int from)
 	return next < 0 || (spare >= 0 && spare < next) ? spare : next;
 }
 
-/*
- * What the start needed, and watching over the job does not: the files that were passed in keep
- * pipes and mounts busy, and the working directory keeps its file system mounted.
- */
-static void let_go(const struct ri_output *output)
+void ri_supervise_let_go(const struct ri_output *output)
 {
 	int first = 3, own;
 
@@ -479,14 +507,11 @@ int ri_supervise_run(struct ri_children *children, const struct ri_supervise *se
 		.children = children, .output = setting->output,
 		.result = setting->result, .setting = setting,
 		.status = children->refused,
-		.end = { .command = launch->argv[0], .rank = setting->rank },
 		.groups = launch->new_group, .told_by_step = launch->told_by_step,
 		.self = launch->self,
 	};
 	siginfo_t info;
 
-	let_go(setting->output);
-	ri_verdict_watch(&sv.oom);
 	ri_leftovers_init(launch->self);
 	if (setting->output->again && children->started > 0)
 		ri_descendants_spare_others(children->items[0].pid);
@@ -508,10 +533,10 @@ int ri_supervise_run(struct ri_children *children, const struct ri_supervise *se
 	}
 	setting->output->alarm = NULL;
 	ri_course_end();
-	ri_output_finish(setting->output, sv.end.stop.asked);
+	ri_judge_end();
+	ri_output_finish(setting->output, sv.result->stop.asked);
 	if (sv.self != 1 || setting->output->again)
 		ri_terminal_take(setting->terminal, ri_phase_front_group(&sv));
-	conclude(&sv, setting->result);
 	/* we may have given up on some, having sent that */
 	return sv.status == 0 && children->living > 0 ? 128 + SIGKILL : sv.status;
 }

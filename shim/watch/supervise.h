@@ -19,6 +19,12 @@
  */
 int ri_supervise_run(struct ri_children *children, const struct ri_supervise *setting);
 
+/*
+ * What the start needed, and watching over the job does not: files that were passed in keep pipes
+ * and mounts busy, and the working directory keeps its file system mounted. It is "/" then.
+ */
+void ri_supervise_let_go(const struct ri_output *output);
+
 /* Be ready for orphans. Not PID 1: become a subreaper (prctl(2)), or warn. */
 void ri_orphans_adopt(pid_t self);
 

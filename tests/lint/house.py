@@ -23,6 +23,13 @@ WORDS = 0               # calls of other parsers of a rank's words, from outside
 OPTIONS = 62            # rows of options.def
 CHECKS = 53             # rows of checks.def
 
+# Lines of functions that PID 1 may run while ranks live, from these on.
+IN_PID_1_LINES = 6000
+IN_PID_1 = ("ri_supervise_run", "ri_autopsy_due", "ri_autopsy_act", "ri_autopsy_take",
+            "ri_roll_call_due", "ri_roll_call_act", "ri_roll_call_take")
+# They read what a rank, a file or another node wrote; lib/output finds fixed words alone.
+PARSERS = ("lib/words/", "lib/redact/", "lib/report/", "lib/blame/")
+
 # These read what a machine, a file, a variable or a command says.
 READERS = ("lib/from", "lib/image", "lib/node", "lib/hang", "lib/to", "shim/check", "shim/probe",
            "shim/system", "shim/watch/step.c", "shim/preflight/")
@@ -70,6 +77,82 @@ def calls():
             if defined.get(name, path) != path:
                 graph[path][defined[name]].append(name)
     return graph
+
+
+def functions(path):
+    """{name: its lines} of a .c file: what has its opening brace in the first column."""
+    lines, found = read(path).split("\n"), {}
+    for at, line in enumerate(lines):
+        if line != "{":
+            continue
+        begin, end = at - 1, at
+        while begin > 0 and lines[begin][:1] in ("\t", " "):
+            begin -= 1
+        while lines[end] != "}":
+            end += 1
+        head = " ".join(lines[begin:at])
+        name = re.search(r"(\w+)\((?!\()", re.sub(r"__attribute__\(\(.*?\)\)", "", head))
+        if name:
+            found[name[1]] = lines[begin:end + 1]
+    return found
+
+
+def tables(path):
+    """{name: its text} of file-scope variables with a value in braces."""
+    return dict(re.findall(r"^[^\n\t#/ ][^\n]*?(\w+)(?:\[[^\n=]*\])? = \{\n(.*?)\n\};", read(path),
+                           re.M | re.S))
+
+
+def relocations():
+    """{(file, section): the names that it uses}, and where each function is defined."""
+    uses, defined = collections.defaultdict(set), {}
+    for path in files("lib") + files("shim"):
+        name = f"build/release/{path[:-2]}.o"
+        if not path.endswith(".c") or not os.path.exists(name):
+            continue
+        listed = subprocess.run(["objdump", "-r", "-t", name], capture_output=True, text=True,
+                                check=True).stdout
+        section = None
+        for line in listed.splitlines():
+            header = re.match(r"RELOCATION RECORDS FOR \[\.text\.(?:unlikely\.)?(.*)\]:", line)
+            words = line.split()
+            if line.startswith("RELOCATION"):
+                section = header and header[1].split(".")[0]
+            elif section and len(words) == 3 and re.match("[0-9a-f]{16}$", words[0]):
+                uses[path, section].add(re.sub(r"^\.text\.|[+-]0x[0-9a-f]+$", "", words[2]))
+            elif re.match(r"[0-9a-f]{16} g +F \.text", line):
+                defined[words[-1]] = path
+    return uses, defined
+
+
+def reached():
+    """
+    {file: lines of functions} of all that PID 1 may run while ranks live. A body of a helper runs in
+    a process of its own. What the compiler put into its only caller is found by its name there.
+    """
+    uses, defined = relocations()
+    sources = {path: functions(path) for path in files("lib") + files("shim")
+               if path.endswith(".c")}
+    bodies = {name for path in sources for name in re.findall(r"\.body = (\w+)", read(path))}
+    forked = {name for path in sources for name in re.findall(
+        r"\.work = (\w+)[^;]*\.forked = true", read(path))}
+    data = {path: tables(path) for path in sources}
+    left, found = [(defined[name], name) for name in IN_PID_1 if name in defined], set()
+    while left:
+        path, name = left.pop()
+        if (path, name) in found or name in bodies | forked or name not in sources[path]:
+            continue
+        found.add((path, name))
+        text = " ".join(sources[path][name][1:])
+        text += " ".join(data[path][word] for word in set(re.findall(r"\b\w+\b", text)) &
+                         set(data[path]))
+        names = uses[path, name] | (set(re.findall(r"\b\w+\b", text)) & set(sources[path]))
+        left += [(defined.get(other, path) if other not in sources[path] else path, other)
+                 for other in names]
+    lines = collections.Counter()
+    for path, name in found:
+        lines[path] += len(sources[path][name])
+    return lines
 
 
 def reach(graph, start):
@@ -136,7 +219,13 @@ def main():
               re.search(r"\bstrstr\(", read(path))]
     rings = [" ".join(circle) for circle in circles(graph)]
     parsed = parsers(graph)
-    figures = [("lines", sum(lines.values()), LINES, ""),
+    in_pid_1 = reached()
+    parsers_there = sorted(path for path in in_pid_1 if path.startswith(PARSERS))
+    figures = [("lines of functions that PID 1 may run while ranks live", sum(in_pid_1.values()),
+                IN_PID_1_LINES, ""),
+               ("parsers that PID 1 may run while ranks live", len(parsers_there), 0,
+                " ".join(parsers_there)),
+               ("lines", sum(lines.values()), LINES, ""),
                ("file names in several rooms", len(twice), NAMES_TWICE, " ".join(twice)),
                ("files with a REAP_MS", len(reaps), REAP_FILES, " ".join(reaps)),
                ("files that search messages", len(strstr), STRSTR, " ".join(strstr)),

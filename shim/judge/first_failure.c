@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "judge/first_failure.h"
+
+#include <string.h>
+#include <sys/wait.h>
+
+#include "hang/course.h"
+#include "report/class.h"
+#include "system/clock.h"
+#include "watch/descendants.h"
+
+static void describe_end(const struct ri_child *child, struct ri_rank_outcome *out)
+{
+	int status = child->wait_status;
+
+	if (child->lives) {
+		out->end = RI_END_RUNNING;
+	} else if (WIFSIGNALED(status)) {
+		out->end = RI_END_SIGNALED;
+		out->signal = WTERMSIG(status);
+		out->core = WCOREDUMP(status);
+	} else {
+		out->end = RI_END_EXITED;
+		out->exit_code = WEXITSTATUS(status);
+	}
+}
+
+/*
+ * Was it dying before a SIGTERM? Then it does not end of that signal. If it does, only its first
+ * thread had ended, and the others had gone on (pthread_exit(3)).
+ */
+static bool was_dying(const struct ri_child *child)
+{
+	return child->gone_at.tv_sec != 0 &&
+		!(WIFSIGNALED(child->wait_status) && WTERMSIG(child->wait_status) == SIGTERM);
+}
+
+/* With a status, after a traceback, though its program could not hear of what it was told. */
+static bool ended_itself(const struct ri_child *child, const struct ri_output *output,
+	size_t index)
+{
+	return !child->lives && WIFEXITED(child->wait_status) && child->unheeding &&
+		ri_output_traceback(output, index).tv_sec != 0;
+}
+
+/* Of what it has not said, a traceback as its memory has it. */
+static void describe_unsaid(const struct ri_child *child, size_t index,
+	struct ri_rank_outcome *out)
+{
+	const struct ri_course_seen *seen = ri_course_child(index);
+	bool unsaid = child->course == RI_COURSE_LEFT && out->traceback_at.tv_sec == 0;
+
+	out->in_hand = child->in_hand && child->told && seen != NULL;
+	if (!out->in_hand && (!unsaid || seen == NULL))
+		return;
+	out->traceback_at = child->raised_at;
+	out->wrote = (struct ri_rank_wrote){ .tail = { seen->words, strlen(seen->words) } };
+}
+
+void ri_settle_describe(const struct ri_child *child, struct ri_output *output, size_t index,
+	struct ri_rank_outcome *out)
+{
+	const struct ri_tail_text text = ri_output_tail(output, index);
+
+	out->pid = child->pid;
+	out->told = child->told && !was_dying(child) && !ended_itself(child, output, index);
+	out->spoke = out->told && child->spoke;
+	out->leaving = child->leaving && child->lives && !child->told;
+	out->order = child->order;
+	out->started = child->started;
+	out->ended = child->ended;
+	out->gone_at = child->gone_at;
+	describe_end(child, out);
+	out->wrote = (struct ri_rank_wrote){
+		.tail = { text.bytes, text.length }, .head = text.head, .cut = text.cut,
+		.total = text.total,
+	};
+	out->traceback_at = ri_output_traceback(output, index);
+	/* what it was about before it was told */
+	out->course = child->course == RI_COURSE_LEFT ||
+		ri_child_was_looked_at(child, out->traceback_at) ? child->course : RI_COURSE_UNKNOWN;
+	out->lingered_s = child->lingered_s;
+	if (child->raised_at.tv_sec == 0)
+		return;
+	describe_unsaid(child, index, out);
+	if ((out->in_hand || child->lingered_s > 0) && ri_course_child(index) != NULL &&
+		ri_course_child(index)->held[0] != '\0')
+		out->held = ri_course_child(index)->held;
+}
+
+/* What its end is evidence of; of one that lives, what it would be if it ended now. */
+static struct ri_evidence judge(const struct ri_child *child, struct ri_output *output,
+	size_t index)
+{
+	struct ri_rank_outcome rank = { .pid = 0 };
+
+	ri_settle_describe(child, output, index, &rank);
+	if (child->lives) {
+		rank.end = RI_END_EXITED;
+		rank.exit_code = 1;
+		ri_clock_read(CLOCK_REALTIME, &rank.ended);
+	}
+	ri_class_find(&rank);
+	return rank.evidence;
+}
+
+/* By local rank: of one that failed, or lives and has printed an exception. */
+static enum ri_class classes[RI_MAX_LOCAL];
+
+/* Each is read once: there may be hundreds. */
+static void find_classes(const struct ri_children *children, struct ri_output *output,
+	struct ri_judged *out)
+{
+	for (size_t i = 0; i < children->started; i++) {
+		const struct ri_child *child = &children->items[i];
+		struct ri_evidence evidence;
+
+		if (!ri_child_failed(child) &&
+			!(child->lives && ri_output_traceback(output, i).tv_sec != 0))
+			continue;
+		evidence = judge(child, output, i);
+		classes[i] = evidence.class;
+		if (child->lives)
+			continue;
+		/* it died before a rank lost it, so its own words need not say so */
+		if (evidence.class == RI_CLASS_UNKNOWN && child->gone_at.tv_sec != 0)
+			classes[i] = RI_CLASS_OWN;
+		if (evidence.loss != NULL && evidence.loss->kind == RI_LOSS_CLOCK)
+			out->timed_out = true;
+	}
+}
+
+static bool has(const struct ri_children *children, enum ri_class class, bool lives)
+{
+	for (size_t i = 0; i < children->started; i++)
+		if (classes[i] == class && children->items[i].lives == lives)
+			return true;
+	return false;
+}
+
+/* It lives, and has printed an exception that it may be ending of. */
+static bool has_own_words(const struct ri_child *child, size_t index)
+{
+	return child->lives && !child->told && classes[index] == RI_CLASS_OWN;
+}
+
+/*
+ * Which are to be looked at: one that has printed an exception since the last look, and where
+ * losses alone were seen all, since what was lost may have an exception that it has not printed.
+ */
+static void find_doubtful(const struct ri_children *children, const struct ri_output *output,
+	bool lost, struct ri_judged *out)
+{
+	struct timespec first = ri_children_first_failure(children);
+
+	for (size_t i = 0; i < children->started; i++) {
+		const struct ri_child *child = &children->items[i];
+
+		/* what had left its program may have executed another one since */
+		out->doubtful[i] = child->lives && !child->told &&
+			(((lost || child->course == RI_COURSE_LEFT) &&
+				!ri_child_was_looked_at(child, first)) ||
+			(!ri_child_was_looked_at(child, ri_output_traceback(output, i)) &&
+				has_own_words(child, i)));
+	}
+}
+
+/* Has it printed an exception, and may end of it, or may it have one, as far as is known by now? */
+static bool is_undecided(const struct ri_child *child, const struct ri_output *output,
+	size_t index, int64_t settle_ms, bool lost, bool looked_at)
+{
+	struct timespec at = ri_output_traceback(output, index), now;
+	bool own = has_own_words(child, index);
+
+	if (!child->lives)
+		return false;
+	if (looked_at && (own || lost || child->course == RI_COURSE_LEFT))
+		return true;
+	if (!own || child->course == RI_COURSE_LEFT)
+		return false;
+	ri_clock_read(CLOCK_REALTIME, &now);
+	at.tv_sec += (time_t)(settle_ms / 1000);
+	at.tv_nsec += settle_ms % 1000 * 1000000;
+	return ri_time_is_before(now, at);
+}
+
+void ri_settle_judge(const struct ri_children *children, struct ri_output *output,
+	int64_t settle_ms, struct ri_judged *out)
+{
+	bool own, lost, looks = !ri_course_is_asked() && ri_descendants_are_shown();
+
+	find_classes(children, output, out);
+	own = has(children, RI_CLASS_OWN, false);
+	lost = has(children, RI_CLASS_LOSS, false);
+	out->lost = lost && !own;
+	if (looks)
+		find_doubtful(children, output, lost && !own, out);
+	if (children->refused != 0)
+		return;
+	out->open = !own && (lost || has(children, RI_CLASS_LOSS, true));
+	for (size_t i = 0; i < children->started; i++)
+		out->open = out->open || is_undecided(&children->items[i], output, i, settle_ms,
+			lost && !own, looks ? out->doubtful[i] != 0 : children->items[i].doubtful);
+}
