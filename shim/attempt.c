@@ -14,20 +14,20 @@
 
 #include "base/arena.h"
 #include "base/number.h"
+#include "init/judged.h"
+#include "init/leftovers.h"
 #include "judge/other_nodes.h"
 #include "link/link.h"
 #include "report/again.h"
 #include "report/brief.h"
 #include "report/restarts.h"
+#include "run.h"
 #include "say/report_file.h"
 #include "system/clock.h"
 #include "system/helper.h"
 #include "system/kept_fds.h"
 #include "system/mask.h"
 #include "system/said.h"
-#include "watch/judged.h"
-#include "watch/leftovers.h"
-#include "run.h"
 
 enum {
 	FIRST_FD = 3,

@@ -6,6 +6,9 @@
 
 #include "base/arena.h"
 #include "hang/autopsy.h"
+#include "init/linger.h"
+#include "init/others.h"
+#include "init/restarted.h"
 #include "judge/first_failure.h"
 #include "launch/master.h"
 #include "link/link.h"
@@ -16,9 +19,6 @@
 #include "report/reason.h"
 #include "say/cause.h"
 #include "system/clock.h"
-#include "watch/linger.h"
-#include "watch/others.h"
-#include "watch/restarted.h"
 
 static void number_ranks(struct ri_run *run, size_t count)
 {

@@ -6,11 +6,11 @@
 
 #include "base/signals.h"
 #include "command/expand.h"
+#include "init/spawn_ranks.h"
 #include "launch/launch.h"
 #include "launch/placement.h"
 #include "model/derive.h"
 #include "options/options.h"
-#include "pump/spawn_ranks.h"
 #include "report/carried.h"
 #include "say/torch_file.h"
 #include "say/two_rankinits.h"

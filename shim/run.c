@@ -73,7 +73,9 @@ int ri_run_status(const struct ri_run *run, int status, enum ri_retry retry)
 		(ri_found_single_rank(&run->found) >= 0 && ri_found_is_managed(&run->found)))
 		return options->exit_map.to[status];
 	/* a class that an inner one has made is none of a status */
-	return ri_exit_class(run->ended.inner_status != 0 ? run->ended.inner_status : status, retry);
+	if (run->ended.inner_status != 0)
+		status = run->ended.inner_status;
+	return ri_exit_class(status, retry);
 }
 
 int ri_run_status_of(const struct ri_run *run, const struct ri_judged *answer)

@@ -7,20 +7,20 @@
 
 #include "check/node_facts.h"
 #include "check/runner.h"
-#include "preflight/preflight.h"
-#include "link/job.h"
+#include "found.h"
 #include "launch/children.h"
-#include "launch/privileges.h"
+#include "init/judged.h"
+#include "init/output.h"
+#include "init/spawn_ranks.h"
+#include "init/supervise.h"
 #include "judge/obituary.h"
-#include "pump/output.h"
-#include "pump/spawn_ranks.h"
+#include "launch/privileges.h"
+#include "link/job.h"
+#include "preflight/preflight.h"
 #include "report/causes.h"
 #include "report/inner_word.h"
 #include "say/torch_file.h"
 #include "system/log.h"
-#include "watch/judged.h"
-#include "watch/supervise.h"
-#include "found.h"
 
 /* Who may start ranks that are no children of ours? */
 enum ri_starter {
@@ -52,7 +52,7 @@ struct ri_ended {
 	/* Of each rank, where these do not follow from those of the first; or NULL. */
 	const struct ri_output_rank *numbers;
 	struct ri_rank_outcome *outcomes;	/* one for each child that there shall be */
-	int inner_status;	/* before a rankinit below this one made a class of it; 0: none did */
+	int inner_status;	/* before an inner rankinit made a class of it; 0: none did */
 	int status;		/* of the first end that was no success */
 	bool linked;		/* the other nodes have a verdict */
 	bool told;		/* the verdict was said */

@@ -10,18 +10,18 @@
 #include "command/words.h"
 #include "from/sources.h"
 #include "hang/autopsy.h"
+#include "init/others.h"
+#include "init/restarted.h"
+#include "init/step.h"
+#include "init/supervise.h"
+#include "init/terminal.h"
 #include "judging.h"
 #include "launch/launch.h"
-#include "launch/terminal.h"
 #include "link/link.h"
 #include "say/state_file.h"
 #include "say/two_rankinits.h"
 #include "system/clock.h"
 #include "system/mask.h"
-#include "watch/others.h"
-#include "watch/restarted.h"
-#include "watch/supervise.h"
-#include "watch/step.h"
 
 /*
  * Become the command only where a process manager owns this one rank, and

@@ -10,6 +10,8 @@
 
 #include "base/arena.h"
 #include "check/print.h"
+#include "init/judged.h"
+#include "init/tell_nodes.h"
 #include "link/link.h"
 #include "report/brief.h"
 #include "report/launched.h"
@@ -19,8 +21,6 @@
 #include "say/two_rankinits.h"
 #include "system/apart.h"
 #include "system/clock.h"
-#include "watch/judged.h"
-#include "watch/tell_nodes.h"
 
 enum {
 	/* how long what the job left has to wait for a file system that may never answer */

@@ -33,7 +33,7 @@ struct ri_course_seen {
 	pid_t inner;		/* the python behind a shell, of which all this is; 0: none */
 	char held[RI_COURSE_HELD];	/* "it is in upload (train.py:5)"; or "" */
 	char words[RI_COURSE_WORDS];	/* what Python prints of the exception; or "" */
-	char shown[RI_COURSE_SHOWN];	/* its last line, "ValueError: bad batch 17", without secrets */
+	char shown[RI_COURSE_SHOWN];	/* of that the last line, without secrets */
 };
 
 /*

@@ -5,9 +5,9 @@
 #include <sys/wait.h>
 
 #include "hang/course.h"
+#include "init/descendants.h"
 #include "report/class.h"
 #include "system/clock.h"
-#include "watch/descendants.h"
 
 static void describe_end(const struct ri_child *child, struct ri_rank_outcome *out)
 {
@@ -78,7 +78,8 @@ void ri_settle_describe(const struct ri_child *child, struct ri_output *output, 
 	out->traceback_at = ri_output_traceback(output, index);
 	/* what it was about before it was told */
 	out->course = child->course == RI_COURSE_LEFT ||
-		ri_child_was_looked_at(child, out->traceback_at) ? child->course : RI_COURSE_UNKNOWN;
+		ri_child_was_looked_at(child, out->traceback_at)
+		? child->course : RI_COURSE_UNKNOWN;
 	out->lingered_s = child->lingered_s;
 	if (child->raised_at.tv_sec == 0)
 		return;

@@ -8,8 +8,8 @@
 #define RI_SHIM_JUDGE_FIRST_FAILURE_H
 
 #include "launch/children.h"
-#include "pump/output.h"
-#include "watch/judged.h"
+#include "init/judged.h"
+#include "init/output.h"
 
 /* What became of a child, and what it said, as far as it is known by now. */
 void ri_settle_describe(const struct ri_child *child, struct ri_output *output, size_t index,

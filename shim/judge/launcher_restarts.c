@@ -2,11 +2,11 @@
 #include "judge/launcher_restarts.h"
 
 #include "base/text.h"
+#include "init/others.h"
+#include "init/restarted.h"
 #include "report/class.h"
 #include "report/restarts.h"
 #include "system/log.h"
-#include "watch/others.h"
-#include "watch/restarted.h"
 
 /* Those before it are all that there were of the attempt that failed. */
 static void find_failure(const struct ri_restarts_room *room, struct ri_output *output,

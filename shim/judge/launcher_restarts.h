@@ -3,9 +3,9 @@
 #ifndef RI_SHIM_JUDGE_LAUNCHER_RESTARTS_H
 #define RI_SHIM_JUDGE_LAUNCHER_RESTARTS_H
 
-#include "pump/output.h"
+#include "init/judged.h"
+#include "init/output.h"
 #include "report/launched.h"
-#include "watch/judged.h"
 
 /* Where the ranks of an attempt and their words are put, as launched.h has it; or NULL. */
 struct ri_restarts_room {

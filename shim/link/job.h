@@ -63,9 +63,9 @@ void ri_link_print_found(void);
 void ri_link_stop(const struct ri_link_job *job, int number);
 
 /*
- * All is over, and the last word is said: wait a little for the verdict; where the ranks may start again
- * wait for the other nodes, and then ri_link_key has an answer. gone: nothing is left of the ranks
- * here. Returns whether there is a verdict.
+ * All is over, and the last word is said: wait a little for the verdict; where the ranks may start
+ * again wait for the other nodes, and then ri_link_key has an answer. gone: nothing is left of the
+ * ranks here. Returns whether there is a verdict.
  */
 bool ri_link_conclude(const struct ri_link_job *job, int status, bool gone);
 

@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "link/part.h"
 #include "launch/children.h"
+#include "link/part.h"
 
 struct ri_roll_call {
 	struct ri_rendezvous place;
@@ -30,7 +30,7 @@ struct ri_roll_call {
 /* The first call: the ranks were started. */
 void ri_roll_call_begin(struct ri_roll_call *roll);
 
-/* As watch/setting.h has timetables; the context is the roll call. */
+/* As init/setting.h has timetables; the context is the roll call. */
 int64_t ri_roll_call_due(void *roll);
 void ri_roll_call_act(void *roll);
 void ri_roll_call_take(void *roll);

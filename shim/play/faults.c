@@ -9,10 +9,10 @@
 
 #include "base/procstat.h"
 #include "hang/look.h"
+#include "init/descendants.h"
+#include "init/leftovers.h"
 #include "link/setup.h"
 #include "system/log.h"
-#include "watch/descendants.h"
-#include "watch/leftovers.h"
 
 enum { PROCESSES = 8192 };
 

@@ -14,14 +14,14 @@
 
 #include "base/signals.h"
 #include "base/text.h"
+#include "launch/children.h"
+#include "init/leftovers.h"
+#include "init/supervise.h"
 #include "launch/master.h"
 #include "system/clock.h"
 #include "system/kept_fds.h"
 #include "system/log.h"
 #include "system/mask.h"
-#include "watch/leftovers.h"
-#include "launch/children.h"
-#include "watch/supervise.h"
 
 enum {
 	TRIES = 16,

@@ -7,10 +7,10 @@
 #ifndef RI_SHIM_PLAY_PLAY_JOB_H
 #define RI_SHIM_PLAY_PLAY_JOB_H
 
+#include "init/spawn_ranks.h"
+#include "init/supervise.h"
 #include "node/node.h"
 #include "options/options.h"
-#include "pump/spawn_ranks.h"
-#include "watch/supervise.h"
 
 /* Those that come, and what they are made from. */
 struct ri_members {

@@ -10,12 +10,12 @@
 
 #include "base/overlay.h"
 #include "from/sources.h"
+#include "launch/children.h"
 #include "launch/placement.h"
 #include "node/cgroup_limits.h"
 #include "node/place.h"
 #include "options/table.h"
 #include "system/mask.h"
-#include "launch/children.h"
 
 /*
  * Options that the outer rankinit takes for itself: nothing is required of a machine that

@@ -29,7 +29,7 @@ struct ri_apart {
 	 * nothing here. Then the work is not done where no helper can be made.
 	 */
 	bool forked;
-	void (*meanwhile)(void *argument);	/* then: as long as it works, now and again; or NULL */
+	void (*meanwhile)(void *argument);	/* then, while it works: now and again; or NULL */
 };
 
 /*

@@ -21,7 +21,7 @@
 
 /* With whose rights it works. docs/SECURITY.md says what that promises. */
 enum ri_helper_user {
-	RI_HELPER_SAME,		/* rankinit's own; with a name it is the first to go without memory */
+	RI_HELPER_SAME,		/* rankinit's own; one with a name goes first where memory ends */
 	/*
 	 * What hears strangers: it has no capabilities, nobody traces it, and it is the user
 	 * nobody, except where rankinit is root and may not become that user.

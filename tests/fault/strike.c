@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * strike HOW JUDGE CALL -- PROGRAM ARGUMENT...: run the program, and when its judge of that number
- * (1: the first) begins the system call of that number, strike it: HOW is "segv", "kill", or "hang",
- * after which it never goes on. "refuse 0 0": no process can be forked that has memory of its own.
- * Nothing else of the program is disturbed: other children are let go as soon as they are named.
+ * (1: the first) begins the system call of that number, strike it: HOW is "segv", "kill", or
+ * "hang", after which it never goes on. "refuse 0 0": no process can be forked that has memory of
+ * its own. Nothing else of the program is disturbed: other children are let go when they are named.
  *
- * Ends as the program does, and says on the descriptor $STRIKE_TOLD "struck", or "N calls" of a judge that made
- * less. ptrace(2), "PTRACE_SEIZE"; PTRACE_GET_SYSCALL_INFO is there since Linux 5.3.
+ * Ends as the program does, and says on the descriptor $STRIKE_TOLD "struck", or "N calls" of a
+ * judge that made less. ptrace(2), "PTRACE_SEIZE"; PTRACE_GET_SYSCALL_INFO is there since Linux
+ * 5.3.
  */
 #define _GNU_SOURCE
 #include <elf.h>

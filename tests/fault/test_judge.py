@@ -74,8 +74,8 @@ def run(scenario, how, judge=0, call=0):
     told, tells = os.pipe()
     try:
         done = subprocess.run(
-            ["unshare", "-n", "sh", "-c", 'ip link set lo up; exec "$@"', "sh", STRIKE, how, str(judge), str(call), "--", RANKINIT, "--checks=none",
-             "--grace=8", *command(folder)],
+            ["unshare", "-n", "sh", "-c", 'ip link set lo up; exec "$@"', "sh", STRIKE, how,
+             str(judge), str(call), "--", RANKINIT, "--checks=none", "--grace=8", *command(folder)],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100, check=False,
             pass_fds=(tells,), env={"PATH": os.environ["PATH"], "RANKINIT_LINK_KEY": KEY,
                                      "STRIKE_TOLD": str(tells)})

@@ -32,7 +32,7 @@ PARSERS = ("lib/words/", "lib/redact/", "lib/report/", "lib/blame/")
 
 # These read what a machine, a file, a variable or a command says.
 READERS = ("lib/from", "lib/image", "lib/node", "lib/hang", "lib/to", "shim/check", "shim/probe",
-           "shim/system", "shim/watch/step.c", "shim/preflight/")
+           "shim/system", "shim/init/step.c", "shim/preflight/")
 SOURCES = (".c", ".h", ".def")
 
 # What other rooms may ask lib/words: one function reads a rank's stderr for the verdict, three
@@ -127,8 +127,8 @@ def relocations():
 
 def reached():
     """
-    {file: lines of functions} of all that PID 1 may run while ranks live. A body of a helper runs in
-    a process of its own. What the compiler put into its only caller is found by its name there.
+    {file: lines of functions} of all that PID 1 may run while ranks live. A body of a helper runs
+    in a process of its own. What the compiler put into its only caller is found by its name there.
     """
     uses, defined = relocations()
     sources = {path: functions(path) for path in files("lib") + files("shim")

@@ -8,7 +8,7 @@
 rooms=' '
 # circles FOLDER FILE NAME...: of its files none uses one that uses it, headers and
 # all. Two files with a private header between them are one: these rooms have some.
-private=' lib/image lib/model shim/options shim/pump '
+private=' lib/image lib/model shim/options shim/init '
 circles() {
     case $private in
     *" $1 "*) return ;;
@@ -96,18 +96,18 @@ look shim/preflight $library system check options
 # shellcheck disable=SC2086
 look shim/launch $library system options
 # shellcheck disable=SC2086
-look shim/pump $library system options launch
-# shellcheck disable=SC2086
 look shim/say $library system check check/fs options
 # shellcheck disable=SC2086
 look shim/link $library system options launch say
 # shellcheck disable=SC2086
 look shim/hang $library system options launch say
 # shellcheck disable=SC2086
-look shim/watch $library system check options launch pump say
-look shim/play base node from command output system options launch pump link hang watch
+look shim/init $library system check options launch say
 # shellcheck disable=SC2086
-look shim $library system check options preflight launch pump say watch
+look shim/judge $library system launch link hang init
+look shim/play base node from command output system options launch link hang init
+# shellcheck disable=SC2086
+look shim $library system check options preflight launch say init judge
 
 for folder in $(find lib shim -mindepth 1 -type d | sort); do
     case $rooms in

@@ -205,7 +205,7 @@ expect tables.py 'sources.def: ghost is defined' 'env.c: env is not in' \
     'frameworks.def: ghost is defined' 'kubernetes.c: lws has no RI_SHAPES' \
     'pid1.c: pid1 has RI_SHAPES' 'bind_to: enum ri_bind is not'
 
-sed -i 's/^static void kill_now(/static void kill_then(/' shim/watch/phases.c
+sed -i 's/^static void kill_now(/static void kill_then(/' shim/init/phases.c
 sed -i 's/test_other_signals_reach_every_rank/test_none/' docs/design.md
 expect unasked.py 'phases.c:kill_then: docs/design.md has no row for' \
     'phases.c:kill_now is not there' 'test_fanout_end.py:test_none is not there'

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "init/judged.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/arena.h"
+#include "system/clock.h"
+#include "system/helper.h"
+#include "system/log.h"
+
+enum { MOST_S = 5 };	/* of one that nobody waits for: hundreds of ranks take a tenth of that */
+
+static struct {
+	ri_judge judge;
+	void *context;
+	struct ri_judged *page;		/* NULL: none was asked yet */
+	uint64_t news, seen[RI_ASK_NOTHING];	/* those that the last of each question knew */
+	enum ri_question asked;		/* what the judge at work was asked */
+	pid_t helper;			/* 0: none is */
+	bool waits[RI_ASK_NOTHING];	/* a question does, until that one has ended */
+	uint32_t printed;		/* bytes of what an RI_ASK_ENDED says */
+} own;
+
+void ri_judge_plan(ri_judge judge, void *context)
+{
+	own.judge = judge;
+	own.context = context;
+}
+
+void ri_judge_news(void)
+{
+	own.news++;
+}
+
+bool ri_judge_is_old(const struct ri_judged *answer)
+{
+	return answer->news < own.news;
+}
+
+bool ri_judge_is_news(enum ri_question question)
+{
+	return own.seen[question] < own.news;
+}
+
+/* In the judge: a line of its own is for PID 1 to print. What finds no room is lost. */
+static bool keep_line(const char *line, size_t length)
+{
+	struct ri_judged *page = own.page;
+
+	if (length > RI_JUDGED_TEXT - page->length)
+		return true;
+	memcpy(page->text + page->length, line, length);
+	page->length += (uint32_t)length;
+	return true;
+}
+
+static int judge(void *context)
+{
+	(void)context;
+	ri_log_through(keep_line);
+	own.judge(own.asked, own.page, own.context);
+	own.page->stage = RI_JUDGED_WHOLE;
+	return 0;
+}
+
+static void judge_alone(void *context)
+{
+	judge(context);
+}
+
+/* Before each question: what the last one left is nothing any more. */
+static bool begin(enum ri_question question)
+{
+	if (own.judge == NULL)
+		return false;
+	if (own.page == NULL)
+		own.page = ri_pages_shared(sizeof(*own.page));
+	if (own.page == NULL)
+		return false;
+	memset(own.page, 0, offsetof(struct ri_judged, text));
+	own.page->first = -1;
+	own.page->news = own.news;
+	own.seen[question] = own.news;
+	own.asked = question;
+	own.printed = 0;
+	own.waits[question] = false;
+	return true;
+}
+
+static bool start(enum ri_question question)
+{
+	if (!begin(question))
+		return false;
+	own.helper = ri_helper_start(&(struct ri_helper_task){
+		.body = judge_alone, .signal = SIGIO, .user = RI_HELPER_SAME,
+		.name = "rankinit-judge", .seconds = MOST_S,
+	});
+	if (own.helper > 0)
+		return true;
+	own.helper = 0;
+	return false;
+}
+
+bool ri_judge_ask(enum ri_question question)
+{
+	if (own.helper == 0)
+		return start(question);
+	own.waits[question] = true;
+	return true;
+}
+
+bool ri_judge_is_asked(void)
+{
+	return own.helper != 0;
+}
+
+int64_t ri_judge_due(void)
+{
+	return ri_helper_due(own.helper);
+}
+
+static bool is_number(int64_t number, int64_t most)
+{
+	return number >= -1 && number <= most;
+}
+
+/* All of it but text, which is bytes that are printed, and what is carried, which is bytes. */
+static bool is_sound(struct ri_judged *page)
+{
+	struct ri_link_message *said = &page->said;
+
+	if (said->kind == RI_LINK_END && !ri_link_packet_check(said, sizeof(*said)))
+		return false;
+	page->last_line[sizeof(page->last_line) - 1] = '\0';
+	return page->news <= own.news && page->length <= RI_JUDGED_TEXT &&
+		page->carried_length <= RI_CARRIED_SIZE &&
+		is_number(page->first, RI_MAX_LOCAL - 1) &&
+		(unsigned)page->why.cause < RI_CAUSE_COUNT &&
+		(unsigned)page->why.retry < RI_RETRY_COUNT && page->class <= RI_CLASS_OWN &&
+		is_number(page->rank, INT64_MAX) && page->inner_status < 256;
+}
+
+static const struct ri_judged *answer(void)
+{
+	return own.page->stage == RI_JUDGED_WHOLE && is_sound(own.page) ? own.page : NULL;
+}
+
+enum ri_question ri_judge_take(const struct ri_judged **out)
+{
+	enum ri_question question = own.asked;
+
+	if (own.helper == 0 || !ri_helper_reap(own.helper, NULL))
+		return RI_ASK_NOTHING;
+	own.helper = 0;
+	*out = answer();
+	return question;
+}
+
+void ri_judge_go_on(void)
+{
+	for (int question = 0; question < RI_ASK_NOTHING && own.helper == 0; question++)
+		if (own.waits[question])
+			start((enum ri_question)question);
+}
+
+/* What it has said since the last time. */
+static void print(void *unused)
+{
+	uint32_t length = own.page->length;
+
+	(void)unused;
+	if (own.page->stage == 0 || length > RI_JUDGED_TEXT || length < own.printed)
+		return;
+	ri_log_lines(own.page->text + own.printed, length - own.printed);
+	own.printed = length;
+}
+
+const struct ri_judged *ri_judge_wait(enum ri_question question, const struct ri_apart *limits,
+	const char **why)
+{
+	struct ri_apart call = { .most_ms = MOST_S * 1000 };
+	bool late, files_lost = false;
+
+	ri_judge_end();
+	*why = "no process can be made that reads what they wrote";
+	if (!begin(question))
+		return NULL;
+	if (limits != NULL)
+		call = *limits;
+	call.work = judge;
+	call.argument = NULL;
+	call.forked = true;
+	call.meanwhile = print;
+	late = ri_apart(&call) < 0 && (errno == ETIMEDOUT || errno == EINTR);
+	if (late)
+		*why = "what they wrote could not be read in time";
+	else if (errno == ECANCELED)
+		*why = "the process that read what they wrote has crashed";
+	/* the verdict is there, and its files are late or lost */
+	if (own.page->stage == RI_JUDGED_SAID) {
+		own.page->stage = RI_JUDGED_WHOLE;
+		files_lost = true;
+	}
+	if (answer() == NULL)
+		return NULL;
+	print(NULL);
+	if (files_lost && call.subject != NULL)
+		ri_log(RI_LEVEL_WARNING, "%s: the report cannot be written: %s [%s]", call.subject,
+			late ? "its file system does not answer" : "its process has crashed",
+			ri_code_name(RI_CODE_FILE_SLOW));
+	return own.page;
+}
+
+const struct ri_judged *ri_judge_here(enum ri_question question)
+{
+	if (!begin(question))
+		return NULL;
+	own.judge(question, own.page, own.context);
+	return own.page;
+}
+
+void ri_judge_end(void)
+{
+	if (own.helper != 0 && ri_helper_leave(own.helper))
+		own.helper = 0;
+	memset(own.waits, 0, sizeof(own.waits));
+}

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "init/leftovers.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "command/words.h"
+#include "init/descendants.h"
+#include "init/others.h"
+#include "init/signalled.h"
+#include "link/link.h"
+#include "system/log.h"
+#include "system/own_proc.h"
+
+enum {
+	PASSES = 16,		/* over /proc, until a pass finds no new process */
+	NAMED_MAX = 8,
+	SPARING_PASSES = 10,	/* of killing, so that helpers live */
+};
+
+static bool told_some;	/* beside the command */
+static bool too_many;	/* a process was not told, since the memory of those that were is full */
+static bool parents_stop;	/* what is a living parent's is left to that */
+static bool left_to_relay;	/* a process was not told, since another passes the stop on */
+static char relay[sizeof(((struct ri_procstat *)NULL)->name)];	/* "": no other one */
+static pid_t self;
+
+void ri_leftovers_init(pid_t own_pid)
+{
+	self = own_pid;
+	ri_descendants_init(own_pid);
+}
+
+/* As the kernel has it, cut after 15 bytes. */
+void ri_leftovers_add_relay(const char *program)
+{
+	ri_text_copy(relay, sizeof(relay), ri_path_name(program));
+}
+
+/* proc(5), "exe"; ptrace(2): not shown of a process of another user to one without privileges. */
+static bool read_program(const struct ri_procstat *process, char *out, size_t size)
+{
+	char link[32];
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", (int)process->pid);
+	length = readlink(link, out, size - 1);
+	if (length < 0)
+		return false;
+	out[length] = '\0';
+	return true;
+}
+
+/*
+ * A shell without job control lets what it starts with "&" ignore SIGINT (POSIX, Shell Command
+ * Language, 2.11), unless it ignores that itself.
+ */
+static bool runs_in_background(const struct ri_procstat *process, const struct ri_procstat *shell)
+{
+	const uint64_t bit = UINT64_C(1) << (SIGINT - 1);
+
+	return (process->ignored & bit) != 0 && (shell->ignored & bit) == 0;
+}
+
+/*
+ * Is this process its living parent's to stop? A program that outlives a SIGTERM has caught it, and
+ * passes it on, as launchers do, or needs its children for a checkpoint. A shell runs its trap at
+ * once where it started this process with "&", but only after the end of one that it waits for:
+ * that one is not told. Where /proc does not show what the parent is, neither is.
+ * Not to be asked of a child of rankinit.
+ */
+static bool is_left_to_parent(const struct ri_procstat *process)
+{
+	char program[PATH_MAX];
+	struct ri_procstat parent;
+
+	if (!ri_descendants_read_parent(process, &parent) || parent.dying ||
+		!read_program(&parent, program, sizeof(program)))
+		return false;
+	return ri_word_shell(program) == NULL || runs_in_background(process, &parent);
+}
+
+void ri_leftovers_wake(pid_t pid)
+{
+	struct ri_procstat process;
+
+	/* if /proc cannot tell, a process that runs gets it, too */
+	if (!ri_descendants_are_shown() ||
+		(ri_proc_read(pid, &process) && process.state == 'T'))
+		kill(pid, SIGCONT);
+}
+
+void ri_leftovers_spare(pid_t pid)
+{
+	struct ri_procstat process;
+
+	if (ri_descendants_are_shown() && ri_proc_read(pid, &process))
+		ri_signalled_add(&process);
+}
+
+/*
+ * By pidfd, so that a pid reused since we read about it is not hit: the start
+ * time is checked again once the pidfd holds the process. Kernels before 5.3
+ * and some seccomp profiles have none.
+ */
+static void signal_process(const struct ri_procstat *process, int number)
+{
+	int fd = (int)syscall(SYS_pidfd_open, process->pid, 0);
+	struct ri_procstat now;
+
+	if (fd < 0 && errno == ESRCH)
+		return;
+	if (!ri_proc_read(process->pid, &now) || now.started != process->started) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	if (fd < 0 || (syscall(SYS_pidfd_send_signal, fd, number, NULL, 0) < 0 && errno != ESRCH))
+		kill(process->pid, number);
+	if (fd >= 0)
+		close(fd);
+}
+
+static bool left_its_group(const struct ri_procstat *then)
+{
+	struct ri_procstat now;
+
+	if (!ri_proc_read(then->pid, &now) || now.started != then->started)
+		return false;
+	if (now.group == then->group && now.state == 'T')
+		signal_process(&now, SIGCONT);
+	return now.group != then->group;
+}
+
+void ri_leftovers_recheck(void)
+{
+	ri_signalled_forget(left_its_group);
+}
+
+static const struct ri_child *find_leader(const struct ri_children *children, pid_t group)
+{
+	for (size_t i = 0; i < children->started; i++)
+		if (children->items[i].pid == group)
+			return &children->items[i];
+	return NULL;
+}
+
+/*
+ * Is it in the group of a child? A group keeps its number as long as it has members, even if its
+ * leader, the child, was reaped; and our children are in our session. So if a process has that
+ * number again, or the session is another one, the group is a stranger's.
+ */
+static bool is_member(const struct ri_procstat *process, const struct ri_child *leader)
+{
+	struct ri_procstat stranger;
+
+	if (leader == NULL || process->state == 'Z')
+		return false;
+	return leader->lives ||
+		(process->session == getsid(0) && !ri_proc_read(leader->pid, &stranger));
+}
+
+static bool spare_member(const struct ri_procstat *process, void *children)
+{
+	if (is_member(process, find_leader(children, process->group))) {
+		ri_signalled_add(process);
+		told_some = true;
+	}
+	return true;
+}
+
+void ri_leftovers_spare_groups(struct ri_children *children)
+{
+	if (ri_descendants_are_shown())
+		ri_descendants_each(spare_member, children);
+}
+
+struct signalling {
+	const struct ri_children *children;
+	int number;
+};
+
+static bool signal_member(const struct ri_procstat *process, void *context)
+{
+	const struct signalling *signalling = context;
+	const struct ri_child *leader = find_leader(signalling->children, process->group);
+
+	if (is_member(process, leader) && !leader->lives)
+		signal_process(process, signalling->number);
+	return true;
+}
+
+void ri_leftovers_signal_groups(const struct ri_children *children, int number)
+{
+	struct signalling signalling = { children, number };
+
+	if (ri_descendants_are_shown())
+		ri_descendants_each(signal_member, &signalling);
+}
+
+/* One pass of telling. */
+struct telling {
+	bool children_too;	/* also those of a process that was told before */
+	bool found;
+};
+
+/*
+ * Launchers that pass a SIGTERM on to what they started, each in its own time:
+ * Open MPI 4 and 5 (mpirun is a link to orterun or prterun) and their daemons,
+ * MPICH's Hydra, torchrun, and another rankinit, which may have another name.
+ */
+bool ri_leftovers_is_relay(const struct ri_procstat *process)
+{
+	/* as the kernel has them, cut after 15 bytes */
+	static const char *const names[] = {
+		"mpirun", "mpirun.openmpi", "mpirun.mpich", "mpiexec", "mpiexec.openmpi",
+		"mpiexec.mpich", "mpiexec.hydra", "orterun", "orted", "prterun", "prted",
+		"hydra_pmi_proxy", "hydra_bstrap_pr", "torchrun", "rankinit",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(process->name, names[i]) == 0)
+			return process->state != 'Z';
+	return relay[0] != '\0' && strcmp(process->name, relay) == 0 && process->state != 'Z';
+}
+
+/* Does its launcher live? Then that passes SIGTERM on, and ours would be a second one. */
+static bool has_relay(const struct ri_procstat *process)
+{
+	struct ri_procstat at = *process;
+
+	for (int depth = 0; depth < RI_GENERATIONS && at.parent > 1 && at.parent != self; depth++) {
+		if (!ri_descendants_read_parent(&at, &at))
+			return false;
+		if (ri_leftovers_is_relay(&at))
+			return true;
+	}
+	return false;
+}
+
+static bool find_relay(const struct ri_procstat *process, void *found)
+{
+	*(bool *)found = ri_leftovers_is_relay(process);
+	return !*(bool *)found;
+}
+
+static bool there_is_a_relay(void)
+{
+	bool found = false;
+
+	ri_descendants_each(find_relay, &found);
+	return found;
+}
+
+static bool tell(const struct ri_procstat *process, void *context)
+{
+	struct telling *telling = context;
+
+	if (process->state == 'Z' || ri_signalled_has(process) ||
+		(!telling->children_too && ri_signalled_had(process->parent)))
+		return true;
+	if (has_relay(process) || (parents_stop && process->parent != self &&
+					  is_left_to_parent(process))) {
+		left_to_relay = true;
+		return true;
+	}
+	if (!ri_signalled_add(process)) {
+		too_many = true;
+		return false;
+	}
+	telling->found = true;
+	ri_log(RI_LEVEL_NOTE, "SIGTERM to %s (pid %d)", process->name, (int)process->pid);
+	signal_process(process, SIGTERM);
+	if (process->state == 'T')
+		signal_process(process, SIGCONT);
+	return true;
+}
+
+static bool wake(const struct ri_procstat *process, void *context)
+{
+	(void)context;
+	ri_signalled_add(process);
+	if (process->state == 'T')
+		signal_process(process, SIGCONT);
+	return true;
+}
+
+/* Returns false where a seccomp profile denies that. */
+static bool tell_all_at_once(void)
+{
+	if (kill(-1, SIGTERM) < 0 && errno != ESRCH)
+		return false;
+	told_some = true;
+	if (ri_descendants_are_shown())
+		ri_descendants_each(wake, NULL);
+	else
+		kill(-1, SIGCONT);
+	return true;
+}
+
+/* children_of_told: in the first pass; later ones look for processes that it missed. */
+static void tell_one_by_one(bool children_of_told)
+{
+	struct telling telling = { .found = true };
+	bool said = too_many;
+
+	told_some = true;
+	left_to_relay = false;
+	for (int pass = 0; pass < PASSES && telling.found; pass++) {
+		telling = (struct telling){ .children_too = pass == 0 && children_of_told };
+		ri_signalled_begin_pass();
+		if (!ri_descendants_each(tell, &telling))
+			ri_log(RI_LEVEL_WARNING, "cannot look for remaining processes: /proc "
+						 "cannot be listed: %s", strerror(errno));
+	}
+	if (too_many && !said)
+		ri_log(RI_LEVEL_WARNING, "more processes remain than rankinit can signal one by "
+					 "one; the others are not signalled");
+}
+
+void ri_leftovers_stop(bool command_lives, bool passes_on)
+{
+	bool ours = ri_descendants_are_shown();
+	bool at_once = !command_lives && !told_some && !ri_descendants_have_others() &&
+		!(ours && there_is_a_relay());
+
+	parents_stop = command_lives && passes_on;
+	if (self == 1 && (at_once || !ours) && tell_all_at_once())
+		return;
+	if (ours)
+		tell_one_by_one(true);
+	else
+		ri_log(RI_LEVEL_WARNING, "cannot look for remaining processes: /proc belongs to "
+					 "another PID namespace; mount a new one there");
+}
+
+void ri_leftovers_stop_orphans(void)
+{
+	if (left_to_relay && ri_descendants_are_shown())
+		tell_one_by_one(false);
+}
+
+struct family {
+	pid_t parent;
+	bool found;
+};
+
+static bool find_child(const struct ri_procstat *process, void *context)
+{
+	struct family *family = context;
+
+	family->found = process->parent == family->parent && process->state != 'Z';
+	return !family->found;
+}
+
+/* The name of this child, if it is a shell that has a child of its own to wait for, or NULL. */
+static const char *find_waiting_shell(pid_t pid)
+{
+	struct family family = { .parent = pid };
+	struct ri_procstat process;
+	char program[PATH_MAX];
+	const char *shell;
+
+	if (!ri_descendants_are_shown() || !ri_proc_read(pid, &process))
+		return NULL;
+	/*
+	 * A script has its own name there, so the file that is executed decides, and the name only
+	 * where the kernel does not show that file.
+	 */
+	shell = ri_word_shell(read_program(&process, program, sizeof(program)) ? program
+		: process.name);
+	if (shell != NULL)
+		ri_descendants_each(find_child, &family);
+	return family.found ? shell : NULL;
+}
+
+void ri_leftovers_say_shell(const struct ri_children *children)
+{
+	for (size_t i = 0; i < children->started; i++) {
+		const struct ri_child *child = &children->items[i];
+		const char *name = child->lives ? find_waiting_shell(child->pid) : NULL;
+
+		if (name == NULL)
+			continue;
+		ri_log(RI_LEVEL_WARNING, "waiting for %s (pid %d), which handles SIGTERM only "
+			"after the program that it runs has ended; with --grace=25 rankinit stops "
+			"that program too", name, (int)child->pid);
+		return;
+	}
+}
+
+static bool end(const struct ri_procstat *process, void *context)
+{
+	(void)context;
+	if (process->state != 'Z')
+		signal_process(process, SIGKILL);
+	return true;
+}
+
+void ri_leftovers_kill(void)
+{
+	static int passes;
+	/*
+	 * The link's helper tells the other nodes how this ends, and that of others' ranks sees how
+	 * those do; after some passes they die, too.
+	 */
+	bool spares = (ri_link_is_on() || ri_others_are_watched()) && passes++ < SPARING_PASSES &&
+		ri_descendants_are_shown();
+
+	if (self == 1 && !spares && !ri_descendants_have_others() &&
+		(kill(-1, SIGKILL) == 0 || errno == ESRCH))
+		return;
+	if (ri_descendants_are_shown())
+		ri_descendants_each(end, NULL);
+}
+
+static bool find_any(const struct ri_procstat *process, void *found)
+{
+	(void)process;
+	*(bool *)found = true;
+	return false;
+}
+
+bool ri_leftovers_are_gone(void)
+{
+	bool found = false;
+
+	return ri_descendants_have_others() && ri_descendants_each(find_any, &found) && !found;
+}
+
+struct naming {
+	struct ri_text *out;
+	int count;
+};
+
+static bool name(const struct ri_procstat *process, void *context)
+{
+	struct naming *naming = context;
+
+	/* our own zombies are about to be reaped */
+	if (process->state == 'Z' && process->parent == self)
+		return true;
+	if (naming->count++ >= NAMED_MAX)
+		return true;
+	ri_text_addf(naming->out, "%s%s (%d", naming->count > 1 ? ", " : "", process->name,
+		(int)process->pid);
+	if (process->state == 'Z')
+		ri_text_addf(naming->out, ", zombie of %d", (int)process->parent);
+	else if (process->state == 'D')
+		ri_text_add(naming->out, ", uninterruptible");
+	ri_text_add(naming->out, ")");
+	return true;
+}
+
+void ri_leftovers_say(enum ri_level level, const char *what)
+{
+	char buffer[512];
+	struct ri_text names;
+	struct naming naming = { .out = &names };
+
+	if (!ri_descendants_are_shown()) {
+		ri_log(level, "%s: /proc does not show which", what);
+		return;
+	}
+	ri_text_init(&names, buffer, sizeof(buffer));
+	ri_descendants_each(name, &naming);
+	if (naming.count > NAMED_MAX)
+		ri_text_addf(&names, " and %d more", naming.count - NAMED_MAX);
+	if (naming.count > 0)
+		ri_log(level, "%s: %s", what, buffer);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ranks, our own and those of a launcher of ours, that have raised an exception and do not get to
+ * their end, because a thread, a handler of atexit or a peer that they wait for keeps them. Others
+ * would wait for them for ever. Each is told of once; only --linger=SECONDS ends one, and only one
+ * whose exception has left its program: hang/course.h proves that from outside.
+ *
+ * Ranks are looked at soon after a traceback began on stderr, and where the job is silent, then
+ * seldom.
+ */
+#ifndef RI_SHIM_INIT_LINGER_H
+#define RI_SHIM_INIT_LINGER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "launch/children.h"
+#include "init/output.h"
+#include "init/setting.h"
+#include "options/options.h"
+#include "report/launched.h"
+
+/* The ranks run, or their launcher does. The options last as long as the job. */
+void ri_linger_begin(const struct ri_options *options);
+
+/* A traceback begins on the stderr of one. */
+void ri_linger_suspect(void);
+
+/* They are told to stop: none is looked at any more. */
+void ri_linger_end(void);
+
+/* When ri_linger_act is to be called, CLOCK_MONOTONIC ms; INT64_MAX: not at all. */
+int64_t ri_linger_due(const struct ri_output *output);
+
+/* Begin to look at the ranks from outside: ri_course_take has the answer. */
+void ri_linger_act(struct ri_children *children);
+
+/*
+ * A stop came: look at them, where a traceback has begun or an exception was seen. Returns whether
+ * a look is on its way.
+ */
+bool ri_linger_ask(struct ri_children *children);
+
+/*
+ * A look has been, and ri_course_take has its answer. Says of each rank that is told of what it
+ * raised and where it is; end has the command's name, or its rank. Returns whether some are to be
+ * ended: those of our own have lingered_s then.
+ */
+bool ri_linger_take(struct ri_children *children, const struct ri_output *output,
+	const struct ri_supervise *setting);
+
+/* Those of a launcher that had an exception when they were seen last, for source->held. */
+void ri_linger_tell(struct ri_launched_source *source);
+
+#endif

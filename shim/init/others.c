@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "init/others.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "hang/judge.h"
+#include "hang/look.h"
+#include "say/torch_file.h"
+#include "system/clock.h"
+#include "system/held_path.h"
+#include "system/helper.h"
+#include "system/kept_fds.h"
+#include "system/mask.h"
+#include "system/own_proc.h"
+
+enum {
+	LOOK = SIGUSR1,		/* to the helper: look now */
+	LAST = SIGUSR2,		/* write down what is left, and end */
+	BATCH = 64,		/* ends that are taken at once */
+	DEEPEST = 64,		/* generations between a rank and what seemed to be one */
+	LOOKS = 9,		/* each after twice the time: 64 s after the start the last one */
+	FIRST_MS = 250,
+	AGAIN_MS = 250,		/* a job may print traceback after traceback */
+	LOOK_MS = 2000,		/* that one may take */
+	END_MS = 200,		/* for the last word */
+	ERROR_PATH = 512,	/* bytes of one that is read, and its end */
+	BELL = 0,		/* the descriptor that the helper has of it */
+	STEP_MS = 2,
+	REAPED_MS = 50,		/* until the ranks of a launcher that has ended are reaped, too */
+};
+
+/* linux/pidfd.h of 6.15: struct pidfd_info up to its first published size. */
+struct end_info {
+	uint64_t mask, cgroup;
+	uint32_t numbers[11];	/* pid, tgid, ppid, and eight of users and groups */
+	int32_t exit_code;
+};
+
+enum { INFO_EXIT = 1 << 3 };
+
+#define GET_INFO _IOWR(0xFF, 11, struct end_info)
+
+/* Shared with the helper, which alone writes. */
+struct table {
+	volatile uint32_t count;
+	volatile uint32_t news;	/* how often there was something that PID 1 waits for */
+	volatile bool has_ray;	/* processes of Ray's were seen */
+	struct ri_launched items[RI_LAUNCHED];
+	volatile uint32_t error_count;
+	struct ri_launched_error errors[RI_LAUNCHED_ERRORS];
+};
+
+static struct {
+	struct table *table;
+	pid_t helper;		/* 0: none */
+	pid_t launcher;
+	bool rays_alone;	/* no rank counts before Ray is seen */
+	int bell[2];		/* a pipe: its bytes wake PID 1 */
+	uint32_t heard;		/* of the table's news */
+} own;
+
+/* --- in the helper --------------------------------------------------------- */
+
+static int pidfds[RI_LAUNCHED];	/* of each item; -1: its end is known */
+static char error_files[RI_LAUNCHED][ERROR_PATH];	/* of each, where it may write; or "" */
+static int orders, ends;	/* a signalfd; an epoll(7), which keeps the order of ends */
+static struct ri_autopsy_region *region;
+static unsigned ended;
+static bool changed;		/* a rank has ended: its launcher may start others */
+
+static struct ri_launched *find_item(const struct ri_hang_process *process)
+{
+	for (size_t i = 0; i < own.table->count; i++) {
+		struct ri_launched *item = &own.table->items[i];
+
+		if (item->pid == process->pid && item->born == process->started)
+			return item;
+	}
+	return NULL;
+}
+
+/* That all ranks have ended, or that there is one of a restart. */
+static void tell_news(void)
+{
+	own.table->news++;
+	if (write(BELL, "", 1) < 0)
+		errno = 0;	/* it is full of news */
+}
+
+static bool has_living(void)
+{
+	for (uint32_t i = 0; i < own.table->count; i++)
+		if (own.table->items[i].is_rank && own.table->items[i].order == 0)
+			return true;
+	return false;
+}
+
+/* proc(5), starttime: in clock ticks since the machine's start. */
+static struct timespec time_of(uint64_t born)
+{
+	uint64_t hertz = (uint64_t)sysconf(_SC_CLK_TCK);
+	struct timespec now, up;
+
+	ri_clock_read(CLOCK_REALTIME, &now);
+	ri_clock_read(CLOCK_BOOTTIME, &up);
+	now.tv_sec += (time_t)(born / hertz) - up.tv_sec;
+	now.tv_nsec += (long)(born % hertz * (1000000000 / hertz)) - up.tv_nsec;
+	if (now.tv_nsec < 0 || now.tv_nsec >= 1000000000) {
+		int step = now.tv_nsec < 0 ? -1 : 1;
+
+		now.tv_sec += step;
+		now.tv_nsec -= step * 1000000000L;
+	}
+	return now;
+}
+
+/* A rank that is new. */
+static void add_item(const struct ri_hang_process *process)
+{
+	uint32_t at = own.table->count;
+	struct ri_launched *item = &own.table->items[at];
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.u32 = at };
+	uint64_t born;
+	int fd;
+
+	if (at == RI_LAUNCHED)
+		return;
+	fd = (int)syscall(SYS_pidfd_open, process->pid, 0);
+	if (fd < 0)
+		return;
+	/* by now the number may be another process's, which began later */
+	if (!ri_proc_birth(process->pid, &born) || born != process->started ||
+		epoll_ctl(ends, EPOLL_CTL_ADD, fd, &event) < 0) {
+		close(fd);
+		return;
+	}
+	pidfds[at] = fd;
+	*item = (struct ri_launched){
+		.pid = process->pid, .parent = process->parent, .born = born,
+		.rank = process->rank, .is_rank = true,
+		.restarts = process->restarts, .most_restarts = process->most_restarts,
+		.local_rank = process->local_rank, .local_ranks = process->local_ranks,
+		.started = time_of(born),
+	};
+	if (!ri_autopsy_variable(process->pid, RI_TORCH_FILE, error_files[at], ERROR_PATH) ||
+		error_files[at][0] != '/')
+		error_files[at][0] = '\0';
+	own.table->count++;
+	if (item->restarts > 0)
+		tell_news();
+}
+
+/* What seemed to be a rank, and has one below it, is a launcher. */
+static void pass_over(const struct ri_hang_look *look, const struct ri_hang_process *rank)
+{
+	int at = ri_hang_find_process(look, rank->parent);
+
+	for (int depth = 0; at >= 0 && depth < DEEPEST; depth++) {
+		struct ri_launched *item = find_item(&look->processes[at]);
+
+		if (item != NULL)
+			item->is_rank = false;
+		at = ri_hang_find_process(look, look->processes[at].parent);
+	}
+}
+
+static void take_ranks(const struct ri_hang_look *look)
+{
+	for (size_t i = 0; i < look->count; i++) {
+		const struct ri_hang_process *process = &look->processes[i];
+
+		if (!process->is_rank || process->dying || process->pid == own.launcher ||
+			find_item(process) != NULL)
+			continue;
+		add_item(process);
+		pass_over(look, process);
+	}
+}
+
+/* Ray's own daemons, and its workers, which bear what they do (setproctitle). */
+static bool is_rays(const struct ri_hang_process *process)
+{
+	return strcmp(process->name, "raylet") == 0 || strcmp(process->name, "gcs_server") == 0 ||
+		strncmp(process->name, "ray::", 5) == 0;
+}
+
+static void look_for_ranks(void)
+{
+	const struct ri_autopsy_limit limit = { ri_now_ms, ri_now_ms() + LOOK_MS };
+	struct ri_hang_look *look;
+
+	if (!ri_autopsy_list_own(region, getppid(), &own.launcher, 1) ||
+		!ri_autopsy_list_others(region, getppid(), &limit))
+		return;
+	look = ri_hang_newer(&region->hang);
+	for (size_t i = 0; i < look->count && !own.table->has_ray; i++)
+		own.table->has_ray = is_rays(&look->processes[i]);
+	if (own.rays_alone && !own.table->has_ray)
+		return;
+	/* what a rank that has ended left behind has the variables of that */
+	for (size_t i = 0; i < look->count && !ri_autopsy_is_over(&limit); i++)
+		if (look->processes[i].parent != getppid() ||
+			look->processes[i].pid == own.launcher)
+			ri_autopsy_look_at_rank(&look->processes[i]);
+	ri_hang_find_ranks(look);
+	take_ranks(look);
+}
+
+/* A launcher that hands on its own variable, as mpirun does, gives one file to all. */
+static bool is_shared(uint32_t item)
+{
+	for (uint32_t i = 0; i < own.table->count; i++)
+		if (i != item && strcmp(error_files[i], error_files[item]) == 0)
+			return true;
+	return false;
+}
+
+/* Of the start that has ended, by the order of the ends: the first ones fail of themselves. */
+static void read_errors(void)
+{
+	struct table *table = own.table;
+	static unsigned read_up_to;
+
+	/* PID 1 has heard of those before a restart */
+	if (table->error_count > 0 && table->items[table->errors[0].item].restarts <
+		table->items[table->count - 1].restarts)
+		table->error_count = 0;
+	while (read_up_to < ended && table->error_count < RI_LAUNCHED_ERRORS) {
+		struct ri_launched_error *error = &table->errors[table->error_count];
+		uint32_t i = 0;
+
+		read_up_to++;
+		while (i < table->count && table->items[i].order != read_up_to)
+			i++;
+		if (i == table->count || error_files[i][0] == '\0' || is_shared(i))
+			continue;
+		error->item = i;
+		error->length = (uint32_t)ri_torch_file_take(AT_FDCWD, error_files[i],
+			table->items[i].ended, geteuid(), error->bytes, sizeof(error->bytes));
+		table->error_count += error->length > 0;
+	}
+	read_up_to = ended;
+}
+
+/* An end has an order and a time; how it came is known when the launcher has reaped the rank. */
+static void take_end(struct ri_launched *item, int *pidfd)
+{
+	struct end_info info = { .mask = INFO_EXIT };
+
+	if (item->order == 0) {
+		ri_clock_read(CLOCK_REALTIME, &item->ended);
+		item->order = ++ended;
+		changed = true;
+		if (!has_living()) {
+			read_errors();
+			tell_news();
+		}
+	}
+	if (ioctl(*pidfd, GET_INFO, &info) < 0 || (info.mask & INFO_EXIT) == 0)
+		return;
+	item->wait_status = info.exit_code;
+	item->has_status = true;
+	close(*pidfd);
+	*pidfd = -1;
+}
+
+/* Takes what comes until then, or until PID 1 says something. */
+static void wait_for_ends(int64_t until)
+{
+	struct epoll_event events[BATCH];
+	int64_t left = until == INT64_MAX ? -1 : until - ri_now_ms();
+	int count = epoll_wait(ends, events, BATCH, left < -1 ? 0 : (int)left);
+
+	for (int i = 0; i < count; i++) {
+		uint32_t at = events[i].data.u32;
+
+		if (at < RI_LAUNCHED && pidfds[at] >= 0)
+			take_end(&own.table->items[at], &pidfds[at]);
+	}
+}
+
+static bool has_open_ends(void)
+{
+	for (uint32_t i = 0; i < own.table->count; i++)
+		if (own.table->items[i].order != 0 && pidfds[i] >= 0)
+			return true;
+	return false;
+}
+
+/* All that have ended were killed or reaped by the launcher, or are about to be by PID 1. */
+static void write_down_the_rest(void)
+{
+	int64_t until = ri_now_ms() + REAPED_MS;
+
+	do
+		wait_for_ends(ri_now_ms() + STEP_MS);
+	while (has_open_ends() && ri_now_ms() < until);
+	if (has_living())
+		read_errors();
+}
+
+static bool make_room(void)
+{
+	const ri_sigset told = RI_MASK_OF(LOOK) | RI_MASK_OF(LAST);
+	struct epoll_event event = { .events = EPOLLIN, .data.u32 = RI_LAUNCHED };
+	struct rlimit files;
+
+	if (dup2(own.bell[1], BELL) < 0)
+		return false;
+	ri_close_between(BELL + 1, ~0u);
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+	ri_mask_set(RI_MASK_ALL);
+	orders = (int)syscall(SYS_signalfd4, -1, &told, sizeof(told), SFD_NONBLOCK);
+	ends = epoll_create1(0);
+	region = ri_pages(sizeof(*region));
+	return orders >= 0 && ends >= 0 && region != NULL &&
+		epoll_ctl(ends, EPOLL_CTL_ADD, orders, &event) == 0;
+}
+
+/* Later and later, from the start on and anew where a rank has ended. */
+struct looking {
+	int64_t begun, due;
+	unsigned looks;
+};
+
+static void look_in_time(struct looking *looking)
+{
+	int64_t now = ri_now_ms();
+
+	if (changed && looking->looks > 0)
+		*looking = (struct looking){ now, now + FIRST_MS, 0 };
+	changed = false;
+	if (looking->looks == LOOKS || now < looking->due)
+		return;
+	look_for_ranks();
+	looking->due = looking->begun + ((int64_t)FIRST_MS << ++looking->looks);
+}
+
+static void watch_ranks(void *context)
+{
+	int64_t begun = ri_now_ms(), looked = 0;
+	struct looking looking = { begun, begun + FIRST_MS, 0 };
+	struct signalfd_siginfo told;
+
+	(void)context;
+	if (!make_room())
+		return;
+	for (;;) {
+		wait_for_ends(looking.looks < LOOKS ? looking.due : INT64_MAX);
+		if (read(orders, &told, sizeof(told)) == sizeof(told)) {
+			if (told.ssi_signo == LAST)
+				break;
+			if (ri_now_ms() - looked >= AGAIN_MS)
+				look_for_ranks();
+			looked = ri_now_ms();
+			changed = changed || !has_living();
+		}
+		look_in_time(&looking);
+	}
+	write_down_the_rest();
+}
+
+/* --- in PID 1 -------------------------------------------------------------- */
+
+/* A user that the helper became may send us no signal: its pipe does (fcntl(2), O_ASYNC). */
+static bool make_bell(void)
+{
+	if (pipe2(own.bell, O_CLOEXEC | O_NONBLOCK) < 0)
+		return false;
+	own.bell[0] = ri_fd_move_up(own.bell[0]);
+	ri_kept_fds_add(own.bell[0]);
+	if (own.bell[0] >= 0 && fcntl(own.bell[0], F_SETOWN, getpid()) == 0 &&
+		fcntl(own.bell[0], F_SETSIG, SIGIO) == 0 &&
+		fcntl(own.bell[0], F_SETFL, O_NONBLOCK | O_ASYNC) == 0)
+		return true;
+	close(own.bell[0]);
+	close(own.bell[1]);
+	return false;
+}
+
+void ri_others_begin(pid_t launcher, bool rays_alone)
+{
+	if (own.launcher != 0)
+		return;
+	own.launcher = launcher;
+	own.rays_alone = rays_alone;
+	own.table = ri_pages_shared(sizeof(*own.table));
+	if (own.table == NULL || !make_bell())
+		return;
+	own.helper = ri_helper_start(&(struct ri_helper_task){
+		.body = watch_ranks, .signal = SIGIO, .user = RI_HELPER_OWNER,
+		.name = "rankinit-ranks", .owned = launcher,
+	});
+	/* without its writer the pipe would send a SIGIO, and nobody knows whose it is */
+	if (own.helper < 0) {
+		own.helper = 0;
+		close(own.bell[0]);
+	}
+	close(own.bell[1]);
+}
+
+bool ri_others_heard(void)
+{
+	char bytes[BATCH];
+
+	if (own.helper == 0 || own.table->news == own.heard)
+		return false;
+	own.heard = own.table->news;
+	while (read(own.bell[0], bytes, sizeof(bytes)) > 0)
+		continue;
+	return true;
+}
+
+bool ri_others_are_watched(void)
+{
+	return own.helper != 0;
+}
+
+bool ri_others_have_ray(void)
+{
+	return own.table != NULL && own.table->has_ray;
+}
+
+void ri_others_look(void)
+{
+	if (own.helper != 0)
+		kill(own.helper, LOOK);
+}
+
+void ri_others_end(void)
+{
+	int64_t until = ri_now_ms() + END_MS;
+	siginfo_t info;
+
+	if (own.helper == 0)
+		return;
+	kill(own.helper, LAST);
+	while (!ri_helper_reap(own.helper, NULL)) {
+		if (ri_now_ms() >= until) {
+			ri_helper_end(own.helper, RI_MASK_OF(SIGIO), NULL);
+			break;
+		}
+		ri_mask_wait_for(RI_MASK_OF(SIGIO), &info, STEP_MS);
+	}
+	own.helper = 0;
+}
+
+size_t ri_others_errors(const struct ri_launched_error **out)
+{
+	uint32_t count = own.table == NULL ? 0 : own.table->error_count;
+
+	*out = own.table == NULL ? NULL : own.table->errors;
+	return count > RI_LAUNCHED_ERRORS ? RI_LAUNCHED_ERRORS : count;
+}
+
+size_t ri_others_seen(const struct ri_launched **out)
+{
+	uint32_t count = own.table == NULL ? 0 : own.table->count;
+
+	*out = own.table == NULL ? NULL : own.table->items;
+	return count > RI_LAUNCHED ? RI_LAUNCHED : count;
+}

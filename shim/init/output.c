@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "init/parts.h"
+#include "system/clock.h"
+#include "system/log.h"
+#include "system/mask.h"
+
+enum {
+	BATCH = 16,		/* streams moved before signals are looked for again */
+	MISLED_MS = 10,		/* before a sink is tried again that lied about its room */
+	DENIED_MS = 20,		/* between looks where poll itself is refused */
+};
+
+/* The sink that has our stderr, if the ranks' goes there through us, and its room. */
+static struct ri_sink *stderr_sink;
+static size_t stderr_room;
+
+static bool take_own_line(const char *line, size_t length)
+{
+	struct ri_sink *sink = stderr_sink;
+
+	if (!sink->blocked || sink->end + length > stderr_room)
+		return false;
+	memcpy(sink->bytes + sink->end, line, length);
+	sink->end += length;
+	return true;
+}
+
+void ri_output_guard_log(struct ri_output *output)
+{
+	bool own = output->groups[RI_GROUP_STDERR].open > 0;
+
+	if (!own && !output->one_sink)
+		return;
+	stderr_sink = &output->groups[own ? RI_GROUP_STDERR : RI_GROUP_STDOUT].sink;
+	stderr_room = output->room;
+	ri_log_through(take_own_line);
+}
+
+/* A log file takes what it takes: the job does not wait for a disk. */
+static void write_log(struct ri_output *output, struct ri_log_file *file, const char *bytes,
+	size_t length)
+{
+	while (length > 0) {
+		ssize_t count = write(file->fd, bytes, length);
+
+		if (count > 0) {
+			bytes += count;
+			length -= (size_t)count;
+		} else if (count == 0 || errno != EINTR) {
+			break;
+		}
+	}
+	if (length == 0)
+		return;
+	output->files_lost += length;
+	output->files_why = errno;
+	if (!file->said)
+		ri_log(RI_LEVEL_WARNING, "%s: the log file cannot be written, output is lost "
+			"there: %s",
+			file->path, strerror(errno));
+	file->said = true;
+}
+
+static void remember(struct ri_output *output, struct ri_memory *memory, size_t length)
+{
+	const char *bytes = output->in, *end = bytes + length;
+	bool begins = false, found;
+	size_t part;
+
+	if (output->awaits_ray && output->alarm != NULL) {
+		ri_watch_add(&memory->ray, RI_RAY_BEGINS, bytes, length, &found);
+		if (found)
+			output->alarm(output->context, true);
+	}
+	for (; bytes < end; bytes += part) {
+		part = ri_watch_add(&memory->watch, RI_TRACEBACK, bytes, (size_t)(end - bytes),
+			&found);
+		ri_tail_add(&memory->tail, bytes, part);
+		if (found)
+			ri_tail_mark(&memory->tail);
+		begins = begins || found;
+	}
+	if (!begins)
+		return;
+	/* a rank that is dying now did so before it */
+	if (output->alarm != NULL)
+		output->alarm(output->context, false);
+	output->rang = true;
+	clock_gettime(CLOCK_REALTIME, &memory->traceback);
+}
+
+/*
+ * Lines that were made go to the sink, where they are already, and to the file.
+ * They count as the sink's first: what is said of the file goes behind them.
+ */
+static void put_lines(struct ri_output *output, struct ri_stream *stream, char *lines,
+	size_t length)
+{
+	struct ri_sink *sink = &stream->group->sink;
+
+	if (stream->printed == RI_FORM_LINES)
+		sink->end += length;
+	if (stream->logged == RI_FORM_LINES)
+		write_log(output, stream->file, lines, length);
+	if (stream->printed == RI_FORM_LINES)
+		ri_sink_flush(sink);
+}
+
+/* Where lines are made: its sink is not full whenever a stream is read. */
+static char *line_buffer(struct ri_output *output, const struct ri_stream *stream)
+{
+	if (stream->printed == RI_FORM_LINES)
+		return ri_sink_room(&stream->group->sink);
+	return output->rendered;
+}
+
+static void take(struct ri_output *output, struct ri_stream *stream, size_t length)
+{
+	/* those of a rank that hangs go on: what they write is no sign of life */
+	static const char watchdogs[] = "ProcessGroupNCCL.cpp";
+	const char *at = output->in, *end = at + length;
+	struct ri_sink *sink = &stream->group->sink;
+	char *lines;
+
+	output->heard_ms = ri_now_ms();
+	if (output->memories != NULL && !ri_span_has((struct ri_span){ at, length }, watchdogs))
+		output->memories[(stream - output->streams) / 2].heard_ms = output->heard_ms;
+	if (output->again && stream < output->streams + 2) {
+		while ((at = memchr(at, '\n', (size_t)(end - at))) != NULL && ++at <= end)
+			output->lines++;
+		if (output->seen != NULL)
+			*output->seen = output->lines;
+	}
+	if (stream->memory != NULL)
+		remember(output, stream->memory, length);
+	if (stream->logged == RI_FORM_BYTES)
+		write_log(output, stream->file, output->in, length);
+	if (stream->printed == RI_FORM_LINES || stream->logged == RI_FORM_LINES) {
+		lines = line_buffer(output, stream);
+		put_lines(output, stream, lines,
+			ri_lines_cut(&stream->lines, output->in, length, lines));
+	}
+	if (stream->printed == RI_FORM_BYTES) {
+		memcpy(ri_sink_room(sink), output->in, length);
+		sink->end += length;
+		ri_sink_flush(sink);
+		if (sink == stderr_sink)
+			ri_log_follow(output->in[length - 1] != '\n');
+	}
+}
+
+void ri_output_end_stream(struct ri_output *output, struct ri_stream *stream)
+{
+	char *lines = line_buffer(output, stream);
+
+	close(stream->fd);
+	stream->fd = -1;
+	stream->left = 0;
+	stream->group->open--;
+	if (stream->printed == RI_FORM_LINES || stream->logged == RI_FORM_LINES)
+		put_lines(output, stream, lines, ri_lines_finish(&stream->lines, lines));
+}
+
+size_t ri_output_move(struct ri_output *output, struct ri_stream *stream, size_t most)
+{
+	ssize_t count = read(stream->fd, output->in, most);
+
+	if (count > 0)
+		take(output, stream, (size_t)count);
+	else if (count == 0)	/* an error ends nothing: the rank would be killed by SIGPIPE */
+		ri_output_end_stream(output, stream);
+	return count > 0 ? (size_t)count : 0;
+}
+
+void ri_output_move_last(struct ri_output *output, size_t index)
+{
+	for (size_t i = 2 * index; output->streams != NULL && i <= 2 * index + 1; i++)
+		if (output->streams[i].fd >= 0 && !ri_sink_is_full(&output->streams[i].group->sink))
+			ri_output_move(output, &output->streams[i], RI_OUTPUT_READ);
+}
+
+static void move_group(struct ri_output *output, struct ri_stream_group *group)
+{
+	struct epoll_event events[BATCH];
+	int count = epoll_wait(group->epoll, events, BATCH, 0);
+
+	for (int i = 0; i < count && !ri_sink_is_full(&group->sink); i++)
+		ri_output_move(output, events[i].data.ptr, RI_OUTPUT_READ);
+	if (count >= 0)
+		return;
+	/* a profile denies epoll_pwait(2): which of them can be read is not known */
+	for (size_t i = 0; i < 2 * output->count && !ri_sink_is_full(&group->sink); i++)
+		if (output->streams[i].fd >= 0 && output->streams[i].group == group)
+			ri_output_move(output, &output->streams[i], RI_OUTPUT_READ);
+}
+
+void ri_output_flush(struct ri_stream_group *group, bool has_room)
+{
+	size_t before = group->sink.begin;
+
+	ri_sink_flush(&group->sink);
+	group->misled = has_room && group->sink.blocked && group->sink.begin == before;
+}
+
+/* What the loop waits for: signals, and of each group its streams and its sink. */
+struct waiting {
+	struct pollfd fds[1 + 2 * RI_GROUPS];
+	struct ri_stream_group *groups[1 + 2 * RI_GROUPS];
+	nfds_t count;
+	int most_ms;		/* -1: no reason to look before something happens */
+};
+
+static void add(struct waiting *waiting, struct ri_stream_group *group, struct pollfd fd)
+{
+	waiting->groups[waiting->count] = group;
+	waiting->fds[waiting->count++] = fd;
+}
+
+static void add_group(struct waiting *waiting, struct ri_stream_group *group)
+{
+	struct pollfd streams = { .fd = group->epoll, .events = POLLIN };
+	struct pollfd sink = { .fd = group->sink.fd, .events = POLLOUT };
+
+	if (group->misled) {
+		waiting->most_ms = MISLED_MS;
+		sink.fd = -1;
+	}
+	if (group->sink.blocked)
+		add(waiting, group, sink);
+	if (group->open > 0 && !ri_sink_is_full(&group->sink))
+		add(waiting, group, streams);
+}
+
+static struct waiting collect(struct ri_output *output)
+{
+	struct waiting waiting = {
+		.fds = { { .fd = output->signals, .events = POLLIN } },
+		.count = 1,
+		.most_ms = -1,
+	};
+
+	for (int i = 0; i < RI_GROUPS; i++)
+		add_group(&waiting, &output->groups[i]);
+	return waiting;
+}
+
+/* Output comes before signals: what a rank said last is known before its end is. */
+bool ri_output_wait_once(struct ri_output *output, int64_t timeout_ms, bool moves)
+{
+	struct waiting waiting = collect(output);
+	int most = timeout_ms < 0 || timeout_ms > INT32_MAX ? -1 : (int)timeout_ms;
+	bool refused;
+
+	if (waiting.most_ms >= 0 && (most < 0 || most > waiting.most_ms))
+		most = waiting.most_ms;
+	refused = poll(waiting.fds, waiting.count, most) < 0 && errno != EINTR;
+	for (nfds_t i = 1; i < waiting.count && moves; i++) {
+		const struct pollfd *fd = &waiting.fds[i];
+
+		if (!refused && fd->revents == 0 && fd->fd >= 0)
+			continue;
+		if (fd->events == POLLOUT)
+			ri_output_flush(waiting.groups[i], fd->revents != 0);
+		else
+			move_group(output, waiting.groups[i]);
+	}
+	if (refused)
+		ri_mask_pause(DENIED_MS);
+	return refused || waiting.fds[0].revents != 0;
+}
+
+int ri_output_wait(struct ri_output *output, siginfo_t *info, int64_t timeout_ms)
+{
+	int64_t end = timeout_ms < 0 ? -1 : ri_now_ms() + timeout_ms, left = timeout_ms;
+
+	if (!output->active)
+		return ri_mask_wait(info, timeout_ms);
+	for (;;) {
+		/* one that cannot be taken may stand for a child that ended: never wait on */
+		if (ri_output_wait_once(output, left, true))
+			return ri_mask_wait(info, 0);
+		if (output->rang) {
+			output->rang = false;
+			return 0;
+		}
+		if (end < 0)
+			continue;
+		left = end - ri_now_ms();
+		if (left <= 0)
+			return 0;
+	}
+}
+
+void ri_output_give(const struct ri_output *output, size_t index, struct ri_launch *launch)
+{
+	launch->outputs[0] = launch->outputs[1] = -1;
+	launch->files_before = output->raised ? &output->files_before : NULL;
+	if (output->streams == NULL)
+		return;
+	for (int i = 0; i < 2; i++)
+		launch->outputs[i] = output->streams[2 * index + (size_t)i].given;
+}
+
+/* Does the pump or a rank that is still to come need this file? */
+static bool is_needed(const struct ri_output *output, const struct ri_log_file *file)
+{
+	for (size_t i = 0; i < 2 * output->count; i++) {
+		const struct ri_stream *stream = &output->streams[i];
+
+		if (stream->file == file && (stream->given == file->fd ||
+						    stream->logged != RI_FORM_NOTHING))
+			return true;
+	}
+	return false;
+}
+
+void ri_output_given(struct ri_output *output)
+{
+	for (size_t i = 0; i < 2 * output->count; i++) {
+		struct ri_stream *stream = &output->streams[i];
+
+		if (output->again && stream->given >= 0 &&
+			(stream->file == NULL || stream->file->fd != stream->given))
+			close(stream->given);
+		stream->given = -1;
+	}
+	for (size_t i = 0; i < output->file_count; i++) {
+		if (is_needed(output, &output->files[i]))
+			continue;
+		if (output->again)
+			close(output->files[i].fd);
+		output->files[i].fd = -1;
+	}
+}
+
+static void lower(int *best, int fd, int from)
+{
+	if (fd >= from && (*best < 0 || fd < *best))
+		*best = fd;
+}
+
+int ri_output_next_fd(const struct ri_output *output, int from)
+{
+	int best = -1;
+
+	if (output->active)
+		lower(&best, output->signals, from);
+	for (int i = 0; i < RI_GROUPS && output->active; i++) {
+		lower(&best, output->groups[i].epoll, from);
+		lower(&best, output->groups[i].sink.fd, from);
+	}
+	for (size_t i = 0; i < 2 * output->count; i++)
+		lower(&best, output->streams[i].fd, from);
+	for (size_t i = 0; i < output->file_count; i++)
+		lower(&best, output->files[i].fd, from);
+	return best;
+}
+
+struct ri_tail_text ri_output_tail(struct ri_output *output, size_t index)
+{
+	if (index >= output->count || output->memories[index].tail.bytes == NULL)
+		return (struct ri_tail_text){ .bytes = NULL };
+	return ri_tail_read(&output->memories[index].tail);
+}
+
+bool ri_output_is_heard(const struct ri_output *output, size_t index, int64_t since_ms)
+{
+	return output->memories != NULL && index < output->count &&
+		output->memories[index].heard_ms > 0 &&
+		output->memories[index].heard_ms >= since_ms;
+}
+
+struct timespec ri_output_traceback(const struct ri_output *output, size_t index)
+{
+	return index < output->count ? output->memories[index].traceback : (struct timespec){ 0 };
+}
+
+const char *ri_output_path(const struct ri_output *output, size_t index)
+{
+	return index < output->count && output->streams[2 * index].file != NULL
+		? output->streams[2 * index].file->path
+		: NULL;
+}

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "init/phases.h"
+
+#include <signal.h>
+
+#include "hang/autopsy.h"
+#include "hang/course.h"
+#include "init/leavers.h"
+#include "init/leftovers.h"
+#include "init/linger.h"
+#include "init/signalling.h"
+#include "init/tell_nodes.h"
+#include "link/link.h"
+#include "say/state_file.h"
+#include "system/clock.h"
+#include "system/log.h"
+
+enum {
+	GRACE_AFTER_END_MS = 10000,	/* for what a command left, without --grace */
+	SETTLE_MS = 2000,		/* for a rank that another one lost to end, too */
+	GRACE_AFTER_FAILURE_MS = 30000,	/* for the ranks beside one that failed */
+	GIVE_UP_MS = 2000,		/* between SIGKILL and naming the processes that stay */
+	KILL_AGAIN_MS = 100,		/* for what was forked under the SIGKILLs */
+	LOOK_MS = 500,			/* that a stop waits for a look at a silent job */
+	LOOK_AGAIN_MS = 1000,		/* and for a second one at a rank with an exception */
+	SAY_AFTER_MS = 1000,		/* a wait longer than this is said */
+	SPOKE_MS = 60000,		/* a rank that is at work says so about as often */
+	SAY_ASKED_MS = 5000,		/* and one for a shell that waits for what it runs */
+};
+
+/* The reaction to an event in a phase; NULL: there is none. */
+typedef void (*reaction)(struct ri_supervisor *sv);
+
+/* Every child gets its SIGTERM, as --signal-map has it. */
+static void tell_children(struct ri_supervisor *sv)
+{
+	int number = sv->options->signal_map.to[SIGTERM];
+
+	if (sv->stopped_by_step && number == SIGTERM)
+		number = 0;
+	sv->phase = RI_PHASE_ASKED;
+	ri_linger_end();
+	ri_settle_prepare_stop(sv->children, sv->output, number);
+	ri_spare_children(sv->children, ri_phase_to_groups(sv));
+	if (number != 0)
+		ri_signal_children(sv->children, number, ri_phase_to_groups(sv));
+	for (size_t i = 0; i < sv->children->started; i++) {
+		struct ri_child *child = &sv->children->items[i];
+
+		child->told = child->lives;
+		child->spoke = child->lives &&
+			ri_output_is_heard(sv->output, i, ri_now_ms() - SPOKE_MS);
+		if (child->lives)
+			ri_leftovers_wake(child->pid);
+	}
+	if (sv->options->signal_group)
+		ri_leftovers_recheck();
+}
+
+/* The command has the first half of the time for itself. */
+void ri_phase_begin_end(struct ri_supervisor *sv, int64_t at, uint64_t limit)
+{
+	/* a probe is not to end what may start again */
+	if (!sv->output->again)
+		ri_state_stop();
+	sv->begun = at;
+	sv->limit = (int64_t)limit;
+	sv->deadline = limit > 0 ? at + sv->limit / 2 : 0;
+	sv->tick = limit > 0 ? 0 : at + SAY_ASKED_MS;
+}
+
+static void ask_command(struct ri_supervisor *sv)
+{
+	ri_phase_begin_end(sv, sv->result->stop.at_ms, sv->options->grace_ms);
+	tell_children(sv);
+}
+
+/*
+ * A job that hangs ends by a stop, so this is the last time to see what it does; and so ends a rank
+ * that had raised an exception, and did not get to its end.
+ */
+static void look_or_ask(struct ri_supervisor *sv)
+{
+	bool looks = (sv->silent || ri_autopsy_is_together()) && ri_autopsy_ask(RI_AUTOPSY_STOP);
+
+	if (!ri_linger_ask(sv->children) && !looks) {
+		ask_command(sv);
+		return;
+	}
+	sv->phase = RI_PHASE_LOOKING;
+	sv->deadline = ri_now_ms() + LOOK_MS;
+}
+
+/* The time is over. What was found needs a second look, a second later; once. */
+static void look_again_or_ask(struct ri_supervisor *sv)
+{
+	if (!ri_course_looks_again() || sv->looked_again) {
+		ask_command(sv);
+		return;
+	}
+	sv->looked_again = true;
+	sv->deadline = ri_now_ms() + LOOK_AGAIN_MS;
+}
+
+static void say_shell(struct ri_supervisor *sv)
+{
+	ri_leftovers_say_shell(sv->children);
+}
+
+/* The end comes from inside, so no orchestrator has a deadline for it. */
+static uint64_t own_limit(const struct ri_supervisor *sv, uint64_t usual)
+{
+	return sv->options->grace_ms > 0 ? sv->options->grace_ms : usual;
+}
+
+/* Of what ended here; not of what was stopped for another node's failure. */
+static void tell_others(const struct ri_supervisor *sv)
+{
+	if (!sv->result->ordered)
+		ri_nodes_tell(sv->setting->job);
+}
+
+static void stop_others(struct ri_supervisor *sv)
+{
+	ri_settle_look(sv->children, true);
+	sv->deadline = sv->begun + sv->limit / 2;
+	tell_children(sv);
+	tell_others(sv);
+}
+
+/* What it waits for may be the others, and what they wait for it. */
+static void end_lingerer(struct ri_supervisor *sv)
+{
+	ri_phase_begin_end(sv, ri_now_ms(), own_limit(sv, GRACE_AFTER_FAILURE_MS));
+	stop_others(sv);
+}
+
+/* Is one on its way out of an exception, or may it be? */
+static bool has_leavers(struct ri_supervisor *sv)
+{
+	return ri_settle_find_leavers(sv->children, sv->output) || ri_course_is_asked();
+}
+
+/*
+ * Healthy ranks, which may be writing a checkpoint. One that has raised an exception is not: its
+ * node ends of that, in the time that it would have to stop.
+ */
+static void obey(struct ri_supervisor *sv)
+{
+	if (!sv->spared && has_leavers(sv)) {
+		sv->spared = true;
+		ri_phase_begin_end(sv, ri_now_ms(), sv->options->link_grace_ms);
+		sv->phase = RI_PHASE_SETTLING;
+		sv->deadline = sv->limit > 0 ? sv->begun + sv->limit : 0;
+		return;
+	}
+	sv->result->ordered = true;
+	ri_phase_begin_end(sv, ri_now_ms(), sv->options->link_grace_ms);
+	tell_children(sv);
+}
+
+/* A quarter of the time at most: the others need the rest for themselves. */
+static int64_t settling_time(const struct ri_supervisor *sv)
+{
+	return sv->limit / 4 < SETTLE_MS ? sv->limit / 4 : SETTLE_MS;
+}
+
+/* Without a judge nobody knows more than that it failed. */
+static void ask_judge(struct ri_supervisor *sv)
+{
+	if (!ri_judge_ask(RI_ASK_FAILED))
+		stop_others(sv);
+}
+
+/*
+ * Where a rank only lost another one, that one gets a moment to end as well; so does one that has
+ * printed an exception, and may be ending of it. The judge knows.
+ */
+static void take_failure(struct ri_supervisor *sv)
+{
+	ri_phase_begin_end(sv, ri_now_ms(), own_limit(sv, GRACE_AFTER_FAILURE_MS));
+	sv->result->settle_ms = settling_time(sv);
+	if (settling_time(sv) == 0) {
+		stop_others(sv);
+		return;
+	}
+	sv->phase = RI_PHASE_SETTLING;
+	sv->deadline = sv->begun + settling_time(sv);
+	ask_judge(sv);
+}
+
+static void take_another_failure(struct ri_supervisor *sv)
+{
+	if (!sv->spared)
+		ask_judge(sv);
+	else if (!has_leavers(sv))
+		stop_others(sv);
+}
+
+/* An answer that is old, or that waits for a look, is one to wait with. */
+static void take_answer(struct ri_supervisor *sv)
+{
+	const struct ri_judged *answer = sv->judged;
+
+	if (sv->spared)
+		return;
+	if (answer == NULL || (!answer->open && !ri_judge_is_old(answer))) {
+		stop_others(sv);
+		return;
+	}
+	if (!answer->open) {
+		ask_judge(sv);
+		return;
+	}
+	if (sv->lost_peer)
+		return;
+	sv->lost_peer = true;
+	ri_autopsy_ask(RI_AUTOPSY_LOSS);
+	/* the rank that it waited for may be on any node */
+	if (answer->timed_out)
+		ri_link_look(true);
+}
+
+static void take_look(struct ri_supervisor *sv)
+{
+	if (!sv->spared)
+		ask_judge(sv);
+	else if (!has_leavers(sv))
+		obey(sv);
+}
+
+/* What was waited for did not come. */
+static void settle(struct ri_supervisor *sv)
+{
+	if (sv->spared)
+		obey(sv);
+	else
+		stop_others(sv);
+}
+
+/* What the command was told it passes on; not what --signal-map keeps from it. */
+static void stop_rest(const struct ri_supervisor *sv)
+{
+	ri_leftovers_stop(sv->children->living > 0, sv->options->signal_map.to[SIGTERM] != 0);
+}
+
+static void sweep(struct ri_supervisor *sv)
+{
+	sv->phase = RI_PHASE_SWEEPING;
+	sv->tick = ri_now_ms() + SAY_AFTER_MS;
+	sv->deadline = sv->limit > 0 ? sv->begun + sv->limit : 0;
+	stop_rest(sv);
+}
+
+static void sweep_after_end(struct ri_supervisor *sv)
+{
+	ri_phase_begin_end(sv, ri_now_ms(), own_limit(sv, GRACE_AFTER_END_MS));
+	tell_others(sv);
+	sweep(sv);
+}
+
+/* It ended while it was looked at, before it was told. */
+static void sweep_after_stop(struct ri_supervisor *sv)
+{
+	ri_phase_begin_end(sv, sv->result->stop.at_ms, own_limit(sv, GRACE_AFTER_END_MS));
+	sweep(sv);
+}
+
+/* The command is gone while we sweep: tell what it left, keep the deadline. */
+static void sweep_rest(struct ri_supervisor *sv)
+{
+	stop_rest(sv);
+}
+
+static void say_who_stays(struct ri_supervisor *sv)
+{
+	sv->tick = 0;
+	ri_leftovers_say(RI_LEVEL_WARNING, "waiting for processes that still run");
+}
+
+void ri_phase_kill(struct ri_supervisor *sv)
+{
+	sv->tick = ri_now_ms() + KILL_AGAIN_MS;
+	for (size_t i = 0; i < sv->children->started; i++)
+		if (sv->children->items[i].lives) {
+			sv->children->items[i].told = sv->children->items[i].killed = true;
+			ri_children_signal(sv->children->items[i].pid, SIGKILL);
+		}
+	ri_leftovers_kill();
+}
+
+static void begin_killing(struct ri_supervisor *sv, const char *why)
+{
+	ri_leftovers_say(RI_LEVEL_WARNING, why);
+	sv->phase = RI_PHASE_KILLING;
+	sv->deadline = ri_now_ms() + GIVE_UP_MS;
+	ri_phase_kill(sv);
+}
+
+static void kill_late(struct ri_supervisor *sv)
+{
+	begin_killing(sv, "SIGKILL for processes that did not stop in time");
+}
+
+static void kill_now(struct ri_supervisor *sv)
+{
+	begin_killing(sv, "SIGKILL for processes that still run after three Ctrl-C");
+}
+
+static void give_up(struct ri_supervisor *sv)
+{
+	ri_leftovers_say(RI_LEVEL_ERROR, "processes that cannot be killed remain");
+	sv->phase = RI_PHASE_OVER;
+}
+
+static void finish(struct ri_supervisor *sv)
+{
+	sv->phase = RI_PHASE_OVER;
+}
+
+/* A stop from outside has a grace of its own; a spared rank had that of an order until now. */
+static void stop_settling(struct ri_supervisor *sv)
+{
+	if (sv->spared)
+		ask_command(sv);
+	else
+		stop_others(sv);
+}
+
+static const reaction grid[RI_PHASES][RI_EVENTS] = {
+	[RI_PHASE_RUNNING] = {
+		[RI_EVENT_STOP] = look_or_ask,
+		[RI_EVENT_INSISTED] = kill_now,
+		[RI_EVENT_RANK_FAILED] = take_failure,
+		[RI_EVENT_ORDERED] = obey,
+		[RI_EVENT_LINGERED] = end_lingerer,
+		[RI_EVENT_COMMAND_GONE] = sweep_after_end,
+		[RI_EVENT_ALL_GONE] = finish,
+	},
+	[RI_PHASE_SETTLING] = {
+		[RI_EVENT_STOP] = stop_settling,
+		[RI_EVENT_INSISTED] = kill_now,
+		[RI_EVENT_RANK_FAILED] = take_another_failure,
+		[RI_EVENT_ORDERED] = obey,
+		[RI_EVENT_JUDGED] = take_answer,
+		[RI_EVENT_LOOKED] = take_look,
+		[RI_EVENT_COMMAND_GONE] = sweep,
+		[RI_EVENT_ALL_GONE] = finish,
+		[RI_EVENT_DEADLINE] = settle,
+	},
+	[RI_PHASE_LOOKING] = {
+		[RI_EVENT_INSISTED] = kill_now,
+		[RI_EVENT_RANK_FAILED] = ask_command,
+		[RI_EVENT_ORDERED] = ask_command,
+		[RI_EVENT_LOOKED] = ask_command,
+		[RI_EVENT_COMMAND_GONE] = sweep_after_stop,
+		[RI_EVENT_ALL_GONE] = finish,
+		[RI_EVENT_DEADLINE] = look_again_or_ask,
+	},
+	[RI_PHASE_ASKED] = {
+		[RI_EVENT_INSISTED] = kill_now,
+		[RI_EVENT_COMMAND_GONE] = sweep,
+		[RI_EVENT_ALL_GONE] = finish,
+		[RI_EVENT_DEADLINE] = sweep,
+		[RI_EVENT_TICK] = say_shell,
+	},
+	[RI_PHASE_SWEEPING] = {
+		[RI_EVENT_INSISTED] = kill_now,
+		[RI_EVENT_COMMAND_GONE] = sweep_rest,
+		[RI_EVENT_ALL_GONE] = finish,
+		[RI_EVENT_DEADLINE] = kill_late,
+		[RI_EVENT_TICK] = say_who_stays,
+	},
+	[RI_PHASE_KILLING] = {
+		[RI_EVENT_ALL_GONE] = finish,
+		[RI_EVENT_DEADLINE] = give_up,
+		[RI_EVENT_TICK] = ri_phase_kill,
+	},
+};
+
+void ri_phase_happen(struct ri_supervisor *sv, enum ri_event event)
+{
+	if (grid[sv->phase][event] != NULL)
+		grid[sv->phase][event](sv);
+}

@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "init/supervise.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/signals.h"
+#include "hang/autopsy.h"
+#include "hang/course.h"
+#include "init/descendants.h"
+#include "init/judged.h"
+#include "init/leavers.h"
+#include "init/leftovers.h"
+#include "init/linger.h"
+#include "init/others.h"
+#include "init/phases.h"
+#include "init/restarted.h"
+#include "init/signalling.h"
+#include "init/step.h"
+#include "init/tell_nodes.h"
+#include "link/link.h"
+#include "say/cause.h"
+#include "say/state_file.h"
+#include "system/clock.h"
+#include "system/helper.h"
+#include "system/kept_fds.h"
+#include "system/log.h"
+#include "system/mask.h"
+
+enum {
+	ORPHANS_AT_ONCE = 256,	/* before signals and deadlines are looked at again */
+	IN_A_ROW_MS = 5000,	/* between one Ctrl-C and the next */
+	INSISTENCE = 3,		/* so many of them: it shall end, whatever is lost */
+};
+
+/* What a key or the end of a terminal's line makes, and programs end of. */
+#define INTERRUPTS (RI_MASK_OF(SIGHUP) | RI_MASK_OF(SIGINT) | RI_MASK_OF(SIGQUIT))
+
+/* A Slurm step told the command as well. */
+static bool was_told_by_step(const struct ri_supervisor *sv, const siginfo_t *info)
+{
+	return sv->told_by_step && ri_step_sent(info);
+}
+
+/* Keys, and a line that was hung up: the kernel itself sends them. */
+static bool is_by_terminal(const siginfo_t *info)
+{
+	return info->si_code == SI_KERNEL;
+}
+
+/* After an order all were told to stop; from now on the time is that of the stop from outside. */
+static void take_time_of_stop(struct ri_supervisor *sv, int64_t now)
+{
+	if (sv->options->grace_ms == 0)
+		return;
+	ri_phase_begin_end(sv, now, sv->options->grace_ms);
+	if (sv->phase == RI_PHASE_SWEEPING)
+		sv->deadline = now + sv->limit;
+}
+
+/* Before any line of our own. */
+static void note_stop(struct ri_supervisor *sv, const siginfo_t *info)
+{
+	sv->silent = ri_autopsy_is_silent();
+	sv->result->stop = (struct ri_stop){
+		.asked = true, .number = info->si_signo, .sender = info->si_pid,
+		.sender_uid = info->si_uid, .at_ms = ri_now_ms(),
+		.by_terminal = is_by_terminal(info),
+	};
+	sv->stopped_by_step = was_told_by_step(sv, info);
+	ri_state_stop();
+	/* first: what the others print of the stop is output, and they are no longer silent */
+	if (sv->silent && sv->phase < RI_PHASE_ASKED)
+		ri_link_look(true);
+	ri_nodes_tell(sv->setting->job);
+}
+
+/*
+ * The terminal told the whole process group, and the command is in it. When the line is
+ * hung up its session's leader alone is told (Linux drivers/tty, __tty_hangup).
+ */
+static bool was_told_by_terminal(const struct ri_supervisor *sv, const siginfo_t *info)
+{
+	return sv->terminal->shared && is_by_terminal(info) &&
+		(info->si_signo != SIGHUP || getsid(0) != sv->self);
+}
+
+/* After the first failure, or a stop, they say no more about it. */
+static void note_interrupt(struct ri_supervisor *sv, const siginfo_t *info, int passed_on)
+{
+	struct ri_interrupt *interrupt = &sv->result->interrupt;
+
+	if ((sv->status != 0 && sv->phase != RI_PHASE_SETTLING) || sv->result->stop.asked ||
+		passed_on == 0 ||
+		(RI_MASK_OF(info->si_signo) & INTERRUPTS) == 0)
+		return;
+	*interrupt = (struct ri_interrupt){
+		.signal = info->si_signo, .passed_on = passed_on, .sender = info->si_pid,
+		.by_terminal = is_by_terminal(info),
+	};
+	ri_clock_read(CLOCK_REALTIME, &interrupt->at);
+}
+
+static void forward(struct ri_supervisor *sv, const siginfo_t *info)
+{
+	int number = info->si_signo, mapped = sv->options->signal_map.to[number];
+
+	/* one that --signal-map drops, or makes another of, is not meant to end anything */
+	if (mapped == number && (RI_MASK_OF(number) & INTERRUPTS & ri_mask_stops()) != 0)
+		sv->result->interrupted = true;
+	if (was_told_by_terminal(sv, info)) {
+		note_interrupt(sv, info, number);
+		if (number == SIGTSTP)
+			ri_terminal_suspend_self();
+		return;
+	}
+	if (number == SIGCONT && sv->children->items[0].lives)
+		ri_terminal_lend(sv->terminal, ri_phase_front_group(sv));
+	if (mapped == SIGTSTP || number == SIGCONT)
+		sv->asked_to_stop = number != SIGCONT;
+	note_interrupt(sv, info, mapped);
+	if (mapped != 0 && (mapped != number || !was_told_by_step(sv, info)))
+		ri_signal_children(sv->children, mapped, ri_phase_to_groups(sv));
+	ri_terminal_stop_too(sv->options->stops_too, number);
+}
+
+/* The first SIGTERM. Before the children are told it is the phase that passes it on. */
+static void take_stop(struct ri_supervisor *sv, const siginfo_t *info)
+{
+	note_stop(sv, info);
+	ri_log(RI_LEVEL_NOTE, "SIGTERM from pid %d of uid %u", (int)info->si_pid,
+		(unsigned)info->si_uid);
+	if (sv->phase < RI_PHASE_ASKED) {
+		ri_phase_happen(sv, RI_EVENT_STOP);
+		return;
+	}
+	if (sv->result->ordered && sv->phase < RI_PHASE_KILLING)
+		take_time_of_stop(sv, sv->result->stop.at_ms);
+	forward(sv, info);
+}
+
+/*
+ * The terminal sends us its keys where our process group is in its foreground. A person
+ * who presses this one again and again has given up on what the ranks could still do.
+ */
+static void take_key(struct ri_supervisor *sv, const siginfo_t *info)
+{
+	int64_t now = ri_now_ms();
+
+	if (info->si_signo != SIGINT || !is_by_terminal(info))
+		return;
+	sv->presses = now - sv->pressed <= IN_A_ROW_MS ? sv->presses + 1 : 1;
+	sv->pressed = now;
+	if (sv->presses == INSISTENCE - 1)
+		ri_log(RI_LEVEL_WARNING, "one more Ctrl-C within %d seconds sends SIGKILL to "
+			"every process", IN_A_ROW_MS / 1000);
+	if (sv->presses != INSISTENCE)
+		return;
+	if (!sv->result->stop.asked)
+		note_stop(sv, info);
+	ri_phase_happen(sv, RI_EVENT_INSISTED);
+}
+
+/*
+ * A rank may end of a Ctrl-C before ours is off the queue; later it would be
+ * taken for a second one. Each once: a process that sends them without end must
+ * not keep the loop from its other events.
+ */
+static void take_interrupts(struct ri_supervisor *sv)
+{
+	ri_sigset set = INTERRUPTS;
+	siginfo_t info;
+
+	while (set != 0 && ri_mask_wait_for(set, &info, 0) != 0) {
+		set &= ~RI_MASK_OF(info.si_signo);
+		forward(sv, &info);
+		take_key(sv, &info);
+	}
+}
+
+/* The first end that is no success counts, whatever the others do after it. */
+static void note_end(struct ri_supervisor *sv, struct ri_child *child, int status,
+	const struct rusage *usage)
+{
+	/* its number is free by now */
+	child->lives = false;
+	if (status != 0 && sv->output->active)
+		ri_output_move_last(sv->output, (size_t)(child - sv->children->items));
+	if (status != 0 && sv->status == 0 && sv->phase == RI_PHASE_RUNNING) {
+		take_interrupts(sv);
+		ri_settle_look(sv->children, true);
+	}
+	ri_children_end(sv->children, child, status, usage);
+	ri_judge_news();
+	if (status == 0 && !child->told)
+		ri_link_reach(RI_LINK_LEAVING);
+	if (status == 0 || sv->status != 0)
+		return;
+	sv->status = ri_verdict_status(status);
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS)
+		sv->result->knows_shm = ri_cause_look(&sv->result->shm);
+}
+
+/* wait4(2) and waitid(2) are denied: how a child has ended would never be known. */
+static void end_blind(struct ri_supervisor *sv)
+{
+	if (sv->phase == RI_PHASE_OVER)
+		return;
+	ri_log(RI_LEVEL_ERROR, "wait4: the kernel refuses to report how the command ends: %s; "
+		"allow this call in the seccomp profile [%s]", strerror(errno),
+		ri_code_name(RI_CODE_WAIT_REFUSED));
+	ri_phase_kill(sv);
+	sv->status = ri_code_status(RI_CODE_WAIT_REFUSED);
+	sv->phase = RI_PHASE_OVER;
+}
+
+/*
+ * One SIGCHLD may stand for many children, which wait4(2) gives in the order of their starts. The
+ * signal has the number of the first that ended (sigaction(2), si_pid), so that one is taken first.
+ */
+static pid_t reap_one(struct ri_supervisor *sv, int *status, int flags, struct rusage *usage)
+{
+	pid_t first = sv->first_gone, pid;
+
+	sv->first_gone = 0;
+	if (first > 0 && ri_children_find(sv->children, first) != NULL) {
+		pid = ri_children_reap(first, status, flags, usage);
+		if (pid > 0)
+			return pid;
+	}
+	return ri_children_reap(-1, status, flags, usage);
+}
+
+/* How a process ended that was none of ours, but left to us. */
+static void say_orphan(pid_t pid, int wait_status, bool warn)
+{
+	const enum ri_level level = warn ? RI_LEVEL_WARNING : RI_LEVEL_NOTE;
+	char name[RI_SIGNAL_NAME];
+
+	if (WIFSIGNALED(wait_status))
+		ri_log(level, "reaped pid %d, killed by %s", (int)pid,
+			ri_signal_name(WTERMSIG(wait_status), name));
+	else
+		ri_log(level, "reaped pid %d, exit status %d", (int)pid,
+			WEXITSTATUS(wait_status));
+}
+
+/* All that are there, but for orphans that come faster than they go: a stop would wait. */
+static void reap(struct ri_supervisor *sv)
+{
+	/* job control is the business of our terminal, if there is one */
+	int flags = WNOHANG | (sv->terminal->fd >= 0 ? WUNTRACED : 0);
+	size_t lived = sv->children->living;
+	bool gone = false;
+	struct ri_child *child;
+	struct rusage usage;
+	int status, orphans = 0;
+	pid_t pid;
+
+	while ((pid = reap_one(sv, &status, flags, &usage)) > 0) {
+		child = ri_children_find(sv->children, pid);
+		if (WIFSTOPPED(status)) {
+			if (child != NULL)
+				ri_terminal_follow(sv->terminal, ri_phase_front_group(sv),
+					sv->asked_to_stop, WSTOPSIG(status));
+		} else if (child != NULL) {
+			note_end(sv, child, status, &usage);
+		} else {
+			say_orphan(pid, status, sv->options->tells_reaped);
+			orphans++;
+		}
+		gone = gone || !WIFSTOPPED(status);
+		if (orphans == ORPHANS_AT_ONCE)
+			break;
+	}
+	sv->has_more = pid > 0;
+	if (pid < 0 && errno == ECHILD)
+		ri_phase_happen(sv, RI_EVENT_ALL_GONE);
+	else if (pid < 0)
+		end_blind(sv);
+	else if (lived > 0 && sv->children->living == 0)
+		ri_phase_happen(sv, RI_EVENT_COMMAND_GONE);
+	else if (gone && sv->phase == RI_PHASE_SWEEPING)
+		ri_leftovers_stop_orphans();
+	else if (sv->children->living < lived && sv->status != 0 && !sv->setting->goes_on)
+		ri_phase_happen(sv, RI_EVENT_RANK_FAILED);
+	if (pid == 0 && sv->phase >= RI_PHASE_SWEEPING && sv->phase < RI_PHASE_OVER &&
+		ri_leftovers_are_gone())
+		ri_phase_happen(sv, RI_EVENT_ALL_GONE);
+}
+
+static bool is_of_helpers(const struct ri_supervisor *sv, const siginfo_t *info)
+{
+	if (!ri_helper_took(info))
+		return ri_link_is_ours(info);
+	ri_timetable_take(sv->setting->timetable);
+	return true;
+}
+
+static void take_signal(struct ri_supervisor *sv, const siginfo_t *info)
+{
+	int number = info->si_signo;
+
+	/* reap() and hear_others() follow every wake-up */
+	if (number == SIGCHLD && info->si_code > 0)
+		sv->first_gone = info->si_pid;
+	if (number == SIGCHLD || is_of_helpers(sv, info))
+		return;
+	/* of our own write to a pipe without a reader, or to a file at its limit */
+	if ((number == SIGPIPE || number == SIGXFSZ) && info->si_pid == sv->self)
+		return;
+	if (number == sv->options->autopsy_signal && ri_autopsy_ask_again(info))
+		return;
+	/* signals keep their order: the SIGTERM before this one is not held any longer */
+	if (sv->phase == RI_PHASE_LOOKING)
+		ri_phase_happen(sv, RI_EVENT_LOOKED);
+	if (number == SIGTERM && !sv->result->stop.asked) {
+		take_stop(sv, info);
+		return;
+	}
+	forward(sv, info);
+	take_key(sv, info);
+}
+
+/* A rank that does not get to its end has failed all the same: as an exception has it. */
+static void take_course(struct ri_supervisor *sv)
+{
+	ri_judge_news();
+	if (sv->phase == RI_PHASE_SETTLING) {
+		ri_phase_happen(sv, RI_EVENT_LOOKED);
+	} else if (sv->phase == RI_PHASE_RUNNING &&
+		ri_linger_take(sv->children, sv->output, sv->setting)) {
+		sv->status = 1;
+		ri_phase_happen(sv, RI_EVENT_LINGERED);
+	}
+}
+
+/* What it doubts is looked at, the other nodes are told; what follows is the phase's. */
+static void take_judge(struct ri_supervisor *sv)
+{
+	const struct ri_judged *answer = NULL;
+
+	switch (ri_judge_take(&answer)) {
+	case RI_ASK_FAILED:
+		if (answer != NULL)
+			ri_settle_ask(sv->children, answer->doubtful);
+		if (!sv->result->ordered)
+			ri_nodes_tell_judged(sv->setting->job, answer);
+		sv->judged = answer;
+		ri_phase_happen(sv, RI_EVENT_JUDGED);
+		sv->judged = NULL;
+		break;
+	case RI_ASK_RESTARTED:
+		ri_restarted_take(answer);
+		break;
+	case RI_ASK_ENDED:
+	case RI_ASK_NOTHING:
+		return;
+	}
+	ri_judge_go_on();
+}
+
+/* When all nodes have looked last, CLOCK_MONOTONIC ms; 0: never. */
+static int64_t looked_at;
+
+/*
+ * With a link all nodes of the job look at their ranks at one moment: ask the others to look if no
+ * rank moves here, look if they ask, answer, and print what was found.
+ */
+static void look_with_others(const struct ri_supervisor *sv)
+{
+	/* since no rank has moved here for --stall, what was seen meanwhile would be seen now */
+	bool known = looked_at != 0 && ri_now_ms() - looked_at < (int64_t)sv->options->stall_ms;
+	bool told = ri_autopsy_was_told(), soon;
+	const char *groups;
+
+	if ((ri_autopsy_has_stalled() && !known) || told)
+		ri_link_look(false);
+	if (ri_link_is_to_look(&soon)) {
+		looked_at = ri_now_ms();
+		/* ranks that were told to stop do something else by now */
+		if (sv->phase >= RI_PHASE_ASKED || !ri_autopsy_look_together(soon))
+			ri_link_groups("");
+	}
+	groups = ri_autopsy_take_groups();
+	if (groups != NULL)
+		ri_link_groups(groups);
+	ri_link_print_found();
+}
+
+static void hear_others(struct ri_supervisor *sv)
+{
+	bool judged = ri_link_hear();
+
+	ri_restarted_hear(sv->output);
+	take_judge(sv);
+	if (ri_course_take(sv->children))
+		take_course(sv);
+	if (sv->phase == RI_PHASE_LOOKING && !ri_autopsy_is_looking() && !ri_course_is_asked())
+		ri_phase_happen(sv, RI_EVENT_LOOKED);
+	if (ri_link_was_asked() && !judged && sv->phase < RI_PHASE_ASKED &&
+		ri_settle_find_leavers(sv->children, sv->output))
+		ri_nodes_tell(sv->setting->job);
+	if (ri_link_is_on())
+		look_with_others(sv);
+	if (!judged)
+		return;
+	ri_link_print_verdict(sv->setting->job);
+	if (ri_link_verdict()->order)
+		ri_phase_happen(sv, RI_EVENT_ORDERED);
+}
+
+static void take_time(struct ri_supervisor *sv)
+{
+	int64_t now = ri_now_ms();
+
+	if (sv->deadline != 0 && now >= sv->deadline) {
+		sv->deadline = 0;
+		ri_phase_happen(sv, RI_EVENT_DEADLINE);
+	} else if (sv->tick != 0 && now >= sv->tick) {
+		sv->tick = 0;
+		ri_phase_happen(sv, RI_EVENT_TICK);
+	}
+	if (now >= ri_linger_due(sv->output))
+		ri_linger_act(sv->children);
+	ri_timetable_act(sv->setting->timetable, now);
+}
+
+static int64_t time_left(const struct ri_supervisor *sv)
+{
+	int64_t next = ri_timetable_due(sv->setting->timetable), left;
+
+	if (sv->has_more)
+		return 0;
+	if (sv->deadline != 0 && sv->deadline < next)
+		next = sv->deadline;
+	if (sv->tick != 0 && sv->tick < next)
+		next = sv->tick;
+	if (ri_linger_due(sv->output) < next)
+		next = ri_linger_due(sv->output);
+	if (ri_judge_due() < next)
+		next = ri_judge_due();
+	if (next == INT64_MAX)
+		return -1;
+	left = next - ri_now_ms();
+	return left < 0 ? 0 : left;
+}
+
+/*
+ * A traceback begins: a rank that dies by now did so before it, if none was told to stop. Of a
+ * driver of Ray actors live now that its last exception may name. by_ray: it has begun to start
+ * some.
+ */
+static void look(void *supervisor, bool by_ray)
+{
+	const struct ri_supervisor *sv = supervisor;
+
+	if (sv->phase >= RI_PHASE_ASKED)
+		return;
+	if (sv->setting->may_be_ray)
+		ri_others_begin(sv->children->items[0].pid, true);
+	if (by_ray) {
+		ri_linger_begin(sv->options);
+		return;
+	}
+	ri_judge_news();
+	ri_settle_look(sv->children, false);
+	ri_others_look();
+	ri_linger_suspect();
+}
+
+/* The lowest descriptor that is still needed, from this one on; -1: there is none. */
+static int next_fd(const struct ri_output *output, int from)
+{
+	int next = ri_output_next_fd(output, from), spare = ri_kept_fds_next(from);
+
+	return next < 0 || (spare >= 0 && spare < next) ? spare : next;
+}
+
+void ri_supervise_let_go(const struct ri_output *output)
+{
+	int first = 3, own;
+
+	/* the ranks of another attempt are to inherit what those of this one do */
+	while (!output->again && (own = next_fd(output, first)) >= 0) {
+		if (own > first)
+			ri_close_between((unsigned)first, (unsigned)own - 1);
+		first = own + 1;
+	}
+	if (!output->again)
+		ri_close_between((unsigned)first, ~0u);
+	if (chdir("/") < 0)
+		ri_log(RI_LEVEL_NOTE, "cannot change to /: %s", strerror(errno));
+}
+
+int ri_supervise_run(struct ri_children *children, const struct ri_supervise *setting)
+{
+	const struct ri_launch *launch = setting->launch;
+	struct ri_supervisor sv = {
+		.options = setting->options, .terminal = setting->terminal,
+		.children = children, .output = setting->output,
+		.result = setting->result, .setting = setting,
+		.status = children->refused,
+		.groups = launch->new_group, .told_by_step = launch->told_by_step,
+		.self = launch->self,
+	};
+	siginfo_t info;
+
+	ri_leftovers_init(launch->self);
+	if (setting->output->again && children->started > 0)
+		ri_descendants_spare_others(children->items[0].pid);
+	setting->output->alarm = look;
+	setting->output->context = &sv;
+	setting->output->awaits_ray = setting->may_be_ray;
+	if (setting->has_others || (setting->output->memories != NULL &&
+		(!setting->words_alone || ri_output_is_wanted(setting->options))))
+		ri_linger_begin(setting->options);
+	if (children->refused != 0)
+		ri_phase_happen(&sv, RI_EVENT_RANK_FAILED);
+	while (sv.phase != RI_PHASE_OVER) {
+		/* a child that ended before we looked has its SIGCHLD waiting */
+		if (ri_output_wait(setting->output, &info, time_left(&sv)) != 0)
+			take_signal(&sv, &info);
+		reap(&sv);
+		hear_others(&sv);
+		take_time(&sv);
+	}
+	setting->output->alarm = NULL;
+	ri_course_end();
+	ri_judge_end();
+	ri_output_finish(setting->output, sv.result->stop.asked);
+	if (sv.self != 1 || setting->output->again)
+		ri_terminal_take(setting->terminal, ri_phase_front_group(&sv));
+	/* we may have given up on some, having sent that */
+	return sv.status == 0 && children->living > 0 ? 128 + SIGKILL : sv.status;
+}
+
+void ri_orphans_adopt(pid_t self)
+{
+	if (self != 1 && prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+		ri_log(RI_LEVEL_WARNING, "orphaned processes cannot be adopted and may outlive the "
+			"job: %s [%s]", strerror(errno), ri_code_name(RI_CODE_SUBREAPER_REFUSED));
+}
