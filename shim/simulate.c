@@ -154,7 +154,7 @@ static int launch_job(struct ri_run *run, struct ri_members *members)
 			return -1;
 	}
 	ri_clock_read(CLOCK_REALTIME, &run->started.at);
-	ri_judge_plan(ri_judge_answer, run);
+	ri_judge_plan(ri_judge_answer, run, ri_run_ranks(run));
 	status = ri_play_job_run(&job, &run->err);
 	return ri_play_job_tell(&job, of_processes ? ri_run_tell(run, status) : status);
 }

@@ -187,7 +187,7 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 	run->started.output.seen = ri_link_lines();
 	ri_clock_read(CLOCK_REALTIME, &run->started.at);
 	ri_attempt_say_again(run);
-	ri_judge_plan(ri_judge_answer, run);
+	ri_judge_plan(ri_judge_answer, run, ri_run_ranks(run));
 	if (ri_ranks_spawn(&ranks, &run->err) < 0) {
 		ri_terminal_restore(&terminal);
 		note_refusal(run);

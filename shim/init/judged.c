@@ -12,11 +12,13 @@
 #include "system/helper.h"
 #include "system/log.h"
 
-enum { MOST_S = 5 };	/* of one that nobody waits for: hundreds of ranks take a tenth of that */
+/* What a judge may take: each rank's words take some ms, and a busy machine a hundred times that. */
+enum { MOST_S = 10, RANKS_A_SECOND = 4 };
 
 static struct {
 	ri_judge judge;
 	void *context;
+	unsigned most_s;		/* that it may take */
 	struct ri_judged *page;		/* NULL: none was asked yet */
 	uint64_t news, seen[RI_ASK_NOTHING];	/* those that the last of each question knew */
 	enum ri_question asked;		/* what the judge at work was asked */
@@ -25,9 +27,10 @@ static struct {
 	uint32_t printed;		/* bytes of what an RI_ASK_ENDED says */
 } own;
 
-void ri_judge_plan(ri_judge judge, void *context)
+void ri_judge_plan(ri_judge judge, void *context, size_t ranks)
 {
 	own.judge = judge;
+	own.most_s = MOST_S + (unsigned)ranks / RANKS_A_SECOND;
 	own.context = context;
 }
 
@@ -97,7 +100,7 @@ static bool start(enum ri_question question)
 		return false;
 	own.helper = ri_helper_start(&(struct ri_helper_task){
 		.body = judge_alone, .signal = SIGIO, .user = RI_HELPER_SAME,
-		.name = "rankinit-judge", .seconds = MOST_S,
+		.name = "rankinit-judge", .seconds = own.most_s,
 	});
 	if (own.helper > 0)
 		return true;
@@ -182,7 +185,7 @@ static void print(void *unused)
 const struct ri_judged *ri_judge_wait(enum ri_question question, const struct ri_apart *limits,
 	const char **why)
 {
-	struct ri_apart call = { .most_ms = MOST_S * 1000 };
+	struct ri_apart call = { .deaf_ms = own.most_s * 1000 };
 	bool late, files_lost = false;
 
 	ri_judge_end();
@@ -191,6 +194,7 @@ const struct ri_judged *ri_judge_wait(enum ri_question question, const struct ri
 		return NULL;
 	if (limits != NULL)
 		call = *limits;
+	call.most_ms += own.most_s * 1000;
 	call.work = judge;
 	call.argument = NULL;
 	call.forked = true;

@@ -66,8 +66,11 @@ struct ri_judged {
 /* Answers the question, in the judge. It may read *context as PID 1 has it when it asks. */
 typedef void (*ri_judge)(enum ri_question question, struct ri_judged *out, void *context);
 
-/* Before the first rank is started. Without this every question is as of a judge that died. */
-void ri_judge_plan(ri_judge judge, void *context);
+/*
+ * Before the first of so many ranks is started. Without this every question is as of a judge that
+ * died.
+ */
+void ri_judge_plan(ri_judge judge, void *context, size_t ranks);
 
 /* Something has happened that a judge at work has not seen: what it finds may be out of date. */
 void ri_judge_news(void);
