@@ -54,6 +54,7 @@ static const struct reason {
 /* The page that a process that looks shares with PID 1, which trusts none of it. */
 struct answer {
 	volatile bool whole;	/* all of the rest was written */
+	bool no_room;		/* or nothing: the memory of the cgroup is about to end */
 	bool moved;		/* a rank has, since the look before, or that cannot be known */
 	bool has_document;	/* in the place that the job names */
 	struct ri_hang_moment moments[RI_MAX_LOCAL];	/* for the next one that asks this */
@@ -216,6 +217,20 @@ bool ri_autopsy_is_silent(void)
 
 /* --- in the process that looks -------------------------------------------- */
 
+/*
+ * If the memory of a cgroup ends, the kernel kills its largest process, even if a smaller one asked
+ * for more: our look would cost a rank.
+ */
+static bool has_room(void)
+{
+	struct ri_host host = { .root = AT_FDCWD, .live = true };
+	static struct ri_cgroup_oom file;
+	uint64_t kills, room;
+
+	return ri_cgroup_oom_find(&host, &file, &kills) < 0 ||
+		ri_cgroup_room(&host, &file, &room) < 0 || room >= ROOM;
+}
+
 static void look(void *context)
 {
 	const struct job *job = context;
@@ -223,6 +238,9 @@ static void look(void *context)
 	const struct ri_hang_process *unseen;
 	struct ri_text out;
 
+	own.answer->no_room = !has_room();
+	if (own.answer->no_room)
+		return;
 	if (region == NULL || !ri_autopsy_examine(region, &job->wish))
 		_exit(1);
 	ri_text_init(&out, own.answer->lines, sizeof(own.answer->lines));
@@ -279,20 +297,6 @@ static bool refuse(void)
 	return false;
 }
 
-/*
- * If the memory of a cgroup ends, the kernel kills its largest process, even if a smaller one asked
- * for more: our look would cost a rank.
- */
-static bool has_room(void)
-{
-	struct ri_host host = { .root = AT_FDCWD, .live = true };
-	static struct ri_cgroup_oom file;
-	uint64_t kills, room;
-
-	return ri_cgroup_oom_find(&host, &file, &kills) < 0 ||
-		ri_cgroup_room(&host, &file, &room) < 0 || room >= ROOM;
-}
-
 static bool is_of_job(enum ri_autopsy_why why)
 {
 	return why == RI_AUTOPSY_JOB || why == RI_AUTOPSY_JOB_SOON;
@@ -310,16 +314,12 @@ bool ri_autopsy_ask(enum ri_autopsy_why why)
 		own.why = why;
 		return true;
 	}
-	if (!has_room()) {
-		errno = ENOMEM;
-		return refuse();
-	}
 	if (own.answer == NULL)
 		own.answer = ri_pages_shared(sizeof(*own.answer));
 	if (own.answer == NULL)
 		return refuse();
 	own.why = why;
-	own.answer->whole = false;
+	own.answer->whole = own.answer->no_room = false;
 	own.answer->groups[0] = '\0';
 	own.helper = start(why);
 	if (own.helper > 0)
@@ -417,9 +417,13 @@ static void conclude(int status)
 	struct answer *answer = own.answer;
 	char *document = answer->documents[own.document == answer->documents[0]];
 
+	if (answer->no_room) {
+		errno = ENOMEM;
+		refuse();
+	}
 	if (own.why == RI_AUTOPSY_WATCH) {
 		/* one report is enough: --stall watches no more, even if a look fails */
-		if (note_watch()) {
+		if (!answer->no_room && note_watch()) {
 			own.watch_at = 0;
 			own.stalled = own.has_link;
 			own.stall_waits = true;
@@ -435,7 +439,7 @@ static void conclude(int status)
 	memcpy(own.groups, answer->groups, sizeof(own.groups));
 	own.has_groups = own.has_link;
 	if (!answer->whole) {
-		if (reasons[own.why].is_awaited)
+		if (reasons[own.why].is_awaited && !answer->no_room)
 			ri_log(RI_LEVEL_WARNING, "autopsy: the process that looks %s before it had "
 				"an answer; look from outside: rankinit --autopsy %d [%s]",
 				!WIFSIGNALED(status) ? "ended" : WTERMSIG(status) == SIGALRM

@@ -7,18 +7,36 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "check/check.h"
 #include "demand/demand.h"
+#include "system/apart.h"
+
+enum { LOOK_MS = 1000 };	/* that PID 1 waits for a file of /proc to be read */
 
 extern const struct ri_check ri_check_cg_oom;
 
 static const char point[] = "/dev/shm";
 
-bool ri_cause_look(struct ri_space *shm)
+static int look(void *shm)
 {
 	struct ri_host host = { .root = AT_FDCWD, .live = true };
+	struct ri_space *space = shm;
 
-	return ri_machine_tmpfs(&host, point, shm) && shm->size > 0;
+	return ri_machine_tmpfs(&host, point, space) && space->size > 0 ? 0 : -1;
+}
+
+bool ri_cause_look(struct ri_space *shm)
+{
+	struct ri_space *page = ri_pages_shared(sizeof(*page));
+
+	if (page == NULL || ri_apart(&(struct ri_apart){
+		.work = look, .argument = page, .forked = true, .most_ms = LOOK_MS,
+		.deaf_ms = INT64_MAX,
+	}) < 0)
+		return false;
+	*shm = *page;
+	return true;
 }
 
 static const struct ri_cause *blame_shm(const struct ri_outcome *outcome,
@@ -90,7 +108,7 @@ const struct ri_cause *ri_cause_find(const struct ri_outcome *outcome, const str
 		outcome->count == 1 && outcome->topology->identity == NULL &&
 		strcmp(outcome->launch, "process") == 0)
 		return &no_rank;
-	if (shm == NULL && rank->evidence.words.has_bus_error && ri_cause_look(&now))
+	if (shm == NULL && rank->evidence.words.has_bus_error && look(&now) == 0)
 		shm = &now;
 	if (shm == NULL || (rank->signal != SIGBUS && !rank->evidence.words.has_bus_error))
 		return NULL;

@@ -7,9 +7,9 @@
 #include "report/outcome.h"
 
 /*
- * Look at /dev/shm: now, since what filled it goes with those who made it.
- * Nothing but a file system in memory is asked, which answers at once.
- * Returns false where it is none.
+ * A process of its own looks at /dev/shm: now, since what filled it goes with those who made it.
+ * Nothing but a file system in memory is asked, which answers at once. Returns false where it is
+ * none, or where there is no such process.
  */
 bool ri_cause_look(struct ri_space *shm);
 
