@@ -27,8 +27,11 @@ CHECKS = 53             # rows of checks.def
 IN_PID_1_LINES = 6000
 IN_PID_1 = ("ri_supervise_run", "ri_autopsy_due", "ri_autopsy_act", "ri_autopsy_take",
             "ri_roll_call_due", "ri_roll_call_act", "ri_roll_call_take")
-# They read what a rank, a file or another node wrote; lib/output finds fixed words alone.
+# They read what a rank, a file or another node wrote, and shim/init calls none of them: PID 1
+# knows a rank's words by ri_watch_add of lib/output alone, which finds fixed ones in passing.
 PARSERS = ("lib/words/", "lib/redact/", "lib/report/", "lib/blame/")
+# Nor a function of jansson or of libsodium.
+LIBRARIES = ("json_", "jsonp_", "sodium_", "crypto_", "randombytes")
 
 # These read what a machine, a file, a variable or a command says.
 READERS = ("lib/from", "lib/image", "lib/node", "lib/hang", "lib/to", "shim/check", "shim/probe",
@@ -56,8 +59,8 @@ def read(path):
         return file.read()
 
 
-def calls():
-    """{file: {file: [function, ...]}} without extensions, of every file that is compiled."""
+def symbols():
+    """{function: file that defines it}, {file: functions that it uses}, without extensions."""
     objects = [f"build/release/{path[:-2]}.o" for path in files("lib") + files("shim")
                if path.endswith(".c")]
     objects = [path for path in objects if os.path.exists(path)]
@@ -71,6 +74,11 @@ def calls():
             defined[name] = path
         elif kind == "U":
             used[path].add(name)
+    return defined, used
+
+
+def calls(defined, used):
+    """{file: {file: [function, ...]}}, of every file that is compiled."""
     graph = collections.defaultdict(lambda: collections.defaultdict(list))
     for path, names in used.items():
         for name in sorted(names):
@@ -133,20 +141,19 @@ def reached():
     uses, defined = relocations()
     sources = {path: functions(path) for path in files("lib") + files("shim")
                if path.endswith(".c")}
-    bodies = {name for path in sources for name in re.findall(r"\.body = (\w+)", read(path))}
-    forked = {name for path in sources for name in re.findall(
-        r"\.work = (\w+)[^;]*\.forked = true", read(path))}
+    bodies = {(path, name) for path in sources for name in re.findall(
+        r"\.body = (\w+)|\.work = (\w+)[^;]*\.forked = true", read(path)) for name in name}
     data = {path: tables(path) for path in sources}
     left, found = [(defined[name], name) for name in IN_PID_1 if name in defined], set()
     while left:
         path, name = left.pop()
-        if (path, name) in found or name in bodies | forked or name not in sources[path]:
+        if (path, name) in found | bodies or name not in sources[path]:
             continue
         found.add((path, name))
         text = " ".join(sources[path][name][1:])
         text += " ".join(data[path][word] for word in set(re.findall(r"\b\w+\b", text)) &
                          set(data[path]))
-        names = uses[path, name] | (set(re.findall(r"\b\w+\b", text)) & set(sources[path]))
+        names = uses[path, name] | (set(re.findall(r"(?<![.>\w])\w+\b", text)) & set(sources[path]))
         left += [(defined.get(other, path) if other not in sources[path] else path, other)
                  for other in names]
     lines = collections.Counter()
@@ -191,6 +198,13 @@ def parsers(graph):
                   (name == "ri_words_read" and caller not in WORDS_READERS))
 
 
+def foreign(defined, used):
+    """What shim/init uses of parsers, and of libraries that read or encrypt."""
+    return sorted(f"{path}:{name}" for path, names in used.items()
+                  if path.startswith("shim/init/") for name in names
+                  if defined.get(name, "").startswith(PARSERS) or name.startswith(LIBRARIES))
+
+
 def structs_twice(paths):
     defined = collections.defaultdict(set)
     for path in paths:
@@ -203,7 +217,8 @@ def main():
     os.chdir(sys.argv[1] if len(sys.argv) > 1
              else os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
     paths = files("lib") + files("shim")
-    graph = calls()
+    defined, used = symbols()
+    graph = calls(defined, used)
     lines = collections.Counter()
     for path in paths:
         lines[os.path.dirname(path)] += read(path).count("\n")
@@ -219,12 +234,14 @@ def main():
               re.search(r"\bstrstr\(", read(path))]
     rings = [" ".join(circle) for circle in circles(graph)]
     parsed = parsers(graph)
+    strange = foreign(defined, used)
     in_pid_1 = reached()
     parsers_there = sorted(path for path in in_pid_1 if path.startswith(PARSERS))
     figures = [("lines of functions that PID 1 may run while ranks live", sum(in_pid_1.values()),
                 IN_PID_1_LINES, ""),
                ("parsers that PID 1 may run while ranks live", len(parsers_there), 0,
                 " ".join(parsers_there)),
+               ("symbols of parsers in shim/init", len(strange), 0, " ".join(strange)),
                ("lines", sum(lines.values()), LINES, ""),
                ("file names in several rooms", len(twice), NAMES_TWICE, " ".join(twice)),
                ("files with a REAP_MS", len(reaps), REAP_FILES, " ".join(reaps)),

@@ -127,13 +127,15 @@ expect layers.sh 'lib/from: these include each other in a circle: .*sources' \
     'derive.c: includes "system/log.h"' 'lib/new: no row'
 rmdir lib/new
 
-mkdir -p build/release/lib/base build/release/lib/words build/release/shim/say
+mkdir -p build/release/lib/base build/release/lib/words build/release/shim/say \
+    build/release/shim/init
 for number in 1 2 3 4 5; do
     echo "ping$number lib/base pong$number"
     echo "pong$number lib/base ping$number"
 done >pairs
 printf '%s\n' 'over shim/say under' 'under lib/base over' 'ri_parse lib/words none' \
-    'say shim/say ri_parse' 'read shim/say ri_words_read' 'ri_words_read lib/words none' >>pairs
+    'say shim/say ri_parse' 'read shim/say ri_words_read' 'ri_words_read lib/words none' \
+    'asks shim/init ri_parse' 'writes shim/init json_dumps' >>pairs
 while read -r name folder other; do
     echo "int $name(void); int $other(void); int $name(void) { return $other(); }" \
         >"$folder/$name.c"
@@ -154,10 +156,11 @@ expect house.py '^lines: ' '^files with a REAP_MS: .* lib/base/ping1.c' \
     '^file names in several rooms: .* arena.c' '^files that search messages: .* shim/say/over.c' \
     '^circles of calls.*lib/base/ping5 lib/base/pong5' '^options: ' '^checks: ' \
     "^parsers of a rank's words .* shim/say/read:ri_words_read shim/say/say:ri_parse" \
+    '^symbols of parsers in shim/init: .* shim/init/asks:ri_parse shim/init/writes:json_dumps' \
     '^struct ri_arena is defined in lib/base/arena.h and lib/base/ping1.c' \
     '^these rooms call each other in a circle: lib/base shim/say'
 rm -r build/release pairs lib/base/p[io]ng[1-5].c lib/base/under.c shim/say/*.def shim/say/over.c
-rm lib/words/ri_*.c shim/say/read.c shim/say/say.c
+rm lib/words/ri_*.c shim/say/read.c shim/say/say.c shim/init/asks.c shim/init/writes.c
 rm -r shim/twice
 
 echo 'RI_CODE(NEVER_USED, "never.used", 125, "nobody says it")' >>lib/base/codes.def
