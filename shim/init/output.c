@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "init/output.h"
+
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "init/parts.h"
 #include "system/clock.h"
 #include "system/log.h"
 #include "system/mask.h"
@@ -14,6 +17,9 @@ enum {
 	BATCH = 16,		/* streams moved before signals are looked for again */
 	MISLED_MS = 10,		/* before a sink is tried again that lied about its room */
 	DENIED_MS = 20,		/* between looks where poll itself is refused */
+	FINISH_MS = 10000,	/* for a reader that takes nothing at all, at the end */
+	STOP_MS = 2000,		/* for everything, once a stop was asked for */
+	SIGNALS_AT_ONCE = 64,
 };
 
 /* The sink that has our stderr, if the ranks' goes there through us, and its room. */
@@ -155,7 +161,8 @@ static void take(struct ri_output *output, struct ri_stream *stream, size_t leng
 	}
 }
 
-void ri_output_end_stream(struct ri_output *output, struct ri_stream *stream)
+/* Give up our end of the pipe, and complete its last line. */
+static void end_stream(struct ri_output *output, struct ri_stream *stream)
 {
 	char *lines = line_buffer(output, stream);
 
@@ -167,14 +174,15 @@ void ri_output_end_stream(struct ri_output *output, struct ri_stream *stream)
 		put_lines(output, stream, lines, ri_lines_finish(&stream->lines, lines));
 }
 
-size_t ri_output_move(struct ri_output *output, struct ri_stream *stream, size_t most)
+/* One read, and what follows from it. Returns the bytes that were there. */
+static size_t move(struct ri_output *output, struct ri_stream *stream, size_t most)
 {
 	ssize_t count = read(stream->fd, output->in, most);
 
 	if (count > 0)
 		take(output, stream, (size_t)count);
 	else if (count == 0)	/* an error ends nothing: the rank would be killed by SIGPIPE */
-		ri_output_end_stream(output, stream);
+		end_stream(output, stream);
 	return count > 0 ? (size_t)count : 0;
 }
 
@@ -182,7 +190,7 @@ void ri_output_move_last(struct ri_output *output, size_t index)
 {
 	for (size_t i = 2 * index; output->streams != NULL && i <= 2 * index + 1; i++)
 		if (output->streams[i].fd >= 0 && !ri_sink_is_full(&output->streams[i].group->sink))
-			ri_output_move(output, &output->streams[i], RI_OUTPUT_READ);
+			move(output, &output->streams[i], RI_OUTPUT_READ);
 }
 
 static void move_group(struct ri_output *output, struct ri_stream_group *group)
@@ -191,16 +199,17 @@ static void move_group(struct ri_output *output, struct ri_stream_group *group)
 	int count = epoll_wait(group->epoll, events, BATCH, 0);
 
 	for (int i = 0; i < count && !ri_sink_is_full(&group->sink); i++)
-		ri_output_move(output, events[i].data.ptr, RI_OUTPUT_READ);
+		move(output, events[i].data.ptr, RI_OUTPUT_READ);
 	if (count >= 0)
 		return;
 	/* a profile denies epoll_pwait(2): which of them can be read is not known */
 	for (size_t i = 0; i < 2 * output->count && !ri_sink_is_full(&group->sink); i++)
 		if (output->streams[i].fd >= 0 && output->streams[i].group == group)
-			ri_output_move(output, &output->streams[i], RI_OUTPUT_READ);
+			move(output, &output->streams[i], RI_OUTPUT_READ);
 }
 
-void ri_output_flush(struct ri_stream_group *group, bool has_room)
+/* Write what is pending. has_room: poll says that something would be taken. */
+static void flush(struct ri_stream_group *group, bool has_room)
 {
 	size_t before = group->sink.begin;
 
@@ -222,21 +231,6 @@ static void add(struct waiting *waiting, struct ri_stream_group *group, struct p
 	waiting->fds[waiting->count++] = fd;
 }
 
-static void add_group(struct waiting *waiting, struct ri_stream_group *group)
-{
-	struct pollfd streams = { .fd = group->epoll, .events = POLLIN };
-	struct pollfd sink = { .fd = group->sink.fd, .events = POLLOUT };
-
-	if (group->misled) {
-		waiting->most_ms = MISLED_MS;
-		sink.fd = -1;
-	}
-	if (group->sink.blocked)
-		add(waiting, group, sink);
-	if (group->open > 0 && !ri_sink_is_full(&group->sink))
-		add(waiting, group, streams);
-}
-
 static struct waiting collect(struct ri_output *output)
 {
 	struct waiting waiting = {
@@ -245,13 +239,28 @@ static struct waiting collect(struct ri_output *output)
 		.most_ms = -1,
 	};
 
-	for (int i = 0; i < RI_GROUPS; i++)
-		add_group(&waiting, &output->groups[i]);
+	for (int i = 0; i < RI_GROUPS; i++) {
+		struct ri_stream_group *group = &output->groups[i];
+		struct pollfd streams = { .fd = group->epoll, .events = POLLIN };
+		struct pollfd sink = { .fd = group->misled ? -1 : group->sink.fd,
+			.events = POLLOUT };
+
+		if (group->misled)
+			waiting.most_ms = MISLED_MS;
+		if (group->sink.blocked)
+			add(&waiting, group, sink);
+		if (group->open > 0 && !ri_sink_is_full(&group->sink))
+			add(&waiting, group, streams);
+	}
 	return waiting;
 }
 
-/* Output comes before signals: what a rank said last is known before its end is. */
-bool ri_output_wait_once(struct ri_output *output, int64_t timeout_ms, bool moves)
+/*
+ * Wait once, at most so long (-1: for ever), and move what can be moved, if that is asked for.
+ * Output comes before signals: what a rank said last is known before its end is. Returns whether to
+ * look for a signal.
+ */
+static bool wait_once(struct ri_output *output, int64_t timeout_ms, bool moves)
 {
 	struct waiting waiting = collect(output);
 	int most = timeout_ms < 0 || timeout_ms > INT32_MAX ? -1 : (int)timeout_ms;
@@ -266,7 +275,7 @@ bool ri_output_wait_once(struct ri_output *output, int64_t timeout_ms, bool move
 		if (!refused && fd->revents == 0 && fd->fd >= 0)
 			continue;
 		if (fd->events == POLLOUT)
-			ri_output_flush(waiting.groups[i], fd->revents != 0);
+			flush(waiting.groups[i], fd->revents != 0);
 		else
 			move_group(output, waiting.groups[i]);
 	}
@@ -283,7 +292,7 @@ int ri_output_wait(struct ri_output *output, siginfo_t *info, int64_t timeout_ms
 		return ri_mask_wait(info, timeout_ms);
 	for (;;) {
 		/* one that cannot be taken may stand for a child that ended: never wait on */
-		if (ri_output_wait_once(output, left, true))
+		if (wait_once(output, left, true))
 			return ri_mask_wait(info, 0);
 		if (output->rang) {
 			output->rang = false;
@@ -296,6 +305,121 @@ int ri_output_wait(struct ri_output *output, siginfo_t *info, int64_t timeout_ms
 			return 0;
 	}
 }
+
+/* --- the end: what is in the pipes, and what is lost ------------------------ */
+
+/* Move what was there when the end began. Did anything move, is anything left? */
+static bool move_rest(struct ri_output *output, bool *left)
+{
+	bool moved = false;
+
+	*left = false;
+	for (size_t i = 0; i < 2 * output->count; i++) {
+		struct ri_stream *stream = &output->streams[i];
+
+		while (stream->fd >= 0 && !ri_sink_is_full(&stream->group->sink)) {
+			size_t most = stream->left < RI_OUTPUT_READ ? (size_t)stream->left
+								    : RI_OUTPUT_READ;
+			size_t count = most == 0 ? 0 : move(output, stream, most);
+
+			stream->left -= (int)count;
+			moved = moved || count > 0;
+			if (count == 0 && stream->fd >= 0)
+				end_stream(output, stream);
+		}
+		*left = *left || stream->fd >= 0;
+	}
+	return moved;
+}
+
+static bool flush_sinks(struct ri_output *output, bool have_room)
+{
+	bool moved = false;
+
+	for (int i = 0; i < RI_GROUPS; i++) {
+		struct ri_stream_group *group = &output->groups[i];
+		size_t begin = group->sink.begin;
+
+		if (!group->sink.blocked)
+			continue;
+		flush(group, have_room);
+		moved = moved || !group->sink.blocked || group->sink.begin > begin;
+	}
+	return moved;
+}
+
+/* Those that are there, and not all that somebody may send without end. */
+static void take_stop(int64_t *deadline, bool *stopped)
+{
+	siginfo_t info;
+	int number;
+
+	for (int i = 0; i < SIGNALS_AT_ONCE && (number = ri_mask_wait(&info, 0)) != 0; i++) {
+		if (number != SIGTERM && number != SIGINT)
+			continue;
+		*deadline = ri_now_ms() + (*stopped ? 0 : STOP_MS);
+		*stopped = true;
+	}
+}
+
+static void add_loss(struct ri_text *out, const char *what, uint64_t bytes, int why)
+{
+	if (bytes == 0)
+		return;
+	ri_text_addf(out, "%s%" PRIu64 " bytes of %s (%s)", out->length == 0 ? "" : ", ", bytes,
+		what, why == ETIMEDOUT ? "no process read them" : strerror(why));
+}
+
+static void say_losses(const struct ri_output *output)
+{
+	const struct ri_sink *out = &output->groups[RI_GROUP_STDOUT].sink;
+	const struct ri_sink *err = &output->groups[RI_GROUP_STDERR].sink;
+	char buffer[256];
+	struct ri_text text;
+
+	ri_text_init(&text, buffer, sizeof(buffer));
+	add_loss(&text, "stdout", out->lost, out->why);
+	add_loss(&text, "stderr", err->lost, err->why);
+	add_loss(&text, "log files", output->files_lost, output->files_why);
+	if (text.length > 0)
+		ri_log(RI_LEVEL_WARNING, "output was lost: %s", buffer);
+}
+
+void ri_output_finish(struct ri_output *output, bool stopped)
+{
+	struct ri_sink *out = &output->groups[RI_GROUP_STDOUT].sink;
+	struct ri_sink *err = &output->groups[RI_GROUP_STDERR].sink;
+	int64_t deadline = ri_now_ms() + (stopped ? STOP_MS : FINISH_MS);
+	bool moved, left = true, waited = false;
+
+	if (!output->active)
+		return;
+	for (size_t i = 0; i < 2 * output->count; i++)
+		if (output->streams[i].fd >= 0 &&
+			ioctl(output->streams[i].fd, FIONREAD, &output->streams[i].left) < 0)
+			output->streams[i].left = RI_OUTPUT_READ;
+	for (;;) {
+		moved = flush_sinks(output, waited);
+		moved = move_rest(output, &left) || moved;
+		if (!left && !out->blocked && !err->blocked)
+			break;
+		if (moved && !stopped)
+			deadline = ri_now_ms() + FINISH_MS;
+		waited = deadline > ri_now_ms();
+		if (waited && wait_once(output, deadline - ri_now_ms(), false))
+			take_stop(&deadline, &stopped);
+		/* the reader is gone: what is left goes to the files, and is counted as lost */
+		if (!waited && out->blocked)
+			ri_sink_end(out, ETIMEDOUT);
+		if (!waited && err->blocked)
+			ri_sink_end(err, ETIMEDOUT);
+	}
+	output->active = false;
+	ri_log_through(NULL);
+	say_losses(output);
+}
+
+/* --- what others ask -------------------------------------------------------- */
 
 void ri_output_give(const struct ri_output *output, size_t index, struct ri_launch *launch)
 {

@@ -31,6 +31,7 @@
 #include "base/error.h"
 #include "launch/launch.h"
 #include "options/options.h"
+#include "output/lines.h"
 #include "output/tail.h"
 #include "system/sink.h"
 
@@ -51,9 +52,26 @@ struct ri_output_wishes {
 	const char *headline;	/* of files that an earlier attempt has written to; or NULL */
 };
 
-struct ri_stream;
-struct ri_log_file;
-struct ri_memory;
+enum { RI_OUTPUT_READ = 131072 };	/* bytes of one read */
+
+enum ri_form {
+	RI_FORM_NOTHING,
+	RI_FORM_BYTES,		/* unchanged, as they come */
+	RI_FORM_LINES,
+};
+
+struct ri_log_file {
+	int fd;
+	const char *path;
+	bool said;		/* that it takes no more */
+};
+
+struct ri_memory {
+	struct ri_tail tail;
+	struct ri_watch watch, ray;
+	struct timespec traceback;
+	int64_t heard_ms;		/* when the rank last wrote of its own, CLOCK_MONOTONIC */
+};
 
 /* Streams that wait for the same sink, so that one poll serves all of them. */
 struct ri_stream_group {
@@ -61,6 +79,17 @@ struct ri_stream_group {
 	size_t open;		/* streams that have not ended */
 	struct ri_sink sink;	/* unused in the group of those that are not printed */
 	bool misled;		/* POLLOUT came, and the sink took nothing: wait a moment */
+};
+
+struct ri_stream {
+	int fd;				/* our end of the pipe; -1: there is none any more */
+	int given;			/* the rank's end or file; -1: none, or given away */
+	struct ri_stream_group *group;
+	enum ri_form printed, logged;
+	struct ri_log_file *file;	/* of the rank, also where it writes there itself */
+	struct ri_memory *memory;	/* stderr, if it is remembered */
+	struct ri_lines lines;
+	int left;			/* bytes to move at the end */
 };
 
 enum { RI_GROUP_STDOUT, RI_GROUP_STDERR, RI_GROUPS };
@@ -101,6 +130,9 @@ bool ri_output_is_wanted(const struct ri_options *options);
  */
 int ri_output_prepare(struct ri_output *output, const struct ri_output_wishes *wishes,
 	struct ri_arena *arena, struct ri_error *err);
+
+/* Our own lines wait behind those of the ranks, if these go to stderr as well. */
+void ri_output_guard_log(struct ri_output *output);
 
 /* The stdout and stderr of the rank with this index; -1: it inherits ours. */
 void ri_output_give(const struct ri_output *output, size_t index, struct ri_launch *launch);

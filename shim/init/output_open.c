@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "init/output.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,13 +13,13 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "init/parts.h"
 #include "output/pattern.h"
 #include "system/apart.h"
 #include "system/held_path.h"
 #include "system/mask.h"
 
 enum {
+	PIPE = 262144,		/* asked for; 64 KiB is usual, more costs fewer wake-ups */
 	FEW_FILES = 64,		/* what is open besides, and what checks and reports need */
 	LARGE_PIPES = 16,	/* ranks that get larger ones */
 	PAGE = 4096,
@@ -255,7 +257,7 @@ static int make_pipe(const struct plan *plan, struct ri_stream *stream)
 	stream->given = ri_fd_move_up(ends[1]);
 	/* few enough that the kernel's bound for a user (pipe(7)) is no matter */
 	if (plan->wishes->count <= LARGE_PIPES && ri_output_is_wanted(plan->wishes->options))
-		fcntl(stream->fd, F_SETPIPE_SZ, RI_OUTPUT_PIPE);
+		fcntl(stream->fd, F_SETPIPE_SZ, PIPE);
 	/* our end only: the rank's own is a description of its own */
 	if (stream->fd < 0 || stream->given < 0 || fcntl(stream->fd, F_SETFL, O_NONBLOCK) < 0)
 		return refuse(plan, "pipe", "the pipe cannot be used");
