@@ -82,7 +82,7 @@ bool ri_autopsy_has_stalled(void);
 /* With a link: did --autopsy-signal come since the last call, and begin a look? */
 bool ri_autopsy_was_told(void);
 
-/* As init/setting.h has timetables; the context is not used. */
+/* As init/supervise.h has timetables; the context is not used. */
 int64_t ri_autopsy_due(void *context);
 void ri_autopsy_act(void *context);
 void ri_autopsy_take(void *context);

@@ -6,14 +6,13 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/path.h"
 #include "command/words.h"
 #include "init/descendants.h"
 #include "init/others.h"
-#include "init/signalled.h"
+#include "init/signalling.h"
 #include "link/link.h"
 #include "system/log.h"
 #include "system/own_proc.h"
@@ -24,7 +23,7 @@ enum {
 	SPARING_PASSES = 10,	/* of killing, so that helpers live */
 };
 
-static bool told_some;	/* beside the command */
+static bool told_some;	/* beside the command and its group */
 static bool too_many;	/* a process was not told, since the memory of those that were is full */
 static bool parents_stop;	/* what is a living parent's is left to that */
 static bool left_to_relay;	/* a process was not told, since another passes the stop on */
@@ -58,150 +57,24 @@ static bool read_program(const struct ri_procstat *process, char *out, size_t si
 }
 
 /*
- * A shell without job control lets what it starts with "&" ignore SIGINT (POSIX, Shell Command
- * Language, 2.11), unless it ignores that itself.
- */
-static bool runs_in_background(const struct ri_procstat *process, const struct ri_procstat *shell)
-{
-	const uint64_t bit = UINT64_C(1) << (SIGINT - 1);
-
-	return (process->ignored & bit) != 0 && (shell->ignored & bit) == 0;
-}
-
-/*
  * Is this process its living parent's to stop? A program that outlives a SIGTERM has caught it, and
  * passes it on, as launchers do, or needs its children for a checkpoint. A shell runs its trap at
  * once where it started this process with "&", but only after the end of one that it waits for:
- * that one is not told. Where /proc does not show what the parent is, neither is.
- * Not to be asked of a child of rankinit.
+ * that one is not told. A shell without job control lets what it starts with "&" ignore SIGINT
+ * (POSIX, Shell Command Language, 2.11), unless it ignores that itself. Where /proc does not show
+ * what the parent is, neither is told. Not to be asked of a child of rankinit.
  */
 static bool is_left_to_parent(const struct ri_procstat *process)
 {
+	const uint64_t bit = UINT64_C(1) << (SIGINT - 1);
 	char program[PATH_MAX];
 	struct ri_procstat parent;
 
 	if (!ri_descendants_read_parent(process, &parent) || parent.dying ||
 		!read_program(&parent, program, sizeof(program)))
 		return false;
-	return ri_word_shell(program) == NULL || runs_in_background(process, &parent);
-}
-
-void ri_leftovers_wake(pid_t pid)
-{
-	struct ri_procstat process;
-
-	/* if /proc cannot tell, a process that runs gets it, too */
-	if (!ri_descendants_are_shown() ||
-		(ri_proc_read(pid, &process) && process.state == 'T'))
-		kill(pid, SIGCONT);
-}
-
-void ri_leftovers_spare(pid_t pid)
-{
-	struct ri_procstat process;
-
-	if (ri_descendants_are_shown() && ri_proc_read(pid, &process))
-		ri_signalled_add(&process);
-}
-
-/*
- * By pidfd, so that a pid reused since we read about it is not hit: the start
- * time is checked again once the pidfd holds the process. Kernels before 5.3
- * and some seccomp profiles have none.
- */
-static void signal_process(const struct ri_procstat *process, int number)
-{
-	int fd = (int)syscall(SYS_pidfd_open, process->pid, 0);
-	struct ri_procstat now;
-
-	if (fd < 0 && errno == ESRCH)
-		return;
-	if (!ri_proc_read(process->pid, &now) || now.started != process->started) {
-		if (fd >= 0)
-			close(fd);
-		return;
-	}
-	if (fd < 0 || (syscall(SYS_pidfd_send_signal, fd, number, NULL, 0) < 0 && errno != ESRCH))
-		kill(process->pid, number);
-	if (fd >= 0)
-		close(fd);
-}
-
-static bool left_its_group(const struct ri_procstat *then)
-{
-	struct ri_procstat now;
-
-	if (!ri_proc_read(then->pid, &now) || now.started != then->started)
-		return false;
-	if (now.group == then->group && now.state == 'T')
-		signal_process(&now, SIGCONT);
-	return now.group != then->group;
-}
-
-void ri_leftovers_recheck(void)
-{
-	ri_signalled_forget(left_its_group);
-}
-
-static const struct ri_child *find_leader(const struct ri_children *children, pid_t group)
-{
-	for (size_t i = 0; i < children->started; i++)
-		if (children->items[i].pid == group)
-			return &children->items[i];
-	return NULL;
-}
-
-/*
- * Is it in the group of a child? A group keeps its number as long as it has members, even if its
- * leader, the child, was reaped; and our children are in our session. So if a process has that
- * number again, or the session is another one, the group is a stranger's.
- */
-static bool is_member(const struct ri_procstat *process, const struct ri_child *leader)
-{
-	struct ri_procstat stranger;
-
-	if (leader == NULL || process->state == 'Z')
-		return false;
-	return leader->lives ||
-		(process->session == getsid(0) && !ri_proc_read(leader->pid, &stranger));
-}
-
-static bool spare_member(const struct ri_procstat *process, void *children)
-{
-	if (is_member(process, find_leader(children, process->group))) {
-		ri_signalled_add(process);
-		told_some = true;
-	}
-	return true;
-}
-
-void ri_leftovers_spare_groups(struct ri_children *children)
-{
-	if (ri_descendants_are_shown())
-		ri_descendants_each(spare_member, children);
-}
-
-struct signalling {
-	const struct ri_children *children;
-	int number;
-};
-
-static bool signal_member(const struct ri_procstat *process, void *context)
-{
-	const struct signalling *signalling = context;
-	const struct ri_child *leader = find_leader(signalling->children, process->group);
-
-	if (is_member(process, leader) && !leader->lives)
-		signal_process(process, signalling->number);
-	return true;
-}
-
-void ri_leftovers_signal_groups(const struct ri_children *children, int number)
-{
-	struct signalling signalling = { children, number };
-
-	if (ri_descendants_are_shown())
-		ri_descendants_each(signal_member, &signalling);
+	return ri_word_shell(program) == NULL ||
+		((process->ignored & bit) != 0 && (parent.ignored & bit) == 0);
 }
 
 /* One pass of telling. */
@@ -250,14 +123,6 @@ static bool find_relay(const struct ri_procstat *process, void *found)
 	return !*(bool *)found;
 }
 
-static bool there_is_a_relay(void)
-{
-	bool found = false;
-
-	ri_descendants_each(find_relay, &found);
-	return found;
-}
-
 static bool tell(const struct ri_procstat *process, void *context)
 {
 	struct telling *telling = context;
@@ -276,9 +141,9 @@ static bool tell(const struct ri_procstat *process, void *context)
 	}
 	telling->found = true;
 	ri_log(RI_LEVEL_NOTE, "SIGTERM to %s (pid %d)", process->name, (int)process->pid);
-	signal_process(process, SIGTERM);
+	ri_signal_process(process, SIGTERM);
 	if (process->state == 'T')
-		signal_process(process, SIGCONT);
+		ri_signal_process(process, SIGCONT);
 	return true;
 }
 
@@ -287,7 +152,7 @@ static bool wake(const struct ri_procstat *process, void *context)
 	(void)context;
 	ri_signalled_add(process);
 	if (process->state == 'T')
-		signal_process(process, SIGCONT);
+		ri_signal_process(process, SIGCONT);
 	return true;
 }
 
@@ -326,10 +191,13 @@ static void tell_one_by_one(bool children_of_told)
 
 void ri_leftovers_stop(bool command_lives, bool passes_on)
 {
-	bool ours = ri_descendants_are_shown();
-	bool at_once = !command_lives && !told_some && !ri_descendants_have_others() &&
-		!(ours && there_is_a_relay());
+	bool ours = ri_descendants_are_shown(), at_once, relayed = false;
 
+	at_once = !command_lives && !told_some && !ri_signalled_groups() &&
+		!ri_descendants_have_others();
+	if (ours && at_once)
+		ri_descendants_each(find_relay, &relayed);
+	at_once = at_once && !relayed;
 	parents_stop = command_lives && passes_on;
 	if (self == 1 && (at_once || !ours) && tell_all_at_once())
 		return;
@@ -346,23 +214,20 @@ void ri_leftovers_stop_orphans(void)
 		tell_one_by_one(false);
 }
 
-struct family {
-	pid_t parent;
-	bool found;
-};
-
-static bool find_child(const struct ri_procstat *process, void *context)
+/* Stops, with 0 in its place, at a living child of the process of that number. */
+static bool find_child(const struct ri_procstat *process, void *parent)
 {
-	struct family *family = context;
+	pid_t *number = parent;
 
-	family->found = process->parent == family->parent && process->state != 'Z';
-	return !family->found;
+	if (process->parent == *number && process->state != 'Z')
+		*number = 0;
+	return *number != 0;
 }
 
 /* The name of this child, if it is a shell that has a child of its own to wait for, or NULL. */
 static const char *find_waiting_shell(pid_t pid)
 {
-	struct family family = { .parent = pid };
+	pid_t parent = pid;
 	struct ri_procstat process;
 	char program[PATH_MAX];
 	const char *shell;
@@ -376,8 +241,8 @@ static const char *find_waiting_shell(pid_t pid)
 	shell = ri_word_shell(read_program(&process, program, sizeof(program)) ? program
 		: process.name);
 	if (shell != NULL)
-		ri_descendants_each(find_child, &family);
-	return family.found ? shell : NULL;
+		ri_descendants_each(find_child, &parent);
+	return parent == 0 ? shell : NULL;
 }
 
 void ri_leftovers_say_shell(const struct ri_children *children)
@@ -399,7 +264,7 @@ static bool end(const struct ri_procstat *process, void *context)
 {
 	(void)context;
 	if (process->state != 'Z')
-		signal_process(process, SIGKILL);
+		ri_signal_process(process, SIGKILL);
 	return true;
 }
 

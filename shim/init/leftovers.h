@@ -6,9 +6,9 @@
  *
  * PID 1 of a namespace signals all at once with kill(-1), which no fork escapes, unless it must
  * leave out some: the command at half of the grace, the ranks of an mpirun, what is not the job's
- * where the ranks may start again (watch/descendants.h). Then, and if rankinit
- * is not PID 1, it looks for them in /proc: kill(-1) of another process than PID 1 would hit every
- * process of the user.
+ * where the ranks may start again (init/descendants.h). Then, and if rankinit is not PID 1, it
+ * looks for them in /proc: kill(-1) of another process than PID 1 would hit every process of the
+ * user.
  */
 #ifndef RI_SHIM_INIT_LEFTOVERS_H
 #define RI_SHIM_INIT_LEFTOVERS_H
@@ -29,33 +29,6 @@ void ri_leftovers_add_relay(const char *program);
 
 /* Has it the name of one of those, or of a launcher that does the same? */
 bool ri_leftovers_is_relay(const struct ri_procstat *process);
-
-/*
- * This process gets its own SIGTERM, and no second one here. To be called
- * before it is sent.
- */
-void ri_leftovers_spare(pid_t pid);
-
-/*
- * The same for the members of the groups that these lead or have left behind. The group of a
- * leader that was reaped is theirs as long as no process has its number again.
- */
-void ri_leftovers_spare_groups(struct ri_children *children);
-
-/*
- * A signal for each process of ours in a group whose leader was reaped; none
- * where /proc does not show which those are.
- */
-void ri_leftovers_signal_groups(const struct ri_children *children, int number);
-
-/* SIGCONT for a process of ours that is stopped, and would not see its SIGTERM. */
-void ri_leftovers_wake(pid_t pid);
-
-/*
- * After the groups were signalled: a process that left one meanwhile may have missed the signal
- * and counts as not told. A member that is stopped gets a SIGCONT, to see it.
- */
-void ri_leftovers_recheck(void);
 
 /*
  * SIGTERM for every process that has not had one, and SIGCONT for those that

@@ -16,7 +16,7 @@
 
 #include "launch/children.h"
 #include "init/output.h"
-#include "init/setting.h"
+#include "init/supervise.h"
 #include "options/options.h"
 #include "report/launched.h"
 

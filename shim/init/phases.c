@@ -51,10 +51,10 @@ static void tell_children(struct ri_supervisor *sv)
 		child->spoke = child->lives &&
 			ri_output_is_heard(sv->output, i, ri_now_ms() - SPOKE_MS);
 		if (child->lives)
-			ri_leftovers_wake(child->pid);
+			ri_signal_wake(child->pid);
 	}
 	if (sv->options->signal_group)
-		ri_leftovers_recheck();
+		ri_signal_recheck();
 }
 
 /* The command has the first half of the time for itself. */
@@ -159,12 +159,6 @@ static void obey(struct ri_supervisor *sv)
 	tell_children(sv);
 }
 
-/* A quarter of the time at most: the others need the rest for themselves. */
-static int64_t settling_time(const struct ri_supervisor *sv)
-{
-	return sv->limit / 4 < SETTLE_MS ? sv->limit / 4 : SETTLE_MS;
-}
-
 /* Without a judge nobody knows more than that it failed. */
 static void ask_judge(struct ri_supervisor *sv)
 {
@@ -178,14 +172,18 @@ static void ask_judge(struct ri_supervisor *sv)
  */
 static void take_failure(struct ri_supervisor *sv)
 {
+	int64_t most;
+
 	ri_phase_begin_end(sv, ri_now_ms(), own_limit(sv, GRACE_AFTER_FAILURE_MS));
-	sv->result->settle_ms = settling_time(sv);
-	if (settling_time(sv) == 0) {
+	/* a quarter of the time at most: the others need the rest for themselves */
+	most = sv->limit / 4 < SETTLE_MS ? sv->limit / 4 : SETTLE_MS;
+	sv->result->settle_ms = most;
+	if (most == 0) {
 		stop_others(sv);
 		return;
 	}
 	sv->phase = RI_PHASE_SETTLING;
-	sv->deadline = sv->begun + settling_time(sv);
+	sv->deadline = sv->begun + most;
 	ask_judge(sv);
 }
 
@@ -238,8 +236,11 @@ static void settle(struct ri_supervisor *sv)
 		stop_others(sv);
 }
 
-/* What the command was told it passes on; not what --signal-map keeps from it. */
-static void stop_rest(const struct ri_supervisor *sv)
+/*
+ * What the command was told it passes on; not what --signal-map keeps from it. If the command is
+ * gone while we sweep, what it left is told, and the deadline stays.
+ */
+static void stop_rest(struct ri_supervisor *sv)
 {
 	ri_leftovers_stop(sv->children->living > 0, sv->options->signal_map.to[SIGTERM] != 0);
 }
@@ -264,12 +265,6 @@ static void sweep_after_stop(struct ri_supervisor *sv)
 {
 	ri_phase_begin_end(sv, sv->result->stop.at_ms, own_limit(sv, GRACE_AFTER_END_MS));
 	sweep(sv);
-}
-
-/* The command is gone while we sweep: tell what it left, keep the deadline. */
-static void sweep_rest(struct ri_supervisor *sv)
-{
-	stop_rest(sv);
 }
 
 static void say_who_stays(struct ri_supervisor *sv)
@@ -366,7 +361,7 @@ static const reaction grid[RI_PHASES][RI_EVENTS] = {
 	},
 	[RI_PHASE_SWEEPING] = {
 		[RI_EVENT_INSISTED] = kill_now,
-		[RI_EVENT_COMMAND_GONE] = sweep_rest,
+		[RI_EVENT_COMMAND_GONE] = stop_rest,
 		[RI_EVENT_ALL_GONE] = finish,
 		[RI_EVENT_DEADLINE] = kill_late,
 		[RI_EVENT_TICK] = say_who_stays,

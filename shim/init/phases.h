@@ -7,7 +7,7 @@
 #define RI_SHIM_INIT_PHASES_H
 
 #include "init/judged.h"
-#include "init/setting.h"
+#include "init/supervise.h"
 
 enum ri_phase {
 	RI_PHASE_RUNNING,	/* neither a stop nor a failure came */

@@ -1,16 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A signal for every child, or for the groups that they lead. */
+/*
+ * Signals for the children, for the groups that they lead, and for other processes; and which
+ * processes had their SIGTERM, so that none gets a second one. The memory of these is there from
+ * the start, since none is allocated while ranks run, and a process is found in it by its pid,
+ * since each pass over /proc asks for each of thousands.
+ */
 #ifndef RI_SHIM_INIT_SIGNALLING_H
 #define RI_SHIM_INIT_SIGNALLING_H
 
 #include <stdbool.h>
 
+#include "base/procstat.h"
 #include "launch/children.h"
 
-/* groups: each child leads one, and all of it shall get the signal. */
+/*
+ * groups: each child leads one, and all of it shall get the signal. Of a group whose leader was
+ * reaped those processes get it that /proc shows.
+ */
 void ri_signal_children(const struct ri_children *children, int number, bool groups);
 
-/* They get their own SIGTERM, and no second one with what is left behind. */
+/*
+ * To be called before: they get their own SIGTERM, and no second one with what is left behind. The
+ * group of a leader that was reaped is theirs as long as no process has its number again.
+ */
 void ri_spare_children(struct ri_children *children, bool groups);
+
+/* SIGCONT for a process of ours that is stopped, and would not see its SIGTERM. */
+void ri_signal_wake(pid_t pid);
+
+/*
+ * After the groups were signalled: a process that left one meanwhile may have missed the signal
+ * and counts as not told. A member that is stopped gets a SIGCONT, to see it.
+ */
+void ri_signal_recheck(void);
+
+/* A signal for the process that this was read of, and not for another one of its number. */
+void ri_signal_process(const struct ri_procstat *process, int number);
+
+/* Begin a pass over /proc. */
+void ri_signalled_begin_pass(void);
+
+/* It had one: this process, not an earlier one of its number. */
+bool ri_signalled_has(const struct ri_procstat *process);
+
+/* The process of this number had one, before this pass began. */
+bool ri_signalled_had(pid_t pid);
+
+/* It gets one. Returns false where there is no room to remember it. */
+bool ri_signalled_add(const struct ri_procstat *process);
+
+/* Did members of a group have one? */
+bool ri_signalled_groups(void);
 
 #endif

@@ -54,16 +54,6 @@ static bool is_by_terminal(const siginfo_t *info)
 	return info->si_code == SI_KERNEL;
 }
 
-/* After an order all were told to stop; from now on the time is that of the stop from outside. */
-static void take_time_of_stop(struct ri_supervisor *sv, int64_t now)
-{
-	if (sv->options->grace_ms == 0)
-		return;
-	ri_phase_begin_end(sv, now, sv->options->grace_ms);
-	if (sv->phase == RI_PHASE_SWEEPING)
-		sv->deadline = now + sv->limit;
-}
-
 /* Before any line of our own. */
 static void note_stop(struct ri_supervisor *sv, const siginfo_t *info)
 {
@@ -79,16 +69,6 @@ static void note_stop(struct ri_supervisor *sv, const siginfo_t *info)
 	if (sv->silent && sv->phase < RI_PHASE_ASKED)
 		ri_link_look(true);
 	ri_nodes_tell(sv->setting->job);
-}
-
-/*
- * The terminal told the whole process group, and the command is in it. When the line is
- * hung up its session's leader alone is told (Linux drivers/tty, __tty_hangup).
- */
-static bool was_told_by_terminal(const struct ri_supervisor *sv, const siginfo_t *info)
-{
-	return sv->terminal->shared && is_by_terminal(info) &&
-		(info->si_signo != SIGHUP || getsid(0) != sv->self);
 }
 
 /* After the first failure, or a stop, they say no more about it. */
@@ -114,7 +94,12 @@ static void forward(struct ri_supervisor *sv, const siginfo_t *info)
 	/* one that --signal-map drops, or makes another of, is not meant to end anything */
 	if (mapped == number && (RI_MASK_OF(number) & INTERRUPTS & ri_mask_stops()) != 0)
 		sv->result->interrupted = true;
-	if (was_told_by_terminal(sv, info)) {
+	/*
+	 * The terminal told the whole process group, and the command is in it. When the line is
+	 * hung up its session's leader alone is told (Linux drivers/tty, __tty_hangup).
+	 */
+	if (sv->terminal->shared && is_by_terminal(info) &&
+		(number != SIGHUP || getsid(0) != sv->self)) {
 		note_interrupt(sv, info, number);
 		if (number == SIGTSTP)
 			ri_terminal_suspend_self();
@@ -140,8 +125,12 @@ static void take_stop(struct ri_supervisor *sv, const siginfo_t *info)
 		ri_phase_happen(sv, RI_EVENT_STOP);
 		return;
 	}
-	if (sv->result->ordered && sv->phase < RI_PHASE_KILLING)
-		take_time_of_stop(sv, sv->result->stop.at_ms);
+	/* after an order all were told to stop; from now on the time is that from outside */
+	if (sv->result->ordered && sv->phase < RI_PHASE_KILLING && sv->options->grace_ms > 0) {
+		ri_phase_begin_end(sv, sv->result->stop.at_ms, sv->options->grace_ms);
+		if (sv->phase == RI_PHASE_SWEEPING)
+			sv->deadline = sv->begun + sv->limit;
+	}
 	forward(sv, info);
 }
 
@@ -226,15 +215,12 @@ static void end_blind(struct ri_supervisor *sv)
  */
 static pid_t reap_one(struct ri_supervisor *sv, int *status, int flags, struct rusage *usage)
 {
-	pid_t first = sv->first_gone, pid;
+	pid_t first = sv->first_gone, pid = 0;
 
 	sv->first_gone = 0;
-	if (first > 0 && ri_children_find(sv->children, first) != NULL) {
+	if (first > 0 && ri_children_find(sv->children, first) != NULL)
 		pid = ri_children_reap(first, status, flags, usage);
-		if (pid > 0)
-			return pid;
-	}
-	return ri_children_reap(-1, status, flags, usage);
+	return pid > 0 ? pid : ri_children_reap(-1, status, flags, usage);
 }
 
 /* How a process ended that was none of ours, but left to us. */
@@ -295,22 +281,24 @@ static void reap(struct ri_supervisor *sv)
 		ri_phase_happen(sv, RI_EVENT_ALL_GONE);
 }
 
-static bool is_of_helpers(const struct ri_supervisor *sv, const siginfo_t *info)
-{
-	if (!ri_helper_took(info))
-		return ri_link_is_ours(info);
-	ri_timetable_take(sv->setting->timetable);
-	return true;
-}
-
 static void take_signal(struct ri_supervisor *sv, const siginfo_t *info)
 {
+	const struct ri_timetable *table;
 	int number = info->si_signo;
 
 	/* reap() and hear_others() follow every wake-up */
 	if (number == SIGCHLD && info->si_code > 0)
 		sv->first_gone = info->si_pid;
-	if (number == SIGCHLD || is_of_helpers(sv, info))
+	if (number == SIGCHLD)
+		return;
+	if (ri_helper_took(info)) {
+		/* one signal may stand for several of them, so each part looks for its own */
+		for (table = sv->setting->timetable; table != NULL; table = table->next)
+			if (table->take != NULL)
+				table->take(table->context);
+		return;
+	}
+	if (ri_link_is_ours(info))
 		return;
 	/* of our own write to a pipe without a reader, or to a file at its limit */
 	if ((number == SIGPIPE || number == SIGXFSZ) && info->si_pid == sv->self)
@@ -331,6 +319,8 @@ static void take_signal(struct ri_supervisor *sv, const siginfo_t *info)
 /* A rank that does not get to its end has failed all the same: as an exception has it. */
 static void take_course(struct ri_supervisor *sv)
 {
+	if (!ri_course_take(sv->children))
+		return;
 	ri_judge_news();
 	if (sv->phase == RI_PHASE_SETTLING) {
 		ri_phase_happen(sv, RI_EVENT_LOOKED);
@@ -400,8 +390,7 @@ static void hear_others(struct ri_supervisor *sv)
 
 	ri_restarted_hear(sv->output);
 	take_judge(sv);
-	if (ri_course_take(sv->children))
-		take_course(sv);
+	take_course(sv);
 	if (sv->phase == RI_PHASE_LOOKING && !ri_autopsy_is_looking() && !ri_course_is_asked())
 		ri_phase_happen(sv, RI_EVENT_LOOKED);
 	if (ri_link_was_asked() && !judged && sv->phase < RI_PHASE_ASKED &&
@@ -418,6 +407,7 @@ static void hear_others(struct ri_supervisor *sv)
 
 static void take_time(struct ri_supervisor *sv)
 {
+	const struct ri_timetable *table;
 	int64_t now = ri_now_ms();
 
 	if (sv->deadline != 0 && now >= sv->deadline) {
@@ -429,23 +419,29 @@ static void take_time(struct ri_supervisor *sv)
 	}
 	if (now >= ri_linger_due(sv->output))
 		ri_linger_act(sv->children);
-	ri_timetable_act(sv->setting->timetable, now);
+	for (table = sv->setting->timetable; table != NULL; table = table->next)
+		if (table->due(table->context) <= now)
+			table->act(table->context);
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
 }
 
 static int64_t time_left(const struct ri_supervisor *sv)
 {
-	int64_t next = ri_timetable_due(sv->setting->timetable), left;
+	const struct ri_timetable *table = sv->setting->timetable;
+	int64_t next = sv->deadline == 0 ? INT64_MAX : sv->deadline, left;
 
 	if (sv->has_more)
 		return 0;
-	if (sv->deadline != 0 && sv->deadline < next)
-		next = sv->deadline;
-	if (sv->tick != 0 && sv->tick < next)
-		next = sv->tick;
-	if (ri_linger_due(sv->output) < next)
-		next = ri_linger_due(sv->output);
-	if (ri_judge_due() < next)
-		next = ri_judge_due();
+	if (sv->tick != 0)
+		next = earlier(next, sv->tick);
+	next = earlier(next, ri_linger_due(sv->output));
+	next = earlier(next, ri_judge_due());
+	for (; table != NULL; table = table->next)
+		next = earlier(next, table->due(table->context));
 	if (next == INT64_MAX)
 		return -1;
 	left = next - ri_now_ms();
@@ -475,26 +471,21 @@ static void look(void *supervisor, bool by_ray)
 	ri_linger_suspect();
 }
 
-/* The lowest descriptor that is still needed, from this one on; -1: there is none. */
-static int next_fd(const struct ri_output *output, int from)
-{
-	int next = ri_output_next_fd(output, from), spare = ri_kept_fds_next(from);
-
-	return next < 0 || (spare >= 0 && spare < next) ? spare : next;
-}
-
 void ri_supervise_let_go(const struct ri_output *output)
 {
-	int first = 3, own;
-
 	/* the ranks of another attempt are to inherit what those of this one do */
-	while (!output->again && (own = next_fd(output, first)) >= 0) {
-		if (own > first)
+	for (int first = 3, own = 0; own >= 0 && !output->again; first = own + 1) {
+		int spare = ri_kept_fds_next(first);
+
+		/* the lowest descriptor that is still needed */
+		own = ri_output_next_fd(output, first);
+		if (own < 0 || (spare >= 0 && spare < own))
+			own = spare;
+		if (own < 0)
+			ri_close_between((unsigned)first, ~0u);
+		else if (own > first)
 			ri_close_between((unsigned)first, (unsigned)own - 1);
-		first = own + 1;
 	}
-	if (!output->again)
-		ri_close_between((unsigned)first, ~0u);
 	if (chdir("/") < 0)
 		ri_log(RI_LEVEL_NOTE, "cannot change to /: %s", strerror(errno));
 }

@@ -30,7 +30,7 @@ struct ri_roll_call {
 /* The first call: the ranks were started. */
 void ri_roll_call_begin(struct ri_roll_call *roll);
 
-/* As init/setting.h has timetables; the context is the roll call. */
+/* As init/supervise.h has timetables; the context is the roll call. */
 int64_t ri_roll_call_due(void *roll);
 void ri_roll_call_act(void *roll);
 void ri_roll_call_take(void *roll);

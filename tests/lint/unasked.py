@@ -14,7 +14,7 @@ import code
 # What reaches processes, and what stops another node; by number 0 a signal reaches none.
 ACTS = re.compile(
     r"\b(?:(?:kill|ri_children_signal)\s*\((?![^,]*, 0\))|ri_signal_children\s*\(|"
-    r"ri_leftovers_(?:stop|stop_orphans|kill|signal_groups|recheck)\s*\(|"
+    r"ri_leftovers_(?:stop|stop_orphans|kill)\s*\(|ri_signal_recheck\s*\(|"
     r"SYS_\w*kill|SYS_pidfd_send_signal|ri_phase_kill\s*\(|tell_children\s*\(|"
     r"begin_killing\s*\(|stop_rest\s*\(|ri_helper_end_all\s*\()")
 ORDERS = re.compile(r"[.>]order = ")
