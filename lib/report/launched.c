@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "report/actor.h"
 #include "report/class.h"
@@ -24,16 +23,8 @@ static void describe(const struct ri_launched *seen, struct ri_rank_outcome *out
 		.local_rank = (uint64_t)(seen->local_rank < 0 ? seen->rank : seen->local_rank),
 		.started = seen->started, .ended = seen->ended, .end = RI_END_RUNNING,
 	};
-	if (!seen->has_status)
-		return;
-	out->end = RI_END_EXITED;
-	if (WIFSIGNALED(seen->wait_status)) {
-		out->end = RI_END_SIGNALED;
-		out->signal = WTERMSIG(seen->wait_status);
-		out->core = WCOREDUMP(seen->wait_status);
-	} else {
-		out->exit_code = WEXITSTATUS(seen->wait_status);
-	}
+	if (seen->has_status)
+		ri_rank_take_status(out, seen->wait_status);
 }
 
 /* Its file of torch's; at NULL: none. */

@@ -1,7 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/outcome.h"
 
+#include <sys/wait.h>
+
 #include "base/signals.h"
+
+void ri_rank_take_status(struct ri_rank_outcome *rank, int wait_status)
+{
+	if (WIFSIGNALED(wait_status)) {
+		rank->end = RI_END_SIGNALED;
+		rank->signal = WTERMSIG(wait_status);
+		rank->core = WCOREDUMP(wait_status);
+	} else {
+		rank->end = RI_END_EXITED;
+		rank->exit_code = WEXITSTATUS(wait_status);
+	}
+}
 
 bool ri_rank_failed(const struct ri_rank_outcome *rank)
 {

@@ -231,6 +231,9 @@ struct ri_outcome {
 	} facts;
 };
 
+/* It has ended, as wait4(2) says: sets its end, and the status or the signal. */
+void ri_rank_take_status(struct ri_rank_outcome *rank, int wait_status);
+
 /* Did it end otherwise than by exit(0), or is about to? One that was not started did not. */
 bool ri_rank_failed(const struct ri_rank_outcome *rank);
 

@@ -85,15 +85,6 @@ static pid_t find_child(pid_t pid)
 	return count == 1 ? (pid_t)only : pythons == 1 ? (pid_t)python : 0;
 }
 
-/* The python that a shell in front of it waits for; 0: there is none. */
-static pid_t find_inner(pid_t pid)
-{
-	for (int depth = 0; depth < DEEPEST && (pid = find_child(pid)) != 0; depth++)
-		if (is_python(pid))
-			return pid;
-	return 0;
-}
-
 /* What asks a program or a generator to end (Lib's "Built-in Exceptions", "Base classes"). */
 static bool is_order(const char *type)
 {
@@ -160,20 +151,6 @@ static void write_words(const struct ri_python_raised *raised, struct ri_course_
 	ri_text_replace_controls(seen->shown);
 }
 
-/*
- * What the handler calls, which says more than what that ends in: it itself, or behind decorators
- * (torch/distributed/c10d_logger.py, wrapper).
- */
-static size_t find_called(const struct ri_python_stack *stack, size_t handler)
-{
-	size_t called = handler;
-
-	while (called > 0 && (called == handler ||
-		strcmp(ri_wait_name(stack->frames[called].function), "wrapper") == 0))
-		called--;
-	return called;
-}
-
 /* Does its main thread handle an exception that leaves the program for certain after that? */
 static void look_at_hand(struct ri_python *python, struct ri_python_raised *raised,
 	struct ri_course_seen *seen)
@@ -184,7 +161,7 @@ static void look_at_hand(struct ri_python *python, struct ri_python_raised *rais
 	struct ri_python_stack again = { .room = 0 };
 	const struct ri_python_thread *main;
 	struct ri_text held;
-	size_t handler = 0;
+	size_t handler = 0, called;
 
 	ri_python_threads(python, NULL, &threads);
 	if (threads.count == 0)
@@ -197,10 +174,17 @@ static void look_at_hand(struct ri_python *python, struct ri_python_raised *rais
 		return;
 	while (stack.frames[handler].address != raised->handler)
 		handler++;
+	/*
+	 * What the handler calls says more than what that ends in: it itself, or behind decorators
+	 * (torch/distributed/c10d_logger.py, wrapper).
+	 */
+	for (called = handler; called > 0 && (called == handler ||
+		strcmp(ri_wait_name(stack.frames[called].function), "wrapper") == 0);)
+		called--;
 	seen->in_hand = true;
 	seen->exception = raised->exception;
 	ri_text_init(&held, seen->held, sizeof(seen->held));
-	ri_held_add(&held, &stack.frames[handler], &stack.frames[find_called(&stack, handler)]);
+	ri_held_add(&held, &stack.frames[handler], &stack.frames[called]);
 }
 
 /*
@@ -211,11 +195,14 @@ static void look_at(pid_t rank, struct ri_course_seen *seen)
 {
 	static struct ri_python_raised raised;
 	static struct ri_python python;
-	pid_t pid = is_python(rank) ? rank : find_inner(rank);
+	pid_t pid = rank;
 	const struct ri_python_memory memory = ri_autopsy_memory(&pid);
 	struct ri_text held;
 	bool runs;
 
+	/* it, or the python that a shell in front of it waits for */
+	for (int depth = 0; pid != 0 && !is_python(pid); depth++)
+		pid = depth < DEEPEST ? find_child(pid) : 0;
 	*seen = (struct ri_course_seen){
 		.course = RI_COURSE_UNKNOWN, .foreign = pid != rank && maps.count > 0,
 	};
@@ -300,20 +287,15 @@ static void look(void *context)
 	}
 }
 
-/* Whose user the helper becomes: that of others is their launcher's. */
-static pid_t find_doubtful(const struct ri_children *children, struct ri_course_others others)
-{
-	for (size_t i = 0; i < children->started; i++)
-		if (children->items[i].doubtful)
-			return children->items[i].pid;
-	return others.count > 0 && children->living > 0 ? children->items[0].pid : 0;
-}
-
 void ri_course_ask(struct ri_children *children, struct ri_course_others others)
 {
 	struct job job = { children, others };
-	pid_t child = find_doubtful(children, others);
+	pid_t child = others.count > 0 && children->living > 0 ? children->items[0].pid : 0;
 
+	/* whose user the helper becomes: that of others is their launcher's */
+	for (size_t i = children->started; i-- > 0;)
+		if (children->items[i].doubtful)
+			child = children->items[i].pid;
 	if (child == 0 || own.helper != 0)
 		return;
 	if (own.page == NULL)
@@ -371,13 +353,13 @@ bool ri_course_take(struct ri_children *children)
 			continue;
 		child->doubtful = false;
 		child->course_at = own.begun;
-		if (ri_course_child(i) != NULL)
-			take(child, ri_course_child(i));
+		if (ri_course_of(i) != NULL)
+			take(child, ri_course_of(i));
 	}
 	return true;
 }
 
-const struct ri_course_seen *ri_course_child(size_t index)
+const struct ri_course_seen *ri_course_of(size_t index)
 {
 	struct ri_course_seen *seen;
 
@@ -388,11 +370,6 @@ const struct ri_course_seen *ri_course_child(size_t index)
 	seen->held[sizeof(seen->held) - 1] = seen->words[sizeof(seen->words) - 1] =
 		seen->shown[sizeof(seen->shown) - 1] = '\0';
 	return seen;
-}
-
-const struct ri_course_seen *ri_course_other(size_t index)
-{
-	return ri_course_child(RI_MAX_LOCAL + index);
 }
 
 void ri_course_end(void)

@@ -58,11 +58,10 @@ bool ri_course_looks_again(void);
 bool ri_course_take(struct ri_children *children);
 
 /*
- * What was seen of a child, or of one of the others, by its index there; NULL: the last look was
- * not at it. One that goes on may write it anew.
+ * What was seen of a child, by its index, or of one of the others, by its index and RI_MAX_LOCAL;
+ * NULL: the last look was not at it. One that goes on may write it anew.
  */
-const struct ri_course_seen *ri_course_child(size_t index);
-const struct ri_course_seen *ri_course_other(size_t index);
+const struct ri_course_seen *ri_course_of(size_t index);
 
 /* The job is over: end the process that looks. */
 void ri_course_end(void);

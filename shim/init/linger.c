@@ -13,6 +13,7 @@
 #include "system/log.h"
 
 enum {
+	COLUMNS = 32,		/* of a command's name */
 	SAID = 4,		/* ranks of which a line is said after one look */
 	TELL_MS = 30000,	/* after an exception: most programs have ended by then */
 	SOON_MS = 200,		/* after a traceback: what it is of may be aborted at its exit */
@@ -174,24 +175,6 @@ static unsigned seconds_since(const struct seen *seen)
 	return seconds < 1 ? 1 : (unsigned)seconds;
 }
 
-/* "rank 1 (pid 17)", "the python (pid 18) of rank 1 (pid 17)" */
-static void say(const char *who, const struct ri_course_seen *now, const struct seen *seen,
-	enum say what, unsigned *said)
-{
-	char inner[128];
-	struct ri_text text;
-
-	if ((*said)++ >= SAID)
-		return;
-	ri_text_init(&text, inner, sizeof(inner));
-	if (now->inner != 0)
-		ri_text_addf(&text, "the python (pid %d) of ", (int)now->inner);
-	ri_text_add(&text, who);
-	ri_log(RI_LEVEL_ALWAYS, "%s raised %s and has not ended for %u s%s%s%s", inner, now->shown,
-		seconds_since(seen), now->held[0] == '\0' ? "" : ": ", now->held,
-		what == SAY_ENDED ? "; --linger stops it now" : "");
-}
-
 /* CLOCK_MONOTONIC ms, of a time of CLOCK_REALTIME; 0 stays 0. */
 static int64_t monotonic(struct timespec at)
 {
@@ -204,67 +187,52 @@ static int64_t monotonic(struct timespec at)
 		(now.tv_nsec - at.tv_nsec) / 1000000;
 }
 
-static bool take_child(struct ri_children *children, const struct ri_output *output, size_t index,
-	const struct ri_supervise *setting, unsigned *said)
+/*
+ * One that lives and was not told to stop, by its place in own.of: "rank 1 (pid 17)". Its exception
+ * was raised then, as far as its stderr tells. Returns whether it is to be ended.
+ */
+static bool take(size_t at, const char *who, int64_t raised, unsigned *said)
 {
-	struct ri_child *child = &children->items[index];
-	const struct ri_course_seen *now = ri_course_child(index);
-	struct seen *seen = &own.of[index];
-	char who[64];
+	const struct ri_course_seen *now = ri_course_of(at);
+	struct seen *seen = &own.of[at];
+	enum say what = now == NULL ? SAY_NOTHING : note(seen, now, raised);
+	char inner[128];
 	struct ri_text text;
-	enum say what;
 
-	if (!child->lives || child->told || now == NULL)
-		return false;
-	what = note(seen, now, monotonic(ri_output_traceback(output, index)));
 	if (what == SAY_NOTHING)
 		return false;
-	ri_text_init(&text, who, sizeof(who));
-	if (children->count > 1 || setting->rank >= 0)
-		ri_text_addf(&text, "rank %lld", setting->rank >= 0 ? (long long)setting->rank
-			: (long long)(children->first_rank + index));
-	else
-		ri_text_add_shown(&text, ri_path_name(setting->launch->argv[0]), sizeof(who) / 2);
-	ri_text_addf(&text, " (pid %d)", (int)child->pid);
-	say(who, now, seen, what, said);
-	if (what == SAY_ENDED)
-		child->lingered_s = seconds_since(seen);
-	return what == SAY_ENDED;
-}
+	ri_text_init(&text, inner, sizeof(inner));
+	if (now->inner != 0)
+		ri_text_addf(&text, "the python (pid %d) of ", (int)now->inner);
+	ri_text_add(&text, who);
+	if ((*said)++ < SAID)
+		ri_log(RI_LEVEL_ALWAYS, "%s raised %s and has not ended for %u s%s%s%s", inner,
+			now->shown, seconds_since(seen), now->held[0] == '\0' ? "" : ": ",
+			now->held, what == SAY_ENDED ? "; --linger stops it now" : "");
+	if (what == SAY_RAISED && now->in_hand && now->inner == 0) {
+		/* that leaves its program, whatever its teardown raises after it */
+		struct ri_course_seen *copy = ri_pages(sizeof(*copy));
 
-/* What is in hand leaves its program, whatever its teardown raises after that. */
-static void keep(struct seen *seen, const struct ri_course_seen *now)
-{
-	struct ri_course_seen *copy = ri_pages(sizeof(*copy));
-
-	if (copy != NULL)
-		*copy = *now;
-	seen->in_hand = copy;
-	seen->in_hand_since = seen->since;
-}
-
-static bool take_other(const struct ri_launched *rank, size_t index, unsigned *said)
-{
-	const struct ri_course_seen *now = ri_course_other(index);
-	struct seen *seen = &own.of[RI_MAX_LOCAL + index];
-	char who[80];
-	struct ri_text text;
-	enum say what;
-
-	if (!rank->is_rank || rank->order != 0 || now == NULL)
-		return false;
-	what = note(seen, now, 0);
-	if (what == SAY_NOTHING)
-		return false;
-	ri_text_init(&text, who, sizeof(who));
-	ri_text_addf(&text, "rank %lld (local rank %lld, pid %d)", (long long)rank->rank,
-		(long long)(rank->local_rank < 0 ? rank->rank : rank->local_rank), (int)rank->pid);
-	say(who, now, seen, what, said);
-	if (what == SAY_RAISED && now->in_hand && now->inner == 0)
-		keep(seen, now);
+		if (copy != NULL)
+			*copy = *now;
+		seen->in_hand = copy;
+		seen->in_hand_since = seen->since;
+	}
 	if (what == SAY_ENDED)
 		seen->lingered_s = seconds_since(seen);
 	return what == SAY_ENDED;
+}
+
+/* "rank 1 (pid 17)", "python3 (pid 17)" */
+static void name_child(const struct ri_children *children, size_t index,
+	const struct ri_supervise *setting, struct ri_text *out)
+{
+	if (children->count > 1 || setting->rank >= 0)
+		ri_text_addf(out, "rank %lld", setting->rank >= 0 ? (long long)setting->rank
+			: (long long)(children->first_rank + index));
+	else
+		ri_text_add_shown(out, ri_path_name(setting->launch->argv[0]), COLUMNS);
+	ri_text_addf(out, " (pid %d)", (int)children->items[index].pid);
 }
 
 bool ri_linger_take(struct ri_children *children, const struct ri_output *output,
@@ -274,6 +242,8 @@ bool ri_linger_take(struct ri_children *children, const struct ri_output *output
 	size_t count = ri_others_seen(&others);
 	unsigned said = 0;
 	bool ended = false, launched = false;
+	char who[80];
+	struct ri_text text;
 
 	if (!own.asked)
 		return false;
@@ -282,10 +252,29 @@ bool ri_linger_take(struct ri_children *children, const struct ri_output *output
 		own.of = ri_pages((RI_MAX_LOCAL + RI_LAUNCHED) * sizeof(*own.of));
 	if (own.of == NULL)
 		return false;
-	for (size_t i = 0; i < children->started; i++)
-		ended = take_child(children, output, i, setting, &said) || ended;
-	for (size_t i = 0; i < count; i++)
-		launched = take_other(&others[i], i, &said) || launched;
+	for (size_t i = 0; i < children->started; i++) {
+		struct ri_child *child = &children->items[i];
+
+		if (!child->lives || child->told)
+			continue;
+		ri_text_init(&text, who, sizeof(who));
+		name_child(children, i, setting, &text);
+		if (!take(i, who, monotonic(ri_output_traceback(output, i)), &said))
+			continue;
+		child->lingered_s = own.of[i].lingered_s;
+		ended = true;
+	}
+	for (size_t i = 0; i < count; i++) {
+		const struct ri_launched *rank = &others[i];
+
+		if (!rank->is_rank || rank->order != 0)
+			continue;
+		ri_text_init(&text, who, sizeof(who));
+		ri_text_addf(&text, "rank %lld (local rank %lld, pid %d)", (long long)rank->rank,
+			(long long)(rank->local_rank < 0 ? rank->rank : rank->local_rank),
+			(int)rank->pid);
+		launched = take(RI_MAX_LOCAL + i, who, 0, &said) || launched;
+	}
 	if (said > SAID)
 		ri_log(RI_LEVEL_ALWAYS, "and so have %u more ranks", said - SAID);
 	if (launched)
@@ -301,7 +290,7 @@ void ri_linger_tell(struct ri_launched_source *source)
 
 	ri_clock_read(CLOCK_REALTIME, &now);
 	for (size_t i = 0; i < source->count; i++) {
-		const struct ri_course_seen *seen = ri_course_other(i);
+		const struct ri_course_seen *seen = ri_course_of(RI_MAX_LOCAL + i);
 		struct seen before = own.of == NULL ? (struct seen){ .since = 0 }
 			: own.of[RI_MAX_LOCAL + i];
 

@@ -9,124 +9,89 @@
 #include "report/class.h"
 #include "system/clock.h"
 
-static void describe_end(const struct ri_child *child, struct ri_rank_outcome *out)
-{
-	int status = child->wait_status;
-
-	if (child->lives) {
-		out->end = RI_END_RUNNING;
-	} else if (WIFSIGNALED(status)) {
-		out->end = RI_END_SIGNALED;
-		out->signal = WTERMSIG(status);
-		out->core = WCOREDUMP(status);
-	} else {
-		out->end = RI_END_EXITED;
-		out->exit_code = WEXITSTATUS(status);
-	}
-}
-
-/*
- * Was it dying before a SIGTERM? Then it does not end of that signal. If it does, only its first
- * thread had ended, and the others had gone on (pthread_exit(3)).
- */
-static bool was_dying(const struct ri_child *child)
-{
-	return child->gone_at.tv_sec != 0 &&
-		!(WIFSIGNALED(child->wait_status) && WTERMSIG(child->wait_status) == SIGTERM);
-}
-
-/* With a status, after a traceback, though its program could not hear of what it was told. */
-static bool ended_itself(const struct ri_child *child, const struct ri_output *output,
-	size_t index)
-{
-	return !child->lives && WIFEXITED(child->wait_status) && child->unheeding &&
-		ri_output_traceback(output, index).tv_sec != 0;
-}
-
-/* Of what it has not said, a traceback as its memory has it. */
-static void describe_unsaid(const struct ri_child *child, size_t index,
-	struct ri_rank_outcome *out)
-{
-	const struct ri_course_seen *seen = ri_course_child(index);
-	bool unsaid = child->course == RI_COURSE_LEFT && out->traceback_at.tv_sec == 0;
-
-	out->in_hand = child->in_hand && child->told && seen != NULL;
-	if (!out->in_hand && (!unsaid || seen == NULL))
-		return;
-	out->traceback_at = child->raised_at;
-	out->wrote = (struct ri_rank_wrote){ .tail = { seen->words, strlen(seen->words) } };
-}
-
 void ri_settle_describe(const struct ri_child *child, struct ri_output *output, size_t index,
 	struct ri_rank_outcome *out)
 {
 	const struct ri_tail_text text = ri_output_tail(output, index);
+	const struct timespec traceback_at = ri_output_traceback(output, index);
+	const struct ri_course_seen *seen = ri_course_of(index);
+	int status = child->wait_status;
 
 	out->pid = child->pid;
-	out->told = child->told && !was_dying(child) && !ended_itself(child, output, index);
+	out->told = child->told;
+	/*
+	 * One that was dying before a SIGTERM does not end of that signal. If it does, only its
+	 * first thread had ended, and the others had gone on (pthread_exit(3)).
+	 */
+	if (child->gone_at.tv_sec != 0 && !(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM))
+		out->told = false;
+	/* with a status, after a traceback, though it could not hear of what it was told */
+	if (!child->lives && WIFEXITED(status) && child->unheeding && traceback_at.tv_sec != 0)
+		out->told = false;
 	out->spoke = out->told && child->spoke;
 	out->leaving = child->leaving && child->lives && !child->told;
 	out->order = child->order;
 	out->started = child->started;
 	out->ended = child->ended;
 	out->gone_at = child->gone_at;
-	describe_end(child, out);
+	if (child->lives)
+		out->end = RI_END_RUNNING;
+	else
+		ri_rank_take_status(out, status);
 	out->wrote = (struct ri_rank_wrote){
 		.tail = { text.bytes, text.length }, .head = text.head, .cut = text.cut,
 		.total = text.total,
 	};
-	out->traceback_at = ri_output_traceback(output, index);
+	out->traceback_at = traceback_at;
 	/* what it was about before it was told */
 	out->course = child->course == RI_COURSE_LEFT ||
-		ri_child_was_looked_at(child, out->traceback_at)
-		? child->course : RI_COURSE_UNKNOWN;
+		ri_child_was_looked_at(child, traceback_at) ? child->course : RI_COURSE_UNKNOWN;
 	out->lingered_s = child->lingered_s;
-	if (child->raised_at.tv_sec == 0)
+	if (child->raised_at.tv_sec == 0 || seen == NULL)
 		return;
-	describe_unsaid(child, index, out);
-	if ((out->in_hand || child->lingered_s > 0) && ri_course_child(index) != NULL &&
-		ri_course_child(index)->held[0] != '\0')
-		out->held = ri_course_child(index)->held;
-}
-
-/* What its end is evidence of; of one that lives, what it would be if it ended now. */
-static struct ri_evidence judge(const struct ri_child *child, struct ri_output *output,
-	size_t index)
-{
-	struct ri_rank_outcome rank = { .pid = 0 };
-
-	ri_settle_describe(child, output, index, &rank);
-	if (child->lives) {
-		rank.end = RI_END_EXITED;
-		rank.exit_code = 1;
-		ri_clock_read(CLOCK_REALTIME, &rank.ended);
+	/* of what it has not said, a traceback as its memory has it */
+	out->in_hand = child->in_hand && child->told;
+	if (out->in_hand || (child->course == RI_COURSE_LEFT && traceback_at.tv_sec == 0)) {
+		out->traceback_at = child->raised_at;
+		out->wrote = (struct ri_rank_wrote){
+			.tail = { seen->words, strlen(seen->words) },
+		};
 	}
-	ri_class_find(&rank);
-	return rank.evidence;
+	if ((out->in_hand || child->lingered_s > 0) && seen->held[0] != '\0')
+		out->held = seen->held;
 }
 
 /* By local rank: of one that failed, or lives and has printed an exception. */
 static enum ri_class classes[RI_MAX_LOCAL];
 
-/* Each is read once: there may be hundreds. */
+/*
+ * What each end is evidence of; of one that lives, what it would be if it ended now. Each is read
+ * once: there may be hundreds.
+ */
 static void find_classes(const struct ri_children *children, struct ri_output *output,
 	struct ri_judged *out)
 {
 	for (size_t i = 0; i < children->started; i++) {
 		const struct ri_child *child = &children->items[i];
-		struct ri_evidence evidence;
+		struct ri_rank_outcome rank = { .pid = 0 };
 
 		if (!ri_child_failed(child) &&
 			!(child->lives && ri_output_traceback(output, i).tv_sec != 0))
 			continue;
-		evidence = judge(child, output, i);
-		classes[i] = evidence.class;
+		ri_settle_describe(child, output, i, &rank);
+		if (child->lives) {
+			rank.end = RI_END_EXITED;
+			rank.exit_code = 1;
+			ri_clock_read(CLOCK_REALTIME, &rank.ended);
+		}
+		ri_class_find(&rank);
+		classes[i] = rank.evidence.class;
 		if (child->lives)
 			continue;
 		/* it died before a rank lost it, so its own words need not say so */
-		if (evidence.class == RI_CLASS_UNKNOWN && child->gone_at.tv_sec != 0)
+		if (rank.evidence.class == RI_CLASS_UNKNOWN && child->gone_at.tv_sec != 0)
 			classes[i] = RI_CLASS_OWN;
-		if (evidence.loss != NULL && evidence.loss->kind == RI_LOSS_CLOCK)
+		if (rank.evidence.loss != NULL && rank.evidence.loss->kind == RI_LOSS_CLOCK)
 			out->timed_out = true;
 	}
 }

@@ -25,16 +25,6 @@ bool ri_verdict_is_oom(struct ri_oom *oom)
 		kills > oom->kills;
 }
 
-static void add_memory(struct ri_text *out, long kib)
-{
-	if (kib >= 1024 * 1024)
-		ri_text_addf(out, "; peak memory %.1f GiB", (double)kib / (1024 * 1024));
-	else if (kib >= 1024)
-		ri_text_addf(out, "; peak memory %ld MiB", kib / 1024);
-	else
-		ri_text_addf(out, "; peak memory %ld KiB", kib);
-}
-
 /* Only a SIGKILL can come from the out-of-memory killer. */
 static void add_oom(struct ri_text *out, struct ri_oom *oom)
 {
@@ -50,48 +40,43 @@ static void add_oom(struct ri_text *out, struct ri_oom *oom)
 		ri_text_add(out, ", not for lack of memory, by the cgroup's count");
 }
 
-static void add_stop(struct ri_text *out, const struct ri_child *child, const struct ri_stop *stop)
-{
-	ri_text_addf(out, "; %lld ms after a stop from ",
-		(long long)(child->ended_ms - stop->at_ms));
-	if (stop->by_terminal)
-		ri_text_add(out, "the terminal");
-	else if (stop->sender == 0)
-		ri_text_add(out, "outside this container");
-	else
-		ri_text_addf(out, "pid %d of uid %u", (int)stop->sender,
-			(unsigned)stop->sender_uid);
-}
-
-static void add_end(struct ri_text *out, const struct ri_child *child, struct ri_oom *oom)
-{
-	int status = child->wait_status, number = WTERMSIG(status);
-	char name[RI_SIGNAL_NAME];
-
-	ri_text_addf(out, " was killed by %s (%d)", ri_signal_name(number, name), number);
-	if (WCOREDUMP(status))
-		ri_text_add(out, ", core dumped");
-	if (number == SIGKILL)
-		add_oom(out, oom);
-	add_memory(out, child->peak_kib);
-}
-
 void ri_verdict_obituary(const struct ri_child *child, const char *command, int64_t rank,
 	const struct ri_stop *stop, struct ri_oom *oom)
 {
-	char buffer[RI_MAX_LINE];
+	int status = child->wait_status, number = WTERMSIG(status);
+	char buffer[RI_MAX_LINE], name[RI_SIGNAL_NAME];
+	long kib = child->peak_kib;
 	struct ri_text out;
 
-	if (!WIFSIGNALED(child->wait_status))
+	if (!WIFSIGNALED(status))
 		return;
 	ri_text_init(&out, buffer, sizeof(buffer));
 	if (rank >= 0)
 		ri_text_addf(&out, "rank %lld", (long long)rank);
 	else
 		ri_text_addf(&out, "%.64s", ri_path_name(command));
-	ri_text_addf(&out, " (pid %d)", (int)child->pid);
-	add_end(&out, child, oom);
-	if (stop->asked && stop->at_ms <= child->ended_ms)
-		add_stop(&out, child, stop);
+	ri_text_addf(&out, " (pid %d) was killed by %s (%d)", (int)child->pid,
+		ri_signal_name(number, name), number);
+	if (WCOREDUMP(status))
+		ri_text_add(&out, ", core dumped");
+	if (number == SIGKILL)
+		add_oom(&out, oom);
+	if (kib >= 1024 * 1024)
+		ri_text_addf(&out, "; peak memory %.1f GiB", (double)kib / (1024 * 1024));
+	else if (kib >= 1024)
+		ri_text_addf(&out, "; peak memory %ld MiB", kib / 1024);
+	else
+		ri_text_addf(&out, "; peak memory %ld KiB", kib);
+	if (stop->asked && stop->at_ms <= child->ended_ms) {
+		ri_text_addf(&out, "; %lld ms after a stop from ",
+			(long long)(child->ended_ms - stop->at_ms));
+		if (stop->by_terminal)
+			ri_text_add(&out, "the terminal");
+		else if (stop->sender == 0)
+			ri_text_add(&out, "outside this container");
+		else
+			ri_text_addf(&out, "pid %d of uid %u", (int)stop->sender,
+				(unsigned)stop->sender_uid);
+	}
 	ri_log(RI_LEVEL_ALWAYS, "%s", buffer);
 }
