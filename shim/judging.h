@@ -12,4 +12,7 @@
 /* Answers the question. run is a struct ri_run, of which it may change what it likes. */
 void ri_judge_answer(enum ri_question question, struct ri_judged *out, void *run);
 
+/* What there is to tell where nothing was started, and rankinit ends with this status, and why. */
+struct ri_outcome ri_judge_none(struct ri_run *run, int status, enum ri_retry retry);
+
 #endif

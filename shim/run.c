@@ -5,6 +5,7 @@
 
 #include "report/causes.h"
 #include "say/state_file.h"
+#include "say/two_rankinits.h"
 #include "system/said.h"
 
 struct ri_preflight ri_run_plan_preflight(struct ri_run *run)
@@ -88,6 +89,27 @@ int ri_run_status_of(const struct ri_run *run, const struct ri_judged *answer)
 		!ri_child_failed(&children->items[answer->first]))
 		return run->ended.status;
 	return ri_verdict_status(children->items[answer->first].wait_status);
+}
+
+/* One of several ranks of an outer rankinit; or it was refused before it knew that. */
+bool ri_run_is_told_of(const struct ri_run *run)
+{
+	return ri_found_is_of_ours(&run->found) ||
+		(run->found.topology.identity == NULL && run->started.children.count == 0 &&
+		ri_outer_says(&run->found.env, ri_outer_ranks));
+}
+
+/*
+ * What stands in the place of another init is as silent as that. The members of a simulated job
+ * have said theirs, and where they end with classes no status of theirs tells the cause.
+ */
+bool ri_run_has_last_line(const struct ri_run *run)
+{
+	const struct ri_options *options = &run->found.options;
+
+	return !ri_run_is_told_of(run) && options->action == RI_ACTION_LAUNCH &&
+		options->peer == RI_PEER_NONE &&
+		!options->disabled && !(options->exit_class && options->simulation.shape != NULL);
 }
 
 const char *ri_run_make_last_line(const struct ri_brief *brief)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "attempt.h"
-#include "ends.h"
 #include "judge/other_nodes.h"
+#include "judging.h"
 #include "run.h"
 
 #include <errno.h>
@@ -208,27 +208,6 @@ static void tell(struct ri_run *run, const struct ri_outcome *outcome, const str
 			"not answer [%s]", report->subject, ri_code_name(RI_CODE_FILE_SLOW));
 }
 
-/* One of several ranks of an outer rankinit; or it was refused before it knew that. */
-bool ri_run_is_told_of(const struct ri_run *run)
-{
-	return ri_found_is_of_ours(&run->found) ||
-		(run->found.topology.identity == NULL && run->started.children.count == 0 &&
-		ri_outer_says(&run->found.env, ri_outer_ranks));
-}
-
-/*
- * What stands in the place of another init is as silent as that. The members of a simulated job
- * have said theirs, and where they end with classes no status of theirs tells the cause.
- */
-bool ri_run_has_last_line(const struct ri_run *run)
-{
-	const struct ri_options *options = &run->found.options;
-
-	return !ri_run_is_told_of(run) && options->action == RI_ACTION_LAUNCH &&
-		options->peer == RI_PEER_NONE &&
-		!options->disabled && !(options->exit_class && options->simulation.shape != NULL);
-}
-
 /* And tell an outer rankinit that it is said. status: with which this one ends. */
 static void say_last_line(struct ri_run *run, const char *line, const struct ri_brief *brief,
 	int status)
@@ -282,7 +261,7 @@ static struct ri_brief brief_of_refusal(const struct ri_run *run, const struct r
 static int end_unstarted(struct ri_run *run, int status, const struct ri_brief *brief,
 	const struct ri_error *why, const char *verdict)
 {
-	struct ri_outcome outcome = ri_ends_of_none(run, status, brief->why.retry);
+	struct ri_outcome outcome = ri_judge_none(run, status, brief->why.retry);
 
 	if (verdict != NULL)
 		outcome.link.verdict_node = brief->node;
