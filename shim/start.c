@@ -45,30 +45,6 @@ static bool becomes_command(const struct ri_found *found, pid_t self)
 		found->source.context.fan_out == 0;
 }
 
-/* To read why a command fails is a wish, and no reason to refuse it. */
-static int prepare_without(struct ri_run *run, struct ri_output_wishes *wishes)
-{
-	if (ri_link_is_on())
-		ri_log(RI_LEVEL_WARNING, "--link: %s: %s; so the other nodes are not told why a "
-			"command fails here [%s]", run->err.subject, run->err.text,
-			ri_code_name(RI_CODE_LINK_REFUSED));
-	run->err = (struct ri_error)RI_ERROR_INIT;
-	wishes->keeps_stderr = false;
-	return ri_output_prepare(&run->started.output, wishes, &run->arena, &run->err);
-}
-
-/*
- * Log files that a variable asks for are no reason to start nothing: the ranks print
- * what they say.
- */
-static int prepare_without_files(struct ri_run *run, const struct ri_output_wishes *wishes)
-{
-	ri_log_without(&run->err, "the job runs without log files");
-	run->err = (struct ri_error)RI_ERROR_INIT;
-	run->found.options.given.log_file = (struct ri_given){ .subject = NULL };
-	return ri_output_prepare(&run->started.output, wishes, &run->arena, &run->err);
-}
-
 /* Of each child that starts here, whether they are ranks or not. */
 static int prepare_output(struct ri_run *run)
 {
@@ -103,13 +79,25 @@ static int prepare_output(struct ri_run *run)
 		run->started.starter == RI_STARTER_PYTHON && !isatty(STDERR_FILENO);
 	wishes.keeps_stderr = wishes.keeps_stderr || run->started.words_alone;
 	status = ri_output_prepare(&run->started.output, &wishes, &run->arena, &run->err);
+	/* files that a variable asks for are no reason to start nothing: the ranks print */
 	if (status < 0 && run->found.options.given.log_file.twin &&
-		run->err.code == RI_CODE_LOG_REFUSED)
-		status = prepare_without_files(run, &wishes);
-	if (status < 0 && (ri_link_is_on() || run->started.words_alone) && !needs &&
-		!ri_output_is_wanted(&run->found.options))
-		status = prepare_without(run, &wishes);
-	return status;
+		run->err.code == RI_CODE_LOG_REFUSED) {
+		ri_log_without(&run->err, "the job runs without log files");
+		run->err = (struct ri_error)RI_ERROR_INIT;
+		run->found.options.given.log_file = (struct ri_given){ .subject = NULL };
+		status = ri_output_prepare(&run->started.output, &wishes, &run->arena, &run->err);
+	}
+	if (status == 0 || !(ri_link_is_on() || run->started.words_alone) || needs ||
+		ri_output_is_wanted(&run->found.options))
+		return status;
+	/* to read why a command fails is a wish, and no reason to refuse it */
+	if (ri_link_is_on())
+		ri_log(RI_LEVEL_WARNING, "--link: %s: %s; so the other nodes are not told why a "
+			"command fails here [%s]", run->err.subject, run->err.text,
+			ri_code_name(RI_CODE_LINK_REFUSED));
+	run->err = (struct ri_error)RI_ERROR_INIT;
+	wishes.keeps_stderr = false;
+	return ri_output_prepare(&run->started.output, &wishes, &run->arena, &run->err);
 }
 
 /* All that takes memory, and what ranks beside the first one read. */
@@ -167,11 +155,6 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 		.words_alone = run->started.words_alone,
 		.silent = ri_found_is_of_ours(&run->found),
 	};
-	const struct ri_ranks_start ranks = {
-		.ranks = run->started.ranks, .launch = launch, .children = &run->started.children,
-		.output = &run->started.output,
-	};
-
 	int status;
 
 	ri_autopsy_plan(&run->found.options, &run->started.children,
@@ -188,7 +171,8 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 	ri_clock_read(CLOCK_REALTIME, &run->started.at);
 	ri_attempt_say_again(run);
 	ri_judge_plan(ri_judge_answer, run, ri_run_ranks(run));
-	if (ri_ranks_spawn(&ranks, &run->err) < 0) {
+	if (ri_ranks_spawn(run->started.ranks, launch, &run->started.children,
+			&run->started.output, &run->err) < 0) {
 		ri_terminal_restore(&terminal);
 		note_refusal(run);
 		if (run->started.children.started == 0)
@@ -228,17 +212,11 @@ static bool shell_may_launch(char *const *words)
 		ri_command_text_names_launcher((struct ri_span){ *words, strlen(*words) }));
 }
 
-static bool is_script(const char *word)
-{
-	size_t length = strlen(word);
-
-	return length > 3 && strcmp(word + length - 3, ".sh") == 0;
-}
-
 /* By the words of the command alone: no file is read. A script of a shell may do anything. */
 static enum ri_starter find_starter(const struct ri_command *command)
 {
 	char *const *words = command->argv;
+	size_t length;
 
 	/* a plain init that was asked to be one has not read its command */
 	if (words == NULL || words[0] == NULL)
@@ -249,7 +227,9 @@ static enum ri_starter find_starter(const struct ri_command *command)
 		return RI_STARTER_NONE;
 	if (command->script != NULL || command->module != NULL)
 		return RI_STARTER_PYTHON;
-	if (ri_word_shell(words[0]) != NULL ? shell_may_launch(words + 1) : is_script(words[0]))
+	length = strlen(words[0]);
+	if (ri_word_shell(words[0]) != NULL ? shell_may_launch(words + 1)
+		: length > 3 && strcmp(words[0] + length - 3, ".sh") == 0)
 		return RI_STARTER_LAUNCHER;
 	return RI_STARTER_NONE;
 }

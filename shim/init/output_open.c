@@ -102,19 +102,6 @@ static int read_pattern(struct plan *plan)
 	return 0;
 }
 
-static const char *expand(const struct plan *plan, size_t index)
-{
-	const struct ri_output_rank *rank = &plan->wishes->ranks[index];
-	struct ri_pattern_values values = {
-		.rank = rank->rank,
-		.local_rank = rank->local_rank,
-		.node = (uint64_t)plan->wishes->node,
-		.host = plan->names.nodename,
-	};
-
-	return ri_pattern_expand(plan->pattern, &values, plan->arena);
-}
-
 /* That of the file, in a folder that is there. Links are followed as held_path.h has it. */
 static int make_folder(const struct plan *plan, const char *path)
 {
@@ -199,7 +186,13 @@ static int open_path(struct plan *plan, const char *path)
 
 static int open_file(struct plan *plan, size_t index, struct ri_log_file *file)
 {
-	file->path = expand(plan, index);
+	const struct ri_output_rank *rank = &plan->wishes->ranks[index];
+	const struct ri_pattern_values values = {
+		.rank = rank->rank, .local_rank = rank->local_rank,
+		.node = (uint64_t)plan->wishes->node, .host = plan->names.nodename,
+	};
+
+	file->path = ri_pattern_expand(plan->pattern, &values, plan->arena);
 	if (file->path == NULL)
 		return no_memory(plan);
 	file->fd = open_path(plan, file->path);
@@ -233,20 +226,6 @@ static int open_files(void *argument)
 	return 0;
 }
 
-/* Where they lie may not answer: a stop ends the waiting. */
-static int open_files_apart(struct plan *plan)
-{
-	const struct ri_given *asker = &plan->wishes->options->given.log_file;
-	const struct ri_apart opening = {
-		.work = open_files, .argument = plan, .subject = asker->subject,
-		.path = asker->value, .most_ms = asker->twin ? RI_APART_TWIN_MS : 0,
-	};
-
-	if (plan->pattern == NULL)
-		return 0;
-	return ri_apart_or_fail(&opening, RI_CODE_LOG_REFUSED, plan->err);
-}
-
 static int make_pipe(const struct plan *plan, struct ri_stream *stream)
 {
 	int ends[2];
@@ -276,7 +255,6 @@ static void set_prefix(struct ri_lines *lines, const struct ri_output_wishes *wi
 	else
 		length = snprintf(lines->prefix, sizeof(lines->prefix), "[%u] ",
 			(unsigned)rank->rank);
-
 	lines->prefix_length = (size_t)length;
 }
 
@@ -399,20 +377,6 @@ static int reserve(const struct plan *plan)
 	return 0;
 }
 
-static int watch_stream(const struct plan *plan, struct ri_stream *stream)
-{
-	struct epoll_event event = { .events = EPOLLIN, .data.ptr = stream };
-
-	if (stream->group->open++ == 0) {
-		stream->group->epoll = ri_fd_move_up(epoll_create1(EPOLL_CLOEXEC));
-		if (stream->group->epoll < 0)
-			return refuse(plan, "epoll", "output cannot be watched");
-	}
-	if (epoll_ctl(stream->group->epoll, EPOLL_CTL_ADD, stream->fd, &event) < 0)
-		return refuse(plan, "epoll", "output cannot be watched");
-	return 0;
-}
-
 static int watch_streams(const struct plan *plan)
 {
 	struct ri_output *output = plan->output;
@@ -422,11 +386,18 @@ static int watch_streams(const struct plan *plan)
 	output->one_sink = output->streams[0].fd >= 0 && is_same(STDOUT_FILENO, STDERR_FILENO);
 	for (size_t i = 0; i < 2 * output->count; i++) {
 		struct ri_stream *stream = &output->streams[i];
-
-		stream->group = &output->groups[i % 2 == 0 || output->one_sink
+		struct epoll_event event = { .events = EPOLLIN, .data.ptr = stream };
+		struct ri_stream_group *group = &output->groups[i % 2 == 0 || output->one_sink
 			? RI_GROUP_STDOUT : RI_GROUP_STDERR];
-		if (stream->fd >= 0 && watch_stream(plan, stream) < 0)
-			return -1;
+
+		stream->group = group;
+		if (stream->fd < 0)
+			continue;
+		if (group->open++ == 0)
+			group->epoll = ri_fd_move_up(epoll_create1(EPOLL_CLOEXEC));
+		if (group->epoll < 0 ||
+			epoll_ctl(group->epoll, EPOLL_CTL_ADD, stream->fd, &event) < 0)
+			return refuse(plan, "epoll", "output cannot be watched");
 	}
 	for (int i = 0; i < 2; i++)
 		if (output->groups[i].open > 0)
@@ -441,26 +412,20 @@ static int watch_streams(const struct plan *plan)
 	return 0;
 }
 
-/* Many ranks need more files than the usual soft limit of 1024. */
-static void raise_limit(const struct plan *plan)
-{
-	struct ri_output *output = plan->output;
-	rlim_t wanted = FEW_FILES + 5 * plan->wishes->count;
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= wanted)
-		return;
-	output->files_before = limit;
-	limit.rlim_cur = wanted < limit.rlim_max ? wanted : limit.rlim_max;
-	output->raised = setrlimit(RLIMIT_NOFILE, &limit) == 0;
-}
-
 int ri_output_prepare(struct ri_output *output, const struct ri_output_wishes *wishes,
 	struct ri_arena *arena, struct ri_error *err)
 {
 	struct plan plan = {
 		.output = output, .wishes = wishes, .arena = arena, .err = err, .spot.folder = -1,
 	};
+	const struct ri_given *asker = &wishes->options->given.log_file;
+	/* where the files lie may not answer: a stop ends the waiting */
+	const struct ri_apart opening = {
+		.work = open_files, .argument = &plan, .subject = asker->subject,
+		.path = asker->value, .most_ms = asker->twin ? RI_APART_TWIN_MS : 0,
+	};
+	rlim_t wanted = FEW_FILES + 5 * wishes->count;
+	struct rlimit limit;
 	bool failed;
 
 	*output = (struct ri_output){ .signals = -1, .again = wishes->again };
@@ -470,8 +435,14 @@ int ri_output_prepare(struct ri_output *output, const struct ri_output_wishes *w
 	}
 	if (!ri_output_is_wanted(wishes->options) && !wishes->keeps_stderr)
 		return 0;
-	raise_limit(&plan);
-	failed = read_pattern(&plan) < 0 || open_files_apart(&plan) < 0;
+	/* many ranks need more files than the usual soft limit of 1024 */
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < wanted) {
+		output->files_before = limit;
+		limit.rlim_cur = wanted < limit.rlim_max ? wanted : limit.rlim_max;
+		output->raised = setrlimit(RLIMIT_NOFILE, &limit) == 0;
+	}
+	failed = read_pattern(&plan) < 0 || (plan.pattern != NULL &&
+		ri_apart_or_fail(&opening, RI_CODE_LOG_REFUSED, err) < 0);
 	ri_held_path_close(&plan.spot);
 	if (failed || make_streams(&plan) < 0)
 		return -1;

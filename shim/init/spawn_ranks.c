@@ -29,42 +29,35 @@ int ri_ranks_open_input(struct ri_error *err)
 	return fd;
 }
 
-static pid_t spawn(const struct ri_ranks_start *start, size_t index, struct ri_error *err)
+int ri_ranks_spawn(const struct ri_rank *ranks, struct ri_launch *launch,
+	struct ri_children *children, struct ri_output *output, struct ri_error *err)
 {
-	const struct ri_rank *rank = start->ranks == NULL ? NULL : &start->ranks[index];
-	char *const *argv = start->launch->argv;
-	char **envp = start->launch->envp;
-	pid_t pid;
-
-	ri_output_give(start->output, index, start->launch);
-	if (rank != NULL)
-		start->launch->cpus = rank->cpus;
-	if (index > 0) {
-		start->launch->argv = rank->argv;
-		start->launch->envp = rank->envp;
-	}
-	pid = ri_launch_spawn(start->launch, err);
-	if (!start->launch->hangs) {
-		start->launch->argv = argv;
-		start->launch->envp = envp;
-	}
-	return pid;
-}
-
-int ri_ranks_spawn(const struct ri_ranks_start *start, struct ri_error *err)
-{
-	int others_read = start->launch->input;
+	char *const *argv = launch->argv;
+	char **envp = launch->envp;
+	int others_read = launch->input;
 	pid_t pid = 0;
 
 	/* the first one may have ours, the others would fight over it */
-	if (start->children->count > 1 && ri_terminal_may_read())
-		start->launch->input = -1;
-	for (size_t i = 0; i < start->children->count && pid >= 0 && !start->launch->hangs; i++) {
-		pid = spawn(start, i, err);
-		start->launch->input = others_read;
+	if (children->count > 1 && ri_terminal_may_read())
+		launch->input = -1;
+	for (size_t i = 0; i < children->count && pid >= 0 && !launch->hangs; i++) {
+		ri_output_give(output, i, launch);
+		if (ranks != NULL)
+			launch->cpus = ranks[i].cpus;
+		if (i > 0) {
+			launch->argv = ranks[i].argv;
+			launch->envp = ranks[i].envp;
+		}
+		pid = ri_launch_spawn(launch, err);
+		launch->input = others_read;
 		if (pid > 0)
-			ri_children_add(start->children, pid);
+			ri_children_add(children, pid);
 	}
-	ri_output_given(start->output);
+	/* one that hangs before its exec reads them yet */
+	if (!launch->hangs) {
+		launch->argv = argv;
+		launch->envp = envp;
+	}
+	ri_output_given(output);
 	return pid < 0 ? -1 : 0;
 }

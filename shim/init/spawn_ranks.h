@@ -17,17 +17,11 @@ struct ri_rank {
 /* What ranks beside the first one read from: /dev/null, closed by an exec. */
 int ri_ranks_open_input(struct ri_error *err);
 
-struct ri_ranks_start {
-	const struct ri_rank *ranks;	/* NULL for a single one */
-	struct ri_launch *launch;
-	struct ri_children *children;
-	struct ri_output *output;
-};
-
 /*
- * Start all that there shall be in children. After a failure, which is in
- * *err, those that run are the caller's to end.
+ * Start all that there shall be in children; ranks: what each has of its own, NULL for a single
+ * one. After a failure, which is in *err, those that run are the caller's to end.
  */
-int ri_ranks_spawn(const struct ri_ranks_start *start, struct ri_error *err);
+int ri_ranks_spawn(const struct ri_rank *ranks, struct ri_launch *launch,
+	struct ri_children *children, struct ri_output *output, struct ri_error *err);
 
 #endif

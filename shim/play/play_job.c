@@ -157,10 +157,6 @@ int ri_play_job_run(struct ri_play_job *job, struct ri_error *err)
 		.output = job->output, .result = job->supervised, .timetable = &timetable,
 		.goes_on = simulation->shape->goes_on, .silent = true,
 	};
-	const struct ri_ranks_start start = {
-		.ranks = job->members->ranks, .launch = launch, .children = job->children,
-		.output = job->output,
-	};
 
 	if (!job->options->quiet)
 		ri_log(RI_LEVEL_ALWAYS, "simulated: %zu node%s of %s, %zu rank%s each, below %s; "
@@ -175,7 +171,7 @@ int ri_play_job_run(struct ri_play_job *job, struct ri_error *err)
 	ri_terminal_share(&terminal);
 	launch->new_group = !terminal.shared;
 	launch->die_with_us = launch->self != 1;
-	if (ri_ranks_spawn(&start, err) < 0) {
+	if (ri_ranks_spawn(job->members->ranks, launch, job->children, job->output, err) < 0) {
 		ri_terminal_restore(&terminal);
 		ri_log_error(err);
 		ri_children_refuse(job->children, ri_code_status(err->code));
