@@ -364,18 +364,6 @@ static struct ri_inner_word *find_word(const struct ri_run *run)
 	return &word;
 }
 
-/* As PID 1 does: of a command alone that no other line is about. */
-static void say_obituary(struct ri_run *run)
-{
-	const struct ri_children *children = &run->started.children;
-
-	if (children->count == 1 && ri_child_failed(&children->items[0]) && !run->ended.told &&
-		!ri_found_is_of_ours(&run->found) && run->started.job.part.job == NULL)
-		ri_verdict_obituary(&children->items[0], run->found.first.argv[0],
-			ri_found_single_rank(&run->found), &run->started.supervised.stop,
-			&run->started.oom);
-}
-
 /* Sets the numbers of *out, of which PID 1 makes the status as this does. */
 static bool find_brief(struct ri_run *run, struct ri_outcome *outcome, struct ri_brief *brief,
 	struct ri_judged *out)
@@ -403,12 +391,18 @@ static bool find_brief(struct ri_run *run, struct ri_outcome *outcome, struct ri
 
 static void judge_end(struct ri_run *run, struct ri_judged *out)
 {
+	const struct ri_children *children = &run->started.children;
 	bool has_others = run->started.job.part.nodes > 1;
 	struct ri_outcome outcome;
 	struct ri_brief brief = { .why = ri_why_unknown, .rank = -1 };
 	int status;
 
-	say_obituary(run);
+	/* as PID 1 does: of a command alone that no other line is about */
+	if (children->count == 1 && ri_child_failed(&children->items[0]) && !run->ended.told &&
+		!ri_found_is_of_ours(&run->found) && run->started.job.part.job == NULL)
+		ri_verdict_obituary(&children->items[0], run->found.first.argv[0],
+			ri_found_single_rank(&run->found), &run->started.supervised.stop,
+			&run->started.oom);
 	outcome = gather(run, true, &out->first);
 	if (run->found.options.given.report.value != NULL)
 		add_surroundings(run, &outcome);

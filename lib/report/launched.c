@@ -27,37 +27,6 @@ static void describe(const struct ri_launched *seen, struct ri_rank_outcome *out
 		ri_rank_take_status(out, seen->wait_status);
 }
 
-/* Its file of torch's; at NULL: none. */
-static struct ri_span find_error(const struct ri_launched_source *source, size_t item)
-{
-	for (size_t i = 0; i < source->error_count; i++)
-		if (source->errors[i].item == item &&
-			source->errors[i].length <= RI_LAUNCHED_ERROR)
-			return (struct ri_span){ source->errors[i].bytes,
-				source->errors[i].length };
-	return (struct ri_span){ NULL, 0 };
-}
-
-static void note_held(const struct ri_launched_source *source, size_t index,
-	struct ri_rank_outcome *out)
-{
-	for (size_t i = 0; i < source->held_count; i++) {
-		const struct ri_launched_held *held = &source->held[i];
-
-		if (held->index != index)
-			continue;
-		/* one that ended of itself said its own words */
-		if (out->end == RI_END_EXITED)
-			continue;
-		out->in_hand = held->in_hand;
-		out->course = held->in_hand ? RI_COURSE_RUNNING : RI_COURSE_LEFT;
-		out->traceback_at = held->raised;
-		out->lingered_s = held->lingered_s;
-		out->held = held->in_hand || held->lingered_s > 0 ? held->held : NULL;
-		out->wrote.tail = held->words;
-	}
-}
-
 static bool is_held(const struct ri_rank_outcome *rank)
 {
 	return rank->course == RI_COURSE_LEFT;
@@ -87,6 +56,32 @@ bool ri_launched_is_past(const struct ri_launched_source *source, const struct r
 	return false;
 }
 
+/* What is known of one beside its end: its file of torch's, and an exception that it had. */
+static void note_more(const struct ri_launched_source *source, size_t index,
+	struct ri_rank_outcome *out)
+{
+	for (size_t i = 0; i < source->error_count; i++) {
+		const struct ri_launched_error *error = &source->errors[i];
+
+		if (error->item == index && error->length <= RI_LAUNCHED_ERROR &&
+			out->wrote.torch_error.at == NULL)
+			out->wrote.torch_error = (struct ri_span){ error->bytes, error->length };
+	}
+	for (size_t i = 0; i < source->held_count; i++) {
+		const struct ri_launched_held *held = &source->held[i];
+
+		/* one that ended of itself said its own words */
+		if (held->index != index || out->end == RI_END_EXITED)
+			continue;
+		out->in_hand = held->in_hand;
+		out->course = held->in_hand ? RI_COURSE_RUNNING : RI_COURSE_LEFT;
+		out->traceback_at = held->raised;
+		out->lingered_s = held->lingered_s;
+		out->held = held->in_hand || held->lingered_s > 0 ? held->held : NULL;
+		out->wrote.tail = held->words;
+	}
+}
+
 /* A launcher that restarts its ranks gives each number again: the last one counts. */
 static size_t take_seen(const struct ri_launched_source *source, struct ri_rank_outcome *out,
 	size_t room)
@@ -104,8 +99,7 @@ static size_t take_seen(const struct ri_launched_source *source, struct ri_rank_
 		if (at == room)
 			continue;
 		describe(seen, &out[at]);
-		out[at].wrote.torch_error = find_error(source, i);
-		note_held(source, i, &out[at]);
+		note_more(source, i, &out[at]);
 		count += at == count;
 	}
 	return count;
@@ -370,16 +364,6 @@ static void give_words(const struct ri_launched_source *source, struct ri_rank_o
 		silent->wrote.tail = shared;
 }
 
-static struct ri_span whole_lines(const struct ri_launched_source *source)
-{
-	struct ri_span text = source->text, half;
-
-	/* what it lost may have been the name of a secret */
-	if (source->cut)
-		ri_span_line(&text, &half);
-	return text;
-}
-
 /* --- of Ray's drivers ------------------------------------------------------ */
 
 /* Does another launcher tell of an end? Then the ranks are its own, and use Ray. */
@@ -441,19 +425,6 @@ static void give_actor_words(const struct ri_launched_source *source, struct ri_
 		rank->wrote.tail = driver;
 }
 
-/* Its place among those that were seen, or behind them. */
-static struct ri_rank_outcome *place_actor(const struct ri_launched *seen,
-	struct ri_rank_outcome *out, size_t *count)
-{
-	size_t at = 0;
-
-	while (at < *count && out[at].rank != (uint64_t)seen->rank)
-		at++;
-	describe(seen, &out[at]);
-	*count += at == *count;
-	return &out[at];
-}
-
 /*
  * All others ended because the driver did. Where the one that is named lost another one, that may
  * be the first of those that had ended before.
@@ -487,7 +458,11 @@ static size_t tell_actor(const struct ri_launched_source *source, struct ri_span
 	struct ri_rank_outcome *named = out;
 
 	if (at >= 0) {
-		named = place_actor(&source->seen[at], out, &count);
+		/* its place among those that were seen, or behind them */
+		while (named < out + count && named->rank != (uint64_t)source->seen[at].rank)
+			named++;
+		describe(&source->seen[at], named);
+		count += named == out + count;
 	} else {
 		*named = (struct ri_rank_outcome){
 			.actor = actor, .pid = (pid_t)actor->pid, .started = source->started,
@@ -535,9 +510,12 @@ size_t ri_launched_outcomes(const struct ri_launched_source *given, struct ri_ra
 	const struct ri_launched_source *source = &all;
 	struct ri_rank_outcome *first;
 	size_t count;
+	struct ri_span half;
 	bool whole;
 
-	all.text = whole_lines(given);
+	/* what that line lost may have been the name of a secret */
+	if (given->cut)
+		ri_span_line(&all.text, &half);
 	if (tell_rays(source, out, room, &count))
 		return count;
 	if (source->rays_alone)

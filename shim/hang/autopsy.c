@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -135,7 +136,6 @@ void ri_autopsy_begin(void)
 enum {
 	EMPTY_PATH = 0x1000, DONT_SYNC = 0x4000,
 	MASK_TYPE = 0x1, MASK_MTIME = 0x40,
-	TYPE = 0170000, PIPE = 0010000, CHARACTERS = 0020000, FILE_TYPE = 0100000,
 };
 
 struct status {
@@ -163,17 +163,9 @@ static bool find_mtime(int fd, struct timespec *at)
 	if (syscall(SYS_statx, fd, "", EMPTY_PATH | DONT_SYNC, MASK_TYPE | MASK_MTIME,
 		    &status) < 0 || (status.mask & MASK_MTIME) == 0)
 		return false;
-	switch (status.mode & TYPE) {
-	case PIPE:
-	case FILE_TYPE:
-		break;
-	case CHARACTERS:
-		if (!isatty(fd))
-			return false;
-		break;
-	default:
+	if (!S_ISFIFO(status.mode) && !S_ISREG(status.mode) &&
+		(!S_ISCHR(status.mode) || !isatty(fd)))
 		return false;
-	}
 	*at = (struct timespec){ .tv_sec = status.seconds, .tv_nsec = status.nanoseconds };
 	return true;
 }
@@ -217,28 +209,22 @@ bool ri_autopsy_is_silent(void)
 
 /* --- in the process that looks -------------------------------------------- */
 
-/*
- * If the memory of a cgroup ends, the kernel kills its largest process, even if a smaller one asked
- * for more: our look would cost a rank.
- */
-static bool has_room(void)
-{
-	struct ri_host host = { .root = AT_FDCWD, .live = true };
-	static struct ri_cgroup_oom file;
-	uint64_t kills, room;
-
-	return ri_cgroup_oom_find(&host, &file, &kills) < 0 ||
-		ri_cgroup_room(&host, &file, &room) < 0 || room >= ROOM;
-}
-
 static void look(void *context)
 {
 	const struct job *job = context;
 	struct ri_autopsy_region *region = ri_autopsy_open();
+	struct ri_host host = { .root = AT_FDCWD, .live = true };
+	static struct ri_cgroup_oom file;
+	uint64_t kills, room;
 	const struct ri_hang_process *unseen;
 	struct ri_text out;
 
-	own.answer->no_room = !has_room();
+	/*
+	 * If the memory of a cgroup ends, the kernel kills its largest process, even if a smaller
+	 * one asked for more: our look would cost a rank.
+	 */
+	own.answer->no_room = ri_cgroup_oom_find(&host, &file, &kills) == 0 &&
+		ri_cgroup_room(&host, &file, &room) == 0 && room < ROOM;
 	if (own.answer->no_room)
 		return;
 	if (region == NULL || !ri_autopsy_examine(region, &job->wish))

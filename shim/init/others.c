@@ -160,38 +160,26 @@ static void add_item(const struct ri_hang_process *process)
 		tell_news();
 }
 
-/* What seemed to be a rank, and has one below it, is a launcher. */
-static void pass_over(const struct ri_hang_look *look, const struct ri_hang_process *rank)
-{
-	int at = ri_hang_find_process(look, rank->parent);
-
-	for (int depth = 0; at >= 0 && depth < DEEPEST; depth++) {
-		struct ri_launched *item = find_item(&look->processes[at]);
-
-		if (item != NULL)
-			item->is_rank = false;
-		at = ri_hang_find_process(look, look->processes[at].parent);
-	}
-}
-
 static void take_ranks(const struct ri_hang_look *look)
 {
 	for (size_t i = 0; i < look->count; i++) {
 		const struct ri_hang_process *process = &look->processes[i];
+		int at;
 
 		if (!process->is_rank || process->dying || process->pid == own.launcher ||
 			find_item(process) != NULL)
 			continue;
 		add_item(process);
-		pass_over(look, process);
-	}
-}
+		/* what seemed to be a rank, and has one below it, is a launcher */
+		at = ri_hang_find_process(look, process->parent);
+		for (int depth = 0; at >= 0 && depth < DEEPEST; depth++) {
+			struct ri_launched *item = find_item(&look->processes[at]);
 
-/* Ray's own daemons, and its workers, which bear what they do (setproctitle). */
-static bool is_rays(const struct ri_hang_process *process)
-{
-	return strcmp(process->name, "raylet") == 0 || strcmp(process->name, "gcs_server") == 0 ||
-		strncmp(process->name, "ray::", 5) == 0;
+			if (item != NULL)
+				item->is_rank = false;
+			at = ri_hang_find_process(look, look->processes[at].parent);
+		}
+	}
 }
 
 static void look_for_ranks(void)
@@ -203,8 +191,13 @@ static void look_for_ranks(void)
 		!ri_autopsy_list_others(region, getppid(), &limit))
 		return;
 	look = ri_hang_newer(&region->hang);
-	for (size_t i = 0; i < look->count && !own.table->has_ray; i++)
-		own.table->has_ray = is_rays(&look->processes[i]);
+	/* its own daemons, and its workers, which bear what they do (setproctitle) */
+	for (size_t i = 0; i < look->count && !own.table->has_ray; i++) {
+		const char *name = look->processes[i].name;
+
+		own.table->has_ray = strcmp(name, "raylet") == 0 ||
+			strcmp(name, "gcs_server") == 0 || strncmp(name, "ray::", 5) == 0;
+	}
 	if (own.rays_alone && !own.table->has_ray)
 		return;
 	/* what a rank that has ended left behind has the variables of that */
@@ -289,22 +282,18 @@ static void wait_for_ends(int64_t until)
 	}
 }
 
-static bool has_open_ends(void)
-{
-	for (uint32_t i = 0; i < own.table->count; i++)
-		if (own.table->items[i].order != 0 && pidfds[i] >= 0)
-			return true;
-	return false;
-}
-
 /* All that have ended were killed or reaped by the launcher, or are about to be by PID 1. */
 static void write_down_the_rest(void)
 {
 	int64_t until = ri_now_ms() + REAPED_MS;
+	bool open;
 
-	do
+	do {
 		wait_for_ends(ri_now_ms() + STEP_MS);
-	while (has_open_ends() && ri_now_ms() < until);
+		open = false;
+		for (uint32_t i = 0; i < own.table->count; i++)
+			open = open || (own.table->items[i].order != 0 && pidfds[i] >= 0);
+	} while (open && ri_now_ms() < until);
 	if (has_living())
 		read_errors();
 }
@@ -330,45 +319,36 @@ static bool make_room(void)
 		epoll_ctl(ends, EPOLL_CTL_ADD, orders, &event) == 0;
 }
 
-/* Later and later, from the start on and anew where a rank has ended. */
-struct looking {
-	int64_t begun, due;
-	unsigned looks;
-};
-
-static void look_in_time(struct looking *looking)
-{
-	int64_t now = ri_now_ms();
-
-	if (changed && looking->looks > 0)
-		*looking = (struct looking){ now, now + FIRST_MS, 0 };
-	changed = false;
-	if (looking->looks == LOOKS || now < looking->due)
-		return;
-	look_for_ranks();
-	looking->due = looking->begun + ((int64_t)FIRST_MS << ++looking->looks);
-}
-
 static void watch_ranks(void *context)
 {
-	int64_t begun = ri_now_ms(), looked = 0;
-	struct looking looking = { begun, begun + FIRST_MS, 0 };
+	int64_t begun = ri_now_ms(), due = begun + FIRST_MS, asked = 0;
 	struct signalfd_siginfo told;
+	unsigned looks = 0;
 
 	(void)context;
 	if (!make_room())
 		return;
 	for (;;) {
-		wait_for_ends(looking.looks < LOOKS ? looking.due : INT64_MAX);
+		wait_for_ends(looks < LOOKS ? due : INT64_MAX);
 		if (read(orders, &told, sizeof(told)) == sizeof(told)) {
 			if (told.ssi_signo == LAST)
 				break;
-			if (ri_now_ms() - looked >= AGAIN_MS)
+			if (ri_now_ms() - asked >= AGAIN_MS)
 				look_for_ranks();
-			looked = ri_now_ms();
+			asked = ri_now_ms();
 			changed = changed || !has_living();
 		}
-		look_in_time(&looking);
+		/* later and later, from the start on and anew where a rank has ended */
+		if (changed && looks > 0) {
+			begun = ri_now_ms();
+			due = begun + FIRST_MS;
+			looks = 0;
+		}
+		changed = false;
+		if (looks < LOOKS && ri_now_ms() >= due) {
+			look_for_ranks();
+			due = begun + ((int64_t)FIRST_MS << ++looks);
+		}
 	}
 	write_down_the_rest();
 }

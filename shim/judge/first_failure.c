@@ -104,67 +104,43 @@ static bool has(const struct ri_children *children, enum ri_class class, bool li
 	return false;
 }
 
-/* It lives, and has printed an exception that it may be ending of. */
-static bool has_own_words(const struct ri_child *child, size_t index)
-{
-	return child->lives && !child->told && classes[index] == RI_CLASS_OWN;
-}
-
-/*
- * Which are to be looked at: one that has printed an exception since the last look, and where
- * losses alone were seen all, since what was lost may have an exception that it has not printed.
- */
-static void find_doubtful(const struct ri_children *children, const struct ri_output *output,
-	bool lost, struct ri_judged *out)
-{
-	struct timespec first = ri_children_first_failure(children);
-
-	for (size_t i = 0; i < children->started; i++) {
-		const struct ri_child *child = &children->items[i];
-
-		/* what had left its program may have executed another one since */
-		out->doubtful[i] = child->lives && !child->told &&
-			(((lost || child->course == RI_COURSE_LEFT) &&
-				!ri_child_was_looked_at(child, first)) ||
-			(!ri_child_was_looked_at(child, ri_output_traceback(output, i)) &&
-				has_own_words(child, i)));
-	}
-}
-
-/* Has it printed an exception, and may end of it, or may it have one, as far as is known by now? */
-static bool is_undecided(const struct ri_child *child, const struct ri_output *output,
-	size_t index, int64_t settle_ms, bool lost, bool looked_at)
-{
-	struct timespec at = ri_output_traceback(output, index), now;
-	bool own = has_own_words(child, index);
-
-	if (!child->lives)
-		return false;
-	if (looked_at && (own || lost || child->course == RI_COURSE_LEFT))
-		return true;
-	if (!own || child->course == RI_COURSE_LEFT)
-		return false;
-	ri_clock_read(CLOCK_REALTIME, &now);
-	at.tv_sec += (time_t)(settle_ms / 1000);
-	at.tv_nsec += settle_ms % 1000 * 1000000;
-	return ri_time_is_before(now, at);
-}
-
 void ri_settle_judge(const struct ri_children *children, struct ri_output *output,
 	int64_t settle_ms, struct ri_judged *out)
 {
 	bool own, lost, looks = !ri_course_is_asked() && ri_descendants_are_shown();
+	struct timespec first = ri_children_first_failure(children), fresh;
 
 	find_classes(children, output, out);
 	own = has(children, RI_CLASS_OWN, false);
-	lost = has(children, RI_CLASS_LOSS, false);
-	out->lost = lost && !own;
-	if (looks)
-		find_doubtful(children, output, lost && !own, out);
-	if (children->refused != 0)
-		return;
+	lost = !own && has(children, RI_CLASS_LOSS, false);
+	out->lost = lost;
 	out->open = !own && (lost || has(children, RI_CLASS_LOSS, true));
-	for (size_t i = 0; i < children->started; i++)
-		out->open = out->open || is_undecided(&children->items[i], output, i, settle_ms,
-			lost && !own, looks ? out->doubtful[i] != 0 : children->items[i].doubtful);
+	ri_clock_read(CLOCK_REALTIME, &fresh);
+	fresh.tv_sec -= (time_t)(settle_ms / 1000);
+	fresh.tv_nsec -= settle_ms % 1000 * 1000000;
+	for (size_t i = 0; i < children->started; i++) {
+		const struct ri_child *child = &children->items[i];
+		const struct timespec at = ri_output_traceback(output, i);
+		bool left = child->course == RI_COURSE_LEFT, has_words;
+
+		/* it has printed an exception that it may be ending of */
+		has_words = child->lives && !child->told && classes[i] == RI_CLASS_OWN;
+		/*
+		 * To be looked at is one that has printed it since the last look, and where losses
+		 * alone were seen each, since what was lost may have an exception that it has not
+		 * printed. What had left its program may have executed another one since.
+		 */
+		if (looks)
+			out->doubtful[i] = child->lives && !child->told &&
+				(((lost || left) && !ri_child_was_looked_at(child, first)) ||
+				(has_words && !ri_child_was_looked_at(child, at)));
+		/* may one end of it, or have one, as far as is known by now? */
+		if (child->lives && (looks ? out->doubtful[i] != 0 : child->doubtful) &&
+			(has_words || lost || left))
+			out->open = true;
+		else if (has_words && !left && ri_time_is_before(fresh, at))
+			out->open = true;
+	}
+	if (children->refused != 0)
+		out->open = false;
 }
