@@ -50,7 +50,7 @@ static bool memory_ran_out(struct ri_run *run)
 {
 	return (ri_children_lost_one(&run->started.children) || run->started.has_others ||
 		ri_others_have_ray()) &&
-		ri_verdict_is_oom(&run->started.oom);
+		ri_oom_is_counted(&run->started.oom);
 }
 
 /* whole: also what lies in files that may not answer. */
@@ -67,7 +67,7 @@ static void fill_outcomes(struct ri_run *run, bool whole)
 		struct ri_span file;
 
 		if (i < children->started) {
-			ri_settle_describe(child, &run->started.output, i, rank);
+			ri_failure_describe(child, &run->started.output, i, rank);
 			rank->oom = oom && rank->end == RI_END_SIGNALED &&
 				rank->signal == SIGKILL && !child->killed;
 		} else if (i == children->started && children->refused != 0) {
@@ -320,7 +320,7 @@ static void judge_failure(struct ri_run *run, struct ri_judged *out)
 	struct ri_outcome outcome;
 	int32_t first;
 
-	ri_settle_judge(&run->started.children, &run->started.output,
+	ri_failure_judge(&run->started.children, &run->started.output,
 		run->started.supervised.settle_ms, out);
 	if (!ri_link_is_on())
 		return;
@@ -400,7 +400,7 @@ static void judge_end(struct ri_run *run, struct ri_judged *out)
 	/* as PID 1 does: of a command alone that no other line is about */
 	if (children->count == 1 && ri_child_failed(&children->items[0]) && !run->ended.told &&
 		!ri_found_is_of_ours(&run->found) && run->started.job.part.job == NULL)
-		ri_verdict_obituary(&children->items[0], run->found.first.argv[0],
+		ri_obituary_say(&children->items[0], run->found.first.argv[0],
 			ri_found_single_rank(&run->found), &run->started.supervised.stop,
 			&run->started.oom);
 	outcome = gather(run, true, &out->first);

@@ -189,7 +189,7 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 		ri_others_begin(run->started.children.items[0].pid, false);
 	}
 	ri_supervise_let_go(&run->started.output);
-	ri_verdict_watch(&run->started.oom);
+	ri_oom_watch(&run->started.oom);
 	status = ri_supervise_run(&run->started.children, &setting);
 	ri_roll_call_end();
 	ri_autopsy_end();

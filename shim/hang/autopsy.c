@@ -283,9 +283,9 @@ static bool refuse(void)
 	return false;
 }
 
-static bool is_of_job(enum ri_autopsy_why why)
+static bool is_of_job(void)
 {
-	return why == RI_AUTOPSY_JOB || why == RI_AUTOPSY_JOB_SOON;
+	return own.why == RI_AUTOPSY_JOB || own.why == RI_AUTOPSY_JOB_SOON;
 }
 
 bool ri_autopsy_ask(enum ri_autopsy_why why)
@@ -440,7 +440,7 @@ static void conclude(int status)
 	}
 	if (own.why == RI_AUTOPSY_LOSS)
 		keep_loss();
-	else if (!is_of_job(own.why) &&
+	else if (!is_of_job() &&
 		(own.why == RI_AUTOPSY_ASKED || ri_log_shows(RI_LEVEL_WARNING)))
 		say();
 }
@@ -476,20 +476,12 @@ const char *ri_autopsy_take_groups(void)
 	return has_groups ? own.groups : NULL;
 }
 
-bool ri_autopsy_has_stalled(void)
+bool ri_autopsy_wants_others(bool known)
 {
-	bool stalled = own.stalled;
+	bool wants = (own.stalled && !known) || own.told;
 
-	own.stalled = false;
-	return stalled;
-}
-
-bool ri_autopsy_was_told(void)
-{
-	bool told = own.told;
-
-	own.told = false;
-	return told;
+	own.stalled = own.told = false;
+	return wants;
 }
 
 bool ri_autopsy_is_looking(void)
@@ -499,7 +491,7 @@ bool ri_autopsy_is_looking(void)
 
 bool ri_autopsy_is_together(void)
 {
-	return own.helper != 0 && is_of_job(own.why);
+	return own.helper != 0 && is_of_job();
 }
 
 /* Does --stall watch, and do all ranks run, as they shall? */

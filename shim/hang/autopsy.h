@@ -76,11 +76,11 @@ bool ri_autopsy_look_together(bool soon);
  */
 const char *ri_autopsy_take_groups(void);
 
-/* With a link: has --stall found since the last call that no rank moves? Its own look follows. */
-bool ri_autopsy_has_stalled(void);
-
-/* With a link: did --autopsy-signal come since the last call, and begin a look? */
-bool ri_autopsy_was_told(void);
+/*
+ * With a link: has --stall found since the last call that no rank moves, and what the others do is
+ * not known, or has --autopsy-signal begun a look? Its own look follows.
+ */
+bool ri_autopsy_wants_others(bool known);
 
 /* As init/supervise.h has timetables; the context is not used. */
 int64_t ri_autopsy_due(void *context);

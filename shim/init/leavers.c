@@ -34,7 +34,7 @@ static bool waits_for_signal(pid_t pid)
 	return strcmp(text, function) == 0;
 }
 
-void ri_settle_look(struct ri_children *children, bool always)
+void ri_leavers_look(struct ri_children *children, bool always)
 {
 	static int64_t next;
 	int64_t begun = ri_now_us();
@@ -56,7 +56,7 @@ void ri_settle_look(struct ri_children *children, bool always)
 	next = begun + SHARE * (ri_now_us() - begun);
 }
 
-void ri_settle_prepare_stop(struct ri_children *children, const struct ri_output *output,
+void ri_leavers_prepare_stop(struct ri_children *children, const struct ri_output *output,
 	int number)
 {
 	if (children->count < 2 || !ri_descendants_are_shown())
@@ -76,7 +76,7 @@ void ri_settle_prepare_stop(struct ri_children *children, const struct ri_output
 }
 
 /* One of those that the judge has doubts about is looked at, where that can be. */
-void ri_settle_ask(struct ri_children *children, const uint8_t *doubtful)
+void ri_leavers_ask(struct ri_children *children, const uint8_t *doubtful)
 {
 	if (ri_course_is_asked() || !ri_descendants_are_shown())
 		return;
@@ -88,7 +88,7 @@ void ri_settle_ask(struct ri_children *children, const uint8_t *doubtful)
 	ri_course_ask(children, (struct ri_course_others){ .count = 0 });
 }
 
-bool ri_settle_find_leavers(struct ri_children *children, const struct ri_output *output)
+bool ri_leavers_find(struct ri_children *children, const struct ri_output *output)
 {
 	uint8_t doubtful[RI_MAX_LOCAL] = { 0 };
 	bool found = false;
@@ -103,7 +103,7 @@ bool ri_settle_find_leavers(struct ri_children *children, const struct ri_output
 				!ri_child_was_looked_at(child, since)) ||
 			(at.tv_sec != 0 && !ri_child_was_looked_at(child, at));
 	}
-	ri_settle_ask(children, doubtful);
+	ri_leavers_ask(children, doubtful);
 	for (size_t i = 0; i < children->started; i++) {
 		struct ri_child *child = &children->items[i];
 

@@ -18,16 +18,16 @@
  * are dying? Does not look if there is one child or, unless always is set (what
  * a rank lost dies by now), if the last look is too recent for the time it took.
  */
-void ri_settle_look(struct ri_children *children, bool always);
+void ri_leavers_look(struct ri_children *children, bool always);
 
 /* Begin to look at the children that the judge doubts, by local rank: ri_course_take has more. */
-void ri_settle_ask(struct ri_children *children, const uint8_t *doubtful);
+void ri_leavers_ask(struct ri_children *children, const uint8_t *doubtful);
 
 /*
  * Before they are told by this signal; 0: by none. What ends with a status though it had no
  * handler for the signal, and does not wait for it, ended by itself.
  */
-void ri_settle_prepare_stop(struct ri_children *children, const struct ri_output *output,
+void ri_leavers_prepare_stop(struct ri_children *children, const struct ri_output *output,
 	int number);
 
 /*
@@ -35,6 +35,6 @@ void ri_settle_prepare_stop(struct ri_children *children, const struct ri_output
  * their way out, which may take long. Begins to look at those that have printed an exception since
  * the last look. Returns whether there are any.
  */
-bool ri_settle_find_leavers(struct ri_children *children, const struct ri_output *output);
+bool ri_leavers_find(struct ri_children *children, const struct ri_output *output);
 
 #endif

@@ -40,7 +40,7 @@ static void tell_children(struct ri_supervisor *sv)
 		number = 0;
 	sv->phase = RI_PHASE_ASKED;
 	ri_linger_end();
-	ri_settle_prepare_stop(sv->children, sv->output, number);
+	ri_leavers_prepare_stop(sv->children, sv->output, number);
 	ri_spare_children(sv->children, ri_phase_to_groups(sv));
 	if (number != 0)
 		ri_signal_children(sv->children, number, ri_phase_to_groups(sv));
@@ -122,7 +122,7 @@ static void tell_others(const struct ri_supervisor *sv)
 
 static void stop_others(struct ri_supervisor *sv)
 {
-	ri_settle_look(sv->children, true);
+	ri_leavers_look(sv->children, true);
 	sv->deadline = sv->begun + sv->limit / 2;
 	tell_children(sv);
 	tell_others(sv);
@@ -138,7 +138,7 @@ static void end_lingerer(struct ri_supervisor *sv)
 /* Is one on its way out of an exception, or may it be? */
 static bool has_leavers(struct ri_supervisor *sv)
 {
-	return ri_settle_find_leavers(sv->children, sv->output) || ri_course_is_asked();
+	return ri_leavers_find(sv->children, sv->output) || ri_course_is_asked();
 }
 
 /*

@@ -183,7 +183,7 @@ static void note_end(struct ri_supervisor *sv, struct ri_child *child, int statu
 		ri_output_move_last(sv->output, (size_t)(child - sv->children->items));
 	if (status != 0 && sv->status == 0 && sv->phase == RI_PHASE_RUNNING) {
 		take_interrupts(sv);
-		ri_settle_look(sv->children, true);
+		ri_leavers_look(sv->children, true);
 	}
 	ri_children_end(sv->children, child, status, usage);
 	ri_judge_news();
@@ -339,7 +339,7 @@ static void take_judge(struct ri_supervisor *sv)
 	switch (ri_judge_take(&answer)) {
 	case RI_ASK_FAILED:
 		if (answer != NULL)
-			ri_settle_ask(sv->children, answer->doubtful);
+			ri_leavers_ask(sv->children, answer->doubtful);
 		if (!sv->result->ordered)
 			ri_nodes_tell_judged(sv->setting->job, answer);
 		sv->judged = answer;
@@ -367,10 +367,10 @@ static void look_with_others(const struct ri_supervisor *sv)
 {
 	/* since no rank has moved here for --stall, what was seen meanwhile would be seen now */
 	bool known = looked_at != 0 && ri_now_ms() - looked_at < (int64_t)sv->options->stall_ms;
-	bool told = ri_autopsy_was_told(), soon;
 	const char *groups;
+	bool soon;
 
-	if ((ri_autopsy_has_stalled() && !known) || told)
+	if (ri_autopsy_wants_others(known))
 		ri_link_look(false);
 	if (ri_link_is_to_look(&soon)) {
 		looked_at = ri_now_ms();
@@ -394,7 +394,7 @@ static void hear_others(struct ri_supervisor *sv)
 	if (sv->phase == RI_PHASE_LOOKING && !ri_autopsy_is_looking() && !ri_course_is_asked())
 		ri_phase_happen(sv, RI_EVENT_LOOKED);
 	if (ri_link_was_asked() && !judged && sv->phase < RI_PHASE_ASKED &&
-		ri_settle_find_leavers(sv->children, sv->output))
+		ri_leavers_find(sv->children, sv->output))
 		ri_nodes_tell(sv->setting->job);
 	if (ri_link_is_on())
 		look_with_others(sv);
@@ -466,7 +466,7 @@ static void look(void *supervisor, bool by_ray)
 		return;
 	}
 	ri_judge_news();
-	ri_settle_look(sv->children, false);
+	ri_leavers_look(sv->children, false);
 	ri_others_look();
 	ri_linger_suspect();
 }

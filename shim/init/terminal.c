@@ -56,20 +56,6 @@ void ri_terminal_take(const struct ri_terminal *terminal, pid_t group)
 	pass_on(terminal, group, terminal->own_group);
 }
 
-/*
- * Give it to a group that wants it, where we have it ourselves or no process is
- * left in the group that does. Returns whether that was so.
- */
-static bool inherit(const struct ri_terminal *terminal, pid_t group)
-{
-	pid_t now;
-
-	if (terminal->fd < 0 || ioctl(terminal->fd, TIOCGPGRP, &now) < 0 || now <= 0 ||
-		(now != terminal->own_group && (kill(-now, 0) == 0 || errno != ESRCH)))
-		return false;
-	return ioctl(terminal->fd, TIOCSPGRP, &group) == 0;
-}
-
 bool ri_terminal_may_read(void)
 {
 	pid_t front;
@@ -115,12 +101,17 @@ void ri_terminal_stop_too(bool wanted, int number)
 void ri_terminal_follow(const struct ri_terminal *terminal, pid_t group, bool asked, int number)
 {
 	bool goes_on = number == SIGTSTP && !asked;
+	pid_t now;
 
 	if (terminal->fd < 0)
 		return;
 	if (getpid() == 1) {
+		/* it gets it where we have it, or no process is left in the group that does */
 		if (number == SIGTTIN || number == SIGTTOU)
-			goes_on = inherit(terminal, group);
+			goes_on = ioctl(terminal->fd, TIOCGPGRP, &now) == 0 && now > 0 &&
+				(now == terminal->own_group ||
+				(kill(-now, 0) < 0 && errno == ESRCH)) &&
+				ioctl(terminal->fd, TIOCSPGRP, &group) == 0;
 	} else {
 		ri_terminal_take(terminal, group);
 		goes_on = ri_terminal_suspend_self() || goes_on;

@@ -9,7 +9,7 @@
 #include "report/class.h"
 #include "system/clock.h"
 
-void ri_settle_describe(const struct ri_child *child, struct ri_output *output, size_t index,
+void ri_failure_describe(const struct ri_child *child, struct ri_output *output, size_t index,
 	struct ri_rank_outcome *out)
 {
 	const struct ri_tail_text text = ri_output_tail(output, index);
@@ -78,7 +78,7 @@ static void find_classes(const struct ri_children *children, struct ri_output *o
 		if (!ri_child_failed(child) &&
 			!(child->lives && ri_output_traceback(output, i).tv_sec != 0))
 			continue;
-		ri_settle_describe(child, output, i, &rank);
+		ri_failure_describe(child, output, i, &rank);
 		if (child->lives) {
 			rank.end = RI_END_EXITED;
 			rank.exit_code = 1;
@@ -104,7 +104,7 @@ static bool has(const struct ri_children *children, enum ri_class class, bool li
 	return false;
 }
 
-void ri_settle_judge(const struct ri_children *children, struct ri_output *output,
+void ri_failure_judge(const struct ri_children *children, struct ri_output *output,
 	int64_t settle_ms, struct ri_judged *out)
 {
 	bool own, lost, looks = !ri_course_is_asked() && ri_descendants_are_shown();

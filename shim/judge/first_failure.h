@@ -12,7 +12,7 @@
 #include "init/output.h"
 
 /* What became of a child, and what it said, as far as it is known by now. */
-void ri_settle_describe(const struct ri_child *child, struct ri_output *output, size_t index,
+void ri_failure_describe(const struct ri_child *child, struct ri_output *output, size_t index,
 	struct ri_rank_outcome *out);
 
 /*
@@ -20,7 +20,7 @@ void ri_settle_describe(const struct ri_child *child, struct ri_output *output, 
  * long as one that has printed an exception in the last settle_ms, or is being looked at, may still
  * end of it.
  */
-void ri_settle_judge(const struct ri_children *children, struct ri_output *output,
+void ri_failure_judge(const struct ri_children *children, struct ri_output *output,
 	int64_t settle_ms, struct ri_judged *out);
 
 #endif

@@ -11,13 +11,13 @@
 #include "base/text.h"
 #include "system/log.h"
 
-void ri_verdict_watch(struct ri_oom *oom)
+void ri_oom_watch(struct ri_oom *oom)
 {
 	oom->host = (struct ri_host){ .root = AT_FDCWD, .live = true };
 	oom->known = ri_cgroup_oom_find(&oom->host, &oom->file, &oom->kills) == 0;
 }
 
-bool ri_verdict_is_oom(struct ri_oom *oom)
+bool ri_oom_is_counted(struct ri_oom *oom)
 {
 	uint64_t kills;
 
@@ -40,7 +40,7 @@ static void add_oom(struct ri_text *out, struct ri_oom *oom)
 		ri_text_add(out, ", not for lack of memory, by the cgroup's count");
 }
 
-void ri_verdict_obituary(const struct ri_child *child, const char *command, int64_t rank,
+void ri_obituary_say(const struct ri_child *child, const char *command, int64_t rank,
 	const struct ri_stop *stop, struct ri_oom *oom)
 {
 	int status = child->wait_status, number = WTERMSIG(status);

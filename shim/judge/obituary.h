@@ -24,16 +24,16 @@ struct ri_oom {
 };
 
 /* Read the counter. The working directory must be "/" from now on. */
-void ri_verdict_watch(struct ri_oom *oom);
+void ri_oom_watch(struct ri_oom *oom);
 
 /* Did the counter move since then? */
-bool ri_verdict_is_oom(struct ri_oom *oom);
+bool ri_oom_is_counted(struct ri_oom *oom);
 
 /*
  * Print the line, if the end was by a signal. command: its argv[0]; rank: of a job with others that
  * we do not watch, -1: it is none; stop: that came from outside, if one did.
  */
-void ri_verdict_obituary(const struct ri_child *child, const char *command, int64_t rank,
+void ri_obituary_say(const struct ri_child *child, const char *command, int64_t rank,
 	const struct ri_stop *stop, struct ri_oom *oom);
 
 #endif

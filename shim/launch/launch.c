@@ -255,21 +255,6 @@ static int explain_failure(void *argument)
 }
 
 /*
- * While the child shares our memory, who may look into the child may change us:
- * a process of the user that it becomes, or one with as few capabilities. The
- * kernel marks memory at a change of user, not where capabilities go (prctl(2),
- * PR_SET_DUMPABLE). True: it is to be shown again.
- */
-static bool hide_memory(const struct ri_launch *launch)
-{
-	const struct ri_privileges *privileges = launch->privileges;
-
-	return (privileges->change_user || privileges->change_caps) &&
-		prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 1 &&
-		prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0;
-}
-
-/*
  * Until the child has executed the command or is gone: the pipe ends. Returns
  * false where a stop came first, which the child can be told.
  */
@@ -357,11 +342,20 @@ static pid_t start_child(struct child **child, int flags)
 pid_t ri_launch_spawn(struct ri_launch *launch, struct ri_error *err)
 {
 	static struct child ours;
+	const struct ri_privileges *privileges = launch->privileges;
 	struct child *child = &ours;
-	bool signs, hidden = hide_memory(launch);
+	bool signs, hidden;
 	int error, status, sign[2];
 	pid_t pid;
 
+	/*
+	 * While the child shares our memory, who may look into the child may change us: a process
+	 * of the user that it becomes, or one with as few capabilities. The kernel marks memory at
+	 * a change of user, not where capabilities go (prctl(2), PR_SET_DUMPABLE).
+	 */
+	hidden = (privileges->change_user || privileges->change_caps) &&
+		prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 1 &&
+		prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0;
 	/*
 	 * A pipe whose writing end the child's exec closes, or its end; it is out of the way of
 	 * what becomes the child's own stdin, stdout and stderr.
