@@ -47,7 +47,8 @@ static int compare_ranks(const void *a, const void *b)
 	return (one->rank > other->rank) - (one->rank < other->rank);
 }
 
-bool ri_launched_is_past(const struct ri_launched_source *source, const struct ri_launched *seen)
+/* Did its launcher start its ranks again since? */
+static bool is_past(const struct ri_launched_source *source, const struct ri_launched *seen)
 {
 	for (size_t i = 0; i < source->count; i++)
 		if (source->seen[i].is_rank && source->seen[i].parent == seen->parent &&
@@ -92,7 +93,7 @@ static size_t take_seen(const struct ri_launched_source *source, struct ri_rank_
 		const struct ri_launched *seen = &source->seen[i];
 		size_t at = 0;
 
-		if (!seen->is_rank || ri_launched_is_past(source, seen))
+		if (!seen->is_rank || is_past(source, seen))
 			continue;
 		while (at < count && out[at].rank != (uint64_t)seen->rank)
 			at++;
@@ -196,7 +197,7 @@ static bool is_of_past(const struct ri_rank_said *said, const struct ri_launched
 {
 	for (size_t i = 0; i < source->count && said->pid > 0; i++)
 		if (source->seen[i].pid == said->pid)
-			return ri_launched_is_past(source, &source->seen[i]);
+			return is_past(source, &source->seen[i]);
 	return false;
 }
 

@@ -75,9 +75,6 @@ struct ri_launched_source {
 	struct ri_actor *actor;	/* room for one that is no rank that was seen */
 };
 
-/* Did its launcher start its ranks again since? */
-bool ri_launched_is_past(const struct ri_launched_source *source, const struct ri_launched *seen);
-
 /*
  * The outcomes of the ranks that were seen last under their numbers, of the last start of their
  * launcher, or that the launcher tells of, in the order of their numbers, out of room at most.

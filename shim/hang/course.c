@@ -232,7 +232,8 @@ static void look_at(pid_t rank, struct ri_course_seen *seen)
 /* For a moment only: the helper has a copy. */
 struct job {
 	const struct ri_children *children;
-	struct ri_course_others others;
+	const struct ri_launched *others;
+	size_t count;
 };
 
 /* The process of that index, which is to be looked at; 0: it is not. */
@@ -243,9 +244,9 @@ static pid_t find_process(const struct job *job, size_t index)
 
 	if (index < job->children->started)
 		return job->children->items[index].doubtful ? job->children->items[index].pid : 0;
-	if (index < RI_MAX_LOCAL || index >= RI_MAX_LOCAL + job->others.count)
+	if (index < RI_MAX_LOCAL || index >= RI_MAX_LOCAL + job->count)
 		return 0;
-	other = &job->others.items[index - RI_MAX_LOCAL];
+	other = &job->others[index - RI_MAX_LOCAL];
 	/* its number may be another process's by now */
 	return other->is_rank && other->order == 0 && ri_proc_read(other->pid, &process) &&
 		process.started == other->born ? other->pid : 0;
@@ -287,10 +288,10 @@ static void look(void *context)
 	}
 }
 
-void ri_course_ask(struct ri_children *children, struct ri_course_others others)
+void ri_course_ask(struct ri_children *children, const struct ri_launched *others, size_t count)
 {
-	struct job job = { children, others };
-	pid_t child = others.count > 0 && children->living > 0 ? children->items[0].pid : 0;
+	struct job job = { children, others, count };
+	pid_t child = count > 0 && children->living > 0 ? children->items[0].pid : 0;
 
 	/* whose user the helper becomes: that of others is their launcher's */
 	for (size_t i = children->started; i-- > 0;)

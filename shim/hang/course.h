@@ -17,12 +17,6 @@
 
 enum { RI_COURSE_HELD = 512, RI_COURSE_WORDS = 4096, RI_COURSE_SHOWN = 200 };
 
-/* Ranks that a child started, as they were seen; count 0: none. */
-struct ri_course_others {
-	const struct ri_launched *items;
-	size_t count;
-};
-
 /* What the last look saw of a process. */
 struct ri_course_seen {
 	uint64_t exception;	/* its address, of one that has left or is in hand; 0: none */
@@ -37,10 +31,11 @@ struct ri_course_seen {
 };
 
 /*
- * Begin to look at the children that are doubtful, and at those of the others that live. Does
- * nothing if a process looks already, if there is neither, or if the kernel refuses a process.
+ * Begin to look at the children that are doubtful, and at those of the others that live: ranks that
+ * a child started, as they were seen. Does nothing if a process looks already, if there is neither,
+ * or if the kernel refuses a process.
  */
-void ri_course_ask(struct ri_children *children, struct ri_course_others others);
+void ri_course_ask(struct ri_children *children, const struct ri_launched *others, size_t count);
 
 /* Does a process look just now? */
 bool ri_course_is_asked(void);

@@ -116,11 +116,6 @@ bool ri_judge_ask(enum ri_question question)
 	return true;
 }
 
-bool ri_judge_is_asked(void)
-{
-	return own.helper != 0;
-}
-
 int64_t ri_judge_due(void)
 {
 	return ri_helper_due(own.helper);

@@ -84,9 +84,6 @@ bool ri_judge_is_news(enum ri_question question);
  */
 bool ri_judge_ask(enum ri_question question);
 
-/* Is a judge at work, or does a question wait for one? */
-bool ri_judge_is_asked(void);
-
 /* From when on a judge is late: CLOCK_MONOTONIC ms; INT64_MAX: there is none. */
 int64_t ri_judge_due(void);
 

@@ -85,7 +85,7 @@ void ri_leavers_ask(struct ri_children *children, const uint8_t *doubtful)
 
 		child->doubtful = child->lives && !child->told && doubtful[i] != 0;
 	}
-	ri_course_ask(children, (struct ri_course_others){ .count = 0 });
+	ri_course_ask(children, NULL, 0);
 }
 
 bool ri_leavers_find(struct ri_children *children, const struct ri_output *output)

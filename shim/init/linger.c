@@ -94,14 +94,14 @@ int64_t ri_linger_due(const struct ri_output *output)
 
 static bool ask(struct ri_children *children)
 {
-	struct ri_course_others others = { .count = 0 };
+	const struct ri_launched *others;
+	size_t count = ri_others_seen(&others);
 
 	if (ri_course_is_asked() || !ri_descendants_are_shown())
 		return ri_course_is_asked();
-	others.count = ri_others_seen(&others.items);
 	for (size_t i = 0; i < children->started; i++)
 		children->items[i].doubtful = children->items[i].lives;
-	ri_course_ask(children, others);
+	ri_course_ask(children, others, count);
 	return ri_course_is_asked();
 }
 

@@ -107,10 +107,10 @@ static void say_shell(struct ri_supervisor *sv)
 	ri_leftovers_say_shell(sv->children);
 }
 
-/* The end comes from inside, so no orchestrator has a deadline for it. */
-static uint64_t own_limit(const struct ri_supervisor *sv, uint64_t usual)
+/* The end comes from inside, so no orchestrator has a deadline for it: --grace, or what is usual. */
+static void begin_own_end(struct ri_supervisor *sv, int64_t at, uint64_t usual)
 {
-	return sv->options->grace_ms > 0 ? sv->options->grace_ms : usual;
+	ri_phase_begin_end(sv, at, sv->options->grace_ms > 0 ? sv->options->grace_ms : usual);
 }
 
 /* Of what ended here; not of what was stopped for another node's failure. */
@@ -131,7 +131,7 @@ static void stop_others(struct ri_supervisor *sv)
 /* What it waits for may be the others, and what they wait for it. */
 static void end_lingerer(struct ri_supervisor *sv)
 {
-	ri_phase_begin_end(sv, ri_now_ms(), own_limit(sv, GRACE_AFTER_FAILURE_MS));
+	begin_own_end(sv, ri_now_ms(), GRACE_AFTER_FAILURE_MS);
 	stop_others(sv);
 }
 
@@ -174,7 +174,7 @@ static void take_failure(struct ri_supervisor *sv)
 {
 	int64_t most;
 
-	ri_phase_begin_end(sv, ri_now_ms(), own_limit(sv, GRACE_AFTER_FAILURE_MS));
+	begin_own_end(sv, ri_now_ms(), GRACE_AFTER_FAILURE_MS);
 	/* a quarter of the time at most: the others need the rest for themselves */
 	most = sv->limit / 4 < SETTLE_MS ? sv->limit / 4 : SETTLE_MS;
 	sv->result->settle_ms = most;
@@ -255,7 +255,7 @@ static void sweep(struct ri_supervisor *sv)
 
 static void sweep_after_end(struct ri_supervisor *sv)
 {
-	ri_phase_begin_end(sv, ri_now_ms(), own_limit(sv, GRACE_AFTER_END_MS));
+	begin_own_end(sv, ri_now_ms(), GRACE_AFTER_END_MS);
 	tell_others(sv);
 	sweep(sv);
 }
@@ -263,7 +263,7 @@ static void sweep_after_end(struct ri_supervisor *sv)
 /* It ended while it was looked at, before it was told. */
 static void sweep_after_stop(struct ri_supervisor *sv)
 {
-	ri_phase_begin_end(sv, sv->result->stop.at_ms, own_limit(sv, GRACE_AFTER_END_MS));
+	begin_own_end(sv, sv->result->stop.at_ms, GRACE_AFTER_END_MS);
 	sweep(sv);
 }
 

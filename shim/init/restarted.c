@@ -33,23 +33,18 @@ int64_t ri_restarted_before(const struct ri_launched *seen, size_t at)
 	return most;
 }
 
-/* Of the attempt that failed, did the kernel tell each end? */
-static bool kernel_tells_all(const struct ri_launched *seen, size_t at)
+/* Those before it are all that there were of the attempt that failed. */
+static void take_restart(struct ri_output *output, const struct ri_launched *seen, size_t at)
 {
 	int64_t attempt = ri_restarted_before(seen, at), told = 0;
+	uint64_t to = UINT64_MAX;
 
 	for (size_t i = 0; i < at; i++)
 		told += seen[i].is_rank && seen[i].parent == seen[at].parent &&
 			seen[i].restarts == attempt && seen[i].has_status;
-	return told > 0 && told >= seen[at].local_ranks;
-}
-
-/* Those before it are all that there were of the attempt that failed. */
-static void take_restart(struct ri_output *output, const struct ri_launched *seen, size_t at)
-{
-	/* the launcher tells of an end after that */
-	uint64_t to = own.gone > own.begun && kernel_tells_all(seen, at) ? own.gone : UINT64_MAX;
-
+	/* did the kernel tell each end? Else the launcher does, after that */
+	if (own.gone > own.begun && told > 0 && told >= seen[at].local_ranks)
+		to = own.gone;
 	if (own.all == NULL)
 		own.all = ri_pages_shared(sizeof(*own.all));
 	if (own.all != NULL && own.count < RI_RESTARTS)
@@ -59,18 +54,17 @@ static void take_restart(struct ri_output *output, const struct ri_launched *see
 	own.begun = own.gone > own.begun ? own.gone : ri_output_tail(output, 0).total;
 }
 
-static bool has_living(const struct ri_launched *seen, size_t count)
+/* The judge, of what nobody has told yet; without one it is told at once, and there is no more. */
+static void ask(void)
 {
-	for (size_t i = 0; i < count; i++)
-		if (seen[i].is_rank && seen[i].order == 0)
-			return true;
-	return false;
+	if (own.count > 0 && !ri_judge_ask(RI_ASK_RESTARTED))
+		ri_restarted_take(NULL);
 }
 
 void ri_restarted_hear(struct ri_output *output)
 {
 	const struct ri_launched *seen;
-	size_t count, waited = own.count;
+	size_t count, waited = own.count, living = 0;
 
 	if (!ri_others_heard())
 		return;
@@ -79,16 +73,12 @@ void ri_restarted_hear(struct ri_output *output)
 		if (seen[own.checked].is_rank && seen[own.checked].restarts >
 			ri_restarted_before(seen, own.checked))
 			take_restart(output, seen, own.checked);
-	if (!has_living(seen, count))
+	for (size_t i = 0; i < count; i++)
+		living += seen[i].is_rank && seen[i].order == 0;
+	if (living == 0)
 		own.gone = ri_output_tail(output, 0).total;
 	if (own.count > waited)
-		ri_restarted_ask();
-}
-
-void ri_restarted_ask(void)
-{
-	if (own.count > 0 && !ri_judge_ask(RI_ASK_RESTARTED))
-		ri_restarted_take(NULL);
+		ask();
 }
 
 void ri_restarted_take(const struct ri_judged *answer)
@@ -107,7 +97,7 @@ void ri_restarted_take(const struct ri_judged *answer)
 		own.waiting[i] = own.waiting[i + told];
 	/* some came while it was at work */
 	if (told > 0)
-		ri_restarted_ask();
+		ask();
 }
 
 size_t ri_restarted_waiting(const struct ri_restarted_attempt **out, struct ri_restarts **all)

@@ -25,9 +25,6 @@ void ri_restarted_begin(const char *launcher);
 /* Has an attempt ended? Then ask. Call it after each wake-up; without news it costs nothing. */
 void ri_restarted_hear(struct ri_output *output);
 
-/* Ask the judge of what nobody has told yet. */
-void ri_restarted_ask(void);
-
 /* The judge's answer; NULL: it died. */
 void ri_restarted_take(const struct ri_judged *answer);
 
