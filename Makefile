@@ -202,8 +202,16 @@ $(O)/tests/joblook: tests/python/joblook.c $(patsubst %,$(O)/shim/%.o, \
 	$(call say,CC)
 	$(Q)$(CC) $(BASE_CPPFLAGS) $(BASE_CFLAGS) $(CFLAGS) -o $@ $^ $(LDFLAGS) $(LDLIBS)
 
+# Its judge goes wrong of certain bytes.
+WILD := ri_words_read ri_judge_answer
+$(O)/tests/rankinit-wild: tests/fault/wild/judge.c $(SHIM_OBJ) $(O)/librankinit.a
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(BASE_CPPFLAGS) $(BASE_CFLAGS) $(CFLAGS) $(WILD:%=-Wl,--wrap=%) -o $@ $^ \
+		$(LDFLAGS) $(LDLIBS)
+
 .PHONY: actors
-actors: $(TEST_PROGRAMS) $(O)/tests/pystack $(O)/tests/joblook
+actors: $(TEST_PROGRAMS) $(O)/tests/pystack $(O)/tests/joblook $(O)/tests/rankinit-wild
 
 # In the object tree of this build's kind: make SAN=1 unit-programs
 $(O)/tests/test_%: tests/unit/test_%.c $(O)/librankinit.a
@@ -236,8 +244,11 @@ $(O)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(wildcard tests/fuzz
 		$(PURE_SHIM:%.c=$(O)/%.o) $(O)/librankinit.a
 	@mkdir -p $(@D)
 	$(call say,CC)
-	$(Q)$(CC) $(BASE_CPPFLAGS) $(BASE_CFLAGS) $(CFLAGS) -o $@ $< tests/fuzz/replay.c \
-		$(PURE_SHIM:%.c=$(O)/%.o) $(O)/librankinit.a $(LDLIBS)
+	$(Q)$(CC) $(BASE_CPPFLAGS) $(BASE_CFLAGS) $(CFLAGS) -o $@ $(filter %.c %.o %.a,$^) $(LDLIBS)
+
+# What PID 1 checks of a judge's answer; the rest of shim is played by the target.
+SHIM_judged := shim/init/judged.c
+$(O)/tests/fuzz_judged: $(SHIM_judged:%.c=$(O)/%.o)
 
 -include $(UNIT_TESTS:%=$(O)/tests/%.d)
 
@@ -339,7 +350,7 @@ fuzz: $(FUZZERS:%=fuzz-%) ## search for new inputs, FUZZ_SECONDS=60 for each par
 fuzz-fuzz_%: tests/fuzz/fuzz_%.c
 	@mkdir -p $(B)/fuzz/$*
 	clang -g -O1 -fsanitize=fuzzer,address,undefined $(BASE_CPPFLAGS) -std=gnu11 \
-		-o $(B)/fuzz/fuzz_$* $< $(PURE_SHIM) $(LIB_SRC) -ljansson -lsodium
+		-o $(B)/fuzz/fuzz_$* $< $(PURE_SHIM) $(SHIM_$*) $(LIB_SRC) -ljansson -lsodium
 	$(B)/fuzz/fuzz_$* -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
 		$(B)/fuzz/$* tests/fuzz/corpus/$*
 
