@@ -26,7 +26,10 @@ for source in tests/fuzz/fuzz_*.c; do
     if [ -d "build/check/golden-${name#fuzz_}" ]; then
         corpora+=("build/check/golden-${name#fuzz_}")
     fi
-    compile "$source" tests/fuzz/replay.c "$build"/*.o -ljansson -lsodium -o "$build/$name"
+    more=()
+    if [ "$name" = fuzz_judged ]; then more=(shim/init/judged.c); fi
+    compile "$source" tests/fuzz/replay.c "${more[@]}" "$build"/*.o -ljansson -lsodium \
+        -o "$build/$name"
     "$build/$name" "${corpora[@]}" >/dev/null
 done
 there=$(cd lib && echo */ | tr -d /)
