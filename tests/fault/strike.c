@@ -68,7 +68,7 @@ enum { REGISTERS = 27, NUMBER = 15, PLACE = 16 };	/* sys/user.h: orig_rax, rip *
 enum { REGISTERS = 34, PLACE = 32 };	/* asm/ptrace.h, struct user_pt_regs: pc */
 #endif
 
-/* The call is not made: the kernel takes -1 for one that there is not. */
+/* The call is not made, and fails: the kernel takes -1 for one that there is not. */
 static void drop_call(pid_t pid, bool crash)
 {
 	unsigned long registers[REGISTERS];
@@ -84,6 +84,7 @@ static void drop_call(pid_t pid, bool crash)
 	int none = -1;
 	struct iovec number = { &none, sizeof(none) };
 
+	registers[0] = (unsigned long)-ENOSYS;	/* else its first argument is what it returns */
 	trace(PTRACE_SETREGSET, pid, (void *)NT_ARM_SYSTEM_CALL, (unsigned long)&number);
 #endif
 	trace(PTRACE_SETREGSET, pid, (void *)NT_PRSTATUS, (unsigned long)&where);

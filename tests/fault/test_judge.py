@@ -6,7 +6,6 @@ kernel's own facts are told. strike.c strikes.
 """
 
 import concurrent.futures
-import functools
 import os
 import re
 import shutil
@@ -28,6 +27,7 @@ SLEEPS = "exec sleep 100"
 KEY = "d08fbc5a150028b59a73c7852451d26f"
 KNOWS = "ValueError: bad batch 17"
 JUDGES = 3      # at most, of one failure
+AT_ONCE = 24    # most of them wait, for a judge that hangs or for the other node
 
 
 def rank(number, words, others=SLEEPS):
@@ -62,8 +62,8 @@ def link(folder):
 
 # What is started, the status that it ends with, and that of one that is not judged.
 SCENARIOS = {
-    "four ranks": (four, 1, 1), "a launcher": (launcher, 1, 1), "a report": (report, 1, 1),
-    "restarts": (restarts, 0, 137), "a link": (link, 1, 1),
+    "a report": (report, 1, 1), "four ranks": (four, 1, 1), "a link": (link, 1, 1),
+    "a launcher": (launcher, 1, 1), "restarts": (restarts, 0, 137),
 }
 
 
@@ -86,17 +86,6 @@ def run(scenario, how, judge=0, call=0):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-@functools.lru_cache(maxsize=None)
-def calls(scenario):
-    """Of each of its judges; those of one that is not there are none."""
-    counts = []
-    for judge in range(1, JUDGES + 1):
-        status, err, told = run(scenario, "segv", judge, 1 << 20)
-        assert status == SCENARIOS[scenario][1], err
-        counts.append(int(told[0]) if told else 0)
-    return counts
-
-
 def holds(scenario, outcome):
     """Whatever was struck."""
     status, err, told = outcome
@@ -116,18 +105,32 @@ def holds(scenario, outcome):
     return "judged"
 
 
-@pytest.mark.parametrize("how", ["segv", "kill", "hang"])
+def calls(scenario, outcome):
+    """How many that judge made, none where it is not there; nothing was struck."""
+    assert holds(scenario, outcome) == "judged", "the control"
+    told = outcome[2]
+    return int(told[0]) if told else 0
+
+
+def places(counts):
+    """Each call of each judge; of one that hangs, which takes seconds, the middle."""
+    for judge, count in enumerate(counts, 1):
+        for call in range(1, count + 1):
+            yield from (("segv", judge, call), ("kill", judge, call))
+        if count:
+            yield "hang", judge, count // 2
+
+
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_the_judge_is_struck(scenario, how):
-    assert holds(scenario, run(scenario, "segv")) == "judged", "the control"
-    places = [(judge, call) for judge, count in enumerate(calls(scenario), 1)
-              for call in range(1, count + 1)]
-    assert places
-    if how == "hang":   # until the judge is given up it takes seconds: the middle of each
-        places = [(judge, count // 2) for judge, count in enumerate(calls(scenario), 1) if count]
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda place: holds(scenario, run(scenario, how, *place)), places))
-    assert "not judged" in found, "the control: it strikes"
+def test_the_judge_is_struck(scenario):
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        controls = [pool.submit(run, scenario, "segv", judge, 1 << 20)
+                    for judge in range(1, JUDGES + 1)]
+        struck = [(how, pool.submit(run, scenario, how, judge, call)) for how, judge, call in
+                  sorted(places([calls(scenario, control.result()) for control in controls]))]
+        found = {(how, holds(scenario, outcome.result())) for how, outcome in struck}
+    assert {how for how, what in found if what == "not judged"} == {"segv", "kill", "hang"}, \
+        "the control: it strikes"
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
