@@ -42,13 +42,15 @@ ENVIRONMENTS = {
 }
 RANKS = (8, 64)
 FEW = 8     # as many as slow launchers are asked to start
-TOPICS = ("start", "checks", "ranks", "launched", "death", "nodes", "restart", "autopsy", "output",
-          "hosts", "deaf", "latency", "idle", "system_calls", "container")
+TOPICS = ("start", "checks", "ranks", "launched", "death", "deaths", "nodes", "restart",
+          "autopsy", "output", "hosts", "deaf", "latency", "idle", "system_calls", "container")
 
 # Row, init (for --init), program, arguments.
 INITS = (
     ("bare", "bare", None, []),
     ("floor", "floor", os.path.join(TESTS, "floor"), []),
+    # posix_spawn and waitpid alone
+    ("spawnloop", "spawnloop", os.path.join(TESTS, "spawnloop"), ["1"]),
     ("tini", "tini", "tini", ["--"]),
     ("tini-static", "tini-static", "tini-static", ["--"]),
     ("dumb-init", "dumb-init", "dumb-init", ["--"]),
@@ -92,7 +94,8 @@ def even(path):
     in which it was written, and a start from few large ones is quicker by a tenth.
     The linker and strip write small ones, who unpacks a package or an image does not.
     """
-    folder = os.path.join(TESTS, "copies")
+    # two builds have one name
+    folder = os.path.join(TESTS, "copies", os.path.dirname(path).strip("/").replace("/", "-"))
     os.makedirs(folder, exist_ok=True)
     copied = os.path.join(folder, os.path.basename(path))
     shutil.copy(path, copied + ".new")
@@ -191,12 +194,18 @@ class Bench:
             if numbers[1] and numbers[0] < self.options.rounds:
                 self.fail(topic, key, describe(numbers[1]))
 
-    def can_fan_out(self):
-        words = self.found.get("rankinit", [""])[:1] + ["--list=options"]
+    def can_fan_out(self, name="rankinit"):
+        words = self.found.get(name, [""])[:1] + ["--list=options"]
         if not words[0]:
             return False
         listed = subprocess.run(words, capture_output=True, text=True)
         return "--nproc-per-node" in listed.stdout
+
+    def other_builds(self):
+        """The words of what --init gives besides, as long as it is a rankinit."""
+        known = {init for _, init, _, _ in INITS}
+        return {name: words for name, words in self.found.items()
+                if name in self.options.init and name not in known and self.can_fan_out(name)}
 
     def torchrun(self):
         """The words of a torchrun that works here, or None."""
@@ -212,6 +221,8 @@ class Bench:
         if self.can_fan_out():
             rows["rankinit"] = (self.found["rankinit-checks"][:-1]
                                 + [f"--nproc-per-node={count}", "--"])
+            rows.update((name, words + rows["rankinit"][1:])
+                        for name, words in self.other_builds().items())
             rows["simulated"] = (self.found["rankinit-checks"][:-1]
                                  + [f"--simulate=sagemaker:2x{count // 2}", "-q", "--"])
         elif "rankinit" in self.found:
@@ -280,6 +291,21 @@ class Bench:
         topic.problems = {k: v for k, v in topic.problems.items() if k in rows}
         topic.problems.update(skipped)
         tables.death(topic, RANKS[0])
+
+    def deaths(self):
+        """All of many ranks print an exception and fail; how long until the job has ended?"""
+        if not self.can_fan_out():
+            raise CannotRun("no rankinit")
+        options = ["--checks=none", f"--nproc-per-node={death.MANY}", "--"]
+        rows = {name: words[:1] + options for name, words in
+                [("rankinit", self.found["rankinit"]), *self.other_builds().items()]}
+        results, problems = death.measure_many(rows, 3 if self.options.quick else 10)
+        for name, reason in problems.items():
+            self.fail("deaths", f"{name}@plain", reason)
+        self.results["deaths"] = {f"{name}@plain": row for name, row in results.items()}
+        topic = self.topic("deaths", "plain")
+        topic.problems = {k: v for k, v in topic.problems.items() if k in rows}
+        tables.deaths(topic, death.MANY)
 
     def nodes(self):
         """One rank of two nodes fails; how long do those of the other node go on?"""

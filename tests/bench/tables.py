@@ -77,6 +77,10 @@ def us(nanoseconds):
     return None if nanoseconds is None else f"{nanoseconds / 1000:.1f}"
 
 
+def millis(nanoseconds):
+    return None if nanoseconds is None else f"{nanoseconds / 1e6:.2f}"
+
+
 def add_extra(rows):
     """What each init adds to the bare payload."""
     bare = rows.get("bare", {}).get("total")
@@ -142,10 +146,7 @@ def ranks(topic, count):
 
 
 def death(topic, count):
-    header = ["variant", "/mpirun", "/torchrun", "median ms", "quartiles", "rounds"]
-
-    def ms(nanoseconds):
-        return None if nanoseconds is None else f"{nanoseconds / 1e6:.2f}"
+    header = ["variant", "/mpirun", "/torchrun", "verdict ms", "end ms", "quartiles", "rounds"]
 
     def fine(value):
         return None if value is None else f"{value:.4f}"
@@ -154,10 +155,23 @@ def death(topic, count):
         get = topic.get
         return [fine(topic.of(name, "mpirun", "median")),
                 fine(topic.of(name, "torchrun", "median")),
-                ms(get(name, "median")), f"{ms(get(name, 'q1'))}-{ms(get(name, 'q3'))}",
+                millis(get(name, "verdict")), millis(get(name, "median")),
+                f"{millis(get(name, 'q1'))}-{millis(get(name, 'q3'))}", get(name, "rounds")]
+
+    print_table(f"From the death of one of {count} ranks to the verdict and the end of the job",
+                header + [""], topic.lines(columns, lambda name: ""))
+
+
+def deaths(topic, count):
+    header = ["variant", "verdict ms", "end ms", "quartiles", "memory kB", "rounds", ""]
+
+    def columns(name):
+        get = topic.get
+        return [millis(get(name, "verdict")), millis(get(name, "median")),
+                f"{millis(get(name, 'q1'))}-{millis(get(name, 'q3'))}", get(name, "memory_kb"),
                 get(name, "rounds")]
 
-    print_table(f"From the death of one of {count} ranks to the end of the job", header + [""],
+    print_table(f"{count} ranks print an exception and fail at once", header,
                 topic.lines(columns, lambda name: ""))
 
 

@@ -39,8 +39,8 @@ def run(folder, harm, seed):
     path.write_bytes(words)
     script = f'[ "$RANK" = 1 ] || exec sleep 100; cat {shlex.quote(str(path))} >&2; exit 7'
     done = subprocess.run(
-        ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", WILD, "--checks=none", "--grace=8",
-         "--nproc-per-node=2", "--", "sh", "-c", script],
+        ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc",
+         WILD, "--checks=none", "--grace=8", "--nproc-per-node=2", "--", "sh", "-c", script],
         stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False,
         env={"PATH": os.environ["PATH"]})
     return done.returncode, done.stderr.decode(errors="replace")
