@@ -56,23 +56,18 @@ static ssize_t find_loss(const struct ri_outcome *outcome)
 	return found;
 }
 
-/* Had it ended, or begun to, when the first loss came? */
-static bool was_gone(const struct ri_outcome *outcome, const struct ri_rank_outcome *rank,
-	ssize_t loss)
-{
-	struct timespec lost = ri_moment_find(&outcome->ranks[loss]).at;
-
-	return ri_time_is_before(rank->ended, lost) ||
-		(rank->gone_at.tv_sec != 0 && !ri_time_is_before(lost, rank->gone_at));
-}
-
 /* The class of an end by what is known of the other ends. */
 static enum ri_class weigh(const struct ri_outcome *outcome, const struct ri_rank_outcome *rank,
 	ssize_t loss)
 {
+	struct timespec lost;
+
 	if (rank->evidence.class != RI_CLASS_UNKNOWN || loss < 0)
 		return rank->evidence.class;
-	if (was_gone(outcome, rank, loss))
+	/* had it ended, or begun to, when the first loss came? */
+	lost = ri_moment_find(&outcome->ranks[loss]).at;
+	if (ri_time_is_before(rank->ended, lost) ||
+		(rank->gone_at.tv_sec != 0 && !ri_time_is_before(lost, rank->gone_at)))
 		return RI_CLASS_OWN;
 	return has_others(outcome) ? RI_CLASS_LOSS : RI_CLASS_UNKNOWN;
 }
@@ -247,16 +242,6 @@ static bool ended_of(const struct ri_rank_outcome *rank, const struct ri_interru
 		rank->ended.tv_sec - interrupt->at.tv_sec <= HANDLER_SECONDS;
 }
 
-/* Our stop for others may be faster than its own words: they break off, or tell of the others. */
-static bool was_cut_short(const struct ri_rank_outcome *rank, const struct ri_interrupt *interrupt)
-{
-	if (!rank->told)
-		return false;
-	return !ri_time_is_before(ri_moment_find(rank).at, interrupt->at) ||
-		(rank->evidence.ended_of_traceback &&
-			rank->evidence.words.traceback.last.length == 0);
-}
-
 bool ri_outcome_is_interrupted(const struct ri_outcome *outcome)
 {
 	const struct ri_interrupt *interrupt = &outcome->interrupt;
@@ -265,7 +250,10 @@ bool ri_outcome_is_interrupted(const struct ri_outcome *outcome)
 	if (outcome->first < 0 || interrupt->signal == 0)
 		return false;
 	first = &outcome->ranks[outcome->first];
-	if (!was_cut_short(first, interrupt))
+	/* our stop for others may be faster than its own words: these break off, or tell of them */
+	if (!first->told || (ri_time_is_before(ri_moment_find(first).at, interrupt->at) &&
+		!(first->evidence.ended_of_traceback &&
+			first->evidence.words.traceback.last.length == 0)))
 		return ended_of(first, interrupt);
 	for (size_t i = 0; i < outcome->count; i++) {
 		const struct ri_rank_outcome *rank = &outcome->ranks[i];

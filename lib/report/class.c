@@ -154,23 +154,6 @@ static void take_stop(struct ri_rank_outcome *rank)
 		rank->evidence.loss == NULL && (runs || !words->tells_of_stop);
 }
 
-/* NCCL's watchdog aborts those that lost others. No words hide another signal or status. */
-static const struct ri_loss *loss_of_lines(const struct ri_rank_outcome *rank)
-{
-	const struct ri_words *words = &rank->evidence.words;
-
-	switch (rank->evidence.telling) {
-	case RI_TELLING_WORD:
-	case RI_TELLING_LOG:
-		return words->last_loss;
-	case RI_TELLING_HANDLER:
-		return ri_rank_signal(rank) == SIGPIPE ? words->last_loss : NULL;
-	case RI_TELLING_NONE:
-		break;
-	}
-	return NULL;
-}
-
 /*
  * What a rank says of a loss outranks its file: another rank may have written that, since all have
  * the same user. A rank that raised the exception in its file prints a traceback, too.
@@ -179,27 +162,26 @@ static void take_lines(struct ri_rank_outcome *rank)
 {
 	/* SIGPIPE comes because another process, the reader of the pipe, has ended */
 	bool own = rank->end == RI_END_SIGNALED && rank->signal != SIGPIPE;
+	/* NCCL's watchdog aborts those that lost others; no words hide another signal or status */
+	enum ri_telling telling = rank->evidence.telling;
+	bool explained = telling == RI_TELLING_WORD || telling == RI_TELLING_LOG ||
+		(telling == RI_TELLING_HANDLER && ri_rank_signal(rank) == SIGPIPE);
 
 	if (rank->told)
 		take_stop(rank);
 	else
-		be(rank, own ? RI_CLASS_OWN : RI_CLASS_UNKNOWN, loss_of_lines(rank));
-	rank->evidence.complained = rank->evidence.telling == RI_TELLING_WORD &&
+		be(rank, own ? RI_CLASS_OWN : RI_CLASS_UNKNOWN,
+			explained ? rank->evidence.words.last_loss : NULL);
+	rank->evidence.complained = telling == RI_TELLING_WORD &&
 		rank->evidence.words.complains;
 	if (rank->evidence.loss == NULL)
 		take_file(rank);
 }
 
-/* Where the tail was not kept the time alone counts. */
-static bool has_time(const struct ri_rank_outcome *rank)
-{
-	return rank->wrote.tail.at == NULL && rank->traceback_at.tv_sec > 0 &&
-		may_be_of_exception(rank) && is_fresh(rank);
-}
-
 void ri_class_find(struct ri_rank_outcome *rank)
 {
 	const struct ri_evidence before = rank->evidence;
+	bool timed;
 
 	rank->evidence = (struct ri_evidence){ .class = RI_CLASS_NONE };
 	if (!ri_rank_failed(rank))
@@ -211,9 +193,12 @@ void ri_class_find(struct ri_rank_outcome *rank)
 		ri_words_read(rank->wrote.tail, &rank->evidence.words);
 	rank->evidence.ended_of_traceback = ended_of_traceback(rank);
 	rank->evidence.telling = find_telling(rank);
+	/* where the tail was not kept the time alone counts */
+	timed = rank->wrote.tail.at == NULL && rank->traceback_at.tv_sec > 0 &&
+		may_be_of_exception(rank) && is_fresh(rank);
 	if (rank->end == RI_END_EXEC_FAILED)
 		rank->evidence.class = RI_CLASS_OWN;
-	else if (rank->evidence.ended_of_traceback || has_time(rank))
+	else if (rank->evidence.ended_of_traceback || timed)
 		take_traceback(rank);
 	else
 		take_lines(rank);

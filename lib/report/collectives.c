@@ -183,47 +183,36 @@ static size_t add_ranks(struct ri_text *out, const struct ri_works *works,
 	return count;
 }
 
-static void add_kind(struct ri_text *out, const struct ri_work *kind)
-{
-	ri_text_addf(out, "%s %llu", kind->op, (unsigned long long)kind->sequence);
-	if (kind->has_size && kind->in == kind->out)
-		ri_text_addf(out, " (numel %llu)", (unsigned long long)kind->in);
-	else if (kind->has_size)
-		ri_text_addf(out, " (numel %llu to %llu)", (unsigned long long)kind->in,
-			(unsigned long long)kind->out);
-}
-
-static void add_behind(struct ri_text *out, const struct ri_works *works)
-{
-	size_t count;
-
-	add_ranks(out, works, NULL);
-	ri_text_addf(out, " never entered %s %llu of group %s, in which ", works->most->op,
-		(unsigned long long)works->most->sequence, works->most->group);
-	count = add_ranks(out, works, works->most);
-	ri_text_add(out, count == 1 ? " waits" : " wait");
-}
-
-static void add_apart(struct ri_text *out, const struct ri_works *works)
-{
-	if (works->most->group[0] != '\0')
-		ri_text_addf(out, "in group %s ", works->most->group);
-	for (size_t i = 0; i < works->kinds.count; i++) {
-		size_t count;
-
-		ri_text_add(out, i > 0 ? ", " : "");
-		count = add_ranks(out, works, works->kinds.calls[i]);
-		ri_text_add(out, i > 0 ? " in " : count == 1 ? " waits in " : " wait in ");
-		add_kind(out, works->kinds.calls[i]);
-	}
-}
-
 void ri_works_add(struct ri_text *out, const struct ri_works *works)
 {
-	if (works->step == RI_STEP_BEHIND)
-		add_behind(out, works);
-	else if (works->step == RI_STEP_APART)
-		add_apart(out, works);
+	const struct ri_work *most = works->most;
+	size_t count;
+
+	if (works->step == RI_STEP_TOGETHER)
+		return;
+	if (works->step == RI_STEP_BEHIND) {
+		add_ranks(out, works, NULL);
+		ri_text_addf(out, " never entered %s %llu of group %s, in which ", most->op,
+			(unsigned long long)most->sequence, most->group);
+		count = add_ranks(out, works, most);
+		ri_text_add(out, count == 1 ? " waits" : " wait");
+		return;
+	}
+	if (most->group[0] != '\0')
+		ri_text_addf(out, "in group %s ", most->group);
+	for (size_t i = 0; i < works->kinds.count; i++) {
+		const struct ri_work *kind = works->kinds.calls[i];
+
+		ri_text_add(out, i > 0 ? ", " : "");
+		count = add_ranks(out, works, kind);
+		ri_text_addf(out, "%s%s %llu", i > 0 ? " in " : count == 1 ? " waits in "
+			: " wait in ", kind->op, (unsigned long long)kind->sequence);
+		if (kind->has_size && kind->in == kind->out)
+			ri_text_addf(out, " (numel %llu)", (unsigned long long)kind->in);
+		else if (kind->has_size)
+			ri_text_addf(out, " (numel %llu to %llu)", (unsigned long long)kind->in,
+				(unsigned long long)kind->out);
+	}
 }
 
 /* What is known of each rank, by rank; and the different calls among them. */

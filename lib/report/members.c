@@ -152,20 +152,6 @@ static const char *word_of(enum ri_member_type type, int value)
 		: ri_loss_kind_name((enum ri_loss_kind)value);
 }
 
-/* The other way round; 0, which is null or the first, for a word that is none of them. */
-static int value_of(enum ri_member_type type, const char *word)
-{
-	enum { VALUES = 5 };	/* of each of the types */
-
-	for (int value = 0; word != NULL && value < VALUES; value++) {
-		const char *one = word_of(type, value);
-
-		if (one != NULL && strcmp(one, word) == 0)
-			return value;
-	}
-	return 0;
-}
-
 static json_t *string(struct ri_json *json, const char *text, const char *name)
 {
 	return text == NULL ? json_null() : ri_json_string(json, text, name);
@@ -230,7 +216,8 @@ size_t ri_member_cut(const char *text, size_t most)
 static void read_one(const struct ri_report_member *member, json_t *value, void *field,
 	struct ri_arena *arena)
 {
-	const char *text = json_string_value(value);
+	enum { VALUES = 5 };	/* of each of the types that have words */
+	const char *text = json_string_value(value), *word;
 
 	switch (member->type) {
 	case RI_MEMBER_NUMBER:
@@ -252,7 +239,13 @@ static void read_one(const struct ri_report_member *member, json_t *value, void 
 	case RI_MEMBER_CLASS:
 	case RI_MEMBER_STATE:
 	case RI_MEMBER_LOST:
-		*(int *)field = value_of(member->type, text);
+		/* null, or the first, for a word that is none of them */
+		*(int *)field = 0;
+		for (int one = 0; text != NULL && one < VALUES; one++) {
+			word = word_of(member->type, one);
+			if (word != NULL && strcmp(word, text) == 0)
+				*(int *)field = one;
+		}
 		break;
 	case RI_MEMBER_JSON:
 		*(json_t **)field = value;

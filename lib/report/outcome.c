@@ -102,8 +102,7 @@ void ri_rank_add_life(struct ri_text *out, const struct ri_rank_outcome *rank)
 {
 	if (rank->ended.tv_sec > 0)
 		ri_text_addf(out, ", after %.3f s",
-			(double)(rank->ended.tv_sec - rank->started.tv_sec) +
-			(double)(rank->ended.tv_nsec - rank->started.tv_nsec) / 1e9);
+			ri_seconds_between(rank->started, rank->ended));
 }
 
 void ri_cause_add(struct ri_text *out, const struct ri_cause *cause)

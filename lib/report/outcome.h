@@ -255,6 +255,13 @@ void ri_rank_add_end(struct ri_text *out, const struct ri_rank_outcome *rank);
 /* What a rank did that has this loss, "lost a peer"; "failed" where it is NULL. */
 const char *ri_outcome_deed(const struct ri_loss *loss);
 
+/* How many seconds the second time is after the first. */
+static inline double ri_seconds_between(struct timespec first, struct timespec second)
+{
+	return (double)(second.tv_sec - first.tv_sec) +
+		(double)(second.tv_nsec - first.tv_nsec) / 1e9;
+}
+
 /* Append ", after 0.595 s", where the time of the end is known. */
 void ri_rank_add_life(struct ri_text *out, const struct ri_rank_outcome *rank);
 

@@ -233,33 +233,13 @@ static void put_traceback(struct room *room, const struct ri_traceback *tracebac
 	put_frames(room, traceback);
 }
 
-/* The last lines, but for those that were told already. */
-static void put_last_lines(struct room *room, const struct ri_reason *reason)
-{
-	struct ri_span kept[RI_LAST_LINES];
-	size_t count = 0, most;
-
-	for (size_t i = 0; i < reason->line_count; i++) {
-		size_t known = 0;
-
-		while (known < reason->words.count &&
-			!begins_in(reason->words.lines[known], reason->lines[i]))
-			known++;
-		if (known == reason->words.count)
-			kept[count++] = reason->lines[i];
-	}
-	if (count == 0 || room->left < 2)
-		return;
-	put(room, "  its last lines on stderr:", span_of(""));
-	most = room->left < MAX_LAST_LINES ? room->left : MAX_LAST_LINES;
-	for (size_t i = count > most ? count - most : 0; i < count; i++)
-		put(room, "    ", kept[i]);
-}
-
+/* The words that tell why, then the last lines but for those. */
 static void put_words(struct room *room, const struct ri_rank_outcome *rank,
 	const struct ri_reason *reason)
 {
 	const struct ri_last_words *words = &reason->words;
+	struct ri_span kept[RI_LAST_LINES];
+	size_t count = 0, most;
 
 	if (rank->end == RI_END_EXITED && rank->wrote.tail.at != NULL && reason->line_count == 0)
 		put(room, "  it wrote nothing to stderr: look at its stdout", span_of(""));
@@ -268,7 +248,20 @@ static void put_words(struct room *room, const struct ri_rank_outcome *rank,
 			put(room, "    ", words->lines[i]);
 		else
 			put_wrapped(room, "  ", words->lines[i], FEW_WRAPPED);
-	put_last_lines(room, reason);
+	for (size_t i = 0; i < reason->line_count; i++) {
+		size_t known = 0;
+
+		while (known < words->count && !begins_in(words->lines[known], reason->lines[i]))
+			known++;
+		if (known == words->count)
+			kept[count++] = reason->lines[i];
+	}
+	if (count == 0 || room->left < 2)
+		return;
+	put(room, "  its last lines on stderr:", span_of(""));
+	most = room->left < MAX_LAST_LINES ? room->left : MAX_LAST_LINES;
+	for (size_t i = count > most ? count - most : 0; i < count; i++)
+		put(room, "    ", kept[i]);
 }
 
 /* What torch wrote, where stderr has no traceback. */

@@ -121,19 +121,6 @@ static void drop_last_character(struct ri_text *text)
 	text->bytes[text->length] = '\0';
 }
 
-/* A line as a string of its own, cut where it is too long to read. */
-static json_t *describe_line(struct ri_json *json, struct ri_span line)
-{
-	char copy[MAX_LINE];
-	struct ri_text text;
-
-	ri_text_init(&text, copy, sizeof(copy));
-	ri_text_add_bytes(&text, line.at, line.length);
-	if (text.cut)
-		drop_last_character(&text);
-	return ri_json_string(json, copy, "last_lines");
-}
-
 /* The traceback as it was written, but for what torch puts before each line. */
 static json_t *describe_traceback(struct ri_json *json, const struct ri_reason *reason)
 {
@@ -180,12 +167,20 @@ static json_t *list_reason(struct ri_json *json, const struct ri_report *report)
 	return split(json, lines, "reason");
 }
 
+/* Each line as a string of its own, cut where it is too long to read. */
 static json_t *list_lines(struct ri_json *json, const struct ri_reason *reason)
 {
 	json_t *list = json_array();
+	char copy[MAX_LINE];
+	struct ri_text text;
 
-	for (size_t i = 0; i < reason->line_count; i++)
-		ri_json_append(json, list, describe_line(json, reason->lines[i]));
+	for (size_t i = 0; i < reason->line_count; i++) {
+		ri_text_init(&text, copy, sizeof(copy));
+		ri_text_add_bytes(&text, reason->lines[i].at, reason->lines[i].length);
+		if (text.cut)
+			drop_last_character(&text);
+		ri_json_append(json, list, ri_json_string(json, copy, "last_lines"));
+	}
 	return list;
 }
 

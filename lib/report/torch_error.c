@@ -44,26 +44,13 @@ static bool find_time(const json_t *root, uint64_t *seconds)
 		read_time(json_object_get(root, "timestamp"), seconds);
 }
 
-/* Whole lines from the end, as many as fit even where secrets become longer. */
-static void clean_callstack(struct ri_torch_error *out, const char *callstack)
-{
-	const size_t room = sizeof(out->callstack) / 2;
-	struct ri_span text = { callstack, strlen(callstack) }, line;
-	struct ri_text clean;
-
-	if (text.length > room) {
-		text = ri_span_skip(text, text.length - room);
-		ri_span_line(&text, &line);
-	}
-	ri_text_init(&clean, out->callstack, sizeof(out->callstack));
-	ri_redact(&clean, text);
-}
-
 bool ri_torch_error_read(struct ri_span text, struct ri_torch_error *out)
 {
 	json_t *root = json_loadb(text.at, text.length, 0, NULL);
 	const json_t *inner = find_inner(root), *message = json_object_get(inner, "message");
 	const json_t *stack = json_object_get(json_object_get(inner, "extraInfo"), "py_callstack");
+	struct ri_span lines = { json_string_value(stack), json_string_length(stack) }, line;
+	const size_t room = sizeof(out->callstack) / 2;
 	bool known = json_is_string(message);
 	struct ri_text clean;
 
@@ -73,8 +60,13 @@ bool ri_torch_error_read(struct ri_span text, struct ri_torch_error *out)
 		ri_text_init(&clean, out->message, sizeof(out->message));
 		ri_redact(&clean, (struct ri_span){ json_string_value(message),
 			json_string_length(message) });
-		if (json_is_string(stack))
-			clean_callstack(out, json_string_value(stack));
+		/* whole lines from the end, as many as fit even where secrets become longer */
+		if (lines.length > room) {
+			lines = ri_span_skip(lines, lines.length - room);
+			ri_span_line(&lines, &line);
+		}
+		ri_text_init(&clean, out->callstack, sizeof(out->callstack));
+		ri_redact(&clean, lines);
 	}
 	json_decref(root);
 	return known;

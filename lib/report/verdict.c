@@ -185,30 +185,23 @@ static void add_losers(struct ri_text *out, const struct ri_outcome *outcome, bo
 	ri_text_add(out, "\n");
 }
 
-/* It closes its connections on its way out, and ends later. */
-static void add_leaver(struct ri_text *out, const struct ri_rank_outcome *left, struct timespec at)
-{
-	if (ri_time_is_before(at, left->ended))
-		ri_text_addf(out, ", while rank %llu was ending", (unsigned long long)left->rank);
-	else
-		ri_text_addf(out, ", %.3f s after rank %llu had ended",
-			(double)(at.tv_sec - left->ended.tv_sec) +
-			(double)(at.tv_nsec - left->ended.tv_nsec) / 1e9,
-			(unsigned long long)left->rank);
-}
-
 /* Who lost it first, with the words below. */
 static void add_first_loser(struct ri_text *out, const struct ri_outcome *outcome)
 {
 	const struct ri_rank_outcome *ranks = outcome->ranks, *rank = &ranks[outcome->first];
+	const struct ri_rank_outcome *left = &ranks[outcome->named];
 	struct timespec at = rank->evidence.witnessed ? rank->traceback_at : rank->ended;
 	enum ri_loss_kind kind = rank->evidence.loss->kind;
 
 	ri_text_addf(out, "  rank %llu %s first", (unsigned long long)rank->rank,
 		kind == RI_LOSS_MISMATCH ? "said so" : kind == RI_LOSS_CLOCK ? "timed out"
 		: "lost it");
-	if (outcome->blame == RI_BLAME_LEFT)
-		add_leaver(out, &ranks[outcome->named], at);
+	/* it closes its connections on its way out, and ends later */
+	if (outcome->blame == RI_BLAME_LEFT && ri_time_is_before(at, left->ended))
+		ri_text_addf(out, ", while rank %llu was ending", (unsigned long long)left->rank);
+	else if (outcome->blame == RI_BLAME_LEFT)
+		ri_text_addf(out, ", %.3f s after rank %llu had ended",
+			ri_seconds_between(left->ended, at), (unsigned long long)left->rank);
 	ri_text_add(out, ": ");
 	add_end(out, rank);
 }
@@ -348,17 +341,6 @@ static void add_words(struct ri_text *out, uint64_t rank, struct ri_span words)
 	ri_text_add(out, "\n");
 }
 
-/* "9 h" */
-static void add_time(struct ri_text *out, int64_t seconds)
-{
-	if (seconds < 120)
-		ri_text_addf(out, "%lld s", (long long)(seconds < 0 ? 0 : seconds));
-	else if (seconds < 7200)
-		ri_text_addf(out, "%lld min", (long long)seconds / 60);
-	else
-		ri_text_addf(out, "%lld h", (long long)seconds / 3600);
-}
-
 /*
  * "rank 1 had raised ValueError: bad batch 17, 9 h before this stop, and had not ended"; where it
  * had that in hand "rank 1 had raised ValueError: bad batch 17: it is in main (train.py:11)"
@@ -366,6 +348,7 @@ static void add_time(struct ri_text *out, int64_t seconds)
 static void add_held(struct ri_text *out, const struct ri_outcome *outcome,
 	const struct ri_rank_outcome *rank, struct ri_span words)
 {
+	long long ago = (long long)(outcome->stop.at.tv_sec - rank->traceback_at.tv_sec);
 	char copy[4 * RI_VERDICT_COLUMNS];
 	struct ri_text text;
 
@@ -379,8 +362,12 @@ static void add_held(struct ri_text *out, const struct ri_outcome *outcome,
 		ri_text_add(out, "\n");
 		return;
 	}
-	ri_text_add(out, ", ");
-	add_time(out, outcome->stop.at.tv_sec - rank->traceback_at.tv_sec);
+	if (ago < 120)
+		ri_text_addf(out, ", %lld s", ago < 0 ? 0 : ago);
+	else if (ago < 7200)
+		ri_text_addf(out, ", %lld min", ago / 60);
+	else
+		ri_text_addf(out, ", %lld h", ago / 3600);
 	ri_text_add(out, " before this stop, and had not ended\n");
 }
 
@@ -413,17 +400,6 @@ void ri_verdict_add_printed(struct ri_text *out, const struct ri_outcome *outcom
 			left == 1 ? "rank" : "ranks");
 }
 
-static size_t count_lines(const char *lines)
-{
-	size_t count = 0;
-
-	while (lines != NULL && (lines = strchr(lines, '\n')) != NULL) {
-		lines++;
-		count++;
-	}
-	return count;
-}
-
 /* Lines that were made before, each as one of those below the first. */
 static void add_lines(struct ri_text *out, const char *lines)
 {
@@ -436,8 +412,11 @@ static void add_lines(struct ri_text *out, const char *lines)
 
 static void add_others(struct ri_text *out, const struct ri_outcome *outcome)
 {
-	size_t groups = count_lines(outcome->printed), left = 0;
+	const char *line = outcome->printed;
+	size_t groups = 0, left = 0;
 
+	for (; line != NULL && (line = strchr(line, '\n')) != NULL; line++)
+		groups++;
 	for (size_t i = 0; i < outcome->count; i++) {
 		if (!leads_group(outcome, i))
 			continue;
