@@ -151,24 +151,6 @@ static void read_group(struct ri_span line, char out[RI_WORK_GROUP])
 		ri_text_addf(&group, told.name[0] != '\0' ? "%s(%s)" : "%s", told.id, told.name);
 }
 
-/* Two lines of the same work: what the second one adds. */
-static void add_work(struct ri_work *work, const struct ri_work *again)
-{
-	if (work->op[0] == '\0')
-		*work = *again;
-	else if (work->group[0] == '\0' && ri_work_is_same(work, again))
-		ri_text_copy(work->group, RI_WORK_GROUP, again->group);
-}
-
-static void add_status(struct ri_work *work, const struct ri_work *status)
-{
-	if (work->has_status || strcmp(work->group, status->group) != 0)
-		return;
-	work->has_status = true;
-	work->enqueued = status->enqueued;
-	work->completed = status->completed;
-}
-
 bool ri_work_find(struct ri_span text, struct ri_work *out)
 {
 	struct ri_work work = { .op = "" }, heard = { .op = "" };
@@ -178,17 +160,25 @@ bool ri_work_find(struct ri_span text, struct ri_work *out)
 	while (ri_span_line(&text, &line)) {
 		if (read_line(line, WORK, &told)) {
 			read_group(line, told.work.group);
-			add_work(&work, &told.work);
+			/* of two lines of the same work the second one may name its group */
+			if (work.op[0] == '\0')
+				work = told.work;
+			else if (work.group[0] == '\0' && ri_work_is_same(&work, &told.work))
+				ri_text_copy(work.group, RI_WORK_GROUP, told.work.group);
 		} else if (read_line(line, STATUS, &told)) {
 			read_group(line, told.work.group);
 			/* the line behind that of the work names its group */
 			if (told.has_at && work.group[0] == '\0' && work.has_sequence &&
 				work.sequence == told.at)
 				ri_text_copy(work.group, RI_WORK_GROUP, told.work.group);
-			if (told.has_at)
-				add_status(&work, &told.work);
-			else if (!heard.has_status)
+			if (!told.has_at && !heard.has_status)
 				heard = told.work;
+			if (!told.has_at || work.has_status ||
+				strcmp(work.group, told.work.group) != 0)
+				continue;
+			work.has_status = true;
+			work.enqueued = told.work.enqueued;
+			work.completed = told.work.completed;
 		}
 	}
 	if (work.op[0] == '\0' && !heard.has_status)
@@ -259,26 +249,20 @@ static bool read_call(struct ri_span text, struct ri_fingerprint *out)
 	return out->op[0] != '\0';
 }
 
-static bool read_mismatch(struct ri_span line, struct ri_fingerprint out[2])
-{
-	struct ri_span own = ri_span_after(line,
-		"Detected mismatch between collectives on ranks. Rank ");
-	struct ri_span other = ri_span_after(own, ", but Rank ");
-	struct ri_fingerprint calls[2];
-
-	own.length -= other.length;
-	if (!read_call(own, &calls[0]) || !read_call(other, &calls[1]))
-		return false;
-	memcpy(out, calls, sizeof(calls));
-	return true;
-}
-
 bool ri_fingerprints_find(struct ri_span text, struct ri_fingerprint out[2])
 {
-	struct ri_span line;
+	static const char mismatch[] = "Detected mismatch between collectives on ranks. Rank ";
+	struct ri_span line, own, other;
+	struct ri_fingerprint calls[2];
 
-	for (int i = 0; i < LINES && ri_span_last_line(&text, &line); i++)
-		if (read_mismatch(line, out))
-			return true;
+	for (int i = 0; i < LINES && ri_span_last_line(&text, &line); i++) {
+		own = ri_span_after(line, mismatch);
+		other = ri_span_after(own, ", but Rank ");
+		own.length -= other.length;
+		if (!read_call(own, &calls[0]) || !read_call(other, &calls[1]))
+			continue;
+		memcpy(out, calls, sizeof(calls));
+		return true;
+	}
 	return false;
 }

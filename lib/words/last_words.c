@@ -237,17 +237,6 @@ static enum news news_of(struct ri_span text, const struct ri_traceback *traceba
 		? NEWS_EXIT : NEWS_NONE;
 }
 
-static void find_news(struct ri_span text, const struct ri_traceback *traceback, enum news news,
-	struct ri_last_words *out)
-{
-	bool agent = ri_agent_is(traceback);
-
-	collect(text_before(text, traceback, agent ? BEFORE_AGENT : NEAR_BEFORE), 0, out);
-	out->before_leads = news == NEWS_EXIT && traceback->before.length > 0;
-	out->lead = news != NEWS_KERNEL && !out->before_leads && out->count > 0;
-	out->replace_more = agent && (out->lead || out->before_leads);
-}
-
 /* The line of a log that says what it was, before what a runtime said of the death. */
 static bool find_logged(struct ri_span text, const struct ri_traceback *traceback,
 	struct ri_last_words *out)
@@ -272,6 +261,7 @@ void ri_last_words_find(struct ri_span text, const struct ri_traceback *tracebac
 {
 	enum news news = traceback == NULL ? NEWS_NONE : news_of(text, traceback);
 	bool of_log = traceback != NULL || telling >= RI_TELLING_LOG;
+	bool agent = traceback != NULL && ri_agent_is(traceback);
 
 	out->count = 0;
 	out->before_leads = out->replace_more = false;
@@ -284,7 +274,10 @@ void ri_last_words_find(struct ri_span text, const struct ri_traceback *tracebac
 			out->count = find_name(text, telling == RI_TELLING_LOG
 				? RI_LINE_LOG : RI_LINE_WORD, &out->lines[0]);
 	} else if (news != NEWS_NONE) {
-		find_news(text, traceback, news, out);
+		collect(text_before(text, traceback, agent ? BEFORE_AGENT : NEAR_BEFORE), 0, out);
+		out->before_leads = news == NEWS_EXIT && traceback->before.length > 0;
+		out->lead = news != NEWS_KERNEL && !out->before_leads && out->count > 0;
+		out->replace_more = agent && (out->lead || out->before_leads);
 	} else if (traceback != NULL && ri_span_has(traceback->whole, "NCCL error")) {
 		out->count = find_warning(text_before(text, traceback, NEAR_BEFORE),
 			&out->lines[0]);

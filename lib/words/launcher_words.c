@@ -333,20 +333,15 @@ static bool read_rest(struct scan *scan, struct ri_span line)
 	return false;
 }
 
-/* torchrun, and launchers that run it, end with a traceback of their own where a rank failed. */
-static bool is_frame(struct ri_span line)
+/* Reads the next line. *owner is whose it is; *launchers, whether it is a launcher's. */
+static bool read_next(struct scan *scan, struct ri_owner *owner, bool *launchers)
 {
+	/* torchrun, and launchers that run it, end with a traceback of their own where a rank
+	 * failed */
 	static const char *const frames[] = {
 		"/torch/distributed/launch", "/torch/distributed/run.py",
 		"/accelerate/commands/launch.py", "/horovod/runner/",
 	};
-
-	return ri_span_has_any(line, frames, sizeof(frames) / sizeof(frames[0]));
-}
-
-/* Reads the next line. *owner is whose it is; *launchers, whether it is a launcher's. */
-static bool read_next(struct scan *scan, struct ri_owner *owner, bool *launchers)
-{
 	const struct row *row;
 	struct ri_rank_said found;
 	struct ri_span line;
@@ -364,7 +359,8 @@ static bool read_next(struct scan *scan, struct ri_owner *owner, bool *launchers
 		scan->now = NULL;
 	}
 	row = find_row(scan, owner->rest, &found);
-	scan->framed = is_indented(owner->rest) && (scan->framed || is_frame(owner->rest));
+	scan->framed = is_indented(owner->rest) && (scan->framed || ri_span_has_any(owner->rest,
+		frames, sizeof(frames) / sizeof(frames[0])));
 	if (row == NULL) {
 		*launchers = read_rest(scan, owner->rest);
 		return true;

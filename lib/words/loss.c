@@ -119,20 +119,16 @@ const struct ri_loss *ri_loss_of_lines(struct ri_span text)
 	return NULL;
 }
 
-static bool is_of_address(char c)
-{
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || c == '.' || c == ':';
-}
-
 /* "[ADDRESS]:PORT", as gloo's and c10d's addresses are written. */
 static bool find_address(struct ri_span text, struct ri_span *out)
 {
+	static const char bytes[] = "0123456789abcdef.:";
 	const char *open = text.at, *end = text.at + text.length;
 
 	while ((open = memchr(open, '[', (size_t)(end - open))) != NULL) {
 		const char *close = ++open;
 
-		while (close < end && is_of_address(*close))
+		while (close < end && memchr(bytes, *close, sizeof(bytes) - 1) != NULL)
 			close++;
 		if (close - open < 3 || close - open >= RI_LOSS_ADDRESS || end - close < 3 ||
 			close[0] != ']' || close[1] != ':' || close[2] < '0' || close[2] > '9')

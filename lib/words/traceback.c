@@ -220,29 +220,24 @@ static struct ri_traceback follow(const struct ri_traceback *before, enum link l
 	return next;
 }
 
-/* Few lines that tell something. However much noise there may be, few are looked at. */
-static bool is_short(struct ri_span between)
-{
-	struct ri_span line;
-	size_t count = 0, lines = 0;
-
-	while (count <= SHORTLY && lines <= NOISE_BETWEEN && ri_span_line(&between, &line)) {
-		count += ri_noise_count(line);
-		lines++;
-	}
-	return count <= SHORTLY && lines <= NOISE_BETWEEN;
-}
-
-/* What a thread, a process or a handler printed before may be what it came of. */
+/*
+ * What a thread, a process or a handler printed few telling lines before may be what it came of.
+ * However much noise there may be between, few lines are looked at.
+ */
 static void add_before(const struct finder *finder, struct ri_span line, struct ri_traceback *next)
 {
 	const struct ri_traceback *previous = &finder->previous;
-	struct ri_span between = { previous->whole.at + previous->whole.length, 0 };
+	struct ri_span between = { previous->whole.at + previous->whole.length, 0 }, one;
+	size_t count = 0, lines = 0;
 
 	if (previous->whole.length == 0)
 		return;
 	between.length = (size_t)(line.at - between.at);
-	if (!is_short(between))
+	while (count <= SHORTLY && lines <= NOISE_BETWEEN && ri_span_line(&between, &one)) {
+		count += ri_noise_count(one);
+		lines++;
+	}
+	if (count > SHORTLY || lines > NOISE_BETWEEN)
 		return;
 	next->before = previous->last;
 	next->before_more = previous->more;
@@ -424,17 +419,6 @@ static void open_task(struct finder *finder, struct ri_span line)
 	take_frame(finder, line);
 }
 
-static void add_message(struct finder *finder, struct ri_span line)
-{
-	struct ri_traceback *now = &finder->now;
-
-	finder->message_lines++;
-	if (now->more.length == 0)
-		now->more.at = line.at;
-	now->more.length = (size_t)(line.at + line.length - now->more.at);
-	extend(finder, line);
-}
-
 static void take_message(struct finder *finder, struct ri_span line)
 {
 	struct ri_traceback *now = &finder->now;
@@ -444,13 +428,18 @@ static void take_message(struct finder *finder, struct ri_span line)
 	if (foreign)
 		return;
 	finder->link = read_link(content);
-	if (begins_task(finder, content))
+	if (begins_task(finder, content)) {
 		open_task(finder, line);
-	else if (content.length == 0 || is_aside(content) || finder->link != LINK_NONE ||
-		finder->message_lines >= MAX_MESSAGE_LINES)
+	} else if (content.length == 0 || is_aside(content) || finder->link != LINK_NONE ||
+		finder->message_lines >= MAX_MESSAGE_LINES) {
 		finder->state = BETWEEN;
-	else
-		add_message(finder, line);
+	} else {
+		finder->message_lines++;
+		if (now->more.length == 0)
+			now->more.at = line.at;
+		now->more.length = (size_t)(line.at + line.length - now->more.at);
+		extend(finder, line);
+	}
 	if (finder->link == LINK_NESTED)
 		now->wrapper = content;
 }
@@ -529,25 +518,12 @@ static void take_line(struct finder *finder, struct ri_span line)
 	take[finder->state](finder, line);
 }
 
-/* Up to the end of the line before the exception, or of all. */
-static void end_of_frames(struct ri_traceback *traceback)
-{
-	struct ri_span *frames = &traceback->frames;
-	const char *end = traceback->whole.at + traceback->whole.length;
-
-	if (traceback->last.at > frames->at && traceback->last.length > 0)
-		end = traceback->last.at;
-	frames->length = (size_t)(end - frames->at);
-	while (end < traceback->whole.at + traceback->whole.length && frames->length > 0 &&
-		frames->at[frames->length - 1] != '\n')
-		frames->length--;
-}
-
 bool ri_traceback_find(struct ri_span text, struct ri_traceback *out)
 {
 	struct finder finder = { .state = OUTSIDE };
 	const struct ri_traceback *found = &finder.best;
-	struct ri_span rest = text, line;
+	struct ri_span rest = text, line, *frames = &out->frames;
+	const char *end;
 
 	while (ri_span_line(&rest, &line)) {
 		take_line(&finder, line);
@@ -564,6 +540,15 @@ bool ri_traceback_find(struct ri_span text, struct ri_traceback *out)
 		out->before.length = 0;
 	if (out->cause.length > 0 && is_signpost(out->cause))
 		out->cause.length = out->cause_at.length = 0;
-	end_of_frames(out);
+	/* up to the end of the line before the exception, or of all */
+	end = out->whole.at + out->whole.length;
+	if (out->last.at <= frames->at || out->last.length == 0) {
+		frames->length = (size_t)(end - frames->at);
+		return true;
+	}
+	frames->length = (size_t)(out->last.at - frames->at);
+	while (out->last.at < end && frames->length > 0 &&
+		frames->at[frames->length - 1] != '\n')
+		frames->length--;
 	return true;
 }
