@@ -104,28 +104,6 @@ const struct ri_hang_frame *ri_hang_find_place(const struct ri_hang_process *pro
 	return &stack->frames[0];
 }
 
-static size_t count_workers(const struct ri_hang_look *look, const struct ri_hang_process *of,
-	bool idle)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < look->count; i++)
-		count += ri_hang_is_worker(look, i, of->pid) &&
-			(!idle || look->processes[i].class == RI_HANG_WORK);
-	return count;
-}
-
-/* Any child whose Python was not read may be a worker. */
-static bool has_unread_child(const struct ri_hang_look *look, const struct ri_hang_process *of)
-{
-	for (size_t i = 0; i < look->count; i++)
-		if (look->processes[i].parent == of->pid && look->processes[i].state != 0 &&
-			look->processes[i].python != RI_HANG_HAS_PYTHON &&
-			look->processes[i].python != RI_HANG_NO_PYTHON)
-			return true;
-	return false;
-}
-
 static void add_activity(struct ri_text *out, const struct ri_hang_look *look, size_t i,
 	int depth, bool placed);
 
@@ -134,7 +112,8 @@ static void add_child(struct ri_text *out, const struct ri_hang_look *look,
 	const struct ri_hang_process *process, int depth)
 {
 	const struct ri_hang_process *child;
-	size_t all, idle;
+	size_t all = 0, idle = 0;
+	bool unread = false;
 
 	if (process->child >= 0) {
 		child = &look->processes[process->child];
@@ -147,9 +126,17 @@ static void add_child(struct ri_text *out, const struct ri_hang_look *look,
 	}
 	if (process->class != RI_HANG_LOADER)
 		return;
-	all = count_workers(look, process, false);
-	idle = count_workers(look, process, true);
-	if (all == 0 && !has_unread_child(look, process))
+	for (size_t i = 0; i < look->count; i++) {
+		bool works = ri_hang_is_worker(look, i, process->pid);
+
+		child = &look->processes[i];
+		all += works;
+		idle += works && child->class == RI_HANG_WORK;
+		/* any child whose Python was not read may be a worker */
+		unread |= child->parent == process->pid && child->state != 0 &&
+			child->python != RI_HANG_HAS_PYTHON && child->python != RI_HANG_NO_PYTHON;
+	}
+	if (all == 0 && !unread)
 		ri_text_add(out, ", of whose workers none is left");
 	else if (all > 0 && idle == all)
 		ri_text_add(out, all == 1 ? ", whose worker is idle" : ", whose workers are idle");

@@ -19,14 +19,22 @@ static json_t *foreign(struct ri_json *json, const char *value, const char *subj
 	return ri_json_string(json, shown, subject);
 }
 
-static json_t *foreign_or_null(struct ri_json *json, const char *value, const char *subject)
+/* A member that is null where the value is empty; the same of a number that is not known. */
+static void put_foreign(struct ri_json *json, json_t *object, const char *name, const char *value)
 {
-	return value[0] == '\0' ? json_null() : foreign(json, value, subject);
+	ri_json_put(json, object, name,
+		value[0] == '\0' ? json_null() : foreign(json, value, name));
 }
 
 static json_t *number_or_null(bool known, uint64_t number)
 {
 	return known ? json_integer((json_int_t)number) : json_null();
+}
+
+/* Below 0 it is not known. */
+static json_t *rank_of(const struct ri_hang_process *process)
+{
+	return number_or_null(process->rank >= 0, (uint64_t)process->rank);
 }
 
 static json_t *describe_stack(struct ri_json *json, const struct ri_hang_stack *stack, bool main)
@@ -69,10 +77,9 @@ static json_t *describe_call(struct ri_json *json, const struct ri_hang_process 
 	object = json_object();
 	ri_json_put(json, object, "number", json_integer(process->call.number));
 	ri_json_put(json, object, "name", row == NULL ? json_null() : json_string(row->name));
-	ri_json_put(json, object, "path", foreign_or_null(json, process->path, "path"));
-	ri_json_put(json, object, "mount", foreign_or_null(json, process->mount, "mount"));
-	ri_json_put(json, object, "mount_type",
-		foreign_or_null(json, process->mount_type, "mount_type"));
+	put_foreign(json, object, "path", process->path);
+	put_foreign(json, object, "mount", process->mount);
+	put_foreign(json, object, "mount_type", process->mount_type);
 	return object;
 }
 
@@ -85,13 +92,12 @@ static json_t *describe_process(struct ri_json *json, const struct ri_hang_look 
 	ri_json_put(json, object, "pid", json_integer(process->pid));
 	ri_json_put(json, object, "parent", json_integer(process->parent));
 	ri_json_put(json, object, "name", foreign(json, process->name, "name"));
-	ri_json_put(json, object, "rank",
-		number_or_null(process->rank >= 0, (uint64_t)process->rank));
+	ri_json_put(json, object, "rank", rank_of(process));
 	ri_json_put(json, object, "is_rank", json_boolean(process->is_rank));
 	ri_json_put(json, object, "group", json_integer(process->group));
 	ri_json_put(json, object, "class", json_string(ri_hang_class_name(process->class)));
-	ri_json_put(json, object, "state", foreign_or_null(json, state, "state"));
-	ri_json_put(json, object, "wchan", foreign_or_null(json, process->wchan, "wchan"));
+	put_foreign(json, object, "state", state);
+	put_foreign(json, object, "wchan", process->wchan);
 	ri_json_put(json, object, "call", describe_call(json, process));
 	ri_json_put(json, object, "tracer",
 		number_or_null(process->tracer > 0, (uint64_t)process->tracer));
@@ -104,37 +110,25 @@ static json_t *describe_process(struct ri_json *json, const struct ri_hang_look 
 	return object;
 }
 
-/* The numbers of the ranks of a group; null for one whose number is not known. */
-static json_t *list_ranks(struct ri_json *json, const struct ri_hang_look *look, size_t group)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < look->count; i++) {
-		const struct ri_hang_process *process = &look->processes[i];
-
-		if (process->group == (int)group && process->is_rank)
-			ri_json_append(json, list,
-				number_or_null(process->rank >= 0, (uint64_t)process->rank));
-	}
-	return list;
-}
-
 static json_t *describe_group(struct ri_json *json, const struct ri_hang *hang,
 	const struct ri_hang_look *look, size_t i)
 {
 	const struct ri_hang_process *process = &look->processes[i];
-	json_t *object = json_object(), *stacks = json_array();
+	json_t *object = json_object(), *ranks = json_array(), *stacks = json_array();
 	char no_stack[256];
 	struct ri_text out;
 
+	for (size_t k = 0; k < look->count; k++)
+		if (look->processes[k].group == (int)i && look->processes[k].is_rank)
+			ri_json_append(json, ranks, rank_of(&look->processes[k]));
 	ri_text_init(&out, no_stack, sizeof(no_stack));
 	ri_hang_add_no_stack(&out, hang, process);
 	ri_json_put(json, object, "group", json_integer((json_int_t)i));
-	ri_json_put(json, object, "ranks", list_ranks(json, look, i));
+	ri_json_put(json, object, "ranks", ranks);
 	ri_json_put(json, object, "class", json_string(ri_hang_class_name(process->class)));
 	ri_json_put(json, object, "text", sentence(json, look, i));
-	ri_json_put(json, object, "python", foreign_or_null(json, process->release, "python"));
-	ri_json_put(json, object, "no_stack", foreign_or_null(json, no_stack, "no_stack"));
+	put_foreign(json, object, "python", process->release);
+	put_foreign(json, object, "no_stack", no_stack);
 	for (uint32_t k = 0; k < process->stack_count; k++)
 		ri_json_append(json, stacks, describe_stack(json, &process->stacks[k], k == 0));
 	ri_json_put(json, object, "threads", stacks);
@@ -150,8 +144,7 @@ static json_t *describe_suspect(struct ri_json *json, const struct ri_hang_look 
 		return json_null();
 	suspect = &look->processes[look->suspect];
 	object = json_object();
-	ri_json_put(json, object, "rank",
-		number_or_null(suspect->rank >= 0, (uint64_t)suspect->rank));
+	ri_json_put(json, object, "rank", rank_of(suspect));
 	ri_json_put(json, object, "pid", json_integer(suspect->pid));
 	ri_json_put(json, object, "class", json_string(ri_hang_class_name(suspect->class)));
 	ri_json_put(json, object, "text", sentence(json, look, (size_t)look->suspect));

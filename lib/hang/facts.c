@@ -197,18 +197,6 @@ static const struct ri_call_row rows[] = {
 #undef RI_CALL
 };
 
-static bool read_hex(const char **text, uint64_t *out)
-{
-	const char *at = *text + strspn(*text, " ");
-	size_t digits;
-
-	if (at[0] != '0' || at[1] != 'x')
-		return false;
-	digits = ri_hex_read(at + 2, out);
-	*text = at + 2 + digits;
-	return digits > 0;
-}
-
 /*
  * "running", "-1 SP PC" or "NUMBER ARGUMENT... SP PC": the number in decimal, the rest in
  * hexadecimal (fs/proc/base.c, proc_pid_syscall).
@@ -232,9 +220,15 @@ bool ri_call_read(const char *text, struct ri_call *out)
 		return false;
 	text += digits;
 	call.number = (long)number;
-	for (size_t i = 0; i < sizeof(call.arguments) / sizeof(call.arguments[0]); i++)
-		if (!read_hex(&text, &call.arguments[i]))
+	for (size_t i = 0; i < sizeof(call.arguments) / sizeof(call.arguments[0]); i++) {
+		text += strspn(text, " ");
+		if (text[0] != '0' || text[1] != 'x')
 			return false;
+		digits = ri_hex_read(text + 2, &call.arguments[i]);
+		if (digits == 0)
+			return false;
+		text += 2 + digits;
+	}
 	*out = call;
 	return true;
 }

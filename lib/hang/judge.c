@@ -283,6 +283,13 @@ bool ri_hang_woke(const struct ri_hang_process *process)
 	return process->has_switches && process->naps > 0;
 }
 
+static bool is_of_crowd(const struct ri_hang *hang, const struct ri_hang_look *look, int crowd,
+	size_t i)
+{
+	return ri_hang_waits_still(hang, &look->processes[i]) &&
+		same_wait(&look->processes[crowd], &look->processes[i]);
+}
+
 /* The first of the largest set of ranks that wait in one function; *members: how many they are. */
 static int find_crowd(const struct ri_hang *hang, const struct ri_hang_look *look,
 	size_t *members)
@@ -298,22 +305,13 @@ static int find_crowd(const struct ri_hang *hang, const struct ri_hang_look *loo
 			same_wait(&look->processes[best], one)))
 			continue;
 		for (size_t j = 0; j < look->count; j++)
-			count += look->processes[j].is_rank &&
-				ri_hang_waits_still(hang, &look->processes[j]) &&
-				same_wait(one, &look->processes[j]);
+			count += look->processes[j].is_rank && is_of_crowd(hang, look, (int)i, j);
 		if (count > *members) {
 			*members = count;
 			best = (int)i;
 		}
 	}
 	return best;
-}
-
-static bool is_of_crowd(const struct ri_hang *hang, const struct ri_hang_look *look, int crowd,
-	size_t i)
-{
-	return ri_hang_waits_still(hang, &look->processes[i]) &&
-		same_wait(&look->processes[crowd], &look->processes[i]);
 }
 
 /* How likely it holds up the others: a rank that waits for other ranks itself is less likely. */

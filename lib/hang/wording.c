@@ -48,26 +48,10 @@ static void add_ranks(struct ri_text *out, const struct ri_hang_look *look, int 
 	ri_ranges_end(&list);
 }
 
-static void add_pids(struct ri_text *out, const struct ri_hang_look *look, int group)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < look->count; i++) {
-		if (look->processes[i].group != group)
-			continue;
-		if (count == PIDS) {
-			ri_text_add(out, ", ...");
-			return;
-		}
-		ri_text_addf(out, "%s%d", count == 0 ? "" : ", ", (int)look->processes[i].pid);
-		count++;
-	}
-}
-
 static void add_name(struct ri_text *out, const struct ri_hang_look *look, int group)
 {
 	const struct ri_hang_process *process = &look->processes[group];
-	size_t count = count_group(look, group);
+	size_t count = count_group(look, group), said = 0;
 
 	if (process->is_rank) {
 		ri_text_add(out, count == 1 ? "rank " : "ranks ");
@@ -83,8 +67,11 @@ static void add_name(struct ri_text *out, const struct ri_hang_look *look, int g
 		ri_text_addf(out, "%zu processes ", count);
 	ri_text_add_shown(out, process->name, SHOWN);
 	ri_text_add(out, count == 1 ? " (pid " : " (pids ");
-	add_pids(out, look, group);
-	ri_text_add(out, ")");
+	for (size_t i = 0; i < look->count && said < PIDS; i++)
+		if (look->processes[i].group == group)
+			ri_text_addf(out, "%s%d", said++ == 0 ? "" : ", ",
+				(int)look->processes[i].pid);
+	ri_text_add(out, count > PIDS ? ", ...)" : ")");
 	if (process->rank >= 0) {
 		ri_text_add(out, " below rank ");
 		add_ranks(out, look, group);
