@@ -120,27 +120,21 @@ static char *cut_line(char **rest)
 	return line;
 }
 
-static int allocate(struct seen *seen, const char *text, struct ri_arena *arena)
+int ri_hostfile_read(struct ri_hostfile *out, const char *text, struct ri_arena *arena)
 {
+	char *rest = ri_arena_copy(arena, text, strlen(text));
+	struct seen seen = { .count = 0 };
 	size_t lines = 1, places = 2;
 
 	for (; *text != '\0'; text++)
 		lines += *text == '\n';
 	while (places < 2 * lines)
 		places *= 2;
-	seen->mask = places - 1;
-	seen->places = ri_arena_array(arena, places, sizeof(*seen->places));
-	seen->hosts = ri_arena_array(arena, lines, sizeof(*seen->hosts));
-	seen->slots = ri_arena_array(arena, lines, sizeof(*seen->slots));
-	return seen->places == NULL || seen->hosts == NULL || seen->slots == NULL ? -1 : 0;
-}
-
-int ri_hostfile_read(struct ri_hostfile *out, const char *text, struct ri_arena *arena)
-{
-	char *rest = ri_arena_copy(arena, text, strlen(text));
-	struct seen seen = { .count = 0 };
-
-	if (rest == NULL || allocate(&seen, text, arena) < 0)
+	seen.mask = places - 1;
+	seen.places = ri_arena_array(arena, places, sizeof(*seen.places));
+	seen.hosts = ri_arena_array(arena, lines, sizeof(*seen.hosts));
+	seen.slots = ri_arena_array(arena, lines, sizeof(*seen.slots));
+	if (rest == NULL || seen.places == NULL || seen.hosts == NULL || seen.slots == NULL)
 		return -1;
 	*out = (struct ri_hostfile){ .hosts = seen.hosts, .slots = seen.slots };
 	for (size_t number = 1; rest != NULL; number++) {

@@ -121,14 +121,6 @@ static uint64_t count_nodes(const struct ri_reading *reading)
 	return nodes == NULL ? 0 : nodes->number;
 }
 
-static bool has_launcher(const struct ri_reading *reading)
-{
-	for (const struct ri_source *const *at = reading->spoke; *at != NULL; at++)
-		if (is_launcher(reading, *at))
-			return true;
-	return false;
-}
-
 static void report_size(const struct ri_reading *reading, const char *variable, uint64_t size,
 	const char *node)
 {
@@ -284,12 +276,14 @@ static void report_kept(const struct ri_reading *reading)
 void ri_identity_choose(struct ri_topology *out, struct ri_reading *reading)
 {
 	const struct ri_source *held = reading->identity, *taken = NULL;
-	bool launches = has_launcher(reading), is_void = held == NULL;
+	bool launches = false, is_void = held == NULL;
 	const struct ri_fact *said;
 	uint64_t size;
 
 	if (ri_wishes_refuse_all(reading->context->wishes))
 		return;
+	for (const struct ri_source *const *at = reading->spoke; *at != NULL; at++)
+		launches |= is_launcher(reading, *at);
 	/*
 	 * Is the tuple that we hold the default of an image? It has no signature, and fewer
 	 * ranks than the job has nodes; or it is one of one where the ranks are about to be

@@ -259,14 +259,6 @@ static int write_shell(const struct ri_env_edit *edit, struct ri_error *err)
 	return write_words(err, rest, "'\n", NULL);
 }
 
-static int write_pair(const struct ri_env_edit *edit, char end, struct ri_error *err)
-{
-	if (edit->value == NULL)
-		return 0;
-	return write_words(err, edit->name, "=", edit->value, NULL) < 0 ? -1
-		: write_all(&end, 1, err);
-}
-
 /* Of jansson's memory, which is given back; why: what is said where text is NULL. */
 static int write_document(char *text, enum ri_code code, const char *subject, const char *why,
 	struct ri_error *err)
@@ -306,8 +298,11 @@ int ri_print_env(const char *format, const struct ri_env_edits *edits, struct ri
 		const struct ri_env_edit *edit = &edits->items[i];
 
 		/* a later one wins */
-		if (ri_env_edits_find(edits, edit->name) == edit &&
-			(shell ? write_shell(edit, err) : write_pair(edit, end, err)) < 0)
+		if (ri_env_edits_find(edits, edit->name) != edit)
+			continue;
+		if (shell ? write_shell(edit, err) < 0 : edit->value != NULL &&
+			(write_words(err, edit->name, "=", edit->value, NULL) < 0 ||
+			write_all(&end, 1, err) < 0))
 			return -1;
 	}
 	return 0;
