@@ -17,7 +17,6 @@
 #include "from/allocation.h"
 #include "from/own_address.h"
 #include "from/reading.h"
-#include "model/wishes.h"
 
 #define PRIMARY "AZ_BATCH_IS_CURRENT_NODE_MASTER"
 

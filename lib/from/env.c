@@ -19,7 +19,6 @@
 
 #include "base/number.h"
 #include "from/quartet.h"
-#include "model/wishes.h"
 
 #define RUNPOD "docs.runpod.io, Instant Clusters, Configuration reference"
 #define ASCEND "hiascend.com, MindCluster, Ascend Operator environment variables, PyTorch"

@@ -2,12 +2,271 @@
 /*
  * Source "openmpi": a rank that mpirun of Open MPI 3, 4 or 5 started. The
  * tuple is there; the node's index and the master have to be read from what
- * the daemons tell their children (ompi.h).
+ * the daemons tell their children.
  */
+#include "from/openmpi.h"
+
 #include <string.h>
 
-#include "from/ompi.h"
+#include "base/limits.h"
+#include "base/loopback.h"
+#include "base/number.h"
+#include "base/text.h"
 #include "from/reading.h"
+
+/* Digits alone, length of them, which no other one follows, as a number. */
+static bool read_number(const char *text, size_t length, uint64_t *out)
+{
+	enum { MAX_DIGITS = 15 };
+
+	return length > 0 && length <= MAX_DIGITS && ri_digits_read(text, out) == length &&
+		*out <= UINT32_MAX;
+}
+
+bool ri_ompi_uri_index(const char *uri, uint64_t *index)
+{
+	/* The job's name may hold dots of its own: the last one counts. */
+	size_t length = strcspn(uri, ";");
+	const char *dot = memrchr(uri, '.', length);
+
+	if (dot == NULL || dot == uri)
+		return false;
+	return read_number(dot + 1, length - (size_t)(dot + 1 - uri), index);
+}
+
+/* The addresses of one transport, without brackets and port; may be empty. */
+static struct ri_span address_list(const char *transport)
+{
+	static const char *const schemes[] = { "tcp://", "tcp4://", "tcp6://" };
+	const char *start = NULL, *end;
+
+	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
+		if (strncmp(transport, schemes[i], strlen(schemes[i])) == 0)
+			start = transport + strlen(schemes[i]);
+	if (start == NULL)
+		return (struct ri_span){ .at = transport };
+	end = start + strcspn(start, ";");
+	if (*start == '[') {
+		const char *close = memchr(start, ']', (size_t)(end - start));
+
+		start++;
+		end = close == NULL ? start : close;
+	} else {
+		const char *colon = memrchr(start, ':', (size_t)(end - start));
+
+		end = colon == NULL ? start : colon;
+	}
+	return (struct ri_span){ .at = start, .length = (size_t)(end - start) };
+}
+
+/* Through the addresses of a URI. */
+struct walk {
+	const char *at;		/* before the ';' of the next transport, or at it; NULL: none */
+	struct ri_span rest;	/* what is left of the current one */
+};
+
+static bool next_address(struct walk *walk, struct ri_span *out)
+{
+	const char *comma;
+
+	while (walk->rest.length == 0) {
+		walk->at = strchr(walk->at, ';');
+		if (walk->at == NULL)
+			return false;
+		walk->rest = address_list(++walk->at);
+	}
+	*out = walk->rest;
+	comma = memchr(out->at, ',', out->length);
+	if (comma != NULL)
+		out->length = (size_t)(comma - out->at);
+	walk->rest = ri_span_skip(walk->rest, out->length + 1);
+	return true;
+}
+
+static bool stands_in(const struct ri_span *address, const char *uri)
+{
+	struct walk walk = { .at = uri };
+	struct ri_span other;
+
+	while (next_address(&walk, &other))
+		if (ri_span_same(other, *address))
+			return true;
+	return false;
+}
+
+bool ri_ompi_uri_address(const char *uri, const char *other, struct ri_span *out)
+{
+	struct walk walk = { .at = uri };
+	struct ri_span address;
+
+	while (next_address(&walk, &address)) {
+		if (!ri_is_host(address) || ri_loopback_is(address.at, address.length) ||
+			(other != NULL && stands_in(&address, other)))
+			continue;
+		*out = address;
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Where in the list of names the node of that daemon stands. Its items are "first" or
+ * "first(count)".
+ */
+static bool find_position(const char *daemons, uint64_t index, uint64_t *position)
+{
+	uint64_t before = 0, first, count;
+
+	for (;; daemons++) {
+		size_t length = strcspn(daemons, ","), digits = strcspn(daemons, "(,");
+
+		count = 1;
+		if (!read_number(daemons, digits, &first) || (digits < length &&
+			(daemons[length - 1] != ')' ||
+				!read_number(daemons + digits + 1, length - digits - 2, &count))))
+			return false;
+		if (index >= first && index - first < count) {
+			*position = before + index - first;
+			return true;
+		}
+		before += count;
+		daemons += length;
+		if (*daemons == '\0')
+			return false;
+	}
+}
+
+/* The number at *position of "1-3,7", which becomes a number of its own. */
+static bool find_in_ranges(const char *ranges, size_t length, uint64_t *position, uint64_t *number)
+{
+	while (length > 0) {
+		const char *comma = memchr(ranges, ',', length);
+		size_t size = comma == NULL ? length : (size_t)(comma - ranges);
+		const char *dash = memchr(ranges, '-', size);
+		size_t low_size = dash == NULL ? size : (size_t)(dash - ranges);
+		uint64_t low, high;
+
+		if (!read_number(ranges, low_size, &low))
+			return false;
+		high = low;
+		if (dash != NULL && (!read_number(dash + 1, size - low_size - 1, &high) ||
+			high < low))
+			return false;
+		if (*position <= high - low) {
+			*number = low + *position;
+			return true;
+		}
+		*position -= high - low + 1;
+		ranges += comma == NULL ? size : size + 1;
+		length -= comma == NULL ? size : size + 1;
+	}
+	return false;
+}
+
+/*
+ * Find the name at *position in one item, or count *position down by as many
+ * names as the item has. -1: the item cannot be read.
+ */
+static int find_in_item(const char *text, size_t length, uint64_t *position, struct ri_text *out)
+{
+	const char *open = memchr(text, '[', length), *close = memrchr(text, ']', length), *colon;
+	uint64_t digits, number;
+
+	if (open == NULL) {
+		if ((*position)-- > 0)
+			return 0;
+		ri_text_add_bytes(out, text, length);
+		return 1;
+	}
+	colon = close == NULL || close < open ? NULL : memchr(open, ':', (size_t)(close - open));
+	if (colon == NULL || !read_number(open + 1, (size_t)(colon - open - 1), &digits) ||
+		digits > 20)
+		return -1;
+	if (!find_in_ranges(colon + 1, (size_t)(close - colon - 1), position, &number))
+		return 0;
+	ri_text_add_bytes(out, text, (size_t)(open - text));
+	ri_text_addf(out, "%0*llu", (int)digits, (unsigned long long)number);
+	ri_text_add_bytes(out, close + 1, length - (size_t)(close + 1 - text));
+	return 1;
+}
+
+bool ri_ompi_regex_host(const char *regex, uint64_t index, char *name, size_t size)
+{
+	const char *daemons = strchr(regex, '@'), *item = regex;
+	struct ri_text text;
+	uint64_t position;
+	int found = 0;
+
+	if (daemons == NULL || !find_position(daemons + 1, index, &position))
+		return false;
+	ri_text_init(&text, name, size);
+	while (found == 0) {
+		/* up to a comma outside of brackets, or '@' */
+		size_t length = strcspn(item, "[,@");
+
+		if (item[length] == '[') {
+			length += strcspn(item + length, "]");
+			length += strcspn(item + length, ",@");
+		}
+		found = find_in_item(item, length, &position, &text);
+		if (item[length] != ',')
+			break;
+		item += length + 1;
+	}
+	return found == 1 && !text.cut && ri_is_host((struct ri_span){ name, text.length });
+}
+
+/*
+ * May the rank run on that node? There are as many, and the first can have the rank it is:
+ * slot by slot the rank is the local rank there, and round robin there are at most
+ * nodes - 1 others between two of its ranks.
+ */
+static bool is_candidate(const struct ri_ompi_place *place, uint64_t node)
+{
+	if (node != 0)
+		return place->nodes == 0 || node < place->nodes;
+	if (place->local_rank == 0)
+		return place->rank == 0;
+	return place->nodes == 0 || place->rank <= place->local_rank * place->nodes;
+}
+
+/* Would equally filled nodes put this rank on that node? Others cannot be calculated. */
+static bool fits(const struct ri_ompi_place *place, uint64_t node)
+{
+	uint64_t each = place->local_world_size, nodes = place->world_size / each;
+	uint64_t rank = place->rank;
+
+	if (place->world_size % each != 0 || (place->nodes != 0 && place->nodes != nodes))
+		return false;
+	/* slot by slot, or dealt out to the nodes in turn */
+	return (rank / each == node && rank % each == place->local_rank) ||
+		(rank % nodes == node && rank / nodes == place->local_rank);
+}
+
+bool ri_ompi_node_rank(const struct ri_ompi_place *place, uint64_t *node_rank)
+{
+	bool same, before;
+
+	if (place->rank == place->local_rank) {
+		/* Every rank below this one is here, and rank 0 is on node 0. */
+		*node_rank = 0;
+		return true;
+	}
+	if (place->nodes != 0 && place->daemons != 0 && place->daemons < place->nodes)
+		return false;
+	same = is_candidate(place, place->daemon);
+	before = place->daemon > 0 && is_candidate(place, place->daemon - 1) &&
+		(place->nodes == 0 || place->daemons > place->nodes);
+	/* Open MPI 5 tells neither nodes nor daemons: the index needs a witness. */
+	if (place->nodes == 0 || (same && before)) {
+		same = same && fits(place, place->daemon);
+		before = before && fits(place, place->daemon - 1);
+	}
+	if (same == before || (before && place->nodes == 0))
+		return false;
+	*node_rank = same ? place->daemon : place->daemon - 1;
+	return true;
+}
 
 #define SCHIZO "Open MPI 4.1 orte/mca/schizo/ompi/schizo_ompi.c"
 #define PMDL "openpmix 5.0 src/mca/pmdl/ompi/pmdl_ompi.c"

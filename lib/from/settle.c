@@ -248,30 +248,14 @@ static void report_other_tuples(const struct ri_topology *topology, struct ri_fi
 	}
 }
 
-/* Two names of one platform's master that name two of them. */
-static void report_two_masters(const struct ri_topology *topology, struct ri_findings *findings)
-{
-	const struct ri_fact *fact = &topology->facts[RI_FACT_MASTER_ADDR];
-	char kept[RI_QUOTE_SIZE], other[RI_QUOTE_SIZE];
-
-	if (fact->state != RI_STATE_KNOWN || fact->strength != RI_STRENGTH_SAID)
-		return;
-	for (const struct ri_fact *lost = fact->next; lost != NULL; lost = lost->next)
-		if (lost->state == RI_STATE_KNOWN && lost->strength == RI_STRENGTH_SAID &&
-			differs(fact, lost))
-			ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS,
-				lost->origin.variable, "%s is not used: %s is %s",
-				ri_quote(other, sizeof(other), lost->text), fact->origin.variable,
-				ri_quote(kept, sizeof(kept), fact->text));
-}
-
 /* Findings about claims that say something else than the fact, and about who gave way. */
 static void report_lost(const struct ri_topology *topology, const struct ri_fact *gave_way,
 	struct ri_findings *findings)
 {
 	const struct ri_fact *fact = &topology->facts[RI_FACT_MASTER_ADDR], *lost;
 	bool of_node = topology->scope == RI_SCOPE_NODE;
-	char old[RI_QUOTE_SIZE];
+	bool said = fact->state == RI_STATE_KNOWN && fact->strength == RI_STRENGTH_SAID;
+	char old[RI_QUOTE_SIZE], kept[RI_QUOTE_SIZE];
 
 	if (!of_node)
 		report_other_tuples(topology, findings);
@@ -290,7 +274,14 @@ static void report_lost(const struct ri_topology *topology, const struct ri_fact
 			"makes each node its own master",
 			ri_quote(old, sizeof(old), gave_way->origin.raw), fact->text,
 			fact->origin.variable);
-	report_two_masters(topology, findings);
+	/* two names of one platform's master that name two of them */
+	for (lost = fact->next; said && lost != NULL; lost = lost->next)
+		if (lost->state == RI_STATE_KNOWN && lost->strength == RI_STRENGTH_SAID &&
+			differs(fact, lost))
+			ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS,
+				lost->origin.variable, "%s is not used: %s is %s",
+				ri_quote(old, sizeof(old), lost->text), fact->origin.variable,
+				ri_quote(kept, sizeof(kept), fact->text));
 	report_stated(topology, RI_FACT_MASTER_ADDR, findings);
 	report_stated(topology, RI_FACT_MASTER_PORT, findings);
 }

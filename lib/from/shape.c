@@ -63,14 +63,11 @@ bool ri_shape_says_port(const struct ri_shape *shape)
 }
 
 /* Loopback addresses are 127.0.0.0/8 (RFC 1122, 3.2.1.3); .1 is everybody's own. */
-static void add_host(struct ri_text *out, size_t node)
-{
-	ri_text_addf(out, "127.0.%zu.%zu", (node + 2) / 256, (node + 2) % 256);
-}
+#define HOST "127.0.%zu.%zu"
 
 char *ri_shape_host(size_t node, struct ri_arena *arena)
 {
-	return ri_arena_format(arena, "127.0.%zu.%zu", (node + 2) / 256, (node + 2) % 256);
+	return ri_arena_format(arena, HOST, (node + 2) / 256, (node + 2) % 256);
 }
 
 /* A word between angle brackets, as a number or an address. False: it is none. */
@@ -96,9 +93,9 @@ static bool add_place(struct ri_text *out, const char *word, size_t length,
 		return true;
 	}
 	if (length == 4 && memcmp(word, "host", 4) == 0)
-		add_host(out, of->node);
+		ri_text_addf(out, HOST, (of->node + 2) / 256, (of->node + 2) % 256);
 	else if (length == 6 && memcmp(word, "master", 6) == 0)
-		add_host(out, 0);
+		ri_text_addf(out, HOST, (size_t)0, (size_t)2);
 	else
 		return false;
 	return true;

@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "from/quartet.h"
+#include "from/reading.h"
 
 #define PLUGINS "Volcano pkg/controllers/job/plugins"
 #define PHASES "Volcano apis pkg/apis/batch/v1alpha1/job.go, JobPhase, LifecyclePolicy"
@@ -89,24 +89,10 @@ static const char *find_task(struct ri_reading *reading)
 	return found;
 }
 
-/* WORLD_SIZE counts the pods of all tasks, a tensorboard's too, which has no rank. */
-static void claim_pod(struct ri_reading *reading)
-{
-	uint64_t masters, workers, pods;
-
-	ri_claim_number(reading, RI_FACT_NODE_RANK, "RANK");
-	if (ri_reading_number(reading, RI_FACT_NNODES, master_count, &masters) &&
-		ri_reading_number(reading, RI_FACT_NNODES, worker_count, &workers) &&
-		ri_reading_number(reading, RI_FACT_NNODES, "WORLD_SIZE", &pods) &&
-		masters + workers < pods)
-		ri_claim_value(reading, RI_FACT_NNODES, worker_count, masters + workers);
-	else
-		ri_claim_number(reading, RI_FACT_NNODES, "WORLD_SIZE");
-}
-
 static void read_volcano(struct ri_reading *reading)
 {
 	const struct ri_env *env = reading->context->env;
+	uint64_t masters, workers, pods;
 	const char *task, *count;
 	struct ri_fact *hosts;
 
@@ -117,7 +103,15 @@ static void read_volcano(struct ri_reading *reading)
 		return;
 	}
 	if (counts_pods(env)) {
-		claim_pod(reading);
+		ri_claim_number(reading, RI_FACT_NODE_RANK, "RANK");
+		/* of all tasks, a tensorboard's too, which has no rank */
+		if (ri_reading_number(reading, RI_FACT_NNODES, master_count, &masters) &&
+			ri_reading_number(reading, RI_FACT_NNODES, worker_count, &workers) &&
+			ri_reading_number(reading, RI_FACT_NNODES, "WORLD_SIZE", &pods) &&
+			masters + workers < pods)
+			ri_claim_value(reading, RI_FACT_NNODES, worker_count, masters + workers);
+		else
+			ri_claim_number(reading, RI_FACT_NNODES, "WORLD_SIZE");
 		return;
 	}
 	task = find_task(reading);

@@ -10,7 +10,7 @@
 
 #include "base/limits.h"
 #include "from/endpoint.h"
-#include "from/ompi.h"
+#include "from/openmpi.h"
 #include "from/reading.h"
 #include "out_of_memory.h"
 #include "thinned.h"

@@ -10,8 +10,8 @@
  * the number of their digits, and after '@' the daemons that run there
  * (Open MPI 4.1, orte/mca/regx).
  */
-#ifndef RI_FROM_OMPI_H
-#define RI_FROM_OMPI_H
+#ifndef RI_FROM_OPENMPI_H
+#define RI_FROM_OPENMPI_H
 
 #include <stdbool.h>
 #include <stddef.h>
