@@ -94,30 +94,27 @@ static bool is_behind(const struct ri_rank_work *rank, const struct ri_work *mos
 		(work->enqueued < 0 || (uint64_t)work->enqueued < most->sequence);
 }
 
-/* Is it the one out of step, of those in this state? */
-static bool is_odd(const struct ri_works *works, const struct ri_rank_work *rank)
-{
-	if (works->step == RI_STEP_BEHIND)
-		return is_behind(rank, works->most) &&
-			rank->work->enqueued == rank->work->completed;
-	return waits_in(rank->work, works->most->group) &&
-		rank->work->sequence == works->most->sequence && !is_of(rank, works->most);
-}
-
 /*
  * A rank that tells nothing may be the one for which another one waits. In a smaller group it is
  * not known which ranks belong to it.
  */
 static ssize_t find_odd(const struct ri_works *works)
 {
+	const struct ri_work *most = works->most;
 	ssize_t odd = -1;
 
-	if (works->step == RI_STEP_TOGETHER || !is_default(works->most))
+	if (works->step == RI_STEP_TOGETHER || !is_default(most))
 		return -1;
 	for (size_t i = 0; i < works->count; i++) {
-		if (is_of(&works->ranks[i], works->most))
+		const struct ri_rank_work *rank = &works->ranks[i];
+		bool out_of_step = works->step == RI_STEP_BEHIND
+			? is_behind(rank, most) && rank->work->enqueued == rank->work->completed
+			: waits_in(rank->work, most->group) &&
+				rank->work->sequence == most->sequence;
+
+		if (is_of(rank, most))
 			continue;
-		if (odd >= 0 || !is_odd(works, &works->ranks[i]))
+		if (odd >= 0 || !out_of_step)
 			return -1;
 		odd = (ssize_t)i;
 	}
@@ -282,37 +279,33 @@ bool ri_mismatch_odd(const struct ri_outcome *outcome, size_t *out)
 	return false;
 }
 
-static void add_kind_of_calls(struct ri_text *out, const struct calls *calls, size_t kind)
-{
-	const struct ri_kinds *kinds = &calls->kinds;
-	const struct ri_fingerprint *call = kinds->calls[kind], *other;
-	struct ri_ranges list = ri_rank_list_begin(out, kinds->ranks[kind]);
-	bool alike = false;
-
-	for (size_t i = 0; i < calls->count; i++)
-		if (is_same_call(calls->of[i], call))
-			ri_ranges_add(&list, calls->of[i]->rank);
-	ri_ranges_end(&list);
-	ri_text_addf(out, ": %s", call->op);
-	if (call->has_sequence)
-		ri_text_addf(out, " %llu", (unsigned long long)call->sequence);
-	for (size_t i = 0; i < kinds->count; i++) {
-		other = kinds->calls[i];
-		alike = alike || (i != kind && strcmp(other->op, call->op) == 0 &&
-			other->sequence == call->sequence);
-	}
-	if (alike && call->shape[0] != '\0')
-		ri_text_addf(out, " [%s]", call->shape);
-}
-
 void ri_mismatch_add(struct ri_text *out, const struct ri_outcome *outcome)
 {
+	const struct ri_fingerprint *call, *other;
+	struct ri_ranges list;
 	struct calls calls;
+	bool alike;
 
 	gather(outcome, &calls);
-	for (size_t i = 0; i < calls.kinds.count; i++) {
-		ri_text_add(out, i > 0 ? "; " : "  ");
-		add_kind_of_calls(out, &calls, i);
+	for (size_t kind = 0; kind < calls.kinds.count; kind++) {
+		call = calls.kinds.calls[kind];
+		ri_text_add(out, kind > 0 ? "; " : "  ");
+		list = ri_rank_list_begin(out, calls.kinds.ranks[kind]);
+		for (size_t i = 0; i < calls.count; i++)
+			if (is_same_call(calls.of[i], call))
+				ri_ranges_add(&list, calls.of[i]->rank);
+		ri_ranges_end(&list);
+		ri_text_addf(out, ": %s", call->op);
+		if (call->has_sequence)
+			ri_text_addf(out, " %llu", (unsigned long long)call->sequence);
+		alike = false;
+		for (size_t i = 0; i < calls.kinds.count; i++) {
+			other = calls.kinds.calls[i];
+			alike |= i != kind && strcmp(other->op, call->op) == 0 &&
+				other->sequence == call->sequence;
+		}
+		if (alike && call->shape[0] != '\0')
+			ri_text_addf(out, " [%s]", call->shape);
 	}
 	if (calls.kinds.count > 0)
 		ri_text_add(out, "\n");

@@ -7,7 +7,6 @@
 #include <jansson.h>
 
 #include "base/signals.h"
-#include "model/json.h"
 #include "report/actor.h"
 #include "report/brief.h"
 #include "report/members.h"
@@ -110,17 +109,6 @@ static const char *kind_of(const struct ri_rank_outcome *rank)
 	return "exit";
 }
 
-/* It may be half of one. */
-static void drop_last_character(struct ri_text *text)
-{
-	size_t length = text->length;
-
-	while (length > 0 && ((unsigned char)text->bytes[length - 1] & 0xc0) == 0x80)
-		length--;
-	text->length = length > 0 ? length - 1 : 0;
-	text->bytes[text->length] = '\0';
-}
-
 /* The traceback as it was written, but for what torch puts before each line. */
 static json_t *describe_traceback(struct ri_json *json, const struct ri_reason *reason)
 {
@@ -173,12 +161,16 @@ static json_t *list_lines(struct ri_json *json, const struct ri_reason *reason)
 	json_t *list = json_array();
 	char copy[MAX_LINE];
 	struct ri_text text;
+	size_t end;
 
 	for (size_t i = 0; i < reason->line_count; i++) {
 		ri_text_init(&text, copy, sizeof(copy));
 		ri_text_add_bytes(&text, reason->lines[i].at, reason->lines[i].length);
+		/* the last character may be half of one */
+		for (end = text.length; end > 1 && ((unsigned char)copy[end - 1] & 0xc0) == 0x80;)
+			end--;
 		if (text.cut)
-			drop_last_character(&text);
+			copy[end - 1] = '\0';
 		ri_json_append(json, list, ri_json_string(json, copy, "last_lines"));
 	}
 	return list;
@@ -289,29 +281,26 @@ static json_t *list_facts(struct ri_json *json, const struct ri_outcome *outcome
 	return object;
 }
 
-static json_t *describe_restart(struct ri_json *json, const struct ri_restart *restart)
-{
-	static const struct ri_topology unknown;
-	const struct ri_outcome failed = {
-		.count = 1, .launched = !restart->alone, .topology = &unknown,
-	};
-	const struct ri_report_restart told = {
-		.number = (int64_t)restart->number,
-		.most = restart->most == 0 ? -1 : (int64_t)restart->most,
-		.at = ri_time_us(restart->at), .rank = !restart->known ? json_null()
-			: describe_rank(json, &failed, &restart->first),
-		.exception = restart->words[0] == '\0' ? NULL : restart->words,
-	};
-
-	return ri_members_write(json, ri_report_restart, &told);
-}
-
 static json_t *list_restarts(struct ri_json *json, const struct ri_restarts *restarts)
 {
+	static const struct ri_topology unknown;
 	json_t *list = json_array();
 
-	for (size_t i = 0; restarts != NULL && i < restarts->count; i++)
-		ri_json_append(json, list, describe_restart(json, &restarts->items[i]));
+	for (size_t i = 0; restarts != NULL && i < restarts->count; i++) {
+		const struct ri_restart *restart = &restarts->items[i];
+		const struct ri_outcome failed = {
+			.count = 1, .launched = !restart->alone, .topology = &unknown,
+		};
+		const struct ri_report_restart told = {
+			.number = (int64_t)restart->number,
+			.most = restart->most == 0 ? -1 : (int64_t)restart->most,
+			.at = ri_time_us(restart->at), .rank = !restart->known ? json_null()
+				: describe_rank(json, &failed, &restart->first),
+			.exception = restart->words[0] == '\0' ? NULL : restart->words,
+		};
+
+		ri_json_append(json, list, ri_members_write(json, ri_report_restart, &told));
+	}
 	return list;
 }
 

@@ -328,25 +328,13 @@ static void add_group(struct ri_text *out, const struct ri_outcome *outcome, siz
 	ri_text_add(out, "\n");
 }
 
-/* "rank 0 had printed: ValueError: bad sample" */
-static void add_words(struct ri_text *out, uint64_t rank, struct ri_span words)
-{
-	char copy[4 * RI_VERDICT_COLUMNS];
-	struct ri_text text;
-
-	ri_text_init(&text, copy, sizeof(copy));
-	ri_text_add_bytes(&text, words.at, words.length);
-	ri_text_addf(out, "rank %llu had printed: ", (unsigned long long)rank);
-	ri_text_add_shown(out, copy, RI_VERDICT_COLUMNS - BEFORE_WORDS);
-	ri_text_add(out, "\n");
-}
-
 /*
- * "rank 1 had raised ValueError: bad batch 17, 9 h before this stop, and had not ended"; where it
- * had that in hand "rank 1 had raised ValueError: bad batch 17: it is in main (train.py:11)"
+ * "rank 0 had printed: ValueError: bad sample"; of one that was held "rank 1 had raised ValueError:
+ * bad batch 17, 9 h before this stop, and had not ended"; where it had that in hand "rank 1 had
+ * raised ValueError: bad batch 17: it is in main (train.py:11)"
  */
-static void add_held(struct ri_text *out, const struct ri_outcome *outcome,
-	const struct ri_rank_outcome *rank, struct ri_span words)
+static void add_words(struct ri_text *out, const struct ri_outcome *outcome,
+	const struct ri_rank_outcome *rank, bool held, struct ri_span words)
 {
 	long long ago = (long long)(outcome->stop.at.tv_sec - rank->traceback_at.tv_sec);
 	char copy[4 * RI_VERDICT_COLUMNS];
@@ -354,8 +342,13 @@ static void add_held(struct ri_text *out, const struct ri_outcome *outcome,
 
 	ri_text_init(&text, copy, sizeof(copy));
 	ri_text_add_bytes(&text, words.at, words.length);
-	ri_text_addf(out, "rank %llu had raised ", (unsigned long long)rank->rank);
-	ri_text_add_shown(out, copy, RI_VERDICT_COLUMNS - AROUND_WORDS);
+	ri_text_addf(out, "rank %llu had %s", (unsigned long long)rank->rank,
+		held ? "raised " : "printed: ");
+	ri_text_add_shown(out, copy, RI_VERDICT_COLUMNS - (held ? AROUND_WORDS : BEFORE_WORDS));
+	if (!held) {
+		ri_text_add(out, "\n");
+		return;
+	}
 	if (rank->in_hand) {
 		ri_text_add(out, rank->held == NULL ? "" : ": ");
 		ri_text_add_shown(out, rank->held == NULL ? "" : rank->held, RI_VERDICT_COLUMNS);
@@ -389,10 +382,7 @@ void ri_verdict_add_printed(struct ri_text *out, const struct ri_outcome *outcom
 		ri_reason_find(rank, scratch);
 		if (!scratch->has_traceback)
 			continue;
-		if (held)
-			add_held(out, outcome, rank, scratch->traceback.last);
-		else
-			add_words(out, rank->rank, scratch->traceback.last);
+		add_words(out, outcome, rank, held, scratch->traceback.last);
 		lines++;
 	}
 	if (left > 0)
@@ -495,33 +485,28 @@ void ri_verdict_render_job(const struct ri_outcome *outcome, const struct ri_rea
 		add_failure(out, outcome, reason, true);
 }
 
-/* The verdict on the job, and why this node ends, where that is another matter. */
-static void add_job(struct ri_text *out, const struct ri_outcome *outcome,
-	const struct ri_reason *reason)
+void ri_verdict_render(const struct ri_outcome *outcome, const struct ri_reason *reason,
+	struct ri_text *out)
 {
 	static char lines[RI_VERDICT_SIZE];
 	struct ri_text own;
 
-	ri_text_add(out, outcome->link.verdict);
-	ri_text_init(&own, lines, sizeof(lines));
-	if (fails_too(outcome))
-		add_failure(&own, outcome, reason, true);
-	else if (outcome->stop.signal != 0)
-		add_stop(&own, outcome);
-	add_lines(out, lines);
-}
-
-void ri_verdict_render(const struct ri_outcome *outcome, const struct ri_reason *reason,
-	struct ri_text *out)
-{
-	if (outcome->link.verdict != NULL)
-		add_job(out, outcome, reason);
-	else if (outcome->first >= 0)
+	if (outcome->link.verdict != NULL) {
+		/* and why this node ends, where that is another matter */
+		ri_text_add(out, outcome->link.verdict);
+		ri_text_init(&own, lines, sizeof(lines));
+		if (fails_too(outcome))
+			add_failure(&own, outcome, reason, true);
+		else if (outcome->stop.signal != 0)
+			add_stop(&own, outcome);
+		add_lines(out, lines);
+	} else if (outcome->first >= 0) {
 		add_failure(out, outcome, reason, false);
-	else if (outcome->stop.signal != 0 && outcome->exit_status != 0)
+	} else if (outcome->stop.signal != 0 && outcome->exit_status != 0) {
 		add_stop(out, outcome);
-	else
+	} else {
 		return;
+	}
 	add_others(out, outcome);
 	if (outcome->restarts != NULL)
 		ri_restarts_add(out, outcome->restarts);
