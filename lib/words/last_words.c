@@ -69,18 +69,6 @@ static void take_words(struct reader *reader, struct ri_span line)
 	reader->stack = reader->out->count;
 }
 
-static void take_message(struct reader *reader, struct ri_span line)
-{
-	enum ri_line kind = ri_line_kind(line);
-
-	if (line.length == 0 || kind == RI_LINE_STACK || reader->message >= MAX_MESSAGE) {
-		reader->in_message = false;
-	} else if (kind == RI_LINE_PLAIN || kind >= RI_LINE_WORD) {
-		reader->message++;
-		add(reader, line);
-	}
-}
-
 /* CPython's Python/traceback.c, _Py_DumpTracebackThreads: one stack for each thread. */
 static bool opens_stack(struct reader *reader, struct ri_span line)
 {
@@ -98,18 +86,6 @@ static bool opens_stack(struct reader *reader, struct ri_span line)
 		reader->out->count = reader->stack;
 	reader->frames = 0;
 	return true;
-}
-
-static void take_frame(struct reader *reader, struct ri_span line)
-{
-	if (!ri_span_starts(line, "File \"")) {
-		reader->in_stack = line.length > 0;
-		return;
-	}
-	if (reader->frames == 0)
-		reader->stack = reader->out->count;
-	if (reader->frames++ < MAX_FRAMES)
-		add(reader, line);
 }
 
 /* paddle/phi/core/enforce.h, GetErrorSumaryString, 2.0 to 3.0: between lines of dashes. */
@@ -135,18 +111,31 @@ static void collect(struct ri_span text, int signal, struct ri_last_words *out)
 {
 	struct reader reader = { .out = out };
 	struct ri_span line;
+	enum ri_line kind;
 
 	out->count = 0;
 	while (ri_span_line(&text, &line)) {
 		line = ri_line_trim(line);
 		if (opens_summary(&reader, line) || opens_stack(&reader, line))
 			continue;
-		if (ri_line_kind(line) == RI_LINE_LAST && names_signal(line, signal))
+		kind = ri_line_kind(line);
+		if (kind == RI_LINE_LAST && names_signal(line, signal)) {
 			take_words(&reader, line);
-		else if (reader.in_message)
-			take_message(&reader, line);
-		else if (reader.in_stack)
-			take_frame(&reader, line);
+		} else if (reader.in_message) {
+			reader.in_message = line.length > 0 && kind != RI_LINE_STACK &&
+				reader.message < MAX_MESSAGE;
+			if (!reader.in_message || (kind != RI_LINE_PLAIN && kind < RI_LINE_WORD))
+				continue;
+			reader.message++;
+			add(&reader, line);
+		} else if (reader.in_stack && !ri_span_starts(line, "File \"")) {
+			reader.in_stack = line.length > 0;
+		} else if (reader.in_stack) {
+			if (reader.frames == 0)
+				reader.stack = out->count;
+			if (reader.frames++ < MAX_FRAMES)
+				add(&reader, line);
+		}
 	}
 }
 

@@ -383,26 +383,6 @@ static bool is_same(const struct ri_rank_said *one, const struct ri_rank_said *o
 		strcmp(one->launcher, other->launcher) == 0;
 }
 
-/* One record for each rank; blocks of which the text has the head alone say nothing. */
-static size_t merge(struct ri_rank_said *out, size_t count)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		size_t at = 0;
-
-		if (says_nothing(&out[i]))
-			continue;
-		while (at < kept && !is_same(&out[at], &out[i]))
-			at++;
-		if (at < kept)
-			fill(&out[at], &out[i]);
-		else
-			out[kept++] = out[i];
-	}
-	return kept;
-}
-
 enum ri_labels ri_labels_find(struct ri_span text)
 {
 	struct scan scan = { .text = text, .part = NONE, .label = -1 };
@@ -429,10 +409,24 @@ size_t ri_launcher_words_read(struct ri_span text, struct ri_rank_said *out, siz
 	};
 	struct ri_owner owner;
 	bool launchers;
+	size_t kept = 0;
 
 	while (read_next(&scan, &owner, &launchers))
 		continue;
-	return merge(out, scan.count);
+	/* one record for each rank; blocks of which the text has the head alone say nothing */
+	for (size_t i = 0; i < scan.count; i++) {
+		size_t at = 0;
+
+		if (says_nothing(&out[i]))
+			continue;
+		while (at < kept && !is_same(&out[at], &out[i]))
+			at++;
+		if (at < kept)
+			fill(&out[at], &out[i]);
+		else
+			out[kept++] = out[i];
+	}
+	return kept;
 }
 
 size_t ri_lines_of(struct ri_span text, const struct ri_owner *rank, char *room, size_t size)

@@ -114,35 +114,6 @@ static bool tells_of_stop(const struct ri_traceback *traceback)
 	return ri_span_has_any(traceback->last, words, sizeof(words) / sizeof(words[0]));
 }
 
-/* An exception raised while it was handled does not hide it: all of the chain counts. */
-static bool tells_of_interrupt(const struct ri_traceback *traceback)
-{
-	struct ri_span rest = traceback->whole, line;
-
-	while (ri_span_line(&rest, &line))
-		if (ri_span_starts(ri_traceback_line(traceback, line), "KeyboardInterrupt"))
-			return true;
-	return false;
-}
-
-/*
- * In the summary of torchrun's agent, how many of its workers ended as a Python exception ends
- * one; -1 where one ended in another way than by that or by the agent's own SIGTERM.
- */
-static int count_exceptions(struct ri_span summary)
-{
-	struct ri_rank_said said[WORKERS];
-	size_t ends = ri_launcher_words_read(summary, said, WORKERS);
-	int count = 0;
-
-	for (size_t i = 0; i < ends; i++) {
-		if (said[i].exit_code != 1 && said[i].signal != SIGTERM)
-			return -1;
-		count += said[i].exit_code == 1;
-	}
-	return count;
-}
-
 /*
  * torchrun's agent says of each end of a worker that a child failed, and its stderr has what the
  * workers said before. Where all of them that it counts lost others, so did this node.
@@ -151,13 +122,22 @@ static const struct ri_loss *find_loss_of_workers(struct ri_span text,
 	const struct ri_traceback *agent)
 {
 	const struct ri_loss *loss = NULL, *found;
+	struct ri_rank_said said[WORKERS];
 	struct ri_traceback worker;
 	struct ri_span own;
-	int ended, lost = 0;
+	size_t ends;
+	int ended = 0, lost = 0;
 
 	if (!ri_agent_is(agent))
 		return NULL;
-	ended = count_exceptions(ri_span_skip(text, (size_t)(agent->last.at - text.at)));
+	/* in its summary: as a Python exception ends one, or by the agent's own SIGTERM */
+	ends = ri_launcher_words_read(ri_span_skip(text, (size_t)(agent->last.at - text.at)),
+		said, WORKERS);
+	for (size_t i = 0; i < ends; i++) {
+		if (said[i].exit_code != 1 && said[i].signal != SIGTERM)
+			return NULL;
+		ended += said[i].exit_code == 1;
+	}
 	text.length = (size_t)(agent->whole.at - text.at);
 	while (lost < WORKERS && ri_traceback_find(text, &worker)) {
 		found = ri_words_loss(text, &worker, &own);
@@ -201,7 +181,7 @@ static void read_traceback(struct ri_span text, struct ri_words *out)
 	 */
 	static const char kill[] = "DeadLock detected from rank: ";
 	const struct ri_traceback *traceback = &out->traceback;
-	struct ri_span own;
+	struct ri_span own, rest = traceback->whole, line;
 	bool lost;
 
 	out->message_lines = ri_loss_count_before(traceback->more, &lost);
@@ -210,7 +190,10 @@ static void read_traceback(struct ri_span text, struct ri_words *out)
 	out->tells_of_stop = tells_of_stop(traceback);
 	out->tells_of_kill = ri_span_has(traceback->last, kill) ||
 		ri_span_has(traceback->before, kill);
-	out->interrupted = tells_of_interrupt(traceback);
+	/* an exception raised while it was handled does not hide it: all of the chain counts */
+	while (!out->interrupted && ri_span_line(&rest, &line))
+		out->interrupted = ri_span_starts(ri_traceback_line(traceback, line),
+			"KeyboardInterrupt");
 	out->lacks_rank = lacks_rank(traceback);
 	/* what breakpoint() and input() end of where stdin does (CPython Lib/pdb.py, do_EOF;
 	 * Lib/bdb.py, dispatch_line; Python/bltinmodule.c, builtin_input_impl) */

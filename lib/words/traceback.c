@@ -406,30 +406,23 @@ static bool begins_task(const struct finder *finder, struct ri_span content)
 	return ri_span_has(finder->now.last, "ray::") && read_frame(content, &frame);
 }
 
-static void open_task(struct finder *finder, struct ri_span line)
-{
-	struct ri_span prefix = finder->now.prefix;
-
-	finder->now.wrapper.length = 0;
-	finder->now = follow(&finder->now, LINK_NESTED);
-	finder->now.prefix = prefix;
-	finder->now.frames.at = line.at;
-	finder->state = FRAMES;
-	extend(finder, line);
-	take_frame(finder, line);
-}
-
 static void take_message(struct finder *finder, struct ri_span line)
 {
 	struct ri_traceback *now = &finder->now;
-	struct ri_span content = ri_traceback_line(now, line);
-	bool foreign = now->prefix.length > 0 && content.at == line.at;
+	struct ri_span content = ri_traceback_line(now, line), prefix = now->prefix;
+	bool foreign = prefix.length > 0 && content.at == line.at;
 
 	if (foreign)
 		return;
 	finder->link = read_link(content);
 	if (begins_task(finder, content)) {
-		open_task(finder, line);
+		now->wrapper.length = 0;
+		*now = follow(now, LINK_NESTED);
+		now->prefix = prefix;
+		now->frames.at = line.at;
+		finder->state = FRAMES;
+		extend(finder, line);
+		take_frame(finder, line);
 	} else if (content.length == 0 || is_aside(content) || finder->link != LINK_NONE ||
 		finder->message_lines >= MAX_MESSAGE_LINES) {
 		finder->state = BETWEEN;
