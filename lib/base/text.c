@@ -6,8 +6,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/limits.h"
-
 enum { DISTANCE_MAX = 32, PREFIX_MIN = 3 };
 
 void ri_text_init(struct ri_text *text, char *buffer, size_t size)

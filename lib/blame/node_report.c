@@ -5,7 +5,6 @@
 
 #include <jansson.h>
 
-#include "base/text.h"
 #include "blame/reports.h"
 
 static const char family[] = "rankinit-report-";	/* and the number of its version */

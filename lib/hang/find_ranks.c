@@ -30,20 +30,6 @@ static void pass_over_launchers(struct ri_hang_look *look)
 	}
 }
 
-static void find_outermost(const struct ri_hang_look *look)
-{
-	for (size_t i = 0; i < look->count; i++) {
-		int at = (int)i;
-
-		outermost[i] = -1;
-		for (int depth = 0; at >= 0 && depth < DEEPEST; depth++) {
-			if (look->processes[at].rank >= 0)
-				outermost[i] = at;
-			at = parents[at];
-		}
-	}
-}
-
 /* Several may have one number and kind of claim, if they lost their parent: the eldest counts. */
 static bool is_eldest(const struct ri_hang_look *look, size_t i)
 {
@@ -180,7 +166,16 @@ void ri_hang_find_ranks(struct ri_hang_look *look)
 	for (size_t i = 0; i < look->count; i++)
 		parents[i] = ri_hang_find_process(look, look->processes[i].parent);
 	pass_over_launchers(look);
-	find_outermost(look);
+	for (size_t i = 0; i < look->count; i++) {
+		int at = (int)i;
+
+		outermost[i] = -1;
+		for (int depth = 0; at >= 0 && depth < DEEPEST; depth++) {
+			if (look->processes[at].rank >= 0)
+				outermost[i] = at;
+			at = parents[at];
+		}
+	}
 	number_descendants(look, mark_ranks(look));
 	look->missing_count = 0;
 	find_missing(look);

@@ -110,28 +110,6 @@ static void find_ranks(struct told *told, const struct ri_hang_look *look)
 	told->rank_count = kept;
 }
 
-static void find_groups(struct told *told, const struct ri_hang *hang,
-	const struct ri_hang_look *look)
-{
-	for (size_t i = 0; i < told->rank_count; i++) {
-		size_t at = 0;
-
-		while (at < told->count && !is_same_group(hang,
-			&look->processes[told->leaders[at]],
-			&look->processes[told->ranks[i].process]))
-			at++;
-		told->ranks[i].group = at;
-		if (at < told->count)
-			continue;
-		if (told->count < RI_GROUPS_MOST - 1) {
-			told->leaders[told->count++] = told->ranks[i].process;
-		} else {
-			told->more_groups++;
-			told->more_ranks++;
-		}
-	}
-}
-
 /* Words without secrets, and without what divides a line or has to be escaped in JSON. */
 static void add_words(struct ri_text *out, const struct ri_text *words, size_t columns)
 {
@@ -256,7 +234,21 @@ size_t ri_groups_write(struct ri_hang *hang, char text[RI_GROUPS_MAX])
 
 	ri_text_init(&out, text, RI_GROUPS_MAX);
 	find_ranks(&told, look);
-	find_groups(&told, hang, look);
+	for (size_t i = 0; i < told.rank_count; i++) {
+		const struct ri_hang_process *process = &look->processes[told.ranks[i].process];
+		size_t at = 0;
+
+		while (at < told.count &&
+			!is_same_group(hang, &look->processes[told.leaders[at]], process))
+			at++;
+		told.ranks[i].group = at;
+		if (at == told.count && told.count < RI_GROUPS_MOST - 1) {
+			told.leaders[told.count++] = told.ranks[i].process;
+		} else if (at == told.count) {
+			told.more_groups++;
+			told.more_ranks++;
+		}
+	}
 	for (size_t i = 0; i < told.count; i++)
 		add_group(&out, &told, hang, look, i);
 	add_ended(&out, &told, hang, look);

@@ -5,7 +5,6 @@
 
 #include "redact/redact.h"
 #include "hang/judge.h"
-#include "base/text.h"
 
 enum {
 	SHOWN = 100,		/* columns of a path, a name */
