@@ -16,8 +16,9 @@
 #include "base/text.h"
 #include "launch/children.h"
 #include "init/leftovers.h"
-#include "init/supervise.h"
 #include "launch/master.h"
+#include "report/members.h"
+#include "report/outcome.h"
 #include "system/clock.h"
 #include "system/kept_fds.h"
 #include "system/log.h"
@@ -188,31 +189,29 @@ struct told {
 	char how[48];
 };
 
-static void read_report(const json_t *report, struct told *told, size_t nodes)
+static void read_report(const json_t *report, struct told *told, size_t nodes,
+	struct ri_arena *arena)
 {
 	const json_t *topology = json_object_get(report, "topology");
-	const json_t *place =
-		json_object_get(json_object_get(topology, "node_rank"), "value");
+	const json_t *place = json_object_get(topology, "node_rank");
 	const json_t *failure = json_object_get(report, "first_failure");
-	const json_t *rank = json_object_get(failure, "rank");
-	const json_t *code = json_object_get(failure, "exit_code");
-	const char *signal = json_string_value(json_object_get(failure, "signal"));
-	size_t node = json_is_integer(place) ? (size_t)json_integer_value(place) : nodes;
+	int64_t node = ri_member_number(json_object_get(place, "value"), (int64_t)nodes - 1);
+	struct ri_report_failure said;
 
-	if (node >= nodes)
+	if (node < 0)
 		return;
 	/* of a node that started its ranks again the last one counts */
 	told += node;
 	*told = (struct told){ .failed = json_is_object(failure) };
 	if (!told->failed)
 		return;
-	told->elsewhere = json_is_true(json_object_get(failure, "elsewhere"));
-	told->rank = json_is_integer(rank) ? json_integer_value(rank) : -1;
-	if (signal != NULL)
-		snprintf(told->how, sizeof(told->how), "killed by %s", signal);
-	else if (json_is_integer(code))
-		snprintf(told->how, sizeof(told->how), "exit status %d",
-			(int)json_integer_value(code));
+	ri_members_read(ri_report_failure, failure, &said, arena);
+	told->elsewhere = said.elsewhere;
+	told->rank = said.rank;
+	if (said.signal != NULL)
+		snprintf(told->how, sizeof(told->how), "killed by %s", said.signal);
+	else if (said.exit_code >= 0)
+		snprintf(told->how, sizeof(told->how), "exit status %d", (int)said.exit_code);
 	else
 		snprintf(told->how, sizeof(told->how), "not started");
 }
@@ -220,8 +219,7 @@ static void read_report(const json_t *report, struct told *told, size_t nodes)
 /* "node 1: rank 5 failed first, killed by SIGKILL; exit status 137 after 5.1 s" */
 static void tell_node(size_t node, const struct ri_child *child, const struct told *told)
 {
-	double seconds = (double)(child->ended.tv_sec - child->started.tv_sec) +
-		(double)(child->ended.tv_nsec - child->started.tv_nsec) / 1e9;
+	double seconds = ri_seconds_between(child->started, child->ended);
 	char line[256], name[RI_SIGNAL_NAME];
 	struct ri_text text;
 
@@ -283,7 +281,7 @@ int ri_play_job_tell(const struct ri_play_job *job, int status)
 	/* one document after the other */
 	if (of_nodes && reports >= 0 && lseek(reports, 0, SEEK_SET) == 0)
 		while ((report = json_loadfd(reports, JSON_DISABLE_EOF_CHECK, NULL)) != NULL) {
-			read_report(report, told, simulation->nodes);
+			read_report(report, told, simulation->nodes, job->members->arena);
 			json_decref(report);
 		}
 	if (of_nodes)

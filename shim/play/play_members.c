@@ -12,7 +12,6 @@
 #include "from/sources.h"
 #include "launch/children.h"
 #include "launch/placement.h"
-#include "node/cgroup_limits.h"
 #include "node/place.h"
 #include "options/table.h"
 #include "system/mask.h"
@@ -43,17 +42,6 @@ static int no_memory(struct ri_error *err)
 		"no memory left for the members of the job");
 }
 
-/* This binary, by a name that ps shows. */
-static void find_program(char *out, size_t size)
-{
-	ssize_t length = readlink("/proc/self/exe", out, size - 1);
-	const char *started = (const char *)getauxval(AT_EXECFN);
-
-	out[length < 0 ? 0 : length] = '\0';
-	if (length <= 0 || access(out, X_OK) < 0 || ri_peer_find(out) != RI_PEER_NONE)
-		ri_text_copy(out, size, length > 0 ? "/proc/self/exe" : started);
-}
-
 int ri_members_choose(struct ri_members *out, const struct ri_options *options,
 	const struct ri_node *machine, struct ri_error *err)
 {
@@ -63,6 +51,8 @@ int ri_members_choose(struct ri_members *out, const struct ri_options *options,
 	size_t all = alone ? ranks : simulation->nodes;
 	struct ri_error ignored = RI_ERROR_INIT;
 	struct ri_node node = *machine;
+	const size_t size = sizeof(out->program);
+	ssize_t length = readlink("/proc/self/exe", out->program, size - 1);
 	struct ri_budget budget;
 	struct ri_cpus mask;
 
@@ -80,7 +70,12 @@ int ri_members_choose(struct ri_members *out, const struct ri_options *options,
 		if (ri_budget_find(&budget, &node, &ignored) == 0)
 			out->threads = budget.usable <= ranks ? 1 : budget.usable / ranks;
 	}
-	find_program(out->program, sizeof(out->program));
+	/* this binary, by a name that ps shows */
+	out->program[length < 0 ? 0 : length] = '\0';
+	if (length <= 0 || access(out->program, X_OK) < 0 ||
+		ri_peer_find(out->program) != RI_PEER_NONE)
+		ri_text_copy(out->program, size, length > 0 ? "/proc/self/exe"
+			: (const char *)getauxval(AT_EXECFN));
 	out->places = ri_arena_array(out->arena, all, sizeof(*out->places));
 	out->ranks = ri_arena_array(out->arena, all, sizeof(*out->ranks));
 	if (out->places == NULL || out->ranks == NULL)

@@ -11,13 +11,10 @@
 #include <jansson.h>
 #include <sodium/version.h>
 
-#include "base/arena.h"
-#include "base/text.h"
 #include "check/node_facts.h"
 #include "check/print.h"
 #include "from/sources.h"
 #include "model/page.h"
-#include "options/options.h"
 #include "to/to.h"
 
 enum { ANSWER = 262144 };

@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/arena.h"
 #include "base/number.h"
 #include "check/print.h"
 #include "report/brief.h"
@@ -175,59 +174,36 @@ void ri_report_job(const char *verdict)
 		ri_log(RI_LEVEL_ALWAYS, "%.*s", (int)line.length, line.at);
 }
 
-static void print_seen(const char *lines)
-{
-	struct ri_span rest = { lines, strlen(lines) }, line;
-
-	ri_log(RI_LEVEL_ALWAYS, "  what its processes did when the first rank was lost:");
-	while (ri_span_line(&rest, &line))
-		ri_log(RI_LEVEL_ALWAYS, "    %.*s", (int)line.length, line.at);
-}
-
-/* Line for line as it is printed, which log.h has. */
-static void make_plain(char *words)
-{
-	for (char *end; *words != '\0'; words = end) {
-		end = words + strcspn(words, "\n");
-		if (*end == '\n')
-			*end++ = '\0';
-		ri_text_replace_controls(words);
-		if (end > words && end[-1] == '\0')
-			end[-1] = '\n';
-	}
-}
-
-/* What it says last is kept where that is too long. Returns its length. */
-static size_t shorten(char verdict[LAST_WORDS], const char *last_line)
-{
-	size_t length = strlen(verdict), room = TERMINATION_SIZE;
-
-	if (last_line != NULL)
-		room -= strlen(last_line) + 1;
-	if (length > room)
-		length = room;
-	while (verdict[length - 1] != '\n')
-		length--;
-	if (last_line == NULL)
-		return length;
-	return length + (size_t)snprintf(verdict + length, LAST_WORDS - length, "%s\n",
-		last_line);
-}
-
 /* A message that the command left there is its own. */
 static void leave_last_words(char verdict[LAST_WORDS], const char *last_line)
 {
-	size_t length = strlen(verdict);
+	size_t length = strlen(verdict), room = TERMINATION_SIZE;
 	struct stat info;
 	int fd;
 
 	if (length == 0 || own.goes_on)
 		return;
-	make_plain(verdict);
+	/* line for line as it is printed, which log.h has */
+	for (char *line = verdict, *end; *line != '\0'; line = end) {
+		end = line + strcspn(line, "\n");
+		if (*end == '\n')
+			*end++ = '\0';
+		ri_text_replace_controls(line);
+		if (end > line && end[-1] == '\0')
+			end[-1] = '\n';
+	}
 	fd = open(termination_log, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	length = shorten(verdict, last_line);
+	/* what it says last is kept where that is too long */
+	if (last_line != NULL)
+		room -= strlen(last_line) + 1;
+	length = length < room ? length : room;
+	while (verdict[length - 1] != '\n')
+		length--;
+	if (last_line != NULL)
+		length += (size_t)snprintf(verdict + length, LAST_WORDS - length, "%s\n",
+			last_line);
 	if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size == 0 &&
 		write(fd, verdict, length) < 0)
 		ri_log(RI_LEVEL_NOTE, "%s: %s", termination_log, strerror(errno));
@@ -302,7 +278,9 @@ static char printed[RI_VERDICT_PRINTED_SIZE], verdict[LAST_WORDS];
 
 static void print_verdict(const struct ri_outcome *outcome)
 {
+	const char *seen = outcome->hang.seen;
 	char line[RI_MAX_LINE];
+	struct ri_span rest, one;
 	struct ri_text out;
 
 	if (outcome->link.verdict != NULL) {	/* which was printed when it came */
@@ -315,9 +293,13 @@ static void print_verdict(const struct ri_outcome *outcome)
 		if (out.length > 0)
 			ri_log(RI_LEVEL_ALWAYS, "%s", line);
 	}
-	if (outcome->hang.seen != NULL && outcome->first >= 0 &&
-		outcome->ranks[outcome->first].evidence.class == RI_CLASS_LOSS)
-		print_seen(outcome->hang.seen);
+	if (seen == NULL || outcome->first < 0 ||
+		outcome->ranks[outcome->first].evidence.class != RI_CLASS_LOSS)
+		return;
+	ri_log(RI_LEVEL_ALWAYS, "  what its processes did when the first rank was lost:");
+	rest = (struct ri_span){ seen, strlen(seen) };
+	while (ri_span_line(&rest, &one))
+		ri_log(RI_LEVEL_ALWAYS, "    %.*s", (int)one.length, one.at);
 }
 
 void ri_report_say(const struct ri_outcome *outcome, bool prints)

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/arena.h"
 #include "report/class.h"
 #include "system/apart.h"
 #include "system/log.h"
