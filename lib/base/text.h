@@ -32,6 +32,18 @@ struct ri_text {
 };
 
 void ri_text_init(struct ri_text *text, char *buffer, size_t size);
+
+static inline struct ri_text ri_text_of(char *buffer, size_t size)
+{
+	buffer[0] = '\0';
+	return (struct ri_text){ .bytes = buffer, .size = size };
+}
+
+/* Declares a text in so many bytes of its own, as DECLARE_SEQ_BUF of linux/seq_buf.h does. */
+#define RI_TEXT(name, size_) \
+	char name##_bytes[size_]; \
+	struct ri_text name = ri_text_of(name##_bytes, sizeof(name##_bytes))
+
 void ri_text_add(struct ri_text *text, const char *string);
 void ri_text_add_bytes(struct ri_text *text, const char *bytes, size_t count);
 void ri_text_addf(struct ri_text *text, const char *format, ...)

@@ -399,21 +399,6 @@ static void add_older(struct ri_text *out, const struct ri_reports *job)
 		}
 }
 
-/* "node 2 (gpu-0002) began 360 s after most others: ..." */
-static void add_astray(struct ri_text *out, const struct ri_reports *job)
-{
-	for (size_t i = 0; i < job->astray_count && i < NAMED; i++) {
-		const struct ri_node_report *one = job->astray[i];
-		int64_t by = (one->began - job->usual_start) / 1000000;
-
-		ri_text_addf(out, "%s began %lld s %s %s: its clock or its start is that far off\n",
-			node_of(one), (long long)(by < 0 ? -by : by), by < 0 ? "before" : "after",
-			job->attempts[0].count == 2 ? "the other one" : "most others");
-	}
-	if (job->astray_count > NAMED)
-		ri_text_addf(out, "and so did %zu more\n", job->astray_count - NAMED);
-}
-
 /* The job's id behind these words, and the attempt, as far as the platform tells them. */
 static void add_id(struct ri_text *out, const char *words, const struct ri_node_report *one)
 {
@@ -460,7 +445,16 @@ void ri_reports_add_page(struct ri_text *out, const struct ri_reports *job)
 	if (job->verdicts_differ)
 		ri_text_add(out, "the link's verdicts in these reports differ, so they were not "
 			"used\n");
-	add_astray(out, job);
+	for (size_t i = 0; i < job->astray_count && i < NAMED; i++) {
+		const struct ri_node_report *one = job->astray[i];
+		int64_t by = (one->began - job->usual_start) / 1000000;
+
+		ri_text_addf(out, "%s began %lld s %s %s: its clock or its start is that far off\n",
+			node_of(one), (long long)(by < 0 ? -by : by), by < 0 ? "before" : "after",
+			job->attempts[0].count == 2 ? "the other one" : "most others");
+	}
+	if (job->astray_count > NAMED)
+		ri_text_addf(out, "and so did %zu more\n", job->astray_count - NAMED);
 	add_attempts(out, job);
 	for (size_t i = 0; i < job->skip_count && i < NAMED; i++)
 		ri_text_addf(out, "skipped: %s: %s\n", shown(job->skips[i].file, COLUMNS),

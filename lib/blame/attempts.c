@@ -332,26 +332,6 @@ static int compare_nodes(const void *first, const void *second)
 		a->node >= 0 ? 0 : compare_texts(a->host, b->host);
 }
 
-/* Reports of several ranks of one node are one node. */
-static void count_victims(struct ri_reports *job, const struct ri_node_report **list)
-{
-	const struct ri_attempt *attempt = &job->attempts[0];
-	size_t count = 0;
-
-	for (size_t i = 0; i < attempt->count; i++) {
-		const struct ri_node_report *report = attempt->reports[i];
-		size_t before = job->victims.ranks;
-
-		for (size_t k = 0; k < report->count; k++)
-			count_victim(job, report, &report->ranks[k]);
-		if (job->victims.ranks > before)
-			list[count++] = report;
-	}
-	qsort(list, count, sizeof(*list), compare_nodes);
-	for (size_t i = 0; i < count; i++)
-		job->victims.nodes += i == 0 || !ri_node_report_is_beside(list[i - 1], list[i]);
-}
-
 /* Of which life of its node the report is, by the earliest start and loss of all others. */
 static enum ri_life life_of(const struct ri_attempt *attempt, const struct ri_node_report *report)
 {
@@ -381,10 +361,23 @@ int ri_reports_count_others(struct ri_reports *job)
 	const struct ri_attempt *attempt = &job->attempts[0];
 	const struct ri_node_report **list =
 		ri_arena_array(&job->arena, attempt->count, sizeof(*list));
+	size_t count = 0;
 
 	if (list == NULL)
 		return -1;
-	count_victims(job, list);
+	for (size_t i = 0; i < attempt->count; i++) {
+		const struct ri_node_report *report = attempt->reports[i];
+		size_t before = job->victims.ranks;
+
+		for (size_t k = 0; k < report->count; k++)
+			count_victim(job, report, &report->ranks[k]);
+		if (job->victims.ranks > before)
+			list[count++] = report;
+	}
+	/* reports of several ranks of one node are one node */
+	qsort(list, count, sizeof(*list), compare_nodes);
+	for (size_t i = 0; i < count; i++)
+		job->victims.nodes += i == 0 || !ri_node_report_is_beside(list[i - 1], list[i]);
 	for (size_t i = 0; i < job->suspect_count; i++)
 		job->suspects[i].life = life_of(attempt, job->suspects[i].report);
 	/* those that began a minute before or after the one in the middle go astray */

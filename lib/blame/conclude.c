@@ -480,13 +480,17 @@ static void hide_later(struct ri_reports *job)
 	job->suspect_count = job->more_suspects = 0;
 }
 
-static void find_who(struct ri_reports *job)
+int ri_reports_judge(struct ri_reports *job)
 {
-	struct losses losses = find_losses(&job->attempts[0]);
-	struct ri_suspect *list =
-		ri_arena_array(&job->arena, losses.ranks + job->count, sizeof(*list));
-	bool whole = job->nodes.missing == 0 && job->ranks.missing == 0;
+	struct ri_suspect *list;
+	struct losses losses;
+	bool whole;
 
+	if (ri_reports_find_attempts(job) < 0 || ri_reports_count(job) < 0)
+		return -1;
+	losses = find_losses(&job->attempts[0]);
+	list = ri_arena_array(&job->arena, losses.ranks + job->count, sizeof(*list));
+	whole = job->nodes.missing == 0 && job->ranks.missing == 0;
 	/* the link heard what a node that left no report has said, or that it fell silent */
 	if (ri_number_set_lacks(&job->nodes, job->verdict_node)) {
 		job->conclusion = RI_CONCLUSION_TOLD;
@@ -505,12 +509,5 @@ static void find_who(struct ri_reports *job)
 		else
 			ask_autopsies(job);
 	}
-}
-
-int ri_reports_judge(struct ri_reports *job)
-{
-	if (ri_reports_find_attempts(job) < 0 || ri_reports_count(job) < 0)
-		return -1;
-	find_who(job);
 	return ri_reports_count_others(job);
 }

@@ -97,8 +97,7 @@ const struct ri_fact *ri_claims_choose(struct ri_topology *out, struct ri_fact *
 static void quote_fault(const struct ri_fact *claim, struct ri_text *out)
 {
 	const char *raw = claim->origin.raw;
-	char bytes[2 * RI_MAX_QUOTE];
-	struct ri_text part;
+	RI_TEXT(part, 2 * RI_MAX_QUOTE);
 	size_t from = claim->fault_at, length = strlen(raw);
 
 	if (length <= RI_MAX_QUOTE || from < RI_MAX_QUOTE / 2 || from > length) {
@@ -109,10 +108,9 @@ static void quote_fault(const struct ri_fact *claim, struct ri_text *out)
 	/* no half of a character */
 	while (from > 0 && ((unsigned char)raw[from] & 0xc0) == 0x80)
 		from--;
-	ri_text_init(&part, bytes, sizeof(bytes));
 	ri_text_add(&part, "...");
 	ri_text_add(&part, raw + from);
-	ri_text_add_quoted(out, bytes);
+	ri_text_add_quoted(out, part.bytes);
 }
 
 /* Is the identity made of this fact? */
@@ -142,13 +140,13 @@ static int report_broken(const struct ri_topology *topology, enum ri_fact_id id,
 	const struct ri_context *context, struct ri_error *err)
 {
 	const struct ri_fact *claim = topology->facts[id].next;
-	char bytes[RI_QUOTE_SIZE + 128], option[32];
-	struct ri_text text;
+	char option[32];
 
 	for (; claim != NULL; claim = claim->next) {
+		RI_TEXT(text, RI_QUOTE_SIZE + 128);
+
 		if (claim->state != RI_STATE_BROKEN)
 			continue;
-		ri_text_init(&text, bytes, sizeof(bytes));
 		ri_text_add(&text, "the value is ");
 		quote_fault(claim, &text);
 		ri_text_add(&text, ", expected ");

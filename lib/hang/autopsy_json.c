@@ -10,13 +10,12 @@ enum { LONGEST = 1024 };
 /* A foreign string without its secrets. */
 static json_t *foreign(struct ri_json *json, const char *value, const char *subject)
 {
-	char shown[2 * LONGEST], copy[LONGEST];
-	struct ri_text text;
+	RI_TEXT(text, 2 * LONGEST);
+	RI_TEXT(copy, LONGEST);
 
-	ri_text_copy(copy, sizeof(copy), value);
-	ri_text_init(&text, shown, sizeof(shown));
-	ri_redact(&text, (struct ri_span){ copy, strlen(copy) });
-	return ri_json_string(json, shown, subject);
+	ri_text_add(&copy, value);
+	ri_redact(&text, (struct ri_span){ copy.bytes, copy.length });
+	return ri_json_string(json, text.bytes, subject);
 }
 
 /* A member that is null where the value is empty; the same of a number that is not known. */
@@ -59,36 +58,27 @@ static json_t *describe_stack(struct ri_json *json, const struct ri_hang_stack *
 
 static json_t *sentence(struct ri_json *json, const struct ri_hang_look *look, size_t i)
 {
-	char words[RI_HANG_COLUMNS * 4];
-	struct ri_text out;
+	RI_TEXT(out, RI_HANG_COLUMNS * 4);
 
-	ri_text_init(&out, words, sizeof(words));
 	ri_hang_add_activity(&out, look, i, true);
-	return foreign(json, words, "text");
-}
-
-static json_t *describe_call(struct ri_json *json, const struct ri_hang_process *process)
-{
-	const struct ri_call_row *row = ri_call_row(&process->call);
-	json_t *object;
-
-	if (process->call.state != RI_CALL_INSIDE)
-		return json_null();
-	object = json_object();
-	ri_json_put(json, object, "number", json_integer(process->call.number));
-	ri_json_put(json, object, "name", row == NULL ? json_null() : json_string(row->name));
-	put_foreign(json, object, "path", process->path);
-	put_foreign(json, object, "mount", process->mount);
-	put_foreign(json, object, "mount_type", process->mount_type);
-	return object;
+	return foreign(json, out.bytes, "text");
 }
 
 static json_t *describe_process(struct ri_json *json, const struct ri_hang_look *look, size_t i)
 {
 	const struct ri_hang_process *process = &look->processes[i];
+	const struct ri_call_row *row = ri_call_row(&process->call);
+	bool inside = process->call.state == RI_CALL_INSIDE;
+	json_t *object = json_object(), *call = inside ? json_object() : json_null();
 	char state[2] = { process->state, '\0' };
-	json_t *object = json_object();
 
+	if (inside) {
+		ri_json_put(json, call, "number", json_integer(process->call.number));
+		ri_json_put(json, call, "name", row == NULL ? json_null() : json_string(row->name));
+		put_foreign(json, call, "path", process->path);
+		put_foreign(json, call, "mount", process->mount);
+		put_foreign(json, call, "mount_type", process->mount_type);
+	}
 	ri_json_put(json, object, "pid", json_integer(process->pid));
 	ri_json_put(json, object, "parent", json_integer(process->parent));
 	ri_json_put(json, object, "name", foreign(json, process->name, "name"));
@@ -98,7 +88,7 @@ static json_t *describe_process(struct ri_json *json, const struct ri_hang_look 
 	ri_json_put(json, object, "class", json_string(ri_hang_class_name(process->class)));
 	put_foreign(json, object, "state", state);
 	put_foreign(json, object, "wchan", process->wchan);
-	ri_json_put(json, object, "call", describe_call(json, process));
+	ri_json_put(json, object, "call", call);
 	ri_json_put(json, object, "tracer",
 		number_or_null(process->tracer > 0, (uint64_t)process->tracer));
 	ri_json_put(json, object, "waits_for", process->child < 0 ? json_null()
@@ -115,54 +105,43 @@ static json_t *describe_group(struct ri_json *json, const struct ri_hang *hang,
 {
 	const struct ri_hang_process *process = &look->processes[i];
 	json_t *object = json_object(), *ranks = json_array(), *stacks = json_array();
-	char no_stack[256];
-	struct ri_text out;
+	RI_TEXT(no_stack, 256);
 
 	for (size_t k = 0; k < look->count; k++)
 		if (look->processes[k].group == (int)i && look->processes[k].is_rank)
 			ri_json_append(json, ranks, rank_of(&look->processes[k]));
-	ri_text_init(&out, no_stack, sizeof(no_stack));
-	ri_hang_add_no_stack(&out, hang, process);
+	ri_hang_add_no_stack(&no_stack, hang, process);
 	ri_json_put(json, object, "group", json_integer((json_int_t)i));
 	ri_json_put(json, object, "ranks", ranks);
 	ri_json_put(json, object, "class", json_string(ri_hang_class_name(process->class)));
 	ri_json_put(json, object, "text", sentence(json, look, i));
 	put_foreign(json, object, "python", process->release);
-	put_foreign(json, object, "no_stack", no_stack);
+	put_foreign(json, object, "no_stack", no_stack.bytes);
 	for (uint32_t k = 0; k < process->stack_count; k++)
 		ri_json_append(json, stacks, describe_stack(json, &process->stacks[k], k == 0));
 	ri_json_put(json, object, "threads", stacks);
 	return object;
 }
 
-static json_t *describe_suspect(struct ri_json *json, const struct ri_hang_look *look)
-{
-	const struct ri_hang_process *suspect;
-	json_t *object;
-
-	if (look->suspect < 0)
-		return json_null();
-	suspect = &look->processes[look->suspect];
-	object = json_object();
-	ri_json_put(json, object, "rank", rank_of(suspect));
-	ri_json_put(json, object, "pid", json_integer(suspect->pid));
-	ri_json_put(json, object, "class", json_string(ri_hang_class_name(suspect->class)));
-	ri_json_put(json, object, "text", sentence(json, look, (size_t)look->suspect));
-	return object;
-}
-
 json_t *ri_hang_json(struct ri_json *json, struct ri_hang *hang)
 {
 	const struct ri_hang_look *look = ri_hang_newer(hang);
+	const struct ri_hang_process *one = &look->processes[look->suspect < 0 ? 0 : look->suspect];
 	json_t *object = json_object(), *groups = json_array(), *processes = json_array();
-	json_t *ended = json_array();
+	json_t *ended = json_array(), *suspect = look->suspect < 0 ? json_null() : json_object();
 
+	if (look->suspect >= 0) {
+		ri_json_put(json, suspect, "rank", rank_of(one));
+		ri_json_put(json, suspect, "pid", json_integer(one->pid));
+		ri_json_put(json, suspect, "class", json_string(ri_hang_class_name(one->class)));
+		ri_json_put(json, suspect, "text", sentence(json, look, (size_t)look->suspect));
+	}
 	ri_json_put(json, object, "schema", json_string("rankinit-autopsy-1"));
 	ri_json_put(json, object, "at", ri_time_json(hang->at));
 	ri_json_put(json, object, "why", hang->why == NULL ? json_null()
 		: json_string(hang->why));
 	ri_json_put(json, object, "interval_ms", json_integer(hang->interval_ms));
-	ri_json_put(json, object, "suspect", describe_suspect(json, look));
+	ri_json_put(json, object, "suspect", suspect);
 	for (size_t i = 0; i < look->ended_count; i++)
 		ri_json_append(json, ended, json_integer(look->ended[i]));
 	ri_json_put(json, object, "ended", ended);

@@ -113,26 +113,22 @@ static void find_ranks(struct told *told, const struct ri_hang_look *look)
 /* Words without secrets, and without what divides a line or has to be escaped in JSON. */
 static void add_words(struct ri_text *out, const struct ri_text *words, size_t columns)
 {
-	char clean[2 * RI_HANG_COLUMNS * 4];
-	struct ri_text text;
+	RI_TEXT(clean, 2 * RI_HANG_COLUMNS * 4);
 
-	ri_text_init(&text, clean, sizeof(clean));
-	ri_redact(&text, (struct ri_span){ words->bytes, words->length });
-	for (char *p = clean; *p != '\0'; p++)
+	ri_redact(&clean, (struct ri_span){ words->bytes, words->length });
+	for (char *p = clean.bytes; *p != '\0'; p++)
 		if (*p == '|' || *p == '\\' || *p == '"')
 			*p = *p == '"' ? '\'' : '/';
-	ri_text_add_shown(out, clean, columns);
+	ri_text_add_shown(out, clean.bytes, columns);
 }
 
 static void add_place(struct ri_text *out, const struct ri_hang_process *process)
 {
 	const struct ri_hang_frame *place = ri_hang_find_place(process);
-	char words[RI_HANG_COLUMNS * 4];
-	struct ri_text text;
+	RI_TEXT(text, RI_HANG_COLUMNS * 4);
 
 	if (place == NULL)
 		return;
-	ri_text_init(&text, words, sizeof(words));
 	ri_text_add_shown(&text, function_of(process), SHOWN);
 	ri_text_add(&text, " (");
 	ri_text_add_shown(&text, ri_path_name(ri_hang_redact_file(place->file)), SHOWN);
@@ -177,12 +173,11 @@ static void add_group(struct ri_text *out, struct told *told, const struct ri_ha
 	const struct ri_hang_look *look, size_t group)
 {
 	const struct ri_hang_process *leader = &look->processes[told->leaders[group]];
-	char bytes[RI_GROUPS_MAX], words[RI_HANG_COLUMNS * 4];
-	struct ri_text line, activity;
+	RI_TEXT(line, RI_GROUPS_MAX);
+	RI_TEXT(activity, RI_HANG_COLUMNS * 4);
 	struct ri_ranges ranges = { .out = &line, .between = "," };
 	size_t ranks = 0;
 
-	ri_text_init(&line, bytes, sizeof(bytes));
 	ri_text_addf(&line, "%s %s ", ri_hang_class_name(leader->class),
 		states[state_of(hang, leader)]);
 	add_function(&line, leader);
@@ -197,7 +192,6 @@ static void add_group(struct ri_text *out, struct told *told, const struct ri_ha
 	add_place(&line, leader);
 	ri_text_add(&line, "|");
 	if (leader->class != RI_HANG_COLLECTIVE) {
-		ri_text_init(&activity, words, sizeof(words));
 		ri_hang_add_activity(&activity, look, told->leaders[group], false);
 		add_words(&line, &activity, ACTIVITY);
 	}
@@ -209,15 +203,13 @@ static void add_group(struct ri_text *out, struct told *told, const struct ri_ha
 static void add_ended(struct ri_text *out, struct told *told, const struct ri_hang *hang,
 	const struct ri_hang_look *look)
 {
-	char bytes[RI_GROUPS_MAX];
-	struct ri_text line;
+	RI_TEXT(line, RI_GROUPS_MAX);
 	struct ri_ranges ranges = { .out = &line, .between = "," };
 
 	if (look->ended_count == 0 || hang->after_loss ||
 		look->ended[look->ended_count - 1] >= RI_MAX_RANKS ||
 		look->ended_count + told->rank_count > RI_MAX_LOCAL)
 		return;
-	ri_text_init(&line, bytes, sizeof(bytes));
 	ri_text_addf(&line, "%s %s - ", ri_hang_class_name(RI_HANG_GONE), states[RI_GROUP_STILL]);
 	for (size_t i = 0; i < look->ended_count; i++)
 		ri_ranges_add(&ranges, look->ended[i]);

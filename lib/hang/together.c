@@ -391,12 +391,10 @@ static const struct odd *list_odd(struct tally *tally, int weight, size_t most)
 
 static void add_span(struct ri_text *out, struct ri_span span, size_t columns)
 {
-	char bytes[RI_GROUPS_WORDS + 1];
-	struct ri_text text;
+	RI_TEXT(text, RI_GROUPS_WORDS + 1);
 
-	ri_text_init(&text, bytes, sizeof(bytes));
 	ri_text_add_bytes(&text, span.at, span.length);
-	ri_text_add_shown(out, bytes, columns);
+	ri_text_add_shown(out, text.bytes, columns);
 }
 
 /* "wait in all_reduce (train.py:16)", of several places only the function. */
@@ -521,11 +519,9 @@ static size_t say_groups(struct ri_text *out, struct tally *tally)
 static void add_end(struct ri_text *out, const struct ri_text *words,
 	const struct ri_together *together, size_t silent)
 {
-	char tail[SAID * (HOST + 32)];
+	RI_TEXT(end, SAID * (HOST + 32));
 	size_t room, length = words->length, said = 0;
-	struct ri_text end;
 
-	ri_text_init(&end, tail, sizeof(tail));
 	ri_text_add(&end, silent > 0 ? "; " : "");
 	if (silent > SAID)
 		ri_text_addf(&end, "%zu of %zu nodes", silent, together->node_count);
@@ -579,14 +575,13 @@ static bool judge_all(struct tally *tally, struct ri_text *words)
 bool ri_together_judge(struct ri_together *together, struct ri_together_found *found)
 {
 	struct tally tally = { .together = together, .found = found };
-	char bytes[4 * RI_TOGETHER_TEXT];
-	struct ri_text words, text;
+	RI_TEXT(words, 4 * RI_TOGETHER_TEXT);
+	struct ri_text text;
 	bool whole;
 
 	*found = (struct ri_together_found){
 		.rank = -1, .node = -1, .silent = together->node_count - together->answered,
 	};
-	ri_text_init(&words, bytes, sizeof(bytes));
 	ri_text_init(&text, found->text, sizeof(found->text));
 	whole = judge_all(&tally, &words);
 	if (!whole)

@@ -78,19 +78,12 @@ static struct ri_why why_of(enum ri_cause_word cause)
 
 struct ri_why ri_why_of_refusal(int status)
 {
-	switch (status) {
-	case 123:
-		return why_of(RI_CAUSE_UNFIT);
-	case 124:
-		return why_of(RI_CAUSE_DNS);
-	case 125:
-		return why_of(RI_CAUSE_REFUSED);
-	case 126:
-	case 127:
-		return why_of(RI_CAUSE_EXEC);
-	default:
-		return why_of(RI_CAUSE_UNKNOWN);
-	}
+	static const enum ri_cause_word causes[] = {
+		[123] = RI_CAUSE_UNFIT, [124] = RI_CAUSE_DNS, [125] = RI_CAUSE_REFUSED,
+		[126] = RI_CAUSE_EXEC, [127] = RI_CAUSE_EXEC,
+	};
+
+	return why_of(status < 123 || status > 127 ? RI_CAUSE_UNKNOWN : causes[status]);
 }
 
 static const struct {

@@ -125,12 +125,10 @@ void ri_time_add(struct ri_text *out, struct timespec at)
 
 json_t *ri_time_json(struct timespec at)
 {
-	char buffer[64];
-	struct ri_text text;
+	RI_TEXT(text, 64);
 
 	if (at.tv_sec == 0)
 		return json_null();
-	ri_text_init(&text, buffer, sizeof(buffer));
 	ri_time_add(&text, at);
-	return json_string(buffer);
+	return json_string(text.bytes);
 }

@@ -72,13 +72,11 @@ static struct ri_span span_of(const char *text)
 
 void ri_reason_add_line(struct ri_text *out, const char *before, struct ri_span line)
 {
-	char copy[4 * RI_VERDICT_COLUMNS];
-	struct ri_text text;
+	RI_TEXT(text, 4 * RI_VERDICT_COLUMNS);
 
-	ri_text_init(&text, copy, sizeof(copy));
 	ri_text_add_bytes(&text, line.at, line.length);
 	ri_text_add(out, before);
-	ri_text_add_shown(out, copy, SHOWN);
+	ri_text_add_shown(out, text.bytes, SHOWN);
 	ri_text_add(out, "\n");
 }
 

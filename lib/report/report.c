@@ -176,17 +176,11 @@ static json_t *list_lines(struct ri_json *json, const struct ri_reason *reason)
 	return list;
 }
 
-static json_t *describe_cause(struct ri_json *json, const struct ri_cause *cause)
+/* A part that has a table of its own, or null. */
+static json_t *write_known(struct ri_json *json, bool known,
+	const struct ri_report_member *members, const void *told)
 {
-	struct ri_report_cause told;
-
-	if (cause == NULL)
-		return json_null();
-	told = (struct ri_report_cause){
-		.code = ri_code_name(cause->code), .subject = cause->subject,
-		.text = cause->text, .hint = cause->hint,
-	};
-	return ri_members_write(json, ri_report_cause, &told);
+	return known ? ri_members_write(json, members, told) : json_null();
 }
 
 /* The address of the peer that was lost; NULL: it is not told. */
@@ -206,12 +200,19 @@ static json_t *describe_first(struct ri_json *json, const struct ri_report *repo
 	const struct ri_outcome *outcome = report->outcome;
 	ssize_t named = ri_outcome_named(outcome);
 	char peer[RI_LOSS_ADDRESS], name[RI_SIGNAL_NAME];
+	const struct ri_cause *cause = outcome->cause;
 	const struct ri_rank_outcome *rank;
 	struct ri_report_failure told;
+	struct ri_report_cause why;
 	struct ri_span file;
 
 	if (outcome->first < 0)
 		return json_null();
+	if (cause != NULL)
+		why = (struct ri_report_cause){
+			.code = ri_code_name(cause->code), .subject = cause->subject,
+			.text = cause->text, .hint = cause->hint,
+		};
 	rank = &outcome->ranks[outcome->first];
 	file = rank->wrote.torch_error;
 	told = (struct ri_report_failure){
@@ -219,7 +220,8 @@ static json_t *describe_first(struct ri_json *json, const struct ri_report *repo
 		.elsewhere = outcome->blame == RI_BLAME_ELSEWHERE, .node = find_peer(rank, peer),
 		.kind = kind_of(rank), .exit_code = exit_code(rank),
 		.signal = signal_name(rank, name), .at = ri_time_us(rank->ended),
-		.cause = describe_cause(json, outcome->cause), .reason = list_reason(json, report),
+		.cause = write_known(json, cause != NULL, ri_report_cause, &why),
+		.reason = list_reason(json, report),
 		.traceback = describe_traceback(json, report->reason),
 		.last_lines = list_lines(json, report->reason),
 		.torch_error = file.at == NULL ? json_null() : ri_torch_error_json(json, file),
@@ -236,36 +238,6 @@ static json_t *describe_autopsy(const struct ri_outcome *outcome)
 		: json_loads(outcome->hang.autopsy, JSON_REJECT_DUPLICATES, NULL);
 
 	return document == NULL ? json_null() : document;
-}
-
-/* What all nodes saw together, and which rank held up the others. */
-static json_t *describe_found(struct ri_json *json, const struct ri_link_outcome *link)
-{
-	bool named = link->found_rank >= 0;
-	const struct ri_report_found told = {
-		.at = ri_time_us(link->found_at), .rank = named ? link->found_rank : -1,
-		.node = named ? link->found_node : -1, .text = link->found,
-	};
-
-	return link->found == NULL ? json_null() : ri_members_write(json, ri_report_found, &told);
-}
-
-static json_t *describe_stop(struct ri_json *json, const struct ri_outcome *outcome)
-{
-	char name[RI_SIGNAL_NAME];
-	const struct ri_report_stop told = {
-		ri_signal_name(outcome->stop.signal, name), ri_time_us(outcome->stop.at),
-	};
-
-	return outcome->stop.signal == 0 ? json_null()
-		: ri_members_write(json, ri_report_stop, &told);
-}
-
-static json_t *describe_clock(struct ri_json *json, const struct ri_link_outcome *link)
-{
-	const struct ri_report_clock told = { link->ahead_s, link->error_s };
-
-	return link->compared ? ri_members_write(json, ri_report_clock, &told) : json_null();
 }
 
 static json_t *list_facts(struct ri_json *json, const struct ri_outcome *outcome)
@@ -308,6 +280,17 @@ int ri_report_render(const struct ri_report *report, struct ri_text *out)
 {
 	const struct ri_outcome *outcome = report->outcome;
 	const struct ri_link_outcome *link = &outcome->link;
+	bool named = link->found_rank >= 0;
+	char name[RI_SIGNAL_NAME];
+	const struct ri_report_stop stop = {
+		ri_signal_name(outcome->stop.signal, name), ri_time_us(outcome->stop.at),
+	};
+	const struct ri_report_clock clock = { link->ahead_s, link->error_s };
+	/* what all nodes saw together, and which rank held up the others */
+	const struct ri_report_found found = {
+		.at = ri_time_us(link->found_at), .rank = named ? link->found_rank : -1,
+		.node = named ? link->found_node : -1, .text = link->found,
+	};
 	struct ri_json json = { .escapes = 0 };
 	const struct ri_report_file told = {
 		.schema = ri_report_schema, .version = report->version,
@@ -319,11 +302,14 @@ int ri_report_render(const struct ri_report *report, struct ri_text *out)
 		.verdict = ri_brief_json(&json, outcome->brief),
 		.refusal = report->refusal == NULL ? json_null()
 			: split(&json, report->refusal, "refusal"),
-		.job_verdict = link->verdict, .stop = describe_stop(&json, outcome),
+		.job_verdict = link->verdict,
+		.stop = write_known(&json, outcome->stop.signal != 0, ri_report_stop, &stop),
 		.facts = list_facts(&json, outcome), .roll_call = link->roll_call,
-		.roll_call_unproved = link->unproved, .clock = describe_clock(&json, link),
+		.roll_call_unproved = link->unproved,
+		.clock = write_known(&json, link->compared, ri_report_clock, &clock),
 		.restarts = list_restarts(&json, outcome->restarts),
-		.autopsy = describe_autopsy(outcome), .job_autopsy = describe_found(&json, link),
+		.autopsy = describe_autopsy(outcome),
+		.job_autopsy = write_known(&json, link->found != NULL, ri_report_found, &found),
 		.job_verdict_node = link->verdict != NULL ? link->verdict_node : -1,
 		.check = report->check == NULL ? json_null()
 			: report->check(&json, report->checked),

@@ -250,15 +250,13 @@ static void add_headline(struct ri_text *out, const struct ri_outcome *outcome, 
 /* As the error said it, which may be far above by now. */
 static void add_refusal(struct ri_text *out, const struct ri_cause *cause)
 {
-	char words[4 * RI_VERDICT_COLUMNS];
-	struct ri_text text;
+	RI_TEXT(text, 4 * RI_VERDICT_COLUMNS);
 
 	if (cause == NULL)
 		return;
-	ri_text_init(&text, words, sizeof(words));
 	ri_text_addf(&text, "%s: %s%s%s [%s]", cause->subject, cause->text,
 		cause->hint[0] == '\0' ? "" : "; ", cause->hint, ri_code_name(cause->code));
-	ri_reason_add_line(out, "  ", (struct ri_span){ words, text.length });
+	ri_reason_add_line(out, "  ", (struct ri_span){ text.bytes, text.length });
 }
 
 /* Did they end alike? */
@@ -337,14 +335,13 @@ static void add_words(struct ri_text *out, const struct ri_outcome *outcome,
 	const struct ri_rank_outcome *rank, bool held, struct ri_span words)
 {
 	long long ago = (long long)(outcome->stop.at.tv_sec - rank->traceback_at.tv_sec);
-	char copy[4 * RI_VERDICT_COLUMNS];
-	struct ri_text text;
+	RI_TEXT(text, 4 * RI_VERDICT_COLUMNS);
 
-	ri_text_init(&text, copy, sizeof(copy));
 	ri_text_add_bytes(&text, words.at, words.length);
 	ri_text_addf(out, "rank %llu had %s", (unsigned long long)rank->rank,
 		held ? "raised " : "printed: ");
-	ri_text_add_shown(out, copy, RI_VERDICT_COLUMNS - (held ? AROUND_WORDS : BEFORE_WORDS));
+	ri_text_add_shown(out, text.bytes,
+		RI_VERDICT_COLUMNS - (held ? AROUND_WORDS : BEFORE_WORDS));
 	if (!held) {
 		ri_text_add(out, "\n");
 		return;
@@ -440,8 +437,7 @@ static void add_stop(struct ri_text *out, const struct ri_outcome *outcome)
 static void add_out_of_step(struct ri_text *out, const struct ri_outcome *outcome,
 	const struct ri_loss *loss)
 {
-	char sentence[4 * RI_VERDICT_COLUMNS];
-	struct ri_text text;
+	RI_TEXT(text, 4 * RI_VERDICT_COLUMNS);
 	struct ri_works works;
 
 	if (loss != NULL && loss->kind == RI_LOSS_MISMATCH)
@@ -449,10 +445,9 @@ static void add_out_of_step(struct ri_text *out, const struct ri_outcome *outcom
 	if (loss == NULL || loss->kind != RI_LOSS_CLOCK)
 		return;
 	ri_works_find(outcome, &works);
-	ri_text_init(&text, sentence, sizeof(sentence));
 	ri_works_add(&text, &works);
 	if (text.length > 0)
-		ri_reason_add_line(out, "  ", (struct ri_span){ sentence, text.length });
+		ri_reason_add_line(out, "  ", (struct ri_span){ text.bytes, text.length });
 }
 
 /* The headline, and why. */

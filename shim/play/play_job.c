@@ -220,10 +220,9 @@ static void read_report(const json_t *report, struct told *told, size_t nodes,
 static void tell_node(size_t node, const struct ri_child *child, const struct told *told)
 {
 	double seconds = ri_seconds_between(child->started, child->ended);
-	char line[256], name[RI_SIGNAL_NAME];
-	struct ri_text text;
+	char name[RI_SIGNAL_NAME];
+	RI_TEXT(text, 256);
 
-	ri_text_init(&text, line, sizeof(line));
 	if (child->lives)
 		ri_text_add(&text, "still there: it could not be ended");
 	else if (WIFSIGNALED(child->wait_status))
@@ -236,7 +235,7 @@ static void tell_node(size_t node, const struct ri_child *child, const struct to
 		ri_text_add(&text, "; its ranks lost a rank of another node");
 	else if (told->failed && told->rank >= 0)
 		ri_text_addf(&text, "; rank %d failed first, %s", (int)told->rank, told->how);
-	ri_log(RI_LEVEL_ALWAYS, "simulated: node %zu: %s", node, line);
+	ri_log(RI_LEVEL_ALWAYS, "simulated: node %zu: %s", node, text.bytes);
 }
 
 /* The node whose own failure came first, else whichever failed first; NULL: none did. */

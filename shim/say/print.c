@@ -315,14 +315,13 @@ int ri_print_explain(const char *format, struct ri_explain *explain, enum ri_log
 	struct ri_error *err)
 {
 	const struct ri_source *source;
-	char names[1024];
+	RI_TEXT(names, 1024);
 	struct ri_text out;
 
-	ri_text_init(&out, names, sizeof(names));
 	for (size_t i = 0; (source = ri_source_at(i)) != NULL; i++)
-		ri_text_addf(&out, "%s%s", i == 0 ? "" : ", ", source->name);
+		ri_text_addf(&names, "%s%s", i == 0 ? "" : ", ", source->name);
 	explain->version = RI_VERSION;
-	explain->looked_for = names;
+	explain->looked_for = names.bytes;
 	explain->color = is_colored(color);
 	if (format != NULL && strcmp(format, "json") == 0)
 		return write_document(ri_explain_json(explain), RI_CODE_MEMORY, "--explain",

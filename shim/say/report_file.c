@@ -279,19 +279,17 @@ static char printed[RI_VERDICT_PRINTED_SIZE], verdict[LAST_WORDS];
 static void print_verdict(const struct ri_outcome *outcome)
 {
 	const char *seen = outcome->hang.seen;
-	char line[RI_MAX_LINE];
+	RI_TEXT(line, RI_MAX_LINE);
 	struct ri_span rest, one;
-	struct ri_text out;
 
 	if (outcome->link.verdict != NULL) {	/* which was printed when it came */
 		ri_report_job(verdict + strlen(outcome->link.verdict));
 	} else if (ri_report_says_more(outcome)) {
 		ri_report_job(verdict);
 	} else {
-		ri_text_init(&out, line, sizeof(line));
-		ri_cause_add(&out, outcome->cause);
-		if (out.length > 0)
-			ri_log(RI_LEVEL_ALWAYS, "%s", line);
+		ri_cause_add(&line, outcome->cause);
+		if (line.length > 0)
+			ri_log(RI_LEVEL_ALWAYS, "%s", line.bytes);
 	}
 	if (seen == NULL || outcome->first < 0 ||
 		outcome->ranks[outcome->first].evidence.class != RI_CLASS_LOSS)

@@ -49,14 +49,12 @@ static ssize_t read_small(const char *path, char text[STAT_SIZE], int flags)
 /* The work of a helper, or of the caller. */
 static int write_state(void *unused)
 {
-	char line[RI_JOB_SIZE];
-	struct ri_text text;
+	RI_TEXT(line, RI_JOB_SIZE);
 
 	(void)unused;
 	clock_gettime(CLOCK_REALTIME, &own.job.since);
-	ri_text_init(&text, line, sizeof(line));
-	ri_job_render(&own.job, &text);
-	return ri_whole_file_write(&own.file, line, text.length);
+	ri_job_render(&own.job, &line);
+	return ri_whole_file_write(&own.file, line.bytes, line.length);
 }
 
 /* The job goes on meanwhile, and may be told to stop: its mount may not have died before. */
@@ -233,13 +231,11 @@ int ri_state_print(const struct ri_options *options, struct ri_arena *arena,
 	struct ri_error *err)
 {
 	const char *path = find_file(options, arena, err);
-	char line[RI_JOB_SIZE + RI_QUOTE_SIZE];
-	struct ri_text text;
+	RI_TEXT(text, RI_JOB_SIZE + RI_QUOTE_SIZE);
 	int status;
 
 	if (path == NULL)
 		return -1;
-	ri_text_init(&text, line, sizeof(line));
 	status = judge(path, &text);
 	ri_text_add(&text, "\n");
 	return options->quiet || ri_print_text(&text, err) == 0 ? status : -1;
