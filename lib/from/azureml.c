@@ -33,7 +33,7 @@ static const struct ri_source_row reads[] = {
 	{ "NODE_COUNT",
 	  "the same beside AZUREML_CR_NODE_RANK, if no other variable counts the nodes",
 	  .cite = SCRIPTS },
-	RI_QUARTET_READS,
+	RI_QUARTET_READS(RI_NO_SIGN),
 	{ "NODE_RANK", "index of this node", .cite = GUIDE },
 	{ CR_NODE_RANK, "the same, by the common runtime", SCRIPTS, .sign = RI_ONE_SEEN | RI_TEXT },
 	{ "MASTER_IP", "the host of rank 0 on Kubernetes compute", .cite = HI_ML },

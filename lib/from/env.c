@@ -25,7 +25,7 @@
 #define OPERATOR "Kubeflow pytorch-operator pkg/controller.v1/pytorch/pod.go, setClusterSpec"
 
 static const struct ri_source_row reads[] = {
-	RI_QUARTET_READS,
+	RI_QUARTET_READS(RI_ONE_SEEN),
 	{ "NODE_RANK", "index of this node",
 	  "Lightning src/lightning/fabric/plugins/environments/lightning.py; "
 	  "Composer composer/cli/launcher.py; " RUNPOD, .value = "<node>" },
@@ -43,13 +43,6 @@ static const struct ri_source_row reads[] = {
 	  .cite = OPERATOR "; kubernetes.io/docs/concepts/services-networking/service" },
 	{ .name = NULL },
 };
-
-static bool detect(const struct ri_env *env)
-{
-	return ri_source_sees(env, "MASTER_ADDR") || ri_source_sees(env, "MASTER_PORT") ||
-		ri_source_sees(env, "RANK") || ri_source_sees(env, "WORLD_SIZE") ||
-		ri_source_sees(env, "LOCAL_RANK");
-}
 
 /* Has a source that knows who set it taken RANK for this fact? */
 static bool is_taken(const struct ri_reading *reading, enum ri_fact_id id)
@@ -294,6 +287,5 @@ const struct ri_source ri_source_env = {
 			{ "MASTER_ADDR", "<master>", 0 },
 			{ "MASTER_PORT", "<master_port>", 0 }),
 		  .goes_on = true, RI_CITE(RUNPOD) }),
-	.detect = detect,
 	.read = read_env,
 };

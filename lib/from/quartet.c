@@ -40,7 +40,7 @@ void ri_quartet_claim_rendezvous(struct ri_reading *reading)
 static const struct ri_source_row torchrun[] = {
 	{ "TORCHELASTIC_RUN_ID", "the job's name; only its presence counts", AGENT, RI_SEEN,
 	  .value = "none" },
-	RI_QUARTET_READS,
+	RI_QUARTET_READS(RI_SEEN),
 	{ "GROUP_RANK", "index of this node", RI_QUARTET_ELASTIC, RI_SEEN, RI_FILLED(NODE_RANK),
 	  "<node>" },
 	{ "GROUP_WORLD_SIZE", "nodes", AGENT, 0, RI_FILLED(NNODES), "<nodes>" },
@@ -66,7 +66,6 @@ const struct ri_source ri_source_torchrun = {
 		.scope = RI_SCOPE_PROCESS, .reads = torchrun, .port = 29500, .grace_s = 30,
 		RI_CITE("PyTorch torch/distributed/elastic/__init__.py; "
 			"multiprocessing/api.py, PContext.close") }),
-	.detect = ri_quartet_sees,
 	.read = read_torchrun,
 };
 
@@ -86,9 +85,9 @@ static bool is_marked(const struct ri_env *env)
 
 /* CROSS_RANK, CROSS_SIZE and LOCAL_SIZE tell it from other users of RANK. */
 static const struct ri_source_row deepspeed[] = {
-	{ "RANK", "rank", LAUNCH, 0, RI_NUMBER(RANK), "<rank>" },
-	{ "WORLD_SIZE", "world size", LAUNCH, 0, RI_NUMBER(WORLD_SIZE), "<world_size>" },
-	{ "LOCAL_RANK", "local rank", LAUNCH, 0, RI_NUMBER(LOCAL_RANK), "<local_rank>" },
+	{ "RANK", "rank", LAUNCH, RI_SEEN, RI_NUMBER(RANK), "<rank>" },
+	{ "WORLD_SIZE", "world size", LAUNCH, RI_SEEN, RI_NUMBER(WORLD_SIZE), "<world_size>" },
+	{ "LOCAL_RANK", "local rank", LAUNCH, RI_SEEN, RI_NUMBER(LOCAL_RANK), "<local_rank>" },
 	{ "LOCAL_SIZE", "processes on this node", LAUNCH, RI_SEEN, RI_NUMBER(LOCAL_WORLD_SIZE),
 	  "<ranks>" },
 	{ "CROSS_RANK", "index of this node", LAUNCH, RI_SEEN, RI_NUMBER(NODE_RANK), "<node>" },
@@ -130,24 +129,18 @@ const struct ri_source ri_source_deepspeed = {
 		.summary = "deepspeed's launch.py starts each process",
 		.scope = RI_SCOPE_PROCESS, .reads = deepspeed, .port = 29500, .grace_s = 30,
 		.goes_on = true, RI_CITE(LAUNCH ", terminate_process_tree, sigkill_handler") }),
-	.detect = ri_quartet_sees,
 	.read = read_deepspeed,
 };
 
 static const struct ri_source_row rankinit[] = {
 	{ "RANKINIT", "VERSION:MODE, the mark; only mode process is used",
 	  .cite = "rankinit(8)" },
-	RI_QUARTET_READS,
+	RI_QUARTET_READS(RI_SEEN),
 	{ "NODE_RANK", "index of this node", .cite = "rankinit(8)" },
 	{ "NNODES", "nodes; more nodes than ranks mean that the outer rankinit did not set the "
 	  "ranks", .cite = "rankinit(8)" },
 	{ .name = NULL },
 };
-
-static bool sees_rankinit(const struct ri_env *env)
-{
-	return is_marked(env) && ri_quartet_sees(env);
-}
 
 static void read_rankinit(struct ri_reading *reading)
 {
@@ -180,6 +173,6 @@ const struct ri_source ri_source_rankinit = {
 	.unsigned_tuple = true,
 	.traits = RI_TRAIT_BELOW,
 	.reads = rankinit,
-	.detect = sees_rankinit,
+	.detect = is_marked,
 	.read = read_rankinit,
 };

@@ -15,17 +15,20 @@
 #define RI_QUARTET_RENDEZVOUS "PyTorch torch/distributed/rendezvous.py, _env_rendezvous_handler"
 #define RI_QUARTET_ELASTIC "PyTorch torch/distributed/run.py, Environment Variables"
 
-/* The rows that such a source has in its table of what it reads. */
-#define RI_QUARTET_READS \
-	{ "RANK", "rank", RI_QUARTET_RENDEZVOUS, .value = "<rank>" }, \
-	{ "WORLD_SIZE", "world size", RI_QUARTET_RENDEZVOUS, .value = "<world_size>" }, \
-	{ "LOCAL_RANK", "local rank", RI_QUARTET_ELASTIC, .value = "<local_rank>" }, \
+/*
+ * The rows that such a source has in its table of what it reads. RI_SEEN is the sign of the first
+ * three alone, RI_ONE_SEEN that of MASTER_ADDR and MASTER_PORT as well.
+ */
+#define RI_QUARTET_READS(sign) \
+	{ "RANK", "rank", RI_QUARTET_RENDEZVOUS, sign, .value = "<rank>" }, \
+	{ "WORLD_SIZE", "world size", RI_QUARTET_RENDEZVOUS, sign, .value = "<world_size>" }, \
+	{ "LOCAL_RANK", "local rank", RI_QUARTET_ELASTIC, sign, .value = "<local_rank>" }, \
 	{ "LOCAL_WORLD_SIZE", "processes on this node", RI_QUARTET_ELASTIC, \
 	  .value = "<ranks>" }, \
 	{ "MASTER_ADDR", "host on which rank 0 listens", RI_QUARTET_RENDEZVOUS, \
-	  .value = "<master>" }, \
+	  (sign) & RI_ONE_SEEN, .value = "<master>" }, \
 	{ "MASTER_PORT", "port on which rank 0 listens", RI_QUARTET_RENDEZVOUS, \
-	  .value = "<master_port>" }
+	  (sign) & RI_ONE_SEEN, .value = "<master_port>" }
 
 /* Are RANK, WORLD_SIZE and LOCAL_RANK all there, in whatever state? */
 bool ri_quartet_sees(const struct ri_env *env);

@@ -91,30 +91,62 @@ static void add_end(struct ri_text *out, const struct ri_rank_outcome *rank)
 	ri_text_add(out, "\n");
 }
 
-/* Whether rank i belongs to those that are listed; leader is what it is compared with. */
-typedef bool member(const struct ri_outcome *outcome, size_t leader, size_t i);
+/* Did they end alike? */
+static bool is_same(const struct ri_rank_outcome *a, const struct ri_rank_outcome *b)
+{
+	return a->end == b->end && a->told == b->told && a->exit_code == b->exit_code &&
+		a->signal == b->signal && a->oom == b->oom && a->word_of == b->word_of &&
+		(a->lingered_s > 0) == (b->lingered_s > 0) &&
+		(a->evidence.loss == NULL) == (b->evidence.loss == NULL) &&
+		(a->evidence.loss == NULL || a->evidence.loss->kind == b->evidence.loss->kind);
+}
 
-/* "ranks 0-1, 3, 5-511": neighbours in the list whose ranks follow each other. */
+/* Did this node fail too, and not because of the other one? */
+static bool fails_too(const struct ri_outcome *outcome)
+{
+	const struct ri_rank_outcome *rank = &outcome->ranks[outcome->first];
+
+	return outcome->first >= 0 && !outcome->link.verdict_is_here && !rank->told &&
+		outcome->blame == RI_BLAME_FIRST &&
+		(rank->evidence.class == RI_CLASS_OWN || rank->evidence.class == RI_CLASS_UNKNOWN);
+}
+
+/* Is it told of in the first lines? */
+static bool is_told_of(const struct ri_outcome *outcome, size_t i)
+{
+	bool named = outcome->blame == RI_BLAME_LEFT || outcome->blame == RI_BLAME_HELD;
+
+	if (outcome->link.verdict != NULL && !outcome->link.verdict_is_here && !fails_too(outcome))
+		return false;
+	return (ssize_t)i == outcome->first || (named && i == outcome->named);
+}
+
+static bool is_member(const struct ri_outcome *outcome, size_t leader, size_t i)
+{
+	return !is_told_of(outcome, i) && is_same(&outcome->ranks[leader], &outcome->ranks[i]);
+}
+
+static bool is_listed(const struct ri_outcome *outcome, size_t leader, bool lost, size_t i)
+{
+	return lost ? outcome->ranks[i].evidence.class == RI_CLASS_LOSS
+		: is_member(outcome, leader, i);
+}
+
+/* "ranks 0-1, 3, 5-511": from the leader on those that lost others, or ended as it did. */
 static size_t add_members(struct ri_text *out, const struct ri_outcome *outcome, size_t leader,
-	member *is_member)
+	bool lost)
 {
 	struct ri_ranges list;
 	size_t count = 0;
 
 	for (size_t i = leader; i < outcome->count; i++)
-		count += is_member(outcome, leader, i);
+		count += is_listed(outcome, leader, lost, i);
 	list = ri_rank_list_begin(out, count);
 	for (size_t i = leader; i < outcome->count; i++)
-		if (is_member(outcome, leader, i))
+		if (is_listed(outcome, leader, lost, i))
 			ri_ranges_add(&list, outcome->ranks[i].rank);
 	ri_ranges_end(&list);
 	return count;
-}
-
-static bool has_lost(const struct ri_outcome *outcome, size_t leader, size_t i)
-{
-	(void)leader;
-	return outcome->ranks[i].evidence.class == RI_CLASS_LOSS;
 }
 
 /* " (node 0 of 2)", where there are several. */
@@ -171,7 +203,7 @@ static void add_losers(struct ri_text *out, const struct ri_outcome *outcome, bo
 
 	if (outcome->blame == RI_BLAME_UNKNOWN)
 		ri_text_add(out, "cannot tell which rank failed first: ");
-	add_members(out, outcome, 0, has_lost);
+	add_members(out, outcome, 0, true);
 	ri_text_addf(out, " %s", ri_outcome_deed(loss));
 	if (outcome->blame == RI_BLAME_ELSEWHERE && ri_blame_nodes(outcome) > 1) {
 		ri_text_add(out, " on another node");
@@ -259,41 +291,6 @@ static void add_refusal(struct ri_text *out, const struct ri_cause *cause)
 	ri_reason_add_line(out, "  ", (struct ri_span){ text.bytes, text.length });
 }
 
-/* Did they end alike? */
-static bool is_same(const struct ri_rank_outcome *a, const struct ri_rank_outcome *b)
-{
-	return a->end == b->end && a->told == b->told && a->exit_code == b->exit_code &&
-		a->signal == b->signal && a->oom == b->oom && a->word_of == b->word_of &&
-		(a->lingered_s > 0) == (b->lingered_s > 0) &&
-		(a->evidence.loss == NULL) == (b->evidence.loss == NULL) &&
-		(a->evidence.loss == NULL || a->evidence.loss->kind == b->evidence.loss->kind);
-}
-
-/* Did this node fail too, and not because of the other one? */
-static bool fails_too(const struct ri_outcome *outcome)
-{
-	const struct ri_rank_outcome *rank = &outcome->ranks[outcome->first];
-
-	return outcome->first >= 0 && !outcome->link.verdict_is_here && !rank->told &&
-		outcome->blame == RI_BLAME_FIRST &&
-		(rank->evidence.class == RI_CLASS_OWN || rank->evidence.class == RI_CLASS_UNKNOWN);
-}
-
-/* Is it told of in the first lines? */
-static bool is_told_of(const struct ri_outcome *outcome, size_t i)
-{
-	bool named = outcome->blame == RI_BLAME_LEFT || outcome->blame == RI_BLAME_HELD;
-
-	if (outcome->link.verdict != NULL && !outcome->link.verdict_is_here && !fails_too(outcome))
-		return false;
-	return (ssize_t)i == outcome->first || (named && i == outcome->named);
-}
-
-static bool is_member(const struct ri_outcome *outcome, size_t leader, size_t i)
-{
-	return !is_told_of(outcome, i) && is_same(&outcome->ranks[leader], &outcome->ranks[i]);
-}
-
 /* Is rank i the first one of its kind? */
 static bool leads_group(const struct ri_outcome *outcome, size_t i)
 {
@@ -312,7 +309,7 @@ static void add_group(struct ri_text *out, const struct ri_outcome *outcome, siz
 
 	ri_text_add(out, "  ");
 	if (ri_outcome_has_ranks(outcome))
-		count = add_members(out, outcome, leader, is_member);
+		count = add_members(out, outcome, leader, false);
 	else
 		add_command(out, outcome);
 	ri_text_add(out, ": ");
