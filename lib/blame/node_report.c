@@ -54,34 +54,16 @@ static const char *describe_end(const struct ri_report_failure *said, struct ri_
 	return "it is unknown how it ended";
 }
 
-/* Why: "/dev/shm was full: what to do [code]", the verdict's lines, that it was not the first. */
-static void add_reasons(struct ri_reported_lines *lines, const struct ri_report_failure *said,
-	const json_t *restarts, struct ri_arena *arena)
-{
-	size_t count = json_array_size(restarts);
-	struct ri_report_restart restart;
-	struct ri_report_cause cause;
-	bool hinted;
-
-	ri_members_read(ri_report_cause, said->cause, &cause, arena);
-	hinted = cause.hint != NULL && cause.hint[0] != '\0';
-	if (cause.subject != NULL && cause.text != NULL)
-		add_line(lines, RI_REPORTED_LINES, ri_arena_format(arena, "%s: %s%s%s",
-			cause.subject, cause.text, hinted ? "; " : "", hinted ? cause.hint : ""));
-	add_lines(lines, said->reason, arena);
-	ri_members_read(ri_report_restart, json_array_get(restarts, 0), &restart, arena);
-	if (count > 0)
-		add_line(lines, RI_REPORTED_LINES, ri_arena_format(arena, "before it: the ranks "
-			"had been started again %zu time%s%s%s", count, count == 1 ? "" : "s",
-			restart.exception == NULL ? "" : ", at first for ",
-			restart.exception == NULL ? "" : restart.exception));
-}
-
 static void read_failure(struct ri_reported_failure *out, const struct ri_report_file *file,
 	struct ri_arena *arena)
 {
+	struct ri_reported_lines *lines = &out->lines;
+	size_t count = json_array_size(file->restarts);
 	struct ri_report_verdict verdict;
 	struct ri_report_failure said;
+	struct ri_report_restart restart;
+	struct ri_report_cause cause;
+	bool hinted;
 
 	ri_members_read(ri_report_verdict, file->verdict, &verdict, arena);
 	out->rank = -1;
@@ -90,7 +72,7 @@ static void read_failure(struct ri_reported_failure *out, const struct ri_report
 	out->why.retry = ri_retry_of(verdict.retry, out->why.cause);
 	if (!json_is_object(file->first_failure)) {
 		/* that the ranks had been started again is no failure */
-		add_lines(&out->lines, file->refusal, arena);
+		add_lines(lines, file->refusal, arena);
 		return;
 	}
 	ri_members_read(ri_report_failure, file->first_failure, &said, arena);
@@ -98,7 +80,19 @@ static void read_failure(struct ri_reported_failure *out, const struct ri_report
 	out->class = (enum ri_class)said.class;
 	out->at = said.at;
 	out->how = describe_end(&said, arena);
-	add_reasons(&out->lines, &said, file->restarts, arena);
+	/* "/dev/shm was full: what to do [code]", the verdict's lines, that it was not the first */
+	ri_members_read(ri_report_cause, said.cause, &cause, arena);
+	hinted = cause.hint != NULL && cause.hint[0] != '\0';
+	if (cause.subject != NULL && cause.text != NULL)
+		add_line(lines, RI_REPORTED_LINES, ri_arena_format(arena, "%s: %s%s%s",
+			cause.subject, cause.text, hinted ? "; " : "", hinted ? cause.hint : ""));
+	add_lines(lines, said.reason, arena);
+	ri_members_read(ri_report_restart, json_array_get(file->restarts, 0), &restart, arena);
+	if (count > 0)
+		add_line(lines, RI_REPORTED_LINES, ri_arena_format(arena, "before it: the ranks "
+			"had been started again %zu time%s%s%s", count, count == 1 ? "" : "s",
+			restart.exception == NULL ? "" : ", at first for ",
+			restart.exception == NULL ? "" : restart.exception));
 }
 
 /* The group of the only rank that does not wait for other ranks; NULL: there are more, or none. */

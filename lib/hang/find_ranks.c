@@ -67,22 +67,6 @@ static enum ri_hang_claim mark_ranks(struct ri_hang_look *look)
 	return best;
 }
 
-/* A process below a rank has the rank's number, even if its environment has another one by now. */
-static void number_descendants(struct ri_hang_look *look, enum ri_hang_claim claim)
-{
-	for (size_t i = 0; i < look->count; i++) {
-		int top = outermost[i];
-
-		if (top == (int)i)
-			continue;
-		look->processes[i].rank = top >= 0 && look->processes[top].claim == claim
-			? look->processes[top].rank : -1;
-	}
-	for (size_t i = 0; i < look->count; i++)
-		if (outermost[i] == (int)i && look->processes[i].claim != claim)
-			look->processes[i].rank = -1;
-}
-
 /* A sibling of a rank that is not known to be one may be the rank that seems to be missing. */
 static bool has_strange_sibling(const struct ri_hang_look *look, pid_t parent)
 {
@@ -163,6 +147,8 @@ static struct ri_hang_process *find_inner(struct ri_hang_look *look,
 
 void ri_hang_find_ranks(struct ri_hang_look *look)
 {
+	enum ri_hang_claim claim;
+
 	for (size_t i = 0; i < look->count; i++)
 		parents[i] = ri_hang_find_process(look, look->processes[i].parent);
 	pass_over_launchers(look);
@@ -176,7 +162,18 @@ void ri_hang_find_ranks(struct ri_hang_look *look)
 			at = parents[at];
 		}
 	}
-	number_descendants(look, mark_ranks(look));
+	claim = mark_ranks(look);
+	/* below a rank it has the rank's number, even if its environment has another one by now */
+	for (size_t i = 0; i < look->count; i++) {
+		int top = outermost[i];
+
+		if (top != (int)i)
+			look->processes[i].rank = top >= 0 && look->processes[top].claim == claim
+				? look->processes[top].rank : -1;
+	}
+	for (size_t i = 0; i < look->count; i++)
+		if (outermost[i] == (int)i && look->processes[i].claim != claim)
+			look->processes[i].rank = -1;
 	look->missing_count = 0;
 	find_missing(look);
 	for (size_t i = 0; i < look->count; i++) {

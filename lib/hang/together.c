@@ -397,27 +397,6 @@ static void add_span(struct ri_text *out, struct ri_span span, size_t columns)
 	ri_text_add_shown(out, text.bytes, columns);
 }
 
-/* "wait in all_reduce (train.py:16)", of several places only the function. */
-static void add_crowd(struct ri_text *out, const struct tally *tally)
-{
-	const struct kind *only = NULL;
-	size_t places = 0;
-
-	for (size_t i = 0; i < tally->kind_count; i++) {
-		const struct kind *kind = &tally->kinds[i];
-
-		if (kind->whole || count_steady(kind) == 0 ||
-			kind->group.class != RI_HANG_COLLECTIVE ||
-			!ri_span_same(kind->group.function, tally->crowd->group.function))
-			continue;
-		only = kind;
-		places++;
-	}
-	ri_text_add(out, tally->members == 1 ? "waits in " : "wait in ");
-	add_span(out, places == 1 && only->group.place.length > 0 ? only->group.place
-		: tally->crowd->group.function, PLACE);
-}
-
 /* "is in step (train.py:55)", "are blocked"; said of ranks of one kind. */
 static void add_deed(struct ri_text *out, const struct ri_group *group, size_t ranks)
 {
@@ -470,11 +449,25 @@ static void add_ranks(struct ri_text *out, struct ri_together *together, const s
 static size_t say_odd(struct ri_text *out, struct tally *tally, const struct odd *odd,
 	size_t length, int weight)
 {
-	size_t at = 0, told = tally->found->told;
+	const struct ri_span function = tally->crowd->group.function;
+	size_t at = 0, told = tally->found->told, places = 0;
+	const struct kind *only = NULL;
 
-	ri_text_addf(out, "%sof %zu ranks %zu ", weight == 1 ? "the ranks differ: " : "", told,
-		tally->members);
-	add_crowd(out, tally);
+	for (size_t i = 0; i < tally->kind_count; i++) {
+		const struct kind *kind = &tally->kinds[i];
+
+		if (kind->whole || count_steady(kind) == 0 ||
+			kind->group.class != RI_HANG_COLLECTIVE ||
+			!ri_span_same(kind->group.function, function))
+			continue;
+		only = kind;
+		places++;
+	}
+	/* "wait in all_reduce (train.py:16)", of several places only the function */
+	ri_text_addf(out, "%sof %zu ranks %zu %s in ", weight == 1 ? "the ranks differ: " : "",
+		told, tally->members, tally->members == 1 ? "waits" : "wait");
+	add_span(out, places == 1 && only->group.place.length > 0 ? only->group.place : function,
+		PLACE);
 	for (int said = 0; at < length && said < SAID; said++) {
 		size_t end = at;
 

@@ -249,36 +249,30 @@ static void fill(struct ri_rank_said *said, const struct ri_rank_said *more)
 	said->out_of_memory = said->out_of_memory || more->out_of_memory;
 }
 
-/* "0-2,5": a record for each, while there is room. */
-static void expand(struct scan *scan, const char *launcher, struct ri_rank_said *found)
+static void apply(struct scan *scan, const struct row *row, struct ri_rank_said *found)
 {
 	struct ri_span rest = found->ranks;
 	uint64_t from, to;
 	size_t length;
 
+	found->first = (row->what & FIRST) != 0;
+	found->out_of_memory = (row->what & MEMORY) != 0;
+	found->raised = (row->what & RAISED) != 0;
+	/* "0-2,5": a record for each, while there is room */
 	while ((length = ri_digits_of(rest, &from)) > 0) {
 		rest = ri_span_skip(rest, length);
 		to = from;
 		if (ri_span_starts(rest, "-"))
 			rest = ri_span_skip(rest, ri_digits_of(ri_span_skip(rest, 1), &to) + 1);
 		for (; from <= to && to <= INT32_MAX && scan->count < scan->room; from++) {
-			begin(scan, launcher);
+			begin(scan, row->launcher);
 			found->rank = (int64_t)from;
 			fill(scan->now, found);
 		}
 		rest = ri_span_skip(rest, 1);
 	}
-}
-
-static void apply(struct scan *scan, const struct row *row, struct ri_rank_said *found)
-{
-	found->first = (row->what & FIRST) != 0;
-	found->out_of_memory = (row->what & MEMORY) != 0;
-	found->raised = (row->what & RAISED) != 0;
-	if (found->ranks.length > 0) {
-		expand(scan, row->launcher, found);
+	if (found->ranks.length > 0)
 		return;
-	}
 	if ((row->what & NEW) != 0)
 		begin(scan, row->launcher);
 	if (scan->now == NULL || strcmp(scan->now->launcher, row->launcher) != 0)

@@ -53,24 +53,6 @@ static struct {
 	size_t size;
 } own;
 
-/* All that hosts and raw values take in the topology. */
-static size_t measure(const struct ri_topology *topology, size_t *hosts)
-{
-	size_t size = 0;
-
-	for (int id = 0; id < RI_FACT_COUNT; id++) {
-		const struct ri_fact *fact = &topology->facts[id];
-
-		if (fact->state != RI_STATE_KNOWN)
-			continue;
-		size += strlen(fact->origin.raw);
-		for (uint64_t i = 0; fact->list != NULL && i < fact->number; i++)
-			size += strlen(fact->list[i]) + 16;
-		*hosts += fact->list == NULL ? 0 : fact->number;
-	}
-	return size;
-}
-
 static bool read_fd(const char *text, uint64_t lowest, uint64_t *number)
 {
 	const struct ri_range range = { lowest, MAX_FD };
@@ -139,7 +121,7 @@ int ri_report_prepare(const struct ri_report_plan *plan, struct ri_arena *arena,
 
 int ri_report_reserve(const struct ri_report_plan *plan, struct ri_error *err)
 {
-	size_t hosts = 0, text, memory;
+	size_t hosts = 0, text = 0, memory;
 
 	if (plan->options->given.report.value == NULL) {
 		/* torch's files are no reason to refuse a launch */
@@ -147,7 +129,17 @@ int ri_report_reserve(const struct ri_report_plan *plan, struct ri_error *err)
 			ri_json_memory_reserve(MEMORY_SIZE);
 		return 0;
 	}
-	text = measure(plan->topology, &hosts);
+	/* all that hosts and raw values take in the topology */
+	for (int id = 0; id < RI_FACT_COUNT; id++) {
+		const struct ri_fact *fact = &plan->topology->facts[id];
+
+		if (fact->state != RI_STATE_KNOWN)
+			continue;
+		text += strlen(fact->origin.raw);
+		for (uint64_t i = 0; fact->list != NULL && i < fact->number; i++)
+			text += strlen(fact->list[i]) + 16;
+		hosts += fact->list == NULL ? 0 : fact->number;
+	}
 	memory = MEMORY_SIZE + MEMORY_AUTOPSY + plan->ranks * MEMORY_RANK +
 		hosts * MEMORY_HOST + 2 * text;
 	own.size = DOCUMENT_SIZE + DOCUMENT_AUTOPSY + DOCUMENT_CHECKS +
