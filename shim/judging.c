@@ -399,7 +399,7 @@ static void judge_end(struct ri_run *run, struct ri_judged *out)
 
 	/* as PID 1 does: of a command alone that no other line is about */
 	if (children->count == 1 && ri_child_failed(&children->items[0]) && !run->ended.told &&
-		!ri_found_is_of_ours(&run->found) && run->started.job.part.job == NULL)
+		!ri_found_is_of_ours(&run->found) && !run->ended.had_link)
 		ri_obituary_say(&children->items[0], run->found.first.argv[0],
 			ri_found_single_rank(&run->found), &run->started.supervised.stop,
 			&run->started.oom);
@@ -477,9 +477,12 @@ static void judge_restarts(struct ri_run *run, struct ri_judged *out)
 		struct ri_text text;
 
 		find_restart(run, &attempts[i], &restart);
-		all->all += (uint64_t)(first->restarts - ri_restarted_before(seen, attempts[i].at));
-		if (all->count < RI_RESTARTS)
-			all->items[all->count++] = restart;
+		all->all = attempts[i].restarts;
+		/* by its number: a judge before this one may have been ended here */
+		if (attempts[i].number < RI_RESTARTS) {
+			all->items[attempts[i].number] = restart;
+			all->count = attempts[i].number + 1;
+		}
 		ri_text_init(&text, line, sizeof(line));
 		ri_restart_add(&text, all, &restart);
 		ri_log(RI_LEVEL_ALWAYS, "%s", line);

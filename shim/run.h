@@ -54,6 +54,7 @@ struct ri_ended {
 	struct ri_rank_outcome *outcomes;	/* one for each child that there shall be */
 	int inner_status;	/* before an inner rankinit made a class of it; 0: none did */
 	int status;		/* of the first end that was no success */
+	bool had_link;		/* until the end */
 	bool linked;		/* the other nodes have a verdict */
 	bool told;		/* the verdict was said */
 	struct ri_rank_outcome *launched;	/* of ranks that a launcher started; or NULL */

@@ -454,6 +454,7 @@ int ri_run_tell(struct ri_run *run, int status)
 	const struct ri_judged *answer;
 	const char *why;
 
+	run->ended.had_link = ri_link_is_on();
 	ri_nodes_tell_last(&run->started.job, status);
 	run->ended.linked = ri_link_conclude(&run->started.job, status, alone);
 	if (!run->ended.linked && has_nothing_to_tell(run, status))

@@ -12,7 +12,7 @@
 #include "system/helper.h"
 #include "system/log.h"
 
-/* What a judge may take: each rank's words take some ms, and a busy machine a hundred times that. */
+/* What a judge may take: some ms for the words of each rank, a hundred times that on a busy machine */
 enum { MOST_S = 10, RANKS_A_SECOND = 4 };
 
 static struct {
@@ -171,7 +171,8 @@ static void print(void *unused)
 	uint32_t length = own.page->length;
 
 	(void)unused;
-	if (own.page->stage == 0 || length > RI_JUDGED_TEXT || length < own.printed)
+	if (own.asked != RI_ASK_ENDED || own.page->stage == 0 || length > RI_JUDGED_TEXT ||
+		length < own.printed)
 		return;
 	ri_log_lines(own.page->text + own.printed, length - own.printed);
 	own.printed = length;

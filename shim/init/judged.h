@@ -101,8 +101,9 @@ bool ri_judge_is_old(const struct ri_judged *answer);
 
 /*
  * Ask and wait, as ri_apart does with these limits, of which the work and the argument are not
- * read; NULL: for seconds. A judge that is at work is ended. Prints the text. Returns the answer,
- * NULL where it died, was late or was not forked: then *why is the end of a sentence that says so.
+ * read; NULL: for seconds. A judge that is at work is ended. Prints what an RI_ASK_ENDED says.
+ * Returns the answer, NULL where it died, was late or was not forked: then *why is the end of a
+ * sentence that says so.
  */
 const struct ri_judged *ri_judge_wait(enum ri_question question, const struct ri_apart *limits,
 	const char **why);

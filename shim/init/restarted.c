@@ -10,7 +10,8 @@ static struct {
 	struct ri_restarts *all;	/* shared with the judge, which alone reads and writes it */
 	const char *launcher;
 	struct ri_restarted_attempt waiting[RI_RESTARTS];	/* for the judge */
-	size_t count;
+	size_t count, number;	/* of these, and of all that ever waited */
+	uint64_t restarts;	/* all that were seen */
 	size_t checked;		/* of all ranks that were seen */
 	uint64_t begun;		/* bytes that had come on stderr before this attempt */
 	uint64_t gone;		/* and when all of its ranks had ended */
@@ -22,7 +23,7 @@ void ri_restarted_begin(const char *launcher)
 }
 
 /* How often its launcher had started ranks again that were seen before it. */
-int64_t ri_restarted_before(const struct ri_launched *seen, size_t at)
+static int64_t restarts_before(const struct ri_launched *seen, size_t at)
 {
 	int64_t most = 0;
 
@@ -36,7 +37,7 @@ int64_t ri_restarted_before(const struct ri_launched *seen, size_t at)
 /* Those before it are all that there were of the attempt that failed. */
 static void take_restart(struct ri_output *output, const struct ri_launched *seen, size_t at)
 {
-	int64_t attempt = ri_restarted_before(seen, at), told = 0;
+	int64_t attempt = restarts_before(seen, at), told = 0;
 	uint64_t to = UINT64_MAX;
 
 	for (size_t i = 0; i < at; i++)
@@ -47,9 +48,11 @@ static void take_restart(struct ri_output *output, const struct ri_launched *see
 		to = own.gone;
 	if (own.all == NULL)
 		own.all = ri_pages_shared(sizeof(*own.all));
+	own.restarts += (uint64_t)(seen[at].restarts - attempt);
 	if (own.all != NULL && own.count < RI_RESTARTS)
 		own.waiting[own.count++] = (struct ri_restarted_attempt){
-			.at = at, .from = own.begun, .to = to,
+			.at = at, .from = own.begun, .to = to, .number = own.number++,
+			.restarts = own.restarts,
 		};
 	own.begun = own.gone > own.begun ? own.gone : ri_output_tail(output, 0).total;
 }
@@ -71,7 +74,7 @@ void ri_restarted_hear(struct ri_output *output)
 	count = ri_others_seen(&seen);
 	for (; own.checked < count; own.checked++)
 		if (seen[own.checked].is_rank && seen[own.checked].restarts >
-			ri_restarted_before(seen, own.checked))
+			restarts_before(seen, own.checked))
 			take_restart(output, seen, own.checked);
 	for (size_t i = 0; i < count; i++)
 		living += seen[i].is_rank && seen[i].order == 0;
@@ -95,9 +98,18 @@ void ri_restarted_take(const struct ri_judged *answer)
 	own.count -= told;
 	for (size_t i = 0; i < own.count; i++)
 		own.waiting[i] = own.waiting[i + told];
-	/* some came while it was at work */
-	if (told > 0)
-		ask();
+	/* an answer that tells of none is one of a judge that failed; else some came meanwhile */
+	if (told == 0)
+		own.count = 0;
+	ask();
+}
+
+void ri_restarted_finish(void)
+{
+	const char *why;
+
+	while (own.count > 0)
+		ri_restarted_take(ri_judge_wait(RI_ASK_RESTARTED, NULL, &why));
 }
 
 size_t ri_restarted_waiting(const struct ri_restarted_attempt **out, struct ri_restarts **all)

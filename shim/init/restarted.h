@@ -17,6 +17,8 @@
 struct ri_restarted_attempt {
 	size_t at;		/* the first rank of the next one, as ri_others_seen has them */
 	uint64_t from, to;	/* of the bytes on the launcher's stderr, what belongs to it */
+	size_t number;		/* of all of which somebody tells, from 0 on */
+	uint64_t restarts;	/* by then, with those of which nobody does */
 };
 
 /* The name of the launcher lasts; it may be NULL. */
@@ -24,6 +26,9 @@ void ri_restarted_begin(const char *launcher);
 
 /* Has an attempt ended? Then ask. Call it after each wake-up; without news it costs nothing. */
 void ri_restarted_hear(struct ri_output *output);
+
+/* The loop ends: wait for what the judge has to tell. */
+void ri_restarted_finish(void);
 
 /* The judge's answer; NULL: it died. */
 void ri_restarted_take(const struct ri_judged *answer);
@@ -33,9 +38,6 @@ void ri_restarted_take(const struct ri_judged *answer);
  * are in memory that judges share. Returns how many.
  */
 size_t ri_restarted_waiting(const struct ri_restarted_attempt **out, struct ri_restarts **all);
-
-/* How often the launcher of a rank had started ranks again that were seen before it. */
-int64_t ri_restarted_before(const struct ri_launched *seen, size_t at);
 
 /* Where on the launcher's stderr the attempt begins that runs, or ran last. */
 uint64_t ri_restarted_begun(void);

@@ -524,6 +524,7 @@ int ri_supervise_run(struct ri_children *children, const struct ri_supervise *se
 	}
 	setting->output->alarm = NULL;
 	ri_course_end();
+	ri_restarted_finish();
 	ri_judge_end();
 	ri_output_finish(setting->output, sv.result->stop.asked);
 	if (sv.self != 1 || setting->output->again)

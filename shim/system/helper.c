@@ -109,7 +109,8 @@ __attribute__((noreturn)) static void run(const struct ri_helper_task *task, pid
 	if (getppid() != parent)
 		_exit(1);
 	if (task->seconds > 0) {
-		ri_close_between(0, ~0u);
+		if (task->user != RI_HELPER_SAME)
+			ri_close_between(0, ~0u);
 		sigaction(SIGALRM, &(const struct sigaction){ .sa_handler = SIG_DFL }, NULL);
 		ri_mask_set(~RI_MASK_OF(SIGALRM));
 		alarm(task->seconds);

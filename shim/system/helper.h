@@ -43,9 +43,9 @@ struct ri_helper_task {
 	const char *name;	/* as the kernel has it; NULL: rankinit's own */
 	pid_t owned;		/* for RI_HELPER_OWNER: the process whose user it becomes */
 	/*
-	 * Then SIGALRM ends it, the one signal that it does not block, and it has no descriptor
-	 * of ours; of one that is stopped or in state D ri_helper_reap says so in its place. 0: it
-	 * has all of them and our mask, and its owner sees to its end.
+	 * Then SIGALRM ends it, the one signal that it does not block, and one with other rights
+	 * has no descriptor of ours; of one that is stopped or in state D ri_helper_reap says so
+	 * in its place. 0: it has all of them and our mask, and its owner sees to its end.
 	 */
 	unsigned seconds;
 };
