@@ -103,7 +103,7 @@ static int prepare_output(struct ri_run *run)
 /* All that takes memory, and what ranks beside the first one read. */
 static int prepare(struct ri_run *run, struct ri_launch *launch)
 {
-	size_t fan_out = run->found.source.context.fan_out, count = fan_out > 0 ? fan_out : 1;
+	size_t count = ri_run_ranks(run);
 
 	if (ri_children_init(&run->started.children, count, &run->arena, &run->err) < 0 ||
 		ri_launch_prepare(launch, &run->arena, &run->err) < 0)
@@ -112,11 +112,8 @@ static int prepare(struct ri_run *run, struct ri_launch *launch)
 		return 0;
 	ri_topology_get(&run->found.topology, RI_FACT_RANK, &run->started.children.first_rank);
 	launch->input = ri_ranks_open_input(&run->err);
-	return launch->input < 0 ||
-			ri_ranks_prepare(&run->started.ranks, &run->found.source, launch,
-				&run->err) < 0
-		? -1
-		: 0;
+	return launch->input < 0 ? -1 : ri_ranks_prepare(&run->started.ranks, &run->found.source,
+		launch, &run->err);
 }
 
 /* Some of them run, or none: the others will never do so. */

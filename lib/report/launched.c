@@ -32,14 +32,6 @@ static bool is_held(const struct ri_rank_outcome *rank)
 	return rank->course == RI_COURSE_LEFT;
 }
 
-static bool any_left(const struct ri_rank_outcome *ranks, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (is_held(&ranks[i]))
-			return true;
-	return false;
-}
-
 static int compare_ranks(const void *a, const void *b)
 {
 	const struct ri_rank_outcome *one = a, *other = b;
@@ -134,20 +126,10 @@ static bool is_before(const struct ri_rank_outcome *a, const struct ri_rank_outc
 }
 
 /*
- * Who stops a job sends SIGTERM first: one that SIGKILL ended before the launcher told of an end by
- * SIGTERM, and that alone, was not stopped. NULL: there is none, or the kernel told who was first.
- */
-static struct ri_rank_outcome *find_killed(struct ri_rank_outcome *ranks, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (ranks[i].order > 0 || (ranks[i].signal == SIGKILL) != (i == 0))
-			return NULL;
-	return count > 0 ? &ranks[0] : NULL;
-}
-
-/*
  * The first that ended in a failure of its own, or NULL. One that the launcher says was first, and
- * that was not seen, had ended before there was a look.
+ * that was not seen, had ended before there was a look. Who stops a job sends SIGTERM first: one
+ * that SIGKILL ended before the launcher told of an end by SIGTERM, and that alone, was not
+ * stopped, unless the kernel told who was first.
  */
 static struct ri_rank_outcome *find_first(struct ri_rank_outcome *ranks, size_t count, bool whole)
 {
@@ -159,7 +141,12 @@ static struct ri_rank_outcome *find_first(struct ri_rank_outcome *ranks, size_t 
 				!may_be_stopped(&ranks[i], whole)) &&
 			(first == NULL || is_before(&ranks[i], first)))
 			first = &ranks[i];
-	return first != NULL ? first : find_killed(ranks, count);
+	if (first != NULL)
+		return first;
+	for (size_t i = 0; i < count; i++)
+		if (ranks[i].order > 0 || (ranks[i].signal == SIGKILL) != (i == 0))
+			return NULL;
+	return count > 0 ? &ranks[0] : NULL;
 }
 
 /* And gives it the first place, where the kernel did not. NULL: there was a stop alone. */
@@ -512,7 +499,7 @@ size_t ri_launched_outcomes(const struct ri_launched_source *given, struct ri_ra
 	struct ri_rank_outcome *first;
 	size_t count;
 	struct ri_span half;
-	bool whole;
+	bool whole, left = false;
 
 	/* what that line lost may have been the name of a secret */
 	if (given->cut)
@@ -525,7 +512,9 @@ size_t ri_launched_outcomes(const struct ri_launched_source *given, struct ri_ra
 	whole = is_whole(source, count);
 	count = drop_unknown(out, take_words(source, out, count, room));
 	first = find_first(out, count, whole);
-	if (first == NULL && !any_left(out, count))
+	for (size_t i = 0; i < count; i++)
+		left = left || is_held(&out[i]);
+	if (first == NULL && !left)
 		return 0;
 	mark_told(source, out, count, first);
 	if (source->text.at != NULL)

@@ -107,7 +107,7 @@ static void say_shell(struct ri_supervisor *sv)
 	ri_leftovers_say_shell(sv->children);
 }
 
-/* The end comes from inside, so no orchestrator has a deadline for it: --grace, or what is usual. */
+/* The end comes from inside, so no orchestrator has a deadline for it. */
 static void begin_own_end(struct ri_supervisor *sv, int64_t at, uint64_t usual)
 {
 	ri_phase_begin_end(sv, at, sv->options->grace_ms > 0 ? sv->options->grace_ms : usual);

@@ -23,11 +23,14 @@ static void read_text(const char *path, char *text, size_t size)
  * src/plugins/cgroup). Where it cannot be read a signal that comes twice is
  * better than none.
  */
-static bool are_all_tracked(void)
+bool ri_step_tells_all(const struct ri_env *env)
 {
 	static char text[16384];
 	const char *job, *step;
 
+	/* set for every task of a step (Slurm src/common/env.c) */
+	if (ri_env_get(env, "SLURM_STEP_ID") == NULL)
+		return false;
 	read_text("/proc/self/cgroup", text, sizeof(text));
 	for (job = strstr(text, "/job_"); job != NULL; job = strstr(job + 1, "/job_")) {
 		step = strstr(job, "/step_");
@@ -35,12 +38,6 @@ static bool are_all_tracked(void)
 			return false;
 	}
 	return text[0] != '\0';
-}
-
-bool ri_step_tells_all(const struct ri_env *env)
-{
-	/* set for every task of a step (Slurm src/common/env.c) */
-	return ri_env_get(env, "SLURM_STEP_ID") != NULL && are_all_tracked();
 }
 
 bool ri_step_sent(const siginfo_t *info)
