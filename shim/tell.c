@@ -349,15 +349,20 @@ int ri_run_stay(struct ri_run *run)
 	return end_unstarted(run, before->status, &brief, NULL, before->verdict);
 }
 
-/* One command that ended well: the user need not read that. */
+/* All ended well, and no other node waits for them: the user need not read that. */
 static bool has_nothing_to_tell(const struct ri_run *run, int status)
 {
 	const struct ri_children *children = &run->started.children;
 
-	return children->count == 1 && children->refused == 0 && status == 0 &&
-		children->items[0].wait_status == 0 && !children->items[0].lives &&
-		!run->started.supervised.stop.asked &&
-		run->found.options.given.report.value == NULL;
+	if (status != 0 || children->started < children->count ||
+		run->started.supervised.stop.asked ||
+		run->found.options.given.report.value != NULL ||
+		(children->count > 1 && ri_link_is_on()))
+		return false;
+	for (size_t i = 0; i < children->count; i++)
+		if (children->items[i].lives || children->items[i].wait_status != 0)
+			return false;
+	return true;
 }
 
 /* Is there something to read that a rank wrote? */
