@@ -74,7 +74,9 @@ EXE := $(if $(filter release,$(KIND)),$(OUT)/rankinit,$(O)/rankinit)
 LIB_SRC  := $(wildcard lib/*/*.c)
 PROBE_SRC := shim/probe/probe.c shim/probe/nvml.c
 # every start goes through these: side by side they take a page less
-SHIM_RUN := $(wildcard shim/*.c) shim/preflight/preflight.c shim/init/spawn_ranks.c
+SHIM_RUN := $(wildcard shim/*.c) shim/preflight/preflight.c shim/init/spawn_ranks.c \
+	$(patsubst %,shim/%.c,init/others init/descendants init/leftovers init/restarted \
+		init/judged link/roll_call launch/launch)
 SHIM_SRC := $(SHIM_RUN) \
 	$(filter-out $(SHIM_RUN) $(PROBE_SRC),$(wildcard shim/*/*.c shim/*/*/*.c))
 LIB_OBJ  := $(LIB_SRC:%.c=$(O)/%.o)
@@ -85,7 +87,7 @@ LATE  := shim/attempt shim/show shim/simulate shim/tell shim/judging shim/judge/
 	shim/preflight/choose shim/hang/% shim/check/% shim/link/% shim/launch/exec_failure \
 	shim/launch/master shim/system/name_service shim/options/usage shim/play/% shim/probe/% \
 	shim/say/% shim/init/leavers shim/init/tell_nodes \
-	shim/init/judged lib/base/account lib/base/mounts lib/blame/% \
+	lib/base/account lib/base/mounts lib/from/shape lib/blame/% \
 	lib/demand/% lib/hang/% lib/image/% lib/link/% lib/node/% lib/play/% lib/python/% \
 	lib/redact/% lib/report/% lib/words/%
 EARLY := shim/hang/autopsy shim/hang/course shim/check/wishes shim/link/link shim/link/take_part \
