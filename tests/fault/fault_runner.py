@@ -104,13 +104,16 @@ class Call:
             what = words[name == "ioctl"]
         elif name == "renameat":
             what = "before" if '.before"' in self.arguments else ""
+        elif name == "mmap":
+            what = "shared" if "MAP_SHARED" in self.arguments else ""
         elif name == "clone":
             what = "helper" if "CLONE_FILES" in self.arguments else ""
         elif name in ("kill", "pidfd_send_signal"):
             what = ("all " if words[0] == "-1" else "") + words[1]
-        elif name in ("open", "openat", "openat2", "read", "readlink", "getdents64"):
-            path = re.search(r"<(/[^>]*)>" if name in ("read", "getdents64") else r'"([^"]*)"',
-                             self.arguments)
+        elif name in ("open", "openat", "openat2", "read", "readlink", "getdents64") or \
+                (name == "write" and self.who == "judge"):
+            by_fd = name in ("read", "getdents64", "write")
+            path = re.search(r"<(/[^>]*)>" if by_fd else r'"([^"]*)"', self.arguments)
             what = os.path.basename(path.group(1)) or "/" if path else "pipe"
             what = "oom" if what in ("memory.oom_control", "memory.events") else what
             what = "quota" if what.startswith(("cpu.max", "cpu.cfs_")) else what
@@ -172,10 +175,11 @@ def read_trace(folder, pid, result):
         path = os.path.join(folder, name)
         with open(path, encoding="utf-8", errors="replace") as log:
             head = log.readline() + log.readline()
-        if path != own and "setpgid(0, 0)" in head:
-            calls, last = read_log(path, "child", True)
+        who = "child" if "setpgid(0, 0)" in head else "judge" if "rankinit-judge" in head else None
+        if path != own and who is not None:
+            calls, last = read_log(path, who, True)
             result.calls += calls
-            result.where += f"; its child: {last}"
+            result.where += f"; its {who}: {last}"
     result.injected = {call.key() for call in result.calls if "(INJECTED)" in call.result}
 
 

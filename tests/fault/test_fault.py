@@ -56,7 +56,7 @@ def cases():
 def run_reached(scenario, key, call, fault):
     """A process that ends a moment earlier may save the last of many calls."""
     for _ in range(4):
-        result = run(SCENARIOS[scenario], [fault], follow=call.who == "child")
+        result = run(SCENARIOS[scenario], [fault], follow=call.who != "")
         if key in result.injected:
             return result
     assert call.ordinal > 1, f"{fault}: not reached\n{result.story()}"
@@ -86,8 +86,9 @@ def check(result, expected, scenario):
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_every_call_has_a_row(scenario):
+    """Of the judge those that write files: test_judge.py strikes it at each of its calls."""
     known = {row[1] for row in TABLE} | set(EXEMPT)
-    missing = sorted({call.key() for call in clean(scenario).calls} - known)
+    missing = sorted({call.key() for call in clean(scenario).calls if call.who != "judge"} - known)
     assert not missing, f"no row in fault_table.py for: {', '.join(missing)}"
 
 
