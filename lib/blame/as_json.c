@@ -126,10 +126,12 @@ static json_t *list_missing(struct ri_json *json, const struct ri_number_set *nu
 	return list;
 }
 
-static json_t *describe(struct ri_json *json, const struct ri_reports *job, const char *version)
+int ri_reports_add_json(struct ri_text *out, const struct ri_reports *job, const char *version)
 {
 	const struct ri_victims *victims = &job->victims;
+	struct ri_json made = { .escapes = 0 }, *json = &made;
 	json_t *document = json_object(), *part;
+	int status;
 
 	put_text(json, document, "schema", "rankinit-blame-1");
 	put_text(json, document, "version", version);
@@ -163,15 +165,7 @@ static json_t *describe(struct ri_json *json, const struct ri_reports *job, cons
 		put_text(json, skip, "why", job->skips[i].why);
 		ri_json_append(json, part, skip);
 	}
-	return document;
-}
-
-int ri_reports_add_json(struct ri_text *out, const struct ri_reports *job, const char *version)
-{
-	struct ri_json json = { .escapes = 0 };
-	json_t *document = describe(&json, job, version);
-	int status = document == NULL || json.incomplete ? -1 : ri_json_dump(document, 0, out);
-
+	status = document == NULL || made.incomplete ? -1 : ri_json_dump(document, 0, out);
 	json_decref(document);
 	ri_text_add(out, "\n");
 	return status < 0 || out->cut ? -1 : 0;

@@ -120,21 +120,6 @@ static int compare(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static bool share_a_host(struct input *input, const struct ri_cluster *cluster)
-{
-	const char **sorted = ri_arena_array(input->arena, cluster->count + 1, sizeof(*sorted));
-
-	input->no_memory |= sorted == NULL;
-	if (sorted == NULL || cluster->count == 0)
-		return false;
-	memcpy(sorted, cluster->hosts, cluster->count * sizeof(*sorted));
-	qsort(sorted, cluster->count, sizeof(*sorted), compare);
-	for (size_t i = 1; i < cluster->count; i++)
-		if (strcmp(sorted[i - 1], sorted[i]) == 0)
-			return true;
-	return false;
-}
-
 /* The index is a number, or a string that is one. */
 static bool read_index(const json_t *task, uint64_t *out)
 {
@@ -271,6 +256,8 @@ int ri_cluster_read(struct ri_cluster *out, const char *text,
 	struct input input = { .types = types, .arena = arena };
 	json_error_t error;
 	json_t *root = json_loads(text, 0, &error);
+	bool share_a_host = false;
+	const char **sorted;
 
 	*out = (struct ri_cluster){ .fault_at = root == NULL ? (size_t)error.position : 0 };
 	/* Where its memory runs out jansson leaves its message empty. */
@@ -279,7 +266,15 @@ int ri_cluster_read(struct ri_cluster *out, const char *text,
 	out->fault = read_root(&input, root, out);
 	if (input.at_index)
 		out->fault_at = find_index(text);
-	if (share_a_host(&input, out)) {
+	sorted = ri_arena_array(arena, out->count + 1, sizeof(*sorted));
+	input.no_memory |= sorted == NULL;
+	if (sorted != NULL && out->count > 0) {
+		memcpy(sorted, out->hosts, out->count * sizeof(*sorted));
+		qsort(sorted, out->count, sizeof(*sorted), compare);
+		for (size_t i = 1; i < out->count; i++)
+			share_a_host |= strcmp(sorted[i - 1], sorted[i]) == 0;
+	}
+	if (share_a_host) {
 		out->has_place = false;
 		out->count = 0;
 	}

@@ -153,7 +153,8 @@ bool ri_owner_find(struct ri_span line, enum ri_labels labels, struct ri_owner *
 	return last != LEVEL_NONE;
 }
 
-bool ri_owner_is(const struct ri_owner *owner, const struct ri_owner *other)
+/* Is it the same rank, by the first of rank, pid and local rank that both tell? */
+static bool is_of(const struct ri_owner *owner, const struct ri_owner *other)
 {
 	if (owner->rank >= 0 && other->rank >= 0)
 		return owner->rank == other->rank;
@@ -436,7 +437,7 @@ size_t ri_lines_of(struct ri_span text, const struct ri_owner *rank, char *room,
 		owned = owner.rank >= 0 || owner.local_rank >= 0 || owner.pid > 0;
 		if (scan.ends_own && !owned && rank == NULL)
 			used = header;
-		if (launchers || (rank == NULL ? owned : !ri_owner_is(&owner, rank)) ||
+		if (launchers || (rank == NULL ? owned : !is_of(&owner, rank)) ||
 			owner.rest.length >= size - used)
 			continue;
 		memcpy(room + used, owner.rest.at, owner.rest.length);

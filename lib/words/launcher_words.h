@@ -61,9 +61,6 @@ enum ri_labels {
  */
 bool ri_owner_find(struct ri_span line, enum ri_labels labels, struct ri_owner *out);
 
-/* Is it the same rank, by the first of rank, pid and local rank that both tell? */
-bool ri_owner_is(const struct ri_owner *owner, const struct ri_owner *other);
-
 /*
  * What the last bytes of a launcher's stderr, whose first line may be half a one, tell of ends, in
  * the order of the text. Several lines about one rank are one record. Returns how many; where they

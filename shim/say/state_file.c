@@ -153,16 +153,6 @@ void ri_state_end(int exit_status)
 		change(exit_status == 0 ? RI_JOB_DONE : RI_JOB_FAILED);
 }
 
-/* Is the process that wrote the file still there? In doubt it is. */
-static bool is_alive(const struct ri_job *job)
-{
-	uint64_t born;
-
-	if (kill(job->pid, 0) < 0 && errno == ESRCH)
-		return false;
-	return job->born == 0 || !ri_proc_birth(job->pid, &born) || born == job->born;
-}
-
 /* Where FILE is not there: -1 with its own errno where there is no other. */
 static ssize_t read_state(const char *path, char text[STAT_SIZE])
 {
@@ -187,6 +177,7 @@ static int judge(const char *path, struct ri_text *out)
 {
 	char text[STAT_SIZE], quoted[RI_QUOTE_SIZE];
 	struct ri_job job;
+	uint64_t born;
 
 	ri_quote(quoted, sizeof(quoted), path);
 	if (read_state(path, text) < 0) {
@@ -197,7 +188,10 @@ static int judge(const char *path, struct ri_text *out)
 		ri_text_addf(out, "not running: %s is not a state file of rankinit", quoted);
 		return 1;
 	}
-	if (job.word != RI_JOB_FAILED && job.word != RI_JOB_DONE && !is_alive(&job)) {
+	/* in doubt the process that wrote the file is still there */
+	if (job.word != RI_JOB_FAILED && job.word != RI_JOB_DONE &&
+		((kill(job.pid, 0) < 0 && errno == ESRCH) || (job.born != 0 &&
+			ri_proc_birth(job.pid, &born) && born != job.born))) {
 		ri_text_addf(out, "not running: pid %d, which was %s, is gone", (int)job.pid,
 			ri_job_name(job.word));
 		return 1;
