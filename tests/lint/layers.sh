@@ -105,7 +105,7 @@ look shim/hang $library system options launch say
 look shim/init $library system check options launch say
 # shellcheck disable=SC2086
 look shim/judge $library system launch link hang init
-look shim/play base node from command output report system options launch link hang init
+look shim/play base node from report command output system options launch link hang init
 # shellcheck disable=SC2086
 look shim $library system check options preflight launch say init judge
 
