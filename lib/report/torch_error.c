@@ -36,14 +36,6 @@ static bool read_time(const json_t *value, uint64_t *seconds)
 	return true;
 }
 
-static bool find_time(const json_t *root, uint64_t *seconds)
-{
-	const json_t *extra = json_object_get(find_inner(root), "extraInfo");
-
-	return read_time(json_object_get(extra, "timestamp"), seconds) ||
-		read_time(json_object_get(root, "timestamp"), seconds);
-}
-
 bool ri_torch_error_read(struct ri_span text, struct ri_torch_error *out)
 {
 	json_t *root = json_loadb(text.at, text.length, 0, NULL);
@@ -55,8 +47,7 @@ bool ri_torch_error_read(struct ri_span text, struct ri_torch_error *out)
 	struct ri_text clean;
 
 	if (known) {
-		*out = (struct ri_torch_error){ .seconds = 0 };
-		out->dated = find_time(root, &out->seconds);
+		*out = (struct ri_torch_error){ .message = "" };
 		ri_text_init(&clean, out->message, sizeof(out->message));
 		ri_redact(&clean, (struct ri_span){ json_string_value(message),
 			json_string_length(message) });
@@ -66,7 +57,8 @@ bool ri_torch_error_read(struct ri_span text, struct ri_torch_error *out)
 			ri_span_line(&lines, &line);
 		}
 		ri_text_init(&clean, out->callstack, sizeof(out->callstack));
-		ri_redact(&clean, lines);
+		if (lines.length > 0)
+			ri_redact(&clean, lines);
 	}
 	json_decref(root);
 	return known;
@@ -75,7 +67,9 @@ bool ri_torch_error_read(struct ri_span text, struct ri_torch_error *out)
 bool ri_torch_error_time(struct ri_span text, uint64_t *seconds)
 {
 	json_t *root = json_loadb(text.at, text.length, 0, NULL);
-	bool known = find_time(root, seconds);
+	const json_t *extra = json_object_get(find_inner(root), "extraInfo");
+	bool known = read_time(json_object_get(extra, "timestamp"), seconds) ||
+		read_time(json_object_get(root, "timestamp"), seconds);
 
 	json_decref(root);
 	return known;

@@ -19,8 +19,6 @@
 struct ri_torch_error {
 	char message[512];	/* "Type: text", cut to what fits */
 	char callstack[16384];	/* the end of the traceback; "": none is there */
-	bool dated;
-	uint64_t seconds;	/* since 1970, where dated */
 };
 
 /*
@@ -29,7 +27,7 @@ struct ri_torch_error {
  */
 bool ri_torch_error_read(struct ri_span text, struct ri_torch_error *out);
 
-/* Its time alone. Returns false where it has none. */
+/* Its time, in seconds since 1970. Returns false where it has none. */
 bool ri_torch_error_time(struct ri_span text, uint64_t *seconds);
 
 /*
