@@ -15,27 +15,20 @@
 
 enum { MAX_LINE = 4096 };	/* of a log, or of the path of one */
 
-/* A plain init has no ranks, so its command has no number. */
-static int64_t number_of_rank(const struct ri_outcome *outcome, enum ri_fact_id id,
-	uint64_t number)
-{
-	if (outcome->count == 1 && !outcome->launched &&
-		!ri_topology_knows(outcome->topology, id))
-		return -1;
-	return (int64_t)number;
-}
-
-/* What an actor of Ray's tells by its repr() is its rank alone. */
+/* A plain init's command has no number, and an actor of Ray's tells its rank alone. */
 static void find_numbers(const struct ri_outcome *outcome, const struct ri_rank_outcome *rank,
 	int64_t *number, int64_t *local)
 {
+	bool alone = outcome->count == 1 && !outcome->launched;
+
+	*number = alone && !ri_topology_knows(outcome->topology, RI_FACT_RANK)
+		? -1 : (int64_t)rank->rank;
+	*local = alone && !ri_topology_knows(outcome->topology, RI_FACT_LOCAL_RANK)
+		? -1 : (int64_t)rank->local_rank;
 	if (rank->actor != NULL) {
 		*number = rank->actor->rank;
 		*local = -1;
-		return;
 	}
-	*number = number_of_rank(outcome, RI_FACT_RANK, rank->rank);
-	*local = number_of_rank(outcome, RI_FACT_LOCAL_RANK, rank->local_rank);
 }
 
 static int64_t exit_code(const struct ri_rank_outcome *rank)
