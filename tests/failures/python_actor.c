@@ -166,6 +166,12 @@ static const char *find_exception(const char *text)
 		at = next;
 	for (line = at; line != NULL && line > text && line[-1] != '\n'; line--)
 		label++;
+	/* rich draws a box around it, and the exception stands below that */
+	if (line != NULL && strncmp(line, "\u256d", 3) == 0) {
+		at = strstr(line, "\n\u2570");
+		at = at == NULL ? NULL : strchr(at + 1, '\n');
+		return at == NULL ? NULL : at + 1;
+	}
 	while (at != NULL && (at = strchr(at, '\n')) != NULL) {
 		at++;
 		if (strnlen(at, label + 1) <= label)
