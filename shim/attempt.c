@@ -16,10 +16,8 @@
 #include "base/number.h"
 #include "init/judged.h"
 #include "init/leftovers.h"
-#include "judge/other_nodes.h"
 #include "link/link.h"
 #include "report/again.h"
-#include "report/brief.h"
 #include "report/restarts.h"
 #include "run.h"
 #include "say/report_file.h"
@@ -285,7 +283,7 @@ bool ri_attempt_decide(struct ri_run *run, const struct ri_outcome *outcome, int
 			outcome->stop.signal != 0 || ri_mask_pending_stop() != 0,
 		.ordered = ended->ordered, .unstarted = run->started.children.refused != 0,
 		.remains = own.remains, .error = own.error,
-		.why = outcome->inner != NULL ? outcome->inner->why : ri_why_find(outcome),
+		.why = out->verdict.why,
 		.signature = "", .before = before == NULL ? "" : before->signature,
 		.lines = run->started.output.lines,
 		.lines_before = before == NULL ? 0 : before->lines,
@@ -307,23 +305,27 @@ bool ri_attempt_decide(struct ri_run *run, const struct ri_outcome *outcome, int
 bool ri_attempt_follow(struct ri_run *run, const struct ri_outcome *outcome, int status,
 	struct ri_judged *out)
 {
-	struct ri_brief brief = { .why = ri_why_unknown, .rank = -1 };
+	const struct ri_link_decision *decision = ri_link_decision();
+	struct ri_carried *next = own.next;
 
-	if (own.next == NULL || ri_link_key() == NULL)
+	if (next == NULL || ri_link_key() == NULL)
 		return false;
 	own.failed.error = own.error;
 	if (own.remains || own.error != 0) {
 		own.why = own.remains ? RI_AGAIN_REMAINS : RI_AGAIN_REFUSED;
 		return false;
 	}
-	ri_brief_find(&brief, outcome, status);
 	begin_next(run);
-	add_restart(run, outcome, brief.why.cause);
-	own.next->link.why = brief.why;
-	own.next->link.class = brief.class;
-	own.next->link.rank = brief.rank;
-	own.next->link.status = status;
-	ri_link_leave(own.next);
+	add_restart(run, outcome, out->verdict.why.cause);
+	next->link.on = true;
+	memcpy(next->link.key, ri_link_key(), sizeof(next->link.key));
+	next->link.verdict = out->verdict;
+	next->link.verdict.status = status;
+	next->link.verdict.mark = decision->verdict.mark;
+	next->link.verdict.node = decision->verdict.node;
+	ri_text_copy(next->link.text, sizeof(next->link.text), decision->text);
+	ri_text_copy(next->failure, sizeof(next->failure), decision->text);
+	next->failure[strcspn(next->failure, "\n")] = '\0';
 	carry(outcome, out);
 	return true;
 }

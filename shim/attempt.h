@@ -42,9 +42,9 @@ bool ri_attempt_may_be(const struct ri_found *found);
 void ri_attempt_make_room(struct ri_run *run, int status);
 
 /*
- * In the judge: does the job start again? Then what is carried is in out->carried, with
- * outcome->last_line. If not, ri_attempt_say_why_not says it, behind the verdict. status: of the
- * attempt, before --exit-map.
+ * In the judge, which has found out->verdict: does the job start again? Then what is carried is in
+ * out->carried, with outcome->last_line. If not, ri_attempt_say_why_not says it, behind the
+ * verdict. status: of the attempt, before --exit-map.
  */
 bool ri_attempt_decide(struct ri_run *run, const struct ri_outcome *outcome, int status,
 	struct ri_judged *out);

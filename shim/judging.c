@@ -19,6 +19,7 @@
 #include "report/actor.h"
 #include "report/blame.h"
 #include "report/brief.h"
+#include "report/causes.h"
 #include "report/class.h"
 #include "report/launched.h"
 #include "report/reason.h"
@@ -164,7 +165,7 @@ static struct ri_outcome begin_outcome(const struct ri_run *run)
 		.ranks = run->ended.outcomes, .count = ri_run_ranks(run),
 		.launch = ri_mode_name(run->found.command.mode == RI_MODE_AUTO ? RI_MODE_PROCESS
 									 : run->found.command.mode),
-		.first = -1, .link.verdict_node = -1,
+		.first = -1,
 		.restarts = run->found.carried != NULL ? &run->found.carried->restarts
 			: ri_restarted_seen(),
 		.single = ri_found_single_rank(&run->found) >= 0,
@@ -365,26 +366,23 @@ static struct ri_inner_word *find_word(const struct ri_run *run)
 }
 
 /* Sets the numbers of *out, of which PID 1 makes the status as this does. */
-static bool find_brief(struct ri_run *run, struct ri_outcome *outcome, struct ri_brief *brief,
-	struct ri_judged *out)
+static bool find_verdict(struct ri_run *run, struct ri_outcome *outcome, struct ri_judged *out)
 {
 	int status;
 
 	outcome->inner = run->ended.linked ? NULL : find_word(run);
 	outcome->silent = outcome->inner != NULL || ri_run_is_told_of(run);
 	if (outcome->inner != NULL)
-		out->inner_status = (uint32_t)outcome->inner->status;
+		out->inner_status = (uint32_t)outcome->inner->verdict.status;
 	run->ended.inner_status = (int)out->inner_status;
 	if (run->ended.linked)
 		out->stopped = ri_link_judge(&run->started.job, outcome);
 	status = ri_run_status_of(run, out);
 	outcome->exit_status = status;
-	out->failed = ri_brief_find(brief, outcome, status);
+	out->verdict = (struct ri_verdict){ .why = ri_why_unknown, .rank = -1, .node = -1 };
+	out->failed = ri_brief_find(&out->verdict, outcome, status);
 	outcome->exit_status = ri_run_status(run, status,
-		out->failed ? brief->why.retry : RI_RETRY_SAME);
-	out->why = brief->why;
-	out->class = brief->class;
-	out->rank = brief->rank;
+		out->failed ? out->verdict.why.retry : RI_RETRY_SAME);
 	/* a stop that --exit-map takes for a success is none to tell of */
 	return out->failed && (outcome->first >= 0 || outcome->exit_status != 0);
 }
@@ -394,7 +392,6 @@ static void judge_end(struct ri_run *run, struct ri_judged *out)
 	const struct ri_children *children = &run->started.children;
 	bool has_others = run->started.job.part.nodes > 1;
 	struct ri_outcome outcome;
-	struct ri_brief brief = { .why = ri_why_unknown, .rank = -1 };
 	int status;
 
 	/* as PID 1 does: of a command alone that no other line is about */
@@ -409,13 +406,14 @@ static void judge_end(struct ri_run *run, struct ri_judged *out)
 	outcome.hang.autopsy = ri_autopsy_document();
 	outcome.hang.seen = ri_autopsy_of_loss();
 	clock_gettime(CLOCK_REALTIME, &outcome.ended);
-	if (find_brief(run, &outcome, &brief, out))
-		outcome.brief = &brief;
-	if (outcome.brief != NULL && needs_last_line(run, &outcome)) {
-		outcome.last_line = ri_run_make_last_line(&brief);
+	if (find_verdict(run, &outcome, out))
+		outcome.verdict = &out->verdict;
+	if (outcome.verdict != NULL && needs_last_line(run, &outcome)) {
+		outcome.last_line = ri_run_make_last_line(run, &out->verdict);
 		snprintf(out->last_line, sizeof(out->last_line), "%s", outcome.last_line);
 	}
-	out->tells = outcome.brief != NULL && (outcome.last_line != NULL || outcome.inner != NULL);
+	out->tells = outcome.verdict != NULL &&
+		(outcome.last_line != NULL || outcome.inner != NULL);
 	status = ri_run_status_of(run, out);
 	out->again = has_others ? ri_attempt_follow(run, &outcome, status, out)
 		: ri_attempt_decide(run, &outcome, status, out);

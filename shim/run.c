@@ -112,13 +112,13 @@ bool ri_run_has_last_line(const struct ri_run *run)
 		!options->disabled && !(options->exit_class && options->simulation.shape != NULL);
 }
 
-const char *ri_run_make_last_line(const struct ri_brief *brief)
+const char *ri_run_make_last_line(const struct ri_run *run, const struct ri_verdict *verdict)
 {
 	static char line[RI_BRIEF_SIZE];
 	struct ri_text out;
 
 	ri_text_init(&out, line, sizeof(line));
-	ri_brief_add(&out, brief);
+	ri_brief_add(&out, verdict, &run->found.topology);
 	return line;
 }
 

@@ -120,7 +120,8 @@ bool ri_run_has_last_line(const struct ri_run *run);
 bool ri_run_is_told_of(const struct ri_run *run);
 
 /* The last line, which is good until the next call. */
-const char *ri_run_make_last_line(const struct ri_brief *brief);
+const char *ri_run_make_last_line(const struct ri_run *run,
+	const struct ri_verdict *verdict);
 
 /* It ends before there is a command, for this reason. Returns as ri_run_status. */
 int ri_run_leave(struct ri_run *run, int status, enum ri_retry retry);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "attempt.h"
-#include "judge/other_nodes.h"
 #include "judging.h"
 #include "run.h"
 
@@ -14,6 +13,7 @@
 #include "init/tell_nodes.h"
 #include "link/link.h"
 #include "report/brief.h"
+#include "report/causes.h"
 #include "report/launched.h"
 #include "say/cause.h"
 #include "say/report_file.h"
@@ -209,90 +209,90 @@ static void tell(struct ri_run *run, const struct ri_outcome *outcome, const str
 }
 
 /* And tell an outer rankinit that it is said. status: with which this one ends. */
-static void say_last_line(struct ri_run *run, const char *line, const struct ri_brief *brief,
+static void say_last_line(struct ri_run *run, const char *line, const struct ri_verdict *verdict,
 	int status)
 {
 	if (line != NULL)
 		ri_log(RI_LEVEL_PROGRAMS, "%s", line);
 	ri_outer_tell(&run->found.env, &(struct ri_inner_word){
-		.why = brief->why, .class = brief->class, .rank = brief->rank,
-		.of_rank = ri_found_single_rank(&run->found), .status = brief->status,
+		.verdict = *verdict, .of_rank = ri_found_single_rank(&run->found),
 		.exit_status = status,
 	});
 }
 
+/* With this status: the last line is said before, where says_so. */
+static int end_with(struct ri_run *run, const struct ri_verdict *verdict, bool says_so)
+{
+	if (says_so)
+		say_last_line(run, ri_run_make_last_line(run, verdict), verdict,
+			ri_run_status(run, verdict->status, verdict->why.retry));
+	return ri_run_leave(run, verdict->status, verdict->why.retry);
+}
+
 /* Nothing was started, or its start failed before there was anything to look after. */
-static struct ri_brief brief_of_none(const struct ri_run *run, struct ri_why why,
+static struct ri_verdict verdict_of_none(const struct ri_run *run, struct ri_why why,
 	enum ri_class class, int status)
 {
-	struct ri_brief brief;
+	struct ri_verdict verdict;
 
-	ri_brief_begin(&brief, &run->found.topology, ri_run_host(run));
-	brief.rank = ri_found_single_rank(&run->found);
-	brief.retries = ri_found_attempt(&run->found);
-	brief.why = why;
-	brief.class = class;
-	brief.status = status;
-	return brief;
+	ri_brief_begin(&verdict, &run->found.topology, ri_run_host(run));
+	verdict.rank = ri_found_single_rank(&run->found);
+	verdict.retries = ri_found_attempt(&run->found);
+	verdict.why = why;
+	verdict.class = class;
+	verdict.status = status;
+	return verdict;
 }
 
-static struct ri_brief brief_of_refusal(const struct ri_run *run, const struct ri_error *why)
+static struct ri_verdict verdict_of_refusal(const struct ri_run *run, const struct ri_error *why)
 {
-	struct ri_brief brief = brief_of_none(run,
+	struct ri_verdict verdict = verdict_of_none(run,
 		ri_why_of_refusal(ri_code_status(why->code)), RI_CLASS_OWN,
 		ri_run_refusal(run));
-	struct ri_outcome job = {
-		.topology = &run->found.topology, .first = -1, .exit_status = brief.status,
-	};
 
-	/* the job had failed before */
-	if (why->code == RI_CODE_LINK_STOPPED) {
-		ri_link_put_verdict(&job.link);
-		ri_brief_find(&brief, &job, job.exit_status);
-		return brief;
+	if (why->code == RI_CODE_LINK_STOPPED) {	/* the job had failed before */
+		verdict = ri_link_decision()->verdict;
+		verdict.status = ri_run_refusal(run);
+	} else if (verdict.why.cause == RI_CAUSE_REFUSED) {
+		/* numbers that contradict each other say nothing */
+		verdict.rank = verdict.node = -1;
 	}
-	/* numbers that contradict each other say nothing */
-	if (brief.why.cause == RI_CAUSE_REFUSED)
-		brief.rank = brief.node = -1;
-	return brief;
+	return verdict;
 }
 
-/* verdict: on the whole job, which was over before; or NULL. */
-static int end_unstarted(struct ri_run *run, int status, const struct ri_brief *brief,
-	const struct ri_error *why, const char *verdict)
+/* job: lines of the verdict, which is on the whole job, as that was over before; or NULL. */
+static int end_unstarted(struct ri_run *run, int status, const struct ri_verdict *verdict,
+	const struct ri_error *why, const char *job)
 {
-	struct ri_outcome outcome = ri_judge_none(run, status, brief->why.retry);
+	struct ri_outcome outcome = ri_judge_none(run, status, verdict->why.retry);
 
-	if (verdict != NULL)
-		outcome.link.verdict_node = brief->node;
-	outcome.link.verdict = verdict;
-	outcome.brief = brief;
-	outcome.last_line = ri_run_has_last_line(run) ? ri_run_make_last_line(brief) : NULL;
+	outcome.link.verdict = job == NULL ? NULL : verdict;
+	outcome.link.text = job;
+	outcome.verdict = verdict;
+	outcome.last_line = ri_run_has_last_line(run) ? ri_run_make_last_line(run, verdict) : NULL;
 	tell(run, &outcome, why);
 	if (outcome.last_line != NULL)
-		say_last_line(run, outcome.last_line, brief, outcome.exit_status);
-	return ri_run_leave(run, status, brief->why.retry);
+		say_last_line(run, outcome.last_line, verdict, outcome.exit_status);
+	return ri_run_leave(run, status, verdict->why.retry);
 }
 
 int ri_run_stopped(struct ri_run *run, int number)
 {
-	struct ri_brief brief = brief_of_none(run, ri_why_stopped, RI_CLASS_STOPPED,
+	struct ri_verdict verdict = verdict_of_none(run, ri_why_stopped, RI_CLASS_STOPPED,
 		128 + number);
 	bool has_report = run->ended.has_report || run->found.carried != NULL;
 
 	ri_attempt_say_before(run);
 	if (run->found.carried != NULL)
 		ri_link_stop(&run->started.job, number);
-	brief.failed_before = run->found.carried != NULL;
-	if (!has_report && ri_run_has_last_line(run) && ri_found_is_of_job(&run->found))
-		say_last_line(run, ri_run_make_last_line(&brief), &brief,
-			ri_run_status(run, 128 + number, brief.why.retry));
+	verdict.failed_before = run->found.carried != NULL;
 	if (!has_report || ri_run_reserve_telling(run) < 0)
-		return ri_run_leave(run, 128 + number, brief.why.retry);
+		return end_with(run, &verdict, !has_report && ri_run_has_last_line(run) &&
+			ri_found_is_of_job(&run->found));
 	run->started.supervised.stop = (struct ri_stop){
 		.asked = true, .number = number, .at_ms = ri_now_ms(),
 	};
-	return end_unstarted(run, 128 + number, &brief, NULL, NULL);
+	return end_unstarted(run, 128 + number, &verdict, NULL, NULL);
 }
 
 /* No rank is started: the other nodes are to know why. */
@@ -305,23 +305,20 @@ static void tell_others(struct ri_run *run)
 
 int ri_run_fail(struct ri_run *run)
 {
-	const struct ri_brief brief = brief_of_refusal(run, &run->err);
+	const struct ri_verdict verdict = verdict_of_refusal(run, &run->err);
 
 	tell_others(run);
 	if (ri_apart_stop() != 0)
 		return ri_run_stopped(run, ri_apart_stop());
 	ri_log_error(&run->err);
 	ri_attempt_say_before(run);
-	if (ri_run_has_last_line(run))
-		say_last_line(run, ri_run_make_last_line(&brief), &brief,
-			ri_run_status(run, ri_run_refusal(run), brief.why.retry));
-	return ri_run_leave(run, ri_run_refusal(run), brief.why.retry);
+	return end_with(run, &verdict, ri_run_has_last_line(run));
 }
 
 int ri_run_refuse(struct ri_run *run)
 {
 	struct ri_error why = run->err;
-	struct ri_brief brief = brief_of_refusal(run, &why);
+	struct ri_verdict verdict = verdict_of_refusal(run, &why);
 
 	if (!run->checked.ran || ri_run_reserve_telling(run) < 0) {
 		run->err = why;
@@ -330,23 +327,22 @@ int ri_run_refuse(struct ri_run *run)
 	ri_log_error(&why);
 	ri_attempt_say_before(run);
 	tell_others(run);
-	return end_unstarted(run, ri_code_status(why.code), &brief, &why, NULL);
+	return end_unstarted(run, ri_code_status(why.code), &verdict, &why, NULL);
 }
 
 int ri_run_stay(struct ri_run *run)
 {
 	const struct ri_carried_link *before = &run->found.carried->link;
-	struct ri_brief brief = brief_of_none(run, before->why, before->class, before->status);
+	struct ri_verdict verdict = before->verdict;
 
-	brief.rank = before->rank;
-	brief.node = before->node;
-	brief.host = NULL;
+	verdict.retries = ri_found_attempt(&run->found);
+	verdict.host[0] = '\0';
 	tell_others(run);
 	ri_log(RI_LEVEL_ALWAYS, "%s", run->err.text);
-	ri_report_job(before->verdict);
+	ri_report_job(before->text);
 	if (ri_run_reserve_telling(run) < 0)
-		return ri_run_leave(run, before->status, before->why.retry);
-	return end_unstarted(run, before->status, &brief, NULL, before->verdict);
+		return ri_run_leave(run, verdict.status, verdict.why.retry);
+	return end_unstarted(run, verdict.status, &verdict, NULL, before->text);
 }
 
 /* All ended well, and no other node waits for them: the user need not read that. */
@@ -405,51 +401,45 @@ static int end_without_words(struct ri_run *run, const char *why)
 	int status = first == NULL ? run->ended.status : ri_verdict_status(first->wait_status);
 	bool stopped = ended->stop.asked &&
 		(first == NULL || first->ended_ms >= ended->stop.at_ms);
-	struct ri_brief brief = brief_of_none(run, stopped ? ri_why_stopped : ri_why_unknown,
+	struct ri_verdict verdict = verdict_of_none(run, stopped ? ri_why_stopped : ri_why_unknown,
 		stopped ? RI_CLASS_STOPPED : RI_CLASS_UNKNOWN, status);
 	char line[RI_MAX_LINE];
 	struct ri_text out;
-	bool shows;
 
 	if (ended->ordered)
-		brief.status = status = ri_code_status(RI_CODE_LINK_STOPPED);
+		verdict.status = ri_code_status(RI_CODE_LINK_STOPPED);
 	if (first != NULL) {
 		ri_text_init(&out, line, sizeof(line));
 		ri_child_add_end(&out, children, first);
 		ri_log(RI_LEVEL_ALWAYS, "%s; %s", line, why);
 		if (children->count > 1)
-			brief.rank = (int64_t)(children->first_rank +
+			verdict.rank = (int64_t)(children->first_rank +
 				(uint64_t)(first - children->items));
 	}
 	if (options->given.report.value != NULL)
 		ri_log(RI_LEVEL_WARNING, "%s: the report was not written [%s]",
 			options->given.report.subject, ri_code_name(RI_CODE_FILE_SLOW));
-	shows = status != 0 && ri_run_has_last_line(run) && (children->count > 1 ||
-		brief.rank >= 0 || options->given.report.value != NULL || options->exit_class ||
+	return end_with(run, &verdict, verdict.status != 0 && ri_run_has_last_line(run) &&
+		(children->count > 1 ||
+		verdict.rank >= 0 || options->given.report.value != NULL || options->exit_class ||
 		options->restarts > 0 || ri_link_is_on() || run->started.has_others ||
-		(first != NULL && WIFSIGNALED(first->wait_status)));
-	if (shows)
-		say_last_line(run, ri_run_make_last_line(&brief), &brief,
-			ri_run_status(run, status, brief.why.retry));
-	return ri_run_leave(run, status, brief.why.retry);
+		(first != NULL && WIFSIGNALED(first->wait_status))));
 }
 
 static int end_as_judged(struct ri_run *run, const struct ri_judged *answer)
 {
 	int status = ri_run_status_of(run, answer), exit_status;
-	const struct ri_brief brief = {
-		.why = answer->why, .class = (enum ri_class)answer->class, .rank = answer->rank,
-		.status = status,
-	};
+	struct ri_verdict verdict = answer->verdict;
 
+	verdict.status = status;
 	run->ended.inner_status = (int)answer->inner_status;
 	exit_status = ri_run_status(run, status,
-		answer->failed ? answer->why.retry : RI_RETRY_SAME);
+		answer->failed ? verdict.why.retry : RI_RETRY_SAME);
 	if (answer->follows)
 		ri_log_follow(true);
 	if (answer->tells)
-		say_last_line(run, answer->last_line[0] == '\0' ? NULL : answer->last_line, &brief,
-			exit_status);
+		say_last_line(run, answer->last_line[0] == '\0' ? NULL : answer->last_line,
+			&verdict, exit_status);
 	return ri_run_end(run, exit_status);
 }
 

@@ -38,7 +38,7 @@ static void add_suspects(struct ri_text *out, const struct ri_centre *centre, in
 
 	for (size_t i = 0; i < centre->count && named < NAMED_MAX; i++) {
 		const struct ri_centre_node *node = &centre->nodes[i];
-		bool done = node->ended && node->class == RI_LINK_DONE;
+		bool done = node->ended && node->class == RI_CLASS_NONE;
 		bool left = !done && node->phase == RI_LINK_LEAVING;
 		bool gone = !node->here && !node->ended && !ri_link_life_is_none(&node->life);
 
@@ -80,59 +80,57 @@ static void tell(struct ri_centre *centre, const char *line)
 /* Its ranks may be stopped for what decided the job, unless they failed or ended themselves. */
 static void send_verdict(struct ri_centre *centre, size_t node)
 {
-	struct ri_link_message message = { .kind = RI_LINK_VERDICT, .verdict = centre->verdict };
+	struct ri_link_message message = { .kind = RI_LINK_VERDICT,
+		.decision = centre->decision };
 	struct ri_centre_node *member = &centre->nodes[node];
-	bool culprit = centre->verdict.named && centre->verdict.node == node;
-	bool rival = centre->tied && centre->ends[1].node == node;
+	bool culprit = centre->decision.verdict.node == (int64_t)node;
+	bool rival = centre->tied && centre->ends[1].verdict.node == (int64_t)node;
 
-	message.verdict.order = centre->orders && centre->fatal && !centre->leaving &&
+	message.decision.order = centre->orders && centre->fatal && !centre->leaving &&
 		member->taken && member->may_stop && (member->lives || (!culprit && !rival)) &&
 		!(member->ended &&
-			(member->class == RI_LINK_DONE || member->class == RI_LINK_STOPPED));
+			(member->class == RI_CLASS_NONE || member->class == RI_CLASS_STOPPED));
 	member->told = true;
 	centre->send(centre->context, member->session, &message);
 }
 
 /* The first decision stands. Each member that is connected gets it at once. */
-static void decide(struct ri_centre *centre, enum ri_link_class class, const char *text,
-	int64_t now)
+static void decide(struct ri_centre *centre, const char *text, int64_t now)
 {
 	char lines[RI_LINK_TEXT + RI_MAX_LINE];
 	struct ri_text out;
 
 	ri_text_init(&out, lines, sizeof(lines));
 	ri_text_add(&out, text);
-	centre->verdict.class = class;
 	centre->decided = true;
 	if (centre->failed_at == 0)
 		centre->failed_at = now;
 	centre->settle_at = 0;
 	if (centre->again != NULL)
 		centre->again(centre, &out);
-	ri_link_text_set(centre->verdict.text, lines);
+	ri_link_text_set(centre->decision.text, lines);
 	for (size_t i = 0; i < centre->count; i++)
 		if (centre->nodes[i].here)
 			send_verdict(centre, i);
 }
 
 /* That end ended the job, but for a stop, which the others get themselves. */
-static void decide_for(struct ri_centre *centre, size_t node, const struct ri_link_end *end,
+static void decide_for(struct ri_centre *centre, const struct ri_link_end *end,
 	const char *text, int64_t now)
 {
-	struct ri_link_verdict *verdict = &centre->verdict;
+	struct ri_verdict *verdict = &centre->decision.verdict;
 
-	ri_text_copy(verdict->host, sizeof(verdict->host), ri_centre_host(centre, node));
-	verdict->node = node;
-	verdict->named = true;
-	verdict->why = end->why;
-	verdict->rank = end->rank;
-	centre->fatal = end->fatal && end->class != RI_LINK_STOPPED;
-	decide(centre, end->class, text, now);
+	*verdict = end->verdict;
+	ri_text_copy(verdict->host, sizeof(verdict->host),
+		ri_centre_host(centre, (size_t)verdict->node));
+	centre->fatal = end->fatal && end->verdict.class != RI_CLASS_STOPPED;
+	decide(centre, text, now);
 }
 
 /* Losses alone: a node whose ranks lost a peer is not to blame for it. */
 static void decide_losses(struct ri_centre *centre, int64_t now)
 {
+	const struct ri_link_end *first = &centre->ends[0];
 	char lines[RI_LINK_TEXT];
 	struct ri_text out;
 
@@ -142,19 +140,19 @@ static void decide_losses(struct ri_centre *centre, int64_t now)
 		centre->losers == 1 ? "node" : "nodes");
 	add_suspects(&out, centre, now);
 	ri_text_add(&out, "  the first to lose another was ");
-	ri_centre_add_node(&out, centre, centre->ends[0].node);
+	ri_centre_add_node(&out, centre, (size_t)first->verdict.node);
 	ri_text_add(&out, ":\n");
-	add_below(&out, centre->ends[0].end.text, RI_LINK_TEXT);
-	centre->fatal = centre->ends[0].end.fatal;
-	centre->verdict.why = centre->ends[0].end.why;
-	centre->verdict.rank = -1;
-	decide(centre, RI_LINK_LOSS, lines, now);
+	add_below(&out, first->text, RI_LINK_TEXT);
+	centre->fatal = first->fatal;
+	centre->decision.verdict = (struct ri_verdict){ .why = first->verdict.why,
+		.class = RI_CLASS_LOSS, .rank = -1, .node = -1, .mark = RI_CENTRE_LOSSES };
+	decide(centre, lines, now);
 }
 
 /* Which of two comes first is not known: both are named. */
 static void decide_tie(struct ri_centre *centre, int64_t now)
 {
-	const struct ri_link_end *a = &centre->ends[0].end, *b = &centre->ends[1].end;
+	const struct ri_link_end *a = &centre->ends[0], *b = &centre->ends[1];
 	uint64_t apart = b->at_us - a->at_us, error = a->error_us + b->error_us;
 	char lines[RI_LINK_TEXT];
 	struct ri_text out;
@@ -164,53 +162,53 @@ static void decide_tie(struct ri_centre *centre, int64_t now)
 		"ms, so either may be the first:\n", (unsigned long long)apart / 1000,
 		(unsigned long long)error / 1000 + 1);
 	for (size_t i = 0; i < 2; i++)
-		add_below(&out, centre->ends[i].end.text,
+		add_below(&out, centre->ends[i].text,
 			RI_LINK_TEXT / 2 - RI_MAX_QUOTE * 2);
 	centre->tied = true;
-	decide_for(centre, centre->ends[0].node, a, lines, now);
+	decide_for(centre, a, lines, now);
 }
 
 /* The time is over, or all have been heard: the best that is known decides. */
 static void decide_best(struct ri_centre *centre, int64_t now)
 {
-	const struct ri_centre_end *best = &centre->ends[0], *other = &centre->ends[1];
+	const struct ri_link_end *best = &centre->ends[0], *other = &centre->ends[1];
 	char lines[RI_LINK_TEXT];
 	struct ri_text out;
 
-	if (best->end.class == RI_LINK_LOSS) {
+	if (best->verdict.class == RI_CLASS_LOSS) {
 		decide_losses(centre, now);
 		return;
 	}
-	if (centre->end_count == 2 && ri_link_end_is_tie(&best->end, &other->end)) {
+	if (centre->end_count == 2 && ri_link_end_is_tie(best, other)) {
 		decide_tie(centre, now);
 		return;
 	}
 	ri_text_init(&out, lines, sizeof(lines));
-	ri_text_add(&out, best->end.text);
-	if (centre->end_count == 2 && other->end.class == RI_LINK_UNKNOWN &&
-		ri_link_end_is_earlier(&other->end, &best->end)) {
+	ri_text_add(&out, best->text);
+	if (centre->end_count == 2 && other->verdict.class == RI_CLASS_UNKNOWN &&
+		ri_link_end_is_earlier(other, best)) {
 		ri_text_add(&out, "  before that, and without a word:\n");
-		add_below(&out, other->end.text, RI_LINK_TEXT);
+		add_below(&out, other->text, RI_LINK_TEXT);
 	}
-	decide_for(centre, best->node, &best->end, lines, now);
+	decide_for(centre, best, lines, now);
 }
 
 /* Keep the best two; of a node that says more than before, that. */
-static void weigh(struct ri_centre *centre, size_t node, const struct ri_link_end *end)
+static void weigh(struct ri_centre *centre, const struct ri_link_end *end)
 {
-	struct ri_centre_end *ends = centre->ends, first;
+	struct ri_link_end *ends = centre->ends, first;
 	size_t at = centre->end_count;
 
 	for (size_t i = 0; i < centre->end_count; i++)
-		if (ends[i].node == node)
+		if (ends[i].verdict.node == end->verdict.node)
 			at = i;
-	if (at == 2 && !ri_link_end_outweighs(end, &ends[1].end))
+	if (at == 2 && !ri_link_end_outweighs(end, &ends[1]))
 		return;
 	at = at == 2 ? 1 : at;
-	ends[at] = (struct ri_centre_end){ .node = node, .end = *end };
+	ends[at] = *end;
 	if (at == centre->end_count)
 		centre->end_count++;
-	if (centre->end_count == 2 && ri_link_end_outweighs(&ends[1].end, &ends[0].end)) {
+	if (centre->end_count == 2 && ri_link_end_outweighs(&ends[1], &ends[0])) {
 		first = ends[0];
 		ends[0] = ends[1];
 		ends[1] = first;
@@ -226,30 +224,30 @@ static void ask(struct ri_centre *centre, int64_t now)
 	for (size_t i = 0; i < centre->count; i++) {
 		const struct ri_centre_node *node = &centre->nodes[i];
 
-		if (node->here && node->taken && (!node->ended || node->class == RI_LINK_LOSS))
+		if (node->here && node->taken && (!node->ended || node->class == RI_CLASS_LOSS))
 			centre->send(centre->context, node->session, &message);
 	}
 }
 
 /* An end that another node's may explain, or precede: it gets the time to come. */
-static void settle(struct ri_centre *centre, size_t node, const struct ri_link_end *end,
-	int64_t now)
+static void settle(struct ri_centre *centre, const struct ri_link_end *end, int64_t now)
 {
-	int64_t until = now + (end->class == RI_LINK_OWN ? RI_CENTRE_OWN_MS : RI_CENTRE_SETTLE_MS);
+	enum ri_class class = end->verdict.class;
+	int64_t until = now + (class == RI_CLASS_OWN ? RI_CENTRE_OWN_MS : RI_CENTRE_SETTLE_MS);
 	bool all_heard = true;
 
-	centre->losers += end->class == RI_LINK_LOSS;
+	centre->losers += class == RI_CLASS_LOSS;
 	if (centre->failed_at == 0)
 		centre->failed_at = now;
 	if (centre->settle_at == 0)
 		ask(centre, now);
 	if (centre->settle_at == 0 || until < centre->settle_at)
 		centre->settle_at = until;
-	weigh(centre, node, end);
+	weigh(centre, end);
 	/* could another node still tell an end that says more? */
 	for (size_t i = 0; i < centre->count; i++)
 		all_heard = all_heard && centre->nodes[i].ended && !centre->nodes[i].lives &&
-			centre->nodes[i].class != RI_LINK_LOSS;
+			centre->nodes[i].class != RI_CLASS_LOSS;
 	if (all_heard)
 		decide_best(centre, now);
 }
@@ -271,29 +269,33 @@ static void tell_end(struct ri_centre *centre, size_t node, const char *words)
 	tell(centre, lines);
 }
 
-static void take_end(struct ri_centre *centre, size_t node, const struct ri_link_end *end,
+static void take_end(struct ri_centre *centre, size_t node, const struct ri_link_end *said,
 	int64_t now)
 {
+	static struct ri_link_end end;
 	struct ri_centre_node *member = &centre->nodes[node];
+	enum ri_class class = said->verdict.class;
 
-	if (member->ended && end->class <= member->class)
+	if (member->ended && !ri_link_class_outweighs(class, member->class))
 		return;
 	member->ended = true;
-	member->class = end->class;
-	member->lives = end->lives;
-	if (end->class == RI_LINK_DONE) {
+	member->class = class;
+	member->lives = said->lives;
+	end = *said;
+	end.verdict.node = (int64_t)node;
+	if (class == RI_CLASS_NONE) {
 		centre->leaving = true;
 	} else if (centre->decided || centre->gathers) {
 		return;
-	} else if (!end->fatal) {
-		tell_end(centre, node, end->text);
-	} else if (end->class == RI_LINK_STOPPED && centre->end_count > 0 &&
-		centre->ends[0].end.class > RI_LINK_LOSS) {
+	} else if (!end.fatal) {
+		tell_end(centre, node, end.text);
+	} else if (class == RI_CLASS_STOPPED && centre->end_count > 0 &&
+		centre->ends[0].verdict.class > RI_CLASS_LOSS) {
 		decide_best(centre, now);	/* a failure was there before the stop */
-	} else if (end->class == RI_LINK_STOPPED) {
-		decide_for(centre, node, end, end->text, now);
+	} else if (class == RI_CLASS_STOPPED) {
+		decide_for(centre, &end, end.text, now);
 	} else {
-		settle(centre, node, end, now);
+		settle(centre, &end, now);
 	}
 }
 
@@ -330,10 +332,9 @@ static void answer(struct ri_centre *centre, size_t session, enum ri_link_place 
 /* Its ranks ran, it is gone without a word, and here is another: that is proof. */
 static void decide_restart(struct ri_centre *centre, size_t node, int64_t now)
 {
-	static const struct ri_link_end killed = {
-		.class = RI_LINK_OWN, .fatal = true, .rank = -1,
-		.why = { RI_CAUSE_KILLED, RI_RETRY_SAME },
-	};
+	const struct ri_link_end killed = { .fatal = true,
+		.verdict = { .why = { RI_CAUSE_KILLED, RI_RETRY_SAME }, .class = RI_CLASS_OWN,
+			.rank = -1, .node = (int64_t)node, .mark = RI_CENTRE_LOSSES } };
 	char line[RI_MAX_LINE];
 	struct ri_text out;
 
@@ -341,7 +342,7 @@ static void decide_restart(struct ri_centre *centre, size_t node, int64_t now)
 	ri_centre_add_node(&out, centre, node);
 	ri_text_add(&out, " failed first: it was started again, and ended before without a word, "
 		"as of SIGKILL for the whole container\n");
-	decide_for(centre, node, &killed, line, now);
+	decide_for(centre, &killed, line, now);
 }
 
 /*

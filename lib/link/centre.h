@@ -35,18 +35,15 @@ struct ri_centre_node {
 	bool awaited;			/* round.h: it is to say what its ranks do */
 	unsigned owed;			/* round.h: looks that it has not answered */
 	enum ri_link_phase phase;
-	enum ri_link_class class;	/* where it ended */
+	enum ri_class class;	/* where it ended */
 	size_t session;
 	int64_t lost_at;		/* when it had the last one */
 	int64_t heard_at;		/* ... and when that was heard last */
 	char host[RI_LINK_WORD];
 };
 
-/* An end that may decide. */
-struct ri_centre_end {
-	size_t node;
-	struct ri_link_end end;
-};
+/* The mark of all failures of which no node is named, or that left no word. */
+#define RI_CENTRE_LOSSES UINT64_C(1)
 
 struct ri_centre {
 	/* Given by the caller. */
@@ -75,9 +72,9 @@ struct ri_centre {
 	bool leaving;			/* a rank of the job has ended with 0 */
 	bool decided;
 	bool fatal;			/* what decided it ended the job */
-	struct ri_link_verdict verdict;
-	/* What is known while it settles: the best two ends, of two nodes. */
-	struct ri_centre_end ends[2];
+	struct ri_link_decision decision;
+	/* What is known while it settles: the best two ends, of two nodes, with these. */
+	struct ri_link_end ends[2];
 	size_t end_count, losers;
 	bool tied;		/* the verdict names both */
 	unsigned ends_told;

@@ -164,13 +164,13 @@ static void take_verdict(struct ri_member *member, const struct ri_link_message 
 	if (member->judged)
 		return;
 	member->judged = true;
-	told.verdict.order = told.verdict.order && member->keyed && member->self.may_stop;
-	told.verdict.again = told.verdict.again && member->keyed && member->self.restarts > 0;
-	member->again = told.verdict.again;
+	told.decision.order = told.decision.order && member->keyed && member->self.may_stop;
+	told.decision.again = told.decision.again && member->keyed && member->self.restarts > 0;
+	member->again = told.decision.again;
 	if (member->keyed)
 		member->tell(member->context, &told);
 	else
-		say_foreign(member, told.verdict.text);
+		say_foreign(member, told.decision.text);
 }
 
 static void await(struct ri_member *member, const struct ri_link_look *look, int64_t now)
@@ -337,7 +337,8 @@ void ri_member_reach(struct ri_member *member, enum ri_link_phase phase)
 
 void ri_member_end(struct ri_member *member, const struct ri_link_end *end)
 {
-	if (member->has_end && end->class <= member->end.class)
+	if (member->has_end &&
+		!ri_link_class_outweighs(end->verdict.class, member->end.verdict.class))
 		return;
 	member->end = *end;
 	member->has_end = true;
@@ -348,10 +349,10 @@ void ri_member_end(struct ri_member *member, const struct ri_link_end *end)
 
 void ri_member_give_up(const struct ri_member *member)
 {
-	enum ri_link_class class = member->end.class;
+	enum ri_class class = member->end.verdict.class;
 
 	if (!member->has_end || member->end_heard || member->judged || member->over ||
-		class == RI_LINK_DONE || class == RI_LINK_STOPPED ||
+		class <= RI_CLASS_STOPPED ||
 		member->steps[RI_LINK_START].answered)
 		return;
 	say(member, "node 0 (%s), %s, %s%s%s; what follows is what this node has seen itself",

@@ -6,6 +6,8 @@
 
 #include <jansson.h>
 
+#include "report/causes.h"
+
 static const char *const kinds[] = {
 	[RI_LINK_HELLO] = "hello",
 	[RI_LINK_PHASE] = "phase",
@@ -36,11 +38,11 @@ static const char *const phases[] = {
 };
 
 static const char *const classes[] = {
-	[RI_LINK_DONE] = "done",
-	[RI_LINK_LOSS] = "loss",
-	[RI_LINK_UNKNOWN] = "unknown",
-	[RI_LINK_OWN] = "own",
-	[RI_LINK_STOPPED] = "stopped",
+	[RI_CLASS_NONE] = "done",
+	[RI_CLASS_LOSS] = "loss",
+	[RI_CLASS_UNKNOWN] = "unknown",
+	[RI_CLASS_OWN] = "own",
+	[RI_CLASS_STOPPED] = "stopped",
 };
 
 static const char *const steps[] = {
@@ -57,6 +59,7 @@ enum {
 enum type {
 	WORD,			/* an enum that has words */
 	WHY,			/* a struct ri_why: "cause" and "retry" */
+	NODE,			/* int64_t: "node" and, false for -1, "named" */
 	NUMBER,			/* uint64_t */
 	RANK,			/* int64_t: -1, which is none, or a number */
 	FLAG,
@@ -95,26 +98,26 @@ static const struct field fields[] = {
 	FIELD(HELLO, hello, NUMBER, met_ms, INT64_MAX, .older = true),
 	{ .kind = RI_LINK_PHASE, .type = WORD, .name = "phase", .most = RI_LINK_LEAVING,
 		.at = offsetof(struct ri_link_message, phase), .words = phases },
-	FIELD(END, end, WORD, class, RI_LINK_STOPPED, .words = classes),
-	FIELD(END, end, WHY, why, 0),
-	FIELD(END, end, RANK, rank, LAST_RANK, .older = true),
+	FIELD(END, end.verdict, WORD, class, RI_CLASS_OWN, .words = classes),
+	FIELD(END, end.verdict, WHY, why, 0),
+	FIELD(END, end.verdict, RANK, rank, LAST_RANK, .older = true),
 	FIELD(END, end, FLAG, fatal, 1),
 	FIELD(END, end, FLAG, lives, 1, .older = true),
-	FIELD(END, end, NUMBER, mark, RI_LINK_MARK, .older = true),
+	FIELD(END, end.verdict, NUMBER, mark, RI_VERDICT_MARK, .older = true),
 	FIELD(END, end, NUMBER, at_us, RI_LINK_CLOCK, .older = true),
 	FIELD(END, end, NUMBER, error_us, RI_LINK_CLOCK, .older = true),
 	FIELD(END, end, LINES, text, RI_LINK_TEXT),
 	FIELD(NEWS, news, LINES, text, RI_LINK_TEXT),
-	FIELD(VERDICT, verdict, WHY, why, 0),
-	FIELD(VERDICT, verdict, RANK, rank, LAST_RANK, .older = true),
-	FIELD(VERDICT, verdict, NAME, host, RI_LINK_WORD, .older = true),
-	FIELD(VERDICT, verdict, NUMBER, node, LAST_RANK),
-	FIELD(VERDICT, verdict, FLAG, named, 1),
-	FIELD(VERDICT, verdict, FLAG, order, 1),
-	FIELD(VERDICT, verdict, FLAG, again, 1, .older = true),
-	FIELD(VERDICT, verdict, NUMBER, mark, RI_LINK_MARK, .older = true),
-	FIELD(VERDICT, verdict, WORD, class, RI_LINK_STOPPED, .words = classes, .older = true),
-	FIELD(VERDICT, verdict, LINES, text, RI_LINK_TEXT),
+	FIELD(VERDICT, decision.verdict, WHY, why, 0),
+	FIELD(VERDICT, decision.verdict, RANK, rank, LAST_RANK, .older = true),
+	FIELD(VERDICT, decision.verdict, NAME, host, RI_VERDICT_HOST, .older = true),
+	FIELD(VERDICT, decision.verdict, NODE, node, LAST_RANK),
+	FIELD(VERDICT, decision, FLAG, order, 1),
+	FIELD(VERDICT, decision, FLAG, again, 1, .older = true),
+	FIELD(VERDICT, decision.verdict, NUMBER, mark, RI_VERDICT_MARK, .older = true),
+	FIELD(VERDICT, decision.verdict, WORD, class, RI_CLASS_OWN, .words = classes,
+		.older = true),
+	FIELD(VERDICT, decision, LINES, text, RI_LINK_TEXT),
 	FIELD(LOOK, look, FLAG, soon, 1),
 	FIELD(GROUPS, groups, LINES, text, RI_LINK_GROUPS_TEXT),
 	FIELD(FOUND, found, RANK, rank, LAST_RANK),
@@ -145,16 +148,21 @@ bool ri_link_end_is_earlier(const struct ri_link_end *a, const struct ri_link_en
 		a->at_us + a->error_us + b->error_us < b->at_us;
 }
 
+bool ri_link_class_outweighs(enum ri_class a, enum ri_class b)
+{
+	return b != RI_CLASS_STOPPED && (a == RI_CLASS_STOPPED || a > b);
+}
+
 bool ri_link_end_outweighs(const struct ri_link_end *a, const struct ri_link_end *b)
 {
-	if (a->class != b->class)
-		return a->class > b->class;
+	if (a->verdict.class != b->verdict.class)
+		return ri_link_class_outweighs(a->verdict.class, b->verdict.class);
 	return a->at_us != 0 && b->at_us != 0 && a->at_us < b->at_us;
 }
 
 bool ri_link_end_is_tie(const struct ri_link_end *a, const struct ri_link_end *b)
 {
-	return a->class == b->class && a->at_us != 0 && b->at_us != 0 &&
+	return a->verdict.class == b->verdict.class && a->at_us != 0 && b->at_us != 0 &&
 		!ri_link_end_is_earlier(a, b);
 }
 
@@ -198,6 +206,7 @@ static void put(json_t *object, const struct field *field, const void *at)
 {
 	char life[LIFE_DIGITS + 1];
 	const struct ri_why *why = at;
+	const int64_t *number = at;
 	json_t *value = NULL;
 
 	switch (field->type) {
@@ -208,9 +217,13 @@ static void put(json_t *object, const struct field *field, const void *at)
 		json_object_set_new(object, "cause", json_string(ri_cause_word_name(why->cause)));
 		json_object_set_new(object, "retry", json_string(ri_retry_name(why->retry)));
 		return;
+	case NODE:
+		json_object_set_new(object, "node", json_integer(*number < 0 ? 0 : *number));
+		json_object_set_new(object, "named", json_boolean(*number >= 0));
+		return;
 	case NUMBER:
 	case RANK:
-		value = json_integer((json_int_t)*(const int64_t *)at);
+		value = json_integer(*number);
 		break;
 	case FLAG:
 		value = json_boolean(*(const bool *)at);
@@ -237,7 +250,7 @@ int ri_link_message_render(const struct ri_link_message *message, struct ri_text
 	for (size_t i = 0; i < FIELDS; i++)
 		if (fields[i].kind == message->kind) {
 			put(object, &fields[i], (const char *)message + fields[i].at);
-			members += fields[i].type == WHY ? 2 : 1;
+			members += fields[i].type == WHY || fields[i].type == NODE ? 2 : 1;
 		}
 	/* one that is missing is no UTF-8, or there was no memory for it */
 	length = json_object_size(object) != members ? 0
@@ -265,7 +278,7 @@ static bool read_field(const struct field *field, const json_t *object, void *at
 	const char *text = json_string_value(value);
 	size_t length = text == NULL ? SIZE_MAX : strlen(text);
 	int64_t number = json_integer_value(value);
-	const json_t *cause, *retry;
+	const json_t *cause, *retry, *named;
 	struct ri_why *why = at;
 
 	/* what an older version leaves out is zero, but for these */
@@ -273,7 +286,7 @@ static bool read_field(const struct field *field, const json_t *object, void *at
 		if (field->type == RANK)
 			*(int64_t *)at = -1;
 		else if (field->type == WORD)
-			*(unsigned *)at = RI_LINK_UNKNOWN;
+			*(unsigned *)at = RI_CLASS_UNKNOWN;
 		return true;
 	}
 	switch (field->type) {
@@ -289,6 +302,11 @@ static bool read_field(const struct field *field, const json_t *object, void *at
 		why->retry = ri_retry_of(json_string_value(retry), why->cause);
 		return (cause == NULL || json_is_string(cause)) &&
 			(retry == NULL || json_is_string(retry));
+	case NODE:
+		named = json_object_get(object, "named");
+		*(int64_t *)at = json_is_true(named) ? number : -1;
+		return json_is_integer(value) && json_is_boolean(named) && number >= 0 &&
+			number <= (int64_t)field->most;
 	case NUMBER:
 	case RANK:
 		*(int64_t *)at = number;
@@ -329,23 +347,20 @@ static bool is_ended(char *text, size_t size, bool lines)
 /* Is the value in its bounds, wherever it came from? */
 static bool is_sound(const struct field *field, void *at)
 {
-	const struct ri_why *why = at;
-
 	switch (field->type) {
 	case WORD:
 		return *(const unsigned *)at <= field->most;
-	case WHY:
-		return (unsigned)why->cause < RI_CAUSE_COUNT &&
-			(unsigned)why->retry < RI_RETRY_COUNT;
 	case NUMBER:
 		return *(const uint64_t *)at <= field->most;
 	case RANK:
+	case NODE:
 		return *(const int64_t *)at >= -1 && *(const int64_t *)at <= (int64_t)field->most;
 	case FLAG:
 		return *(const unsigned char *)at <= 1;
 	case NAME:
 	case LINES:
 		return is_ended(at, field->most, field->type == LINES);
+	case WHY:	/* ri_verdict_is_sound looks at it */
 	case LIFE:
 		break;
 	}
@@ -390,5 +405,7 @@ bool ri_link_packet_check(struct ri_link_message *packet, size_t length)
 		if (fields[i].kind == packet->kind &&
 			!is_sound(&fields[i], (char *)packet + fields[i].at))
 			return false;
-	return true;
+	return (packet->kind != RI_LINK_END || ri_verdict_is_sound(&packet->end.verdict)) &&
+		(packet->kind != RI_LINK_VERDICT ||
+		ri_verdict_is_sound(&packet->decision.verdict));
 }

@@ -13,7 +13,7 @@
 
 #include "base/text.h"
 #include "link/seal.h"
-#include "report/causes.h"
+#include "report/verdict.h"
 
 enum {
 	RI_LINK_FRAME = 8192,	/* bytes of any message */
@@ -25,9 +25,6 @@ enum {
 	RI_LINK_LOOK_MS = 5000,
 	RI_LINK_SOON_MS = 1500,	/* where a stop waits for it */
 };
-
-/* A mark is of 63 bits, as JSON's numbers are here. */
-#define RI_LINK_MARK INT64_MAX
 
 /* The end of the year 9999, in microseconds since 1970: no clock says more. */
 #define RI_LINK_CLOCK INT64_C(253402300799000000)
@@ -69,22 +66,14 @@ enum ri_link_phase {
 	RI_LINK_LEAVING,	/* one of them has ended with 0 */
 };
 
-/* What the end of a node's command is evidence of, from the least to the most. */
-enum ri_link_class {
-	RI_LINK_DONE,		/* all of its ranks ended with 0 */
-	RI_LINK_LOSS,		/* as in report/class.h */
-	RI_LINK_UNKNOWN,
-	RI_LINK_OWN,		/* also: not fit, not started */
-	RI_LINK_STOPPED,	/* a stop from outside: it is on its way */
-};
-
 struct ri_link_end {
-	enum ri_link_class class;
+	/*
+	 * Without a status, and who hears it knows the node. RI_CLASS_NONE: all of its ranks ended
+	 * with 0; OWN also: not fit, not started; STOPPED: from outside, it is on its way.
+	 */
+	struct ri_verdict verdict;
 	bool fatal;		/* the job cannot go on without these ranks */
 	bool lives;		/* its rank has raised, and is still on its way out */
-	struct ri_why why;
-	int64_t rank;		/* that is named; -1: none is */
-	uint64_t mark;		/* the same of the same failure; 0: not known */
 	/*
 	 * When, in microseconds since 1970; 0: that is not known. Within a node by its own clock,
 	 * between nodes by that of node 0, give or take error_us.
@@ -97,16 +86,11 @@ struct ri_link_news {
 	char text[RI_LINK_TEXT];	/* one line or more, likewise */
 };
 
-struct ri_link_verdict {
-	uint64_t node;		/* that failed first, or was stopped */
-	bool named;		/* it is known which; else node means nothing */
+/* The verdict on the job, and what each node is to do. */
+struct ri_link_decision {
+	struct ri_verdict verdict;	/* of the end that decided; without a status */
 	bool order;		/* the member is to stop */
 	bool again;		/* the ranks of all nodes are to start again when all have ended */
-	uint64_t mark;		/* of the end that decided */
-	enum ri_link_class class;	/* of the end that decided, as these: */
-	struct ri_why why;
-	int64_t rank;		/* -1: none is named */
-	char host[RI_LINK_WORD];	/* of the node; "": not known */
 	char text[RI_LINK_TEXT];
 };
 
@@ -155,7 +139,7 @@ struct ri_link_message {
 		enum ri_link_phase phase;
 		struct ri_link_end end;
 		struct ri_link_news news;
-		struct ri_link_verdict verdict;
+		struct ri_link_decision decision;
 		struct ri_link_look look;
 		struct ri_link_groups groups;
 		struct ri_link_found found;
@@ -168,6 +152,9 @@ bool ri_link_life_is(const struct ri_link_life *a, const struct ri_link_life *b)
 
 /* Beyond doubt? Not where a time is not known. */
 bool ri_link_end_is_earlier(const struct ri_link_end *a, const struct ri_link_end *b);
+
+/* Does this class say more? A stop from outside says most: the others get it themselves. */
+bool ri_link_class_outweighs(enum ri_class a, enum ri_class b);
 
 /* Does it say more, or as much and was likely earlier? */
 bool ri_link_end_outweighs(const struct ri_link_end *a, const struct ri_link_end *b);

@@ -8,7 +8,7 @@ bool ri_muster_is_open(const struct ri_muster *muster)
 	const struct ri_centre *centre = muster->centre;
 
 	return !muster->over && (muster->step == RI_LINK_START ? centre->gathers
-		: centre->decided && centre->verdict.again);
+		: centre->decided && centre->decision.again);
 }
 
 /* The first word stands. From now on the ends of an attempt that has begun count. */
@@ -103,7 +103,7 @@ static void give_up(struct ri_muster *muster, int64_t now)
 /* What stands against it on this node by now, which may have come late; NULL: nothing. */
 static const char *find_bar(const struct ri_muster *muster, const struct ri_centre_node *node)
 {
-	if (node->ended && node->class == RI_LINK_STOPPED)
+	if (node->ended && node->class == RI_CLASS_STOPPED)
 		return "was stopped from outside";
 	if (muster->step == RI_LINK_START || !node->here)
 		return NULL;
@@ -150,7 +150,7 @@ static bool is_banned(const struct ri_centre *centre, struct ri_text *why)
 
 		if (ri_link_life_is_none(&node->life))
 			continue;
-		if (node->ended && node->class == RI_LINK_STOPPED)
+		if (node->ended && node->class == RI_CLASS_STOPPED)
 			bar = "was stopped from outside";
 		else if (!node->here || !node->taken)
 			bar = "is not connected";
@@ -167,16 +167,14 @@ static bool is_banned(const struct ri_centre *centre, struct ri_text *why)
 	return false;
 }
 
-/* The end that decided. A verdict without a name is one of losses alone. */
+/* A verdict without a name is one of losses alone. */
 static bool is_in_vain(struct ri_centre *centre, struct ri_text *why)
 {
-	const struct ri_link_end *end = &centre->ends[0].end;
-	bool named = centre->verdict.named && centre->end_count > 0;
+	const struct ri_verdict *verdict = &centre->decision.verdict;
 
-	centre->verdict.mark = named ? end->mark : RI_RESTART_LOSSES;
-	if (named && end->why.retry == RI_RETRY_NEVER)
+	if (verdict->node >= 0 && verdict->why.retry == RI_RETRY_NEVER)
 		ri_text_add(why, "they would fail in the same way");
-	else if (centre->verdict.mark != 0 && centre->verdict.mark == centre->last_mark &&
+	else if (verdict->mark != 0 && verdict->mark == centre->last_mark &&
 		!centre->progressed(centre->context))
 		ri_text_add(why, "they failed in the same way before, and came no further");
 	return why->length > 0;
@@ -188,13 +186,13 @@ void ri_link_restart_decide(struct ri_centre *centre, struct ri_text *lines)
 	struct ri_text out;
 
 	if (centre->self.restarts == 0 || !centre->keyed || !centre->orders || !centre->fatal ||
-		centre->verdict.class == RI_LINK_STOPPED)
+		centre->decision.verdict.class == RI_CLASS_STOPPED)
 		return;
 	ri_text_init(&out, why, sizeof(why));
 	if (centre->leaving)
 		ri_text_add(&out, "a rank of the job had ended with 0");
-	centre->verdict.again = out.length == 0 && !is_in_vain(centre, &out) &&
+	centre->decision.again = out.length == 0 && !is_in_vain(centre, &out) &&
 		!is_banned(centre, &out);
-	if (!centre->verdict.again)
+	if (!centre->decision.again)
 		ri_text_addf(lines, "  the ranks do not start again: %s\n", why);
 }

@@ -13,9 +13,6 @@
 
 #include "link/centre.h"
 
-/* The mark of all failures of which no node is named. */
-#define RI_RESTART_LOSSES UINT64_C(1)
-
 struct ri_muster {
 	/* Given by the caller. */
 	struct ri_centre *centre;
@@ -47,8 +44,8 @@ void ri_muster_pass(struct ri_muster *muster, int64_t now);
 
 /*
  * After a failure of the job: do the ranks of all nodes start again (--restarts)?
- * For struct ri_centre, which has just decided; its verdict has a class, and gets the mark of the
- * failure, and whether they do: where no rank of the job has ended well, or on a node that is not
+ * For struct ri_centre, which has just decided; its decision has a verdict, and gets whether they
+ * do: not where no rank of the job has ended well, or on a node that is not
  * there any more, or that could not start it again. If node 0 was asked for restarts, and there is
  * none, the lines of the verdict get the reason.
  */

@@ -5,24 +5,19 @@
 
 #include "redact/redact.h"
 #include "report/actor.h"
+#include "report/causes.h"
 #include "report/class.h"
 #include "report/members.h"
 #include "report/inner_word.h"
 
-static int64_t number_of(const struct ri_topology *topology, enum ri_fact_id id)
+void ri_brief_begin(struct ri_verdict *out, const struct ri_topology *topology, const char *host)
 {
-	uint64_t number;
+	uint64_t node;
 
-	return topology != NULL && ri_topology_get(topology, id, &number) ? (int64_t)number : -1;
-}
-
-void ri_brief_begin(struct ri_brief *out, const struct ri_topology *topology, const char *host)
-{
-	*out = (struct ri_brief){
-		.rank = -1, .node = number_of(topology, RI_FACT_NODE_RANK), .host = host,
-	};
-	if (topology != NULL && ri_topology_knows(topology, RI_FACT_JOB_ID))
-		out->job = topology->facts[RI_FACT_JOB_ID].text;
+	*out = (struct ri_verdict){ .rank = -1, .node = -1 };
+	if (topology != NULL && ri_topology_get(topology, RI_FACT_NODE_RANK, &node))
+		out->node = (int64_t)node;
+	ri_text_copy(out->host, sizeof(out->host), host);
 }
 
 int64_t ri_brief_rank(const struct ri_outcome *outcome)
@@ -45,17 +40,17 @@ static bool is_here(const struct ri_outcome *outcome)
 		(named < 0 || outcome->ranks[named].actor == NULL);
 }
 
-static void take_first(struct ri_brief *out, const struct ri_outcome *outcome)
+static void take_first(struct ri_verdict *out, const struct ri_outcome *outcome)
 {
 	out->class = outcome->ranks[outcome->first].evidence.class;
 	out->rank = ri_brief_rank(outcome);
 	if (is_here(outcome))
 		return;
 	out->node = -1;
-	out->host = NULL;
+	out->host[0] = '\0';
 }
 
-static void take_stop(struct ri_brief *out, const struct ri_outcome *outcome)
+static void take_stop(struct ri_verdict *out, const struct ri_outcome *outcome)
 {
 	out->class = RI_CLASS_STOPPED;
 	for (size_t i = 0; i < outcome->count; i++)
@@ -64,38 +59,28 @@ static void take_stop(struct ri_brief *out, const struct ri_outcome *outcome)
 		out->rank = (int64_t)outcome->ranks[0].rank;
 }
 
-/* The job's, which each of its nodes tells alike. */
-static void take_job(struct ri_brief *out, const struct ri_brief *job)
+bool ri_brief_find(struct ri_verdict *out, const struct ri_outcome *outcome, int status)
 {
-	out->why = job->why;
-	out->class = job->class;
-	out->rank = job->rank;
-	out->node = job->node;
-	out->host = job->host;
-}
-
-bool ri_brief_find(struct ri_brief *out, const struct ri_outcome *outcome, int status)
-{
-	bool of_job = outcome->link.brief != NULL && !outcome->link.verdict_is_here;
+	bool of_job = outcome->link.verdict != NULL && !outcome->link.is_here;
 
 	if (outcome->first < 0 && ((outcome->stop.signal == 0 && !of_job) ||
 		outcome->exit_status == 0))
 		return false;
 	ri_brief_begin(out, outcome->topology, outcome->host);
 	out->why = ri_why_find(outcome);
-	out->status = status;
-	out->retries = outcome->restarts == NULL ? 0 : outcome->restarts->all;
 	if (of_job)
-		take_job(out, outcome->link.brief);
+		*out = *outcome->link.verdict;	/* each of its nodes tells that alike */
 	else if (outcome->first >= 0)
 		take_first(out, outcome);
 	else
 		take_stop(out, outcome);
+	out->status = status;
+	out->retries = outcome->restarts == NULL ? 0 : outcome->restarts->all;
 	if (outcome->inner != NULL) {
-		out->why = outcome->inner->why;
-		out->class = outcome->inner->class;
-		out->rank = outcome->inner->rank;
-		out->status = outcome->inner->status;
+		out->why = outcome->inner->verdict.why;
+		out->class = outcome->inner->verdict.class;
+		out->rank = outcome->inner->verdict.rank;
+		out->status = outcome->inner->verdict.status;
 	}
 	return true;
 }
@@ -153,55 +138,47 @@ static void add_number(struct ri_text *out, const char *key, int64_t number)
 		ri_text_addf(out, " %s=%lld", key, (long long)number);
 }
 
-static const char *failed_before(const struct ri_brief *brief)
+void ri_brief_add(struct ri_text *out, const struct ri_verdict *verdict,
+	const struct ri_topology *topology)
 {
-	if (brief->why.cause != RI_CAUSE_PREEMPTED)
-		return NULL;
-	return brief->failed_before ? "yes" : "no";
-}
-
-static void add_all(struct ri_text *out, const struct ri_brief *brief, const char *host,
-	const char *job)
-{
-	ri_text_addf(out, "verdict cause=%s", ri_cause_word_name(brief->why.cause));
-	add_name(out, "class", ri_class_name(brief->class));
-	add_name(out, "retry", ri_retry_name(brief->why.retry));
-	add_number(out, "rank", brief->rank);
-	add_number(out, "node", brief->node);
-	add_name(out, "host", host);
-	add_number(out, "status", brief->status);
-	add_name(out, "failed_before", failed_before(brief));
-	add_number(out, "retries", (int64_t)brief->retries);
-	add_name(out, "job", job);
-}
-
-void ri_brief_add(struct ri_text *out, const struct ri_brief *brief)
-{
+	const char *job = topology != NULL && ri_topology_knows(topology, RI_FACT_JOB_ID)
+		? topology->facts[RI_FACT_JOB_ID].text : NULL;
 	char line[RI_BRIEF_SIZE];
 	struct ri_text text;
 
 	for (int dropped = 0; dropped <= 2; dropped++) {
 		ri_text_init(&text, line, sizeof(line));
-		add_all(&text, brief, dropped > 1 ? NULL : brief->host,
-			dropped > 0 ? NULL : brief->job);
+		ri_text_addf(&text, "verdict cause=%s", ri_cause_word_name(verdict->why.cause));
+		add_name(&text, "class", ri_class_name(verdict->class));
+		add_name(&text, "retry", ri_retry_name(verdict->why.retry));
+		add_number(&text, "rank", verdict->rank);
+		add_number(&text, "node", verdict->node);
+		add_name(&text, "host", dropped > 1 ? NULL : verdict->host);
+		add_number(&text, "status", verdict->status);
+		if (verdict->why.cause == RI_CAUSE_PREEMPTED)
+			add_name(&text, "failed_before", verdict->failed_before ? "yes" : "no");
+		add_number(&text, "retries", (int64_t)verdict->retries);
+		add_name(&text, "job", dropped > 0 ? NULL : job);
 		if (!text.cut)
 			break;
 	}
 	ri_text_add(out, line);
 }
 
-json_t *ri_brief_json(struct ri_json *json, const struct ri_brief *brief)
+json_t *ri_brief_json(struct ri_json *json, const struct ri_verdict *verdict)
 {
 	struct ri_report_verdict told;
 
-	if (brief == NULL)
+	if (verdict == NULL)
 		return json_null();
 	told = (struct ri_report_verdict){
-		.cause = ri_cause_word_name(brief->why.cause), .class = (int)brief->class,
-		.retry = ri_retry_name(brief->why.retry), .rank = brief->rank, .node = brief->node,
-		.host = brief->host, .status = brief->status, .retries = (int64_t)brief->retries,
-		.failed_before = brief->why.cause != RI_CAUSE_PREEMPTED ? json_null()
-			: json_boolean(brief->failed_before),
+		.cause = ri_cause_word_name(verdict->why.cause), .class = (int)verdict->class,
+		.retry = ri_retry_name(verdict->why.retry), .rank = verdict->rank,
+		.node = verdict->node,
+		.host = verdict->host[0] == '\0' ? NULL : verdict->host,
+		.status = verdict->status, .retries = (int64_t)verdict->retries,
+		.failed_before = verdict->why.cause != RI_CAUSE_PREEMPTED ? json_null()
+			: json_boolean(verdict->failed_before),
 	};
 	return ri_members_write(json, ri_report_verdict, &told);
 }

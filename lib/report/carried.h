@@ -13,7 +13,6 @@
 #include <time.h>
 
 #include "report/brief.h"
-#include "report/causes.h"
 #include "report/outcome.h"
 
 /* Of a descriptor of rankinit's own, for the rankinit that it executes: its number. */
@@ -34,12 +33,8 @@ enum {
 struct ri_carried_link {
 	bool on;
 	unsigned char key[RI_CARRIED_KEY];	/* of the job's first attempt */
-	uint64_t mark;		/* of the failure that ended the last one: link/message.h */
-	int64_t rank, node;	/* that failed; -1: not known */
-	struct ri_why why;
-	enum ri_class class;
-	int status;		/* with which this node would have ended then */
-	char verdict[RI_CARRIED_VERDICT];	/* on the last attempt, as lines */
+	struct ri_verdict verdict;	/* on the last one; this node would have ended so */
+	char text[RI_CARRIED_VERDICT];	/* the same as lines */
 };
 
 struct ri_carried {
@@ -60,7 +55,7 @@ struct ri_carried {
 /* Bytes that ri_carried_write makes, at most. */
 enum { RI_CARRIED_SIZE = 32768 };
 
-/* Returns how many of the RI_CARRIED_SIZE bytes are used. */
+/* Returns how many of the RI_CARRIED_SIZE bytes, aligned as a uint64_t is, are used. */
 size_t ri_carried_write(const struct ri_carried *carried, void *bytes);
 
 /* Returns false, and leaves *out, where they are not what ri_carried_write makes. */

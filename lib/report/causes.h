@@ -1,34 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Why a job ended, in one word for programs, and what to do with it next: causes.def. What
- * explains an end to people is struct ri_cause (report/outcome.h).
+ * The words for why a job ended and what to do with it next (causes.def), and which of them is true
+ * of an end. What explains an end to people is struct ri_cause (report/outcome.h).
  */
 #ifndef RI_REPORT_CAUSES_H
 #define RI_REPORT_CAUSES_H
 
-#include <stdbool.h>
+#include "report/verdict.h"
 
 struct ri_outcome;
-
-enum ri_cause_word {
-#define RI_CAUSE(symbol, word, retry, meaning, seen, example) RI_CAUSE_##symbol,
-#include "report/causes.def"
-#undef RI_CAUSE
-	RI_CAUSE_COUNT
-};
-
-enum ri_retry {
-	RI_RETRY_SAME,		/* also where nothing is known */
-	RI_RETRY_NEVER,
-	RI_RETRY_OTHER_NODE,
-	RI_RETRY_COUNT
-};
-
-/* Both are decided together: the table has the retry of a cause, and the rule of the others. */
-struct ri_why {
-	enum ri_cause_word cause;
-	enum ri_retry retry;
-};
 
 /* Of a stop from outside; where nothing is known, or nothing failed. */
 extern const struct ri_why ri_why_stopped, ri_why_unknown;

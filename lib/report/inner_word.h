@@ -11,22 +11,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "report/causes.h"
-#include "report/outcome.h"
+#include "report/verdict.h"
 
 /* What an outer rankinit tells an inner one of itself. The ranks of the inner one do not get it. */
 #define RI_OUTER_VARIABLE "RANKINIT_OUTER"
 
-enum { RI_INNER_WORD = 80 };	/* bytes of one */
-
 struct ri_inner_word {
-	struct ri_why why;
-	enum ri_class class;
-	int64_t rank;		/* that is named; -1: none */
+	struct ri_verdict verdict;
 	int64_t of_rank;	/* it is about this rank of several alone; -1: about all below it */
-	int status;		/* before --exit-map or --exit-class, 1 to 255 */
 	int exit_status;	/* with which the inner one ends, 1 to 255 */
 };
+
+/* Bytes of one: what it is, and of which version; the same binary reads the struct itself. */
+enum { RI_INNER_WORD = 24 + sizeof(struct ri_inner_word) };
 
 void ri_inner_word_write(const struct ri_inner_word *word, char bytes[RI_INNER_WORD]);
 

@@ -17,11 +17,11 @@
 #include "base/span.h"
 #include "base/text.h"
 #include "model/topology.h"
+#include "report/verdict.h"
 #include "words/last_words.h"
 #include "words/read_words.h"
 
 struct ri_actor;
-struct ri_brief;
 struct ri_inner_word;
 struct ri_reason;
 
@@ -31,15 +31,6 @@ enum ri_rank_end {
 	RI_END_EXITED,
 	RI_END_SIGNALED,
 	RI_END_EXEC_FAILED,
-};
-
-/* What an end is evidence of, from the least to the most: report/class.h. */
-enum ri_class {
-	RI_CLASS_NONE,		/* it did not fail */
-	RI_CLASS_STOPPED,
-	RI_CLASS_LOSS,
-	RI_CLASS_UNKNOWN,
-	RI_CLASS_OWN,
 };
 
 /* What a rank was about when it was told to stop. */
@@ -171,10 +162,9 @@ struct ri_outside_stop {
 /* What the other nodes of the job say, by the link. */
 struct ri_link_outcome {
 	bool on;		/* they were told of this node */
-	const char *verdict;	/* on the whole job, or NULL */
-	bool verdict_is_here;	/* it names this node */
-	int64_t verdict_node;	/* that it names; -1: none */
-	const struct ri_brief *brief;	/* the same for programs, without what is of this node */
+	const struct ri_verdict *verdict;	/* on the whole job, or NULL: */
+	const char *text;	/* the same as lines */
+	bool is_here;		/* it names this node */
 	const char *roll_call;	/* what the last one said, or NULL */
 	const char *unproved;	/* the same, by nodes without a key */
 	bool compared;		/* this clock with that of node 0: */
@@ -214,7 +204,7 @@ struct ri_outcome {
 	enum ri_blame blame;
 	size_t named;		/* index of the other one, of RI_BLAME_LEFT and _HELD */
 	const struct ri_reason *reason;	/* in its own words; NULL where there is no first one */
-	const struct ri_brief *brief;	/* for programs; NULL: nothing failed */
+	const struct ri_verdict *verdict;	/* for programs; NULL: nothing failed */
 	const char *last_line;	/* the same, where it is printed; or NULL */
 	const struct ri_inner_word *inner;	/* that an inner rankinit left, or NULL */
 	bool silent;		/* another rankinit tells people of it */

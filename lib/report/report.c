@@ -292,10 +292,10 @@ int ri_report_render(const struct ri_report *report, struct ri_text *out)
 		.ended = ri_time_us(outcome->ended),
 		.topology = ri_json_topology(&json, outcome->topology),
 		.ranks = list_ranks(&json, outcome), .first_failure = describe_first(&json, report),
-		.verdict = ri_brief_json(&json, outcome->brief),
+		.verdict = ri_brief_json(&json, outcome->verdict),
 		.refusal = report->refusal == NULL ? json_null()
 			: split(&json, report->refusal, "refusal"),
-		.job_verdict = link->verdict,
+		.job_verdict = link->text,
 		.stop = write_known(&json, outcome->stop.signal != 0, ri_report_stop, &stop),
 		.facts = list_facts(&json, outcome), .roll_call = link->roll_call,
 		.roll_call_unproved = link->unproved,
@@ -303,7 +303,7 @@ int ri_report_render(const struct ri_report *report, struct ri_text *out)
 		.restarts = list_restarts(&json, outcome->restarts),
 		.autopsy = describe_autopsy(outcome),
 		.job_autopsy = write_known(&json, link->found != NULL, ri_report_found, &found),
-		.job_verdict_node = link->verdict != NULL ? link->verdict_node : -1,
+		.job_verdict_node = link->verdict != NULL ? link->verdict->node : -1,
 		.check = report->check == NULL ? json_null()
 			: report->check(&json, report->checked),
 	};

@@ -1,47 +1,74 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The verdict for people: the rank that failed first and why, then what the
- * others did. However many ranks there are and however much they wrote, it
- * has at most RI_VERDICT_LINES lines of at most RI_VERDICT_COLUMNS, no
- * secrets and nothing that a terminal could take for a command.
+ * The verdict for programs: why a job ended, or the ranks of a node, and which rank failed first.
+ * The judge finds it (brief.h), the link tells it to the other nodes, a restart carries it to the
+ * next attempt, an inner rankinit leaves it for an outer one, and the report and its last line have
+ * it. verdict_lines.h has the one for people.
  */
 #ifndef RI_REPORT_VERDICT_H
 #define RI_REPORT_VERDICT_H
 
-#include "base/text.h"
-#include "report/outcome.h"
-#include "report/reason.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
 
-enum {
-	RI_VERDICT_LINES = 30,
-	RI_VERDICT_PRINTED = 3,		/* lines of ri_verdict_add_printed, at most */
-	/* holds any: a column has up to four bytes */
-	RI_VERDICT_SIZE = RI_VERDICT_LINES * (RI_VERDICT_COLUMNS * 4 + 1) + 1,
-	RI_VERDICT_PRINTED_SIZE = RI_VERDICT_PRINTED * (RI_VERDICT_COLUMNS * 4 + 1) + 1,
+/* Why a job ended, in one word. */
+enum ri_cause_word {
+#define RI_CAUSE(symbol, word, retry, meaning, seen, example) RI_CAUSE_##symbol,
+#include "report/causes.def"
+#undef RI_CAUSE
+	RI_CAUSE_COUNT
 };
 
-/*
- * The first of these lines, about the failure of this node as that of the whole job: for the
- * other nodes.
- */
-void ri_verdict_render_job(const struct ri_outcome *outcome, const struct ri_reason *reason,
-	struct ri_text *out);
+enum ri_retry {
+	RI_RETRY_SAME,		/* also where nothing is known */
+	RI_RETRY_NEVER,
+	RI_RETRY_OTHER_NODE,
+	RI_RETRY_COUNT
+};
 
-/*
- * Append a line for each of the first ranks that were stopped, and had printed an exception that
- * they did not end of as far as is known, or that had not got to their end when a stop came from
- * outside: for outcome->printed. The scratch is used up.
- */
-void ri_verdict_add_printed(struct ri_text *out, const struct ri_outcome *outcome,
-	struct ri_reason *scratch);
+/* Both are decided together: the table has the retry of a cause, and the rule of the others. */
+struct ri_why {
+	enum ri_cause_word cause;
+	enum ri_retry retry;
+};
 
-/*
- * Append the lines, each ended by '\n'; the reason is that of the first
- * failure, where there is one. None where nothing failed; where a stop came
- * from outside, none unless the status is other than 0. A verdict on the whole job comes
- * first, and then what that does not say of this node.
- */
-void ri_verdict_render(const struct ri_outcome *outcome, const struct ri_reason *reason,
-	struct ri_text *out);
+/* What an end is evidence of, from the least to the most: class.h. */
+enum ri_class {
+	RI_CLASS_NONE,		/* it did not fail */
+	RI_CLASS_STOPPED,
+	RI_CLASS_LOSS,
+	RI_CLASS_UNKNOWN,
+	RI_CLASS_OWN,
+};
+
+enum { RI_VERDICT_HOST = 65 };	/* bytes of a host's name, '\0' included */
+
+/* The greatest mark, of 63 bits, as JSON's numbers are. */
+#define RI_VERDICT_MARK INT64_MAX
+
+struct ri_verdict {
+	struct ri_why why;
+	enum ri_class class;
+	int status;		/* of this rankinit, before --exit-map */
+	int64_t rank, node;	/* that failed first; -1: not known */
+	uint64_t retries;	/* how often the ranks had been started again */
+	uint64_t mark;		/* the same of the same failure; 0: not known */
+	/* of a stop from outside: had a rank failed before, without having ended? */
+	bool failed_before;
+	char host[RI_VERDICT_HOST];	/* of that node; "": not known */
+};
+
+/* Is each member in its range? Another process may have written it. */
+static inline bool ri_verdict_is_sound(const struct ri_verdict *verdict)
+{
+	return (unsigned)verdict->why.cause < RI_CAUSE_COUNT &&
+		(unsigned)verdict->why.retry < RI_RETRY_COUNT &&
+		(unsigned)verdict->class <= RI_CLASS_OWN &&
+		verdict->status >= 0 && verdict->status <= 255 &&
+		verdict->rank >= -1 && verdict->node >= -1 && verdict->mark <= RI_VERDICT_MARK &&
+		*(const unsigned char *)&verdict->failed_before <= 1 &&
+		memchr(verdict->host, '\0', sizeof(verdict->host)) != NULL;
+}
 
 #endif

@@ -121,11 +121,6 @@ int64_t ri_judge_due(void)
 	return ri_helper_due(own.helper);
 }
 
-static bool is_number(int64_t number, int64_t most)
-{
-	return number >= -1 && number <= most;
-}
-
 /* All of it but text, which is bytes that are printed, and what is carried, which is bytes. */
 static bool is_sound(struct ri_judged *page)
 {
@@ -136,10 +131,8 @@ static bool is_sound(struct ri_judged *page)
 	page->last_line[sizeof(page->last_line) - 1] = '\0';
 	return page->news <= own.news && page->length <= RI_JUDGED_TEXT &&
 		page->carried_length <= RI_CARRIED_SIZE &&
-		is_number(page->first, RI_MAX_LOCAL - 1) &&
-		(unsigned)page->why.cause < RI_CAUSE_COUNT &&
-		(unsigned)page->why.retry < RI_RETRY_COUNT && page->class <= RI_CLASS_OWN &&
-		is_number(page->rank, INT64_MAX) && page->inner_status < 256;
+		page->first >= -1 && page->first < RI_MAX_LOCAL &&
+		page->inner_status < 256 && ri_verdict_is_sound(&page->verdict);
 }
 
 static const struct ri_judged *answer(void)

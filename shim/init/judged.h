@@ -49,14 +49,12 @@ struct ri_judged {
 	uint8_t stopped;	/* by the verdict of another node */
 	uint8_t again;		/* the ranks shall start again, */
 	int32_t first;		/* whose status is that of the job, by local rank; -1: nobody's */
-	struct ri_why why;
-	uint32_t class;
-	int64_t rank;
+	struct ri_verdict verdict;
 	uint32_t inner_status;	/* before an inner rankinit made a class of it; 0: none did */
 	uint8_t tells;		/* a rankinit above this one is told */
 	uint8_t follows;	/* the last line comes after one that may have no end */
 	uint32_t carried_length;
-	char carried[RI_CARRIED_SIZE];	/* with this (report/carried.h) */
+	_Alignas(8) char carried[RI_CARRIED_SIZE];	/* with this (report/carried.h) */
 	char last_line[RI_BRIEF_SIZE];	/* "": it has none */
 	/* Lines of rankinit's own, as they are printed, before the last one. */
 	volatile uint32_t length;

@@ -401,7 +401,7 @@ static void hear_others(struct ri_supervisor *sv)
 	if (!judged)
 		return;
 	ri_link_print_verdict(sv->setting->job);
-	if (ri_link_verdict()->order)
+	if (ri_link_decision()->order)
 		ri_phase_happen(sv, RI_EVENT_ORDERED);
 }
 

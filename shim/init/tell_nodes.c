@@ -2,6 +2,7 @@
 #include "init/tell_nodes.h"
 
 #include "link/link.h"
+#include "report/causes.h"
 
 static bool only_lost;	/* what failed had lost another rank, as the last judge had it */
 
@@ -26,7 +27,7 @@ void ri_nodes_tell(const struct ri_link_job *job)
 	else if (failed && ri_judge_is_news(RI_ASK_FAILED) && !ri_judge_ask(RI_ASK_FAILED))
 		ri_nodes_tell_judged(job, NULL);
 	else if (!failed && job->children->living == 0)
-		ri_link_say(job, RI_LINK_DONE, ri_why_unknown, "");
+		ri_link_say(job, RI_CLASS_NONE, ri_why_unknown, "");
 }
 
 void ri_nodes_tell_judged(const struct ri_link_job *job, const struct ri_judged *answer)
@@ -48,7 +49,7 @@ void ri_nodes_tell_judged(const struct ri_link_job *job, const struct ri_judged 
 	ri_text_add(&out, " failed: ");
 	ri_child_add_end(&out, job->children, first);
 	ri_text_add(&out, "\n");
-	ri_link_say(job, RI_LINK_UNKNOWN, ri_why_unknown, line);
+	ri_link_say(job, RI_CLASS_UNKNOWN, ri_why_unknown, line);
 }
 
 void ri_nodes_tell_last(const struct ri_link_job *job, int status)

@@ -4,7 +4,6 @@
 #define RI_SHIM_JUDGE_OTHER_NODES_H
 
 #include "link/job.h"
-#include "report/carried.h"
 #include "report/outcome.h"
 
 /* What the others are told of these ends. Leaves *out where that is nothing. */
@@ -13,12 +12,6 @@ void ri_link_judge_end(const struct ri_link_job *job, const struct ri_outcome *o
 
 /* The ranks were to start again, and do not: why, unless the verdict says it. */
 void ri_link_say_why_not(const struct ri_link_job *job);
-
-/* All nodes leave this attempt: what it leaves for the next. */
-void ri_link_leave(struct ri_carried *next);
-
-/* Fill in what there is of that verdict. */
-void ri_link_put_verdict(struct ri_link_outcome *out);
 
 /*
  * What that verdict makes of the end of this node, which it fills in. Returns whether the status is

@@ -73,7 +73,7 @@ bool ri_link_conclude(const struct ri_link_job *job, int status, bool gone);
 void ri_link_add_node(struct ri_text *out, const struct ri_link_job *job);
 
 /* Tell the others how this node ends, just now, with these lines. */
-void ri_link_say(const struct ri_link_job *job, enum ri_link_class class, struct ri_why why,
+void ri_link_say(const struct ri_link_job *job, enum ri_class class, struct ri_why why,
 	const char *lines);
 
 /* That a stop from outside by this signal ends it. */

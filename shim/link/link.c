@@ -47,7 +47,7 @@ static struct {
 } own = { .fd = -1, .place = -1 };
 
 /* Apart: what begins with a value costs memory from the start, and this is large. */
-static struct ri_link_verdict verdict;
+static struct ri_link_decision decision;
 
 /* What is larger still, mapped where there is a link. */
 static struct room {
@@ -199,7 +199,7 @@ void ri_link_reach(enum ri_link_phase phase)
 
 void ri_link_end(const struct ri_link_end *end)
 {
-	own.failed = end->class != RI_LINK_DONE && end->class != RI_LINK_STOPPED;
+	own.failed = end->verdict.class > RI_CLASS_STOPPED;
 	if (own.fd < 0)
 		return;
 	room->said.kind = RI_LINK_END;
@@ -237,7 +237,7 @@ static void lose_helper(void)
 }
 
 /* The first one lasts. */
-static void take_verdict(const struct ri_link_verdict *told)
+static void take_decision(const struct ri_link_decision *told)
 {
 	if (own.judged)
 		return;
@@ -246,8 +246,8 @@ static void take_verdict(const struct ri_link_verdict *told)
 	if (own.place >= 0)
 		close(own.place);
 	own.place = -1;
-	verdict = *told;
-	own.failed = own.failed || verdict.order;
+	decision = *told;
+	own.failed = own.failed || decision.order;
 }
 
 static void take_found(const struct ri_link_found *told)
@@ -287,7 +287,7 @@ static void take(struct ri_link_message *message)
 		take_found(&message->found);
 		break;
 	case RI_LINK_VERDICT:
-		take_verdict(&message->verdict);
+		take_decision(&message->decision);
 		break;
 	case RI_LINK_GO:
 		take_go(&message->go);
@@ -348,9 +348,9 @@ const struct ri_link_found *ri_link_found(struct timespec *at)
 	return own.kept_at.tv_sec != 0 ? &room->kept : NULL;
 }
 
-const struct ri_link_verdict *ri_link_verdict(void)
+const struct ri_link_decision *ri_link_decision(void)
 {
-	return own.judged ? &verdict : NULL;
+	return own.judged ? &decision : NULL;
 }
 
 uint64_t *ri_link_lines(void)
@@ -383,7 +383,7 @@ static bool has_stop(void)
 /* Is there still something to wait for? */
 static bool may_go(enum ri_link_step step, int64_t until)
 {
-	bool open = !own.judged || (step == RI_LINK_LEAVE && verdict.again);
+	bool open = !own.judged || (step == RI_LINK_LEAVE && decision.again);
 
 	if (own.fd < 0 || own.answered[step] || !open || has_stop())
 		return false;

@@ -68,7 +68,7 @@ const struct ri_link_found *ri_link_take_found(void);
 const struct ri_link_found *ri_link_found(struct timespec *at);
 
 /* The verdict on the job, or NULL as long as there is none. It lasts. */
-const struct ri_link_verdict *ri_link_verdict(void);
+const struct ri_link_decision *ri_link_decision(void);
 
 /* Where the lines are counted that the first rank prints, for the helper; or NULL. */
 uint64_t *ri_link_lines(void);

@@ -35,8 +35,7 @@ static bool has_failed(void)
 {
 	const struct ri_link_end *end = &ri_helper.member.end;
 
-	return ri_helper.member.has_end && end->fatal && end->class != RI_LINK_DONE &&
-		end->class != RI_LINK_STOPPED;
+	return ri_helper.member.has_end && end->fatal && end->verdict.class > RI_CLASS_STOPPED;
 }
 
 /* A failure of its own may still be another node's, or have another's beside it. */
@@ -142,7 +141,7 @@ static bool is_settled(void)
 		return false;
 	/* a stop does not wait for nodes that know that none starts, and go as well */
 	if (has_refused() && member->steps[RI_LINK_START].answered &&
-		member->end.class == RI_LINK_STOPPED &&
+		member->end.verdict.class == RI_CLASS_STOPPED &&
 		(!ri_helper.is_centre || centre->called == centre->count))
 		return true;
 	if (!ri_helper.is_centre)

@@ -146,7 +146,7 @@ static int begin(const struct ri_link_job *job, struct ri_error *err)
 
 	if (before != NULL) {
 		setup.restarts.attempt = before->attempt;
-		setup.restarts.last_mark = before->link.mark;
+		setup.restarts.last_mark = before->link.verdict.mark;
 		setup.restarts.last_lines = before->lines;
 	}
 	status = find_keys(job, &setup, err);
@@ -262,21 +262,21 @@ static int permit_again(const struct ri_link_job *job, struct ri_error *err)
 			(int)strcspn(why, "\n"), why);
 	return ri_fail(err, RI_CODE_LINK_STOPPED, "--restarts", "the ranks do not start again: %s",
 		!ri_link_is_on() ? "this node has no link to the others"
-		: ri_link_verdict() != NULL ? "the job has failed again before"
+		: ri_link_decision() != NULL ? "the job has failed again before"
 		: "node 0 has not said that all nodes can");
 }
 
 int ri_link_permit(const struct ri_link_job *job, struct ri_error *err)
 {
-	const struct ri_link_verdict *verdict;
+	const struct ri_link_decision *decision;
 
 	if (job->before != NULL && job->before->link.on)
 		return permit_again(job, err);
 	if (!ri_link_hear())
 		return 0;
-	verdict = ri_link_verdict();
-	ri_report_job(verdict->text);
-	if (!verdict->order)
+	decision = ri_link_decision();
+	ri_report_job(decision->text);
+	if (!decision->order)
 		return 0;
 	ri_fail(err, RI_CODE_LINK_STOPPED, "--link", "the job has failed before the ranks of "
 		"this node were started");

@@ -6,6 +6,7 @@
 #include "base/signals.h"
 #include "base/span.h"
 #include "link/link.h"
+#include "report/causes.h"
 #include "report/class.h"
 #include "say/report_file.h"
 #include "system/apart.h"
@@ -26,19 +27,19 @@ void ri_link_add_node(struct ri_text *out, const struct ri_link_job *job)
 }
 
 /* How the node ends, or stops, just now: what it says in lines. */
-static void make_end(const struct ri_link_job *job, enum ri_link_class class, struct ri_why why,
+static void make_end(const struct ri_link_job *job, enum ri_class class, struct ri_why why,
 	const char *lines, struct ri_link_end *out)
 {
 	struct timespec at;
 
 	ri_clock_read(CLOCK_REALTIME, &at);
-	*out = (struct ri_link_end){ .class = class, .fatal = job->part.may_stop,
-		.why = why, .rank = -1,
+	*out = (struct ri_link_end){ .fatal = job->part.may_stop,
+		.verdict = { .why = why, .class = class, .rank = -1, .node = -1 },
 		.at_us = (uint64_t)at.tv_sec * 1000000 + (uint64_t)at.tv_nsec / 1000 };
 	ri_link_text_set(out->text, lines);
 }
 
-void ri_link_say(const struct ri_link_job *job, enum ri_link_class class, struct ri_why why,
+void ri_link_say(const struct ri_link_job *job, enum ri_class class, struct ri_why why,
 	const char *lines)
 {
 	static struct ri_link_end end;
@@ -55,7 +56,7 @@ void ri_link_make_stop(const struct ri_link_job *job, int number, struct ri_link
 	ri_text_init(&text, line, sizeof(line));
 	ri_link_add_node(&text, job);
 	ri_text_addf(&text, " was stopped from outside by %s\n", ri_signal_name(number, name));
-	make_end(job, RI_LINK_STOPPED, ri_why_stopped, line, out);
+	make_end(job, RI_CLASS_STOPPED, ri_why_stopped, line, out);
 }
 
 void ri_link_say_stop(const struct ri_link_job *job, int number)
@@ -70,13 +71,14 @@ void ri_link_say_stop(const struct ri_link_job *job, int number)
  * The verdict is no order, and the ranks of this node run on: say why. A stop is no failure, and
  * mostly comes to all nodes.
  */
-static void say_why_we_go_on(const struct ri_link_job *job, const struct ri_link_verdict *verdict)
+static void say_why_we_go_on(const struct ri_link_job *job,
+	const struct ri_link_decision *decision)
 {
 	const char *why;
 
-	if (verdict->order || verdict->class == RI_LINK_STOPPED ||
+	if (decision->order || decision->verdict.class == RI_CLASS_STOPPED ||
 		job->children->living == 0 || job->stop->asked ||
-		(verdict->named && verdict->node == job->part.node))
+		decision->verdict.node == (int64_t)job->part.node)
 		return;
 	if (job->options->link == RI_LINK_MODE_TELL)
 		why = "with --link=tell rankinit stops none";
@@ -93,8 +95,8 @@ static void say_why_we_go_on(const struct ri_link_job *job, const struct ri_link
 
 void ri_link_print_verdict(const struct ri_link_job *job)
 {
-	ri_report_job(ri_link_verdict()->text);
-	say_why_we_go_on(job, ri_link_verdict());
+	ri_report_job(ri_link_decision()->text);
+	say_why_we_go_on(job, ri_link_decision());
 }
 
 void ri_link_print_found(void)
@@ -154,7 +156,7 @@ void ri_link_refuse(const struct ri_link_job *job, const struct ri_error *err, c
 		ri_text_addf(&out, " [%s]\n", ri_code_name(err->code));
 		if (job->before != NULL)
 			ri_link_vote(RI_LINK_START, line);
-		ri_link_say(job, RI_LINK_OWN, ri_why_of_refusal(ri_code_status(err->code)), line);
+		ri_link_say(job, RI_CLASS_OWN, ri_why_of_refusal(ri_code_status(err->code)), line);
 	} else {
 		refuse_step(job, RI_LINK_LEAVE, "had not started its ranks");
 	}
@@ -201,14 +203,14 @@ static void wait_to_leave(const struct ri_link_job *job, int status, bool gone)
 
 bool ri_link_conclude(const struct ri_link_job *job, int status, bool gone)
 {
-	bool judged = ri_link_verdict() != NULL;
+	bool judged = ri_link_decision() != NULL;
 
 	if (!ri_link_is_on())
 		return judged;
 	wait_to_leave(job, status, gone);
 	ri_link_finish(time_to_finish(job));
 	ri_link_print_found();
-	if (!judged && ri_link_verdict() != NULL)
-		ri_report_job(ri_link_verdict()->text);
-	return ri_link_verdict() != NULL;
+	if (!judged && ri_link_decision() != NULL)
+		ri_report_job(ri_link_decision()->text);
+	return ri_link_decision() != NULL;
 }

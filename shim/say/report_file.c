@@ -275,7 +275,7 @@ static void print_verdict(const struct ri_outcome *outcome)
 	struct ri_span rest, one;
 
 	if (outcome->link.verdict != NULL) {	/* which was printed when it came */
-		ri_report_job(verdict + strlen(outcome->link.verdict));
+		ri_report_job(verdict + strlen(outcome->link.text));
 	} else if (ri_report_says_more(outcome)) {
 		ri_report_job(verdict);
 	} else {

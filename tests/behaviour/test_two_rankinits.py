@@ -272,9 +272,10 @@ WORD = """
 import os, struct, sys
 fd = int(os.environ['RANKINIT_OUTER'].partition(':')[0])
 version = {version!r}.encode()
-fields = dict(cause={cause}, retry=0, cls=4, rank=-1, of_rank=-1, status=3, exit_status=3)
+fields = dict(cause={cause}, retry=0, cls=4, status=3, rank=-1, node=-1, of_rank=-1, exit_status=3)
 fields.update({change})
-data = struct.pack('=24s7q', b'rankinit-inner ' + version, *fields.values())
+# lib/report/inner_word.h: no restarts, no mark, no stop and no host
+data = struct.pack('@24s3Ii2q88xqi4x', b'rankinit-inner ' + version, *fields.values())
 os.pwrite(fd, {data}, 0)
 os._exit(3)
 """
@@ -282,16 +283,16 @@ HOSTILE = {
     "another status": {"change": "exit_status=4"},
     "no status": {"change": "exit_status=0"},
     "a negative status": {"change": "status=-3"},
-    "a large status": {"change": "status=1 << 40"},
+    "a large status": {"change": "status=1 << 20"},
     "no such cause": {"change": "cause=1 << 20"},
-    "a negative cause": {"change": "cause=-1"},
+    "a negative cause": {"change": "cause=2 ** 32 - 1"},
     "no such retry": {"change": "retry=3"},
     "no such class": {"change": "cls=77"},
     "another version": {"version": "9.9.9"},
     "another rank": {"change": "of_rank=5"},
     "half of it": {"data": "data[:40]"},
     "nothing": {"data": "b''"},
-    "garbage": {"data": "os.urandom(80)"},
+    "garbage": {"data": "os.urandom(len(data))"},
     "a flood": {"data": "os.urandom(1 << 20)"},
 }
 

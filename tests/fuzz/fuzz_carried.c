@@ -17,8 +17,8 @@ static size_t write_one(void)
 
 	carried = (struct ri_carried){
 		.pid = 1, .attempt = 1,
-		.link = { .on = true, .status = 122, .node = 1,
-			.verdict = "rank 1 failed first\n" },
+		.link = { .on = true, .verdict = { .status = 122, .node = 1 },
+			.text = "rank 1 failed first\n" },
 		.name = "rankinit", .signature = "killed 1 3 0 9", .failure = "rank 1 failed",
 		.restarts = { .launcher = ri_restarts_own, .count = 1, .all = 1 },
 	};
@@ -39,9 +39,10 @@ static void look(size_t length)
 		return;
 	CHECK(ri_carried_write(&again, written) == length);
 	CHECK(ri_carried_read(&carried, written, length));
-	CHECK(carried.attempt == again.attempt && carried.link.status == again.link.status);
+	CHECK(carried.attempt == again.attempt);
+	CHECK(carried.link.verdict.status == again.link.verdict.status);
 	CHECK(memcmp(carried.link.key, again.link.key, RI_CARRIED_KEY) == 0);
-	CHECK(strcmp(carried.link.verdict, again.link.verdict) == 0);
+	CHECK(strcmp(carried.link.text, again.link.text) == 0);
 	CHECK(strcmp(carried.failure, again.failure) == 0);
 	for (size_t i = 0; i < again.restarts.count; i++) {
 		ri_text_init(&text, line, sizeof(line));

@@ -7,17 +7,19 @@
 #include <string.h>
 
 #include "fuzz.h"
+#include "report/causes.h"
 #include "report/class.h"
 #include "report/inner_word.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct ri_inner_word word = {
-		.why = { RI_CAUSE_KILLED, RI_RETRY_SAME }, .class = RI_CLASS_OWN, .rank = 3,
-		.of_rank = -1,
-		.status = 137, .exit_status = 220,
+		.verdict = { .why = { RI_CAUSE_KILLED, RI_RETRY_SAME }, .class = RI_CLASS_OWN,
+			.status = 137, .rank = 3, .node = -1 },
+		.of_rank = -1, .exit_status = 220,
 	};
 	char bytes[RI_INNER_WORD], again[RI_INNER_WORD];
+	const struct ri_verdict *verdict;
 	size_t from;
 
 	ri_inner_word_write(&word, bytes);
@@ -30,11 +32,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(bytes + from, data + 1, size);
 	if (!ri_inner_word_read(&word, bytes, sizeof(bytes)))
 		return 0;
-	CHECK(ri_cause_word_name(word.why.cause) != NULL && ri_retry_name(word.why.retry) != NULL);
-	CHECK((ri_class_name(word.class) == NULL) == (word.class == RI_CLASS_NONE));
-	CHECK(word.status > 0 && word.status < 256);
+	verdict = &word.verdict;
+	CHECK(ri_cause_word_name(verdict->why.cause) != NULL &&
+		ri_retry_name(verdict->why.retry) != NULL);
+	CHECK((ri_class_name(verdict->class) == NULL) == (verdict->class == RI_CLASS_NONE));
+	CHECK(verdict->status > 0 && verdict->status < 256);
 	CHECK(word.exit_status > 0 && word.exit_status < 256);
-	CHECK(word.rank >= -1 && word.of_rank >= -1);
+	CHECK(verdict->rank >= -1 && verdict->node >= -1 && word.of_rank >= -1);
 	ri_inner_word_write(&word, again);
 	CHECK(memcmp(bytes, again, sizeof(bytes)) == 0);
 	return 0;

@@ -30,10 +30,10 @@ static void take(void *context, size_t session, const struct ri_link_message *me
 	CHECK(message->kind != RI_LINK_LOOK || a_round.open);
 	if (message->kind != RI_LINK_VERDICT)
 		return;
-	CHECK(!message->verdict.again || centre.self.restarts > 0);
-	CHECK(verdict[0] == '\0' || strcmp(verdict, message->verdict.text) == 0);
-	ri_text_copy(verdict, sizeof(verdict), message->verdict.text);
-	CHECK(!message->verdict.order || failed);
+	CHECK(!message->decision.again || centre.self.restarts > 0);
+	CHECK(verdict[0] == '\0' || strcmp(verdict, message->decision.text) == 0);
+	ri_text_copy(verdict, sizeof(verdict), message->decision.text);
+	CHECK(!message->decision.order || failed);
 }
 
 static void drop(void *context, size_t session)
@@ -69,12 +69,12 @@ static void hear_end(size_t node, size_t session, unsigned more, int64_t now)
 	static struct ri_link_message end;
 
 	end = (struct ri_link_message){ .kind = RI_LINK_END, .end = {
-		.class = (enum ri_link_class)(more % (RI_LINK_STOPPED + 1)),
+		.verdict.class = (enum ri_class)(more % (RI_CLASS_OWN + 1)),
 		.fatal = (more & 8) != 0, .lives = (more & 16) != 0,
 		.at_us = (uint64_t)(more >> 5) * 1000, .error_us = (more & 4) * 400,
-		.mark = more >> 6, .rank = -1,
+		.verdict.mark = more >> 6, .verdict.rank = -1,
 		.text = "rank\n" } };
-	failed = failed || (end.end.class != RI_LINK_DONE && end.end.class != RI_LINK_STOPPED);
+	failed = failed || end.end.verdict.class > RI_CLASS_STOPPED;
 	CHECK(ri_centre_hear(&centre, node, session, &end, now));
 }
 

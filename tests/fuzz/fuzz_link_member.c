@@ -23,12 +23,13 @@ static void send_nothing(void *context, const struct ri_link_message *message)
 		message->kind == RI_LINK_GROUPS || message->kind == RI_LINK_GO);
 	answers += message->kind == RI_LINK_GROUPS;
 	CHECK(answers <= looks && (member.keyed || answers <= LOOKS_MOST));
-	CHECK(message->kind != RI_LINK_END || message->end.class == member.end.class);
+	CHECK(message->kind != RI_LINK_END ||
+		message->end.verdict.class == member.end.verdict.class);
 }
 
 static void tell(void *context, const struct ri_link_message *message)
 {
-	const struct ri_link_verdict *verdict = &message->verdict;
+	const struct ri_link_decision *verdict = &message->decision;
 	const struct ri_link_go *go = &message->go;
 
 	(void)context;
@@ -85,9 +86,9 @@ static unsigned hear(unsigned what, unsigned more, int64_t now)
 	} else if (message.kind == RI_LINK_NEWS) {
 		make_text(message.news.text, more);
 	} else if (message.kind == RI_LINK_VERDICT) {
-		message.verdict = (struct ri_link_verdict){ .node = more, .named = true,
+		message.decision = (struct ri_link_decision){ .verdict.node = more,
 			.order = (more & 1) != 0, .again = (more & 2) != 0 };
-		make_text(message.verdict.text, more % 4);
+		make_text(message.decision.text, more % 4);
 	} else if (message.kind == RI_LINK_GO) {
 		message.go = (struct ri_link_go){ .step = (enum ri_link_step)(more & 1),
 			.go = (more & 2) != 0 };
@@ -105,7 +106,7 @@ static unsigned play(unsigned what, unsigned more, int64_t now)
 {
 	static const struct ri_link_groups said = { "groups\n" };
 	struct ri_link_go vote = { .step = (enum ri_link_step)(more & 1), .go = (more & 2) != 0 };
-	struct ri_link_end end = { .class = (enum ri_link_class)(more % (RI_LINK_STOPPED + 1)),
+	struct ri_link_end end = { .verdict.class = (enum ri_class)(more % (RI_CLASS_OWN + 1)),
 		.fatal = true, .text = "rank\n" };
 
 	switch (what >> 5) {

@@ -21,7 +21,7 @@ static const char *text_of(const struct ri_link_message *message)
 	case RI_LINK_NEWS:
 		return message->news.text;
 	case RI_LINK_VERDICT:
-		return message->verdict.text;
+		return message->decision.text;
 	case RI_LINK_GROUPS:
 		return message->groups.text;
 	case RI_LINK_FOUND:

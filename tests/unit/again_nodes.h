@@ -138,9 +138,10 @@ static void enter(struct node *node, enum state state)
 		node->able = node->answered = node->goes = false;
 }
 
-static void say_end(struct node *node, enum ri_link_class class)
+static void say_end(struct node *node, enum ri_class class)
 {
-	struct ri_link_end end = { .class = class, .fatal = true, .mark = 2 + draw(3) };
+	struct ri_link_end end = { .verdict = { .class = class, .mark = 2 + draw(3) },
+		.fatal = true };
 
 	snprintf(end.text, sizeof(end.text), "an end of node %zu\n", node->number);
 	ri_member_end(&node->member, &end);
@@ -150,7 +151,7 @@ static void say_end(struct node *node, enum ri_link_class class)
 static void stop_ranks(struct node *node)
 {
 	node->pending = false;
-	say_end(node, RI_LINK_STOPPED);
+	say_end(node, RI_CLASS_STOPPED);
 	plan(after(0, 20000), GONE, node->number);
 }
 
@@ -202,7 +203,7 @@ static void refuse(struct node *node)
 {
 	vote(node, node->state == GATHERS ? RI_LINK_START : RI_LINK_LEAVE, false);
 	if (node->stopped)
-		say_end(node, RI_LINK_STOPPED);
+		say_end(node, RI_CLASS_STOPPED);
 	end_node(node);
 }
 
@@ -323,7 +324,7 @@ static void take_back(struct node *node)
 		refuse(node);
 		return;
 	}
-	say_end(node, RI_LINK_STOPPED);
+	say_end(node, RI_CLASS_STOPPED);
 	vote(node, RI_LINK_LEAVE, false);
 	if (node->state != OVER)	/* the verdict may have come by that */
 		enter(node, REFUSES);
@@ -344,19 +345,19 @@ static void look(struct node *node)
 		plan(after(0, 50), LOOK, node->number);
 }
 
-static void fail_itself(struct node *node, enum ri_link_class class)
+static void fail_itself(struct node *node, enum ri_class class)
 {
 	if (node->state != RUNS_RANKS || !node->runs || node->stopped || node->judged ||
 		node->member.has_end)
 		return;
 	say_end(node, class);
 	plan(after(0, happens(10) ? 20000 : 500), GONE, node->number);
-	for (size_t i = 0; i < world.count && class != RI_LINK_LOSS; i++)
+	for (size_t i = 0; i < world.count && class != RI_CLASS_LOSS; i++)
 		if (i != node->number && happens(60))
 			plan(after(0, 1500), LOSE, i);
 }
 
-static void take_verdict(void *context, const struct ri_link_verdict *verdict)
+static void take_verdict(void *context, const struct ri_link_decision *verdict)
 {
 	struct node *node = context;
 

@@ -106,7 +106,7 @@ static void member_send(void *context, const struct ri_link_message *message)
 static void member_tell(void *context, const struct ri_link_message *message)
 {
 	if (message->kind == RI_LINK_VERDICT)
-		take_verdict(context, &message->verdict);
+		take_verdict(context, &message->decision);
 	else if (message->kind == RI_LINK_GO)
 		take_go(context, &message->go);
 }
@@ -324,17 +324,17 @@ static void happen(struct event *event)
 			start_ranks(node);
 		break;
 	case FAIL:
-		fail_itself(node, happens(70) ? RI_LINK_OWN : RI_LINK_UNKNOWN);
+		fail_itself(node, happens(70) ? RI_CLASS_OWN : RI_CLASS_UNKNOWN);
 		break;
 	case LOSE:
 		if (!is_old)
-			fail_itself(node, RI_LINK_LOSS);
+			fail_itself(node, RI_CLASS_LOSS);
 		break;
 	case DONE:
 		if (node->state != RUNS_RANKS || node->member.has_end || node->judged)
 			break;
 		ri_member_reach(&node->member, RI_LINK_LEAVING);
-		say_end(node, RI_LINK_DONE);
+		say_end(node, RI_CLASS_NONE);
 		end_node(node);
 		break;
 	case GONE:

@@ -113,12 +113,12 @@ static inline void reach(size_t node, enum ri_link_phase phase)
 	assert_true(ri_centre_hear(&centre, node, session_of(node, false), &message, now));
 }
 
-static inline void end_from(size_t node, size_t session, enum ri_link_class class, bool fatal)
+static inline void end_from(size_t node, size_t session, enum ri_class class, bool fatal)
 {
 	struct ri_link_message message = { .kind = RI_LINK_END,
-		.end = { .class = class, .fatal = fatal,
-			.why = { RI_CAUSE_XID, RI_RETRY_OTHER_NODE },
-			.rank = (int64_t)node + 100 } };
+		.end = { .verdict.class = class, .fatal = fatal,
+			.verdict.why = { RI_CAUSE_XID, RI_RETRY_OTHER_NODE },
+			.verdict.rank = (int64_t)node + 100 } };
 
 	snprintf(message.end.text, sizeof(message.end.text), "rank of node %zu\n  why\n", node);
 	assert_true(ri_centre_hear(&centre, node, session, &message, now));
@@ -127,7 +127,7 @@ static inline void end_from(size_t node, size_t session, enum ri_link_class clas
 	assert_int_equal(sent[sent_count - 1].message.kind, RI_LINK_HEARD);
 }
 
-static inline void end(size_t node, enum ri_link_class class)
+static inline void end(size_t node, enum ri_class class)
 {
 	end_from(node, session_of(node, false), class, true);
 }
@@ -145,10 +145,10 @@ static inline void assert_verdict(size_t session, size_t node, bool order)
 
 	snprintf(text, sizeof(text), "rank of node %zu\n  why\n", node);
 	assert_non_null(verdict);
-	assert_true(verdict->verdict.named);
-	assert_int_equal(verdict->verdict.node, node);
-	assert_int_equal(verdict->verdict.order, order);
-	assert_string_equal(verdict->verdict.text, text);
+	assert_true(verdict->decision.verdict.node >= 0);
+	assert_int_equal(verdict->decision.verdict.node, node);
+	assert_int_equal(verdict->decision.order, order);
+	assert_string_equal(verdict->decision.text, text);
 }
 
 #endif

@@ -49,7 +49,7 @@ struct life {
 	bool alive, runs, failed, told_stop, done;
 	size_t wire;		/* 0: none */
 	bool judged;
-	struct ri_link_verdict verdict;
+	struct ri_link_decision decision;
 	size_t judge;		/* the life of the centre that it heard */
 	size_t said;		/* lines for people */
 };
@@ -179,11 +179,11 @@ static void member_tell(void *context, const struct ri_link_message *message)
 	assert_int_equal(message->kind, RI_LINK_VERDICT);
 	assert_false(life->judged);
 	life->judged = true;
-	life->verdict = message->verdict;
+	life->decision = message->decision;
 	life->judge = life->node == 0 ? life->number : world.wires[life->wire].centre;
 	verdicts++;
-	orders += message->verdict.order;
-	named += message->verdict.named;
+	orders += message->decision.order;
+	named += message->decision.verdict.node >= 0;
 }
 
 static void member_say(void *context, const char *lines)
@@ -321,9 +321,9 @@ static void die(struct life *life)
 	}
 }
 
-static void say_end(struct life *life, enum ri_link_class class)
+static void say_end(struct life *life, enum ri_class class)
 {
-	struct ri_link_end end = { .class = class, .fatal = true };
+	struct ri_link_end end = { .verdict.class = class, .fatal = true };
 
 	snprintf(end.text, sizeof(end.text), "end of life %zu\n", life->number);
 	ri_member_end(&life->member, &end);
@@ -332,10 +332,10 @@ static void say_end(struct life *life, enum ri_link_class class)
 /* It was told to stop before: what ends then is no failure, and PID 1 says nothing of it. */
 static bool is_over(const struct life *life)
 {
-	return !life->alive || life->done || life->failed || (life->judged && life->verdict.order);
+	return !life->alive || life->done || life->failed || (life->judged && life->decision.order);
 }
 
-static void fail_itself(struct life *life, enum ri_link_class class)
+static void fail_itself(struct life *life, enum ri_class class)
 {
 	if (is_over(life))
 		return;
@@ -369,20 +369,20 @@ static void happen(struct event *event)
 		ri_member_reach(&life->member, RI_LINK_RUNNING);
 		break;
 	case FAIL:
-		fail_itself(life, happens(70) ? RI_LINK_OWN : RI_LINK_UNKNOWN);
+		fail_itself(life, happens(70) ? RI_CLASS_OWN : RI_CLASS_UNKNOWN);
 		break;
 	case LOSE:
 		if (is_over(life) || !life->runs)
 			break;
 		life->failed = true;
-		say_end(life, RI_LINK_LOSS);
+		say_end(life, RI_CLASS_LOSS);
 		plan(world.now + 2600 + (int64_t)draw(3000), DIE, life->number);
 		break;
 	case STOP:
 		if (is_over(life))
 			break;
 		life->told_stop = life->done = true;
-		say_end(life, RI_LINK_STOPPED);
+		say_end(life, RI_CLASS_STOPPED);
 		plan(world.now + (int64_t)draw(30000), DIE, life->number);
 		break;
 	case DONE:
@@ -390,7 +390,7 @@ static void happen(struct event *event)
 			break;
 		life->done = true;
 		ri_member_reach(&life->member, RI_LINK_LEAVING);
-		say_end(life, RI_LINK_DONE);
+		say_end(life, RI_CLASS_NONE);
 		plan(world.now + (int64_t)draw(500), DIE, life->number);
 		break;
 	case DIE:

@@ -310,7 +310,8 @@ static void of_the_job(void **state)
 			: " failed first (node 0 of 2): exit status 1"));
 	}
 	/* and what it says of itself below another node's failure */
-	outcome.link.verdict = "rank 7 failed first\n";
+	outcome.link.verdict = &(const struct ri_verdict){ .rank = 7 };
+	outcome.link.text = "rank 7 failed first\n";
 	outcome.command = "/usr/bin/torchrun";
 	assert_string_equal(verdict(), "rank 7 failed first\n"
 		"  torchrun: lost a peer, exit status 1\n"

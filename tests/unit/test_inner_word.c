@@ -11,9 +11,9 @@
 #include "report/inner_word.h"
 
 static const struct ri_inner_word honest = {
-	.why = { RI_CAUSE_KILLED, RI_RETRY_OTHER_NODE }, .class = RI_CLASS_OWN, .rank = 3,
-	.of_rank = -1,
-	.status = 137, .exit_status = 220,
+	.verdict = { .why = { RI_CAUSE_KILLED, RI_RETRY_OTHER_NODE }, .class = RI_CLASS_OWN,
+		.status = 137, .rank = 3, .node = -1 },
+	.of_rank = -1, .exit_status = 220,
 };
 
 static void what_is_written_reads_the_same(void **state)
@@ -25,13 +25,7 @@ static void what_is_written_reads_the_same(void **state)
 	ri_inner_word_write(&honest, bytes);
 	memset(&out, 0, sizeof(out));
 	assert_true(ri_inner_word_read(&out, bytes, sizeof(bytes)));
-	assert_int_equal(out.why.cause, honest.why.cause);
-	assert_int_equal(out.why.retry, honest.why.retry);
-	assert_int_equal(out.class, honest.class);
-	assert_int_equal(out.rank, 3);
-	assert_int_equal(out.of_rank, -1);
-	assert_int_equal(out.status, 137);
-	assert_int_equal(out.exit_status, 220);
+	assert_memory_equal(&out, &honest, sizeof(out));
 	for (size_t length = 0; length < sizeof(bytes); length++)
 		assert_false(ri_inner_word_read(&out, bytes, length));
 }
@@ -49,29 +43,54 @@ static void another_version_is_none(void **state)
 	}
 }
 
-/* In the order of the seven numbers: the least and the most that a word has. */
+#define NUMBER(member_, ...) { offsetof(struct ri_inner_word, member_), \
+	sizeof(((struct ri_inner_word *)NULL)->member_), __VA_ARGS__ }
+
+/* The least and the most that a word has. */
 static void a_number_that_no_word_has(void **state)
 {
-	static const int64_t limits[][2] = {
-		{ 0, RI_CAUSE_COUNT - 1 }, { 0, RI_RETRY_COUNT - 1 },
-		{ RI_CLASS_NONE, RI_CLASS_OWN },
-		{ -1, INT64_MAX }, { -1, INT64_MAX }, { 1, 255 }, { 1, 255 },
+	static const struct {
+		size_t at, size;
+		int64_t least, most;
+	} limits[] = {
+		NUMBER(verdict.why.cause, 0, RI_CAUSE_COUNT - 1),
+		NUMBER(verdict.why.retry, 0, RI_RETRY_COUNT - 1),
+		NUMBER(verdict.class, RI_CLASS_NONE, RI_CLASS_OWN),
+		NUMBER(verdict.status, 1, 255), NUMBER(verdict.rank, -1, INT64_MAX),
+		NUMBER(verdict.node, -1, INT64_MAX), NUMBER(verdict.mark, 0, INT64_MAX),
+		NUMBER(of_rank, -1, INT64_MAX), NUMBER(exit_status, 1, 255),
 	};
 	static const int64_t numbers[] = {
-		INT64_MIN, -256, -2, -1, 0, 1, 255, 256, 1LL << 32, INT64_MAX,
+		INT64_MIN, -256, -2, -1, 0, 1, 255, 256, INT32_MIN, INT32_MAX, INT64_MAX,
 	};
 	char bytes[RI_INNER_WORD];
 	struct ri_inner_word out;
 
 	(void)state;
-	for (size_t i = 0; i < 7; i++) {
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
 		for (size_t j = 0; j < sizeof(numbers) / sizeof(numbers[0]); j++) {
+			if (limits[i].size == sizeof(int) && (int)numbers[j] != numbers[j])
+				continue;
 			ri_inner_word_write(&honest, bytes);
-			memcpy(bytes + 24 + 8 * i, &numbers[j], sizeof(numbers[j]));
+			memcpy(bytes + 24 + limits[i].at, &numbers[j], limits[i].size);
 			assert_int_equal(ri_inner_word_read(&out, bytes, sizeof(bytes)),
-				numbers[j] >= limits[i][0] && numbers[j] <= limits[i][1]);
+				numbers[j] >= limits[i].least && numbers[j] <= limits[i].most);
 		}
 	}
+}
+
+static void a_host_and_a_flag_that_no_word_has(void **state)
+{
+	struct ri_inner_word word = honest, out;
+	char bytes[RI_INNER_WORD];
+
+	(void)state;
+	memset(word.verdict.host, 'h', sizeof(word.verdict.host));
+	ri_inner_word_write(&word, bytes);
+	assert_false(ri_inner_word_read(&out, bytes, sizeof(bytes)));
+	ri_inner_word_write(&honest, bytes);
+	bytes[24 + offsetof(struct ri_inner_word, verdict.failed_before)] = 2;
+	assert_false(ri_inner_word_read(&out, bytes, sizeof(bytes)));
 }
 
 int main(void)
@@ -80,6 +99,7 @@ int main(void)
 		cmocka_unit_test(what_is_written_reads_the_same),
 		cmocka_unit_test(another_version_is_none),
 		cmocka_unit_test(a_number_that_no_word_has),
+		cmocka_unit_test(a_host_and_a_flag_that_no_word_has),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,7 +14,7 @@
 #include "report/blame.h"
 #include "report/class.h"
 #include "report/launched.h"
-#include "report/verdict.h"
+#include "report/verdict_lines.h"
 
 enum { EXIT_1 = 1 << 8, EXIT_3 = 3 << 8 };
 

@@ -73,7 +73,7 @@ static void test_a_member_comes_back(void **state)
 	(void)state;
 	all_come();
 	ri_centre_lose(&centre, 2, 2, now);
-	end(1, RI_LINK_OWN);
+	end(1, RI_CLASS_OWN);
 	pass(5000);
 	assert_null(last(2, RI_LINK_VERDICT));
 	assert_int_equal(ri_centre_hello(&centre, 7, &(struct ri_link_hello){ .node = 2,
@@ -81,9 +81,9 @@ static void test_a_member_comes_back(void **state)
 		now), 2);
 	assert_int_equal(place_of(7), RI_LINK_TAKEN);
 	assert_verdict(7, 1, true);
-	assert_int_equal(last(7, RI_LINK_VERDICT)->verdict.why.cause, RI_CAUSE_XID);
-	assert_int_equal(last(7, RI_LINK_VERDICT)->verdict.rank, 101);
-	assert_string_equal(last(7, RI_LINK_VERDICT)->verdict.host, "gpu-1");
+	assert_int_equal(last(7, RI_LINK_VERDICT)->decision.verdict.why.cause, RI_CAUSE_XID);
+	assert_int_equal(last(7, RI_LINK_VERDICT)->decision.verdict.rank, 101);
+	assert_string_equal(last(7, RI_LINK_VERDICT)->decision.verdict.host, "gpu-1");
 	/* what the old connection still brings changes nothing */
 	ri_centre_lose(&centre, 2, 2, now);
 	assert_true(nodes[2].here);
@@ -106,7 +106,7 @@ static void test_latecomers(void **state)
 
 	(void)state;
 	assert_int_equal(call(1, false), 1);
-	end(1, RI_LINK_OWN);
+	end(1, RI_CLASS_OWN);
 	pass(3000);
 	old.age_ms = 3001;
 	young.age_ms = 3000;
@@ -138,14 +138,14 @@ static void test_a_restart_after_the_ranks_ran(void **state)
 	now += 5000;
 	assert_int_equal(call(2, true), -1);
 	assert_int_equal(place_of(12), RI_LINK_LATER);
-	assert_true(centre.decided && centre.verdict.named);
-	assert_int_equal(centre.verdict.node, 2);
-	assert_string_equal(centre.verdict.text, "node 2 (gpu-2) failed first: it was started "
+	assert_true(centre.decided && centre.decision.verdict.node >= 0);
+	assert_int_equal(centre.decision.verdict.node, 2);
+	assert_string_equal(centre.decision.text, "node 2 (gpu-2) failed first: it was started "
 		"again, and ended before without a word, as of SIGKILL for the whole container\n");
-	assert_true(last(1, RI_LINK_VERDICT)->verdict.order);
-	assert_int_equal(last(1, RI_LINK_VERDICT)->verdict.class, RI_LINK_OWN);
-	assert_int_equal(centre.verdict.why.cause, RI_CAUSE_KILLED);
-	assert_int_equal(centre.verdict.rank, -1);
+	assert_true(last(1, RI_LINK_VERDICT)->decision.order);
+	assert_int_equal(last(1, RI_LINK_VERDICT)->decision.verdict.class, RI_CLASS_OWN);
+	assert_int_equal(centre.decision.verdict.why.cause, RI_CAUSE_KILLED);
+	assert_int_equal(centre.decision.verdict.rank, -1);
 	assert_null(last(12, RI_LINK_VERDICT));
 }
 
@@ -163,7 +163,7 @@ static void test_a_restart_of_a_script(void **state)
 	assert_int_equal(call(2, true), 2);
 	assert_int_equal(place_of(12), RI_LINK_GUEST);
 	assert_false(centre.decided);
-	end_from(2, 12, RI_LINK_OWN, true);
+	end_from(2, 12, RI_CLASS_OWN, true);
 	assert_false(centre.decided);
 }
 
@@ -172,12 +172,12 @@ static void test_a_restart_after_an_end(void **state)
 	(void)state;
 	all_come();
 	reach(2, RI_LINK_RUNNING);
-	end(2, RI_LINK_DONE);
+	end(2, RI_CLASS_NONE);
 	ri_centre_lose(&centre, 2, 2, now);
 	now += 5000;
 	assert_int_equal(call(2, true), 2);
 	assert_int_equal(place_of(12), RI_LINK_GUEST);
-	end_from(2, 12, RI_LINK_OWN, true);
+	end_from(2, 12, RI_CLASS_OWN, true);
 	assert_false(centre.decided);
 }
 
@@ -185,7 +185,7 @@ static void test_a_restart_after_the_verdict(void **state)
 {
 	(void)state;
 	all_come();
-	end(2, RI_LINK_OWN);
+	end(2, RI_CLASS_OWN);
 	ri_centre_lose(&centre, 2, 2, now);
 	pass(5000);
 	assert_int_equal(call(2, true), -1);
@@ -230,7 +230,7 @@ static void test_an_end_of_its_own(void **state)
 {
 	(void)state;
 	all_come();
-	end(1, RI_LINK_OWN);
+	end(1, RI_CLASS_OWN);
 	assert_int_equal(centre.settle_at, now + RI_CENTRE_OWN_MS);
 	pass(RI_CENTRE_OWN_MS - 1);
 	assert_false(centre.decided);
@@ -240,7 +240,7 @@ static void test_an_end_of_its_own(void **state)
 	assert_verdict(2, 1, true);
 	assert_verdict(3, 1, true);
 	sent_count = 0;
-	end(2, RI_LINK_OWN);
+	end(2, RI_CLASS_OWN);
 	assert_int_equal(count(RI_LINK_VERDICT), 0);
 }
 
@@ -248,7 +248,7 @@ static void test_an_end_without_a_word(void **state)
 {
 	(void)state;
 	all_come();
-	end(1, RI_LINK_UNKNOWN);
+	end(1, RI_CLASS_UNKNOWN);
 	assert_int_equal(centre.settle_at, now + RI_CENTRE_SETTLE_MS);
 	pass(RI_CENTRE_SETTLE_MS);
 	assert_verdict(2, 1, true);
@@ -258,12 +258,12 @@ static void test_a_loss_waits_for_a_better_word(void **state)
 {
 	(void)state;
 	all_come();
-	end(1, RI_LINK_LOSS);
+	end(1, RI_CLASS_LOSS);
 	assert_false(centre.decided);
 	assert_int_equal(centre.settle_at, now + RI_CENTRE_SETTLE_MS);
 	pass(RI_CENTRE_SETTLE_MS - 1);
 	assert_false(centre.decided);
-	end(2, RI_LINK_OWN);
+	end(2, RI_CLASS_OWN);
 	pass(1);
 	assert_verdict(3, 2, true);
 	assert_verdict(1, 2, true);
@@ -275,9 +275,9 @@ static void test_no_word_after_a_loss(void **state)
 {
 	(void)state;
 	all_come();
-	end(1, RI_LINK_LOSS);
-	end(2, RI_LINK_UNKNOWN);
-	end(3, RI_LINK_LOSS);
+	end(1, RI_CLASS_LOSS);
+	end(2, RI_CLASS_UNKNOWN);
+	end(3, RI_CLASS_LOSS);
 	assert_false(centre.decided);
 	pass(RI_CENTRE_SETTLE_MS);
 	assert_verdict(3, 2, true);
@@ -288,8 +288,8 @@ static void test_a_node_corrects_itself(void **state)
 {
 	(void)state;
 	all_come();
-	end(1, RI_LINK_LOSS);
-	end(1, RI_LINK_OWN);
+	end(1, RI_CLASS_LOSS);
+	end(1, RI_CLASS_OWN);
 	pass(RI_CENTRE_OWN_MS);
 	assert_verdict(2, 1, true);
 }
@@ -302,18 +302,18 @@ static void test_losses_alone(void **state)
 	all_come();
 	ri_centre_lose(&centre, 3, 3, now);
 	now += 4000;
-	end(2, RI_LINK_LOSS);
-	end(1, RI_LINK_LOSS);
+	end(2, RI_CLASS_LOSS);
+	end(1, RI_CLASS_LOSS);
 	pass(RI_CENTRE_SETTLE_MS);
 	verdict = last(1, RI_LINK_VERDICT);
 	assert_non_null(verdict);
-	assert_false(verdict->verdict.named);
-	assert_true(verdict->verdict.order);
-	assert_int_equal(verdict->verdict.class, RI_LINK_LOSS);
-	assert_int_equal(verdict->verdict.why.cause, RI_CAUSE_XID);
-	assert_int_equal(verdict->verdict.rank, -1);
-	assert_string_equal(verdict->verdict.host, "");
-	assert_string_equal(verdict->verdict.text, "cannot tell which rank failed first: ranks of "
+	assert_false(verdict->decision.verdict.node >= 0);
+	assert_true(verdict->decision.order);
+	assert_int_equal(verdict->decision.verdict.class, RI_CLASS_LOSS);
+	assert_int_equal(verdict->decision.verdict.why.cause, RI_CAUSE_XID);
+	assert_int_equal(verdict->decision.verdict.rank, -1);
+	assert_string_equal(verdict->decision.verdict.host, "");
+	assert_string_equal(verdict->decision.text, "cannot tell which rank failed first: ranks of "
 		"2 nodes lost others, and no rank failed of itself\n"
 		"  node 3 (gpu-3) has been silent for 6 s\n"
 		"  the first to lose another was node 2 (gpu-2):\n"
@@ -325,9 +325,9 @@ static void test_a_loss_of_one_that_had_left(void **state)
 	(void)state;
 	all_come();
 	reach(3, RI_LINK_LEAVING);
-	end(1, RI_LINK_LOSS);
+	end(1, RI_CLASS_LOSS);
 	pass(RI_CENTRE_SETTLE_MS);
-	assert_non_null(strstr(last(1, RI_LINK_VERDICT)->verdict.text,
+	assert_non_null(strstr(last(1, RI_LINK_VERDICT)->decision.text,
 		"\n  a rank of node 3 (gpu-3) had ended with 0\n"));
 }
 
@@ -335,23 +335,23 @@ static void test_a_loss_of_one_that_had_ended(void **state)
 {
 	(void)state;
 	all_come();
-	end(3, RI_LINK_DONE);
-	end(1, RI_LINK_LOSS);
+	end(3, RI_CLASS_NONE);
+	end(1, RI_CLASS_LOSS);
 	pass(RI_CENTRE_SETTLE_MS);
-	assert_non_null(strstr(centre.verdict.text, "  node 3 (gpu-3) had ended with 0\n"));
-	assert_false(last(2, RI_LINK_VERDICT)->verdict.order);
+	assert_non_null(strstr(centre.decision.text, "  node 3 (gpu-3) had ended with 0\n"));
+	assert_false(last(2, RI_LINK_VERDICT)->decision.order);
 }
 
 static void test_a_stop_from_outside(void **state)
 {
 	(void)state;
 	all_come();
-	end(1, RI_LINK_STOPPED);
+	end(1, RI_CLASS_STOPPED);
 	assert_verdict(2, 1, false);
-	assert_int_equal(last(2, RI_LINK_VERDICT)->verdict.class, RI_LINK_STOPPED);
+	assert_int_equal(last(2, RI_LINK_VERDICT)->decision.verdict.class, RI_CLASS_STOPPED);
 	sent_count = 0;
-	end(2, RI_LINK_LOSS);
-	end(3, RI_LINK_OWN);
+	end(2, RI_CLASS_LOSS);
+	end(3, RI_CLASS_OWN);
 	pass(RI_CENTRE_SETTLE_MS);
 	assert_int_equal(count(RI_LINK_VERDICT), 0);
 	assert_int_equal(count(RI_LINK_NEWS), 0);
@@ -362,18 +362,19 @@ static void test_a_stop_explains_a_loss(void **state)
 {
 	(void)state;
 	all_come();
-	end(2, RI_LINK_LOSS);
-	end(1, RI_LINK_STOPPED);
+	end(2, RI_CLASS_LOSS);
+	end(1, RI_CLASS_STOPPED);
 	assert_verdict(2, 1, false);
 }
 
 static void test_a_command_that_may_fail(void **state)
 {
-	struct ri_link_message stop = { .kind = RI_LINK_END, .end.class = RI_LINK_STOPPED };
+	struct ri_link_message stop = { .kind = RI_LINK_END,
+		.end.verdict.class = RI_CLASS_STOPPED };
 
 	(void)state;
 	all_come();
-	end_from(1, 1, RI_LINK_OWN, false);
+	end_from(1, 1, RI_CLASS_OWN, false);
 	assert_false(centre.decided);
 	assert_string_equal(last(3, RI_LINK_NEWS)->news.text,
 		"node 1 (gpu-1): rank of node 1\n  why\n");
@@ -391,10 +392,10 @@ static bool is_ordered_after(void (*change)(void))
 	all_come();
 	if (change != NULL)
 		change();
-	end(1, RI_LINK_OWN);
+	end(1, RI_CLASS_OWN);
 	pass(RI_CENTRE_OWN_MS);
 	assert_non_null(last(2, RI_LINK_VERDICT));
-	return last(2, RI_LINK_VERDICT)->verdict.order;
+	return last(2, RI_LINK_VERDICT)->decision.order;
 }
 
 static void without_orders(void)
@@ -419,13 +420,13 @@ static void with_a_rank_that_left(void)
 
 static void with_a_node_that_left(void)
 {
-	end(3, RI_LINK_DONE);
+	end(3, RI_CLASS_NONE);
 }
 
 static void with_its_own_stop(void)
 {
 	nodes[2].ended = true;
-	nodes[2].class = RI_LINK_STOPPED;
+	nodes[2].class = RI_CLASS_STOPPED;
 }
 
 static void test_each_condition_of_an_order(void **state)

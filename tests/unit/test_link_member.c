@@ -28,7 +28,7 @@ static struct ri_link_hello a_hello(size_t node)
 static struct ri_member member;
 static struct ri_link_message to_centre[SENT];
 static size_t to_centre_count, judged, heard, asked, looked, found_count, lines;
-static struct ri_link_verdict verdict;
+static struct ri_link_decision decision;
 static struct ri_link_found found;
 static struct ri_link_go go;
 static size_t went;
@@ -46,7 +46,7 @@ static void keep_told(void *context, const struct ri_link_message *message)
 	(void)context;
 	switch (message->kind) {
 	case RI_LINK_VERDICT:
-		verdict = message->verdict;
+		decision = message->decision;
 		judged++;
 		break;
 	case RI_LINK_HEARD:
@@ -108,8 +108,8 @@ static bool is_heard(enum ri_link_kind kind)
 
 static struct ri_link_message a_verdict(void)
 {
-	return (struct ri_link_message){ .kind = RI_LINK_VERDICT, .verdict = { .node = 1,
-		.named = true, .order = true, .text = "rank 9 failed first\n" } };
+	return (struct ri_link_message){ .kind = RI_LINK_VERDICT, .decision = {
+		.verdict.node = 1, .order = true, .text = "rank 9 failed first\n" } };
 }
 
 static void test_a_member_joins(void **state)
@@ -128,8 +128,8 @@ static void test_a_member_joins(void **state)
 	assert_true(ri_member_hear(&member, &told, now));
 	assert_true(ri_member_hear(&member, &told, now));
 	assert_int_equal(judged, 1);
-	assert_true(verdict.order);
-	assert_string_equal(verdict.text, "rank 9 failed first\n");
+	assert_true(decision.order);
+	assert_string_equal(decision.text, "rank 9 failed first\n");
 	assert_int_equal(ri_member_due(&member), INT64_MAX);
 	assert_int_equal(lines, 0);
 }
@@ -150,7 +150,7 @@ static void test_a_member_is_bound(void **state)
 
 static void test_what_was_said_before_there_was_a_centre(void **state)
 {
-	struct ri_link_end own = { .class = RI_LINK_OWN, .fatal = true, .text = "why\n" };
+	struct ri_link_end own = { .verdict.class = RI_CLASS_OWN, .fatal = true, .text = "why\n" };
 
 	(void)state;
 	ri_member_reach(&member, RI_LINK_RUNNING);
@@ -163,7 +163,7 @@ static void test_what_was_said_before_there_was_a_centre(void **state)
 	assert_true(is_heard(RI_LINK_HEARD));
 	assert_int_equal(heard, 1);
 	/* less than that is not news */
-	ri_member_end(&member, &(struct ri_link_end){ .class = RI_LINK_LOSS });
+	ri_member_end(&member, &(struct ri_link_end){ .verdict.class = RI_CLASS_LOSS });
 	ri_member_reach(&member, RI_LINK_STARTING);
 	assert_int_equal(to_centre_count, 2);
 }
@@ -171,7 +171,7 @@ static void test_what_was_said_before_there_was_a_centre(void **state)
 /* The connection went before the verdict came: the end is said again. */
 static void test_an_end_is_said_again(void **state)
 {
-	struct ri_link_end loss = { .class = RI_LINK_LOSS };
+	struct ri_link_end loss = { .verdict.class = RI_CLASS_LOSS };
 
 	(void)state;
 	from_centre(RI_LINK_TAKEN);
@@ -240,7 +240,8 @@ static void test_no_centre(void **state)
 static void test_a_failure_without_a_centre(void **state)
 {
 	(void)state;
-	ri_member_end(&member, &(struct ri_link_end){ .class = RI_LINK_OWN, .text = "why\n" });
+	ri_member_end(&member, &(struct ri_link_end){ .verdict.class = RI_CLASS_OWN,
+		.text = "why\n" });
 	ri_member_lose(&member, "Connection refused");
 	ri_member_give_up(&member);
 	assert_string_equal(line, "node 0 (gpu-0), port 9471, cannot be reached: Connection "
@@ -287,7 +288,7 @@ static void test_who_may_not_be_stopped(void **state)
 	from_centre(RI_LINK_TAKEN);
 	assert_true(ri_member_hear(&member, &told, now));
 	assert_int_equal(judged, 1);
-	assert_false(verdict.order);
+	assert_false(decision.order);
 }
 
 static void test_what_no_centre_says(void **state)
@@ -433,7 +434,8 @@ static void test_the_time_of_an_end(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct ri_link_end end = { .class = RI_LINK_OWN, .at_us = cases[i].at };
+		const struct ri_link_end end = { .verdict.class = RI_CLASS_OWN,
+			.at_us = cases[i].at };
 		const struct ri_link_end *sent;
 
 		begin_member(state);
@@ -523,15 +525,15 @@ static void test_a_verdict_of_more(void **state)
 	(void)state;
 	for (int bits = 0; bits < 8; bits++) {
 		struct ri_link_message said = { .kind = RI_LINK_VERDICT,
-			.verdict = { .again = (bits & 1) != 0, .text = "why\n" } };
+			.decision = { .again = (bits & 1) != 0, .text = "why\n" } };
 
 		begin_member(state);
 		member.keyed = (bits & 2) != 0;
 		member.self.restarts = (bits & 4) != 0 ? 2 : 0;
-		verdict.again = false;
+		decision.again = false;
 		from_centre(RI_LINK_TAKEN);
 		assert_true(ri_member_hear(&member, &said, now));
-		assert_int_equal(verdict.again, bits == 7);
+		assert_int_equal(decision.again, bits == 7);
 		assert_int_equal(member.again, bits == 7);
 	}
 }

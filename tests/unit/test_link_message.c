@@ -66,24 +66,24 @@ static void test_hello(void **state)
 static void test_ends_of_every_class(void **state)
 {
 	(void)state;
-	for (int class = RI_LINK_DONE; class <= RI_LINK_STOPPED; class++) {
+	for (int class = RI_CLASS_NONE; class <= RI_CLASS_OWN; class++) {
 		struct ri_link_message said = { .kind = RI_LINK_END, .end = {
-			.class = (enum ri_link_class)class, .fatal = class % 2 == 0,
-			.lives = class % 2 == 1, .mark = RI_LINK_MARK,
+			.verdict.class = (enum ri_class)class, .fatal = class % 2 == 0,
+			.lives = class % 2 == 1, .verdict.mark = RI_VERDICT_MARK,
 			.at_us = 1769860800000000, .error_us = 250,
-			.why = { RI_CAUSE_ECC, RI_RETRY_SAME }, .rank = class - 1,
+			.verdict.why = { RI_CAUSE_ECC, RI_RETRY_SAME }, .verdict.rank = class - 1,
 			.text = "rank 3 failed first\n  ValueError: \303\244\n" } };
 		struct ri_link_message read = round_trip(&said);
 
-		assert_int_equal(read.end.class, class);
+		assert_int_equal(read.end.verdict.class, class);
 		assert_int_equal(read.end.fatal, class % 2 == 0);
 		assert_int_equal(read.end.at_us, 1769860800000000);
 		assert_int_equal(read.end.error_us, 250);
 		assert_int_equal(read.end.lives, class % 2 == 1);
-		assert_int_equal(read.end.mark, RI_LINK_MARK);
-		assert_int_equal(read.end.why.cause, RI_CAUSE_ECC);
-		assert_int_equal(read.end.why.retry, RI_RETRY_SAME);
-		assert_int_equal(read.end.rank, class - 1);
+		assert_int_equal(read.end.verdict.mark, RI_VERDICT_MARK);
+		assert_int_equal(read.end.verdict.why.cause, RI_CAUSE_ECC);
+		assert_int_equal(read.end.verdict.why.retry, RI_RETRY_SAME);
+		assert_int_equal(read.end.verdict.rank, class - 1);
 		assert_string_equal(read.end.text, said.end.text);
 	}
 }
@@ -91,23 +91,24 @@ static void test_ends_of_every_class(void **state)
 static void test_news_and_verdict(void **state)
 {
 	struct ri_link_message news = { .kind = RI_LINK_NEWS, .news = { "waiting for node 3\n" } };
-	struct ri_link_message verdict = { .kind = RI_LINK_VERDICT, .verdict = {
-		.node = 7, .named = true, .order = true, .again = true, .mark = 8,
-		.class = RI_LINK_STOPPED, .why = { RI_CAUSE_PREEMPTED, RI_RETRY_NEVER }, .rank = 9,
-		.host = "gpu-\303\244",
+	struct ri_link_message verdict = { .kind = RI_LINK_VERDICT, .decision = {
+		.verdict = { .why = { RI_CAUSE_PREEMPTED, RI_RETRY_NEVER },
+			.class = RI_CLASS_STOPPED, .rank = 9, .node = 7, .mark = 8,
+			.host = "gpu-\303\244" },
+		.order = true, .again = true,
 		.text = "rank 9 failed first\n" } };
 	struct ri_link_message read = round_trip(&verdict);
 
 	(void)state;
-	assert_int_equal(read.verdict.node, 7);
-	assert_true(read.verdict.named && read.verdict.order && read.verdict.again);
-	assert_int_equal(read.verdict.mark, 8);
-	assert_int_equal(read.verdict.class, RI_LINK_STOPPED);
-	assert_int_equal(read.verdict.why.cause, RI_CAUSE_PREEMPTED);
-	assert_int_equal(read.verdict.why.retry, RI_RETRY_NEVER);
-	assert_int_equal(read.verdict.rank, 9);
-	assert_string_equal(read.verdict.host, "gpu-\303\244");
-	assert_string_equal(read.verdict.text, verdict.verdict.text);
+	assert_int_equal(read.decision.verdict.node, 7);
+	assert_true(read.decision.verdict.node >= 0 && read.decision.order && read.decision.again);
+	assert_int_equal(read.decision.verdict.mark, 8);
+	assert_int_equal(read.decision.verdict.class, RI_CLASS_STOPPED);
+	assert_int_equal(read.decision.verdict.why.cause, RI_CAUSE_PREEMPTED);
+	assert_int_equal(read.decision.verdict.why.retry, RI_RETRY_NEVER);
+	assert_int_equal(read.decision.verdict.rank, 9);
+	assert_string_equal(read.decision.verdict.host, "gpu-\303\244");
+	assert_string_equal(read.decision.text, verdict.decision.text);
 	assert_string_equal(round_trip(&news).news.text, news.news.text);
 }
 
@@ -271,12 +272,14 @@ static void test_what_is_out_of_bounds_is_refused(void **state)
 
 static void test_verdicts_out_of_bounds(void **state)
 {
-	struct ri_link_message verdict = { .kind = RI_LINK_VERDICT, .verdict = { .node = 7 } };
-	struct ri_link_message end = { .kind = RI_LINK_END, .end = { .class = RI_LINK_OWN } };
+	struct ri_link_message verdict = { .kind = RI_LINK_VERDICT, .decision.verdict.node = 7 };
+	struct ri_link_message end = { .kind = RI_LINK_END, .end.verdict.class = RI_CLASS_OWN };
 
 	(void)state;
 	assert_int_equal(read_changed(&verdict, "\"node\":7", "\"node\":8"), 0);
 	assert_int_equal(read_changed(&verdict, "\"node\":7", "\"node\":1048576"), -1);
+	assert_int_equal(read_changed(&verdict, "\"named\":true", "\"named\":1"), -1);
+	assert_int_equal(read_changed(&verdict, "\"named\":true,", ""), -1);
 	assert_int_equal(read_changed(&verdict, "\"order\":false", "\"order\":null"), -1);
 	assert_int_equal(read_changed(&verdict, "\"class\":\"done\"", "\"class\":\"gone\""), -1);
 	assert_int_equal(read_changed(&verdict, "\"class\":\"done\"", "\"class\":5"), -1);
@@ -332,9 +335,9 @@ static void test_words_for_a_cause(void **state)
 		assert_int_equal(ri_link_message_read(&read, text, strlen(text)), rows[i].status);
 		if (rows[i].status < 0)
 			continue;
-		assert_int_equal(read.verdict.why.cause, rows[i].why.cause);
-		assert_int_equal(read.verdict.why.retry, rows[i].why.retry);
-		assert_int_equal(read.verdict.rank, rows[i].rank);
+		assert_int_equal(read.decision.verdict.why.cause, rows[i].why.cause);
+		assert_int_equal(read.decision.verdict.why.retry, rows[i].why.retry);
+		assert_int_equal(read.decision.verdict.rank, rows[i].rank);
 	}
 	assert_int_equal(read_text("{\"say\":\"end\",\"class\":\"own\",\"fatal\":true,"
 		"\"text\":\"\",\"rank\":-2}"), -1);

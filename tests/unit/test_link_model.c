@@ -32,8 +32,8 @@ static void check_agreement(uint64_t seed)
 			const struct life *a = &world.lives[i], *b = &world.lives[j];
 
 			check(seed, !a->judged || !b->judged || a->judge != b->judge ||
-				(a->verdict.node == b->verdict.node &&
-				strcmp(a->verdict.text, b->verdict.text) == 0),
+				(a->decision.verdict.node == b->decision.verdict.node &&
+				strcmp(a->decision.text, b->decision.text) == 0),
 				"two members of one centre have two verdicts");
 		}
 }
@@ -75,10 +75,12 @@ static void test_one_failure(void **state)
 			if (!life->judged)
 				continue;
 			told++;
-			check(seed, !life->verdict.named || life->verdict.node == culprit ||
+			check(seed, life->decision.verdict.node < 0 ||
+				life->decision.verdict.node == (int64_t)culprit ||
 				world.culprit[0] != culprit, "another node is named");
-			check(seed, i != culprit || !life->verdict.order, "the culprit is stopped");
-			check(seed, i == culprit || life->verdict.order, "no order");
+			check(seed, i != culprit || !life->decision.order,
+				"the culprit is stopped");
+			check(seed, i == culprit || life->decision.order, "no order");
 		}
 		check_agreement(seed);
 	}
@@ -128,7 +130,7 @@ static void test_two_attempts(void **state)
 			const struct life *life = &world.lives[NODES + i];
 
 			/* a centre of one attempt had taken a life of the other */
-			mixed += life->judged && life->verdict.order && !world.something_failed[1];
+			mixed += life->judged && life->decision.order && !world.something_failed[1];
 		}
 	}
 	assert_true(mixed < RUNS / 500);	/* what docs/link.md cannot rule out is rare */
@@ -152,8 +154,8 @@ static void test_restart_without_a_word(void **state)
 			if (i == killed)
 				continue;
 			check(seed, life->judged, "nobody says who failed");
-			check(seed, life->verdict.named && life->verdict.node == killed &&
-				life->verdict.order, "another verdict");
+			check(seed, life->decision.verdict.node == (int64_t)killed &&
+				life->decision.order, "another verdict");
 		}
 		check(seed, !world.lives[NODES + killed].judged, "the new life is told");
 	}
@@ -173,7 +175,7 @@ static void test_stops_from_outside(void **state)
 			plan(70400 + (int64_t)draw(2000), happens(50) ? LOSE : STOP, i);
 		run_world();
 		for (size_t i = 0; i < world.count; i++)
-			check(seed, !world.lives[i].judged || !world.lives[i].verdict.order,
+			check(seed, !world.lives[i].judged || !world.lives[i].decision.order,
 				"stopped after a stop from outside");
 		check_agreement(seed);
 	}
@@ -189,7 +191,7 @@ static void test_a_failure_in_the_teardown(void **state)
 		plan(70400 + (int64_t)draw(1000), FAIL, 1 + draw(world.count - 1));
 		run_world();
 		for (size_t i = 0; i < world.count; i++)
-			check(seed, !world.lives[i].judged || !world.lives[i].verdict.order,
+			check(seed, !world.lives[i].judged || !world.lives[i].decision.order,
 				"stopped while the job was ending well");
 	}
 }

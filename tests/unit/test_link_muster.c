@@ -78,9 +78,9 @@ static void assert_said(enum ri_link_step step, bool goes, const char *text)
 /* The ranks of node 1 failed of themselves. */
 static void fail_with(uint64_t mark, bool never)
 {
-	struct ri_link_message said = { .kind = RI_LINK_END, .end = { .class = RI_LINK_OWN,
-		.fatal = true, .mark = mark,
-		.why = { RI_CAUSE_UNKNOWN, never ? RI_RETRY_NEVER : RI_RETRY_SAME },
+	struct ri_link_message said = { .kind = RI_LINK_END, .end = { .verdict.class = RI_CLASS_OWN,
+		.fatal = true, .verdict.mark = mark,
+		.verdict.why = { RI_CAUSE_UNKNOWN, never ? RI_RETRY_NEVER : RI_RETRY_SAME },
 		.text = "rank of node 1\n  why\n" } };
 
 	assert_true(ri_centre_hear(&centre, 1, 1, &said, now));
@@ -95,8 +95,8 @@ static void assert_refused(const char *why)
 	snprintf(text, sizeof(text), "rank of node 1\n  why\n  the ranks do not start again: %s\n",
 		why);
 	assert_non_null(said);
-	assert_false(said->verdict.again);
-	assert_string_equal(said->verdict.text, text);
+	assert_false(said->decision.again);
+	assert_string_equal(said->decision.text, text);
 	assert_false(ri_muster_is_open(&musters[RI_LINK_LEAVE]));
 }
 
@@ -109,10 +109,10 @@ static void test_all_leave_when_all_ranks_have_ended(void **state)
 	for (size_t i = 0; i < NODES; i++) {
 		const struct ri_link_message *said = last(session_of(i, false), RI_LINK_VERDICT);
 
-		assert_true(said->verdict.again);
-		assert_int_equal(said->verdict.mark, 7);
-		assert_int_equal(said->verdict.order, i != 1);
-		assert_string_equal(said->verdict.text, "rank of node 1\n  why\n");
+		assert_true(said->decision.again);
+		assert_int_equal(said->decision.verdict.mark, 7);
+		assert_int_equal(said->decision.order, i != 1);
+		assert_string_equal(said->decision.text, "rank of node 1\n  why\n");
 	}
 	vote(0, RI_LINK_LEAVE, true);
 	vote(2, RI_LINK_LEAVE, true);
@@ -164,25 +164,25 @@ static void test_what_does_not(void **state)
 	(void)state;
 	centre.last_mark = 7;
 	fail_with(8, false);
-	assert_true(last(0, RI_LINK_VERDICT)->verdict.again);
+	assert_true(last(0, RI_LINK_VERDICT)->decision.again);
 
 	begin_restarts(state);
 	centre.last_mark = 7;
 	progressed = true;
 	fail_with(7, false);
-	assert_true(last(0, RI_LINK_VERDICT)->verdict.again);
+	assert_true(last(0, RI_LINK_VERDICT)->decision.again);
 
 	/* losses alone, twice */
 	begin_restarts(state);
-	end(2, RI_LINK_LOSS);
+	end(2, RI_CLASS_LOSS);
 	pass_all(RI_CENTRE_SETTLE_MS);
-	assert_true(last(0, RI_LINK_VERDICT)->verdict.again);
-	assert_int_equal(last(0, RI_LINK_VERDICT)->verdict.mark, 1);
+	assert_true(last(0, RI_LINK_VERDICT)->decision.again);
+	assert_int_equal(last(0, RI_LINK_VERDICT)->decision.verdict.mark, 1);
 	begin_restarts(state);
 	centre.last_mark = 1;
-	end(2, RI_LINK_LOSS);
+	end(2, RI_CLASS_LOSS);
 	pass_all(RI_CENTRE_SETTLE_MS);
-	assert_false(last(0, RI_LINK_VERDICT)->verdict.again);
+	assert_false(last(0, RI_LINK_VERDICT)->decision.again);
 }
 
 /* Nobody asked for it: not a word. */
@@ -192,13 +192,13 @@ static void test_without_restarts(void **state)
 	centre.self.restarts = 0;
 	fail_with(7, false);
 	assert_verdict(0, 1, true);
-	assert_false(last(0, RI_LINK_VERDICT)->verdict.again);
+	assert_false(last(0, RI_LINK_VERDICT)->decision.again);
 
 	begin_restarts(state);
 	centre.orders = false;
 	fail_with(7, false);
 	assert_verdict(0, 1, false);
-	assert_false(last(0, RI_LINK_VERDICT)->verdict.again);
+	assert_false(last(0, RI_LINK_VERDICT)->decision.again);
 }
 
 static void test_a_stop_comes_before_all_have_left(void **state)
@@ -207,17 +207,17 @@ static void test_a_stop_comes_before_all_have_left(void **state)
 	fail_with(7, false);
 	for (size_t i = 0; i < NODES - 1; i++)
 		vote(i, RI_LINK_LEAVE, true);
-	end(3, RI_LINK_STOPPED);
+	end(3, RI_CLASS_STOPPED);
 	pass_all(0);
 	assert_said(RI_LINK_LEAVE, false,
 		"the ranks do not start again: node 3 (gpu-3) was stopped from outside\n");
 
 	/* and a stop in the place of the failure restarts nothing */
 	begin_restarts(state);
-	end(3, RI_LINK_STOPPED);
+	end(3, RI_CLASS_STOPPED);
 	fail_with(7, false);
-	assert_false(last(0, RI_LINK_VERDICT)->verdict.again);
-	assert_string_equal(last(0, RI_LINK_VERDICT)->verdict.text, "rank of node 3\n  why\n");
+	assert_false(last(0, RI_LINK_VERDICT)->decision.again);
+	assert_string_equal(last(0, RI_LINK_VERDICT)->decision.text, "rank of node 3\n  why\n");
 }
 
 static void test_a_node_that_is_lost(void **state)
@@ -279,7 +279,7 @@ static void test_all_start_when_all_are_fit(void **state)
 	nodes[3].restarts = 2;
 	/* and now it is an attempt as any other */
 	fail_with(7, false);
-	assert_true(last(0, RI_LINK_VERDICT)->verdict.again);
+	assert_true(last(0, RI_LINK_VERDICT)->decision.again);
 }
 
 static void test_one_is_not_fit(void **state)
@@ -287,7 +287,7 @@ static void test_one_is_not_fit(void **state)
 	gather(state);
 	vote(0, RI_LINK_START, true);
 	vote(2, RI_LINK_START, false);
-	end(2, RI_LINK_OWN);
+	end(2, RI_CLASS_OWN);
 	assert_said(RI_LINK_START, false,
 		"the ranks do not start again: node 2 is not fit\n");
 	pass_all(10 * WAIT_MS);
@@ -317,7 +317,7 @@ static void test_a_stop_comes_before_all_have_started(void **state)
 	gather(state);
 	for (size_t i = 0; i < NODES - 1; i++)
 		vote(i, RI_LINK_START, true);
-	end(1, RI_LINK_STOPPED);
+	end(1, RI_CLASS_STOPPED);
 	vote(3, RI_LINK_START, true);
 	assert_said(RI_LINK_START, false,
 		"the ranks do not start again: node 1 (gpu-1) was stopped from outside\n");

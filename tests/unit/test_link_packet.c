@@ -32,19 +32,19 @@ static void test_what_is_written_reads_the_same(void **state)
 			.phase = (enum ri_link_phase)phase });
 		assert_int_equal(read.phase, phase);
 	}
-	for (int class = RI_LINK_DONE; class <= RI_LINK_STOPPED; class++) {
+	for (int class = RI_CLASS_NONE; class <= RI_CLASS_OWN; class++) {
 		round_trip(&(struct ri_link_message){ .kind = RI_LINK_END, .end = {
-			.class = (enum ri_link_class)class, .fatal = class % 2 == 1,
-			.at_us = 1769860800000000, .mark = 7,
-			.why = { RI_CAUSE_XID, RI_RETRY_NEVER }, .rank = class - 1,
+			.verdict.class = (enum ri_class)class, .fatal = class % 2 == 1,
+			.at_us = 1769860800000000, .verdict.mark = 7,
+			.verdict.why = { RI_CAUSE_XID, RI_RETRY_NEVER }, .verdict.rank = class - 1,
 			.text = "why\n" } });
-		assert_int_equal(read.end.class, class);
+		assert_int_equal(read.end.verdict.class, class);
 		assert_int_equal(read.end.fatal, class % 2 == 1);
 		assert_int_equal(read.end.at_us, 1769860800000000);
-		assert_int_equal(read.end.mark, 7);
-		assert_int_equal(read.end.why.cause, RI_CAUSE_XID);
-		assert_int_equal(read.end.why.retry, RI_RETRY_NEVER);
-		assert_int_equal(read.end.rank, class - 1);
+		assert_int_equal(read.end.verdict.mark, 7);
+		assert_int_equal(read.end.verdict.why.cause, RI_CAUSE_XID);
+		assert_int_equal(read.end.verdict.why.retry, RI_RETRY_NEVER);
+		assert_int_equal(read.end.verdict.rank, class - 1);
 		assert_string_equal(read.end.text, "why\n");
 	}
 	round_trip(&(struct ri_link_message){ .kind = RI_LINK_HEARD });
@@ -55,23 +55,23 @@ static void test_verdicts(void **state)
 {
 	(void)state;
 	for (int bits = 0; bits < 8; bits++) {
-		round_trip(&(struct ri_link_message){ .kind = RI_LINK_VERDICT, .verdict = {
-			.node = 1048575, .class = RI_LINK_STOPPED,
-			.order = (bits & 1) != 0, .named = (bits & 2) != 0,
-			.again = (bits & 4) != 0, .mark = RI_LINK_MARK,
-			.why = { RI_CAUSE_XID, RI_RETRY_NEVER }, .rank = bits - 1,
-			.host = "gpu-0514", .text = "rank 9 failed first\n" } });
-		assert_int_equal(read.verdict.node, 1048575);
-		assert_int_equal(read.verdict.class, RI_LINK_STOPPED);
-		assert_int_equal(read.verdict.order, (bits & 1) != 0);
-		assert_int_equal(read.verdict.named, (bits & 2) != 0);
-		assert_int_equal(read.verdict.again, (bits & 4) != 0);
-		assert_int_equal(read.verdict.mark, RI_LINK_MARK);
-		assert_int_equal(read.verdict.why.cause, RI_CAUSE_XID);
-		assert_int_equal(read.verdict.why.retry, RI_RETRY_NEVER);
-		assert_int_equal(read.verdict.rank, bits - 1);
-		assert_string_equal(read.verdict.host, "gpu-0514");
-		assert_string_equal(read.verdict.text, "rank 9 failed first\n");
+		round_trip(&(struct ri_link_message){ .kind = RI_LINK_VERDICT, .decision = {
+			.verdict = { .why = { RI_CAUSE_XID, RI_RETRY_NEVER },
+				.class = RI_CLASS_STOPPED, .rank = bits - 1,
+				.node = (bits & 2) != 0 ? 1048575 : -1, .mark = RI_VERDICT_MARK,
+				.host = "gpu-0514" },
+			.order = (bits & 1) != 0, .again = (bits & 4) != 0,
+			.text = "rank 9 failed first\n" } });
+		assert_int_equal(read.decision.verdict.node, (bits & 2) != 0 ? 1048575 : -1);
+		assert_int_equal(read.decision.verdict.class, RI_CLASS_STOPPED);
+		assert_int_equal(read.decision.order, (bits & 1) != 0);
+		assert_int_equal(read.decision.again, (bits & 4) != 0);
+		assert_int_equal(read.decision.verdict.mark, RI_VERDICT_MARK);
+		assert_int_equal(read.decision.verdict.why.cause, RI_CAUSE_XID);
+		assert_int_equal(read.decision.verdict.why.retry, RI_RETRY_NEVER);
+		assert_int_equal(read.decision.verdict.rank, bits - 1);
+		assert_string_equal(read.decision.verdict.host, "gpu-0514");
+		assert_string_equal(read.decision.text, "rank 9 failed first\n");
 	}
 }
 
@@ -80,16 +80,16 @@ static void test_a_cause_that_is_none(void **state)
 {
 	(void)state;
 	read = (struct ri_link_message){ .kind = RI_LINK_END };
-	read.end.why.cause = RI_CAUSE_COUNT - 1;
+	read.end.verdict.why.cause = RI_CAUSE_COUNT - 1;
 	assert_true(is_packet());
-	read.end.why.cause = RI_CAUSE_COUNT;
+	read.end.verdict.why.cause = RI_CAUSE_COUNT;
 	assert_false(is_packet());
-	read.end.why = (struct ri_why){ .retry = RI_RETRY_COUNT };
+	read.end.verdict.why = (struct ri_why){ .retry = RI_RETRY_COUNT };
 	assert_false(is_packet());
-	read.end.why.retry = 0;
-	read.end.rank = -2;
+	read.end.verdict.why.retry = 0;
+	read.end.verdict.rank = -2;
 	assert_false(is_packet());
-	read.end.rank = -1;
+	read.end.verdict.rank = -1;
 	assert_true(is_packet());
 	memset(&read.end.fatal, 2, 1);
 	assert_false(is_packet());
@@ -99,10 +99,10 @@ static void test_hosts(void **state)
 {
 	(void)state;
 	read = (struct ri_link_message){ .kind = RI_LINK_VERDICT };
-	memcpy(read.verdict.host, "a\033b\n", 5);
+	memcpy(read.decision.verdict.host, "a\033b\n", 5);
 	assert_true(is_packet());
-	assert_string_equal(read.verdict.host, "a?b?");
-	memset(read.verdict.host, 'h', sizeof(read.verdict.host));
+	assert_string_equal(read.decision.verdict.host, "a?b?");
+	memset(read.decision.verdict.host, 'h', sizeof(read.decision.verdict.host));
 	assert_false(is_packet());
 }
 
@@ -165,12 +165,12 @@ static void test_packets_that_are_none(void **state)
 			kind != RI_LINK_HELLO && kind != RI_LINK_NEWS);
 	}
 	read.kind = RI_LINK_END;
-	read.end.class = (enum ri_link_class)(RI_LINK_STOPPED + 1);
+	read.end.verdict.class = (enum ri_class)(RI_CLASS_OWN + 1);
 	assert_false(is_packet());
-	read.end.class = RI_LINK_STOPPED;
-	read.end.mark = RI_LINK_MARK + UINT64_C(1);
+	read.end.verdict.class = RI_CLASS_STOPPED;
+	read.end.verdict.mark = RI_VERDICT_MARK + UINT64_C(1);
 	assert_false(is_packet());
-	read.end.mark = 0;
+	read.end.verdict.mark = 0;
 	read.end.at_us = RI_LINK_CLOCK + 1;
 	assert_false(is_packet());
 	read.end.at_us = RI_LINK_CLOCK;
@@ -181,7 +181,7 @@ static void test_packets_that_are_none(void **state)
 	/* a text without an end */
 	read = (struct ri_link_message){ .kind = RI_LINK_VERDICT };
 	assert_true(is_packet());
-	memset(read.verdict.text, 'x', sizeof(read.verdict.text));
+	memset(read.decision.text, 'x', sizeof(read.decision.text));
 	assert_false(is_packet());
 }
 
@@ -189,9 +189,9 @@ static void test_texts_cannot_command_a_terminal(void **state)
 {
 	(void)state;
 	read = (struct ri_link_message){ .kind = RI_LINK_VERDICT };
-	strcpy(read.verdict.text, "a\033[2Jb\nc\377");
+	strcpy(read.decision.text, "a\033[2Jb\nc\377");
 	assert_true(is_packet());
-	assert_string_equal(read.verdict.text, "a?[2Jb\nc?");
+	assert_string_equal(read.decision.text, "a?[2Jb\nc?");
 }
 
 int main(void)

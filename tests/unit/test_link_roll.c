@@ -52,7 +52,7 @@ static void test_no_roll_call_after_the_verdict(void **state)
 {
 	(void)state;
 	assert_int_equal(call(1, false), 1);
-	end(1, RI_LINK_OWN);
+	end(1, RI_CLASS_OWN);
 	pass(1000000);
 	assert_int_equal(count(RI_LINK_NEWS), 0);
 	assert_int_equal(ri_centre_due(&centre), INT64_MAX);
@@ -103,7 +103,7 @@ static void test_nodes_that_are_missed(void **state)
 	assert_false(ri_centre_misses(&centre));
 	ri_centre_lose(&centre, 2, 2, now);
 	ri_centre_lose(&centre, 3, 3, now);
-	end(1, RI_LINK_OWN);
+	end(1, RI_CLASS_OWN);
 	assert_true(ri_centre_misses(&centre));
 	assert_int_equal(ri_centre_hello(&centre, 12, &back, now), 2);
 	assert_true(ri_centre_misses(&centre));

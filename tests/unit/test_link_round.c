@@ -259,7 +259,7 @@ static void test_after_the_verdict_too(void **state)
 {
 	(void)state;
 	all_come();
-	end(1, RI_LINK_STOPPED);
+	end(1, RI_CLASS_STOPPED);
 	assert_true(centre.decided);
 	look(1, true);
 	answer_all();

@@ -13,9 +13,9 @@ static void test_no_word_before_an_end_of_its_own(void **state)
 {
 	(void)state;
 	all_come();
-	end(1, RI_LINK_UNKNOWN);
+	end(1, RI_CLASS_UNKNOWN);
 	pass(RI_CENTRE_SETTLE_MS - RI_CENTRE_OWN_MS - 1);
-	end(2, RI_LINK_OWN);
+	end(2, RI_CLASS_OWN);
 	pass(RI_CENTRE_OWN_MS - 1);
 	assert_false(centre.decided);
 	pass(1);
@@ -27,11 +27,11 @@ static void test_all_have_been_heard(void **state)
 {
 	(void)state;
 	all_come();
-	end(0, RI_LINK_UNKNOWN);
-	end(1, RI_LINK_OWN);
-	end(2, RI_LINK_UNKNOWN);
+	end(0, RI_CLASS_UNKNOWN);
+	end(1, RI_CLASS_OWN);
+	end(2, RI_CLASS_UNKNOWN);
 	assert_false(centre.decided);
-	end(3, RI_LINK_UNKNOWN);
+	end(3, RI_CLASS_UNKNOWN);
 	assert_verdict(3, 1, true);
 }
 
@@ -40,18 +40,18 @@ static void test_a_loser_is_waited_for(void **state)
 {
 	(void)state;
 	all_come();
-	end(0, RI_LINK_LOSS);
-	end(2, RI_LINK_UNKNOWN);
-	end(3, RI_LINK_UNKNOWN);
-	end(1, RI_LINK_OWN);
+	end(0, RI_CLASS_LOSS);
+	end(2, RI_CLASS_UNKNOWN);
+	end(3, RI_CLASS_UNKNOWN);
+	end(1, RI_CLASS_OWN);
 	assert_false(centre.decided);
 	pass(RI_CENTRE_OWN_MS);
 	assert_verdict(3, 1, true);
 }
 
-static void end_at(size_t node, enum ri_link_class class, uint64_t at_us, uint64_t error_us)
+static void end_at(size_t node, enum ri_class class, uint64_t at_us, uint64_t error_us)
 {
-	struct ri_link_message message = { .kind = RI_LINK_END, .end = { .class = class,
+	struct ri_link_message message = { .kind = RI_LINK_END, .end = { .verdict.class = class,
 		.fatal = true, .at_us = at_us, .error_us = error_us } };
 
 	snprintf(message.end.text, sizeof(message.end.text), "rank of node %zu\n  why\n", node);
@@ -65,10 +65,10 @@ static void test_the_earlier_one_is_named(void **state)
 	for (size_t first = 1; first <= 2; first++) {
 		begin(NULL);
 		all_come();
-		end_at(first, RI_LINK_OWN, first == 1 ? 5001000 : 5000000, 400);
+		end_at(first, RI_CLASS_OWN, first == 1 ? 5001000 : 5000000, 400);
 		pass(100);
-		end_at(3 - first, RI_LINK_OWN, first == 1 ? 5000000 : 5001000, 500);
-		end_at(3, RI_LINK_OWN, 5001500, 0);
+		end_at(3 - first, RI_CLASS_OWN, first == 1 ? 5000000 : 5001000, 500);
+		end_at(3, RI_CLASS_OWN, 5001500, 0);
 		pass(RI_CENTRE_OWN_MS);
 		assert_verdict(3, 2, true);
 		assert_verdict(1, 2, true);
@@ -80,17 +80,17 @@ static void test_a_tie_names_both(void **state)
 {
 	(void)state;
 	all_come();
-	end_at(3, RI_LINK_OWN, 9000000, 0);
-	end_at(1, RI_LINK_OWN, 5003000, 2000);
-	end_at(2, RI_LINK_OWN, 5000000, 1000);
+	end_at(3, RI_CLASS_OWN, 9000000, 0);
+	end_at(1, RI_CLASS_OWN, 5003000, 2000);
+	end_at(2, RI_CLASS_OWN, 5000000, 1000);
 	pass(RI_CENTRE_OWN_MS);
-	assert_string_equal(centre.verdict.text, "two nodes failed within 3 ms, and their clocks "
+	assert_string_equal(centre.decision.text, "two nodes failed within 3 ms, and their clocks "
 		"are known to 4 ms, so either may be the first:\n"
 		"  rank of node 2\n    why\n  rank of node 1\n    why\n");
-	assert_true(centre.verdict.named);
-	assert_int_equal(centre.verdict.node, 2);
+	assert_true(centre.decision.verdict.node >= 0);
+	assert_int_equal(centre.decision.verdict.node, 2);
 	for (size_t i = 0; i < NODES; i++)
-		assert_int_equal(last(i, RI_LINK_VERDICT)->verdict.order, i == 0 || i == 3);
+		assert_int_equal(last(i, RI_LINK_VERDICT)->decision.order, i == 0 || i == 3);
 }
 
 /* Of two whose times are not both known the first to come is named. */
@@ -98,8 +98,8 @@ static void test_a_time_that_is_not_known(void **state)
 {
 	(void)state;
 	all_come();
-	end_at(1, RI_LINK_OWN, 0, 0);
-	end_at(2, RI_LINK_OWN, 5000000, 0);
+	end_at(1, RI_CLASS_OWN, 0, 0);
+	end_at(2, RI_CLASS_OWN, 5000000, 0);
 	pass(RI_CENTRE_OWN_MS);
 	assert_verdict(3, 1, true);
 }
@@ -109,11 +109,11 @@ static void test_no_word_and_before(void **state)
 {
 	(void)state;
 	all_come();
-	end_at(1, RI_LINK_UNKNOWN, 5000000, 0);
-	end_at(2, RI_LINK_OWN, 5000100, 0);
+	end_at(1, RI_CLASS_UNKNOWN, 5000000, 0);
+	end_at(2, RI_CLASS_OWN, 5000100, 0);
 	pass(RI_CENTRE_OWN_MS);
-	assert_int_equal(centre.verdict.node, 2);
-	assert_string_equal(centre.verdict.text, "rank of node 2\n  why\n"
+	assert_int_equal(centre.decision.verdict.node, 2);
+	assert_string_equal(centre.decision.text, "rank of node 2\n  why\n"
 		"  before that, and without a word:\n  rank of node 1\n    why\n");
 }
 
@@ -122,11 +122,11 @@ static void test_a_stop_after_a_failure(void **state)
 {
 	(void)state;
 	all_come();
-	end(1, RI_LINK_UNKNOWN);
-	end(2, RI_LINK_STOPPED);
+	end(1, RI_CLASS_UNKNOWN);
+	end(2, RI_CLASS_STOPPED);
 	assert_verdict(3, 1, true);
 	assert_verdict(2, 1, false);
-	assert_int_equal(last(3, RI_LINK_VERDICT)->verdict.class, RI_LINK_UNKNOWN);
+	assert_int_equal(last(3, RI_LINK_VERDICT)->decision.verdict.class, RI_CLASS_UNKNOWN);
 }
 
 /* Of the next attempt: it came when this one had failed, and was not judged yet. */
@@ -136,7 +136,7 @@ static void test_a_latecomer_while_it_settles(void **state)
 
 	(void)state;
 	assert_int_equal(call(1, false), 1);
-	end(1, RI_LINK_UNKNOWN);
+	end(1, RI_CLASS_UNKNOWN);
 	pass(1000);
 	young.age_ms = 1000;
 	old.age_ms = 1001;
@@ -154,8 +154,8 @@ static void test_the_question(void **state)
 {
 	(void)state;
 	all_come();
-	end(1, RI_LINK_LOSS);
-	end(2, RI_LINK_UNKNOWN);
+	end(1, RI_CLASS_LOSS);
+	end(2, RI_CLASS_UNKNOWN);
 	assert_int_equal(count(RI_LINK_ASK), 4);
 	sent_count = 0;
 	assert_int_equal(ri_centre_due(&centre), now + RI_CENTRE_ASK_MS);
@@ -175,12 +175,13 @@ static void test_the_question(void **state)
 /* It is named as one that has ended, and has to end: its own rankinit knows better how. */
 static void test_who_is_on_its_way_out(void **state)
 {
-	struct ri_link_message message = { .kind = RI_LINK_END, .end = { .class = RI_LINK_OWN,
-		.fatal = true, .lives = true, .text = "rank of node 2\n  why\n" } };
+	struct ri_link_message message = { .kind = RI_LINK_END, .end = {
+		.verdict.class = RI_CLASS_OWN, .fatal = true, .lives = true,
+		.text = "rank of node 2\n  why\n" } };
 
 	(void)state;
 	all_come();
-	end(1, RI_LINK_LOSS);
+	end(1, RI_CLASS_LOSS);
 	assert_true(ri_centre_hear(&centre, 2, 2, &message, now));
 	pass(RI_CENTRE_OWN_MS);
 	for (size_t i = 0; i < NODES; i++)

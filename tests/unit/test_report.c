@@ -354,8 +354,8 @@ static void what_stands_beside_it(void **state)
 	outcome.link.roll_call = "node 1 has not connected";
 	outcome.stop.signal = SIGTERM;
 	outcome.stop.at.tv_sec = 1700000000;
-	outcome.link.verdict = "rank 7 failed first\n";
-	outcome.link.verdict_node = 3;
+	outcome.link.verdict = &(const struct ri_verdict){ .rank = 7, .node = 3 };
+	outcome.link.text = "rank 7 failed first\n";
 	outcome.link.found = "of 8 ranks 7 wait in all_reduce\n";
 	object = report();
 	first = json_object_get(object, "job_autopsy");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/verdict.h"
+#include "report/verdict_lines.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -106,7 +106,7 @@ static bool fails_too(const struct ri_outcome *outcome)
 {
 	const struct ri_rank_outcome *rank = &outcome->ranks[outcome->first];
 
-	return outcome->first >= 0 && !outcome->link.verdict_is_here && !rank->told &&
+	return outcome->first >= 0 && !outcome->link.is_here && !rank->told &&
 		outcome->blame == RI_BLAME_FIRST &&
 		(rank->evidence.class == RI_CLASS_OWN || rank->evidence.class == RI_CLASS_UNKNOWN);
 }
@@ -116,7 +116,7 @@ static bool is_told_of(const struct ri_outcome *outcome, size_t i)
 {
 	bool named = outcome->blame == RI_BLAME_LEFT || outcome->blame == RI_BLAME_HELD;
 
-	if (outcome->link.verdict != NULL && !outcome->link.verdict_is_here && !fails_too(outcome))
+	if (outcome->link.verdict != NULL && !outcome->link.is_here && !fails_too(outcome))
 		return false;
 	return (ssize_t)i == outcome->first || (named && i == outcome->named);
 }
@@ -485,7 +485,7 @@ void ri_verdict_render(const struct ri_outcome *outcome, const struct ri_reason 
 
 	if (outcome->link.verdict != NULL) {
 		/* and why this node ends, where that is another matter */
-		ri_text_add(out, outcome->link.verdict);
+		ri_text_add(out, outcome->link.text);
 		ri_text_init(&own, lines, sizeof(lines));
 		if (fails_too(outcome))
 			add_failure(&own, outcome, reason, true);
