@@ -271,8 +271,9 @@ static void take_end(struct ri_launched *item, int *pidfd)
 static void wait_for_ends(int64_t until)
 {
 	struct epoll_event events[BATCH];
-	int64_t left = until == INT64_MAX ? -1 : until - ri_now_ms();
-	int count = epoll_wait(ends, events, BATCH, left < -1 ? 0 : (int)left);
+	int64_t left = until - ri_now_ms();
+	int count = epoll_wait(ends, events, BATCH,
+		until == INT64_MAX ? -1 : left < 0 ? 0 : (int)left);
 
 	for (int i = 0; i < count; i++) {
 		uint32_t at = events[i].data.u32;
