@@ -62,7 +62,7 @@ static bool read_program(const struct ri_procstat *process, char *out, size_t si
  * once where it started this process with "&", but only after the end of one that it waits for:
  * that one is not told. A shell without job control lets what it starts with "&" ignore SIGINT
  * (POSIX, Shell Command Language, 2.11), unless it ignores that itself. Where /proc does not show
- * what the parent is, neither is told. Not to be asked of a child of rankinit.
+ * what the parent is, all are told. Not to be asked of a child of rankinit.
  */
 static bool is_left_to_parent(const struct ri_procstat *process)
 {
