@@ -123,7 +123,7 @@ static void tell_others(const struct ri_supervisor *sv)
 static void stop_others(struct ri_supervisor *sv)
 {
 	ri_leavers_look(sv->children, true);
-	sv->deadline = sv->begun + sv->limit / 2;
+	sv->deadline = sv->limit > 0 ? sv->begun + sv->limit / 2 : 0;
 	tell_children(sv);
 	tell_others(sv);
 }

@@ -118,6 +118,8 @@ static void forward(struct ri_supervisor *sv, const siginfo_t *info)
 /* The first SIGTERM. Before the children are told it is the phase that passes it on. */
 static void take_stop(struct ri_supervisor *sv, const siginfo_t *info)
 {
+	int64_t tick = sv->tick;
+
 	note_stop(sv, info);
 	ri_log(RI_LEVEL_NOTE, "SIGTERM from pid %d of uid %u", (int)info->si_pid,
 		(unsigned)info->si_uid);
@@ -128,8 +130,10 @@ static void take_stop(struct ri_supervisor *sv, const siginfo_t *info)
 	/* after an order all were told to stop; from now on the time is that from outside */
 	if (sv->result->ordered && sv->phase < RI_PHASE_KILLING && sv->options->grace_ms > 0) {
 		ri_phase_begin_end(sv, sv->result->stop.at_ms, sv->options->grace_ms);
-		if (sv->phase == RI_PHASE_SWEEPING)
+		if (sv->phase == RI_PHASE_SWEEPING) {
 			sv->deadline = sv->begun + sv->limit;
+			sv->tick = tick;
+		}
 	}
 	forward(sv, info);
 }
@@ -326,7 +330,7 @@ static void take_course(struct ri_supervisor *sv)
 		ri_phase_happen(sv, RI_EVENT_LOOKED);
 	} else if (sv->phase == RI_PHASE_RUNNING &&
 		ri_linger_take(sv->children, sv->output, sv->setting)) {
-		sv->status = 1;
+		sv->status = sv->status != 0 ? sv->status : 1;
 		ri_phase_happen(sv, RI_EVENT_LINGERED);
 	}
 }
