@@ -38,7 +38,7 @@ static void tell_children(struct ri_supervisor *sv)
 
 	if (sv->stopped_by_step && number == SIGTERM)
 		number = 0;
-	sv->phase = RI_PHASE_ASKED;
+	sv->phase = RI_PHASE_TOLD;
 	ri_linger_end();
 	ri_leavers_prepare_stop(sv->children, sv->output, number);
 	ri_spare_children(sv->children, ri_phase_to_groups(sv));
@@ -141,22 +141,40 @@ static bool has_leavers(struct ri_supervisor *sv)
 	return ri_leavers_find(sv->children, sv->output) || ri_course_is_asked();
 }
 
-/*
- * Healthy ranks, which may be writing a checkpoint. One that has raised an exception is not: its
- * node ends of that, in the time that it would have to stop.
- */
+/* Healthy ranks, which may be writing a checkpoint. */
 static void obey(struct ri_supervisor *sv)
 {
-	if (!sv->spared && has_leavers(sv)) {
-		sv->spared = true;
-		ri_phase_begin_end(sv, ri_now_ms(), sv->options->link_grace_ms);
-		sv->phase = RI_PHASE_SETTLING;
-		sv->deadline = sv->limit > 0 ? sv->begun + sv->limit : 0;
-		return;
-	}
 	sv->result->ordered = true;
 	ri_phase_begin_end(sv, ri_now_ms(), sv->options->link_grace_ms);
 	tell_children(sv);
+}
+
+/*
+ * A rank that has raised an exception writes no checkpoint: its node ends of that, in the time that
+ * it would have to stop.
+ */
+static void spare_or_obey(struct ri_supervisor *sv)
+{
+	if (!has_leavers(sv)) {
+		obey(sv);
+		return;
+	}
+	ri_phase_begin_end(sv, ri_now_ms(), sv->options->link_grace_ms);
+	sv->phase = RI_PHASE_SPARED;
+	sv->deadline = sv->limit > 0 ? sv->begun + sv->limit : 0;
+}
+
+/* It was no exception that leaves the program. */
+static void obey_without_leavers(struct ri_supervisor *sv)
+{
+	if (!has_leavers(sv))
+		obey(sv);
+}
+
+static void stop_without_leavers(struct ri_supervisor *sv)
+{
+	if (!has_leavers(sv))
+		stop_others(sv);
 }
 
 /* Without a judge nobody knows more than that it failed. */
@@ -187,21 +205,11 @@ static void take_failure(struct ri_supervisor *sv)
 	ask_judge(sv);
 }
 
-static void take_another_failure(struct ri_supervisor *sv)
-{
-	if (!sv->spared)
-		ask_judge(sv);
-	else if (!has_leavers(sv))
-		stop_others(sv);
-}
-
 /* An answer that is old, or that waits for a look, is one to wait with. */
 static void take_answer(struct ri_supervisor *sv)
 {
 	const struct ri_judged *answer = sv->judged;
 
-	if (sv->spared)
-		return;
 	if (answer == NULL || (!answer->open && !ri_judge_is_old(answer))) {
 		stop_others(sv);
 		return;
@@ -217,23 +225,6 @@ static void take_answer(struct ri_supervisor *sv)
 	/* the rank that it waited for may be on any node */
 	if (answer->timed_out)
 		ri_link_look(true);
-}
-
-static void take_look(struct ri_supervisor *sv)
-{
-	if (!sv->spared)
-		ask_judge(sv);
-	else if (!has_leavers(sv))
-		obey(sv);
-}
-
-/* What was waited for did not come. */
-static void settle(struct ri_supervisor *sv)
-{
-	if (sv->spared)
-		obey(sv);
-	else
-		stop_others(sv);
 }
 
 /*
@@ -313,35 +304,36 @@ static void finish(struct ri_supervisor *sv)
 	sv->phase = RI_PHASE_OVER;
 }
 
-/* A stop from outside has a grace of its own; a spared rank had that of an order until now. */
-static void stop_settling(struct ri_supervisor *sv)
-{
-	if (sv->spared)
-		ask_command(sv);
-	else
-		stop_others(sv);
-}
-
 static const reaction grid[RI_PHASES][RI_EVENTS] = {
 	[RI_PHASE_RUNNING] = {
 		[RI_EVENT_STOP] = look_or_ask,
 		[RI_EVENT_INSISTED] = kill_now,
 		[RI_EVENT_RANK_FAILED] = take_failure,
-		[RI_EVENT_ORDERED] = obey,
+		[RI_EVENT_ORDERED] = spare_or_obey,
 		[RI_EVENT_LINGERED] = end_lingerer,
 		[RI_EVENT_COMMAND_GONE] = sweep_after_end,
 		[RI_EVENT_ALL_GONE] = finish,
 	},
 	[RI_PHASE_SETTLING] = {
-		[RI_EVENT_STOP] = stop_settling,
+		[RI_EVENT_STOP] = stop_others,
 		[RI_EVENT_INSISTED] = kill_now,
-		[RI_EVENT_RANK_FAILED] = take_another_failure,
-		[RI_EVENT_ORDERED] = obey,
+		[RI_EVENT_RANK_FAILED] = ask_judge,
+		[RI_EVENT_ORDERED] = spare_or_obey,
 		[RI_EVENT_JUDGED] = take_answer,
-		[RI_EVENT_LOOKED] = take_look,
+		[RI_EVENT_LOOKED] = ask_judge,
 		[RI_EVENT_COMMAND_GONE] = sweep,
 		[RI_EVENT_ALL_GONE] = finish,
-		[RI_EVENT_DEADLINE] = settle,
+		[RI_EVENT_DEADLINE] = stop_others,
+	},
+	[RI_PHASE_SPARED] = {
+		[RI_EVENT_STOP] = ask_command,	/* which has a grace of its own */
+		[RI_EVENT_INSISTED] = kill_now,
+		[RI_EVENT_RANK_FAILED] = stop_without_leavers,
+		[RI_EVENT_ORDERED] = obey,
+		[RI_EVENT_LOOKED] = obey_without_leavers,
+		[RI_EVENT_COMMAND_GONE] = sweep,
+		[RI_EVENT_ALL_GONE] = finish,
+		[RI_EVENT_DEADLINE] = obey,
 	},
 	[RI_PHASE_LOOKING] = {
 		[RI_EVENT_INSISTED] = kill_now,
@@ -352,7 +344,7 @@ static const reaction grid[RI_PHASES][RI_EVENTS] = {
 		[RI_EVENT_ALL_GONE] = finish,
 		[RI_EVENT_DEADLINE] = look_again_or_ask,
 	},
-	[RI_PHASE_ASKED] = {
+	[RI_PHASE_TOLD] = {
 		[RI_EVENT_INSISTED] = kill_now,
 		[RI_EVENT_COMMAND_GONE] = sweep,
 		[RI_EVENT_ALL_GONE] = finish,

@@ -11,9 +11,11 @@
 
 enum ri_phase {
 	RI_PHASE_RUNNING,	/* neither a stop nor a failure came */
-	RI_PHASE_SETTLING,	/* a rank lost another one: which? */
+	RI_PHASE_SETTLING,	/* a rank failed here; did it only lose another one, and which? */
+	RI_PHASE_SPARED,	/* another node's order came, and a rank here leaves by itself */
 	RI_PHASE_LOOKING,	/* a stop came: what does a silent job, or one that failed, do? */
-	RI_PHASE_ASKED,		/* the command has its SIGTERM, or every rank; the rest has not */
+	/* the command has its SIGTERM, or every rank: for a stop, a failure or an order */
+	RI_PHASE_TOLD,
 	RI_PHASE_SWEEPING,	/* everything has its SIGTERM; wait until it is gone */
 	RI_PHASE_KILLING,	/* everything has its SIGKILL */
 	RI_PHASE_OVER,
@@ -41,7 +43,8 @@ struct ri_supervisor {
 	struct ri_children *children;
 	struct ri_output *output;
 	enum ri_phase phase;
-	int status;		/* of the first end that was no success */
+	/* of the first end that was no success; the judge may name an earlier one (run.c) */
+	int status;
 	struct ri_supervised *result;
 	const struct ri_supervise *setting;
 	bool groups;		/* each child leads one of its own */
@@ -57,14 +60,16 @@ struct ri_supervisor {
 	bool looked_again;	/* before a stop: its first time was not enough */
 	const struct ri_judged *judged;	/* the last answer of a failure, while it lasts; or NULL */
 	bool lost_peer;		/* and that some have lost another rank was acted on */
-	bool spared;		/* an order came, and a rank was on its way out of an exception */
 	int64_t begun;		/* the end of the job: CLOCK_MONOTONIC ms, as the next two */
 	int64_t deadline;	/* 0: none */
 	int64_t tick;
 	int64_t limit;		/* how many ms the end may take, 0: as long as it likes */
 };
 
-/* Something happened: do what the grid says. */
+/*
+ * Something happened: do what the grid says. An empty place: nothing is to be done in that phase,
+ * or the caller does it (a SIGTERM to ranks that were told is passed on by take_stop).
+ */
 void ri_phase_happen(struct ri_supervisor *sv, enum ri_event event);
 
 /* The end begins at that time (CLOCK_MONOTONIC ms), and may take so many ms; 0: as it likes. */

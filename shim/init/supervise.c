@@ -66,7 +66,7 @@ static void note_stop(struct ri_supervisor *sv, const siginfo_t *info)
 	sv->stopped_by_step = was_told_by_step(sv, info);
 	ri_state_stop();
 	/* first: what the others print of the stop is output, and they are no longer silent */
-	if (sv->silent && sv->phase < RI_PHASE_ASKED)
+	if (sv->silent && sv->phase < RI_PHASE_TOLD)
 		ri_link_look(true);
 	ri_nodes_tell(sv->setting->job);
 }
@@ -76,8 +76,9 @@ static void note_interrupt(struct ri_supervisor *sv, const siginfo_t *info, int 
 {
 	struct ri_interrupt *interrupt = &sv->result->interrupt;
 
-	if ((sv->status != 0 && sv->phase != RI_PHASE_SETTLING) || sv->result->stop.asked ||
-		passed_on == 0 ||
+	bool settles = sv->phase == RI_PHASE_SETTLING || sv->phase == RI_PHASE_SPARED;
+
+	if ((sv->status != 0 && !settles) || sv->result->stop.asked || passed_on == 0 ||
 		(RI_MASK_OF(info->si_signo) & INTERRUPTS) == 0)
 		return;
 	*interrupt = (struct ri_interrupt){
@@ -123,7 +124,7 @@ static void take_stop(struct ri_supervisor *sv, const siginfo_t *info)
 	note_stop(sv, info);
 	ri_log(RI_LEVEL_NOTE, "SIGTERM from pid %d of uid %u", (int)info->si_pid,
 		(unsigned)info->si_uid);
-	if (sv->phase < RI_PHASE_ASKED) {
+	if (sv->phase < RI_PHASE_TOLD) {
 		ri_phase_happen(sv, RI_EVENT_STOP);
 		return;
 	}
@@ -326,7 +327,7 @@ static void take_course(struct ri_supervisor *sv)
 	if (!ri_course_take(sv->children))
 		return;
 	ri_judge_news();
-	if (sv->phase == RI_PHASE_SETTLING) {
+	if (sv->phase == RI_PHASE_SETTLING || sv->phase == RI_PHASE_SPARED) {
 		ri_phase_happen(sv, RI_EVENT_LOOKED);
 	} else if (sv->phase == RI_PHASE_RUNNING &&
 		ri_linger_take(sv->children, sv->output, sv->setting)) {
@@ -379,7 +380,7 @@ static void look_with_others(const struct ri_supervisor *sv)
 	if (ri_link_is_to_look(&soon)) {
 		looked_at = ri_now_ms();
 		/* ranks that were told to stop do something else by now */
-		if (sv->phase >= RI_PHASE_ASKED || !ri_autopsy_look_together(soon))
+		if (sv->phase >= RI_PHASE_TOLD || !ri_autopsy_look_together(soon))
 			ri_link_groups("");
 	}
 	groups = ri_autopsy_take_groups();
@@ -397,7 +398,7 @@ static void hear_others(struct ri_supervisor *sv)
 	take_course(sv);
 	if (sv->phase == RI_PHASE_LOOKING && !ri_autopsy_is_looking() && !ri_course_is_asked())
 		ri_phase_happen(sv, RI_EVENT_LOOKED);
-	if (ri_link_was_asked() && !judged && sv->phase < RI_PHASE_ASKED &&
+	if (ri_link_was_asked() && !judged && sv->phase < RI_PHASE_TOLD &&
 		ri_leavers_find(sv->children, sv->output))
 		ri_nodes_tell(sv->setting->job);
 	if (ri_link_is_on())
@@ -461,7 +462,7 @@ static void look(void *supervisor, bool by_ray)
 {
 	const struct ri_supervisor *sv = supervisor;
 
-	if (sv->phase >= RI_PHASE_ASKED)
+	if (sv->phase >= RI_PHASE_TOLD)
 		return;
 	if (sv->setting->may_be_ray)
 		ri_others_begin(sv->children->items[0].pid, true);
