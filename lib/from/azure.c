@@ -30,31 +30,6 @@ enum {
 /* No reference by Microsoft is known to us. */
 #define SCRIPTS "public training scripts for Azure Machine Learning"
 
-/*
- * A job of Azure Machine Learning. An MPI job's ranks come
- * from its MPI; a PyTorch job's processes are started by the service itself,
- * with the variables of torch.distributed. Without a process count there is
- * one process for each node, and LOCAL_RANK is 0.
- *
- * The common runtime (Singularity's clusters) starts the command once on each
- * node, and may set none of the names that say which run it is.
- */
-static const struct ri_source_row azureml[] = {
-	{ "AZUREML_RUN_ID",
-	  "the run; its presence marks the process as part of a job even without a rank", HI_ML,
-	  .sign = RI_ONE_SEEN },
-	{ "AZUREML_EXPERIMENT_ID", "the same", DEEPSPEED, .sign = RI_ONE_SEEN },
-	{ "AZUREML_NODE_COUNT", "nodes of the job", .cite = SCRIPTS },
-	{ "NODE_COUNT",
-	  "the same beside AZUREML_CR_NODE_RANK, if no other variable counts the nodes",
-	  .cite = SCRIPTS },
-	RI_QUARTET_READS(RI_NO_SIGN),
-	{ "NODE_RANK", "index of this node", .cite = GUIDE },
-	{ CR_NODE_RANK, "the same, by the common runtime", SCRIPTS, .sign = RI_ONE_SEEN | RI_TEXT },
-	{ "MASTER_IP", "the host of rank 0 on Kubernetes compute", .cite = HI_ML },
-	{ .name = NULL },
-};
-
 static void read_azureml(struct ri_reading *reading)
 {
 	const struct ri_env *env = reading->context->env;
@@ -100,6 +75,15 @@ static void read_azureml(struct ri_reading *reading)
 #define PREEMPTION \
 	"learn.microsoft.com/azure/virtual-machines/linux/scheduled-events, Preempt"
 
+/*
+ * A job of Azure Machine Learning. An MPI job's ranks come
+ * from its MPI; a PyTorch job's processes are started by the service itself,
+ * with the variables of torch.distributed. Without a process count there is
+ * one process for each node, and LOCAL_RANK is 0.
+ *
+ * The common runtime (Singularity's clusters) starts the command once on each
+ * node, and may set none of the names that say which run it is.
+ */
 const struct ri_source ri_source_azureml = {
 	.name = "azureml",
 	.summary = "Azure Machine Learning job: nodes, and a PyTorch job's processes",
@@ -107,7 +91,20 @@ const struct ri_source ri_source_azureml = {
 	.job = "AZUREML_RUN_ID",
 	/* learn.microsoft.com/azure/machine-learning/reference-yaml-job-command */
 	.once = "distribution: {type: pytorch, process_count_per_instance: 1} in the job",
-	.reads = azureml,
+	.reads = RI_READS(
+		{ "AZUREML_RUN_ID",
+		  "the run; its presence marks the process as part of a job even without a rank",
+		  HI_ML, .sign = RI_ONE_SEEN },
+		{ "AZUREML_EXPERIMENT_ID", "the same", DEEPSPEED, .sign = RI_ONE_SEEN },
+		{ "AZUREML_NODE_COUNT", "nodes of the job", .cite = SCRIPTS },
+		{ "NODE_COUNT",
+		  "the same beside AZUREML_CR_NODE_RANK, if no other variable counts the nodes",
+		  .cite = SCRIPTS },
+		RI_QUARTET_READS(RI_NO_SIGN),
+		{ "NODE_RANK", "index of this node", .cite = GUIDE },
+		{ CR_NODE_RANK, "the same, by the common runtime", SCRIPTS,
+		  .sign = RI_ONE_SEEN | RI_TEXT },
+		{ "MASTER_IP", "the host of rank 0 on Kubernetes compute", .cite = HI_ML }),
 	/*
 	 * Whether the other processes of a PyTorch job run on where one failed is not
 	 * documented. A low-priority machine is told of its end 30 s before.
@@ -161,36 +158,6 @@ const struct ri_source ri_source_azureml = {
 };
 
 #define PRIMARY "AZ_BATCH_IS_CURRENT_NODE_MASTER"
-
-/*
- * A multi-instance task of Azure Batch, which is also
- * what an MPI job of Azure Machine Learning runs as. It knows the nodes, and
- * nothing about ranks; which of them this is the machine's own address tells.
- *
- * The task's application command runs on the primary node alone, where it
- * usually is mpirun; the coordination command runs on all of them. No variable in
- * the environment tells the two apart. So each node is told its place, and a
- * launcher on the primary node that it waits for the others.
- */
-static const struct ri_source_row azure_batch[] = {
-	{ "AZ_BATCH_MASTER_NODE",
-	  "address:port of the primary node; the Azure Batch service itself listens on the port",
-	  BATCH_REFERENCE, RI_ONE_SEEN, .value = "<master>:6000" },
-	{ "AZ_BATCH_HOST_LIST", "the nodes of the task, separated by commas", BATCH_REFERENCE,
-	  RI_ONE_SEEN, RI_HOSTS(COMMAS), "<each:,><host></each>" },
-	{ "AZ_BATCH_NODE_LIST", "the nodes of the task, separated by semicolons", BATCH_REFERENCE,
-	  RI_ONE_SEEN, .value = "<each:;><host></each>" },
-	{ "CCP_NODES",
-	  "the nodes in the format of HPC Pack: a count, then address and cores of each",
-	  BATCH_REFERENCE, RI_ONE_SEEN, .value = "<nodes> <each: ><host> <ranks></each>" },
-	{ PRIMARY, "true on the primary node, unless mpirun carried it to another one",
-	  .cite = BATCH_REFERENCE },
-	{ "AZ_BATCH_JOB_ID",
-	  "name of the job; marks the process as part of a job even without a rank",
-	  BATCH_REFERENCE, 0, RI_JOB_NAME, "simulated" },
-	RI_OWN_READS,
-	{ .name = NULL },
-};
 
 /* Cut the next word off *text, in place; "" at the end. */
 static char *cut_word(char **text)
@@ -366,7 +333,7 @@ static void read_azure_batch(struct ri_reading *reading)
 	if (port != 0)
 		report_port(reading, port);
 	ri_claim_default_port(reading, DEFAULT_PORT);
-	ri_claim_rows(reading, azure_batch);
+	ri_claim_rows(reading, ri_source_azure_batch.reads);
 	ri_claim_hosts(reading, "AZ_BATCH_NODE_LIST", ';');
 	claim_nodes(reading);
 	ri_claim_first_host(reading);
@@ -382,21 +349,47 @@ static void read_azure_batch(struct ri_reading *reading)
 		read_primary(reading, &is_primary);
 }
 
+/*
+ * A multi-instance task of Azure Batch, which is also
+ * what an MPI job of Azure Machine Learning runs as. It knows the nodes, and
+ * nothing about ranks; which of them this is the machine's own address tells.
+ *
+ * The task's application command runs on the primary node alone, where it
+ * usually is mpirun; the coordination command runs on all of them. No variable in
+ * the environment tells the two apart. So each node is told its place, and a
+ * launcher on the primary node that it waits for the others.
+ */
 const struct ri_source ri_source_azure_batch = {
 	.name = "azure_batch",
 	.summary = "Azure Batch multi-instance task, Azure ML MPI job: master, hosts, this node",
 	.identity = RI_SCOPE_NODE,
 	.of_container = true,
 	.job = "AZ_BATCH_JOB_ID",
-	.reads = azure_batch,
+	.reads = RI_READS(
+		{ "AZ_BATCH_MASTER_NODE",
+		  "address:port of the primary node; the Azure Batch service itself listens on the "
+		  "port", BATCH_REFERENCE, RI_ONE_SEEN, .value = "<master>:6000" },
+		{ "AZ_BATCH_HOST_LIST", "the nodes of the task, separated by commas",
+		  BATCH_REFERENCE, RI_ONE_SEEN, RI_HOSTS(COMMAS), "<each:,><host></each>" },
+		{ "AZ_BATCH_NODE_LIST", "the nodes of the task, separated by semicolons",
+		  BATCH_REFERENCE, RI_ONE_SEEN, .value = "<each:;><host></each>" },
+		{ "CCP_NODES",
+		  "the nodes in the format of HPC Pack: a count, then address and cores of each",
+		  BATCH_REFERENCE, RI_ONE_SEEN, .value = "<nodes> <each: ><host> <ranks></each>" },
+		{ PRIMARY, "true on the primary node, unless mpirun carried it to another one",
+		  .cite = BATCH_REFERENCE },
+		{ "AZ_BATCH_JOB_ID",
+		  "name of the job; marks the process as part of a job even without a rank",
+		  BATCH_REFERENCE, 0, RI_JOB_NAME, "simulated" },
+		RI_OWN_READS),
 	/*
 	 * The application command is mpirun's, on the primary node alone: there is no shape of
 	 * nodes, whose commands the service does not start.
 	 */
 	RI_SHAPES({ .name = "azure_batch",
 		.summary = "mpirun of an Azure Batch task starts each rank",
-		.scope = RI_SCOPE_PROCESS, .reads = azure_batch, .beside = ri_shape_of_mpirun,
-		.port = DEFAULT_PORT, .grace_s = 5,
+		.scope = RI_SCOPE_PROCESS, .reads = &ri_source_azure_batch.reads,
+		.beside = ri_shape_of_mpirun, .port = DEFAULT_PORT, .grace_s = 5,
 		.succeeded = "success", .failed = "failure", .stopped = "failure",
 		RI_CITE("learn.microsoft.com/rest/api/batchservice, TaskExecutionResult; "
 			"Open MPI mpirun(1)") }),
@@ -410,27 +403,10 @@ const struct ri_source ri_source_azure_batch = {
 
 #define BATCH_AI "BatchAI documentation/using-batch-ai-environment-variables.md"
 
-static const struct ri_source_row azure_batchai[] = {
-	{ "AZ_BATCHAI_MPI_MASTER_NODE",
-	  "the host where mpirun runs; \"localhost\" is used only for a job of one node",
-	  .cite = "DeepSpeed deepspeed/comm/comm.py, patch_aml_env_for_torch_nccl_backend" },
-	{ "AZ_BATCHAI_JOB_MASTER_NODE_IP", "the address of the first node",
-	  "public training scripts for Azure Machine Learning", .value = "<master>" },
-	{ TASK_INDEX, "index of this node", BATCH_AI, .value = "<node>" },
-	{ "AZ_BATCHAI_WORKER_HOSTS", "host:port of each worker, separated by commas", BATCH_AI, 0,
-	  RI_HOSTS(COMMAS), "<each:,><host>:<port></each>" },
-	{ "AZ_BATCHAI_PS_HOSTS", "the same for the parameter servers, which are counted separately",
-	  .cite = BATCH_AI },
-	{ HOST_FILE, "path of a host file for mpirun", .cite = BATCH_AI },
-	{ INIT_METHOD, "tcp://host:port on which rank 0 listens; a file:// URL is not used",
-	  BATCH_AI, .value = "tcp://<master>:<master_port>" },
-	RI_OWN_READS,
-	{ .name = NULL },
-};
-
 static bool sees_batchai(const struct ri_env *env)
 {
-	for (const struct ri_source_row *row = azure_batchai; row->name != NULL; row++)
+	for (const struct ri_source_row *row = ri_source_azure_batchai.reads; row->name != NULL;
+		row++)
 		if (ri_source_sees(env, row->name))
 			return true;
 	/* It looks like the link to a Kubernetes service. */
@@ -508,7 +484,7 @@ static void read_azure_batchai(struct ri_reading *reading)
 	claim_init_method(reading);
 	for (size_t i = 0; i < sizeof(masters) / sizeof(masters[0]); i++)
 		judge_master(reading, ri_claim_host(reading, RI_FACT_MASTER_ADDR, masters[i]));
-	ri_claim_rows(reading, azure_batchai);
+	ri_claim_rows(reading, ri_source_azure_batchai.reads);
 	/*
 	 * Workers and parameter servers are counted apart, and which of them this is
 	 * stands in the words of the command alone.
@@ -534,12 +510,28 @@ const struct ri_source ri_source_azure_batchai = {
 	.summary = "Batch AI variables that Azure Machine Learning still sets: master, hosts, node",
 	.identity = RI_SCOPE_NODE,
 	.of_container = true,
-	.reads = azure_batchai,
+	.reads = RI_READS(
+		{ "AZ_BATCHAI_MPI_MASTER_NODE",
+		  "the host where mpirun runs; \"localhost\" is used only for a job of one node",
+		  .cite = "DeepSpeed deepspeed/comm/comm.py, patch_aml_env_for_torch_nccl_backend"
+		  },
+		{ "AZ_BATCHAI_JOB_MASTER_NODE_IP", "the address of the first node",
+		  "public training scripts for Azure Machine Learning", .value = "<master>" },
+		{ TASK_INDEX, "index of this node", BATCH_AI, .value = "<node>" },
+		{ "AZ_BATCHAI_WORKER_HOSTS", "host:port of each worker, separated by commas",
+		  BATCH_AI, 0, RI_HOSTS(COMMAS), "<each:,><host>:<port></each>" },
+		{ "AZ_BATCHAI_PS_HOSTS",
+		  "the same for the parameter servers, which are counted separately",
+		  .cite = BATCH_AI },
+		{ HOST_FILE, "path of a host file for mpirun", .cite = BATCH_AI },
+		{ INIT_METHOD, "tcp://host:port on which rank 0 listens; a file:// URL is not used",
+		  BATCH_AI, .value = "tcp://<master>:<master_port>" },
+		RI_OWN_READS),
 	/* The service is no more: what it gave a process to end is not known, so the least. */
 	RI_SHAPES({ .name = "azure_batchai", .summary = "a system that kept Batch AI's "
 		"names starts the command on each node",
-		.scope = RI_SCOPE_NODE, .reads = azure_batchai, .port = 23456, .grace_s = 5,
-		RI_CITE(BATCH_AI) }),
+		.scope = RI_SCOPE_NODE, .reads = &ri_source_azure_batchai.reads, .port = 23456,
+		.grace_s = 5, RI_CITE(BATCH_AI) }),
 	.detect = sees_batchai,
 	.read = read_azure_batchai,
 };

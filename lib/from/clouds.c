@@ -11,22 +11,9 @@
 
 #define SKYPILOT "docs.skypilot.co, Environment Variables and Secrets"
 
-static const struct ri_source_row skypilot[] = {
-	{ "SKYPILOT_NODE_RANK", "index of this node", SKYPILOT, RI_SEEN, RI_NUMBER(NODE_RANK),
-	  "<node>" },
-	{ "SKYPILOT_NUM_NODES", "nodes", SKYPILOT, RI_ONE_SEEN, RI_FILLED(NNODES), "<nodes>" },
-	{ "SKYPILOT_NODE_IPS", "addresses of the nodes, one on each line, node 0 first", SKYPILOT,
-	  RI_ONE_SEEN, RI_HOSTS(LINES), "<each:\n><host></each>" },
-	{ "SKYPILOT_NUM_GPUS_PER_NODE", "processes to start on each node; 0 without GPUs",
-	  SKYPILOT, 0, RI_GPUS, "<ranks>" },
-	{ "SKYPILOT_TASK_ID", "name of the task", SKYPILOT, 0, RI_JOB_NAME,
-	  "sky-2026-01-01-00-00-00-000000_simulated_1" },
-	{ .name = NULL },
-};
-
 static void read_skypilot(struct ri_reading *reading)
 {
-	ri_claim_rows(reading, skypilot);
+	ri_claim_rows(reading, ri_source_skypilot.reads);
 	ri_claim_first_host(reading);
 }
 
@@ -34,11 +21,21 @@ const struct ri_source ri_source_skypilot = {
 	.name = "skypilot",
 	.summary = "a node of a SkyPilot task",
 	.identity = RI_SCOPE_NODE,
-	.reads = skypilot,
+	.reads = RI_READS(
+		{ "SKYPILOT_NODE_RANK", "index of this node", SKYPILOT, RI_SEEN,
+		  RI_NUMBER(NODE_RANK), "<node>" },
+		{ "SKYPILOT_NUM_NODES", "nodes", SKYPILOT, RI_ONE_SEEN, RI_FILLED(NNODES),
+		  "<nodes>" },
+		{ "SKYPILOT_NODE_IPS", "addresses of the nodes, one on each line, node 0 first",
+		  SKYPILOT, RI_ONE_SEEN, RI_HOSTS(LINES), "<each:\n><host></each>" },
+		{ "SKYPILOT_NUM_GPUS_PER_NODE", "processes to start on each node; 0 without GPUs",
+		  SKYPILOT, 0, RI_GPUS, "<ranks>" },
+		{ "SKYPILOT_TASK_ID", "name of the task", SKYPILOT, 0, RI_JOB_NAME,
+		  "sky-2026-01-01-00-00-00-000000_simulated_1" }),
 	/* Where a node fails, the others are ended. How long they have is not documented. */
 	RI_SHAPES({ .name = "skypilot",
 		.summary = "SkyPilot starts the command on each node",
-		.scope = RI_SCOPE_NODE, .reads = skypilot, .port = 29500, .grace_s = 5,
+		.scope = RI_SCOPE_NODE, .reads = &ri_source_skypilot.reads, .grace_s = 5,
 		.succeeded = "SUCCEEDED", .failed = "FAILED", .stopped = "CANCELLED",
 		RI_CITE("SkyPilot sky/skylet/job_lib.py, JobStatus; pull request 3081") }),
 	.read = read_skypilot,
@@ -46,50 +43,30 @@ const struct ri_source ri_source_skypilot = {
 
 #define DSTACK "dstack.ai/docs/concepts/tasks, System environment variables"
 
-static const struct ri_source_row dstack[] = {
-	{ "DSTACK_NODE_RANK", "index of this node", DSTACK, RI_SEEN, RI_NUMBER(NODE_RANK),
-	  "<node>" },
-	{ "DSTACK_NODES_NUM", "nodes", DSTACK, RI_SEEN, RI_NUMBER(NNODES), "<nodes>" },
-	{ "DSTACK_MASTER_NODE_IP", "address of node 0", DSTACK, 0, RI_MASTER, "<master>" },
-	{ "DSTACK_NODES_IPS", "addresses of the nodes, one on each line, node 0 first", DSTACK, 0,
-	  RI_HOSTS(LINES), "<each:\n><host></each>" },
-	{ "DSTACK_GPUS_PER_NODE", "processes to start on each node; 0 without GPUs", DSTACK, 0,
-	  RI_GPUS, "<ranks>" },
-	{ "DSTACK_RUN_ID", "the run", DSTACK, 0, RI_JOB_NAME,
-	  "51e837bf-fae9-4a37-ac9c-85c005606c22" },
-	{ .name = NULL },
-};
-
 const struct ri_source ri_source_dstack = {
 	.name = "dstack",
 	.summary = "a node of a dstack task",
 	.identity = RI_SCOPE_NODE,
-	.reads = dstack,
+	.reads = RI_READS(
+		{ "DSTACK_NODE_RANK", "index of this node", DSTACK, RI_SEEN, RI_NUMBER(NODE_RANK),
+		  "<node>" },
+		{ "DSTACK_NODES_NUM", "nodes", DSTACK, RI_SEEN, RI_NUMBER(NNODES), "<nodes>" },
+		{ "DSTACK_MASTER_NODE_IP", "address of node 0", DSTACK, 0, RI_MASTER, "<master>" },
+		{ "DSTACK_NODES_IPS", "addresses of the nodes, one on each line, node 0 first",
+		  DSTACK, 0, RI_HOSTS(LINES), "<each:\n><host></each>" },
+		{ "DSTACK_GPUS_PER_NODE", "processes to start on each node; 0 without GPUs", DSTACK,
+		  0, RI_GPUS, "<ranks>" },
+		{ "DSTACK_RUN_ID", "the run", DSTACK, 0, RI_JOB_NAME,
+		  "51e837bf-fae9-4a37-ac9c-85c005606c22" }),
 	/* A job of a run that fails ends the others. How long they have is not documented. */
 	RI_SHAPES({ .name = "dstack",
 		.summary = "dstack starts a task's container on each node",
-		.scope = RI_SCOPE_NODE, .reads = dstack, .port = 29500, .grace_s = 10,
+		.scope = RI_SCOPE_NODE, .reads = &ri_source_dstack.reads, .grace_s = 10,
 		.succeeded = "done", .failed = "failed", .stopped = "terminated",
 		RI_CITE("dstack src/dstack/_internal/core/models/runs.py, RunStatus") }),
 };
 
 #define VOLCENGINE "volcengine.com/docs/6459/75329"
-
-static const struct ri_source_row volcengine[] = {
-	{ "MLP_ROLE", "this node's role; WORKER if absent", VOLCENGINE, .value = "WORKER" },
-	{ "MLP_ROLE_INDEX", "index of this node in its role", VOLCENGINE, RI_SEEN,
-	  RI_NUMBER(NODE_RANK), "<node>" },
-	{ "MLP_WORKER_NUM", "workers", VOLCENGINE, RI_SEEN, RI_NUMBER(NNODES), "<nodes>" },
-	{ "MLP_WORKER_0_HOST", "host of worker 0", VOLCENGINE, 0, RI_MASTER, "<master>" },
-	{ "MLP_WORKER_0_PORT", "port of worker 0", VOLCENGINE, 0, RI_FILLED(MASTER_PORT),
-	  "<master_port>" },
-	{ "MLP_WORKER_ALL_HOSTS", "hosts of the workers, separated by commas", VOLCENGINE, 0,
-	  RI_HOSTS(COMMAS), "<each:,><host></each>" },
-	{ "MLP_WORKER_GPU", "GPUs of each worker: processes to start there", VOLCENGINE, 0,
-	  RI_GPUS, "<ranks>" },
-	{ "MLP_TASK_ID", "the task", VOLCENGINE, 0, RI_JOB_NAME, "t-20210924211641-nznsh" },
-	{ .name = NULL },
-};
 
 /*
  * The index counts the nodes of one role: it is the node's place where that is the
@@ -101,7 +78,7 @@ static void read_volcengine(struct ri_reading *reading)
 
 	if (!ri_source_sees_text(env, "TF_CONFIG") && (!ri_source_sees_text(env, "MLP_ROLE") ||
 		strcasecmp(ri_env_get(env, "MLP_ROLE"), "worker") == 0)) {
-		ri_claim_rows(reading, volcengine);
+		ri_claim_rows(reading, ri_source_volcengine.reads);
 		return;
 	}
 	ri_claim_label(reading, RI_FACT_JOB_ID, "MLP_TASK_ID");
@@ -114,33 +91,30 @@ const struct ri_source ri_source_volcengine = {
 	.name = "volcengine",
 	.summary = "a worker of a training task of Volcengine or BytePlus",
 	.identity = RI_SCOPE_NODE,
-	.reads = volcengine,
+	.reads = RI_READS(
+		{ "MLP_ROLE", "this node's role; WORKER if absent", VOLCENGINE, .value = "WORKER" },
+		{ "MLP_ROLE_INDEX", "index of this node in its role", VOLCENGINE, RI_SEEN,
+		  RI_NUMBER(NODE_RANK), "<node>" },
+		{ "MLP_WORKER_NUM", "workers", VOLCENGINE, RI_SEEN, RI_NUMBER(NNODES), "<nodes>" },
+		{ "MLP_WORKER_0_HOST", "host of worker 0", VOLCENGINE, 0, RI_MASTER, "<master>" },
+		{ "MLP_WORKER_0_PORT", "port of worker 0", VOLCENGINE, 0, RI_FILLED(MASTER_PORT),
+		  "<master_port>" },
+		{ "MLP_WORKER_ALL_HOSTS", "hosts of the workers, separated by commas", VOLCENGINE,
+		  0, RI_HOSTS(COMMAS), "<each:,><host></each>" },
+		{ "MLP_WORKER_GPU", "GPUs of each worker: processes to start there", VOLCENGINE, 0,
+		  RI_GPUS, "<ranks>" },
+		{ "MLP_TASK_ID", "the task", VOLCENGINE, 0, RI_JOB_NAME,
+		  "t-20210924211641-nznsh" }),
 	RI_SHAPES({ .name = "volcengine",
 		.summary = "Volcengine starts a container for each worker",
-		.scope = RI_SCOPE_NODE, .reads = volcengine, .port = 2222, .grace_s = 30,
-		RI_CITE(RI_SHAPE_POD) }),
+		.scope = RI_SCOPE_NODE, .reads = &ri_source_volcengine.reads, .port = 2222,
+		.grace_s = 30, RI_CITE(RI_SHAPE_POD) }),
 	.read = read_volcengine,
 };
 
 #define LEPTON "docs.nvidia.com/dgx-cloud/lepton, Batch Jobs, Environment Variables Reference"
 
 static const char prefix[] = "LEPTON_JOB_SERVICE_PREFIX", domain[] = "LEPTON_SUBDOMAIN";
-
-/* The host of worker 0 is no address in a simulated job: its author says one. */
-static const struct ri_source_row lepton[] = {
-	{ "LEPTON_JOB_WORKER_INDEX", "index of this worker", LEPTON, RI_SEEN,
-	  RI_NUMBER(NODE_RANK), "<node>" },
-	{ "LEPTON_JOB_TOTAL_WORKERS", "workers of the job", LEPTON, RI_SEEN, RI_NUMBER(NNODES),
-	  "<nodes>" },
-	{ prefix, "with \"-0.\" and the sub-domain: the host of worker 0", .cite = LEPTON },
-	{ domain, "the sub-domain of the job's workers", .cite = LEPTON },
-	{ "LEPTON_RESOURCE_ACCELERATOR_NUM", "GPUs of each worker: processes to start there",
-	  LEPTON, 0, RI_GPUS, "<ranks>" },
-	{ "LEPTON_JOB_NAME", "name of the job", LEPTON, 0, RI_JOB_NAME, "env-job-98bw" },
-	{ "LEPTON_JOB_FAILURE_COUNT", "failed attempts before this one", LEPTON, 0,
-	  RI_FILLED(RESTART_COUNT), "0" },
-	{ .name = NULL },
-};
 
 /* No variable has the host of worker 0; the documentation makes it of these two. */
 static void read_lepton(struct ri_reading *reading)
@@ -149,7 +123,7 @@ static void read_lepton(struct ri_reading *reading)
 	struct ri_endpoint endpoint;
 	const char *host;
 
-	ri_claim_rows(reading, lepton);
+	ri_claim_rows(reading, ri_source_lepton.reads);
 	if (!ri_source_sees_text(env, prefix) || !ri_source_sees_text(env, domain))
 		return;
 	host = ri_arena_format(reading->context->arena, "%s-0.%s", ri_env_get(env, prefix),
@@ -164,40 +138,49 @@ static void read_lepton(struct ri_reading *reading)
 			"what makes a host's name with \"-0.\" and LEPTON_SUBDOMAIN");
 }
 
+/* The host of worker 0 is no address in a simulated job: its author says one. */
 const struct ri_source ri_source_lepton = {
 	.name = "lepton",
 	.summary = "a worker of a batch job of DGX Cloud Lepton",
 	.identity = RI_SCOPE_NODE,
-	.reads = lepton,
+	.reads = RI_READS(
+		{ "LEPTON_JOB_WORKER_INDEX", "index of this worker", LEPTON, RI_SEEN,
+		  RI_NUMBER(NODE_RANK), "<node>" },
+		{ "LEPTON_JOB_TOTAL_WORKERS", "workers of the job", LEPTON, RI_SEEN,
+		  RI_NUMBER(NNODES), "<nodes>" },
+		{ prefix, "with \"-0.\" and the sub-domain: the host of worker 0", .cite = LEPTON },
+		{ domain, "the sub-domain of the job's workers", .cite = LEPTON },
+		{ "LEPTON_RESOURCE_ACCELERATOR_NUM",
+		  "GPUs of each worker: processes to start there", LEPTON, 0, RI_GPUS, "<ranks>" },
+		{ "LEPTON_JOB_NAME", "name of the job", LEPTON, 0, RI_JOB_NAME, "env-job-98bw" },
+		{ "LEPTON_JOB_FAILURE_COUNT", "failed attempts before this one", LEPTON, 0,
+		  RI_FILLED(RESTART_COUNT), "0" }),
 	RI_SHAPES({ .name = "lepton",
 		.summary = "DGX Cloud Lepton starts a pod for each worker",
-		.scope = RI_SCOPE_NODE, .reads = lepton, .beside = ri_shape_states_master,
-		.port = 29500, .grace_s = 30, RI_CITE(RI_SHAPE_POD) }),
+		.scope = RI_SCOPE_NODE, .reads = &ri_source_lepton.reads,
+		.beside = ri_shape_states_master, .grace_s = 30, RI_CITE(RI_SHAPE_POD) }),
 	.read = read_lepton,
 };
 
 /* as its users' public scripts have it: torchrun --rdzv_endpoint, --node_rank */
 #define BEAKER "allenai/OLMo scripts/beaker"
 
-static const struct ri_source_row beaker[] = {
-	{ "BEAKER_LEADER_REPLICA_HOSTNAME", "host of replica 0", BEAKER, RI_SEEN | RI_TEXT,
-	  RI_MASTER, "<master>" },
-	{ "BEAKER_REPLICA_RANK", "index of this replica", BEAKER, RI_SEEN, RI_NUMBER(NODE_RANK),
-	  "<node>" },
-	{ "BEAKER_REPLICA_COUNT", "replicas", BEAKER, RI_SEEN, RI_NUMBER(NNODES), "<nodes>" },
-	{ .name = NULL },
-};
-
 /* AI2's. Replicas without a leader are jobs of their own. */
 const struct ri_source ri_source_beaker = {
 	.name = "beaker",
 	.summary = "a replica of a Beaker task that has a leader",
 	.identity = RI_SCOPE_NODE,
-	.reads = beaker,
+	.reads = RI_READS(
+		{ "BEAKER_LEADER_REPLICA_HOSTNAME", "host of replica 0", BEAKER, RI_SEEN | RI_TEXT,
+		  RI_MASTER, "<master>" },
+		{ "BEAKER_REPLICA_RANK", "index of this replica", BEAKER, RI_SEEN,
+		  RI_NUMBER(NODE_RANK), "<node>" },
+		{ "BEAKER_REPLICA_COUNT", "replicas", BEAKER, RI_SEEN, RI_NUMBER(NNODES),
+		  "<nodes>" }),
 	/* How long a replica has after a stop is not documented. */
 	RI_SHAPES({ .name = "beaker",
 		.summary = "Beaker starts a container for each replica",
-		.scope = RI_SCOPE_NODE, .reads = beaker, .port = 29500, .grace_s = 10,
+		.scope = RI_SCOPE_NODE, .reads = &ri_source_beaker.reads, .grace_s = 10,
 		RI_CITE(BEAKER) }),
 };
 
@@ -206,26 +189,6 @@ const struct ri_source ri_source_beaker = {
 #define NODE_INDEX "AWS_BATCH_JOB_NODE_INDEX"
 #define MAIN_INDEX "AWS_BATCH_JOB_MAIN_NODE_INDEX"
 #define MAIN_ADDRESS "AWS_BATCH_JOB_MAIN_NODE_PRIVATE_IPV4_ADDRESS"
-
-/*
- * A node of a multi-node parallel job. The main node need not have index 0, but rank 0 has to
- * be there: the main node and node 0 change places, on all nodes alike. The main node is not
- * told its own address, so it is asked for it.
- */
-static const struct ri_source_row aws_batch[] = {
-	{ "AWS_BATCH_JOB_NUM_NODES", "nodes", AWS_NODES, RI_SEEN, RI_NUMBER(NNODES), "<nodes>" },
-	{ NODE_INDEX, "index of this node; 0 and the main node's index are exchanged", AWS_NODES,
-	  RI_SEEN, .value = "<node>" },
-	{ MAIN_INDEX, "index of the main node, which becomes node 0", AWS_NODES, .value = "0" },
-	{ MAIN_ADDRESS, "address of the main node; absent on the main node itself", AWS_NODES, 0,
-	  RI_MASTER },
-	{ "AWS_BATCH_JOB_ID",
-	  "the job, and after a '#' the node; marks the process as part of a job even without a "
-	  "rank", AWS_JOBS, .value = "5e1b1f0c-7d5e-4a30-9f5e-2b8b8f6a1c7d#<node>" },
-	{ "AWS_BATCH_JOB_ATTEMPT", "attempts, including this one", AWS_JOBS, .value = "1" },
-	RI_OWN_READS,
-	{ .name = NULL },
-};
 
 static void claim_aws_place(struct ri_reading *reading)
 {
@@ -269,7 +232,7 @@ static void read_aws_batch(struct ri_reading *reading)
 	const char *id = ri_reading_get(reading, "AWS_BATCH_JOB_ID");
 	struct ri_fact *claim;
 
-	ri_claim_rows(reading, aws_batch);
+	ri_claim_rows(reading, ri_source_aws_batch.reads);
 	claim_aws_place(reading);
 	/* the same for all nodes of the job */
 	if (id != NULL && id[0] != '\0')
@@ -284,21 +247,40 @@ static void read_aws_batch(struct ri_reading *reading)
 		ri_claim_spoil(claim, RI_STATE_BROKEN, "an attempt, counted from 1");
 }
 
+/*
+ * A node of a multi-node parallel job. The main node need not have index 0, but rank 0 has to
+ * be there: the main node and node 0 change places, on all nodes alike. The main node is not
+ * told its own address, so it is asked for it.
+ */
 const struct ri_source ri_source_aws_batch = {
 	.name = "aws_batch",
 	.summary = "a node of a multi-node parallel job of AWS Batch",
 	.identity = RI_SCOPE_NODE,
 	.job = "AWS_BATCH_JOB_ID",
-	.reads = aws_batch,
+	.reads = RI_READS(
+		{ "AWS_BATCH_JOB_NUM_NODES", "nodes", AWS_NODES, RI_SEEN, RI_NUMBER(NNODES),
+		  "<nodes>" },
+		{ NODE_INDEX, "index of this node; 0 and the main node's index are exchanged",
+		  AWS_NODES, RI_SEEN, .value = "<node>" },
+		{ MAIN_INDEX, "index of the main node, which becomes node 0", AWS_NODES,
+		  .value = "0" },
+		{ MAIN_ADDRESS, "address of the main node; absent on the main node itself",
+		  AWS_NODES, 0, RI_MASTER },
+		{ "AWS_BATCH_JOB_ID",
+		  "the job, and after a '#' the node; marks the process as part of a job even "
+		  "without a rank", AWS_JOBS,
+		  .value = "5e1b1f0c-7d5e-4a30-9f5e-2b8b8f6a1c7d#<node>" },
+		{ "AWS_BATCH_JOB_ATTEMPT", "attempts, including this one", AWS_JOBS, .value = "1" },
+		RI_OWN_READS),
 	/*
 	 * The main node's end is that of the job, and the others are stopped then; where
 	 * another one fails, the job goes on.
 	 */
 	RI_SHAPES({ .name = "aws_batch",
 		.summary = "AWS Batch starts a container on each node",
-		.scope = RI_SCOPE_NODE, .reads = aws_batch,
+		.scope = RI_SCOPE_NODE, .reads = &ri_source_aws_batch.reads,
 		.rows = RI_SHAPE_ROWS({ MAIN_ADDRESS, "<master>", RI_OF_OTHERS }),
-		.port = 29500, .grace_s = 30, .goes_on = true,
+		.grace_s = 30, .goes_on = true,
 		.succeeded = "SUCCEEDED", .failed = "FAILED", .stopped = "FAILED",
 		RI_CITE("docs.aws.amazon.com/batch/latest/userguide/multi-node-parallel-jobs.html; "
 			"docs.aws.amazon.com/batch/latest/userguide/job_timeouts.html") }),

@@ -371,14 +371,6 @@ static void read_tf_config(struct ri_reading *reading)
 #define RESOLVER "TensorFlow tensorflow/python/distribute/cluster_resolver/" \
 	"tfconfig_cluster_resolver.py"
 
-static const struct ri_source_row tf_config[] = {
-	{ "TF_CONFIG", "JSON: the cluster, and this process's task in it", RESOLVER,
-	  RI_SEEN | RI_TEXT,
-	  .value = "{\"cluster\":{\"worker\":[<each:,>\"<host>:<port>\"</each>]},"
-		"\"task\":{\"type\":\"worker\",\"index\":<node>}}" },
-	{ .name = NULL },
-};
-
 /*
  * By whichever platform it was set. Chief (or master) and workers are nodes, in this order;
  * parameter servers and evaluators have a role and no rank. Its ports are TensorFlow's own.
@@ -388,19 +380,16 @@ const struct ri_source ri_source_tf_config = {
 	.summary = "TF_CONFIG: chief and workers are nodes",
 	.identity = RI_SCOPE_NODE,
 	.shares = "TF_CONFIG",
-	.reads = tf_config,
+	.reads = RI_READS(
+		{ "TF_CONFIG", "JSON: the cluster, and this process's task in it", RESOLVER,
+		  RI_SEEN | RI_TEXT,
+		  .value = "{\"cluster\":{\"worker\":[<each:,>\"<host>:<port>\"</each>]},"
+			"\"task\":{\"type\":\"worker\",\"index\":<node>}}" }),
 	/* Many platforms set it: how they end the others is not known, and the least is here. */
 	RI_SHAPES({ .name = "tf_config", .summary = "TF_CONFIG for a worker on each node",
-		.scope = RI_SCOPE_NODE, .reads = tf_config, .port = 29500, .grace_s = 5,
+		.scope = RI_SCOPE_NODE, .reads = &ri_source_tf_config.reads, .grace_s = 5,
 		RI_CITE(RESOLVER) }),
 	.read = read_tf_config,
-};
-
-static const struct ri_source_row kubeflow_tf[] = {
-	{ "TF_CONFIG", "JSON: the services of the cluster, and this pod's place among them",
-	  "Kubeflow training-operator v1.9 pkg/controller.v1/tensorflow/tensorflow.go",
-	  .sign = RI_SEEN },
-	{ .name = NULL },
 };
 
 /* "JOB-worker-0.NAMESPACE.svc:2222", perhaps with a domain */
@@ -417,16 +406,12 @@ const struct ri_source ri_source_kubeflow_tf = {
 	.summary = "pod of a Kubeflow TFJob: chief and workers are nodes",
 	.identity = RI_SCOPE_NODE,
 	.shares = "TF_CONFIG",
-	.reads = kubeflow_tf,
+	.reads = RI_READS(
+		{ "TF_CONFIG", "JSON: the services of the cluster, and this pod's place among them",
+		  "Kubeflow training-operator v1.9 pkg/controller.v1/tensorflow/tensorflow.go",
+		  .sign = RI_SEEN }),
 	.detect = names_services,
 	.read = read_tf_config,
-};
-
-static const struct ri_source_row vertex[] = {
-	{ "CLUSTER_SPEC", "JSON: the pools, and the replica and pool of this process",
-	  .cite = "cloud.google.com/vertex-ai/docs/training/distributed-training, CLUSTER_SPEC; "
-		  "Configure a distributed training job" },
-	{ .name = NULL },
 };
 
 /* Anybody may call a variable so; its pools are Vertex's own. */
@@ -462,14 +447,17 @@ const struct ri_source ri_source_vertex = {
 	.identity = RI_SCOPE_NODE,
 	.of_container = true,
 	.traits = RI_TRAIT_NAMES_JOB,
-	.reads = vertex,
+	.reads = RI_READS(
+		{ "CLUSTER_SPEC", "JSON: the pools, and the replica and pool of this process", .cite
+		  = "cloud.google.com/vertex-ai/docs/training/distributed-training, CLUSTER_SPEC; "
+		  "Configure a distributed training job" }),
 	/*
 	 * Vertex shuts all workers down where one fails for good. What a container is given to
 	 * end is not documented; a Spot machine has 30 s.
 	 */
 	RI_SHAPES({ .name = "vertex",
 		.summary = "Vertex AI starts a container for each replica",
-		.scope = RI_SCOPE_NODE, .port = 29500, .grace_s = 30,
+		.scope = RI_SCOPE_NODE, .grace_s = 30,
 		.rows = RI_SHAPE_ROWS(
 			{ "CLUSTER_SPEC", PRIMARY TASK("workerpool0", "0"), RI_OF_ONE_NODE },
 			{ "CLUSTER_SPEC", PRIMARY WORKERS TASK("workerpool0", "0"),

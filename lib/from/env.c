@@ -24,26 +24,6 @@
 #define ASCEND "hiascend.com, MindCluster, Ascend Operator environment variables, PyTorch"
 #define OPERATOR "Kubeflow pytorch-operator pkg/controller.v1/pytorch/pod.go, setClusterSpec"
 
-static const struct ri_source_row reads[] = {
-	RI_QUARTET_READS(RI_ONE_SEEN),
-	{ "NODE_RANK", "index of this node",
-	  "Lightning src/lightning/fabric/plugins/environments/lightning.py; "
-	  "Composer composer/cli/launcher.py; " RUNPOD, .value = "<node>" },
-	{ "NUM_NODES", "nodes, if NODE_RANK and MASTER_ADDR are set", .cite = RUNPOD },
-	{ "NNODES", "the same", .cite = "docs.nvidia.com/dgx-cloud/lepton, Batch Jobs, Templates" },
-	{ "NODE_COUNT", "the same", .cite = "Azure ML, Distributed GPU training guide" },
-	{ "NUM_TRAINERS", "processes to start on each node, beside those", .cite = RUNPOD },
-	{ "NPROC_PER_NODE",
-	  "processes to start; if it is set and LOCAL_RANK is not, RANK and WORLD_SIZE count nodes",
-	  .cite = "Alibaba Cloud PAI-DLC, General environment variables" },
-	{ "LOCAL_RANK", "a list, as 0,1: the pod's devices, beside its RANK", .cite = ASCEND },
-	{ "KUBERNETES_SERVICE_HOST",
-	  "a pod: if LOCAL_RANK is not set, RANK and WORLD_SIZE of 2 or more count the pods of a "
-	  "PyTorchJob",
-	  .cite = OPERATOR "; kubernetes.io/docs/concepts/services-networking/service" },
-	{ .name = NULL },
-};
-
 /* Has a source that knows who set it taken RANK for this fact? */
 static bool is_taken(const struct ri_reading *reading, enum ri_fact_id id)
 {
@@ -244,11 +224,30 @@ const struct ri_source ri_source_env = {
 	.unsigned_tuple = true,
 	.of_container = true,
 	.traits = RI_TRAIT_ANYBODYS,
-	.reads = reads,
+	.reads = RI_READS(
+		RI_QUARTET_READS(RI_ONE_SEEN),
+		{ "NODE_RANK", "index of this node",
+		  "Lightning src/lightning/fabric/plugins/environments/lightning.py; "
+		  "Composer composer/cli/launcher.py; " RUNPOD, .value = "<node>" },
+		{ "NUM_NODES", "nodes, if NODE_RANK and MASTER_ADDR are set", .cite = RUNPOD },
+		{ "NNODES", "the same",
+		  .cite = "docs.nvidia.com/dgx-cloud/lepton, Batch Jobs, Templates" },
+		{ "NODE_COUNT", "the same", .cite = "Azure ML, Distributed GPU training guide" },
+		{ "NUM_TRAINERS", "processes to start on each node, beside those", .cite = RUNPOD },
+		{ "NPROC_PER_NODE",
+		  "processes to start; if it is set and LOCAL_RANK is not, RANK and WORLD_SIZE "
+		  "count nodes",
+		  .cite = "Alibaba Cloud PAI-DLC, General environment variables" },
+		{ "LOCAL_RANK", "a list, as 0,1: the pod's devices, beside its RANK",
+		  .cite = ASCEND },
+		{ "KUBERNETES_SERVICE_HOST",
+		  "a pod: if LOCAL_RANK is not set, RANK and WORLD_SIZE of 2 or more count the "
+		  "pods of a PyTorchJob",
+		  .cite = OPERATOR "; kubernetes.io/docs/concepts/services-networking/service" }),
 	/* Composer ends the processes of its own node; what the others do is not known. */
 	RI_SHAPES(
 		{ .name = "env", .summary = "Composer or another launcher starts each process",
-		  .scope = RI_SCOPE_PROCESS, .reads = reads, .port = 29500, .grace_s = 30,
+		  .scope = RI_SCOPE_PROCESS, .reads = &ri_source_env.reads, .grace_s = 30,
 		  .goes_on = true, RI_CITE("Composer composer/cli/launcher.py, CLEANUP_TIMEOUT") },
 		{ .name = "env_nodes", .summary = "PAI-DLC or AIHC starts a container on each node",
 		  .scope = RI_SCOPE_NODE, .port = 23456, .grace_s = 30,

@@ -11,28 +11,6 @@
 #define TORCH_TRAINER "Kubeflow trainer pkg/runtime/framework/plugins/torch/torch.go"
 #define TRAINJOB "Kubeflow trainer pkg/apis/trainer/v1alpha1/trainjob_types.go; " RI_SHAPE_POD
 
-/*
- * PET_* are the defaults of torchrun's options, and the pod is a node: the launcher of its
- * processes gives them ranks.
- */
-static const struct ri_source_row kubeflow_pytorch[] = {
-	{ "PET_NNODES", "nodes; MIN:MAX of an elastic job gives no number",
-	  PYTORCH "/envvar.go, elastic.go; " TORCH_TRAINER, RI_SEEN, .value = "<nodes>" },
-	{ "PET_NODE_RANK", "index of this node; may be empty",
-	  PYTORCH "/envvar.go; " TORCH_TRAINER, RI_SEEN, .value = "<node>" },
-	{ "PET_NPROC_PER_NODE", "processes to start, if it is a number",
-	  PYTORCH "/envvar.go; " TORCH_TRAINER, .value = "<ranks>" },
-	{ "PET_MASTER_ADDR", "the host of node 0", PYTORCH "/master.go; " TORCH_TRAINER, 0,
-	  RI_MASTER, "<master>" },
-	{ "PET_MASTER_PORT", "port on which rank 0 listens", PYTORCH "/master.go; " TORCH_TRAINER,
-	  0, RI_FILLED(MASTER_PORT), "<master_port>" },
-	{ "RANK", "the pod's index, if LOCAL_RANK is absent or comes from the image",
-	  .cite = PYTORCH "/envvar.go" },
-	{ "WORLD_SIZE", "only to see whether it counts processes of all pods",
-	  .cite = PYTORCH "/envvar.go" },
-	{ .name = NULL },
-};
-
 static void read_kubeflow_pytorch(struct ri_reading *reading)
 {
 	/* Words of torchrun's, which understands them. */
@@ -43,7 +21,7 @@ static void read_kubeflow_pytorch(struct ri_reading *reading)
 	bool of_image;
 	size_t word = 0;
 
-	ri_claim_rows(reading, kubeflow_pytorch);
+	ri_claim_rows(reading, ri_source_kubeflow_pytorch.reads);
 	while (processes != NULL && word < sizeof(words) / sizeof(words[0]) &&
 		strcmp(processes, words[word]) != 0)
 		word++;
@@ -73,17 +51,36 @@ static void read_kubeflow_pytorch(struct ri_reading *reading)
 		ri_claim_filled(reading, RI_FACT_NODE_RANK, "RANK");
 }
 
+/*
+ * PET_* are the defaults of torchrun's options, and the pod is a node: the launcher of its
+ * processes gives them ranks.
+ */
 const struct ri_source ri_source_kubeflow_pytorch = {
 	.name = "kubeflow_pytorch",
 	.summary = "pod of a Kubeflow PyTorchJob or TrainJob: a node, and its master",
 	.identity = RI_SCOPE_NODE,
 	.traits = RI_TRAIT_ASKS_RANKS,
-	.reads = kubeflow_pytorch,
+	.reads = RI_READS(
+		{ "PET_NNODES", "nodes; MIN:MAX of an elastic job gives no number",
+		  PYTORCH "/envvar.go, elastic.go; " TORCH_TRAINER, RI_SEEN, .value = "<nodes>" },
+		{ "PET_NODE_RANK", "index of this node; may be empty",
+		  PYTORCH "/envvar.go; " TORCH_TRAINER, RI_SEEN, .value = "<node>" },
+		{ "PET_NPROC_PER_NODE", "processes to start, if it is a number",
+		  PYTORCH "/envvar.go; " TORCH_TRAINER, .value = "<ranks>" },
+		{ "PET_MASTER_ADDR", "the host of node 0", PYTORCH "/master.go; " TORCH_TRAINER, 0,
+		  RI_MASTER, "<master>" },
+		{ "PET_MASTER_PORT", "port on which rank 0 listens",
+		  PYTORCH "/master.go; " TORCH_TRAINER, 0, RI_FILLED(MASTER_PORT),
+		  "<master_port>" },
+		{ "RANK", "the pod's index, if LOCAL_RANK is absent or comes from the image",
+		  .cite = PYTORCH "/envvar.go" },
+		{ "WORLD_SIZE", "only to see whether it counts processes of all pods",
+		  .cite = PYTORCH "/envvar.go" }),
 	/* CleanPodPolicy is None by default; a TrainJob is a JobSet, where one pod ends all. */
 	RI_SHAPES(
 		{ .name = "kubeflow_pytorch",
 		  .summary = "a PyTorchJob starts a pod for each node",
-		  .scope = RI_SCOPE_NODE, .reads = kubeflow_pytorch,
+		  .scope = RI_SCOPE_NODE, .reads = &ri_source_kubeflow_pytorch.reads,
 		  /*
 		   * RANK is the pod's index and WORLD_SIZE counts processes where their number is
 		   * known. So neither is anybody's rank, and MASTER_ADDR and MASTER_PORT are left
@@ -100,7 +97,7 @@ const struct ri_source ri_source_kubeflow_pytorch = {
 		  RI_CITE("Kubeflow training-operator v1.9 pkg/apis/kubeflow.org/v1/"
 			"pytorch_defaults.go, common_types.go; " RI_SHAPE_POD) },
 		{ .name = "kubeflow_trainjob", .summary = "a TrainJob starts a pod for each node",
-		  .scope = RI_SCOPE_NODE, .reads = kubeflow_pytorch, .port = 29500, .grace_s = 30,
+		  .scope = RI_SCOPE_NODE, .reads = &ri_source_kubeflow_pytorch.reads, .grace_s = 30,
 		  .succeeded = "Complete", .failed = "Failed", .stopped = "Failed",
 		  RI_CITE(TRAINJOB) }),
 	.read = read_kubeflow_pytorch,
@@ -108,17 +105,6 @@ const struct ri_source ri_source_kubeflow_pytorch = {
 
 #define JAX "Kubeflow training-operator v1.9 pkg/controller.v1/jax/envvar.go"
 #define JAX_TRAINER "Kubeflow trainer pkg/runtime/framework/plugins/jax/jax.go"
-
-static const struct ri_source_row jax_job[] = {
-	{ "JAX_PROCESS_ID", "index of this pod", .cite = JAX_TRAINER },
-	{ "JAX_NUM_PROCESSES", "pods of the job", .cite = JAX_TRAINER },
-	{ "JAX_COORDINATOR_ADDRESS", "host:port of pod 0", .cite = JAX_TRAINER },
-	{ "PROCESS_ID", "index of this pod", JAX, .value = "<node>" },
-	{ "NUM_PROCESSES", "pods of the job", JAX, .value = "<nodes>" },
-	{ "COORDINATOR_ADDRESS", "the host of pod 0", JAX, .value = "<master>" },
-	{ "COORDINATOR_PORT", "the port of pod 0", JAX, .value = "<master_port>" },
-	{ .name = NULL },
-};
 
 static bool is_of_trainer(const struct ri_env *env)
 {
@@ -155,18 +141,25 @@ const struct ri_source ri_source_jax_job = {
 	.name = "jax_job",
 	.summary = "pod of a Kubeflow JAXJob or JAX TrainJob: a node with one process",
 	.identity = RI_SCOPE_NODE,
-	.reads = jax_job,
+	.reads = RI_READS(
+		{ "JAX_PROCESS_ID", "index of this pod", .cite = JAX_TRAINER },
+		{ "JAX_NUM_PROCESSES", "pods of the job", .cite = JAX_TRAINER },
+		{ "JAX_COORDINATOR_ADDRESS", "host:port of pod 0", .cite = JAX_TRAINER },
+		{ "PROCESS_ID", "index of this pod", JAX, .value = "<node>" },
+		{ "NUM_PROCESSES", "pods of the job", JAX, .value = "<nodes>" },
+		{ "COORDINATOR_ADDRESS", "the host of pod 0", JAX, .value = "<master>" },
+		{ "COORDINATOR_PORT", "the port of pod 0", JAX, .value = "<master_port>" }),
 	/* CleanPodPolicy is None by default; a TrainJob is a JobSet. */
 	RI_SHAPES(
 		{ .name = "jax_job", .summary = "a JAXJob starts a pod for each node",
-		  .scope = RI_SCOPE_NODE, .reads = jax_job, .port = 6666, .grace_s = 30,
-		  .goes_on = true,
+		  .scope = RI_SCOPE_NODE, .reads = &ri_source_jax_job.reads, .port = 6666,
+		  .grace_s = 30, .goes_on = true,
 		  .succeeded = "Succeeded", .failed = "Failed", .stopped = "Failed",
 		  RI_CITE("Kubeflow training-operator v1.9 "
 			"pkg/apis/kubeflow.org/v1/jax_defaults.go; " RI_SHAPE_POD) },
 		{ .name = "jax_job_trainjob",
 		  .summary = "a JAX TrainJob starts a pod for each node",
-		  .scope = RI_SCOPE_NODE, .port = 29500, .grace_s = 30,
+		  .scope = RI_SCOPE_NODE, .grace_s = 30,
 		  .rows = RI_SHAPE_ROWS(
 			{ "JAX_PROCESS_ID", "<node>", 0 },
 			{ "JAX_NUM_PROCESSES", "<nodes>", 0 },
@@ -182,23 +175,6 @@ const struct ri_source ri_source_jax_job = {
 #define MEANING "path of the host file, which the operator mounts at " FOLDER
 #define FOLDER "/etc/mpi/"
 
-/*
- * An MPIJob or an MPI TrainJob. Its launcher pod runs mpirun and is no rank, even where
- * only the variables for mpirun tell it from others: no identity, and no variable is set.
- *
- * mpirun carries these variables to the ranks. They come over ssh and lack
- * what their pod was given, so the host file is a last way to find the node
- * of rank 0, where it agrees with the rank's own place.
- */
-static const struct ri_source_row kubeflow_mpi[] = {
-	{ "OMPI_MCA_orte_default_hostfile", MEANING, OPERATOR "; " TRAINER,
-	  .value = FOLDER "hostfile" },
-	{ "I_MPI_HYDRA_HOST_FILE", MEANING, .cite = OPERATOR },
-	{ "HYDRA_HOST_FILE", MEANING, .cite = OPERATOR },
-	{ "K_MPI_JOB_ROLE", "launcher or worker", .cite = OPERATOR },
-	{ .name = NULL },
-};
-
 /* The first three of these. */
 enum { PATHS = 3 };
 
@@ -212,10 +188,10 @@ static bool is_launcher(const struct ri_env *env)
 static const char *find_path(const struct ri_env *env)
 {
 	for (size_t i = 0; i < PATHS; i++) {
-		const char *path = ri_env_get(env, kubeflow_mpi[i].name);
+		const char *path = ri_env_get(env, ri_source_kubeflow_mpi.reads[i].name);
 
 		if (path != NULL && strncmp(path, FOLDER, strlen(FOLDER)) == 0)
-			return kubeflow_mpi[i].name;
+			return ri_source_kubeflow_mpi.reads[i].name;
 	}
 	return NULL;
 }
@@ -286,18 +262,31 @@ static void read_kubeflow_mpi(struct ri_reading *reading)
 		claim_hosts(reading);
 }
 
+/*
+ * An MPIJob or an MPI TrainJob. Its launcher pod runs mpirun and is no rank, even where
+ * only the variables for mpirun tell it from others: no identity, and no variable is set.
+ *
+ * mpirun carries these variables to the ranks. They come over ssh and lack
+ * what their pod was given, so the host file is a last way to find the node
+ * of rank 0, where it agrees with the rank's own place.
+ */
 const struct ri_source ri_source_kubeflow_mpi = {
 	.name = "kubeflow_mpi",
 	.summary = "Kubeflow MPIJob: the launcher, which is not a rank, and the first host",
 	.identity = RI_SCOPE_NONE,
-	.reads = kubeflow_mpi,
+	.reads = RI_READS(
+		{ "OMPI_MCA_orte_default_hostfile", MEANING, OPERATOR "; " TRAINER,
+		  .value = FOLDER "hostfile" },
+		{ "I_MPI_HYDRA_HOST_FILE", MEANING, .cite = OPERATOR },
+		{ "HYDRA_HOST_FILE", MEANING, .cite = OPERATOR },
+		{ "K_MPI_JOB_ROLE", "launcher or worker", .cite = OPERATOR }),
 	/* One whose launcher is a worker, too (runLauncherAsWorker). */
 	RI_SHAPES({ .name = "kubeflow_mpi",
 		.summary = "an MPIJob's mpirun starts each rank",
-		.scope = RI_SCOPE_PROCESS, .reads = kubeflow_mpi,
+		.scope = RI_SCOPE_PROCESS, .reads = &ri_source_kubeflow_mpi.reads,
 		.rows = RI_SHAPE_ROWS(
 			{ FOLDER "hostfile", "<each:><host> slots=<ranks>\n</each>", 0 }),
-		.beside = ri_shape_of_mpirun, .port = 29500, .grace_s = 5,
+		.beside = ri_shape_of_mpirun, .grace_s = 5,
 		.succeeded = "Succeeded", .failed = "Failed", .stopped = "Failed",
 		RI_CITE("mpi-operator pkg/apis/kubeflow/v2beta1/types.go, JobConditionType; "
 			"Open MPI mpirun(1)") }),

@@ -10,19 +10,6 @@
 #define JOB "kubernetes.io/docs/concepts/workloads/controllers/job"
 #define LABELS "JobSet api/jobset/v1alpha2/jobset_types.go, labels"
 
-static const struct ri_source_row jobset[] = {
-	{ "JOBSET_NAME", "label jobset.sigs.k8s.io/jobset-name", LABELS, RI_ONE_SEEN | RI_TEXT,
-	  RI_JOB_NAME, "simulated" },
-	{ "REPLICATED_JOB_NAME",
-	  "label jobset.sigs.k8s.io/replicatedjob-name; only its presence counts", LABELS,
-	  RI_ONE_SEEN | RI_TEXT, .value = "workers" },
-	{ "GLOBAL_REPLICAS", "label jobset.sigs.k8s.io/global-replicas, the Jobs of the set",
-	  LABELS, .value = "1" },
-	{ "JOB_COMPLETION_INDEX", "index of this pod in its Job", JOB ", completion mode",
-	  RI_SEEN | RI_TEXT, .value = "<node>" },
-	{ .name = NULL },
-};
-
 /*
  * Each of the set's Jobs counts its pods from 0, so the index is the node's place only where
  * the set has one Job.
@@ -32,7 +19,7 @@ static void read_jobset(struct ri_reading *reading)
 	const char *jobs = ri_reading_get(reading, "GLOBAL_REPLICAS");
 	uint64_t number;
 
-	ri_claim_rows(reading, jobset);
+	ri_claim_rows(reading, ri_source_jobset.reads);
 	if (jobs != NULL &&
 		ri_number_read(jobs, (struct ri_range){ 1, 1 }, &number, NULL) == RI_NUMBER_OK)
 		ri_claim_number(reading, RI_FACT_NODE_RANK, "JOB_COMPLETION_INDEX");
@@ -50,11 +37,21 @@ const struct ri_source ri_source_jobset = {
 	.summary = "pod of a Kubernetes JobSet of one Job: a node, if --nnodes gives their number",
 	.identity = RI_SCOPE_NODE,
 	.shares = "JOB_COMPLETION_INDEX",
-	.reads = jobset,
+	.reads = RI_READS(
+		{ "JOBSET_NAME", "label jobset.sigs.k8s.io/jobset-name", LABELS,
+		  RI_ONE_SEEN | RI_TEXT, RI_JOB_NAME, "simulated" },
+		{ "REPLICATED_JOB_NAME",
+		  "label jobset.sigs.k8s.io/replicatedjob-name; only its presence counts", LABELS,
+		  RI_ONE_SEEN | RI_TEXT, .value = "workers" },
+		{ "GLOBAL_REPLICAS",
+		  "label jobset.sigs.k8s.io/global-replicas, the Jobs of the set", LABELS,
+		  .value = "1" },
+		{ "JOB_COMPLETION_INDEX", "index of this pod in its Job", JOB ", completion mode",
+		  RI_SEEN | RI_TEXT, .value = "<node>" }),
 	/* Its Job has backoffLimit 0, as in JobSet's examples of training: one pod ends all. */
 	RI_SHAPES({ .name = "jobset", .summary = "a JobSet starts a pod for each node",
-		.scope = RI_SCOPE_NODE, .reads = jobset, .beside = ri_shape_states_nodes,
-		.port = 29500, .grace_s = 30,
+		.scope = RI_SCOPE_NODE, .reads = &ri_source_jobset.reads,
+		.beside = ri_shape_states_nodes, .grace_s = 30,
 		.succeeded = "Completed", .failed = "Failed", .stopped = "Failed",
 		RI_CITE("JobSet api/jobset/v1alpha2/jobset_types.go, JobSetConditionType, "
 			"FailurePolicy; " RI_SHAPE_POD) }),
@@ -63,16 +60,6 @@ const struct ri_source ri_source_jobset = {
 
 #define LWS "LeaderWorkerSet api/leaderworkerset/v1/leaderworkerset_types.go"
 
-static const struct ri_source_row lws[] = {
-	{ "LWS_LEADER_ADDRESS", "the host of the group's leader", LWS, RI_SEEN | RI_TEXT,
-	  RI_MASTER, "<master>" },
-	{ "LWS_GROUP_SIZE", "pods of the group, including the leader", LWS, RI_SEEN | RI_TEXT,
-	  RI_NUMBER(NNODES), "<nodes>" },
-	{ "LWS_WORKER_INDEX", "index of this pod in its group", LWS, RI_SEEN | RI_TEXT,
-	  RI_NUMBER(NODE_RANK), "<node>" },
-	{ .name = NULL },
-};
-
 /* Each group is a job of its own, and its leader has index 0. */
 const struct ri_source ri_source_lws = {
 	.name = "lws",
@@ -80,18 +67,18 @@ const struct ri_source ri_source_lws = {
 	.identity = RI_SCOPE_NODE,
 	.of_container = true,
 	.traits = RI_TRAIT_NAMES_JOB,
-	.reads = lws,
+	.reads = RI_READS(
+		{ "LWS_LEADER_ADDRESS", "the host of the group's leader", LWS, RI_SEEN | RI_TEXT,
+		  RI_MASTER, "<master>" },
+		{ "LWS_GROUP_SIZE", "pods of the group, including the leader", LWS,
+		  RI_SEEN | RI_TEXT, RI_NUMBER(NNODES), "<nodes>" },
+		{ "LWS_WORKER_INDEX", "index of this pod in its group", LWS, RI_SEEN | RI_TEXT,
+		  RI_NUMBER(NODE_RANK), "<node>" }),
 	/* RecreateGroupOnPodRestart, the usual policy, ends the whole group: no job with states. */
 	RI_SHAPES({ .name = "lws",
 		.summary = "a LeaderWorkerSet starts a pod for each node",
-		.scope = RI_SCOPE_NODE, .reads = lws, .port = 29500, .grace_s = 30,
+		.scope = RI_SCOPE_NODE, .reads = &ri_source_lws.reads, .grace_s = 30,
 		RI_CITE(LWS ", RestartPolicy; " RI_SHAPE_POD) }),
-};
-
-static const struct ri_source_row indexed_job[] = {
-	{ "JOB_COMPLETION_INDEX", "index of this pod in its Job", JOB ", completion mode",
-	  RI_SEEN | RI_TEXT, RI_NUMBER(NODE_RANK), "<node>" },
-	{ .name = NULL },
 };
 
 /*
@@ -103,12 +90,14 @@ const struct ri_source ri_source_indexed_job = {
 	.summary = "pod of a Kubernetes Indexed Job: a node, if --nnodes gives their number",
 	.identity = RI_SCOPE_NODE,
 	.shares = "JOB_COMPLETION_INDEX",	/* in a JobSet it is one of several Jobs' */
-	.reads = indexed_job,
+	.reads = RI_READS(
+		{ "JOB_COMPLETION_INDEX", "index of this pod in its Job", JOB ", completion mode",
+		  RI_SEEN | RI_TEXT, RI_NUMBER(NODE_RANK), "<node>" }),
 	/* A failed pod is replaced up to backoffLimit times, and the others run on. */
 	RI_SHAPES({ .name = "indexed_job",
 		.summary = "an Indexed Job starts a pod for each node",
-		.scope = RI_SCOPE_NODE, .reads = indexed_job, .beside = ri_shape_states_nodes,
-		.port = 29500, .grace_s = 30, .goes_on = true,
+		.scope = RI_SCOPE_NODE, .reads = &ri_source_indexed_job.reads,
+		.beside = ri_shape_states_nodes, .grace_s = 30, .goes_on = true,
 		.succeeded = "Complete", .failed = "Failed", .stopped = "Failed",
 		RI_CITE(JOB ", Pod backoff failure policy, Terminal Job conditions; "
 			RI_SHAPE_POD) }),
@@ -121,32 +110,6 @@ const struct ri_source ri_source_indexed_job = {
 /* Of the two tasks that the plugin takes by default: its --master and --worker. */
 static const char master_hosts[] = "VC_MASTER_HOSTS";
 static const char master_count[] = "VC_MASTER_NUM", worker_count[] = "VC_WORKER_NUM";
-
-/*
- * A pod's index counts the pods of its task, and starts anew in the next one (master-0, worker-0).
- * So it is the node's place where the job has one task, or where the pytorch plugin counts the pods
- * of all of them: its RANK and WORLD_SIZE are those of pods. Huawei's ModelArts starts such jobs of
- * one task.
- */
-static const struct ri_source_row volcano[] = {
-	{ "VC_TASK_INDEX", "index of this pod in its task", .cite = PLUGINS "/env/env.go" },
-	{ "VK_TASK_INDEX", "the same, under its older name", .cite = PLUGINS "/env/env.go" },
-	{ "VC_<TASK>_HOSTS", "the pods of a task, separated by commas",
-	  .cite = PLUGINS "/svc/svc.go" },
-	{ "VC_<TASK>_NUM", "the number of those pods", .cite = PLUGINS "/svc/svc.go" },
-	{ master_hosts, "with RANK and WORLD_SIZE: such a job, without an index", .cite = PYTORCH },
-	{ master_count, "the master and ...", .cite = PYTORCH },
-	{ worker_count, "... the workers are the nodes, if WORLD_SIZE counts other pods, too",
-	  .cite = "volcano-sh/volcano#4166" },
-	{ "RANK", "index of this pod in the job, if LOCAL_RANK is absent", .cite = PYTORCH },
-	{ "WORLD_SIZE", "pods of the job, likewise", .cite = PYTORCH },
-	{ "MA_NUM_GPUS", "accelerators of the pod, in a job of ModelArts",
-	  .cite = "Huawei Cloud ModelArts, Managing Environment Variables of a Training "
-	  "Container" },
-	{ "MPI_HOST", "the workers; set only in the pod that runs mpirun",
-	  .cite = PLUGINS "/distributed-framework/mpi/mpi.go" },
-	{ .name = NULL },
-};
 
 static const char *find_index(const struct ri_env *env)
 {
@@ -242,17 +205,43 @@ static void read_volcano(struct ri_reading *reading)
 			RI_STRENGTH_DEFAULT);
 }
 
+/*
+ * A pod's index counts the pods of its task, and starts anew in the next one (master-0, worker-0).
+ * So it is the node's place where the job has one task, or where the pytorch plugin counts the pods
+ * of all of them: its RANK and WORLD_SIZE are those of pods. Huawei's ModelArts starts such jobs of
+ * one task.
+ */
 const struct ri_source ri_source_volcano = {
 	.name = "volcano",
 	.summary = "pod of a Volcano job: a node, or the launcher of an MPI job",
 	.identity = RI_SCOPE_NODE,
 	.traits = RI_TRAIT_NAMES_JOB,
-	.reads = volcano,
+	.reads = RI_READS(
+		{ "VC_TASK_INDEX", "index of this pod in its task", .cite = PLUGINS "/env/env.go" },
+		{ "VK_TASK_INDEX", "the same, under its older name",
+		  .cite = PLUGINS "/env/env.go" },
+		{ "VC_<TASK>_HOSTS", "the pods of a task, separated by commas",
+		  .cite = PLUGINS "/svc/svc.go" },
+		{ "VC_<TASK>_NUM", "the number of those pods", .cite = PLUGINS "/svc/svc.go" },
+		{ master_hosts, "with RANK and WORLD_SIZE: such a job, without an index",
+		  .cite = PYTORCH },
+		{ master_count, "the master and ...", .cite = PYTORCH },
+		{ worker_count,
+		  "... the workers are the nodes, if WORLD_SIZE counts other pods, too",
+		  .cite = "volcano-sh/volcano#4166" },
+		{ "RANK", "index of this pod in the job, if LOCAL_RANK is absent",
+		  .cite = PYTORCH },
+		{ "WORLD_SIZE", "pods of the job, likewise", .cite = PYTORCH },
+		{ "MA_NUM_GPUS", "accelerators of the pod, in a job of ModelArts",
+		  .cite = "Huawei Cloud ModelArts, Managing Environment Variables of a Training "
+		  "Container" },
+		{ "MPI_HOST", "the workers; set only in the pod that runs mpirun",
+		  .cite = PLUGINS "/distributed-framework/mpi/mpi.go" }),
 	/* Without policies the other pods run on where one fails. */
 	RI_SHAPES(
 		{ .name = "volcano",
 		  .summary = "a Volcano job of one task starts a pod for each node",
-		  .scope = RI_SCOPE_NODE, .port = 29500, .grace_s = 30, .goes_on = true,
+		  .scope = RI_SCOPE_NODE, .grace_s = 30, .goes_on = true,
 		  .rows = RI_SHAPE_ROWS(
 			{ "VC_TASK_INDEX", "<node>", 0 },
 			{ "VK_TASK_INDEX", "<node>", 0 },

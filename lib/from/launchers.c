@@ -11,19 +11,6 @@
 #define GLOO "Horovod horovod/runner/gloo_run.py, create_slot_env_vars"
 #define HOSTS "Horovod horovod/runner/common/util/hosts.py, get_host_assignments"
 
-static const struct ri_source_row horovod[] = {
-	{ "HOROVOD_RANK", "rank", GLOO, RI_SEEN, RI_NUMBER(RANK), "<rank>" },
-	{ "HOROVOD_SIZE", "world size", GLOO, RI_SEEN, RI_NUMBER(WORLD_SIZE), "<world_size>" },
-	{ "HOROVOD_LOCAL_RANK", "local rank", GLOO, RI_SEEN, RI_NUMBER(LOCAL_RANK),
-	  "<local_rank>" },
-	{ "HOROVOD_LOCAL_SIZE", "ranks on this node", GLOO, 0, RI_FILLED(LOCAL_WORLD_SIZE),
-	  "<ranks>" },
-	{ "HOROVOD_CROSS_RANK", "index of this node among the nodes with this local rank", HOSTS,
-	  RI_SEEN, .value = "<node>" },
-	{ "HOROVOD_CROSS_SIZE", "the number of those nodes", HOSTS, .value = "<nodes>" },
-	{ .name = NULL },
-};
-
 /*
  * The cross rank counts the hosts that have this local rank. All hosts have
  * local rank 0, so there it is the node's; elsewhere it is that if no host
@@ -34,7 +21,7 @@ static void read_horovod(struct ri_reading *reading)
 	uint64_t local_rank, cross, hosts, rank, size, local;
 	bool even;
 
-	ri_claim_rows(reading, horovod);
+	ri_claim_rows(reading, ri_source_horovod.reads);
 	if (ri_reading_number(reading, RI_FACT_NODE_RANK, "HOROVOD_CROSS_RANK", &cross) &&
 		ri_reading_number(reading, RI_FACT_NNODES, "HOROVOD_CROSS_SIZE", &hosts) &&
 		ri_claim_get(reading, RI_FACT_LOCAL_RANK, &local_rank) && local_rank > 0) {
@@ -64,11 +51,21 @@ const struct ri_source ri_source_horovod = {
 	.summary = "a worker of horovodrun over Gloo",
 	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
-	.reads = horovod,
+	.reads = RI_READS(
+		{ "HOROVOD_RANK", "rank", GLOO, RI_SEEN, RI_NUMBER(RANK), "<rank>" },
+		{ "HOROVOD_SIZE", "world size", GLOO, RI_SEEN, RI_NUMBER(WORLD_SIZE),
+		  "<world_size>" },
+		{ "HOROVOD_LOCAL_RANK", "local rank", GLOO, RI_SEEN, RI_NUMBER(LOCAL_RANK),
+		  "<local_rank>" },
+		{ "HOROVOD_LOCAL_SIZE", "ranks on this node", GLOO, 0, RI_FILLED(LOCAL_WORLD_SIZE),
+		  "<ranks>" },
+		{ "HOROVOD_CROSS_RANK", "index of this node among the nodes with this local rank",
+		  HOSTS, RI_SEEN, .value = "<node>" },
+		{ "HOROVOD_CROSS_SIZE", "the number of those nodes", HOSTS, .value = "<nodes>" }),
 	/* The driver ends all workers where one fails. */
 	RI_SHAPES({ .name = "horovod", .summary = "horovodrun starts each worker",
-		.scope = RI_SCOPE_PROCESS, .reads = horovod, .beside = ri_shape_states_master,
-		.port = 29500, .grace_s = 5,
+		.scope = RI_SCOPE_PROCESS, .reads = &ri_source_horovod.reads,
+		.beside = ri_shape_states_master, .grace_s = 5,
 		RI_CITE("Horovod horovod/runner/common/util/safe_shell_exec.py, "
 			"GRACEFUL_TERMINATION_TIME_S") }),
 	.read = read_horovod,
@@ -76,45 +73,32 @@ const struct ri_source ri_source_horovod = {
 
 #define LSF "Lightning src/lightning/fabric/plugins/environments/lsf.py"
 
-static const struct ri_source_row jsm[] = {
-	{ "JSM_NAMESPACE_RANK", "rank", LSF, RI_SEEN, RI_NUMBER(RANK), "<rank>" },
-	{ "JSM_NAMESPACE_SIZE", "world size", LSF, RI_SEEN, RI_NUMBER(WORLD_SIZE),
-	  "<world_size>" },
-	{ "JSM_NAMESPACE_LOCAL_RANK", "local rank", LSF, 0, RI_FILLED(LOCAL_RANK),
-	  "<local_rank>" },
-	{ "JSM_NAMESPACE_LOCAL_SIZE", "ranks on this node", "IBM Spectrum LSF, jsrun(1)", 0,
-	  RI_FILLED(LOCAL_WORLD_SIZE), "<ranks>" },
-	{ .name = NULL },
-};
-
 /* The nodes are LSF's to tell (schedulers.c). */
 const struct ri_source ri_source_jsm = {
 	.name = "jsm",
 	.summary = "a rank under jsrun (IBM Job Step Manager)",
 	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
-	.reads = jsm,
+	.reads = RI_READS(
+		{ "JSM_NAMESPACE_RANK", "rank", LSF, RI_SEEN, RI_NUMBER(RANK), "<rank>" },
+		{ "JSM_NAMESPACE_SIZE", "world size", LSF, RI_SEEN, RI_NUMBER(WORLD_SIZE),
+		  "<world_size>" },
+		{ "JSM_NAMESPACE_LOCAL_RANK", "local rank", LSF, 0, RI_FILLED(LOCAL_RANK),
+		  "<local_rank>" },
+		{ "JSM_NAMESPACE_LOCAL_SIZE", "ranks on this node", "IBM Spectrum LSF, jsrun(1)", 0,
+		  RI_FILLED(LOCAL_WORLD_SIZE), "<ranks>" }),
 	/* What jsrun gives a rank to end is not documented: JOB_TERMINATE_INTERVAL of LSF. */
 	RI_SHAPES({ .name = "jsm", .summary = "jsrun starts each rank",
-		.scope = RI_SCOPE_PROCESS, .reads = jsm, .beside = ri_shape_states_master,
-		.port = 29500, .grace_s = 10,
+		.scope = RI_SCOPE_PROCESS, .reads = &ri_source_jsm.reads,
+		.beside = ri_shape_states_master, .grace_s = 10,
 		RI_CITE("IBM Spectrum LSF, lsb.params, JOB_TERMINATE_INTERVAL") }),
 };
 
 #define FLUX "flux-core doc/man7/flux-environment.rst"
 
-static const struct ri_source_row flux[] = {
-	{ "FLUX_TASK_RANK", "rank", FLUX, RI_SEEN, RI_NUMBER(RANK), "<rank>" },
-	{ "FLUX_JOB_SIZE", "world size", FLUX, RI_SEEN, RI_NUMBER(WORLD_SIZE), "<world_size>" },
-	{ "FLUX_TASK_LOCAL_ID", "local rank", FLUX, 0, RI_FILLED(LOCAL_RANK), "<local_rank>" },
-	{ "FLUX_JOB_NNODES", "nodes of the job", FLUX, .value = "<nodes>" },
-	{ "FLUX_JOB_ID", "the job, as text", FLUX, 0, RI_JOB_NAME, "\306\222F58" },
-	{ .name = NULL },
-};
-
 static void read_flux(struct ri_reading *reading)
 {
-	ri_claim_rows(reading, flux);
+	ri_claim_rows(reading, ri_source_flux.reads);
 	/* A launcher in one of its tasks may use fewer. */
 	if (ri_allocation_is_direct(reading))
 		ri_claim_filled(reading, RI_FACT_NNODES, "FLUX_JOB_NNODES");
@@ -129,11 +113,18 @@ const struct ri_source ri_source_flux = {
 	.summary = "a task of a Flux job",
 	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
-	.reads = flux,
+	.reads = RI_READS(
+		{ "FLUX_TASK_RANK", "rank", FLUX, RI_SEEN, RI_NUMBER(RANK), "<rank>" },
+		{ "FLUX_JOB_SIZE", "world size", FLUX, RI_SEEN, RI_NUMBER(WORLD_SIZE),
+		  "<world_size>" },
+		{ "FLUX_TASK_LOCAL_ID", "local rank", FLUX, 0, RI_FILLED(LOCAL_RANK),
+		  "<local_rank>" },
+		{ "FLUX_JOB_NNODES", "nodes of the job", FLUX, .value = "<nodes>" },
+		{ "FLUX_JOB_ID", "the job, as text", FLUX, 0, RI_JOB_NAME, "\306\222F58" }),
 	/* exit-timeout ends the other tasks 30 s after one has ended: here at once. */
 	RI_SHAPES({ .name = "flux", .summary = "flux run starts each task",
-		.scope = RI_SCOPE_PROCESS, .reads = flux, .beside = ri_shape_states_master,
-		.port = 29500, .grace_s = 5,
+		.scope = RI_SCOPE_PROCESS, .reads = &ri_source_flux.reads,
+		.beside = ri_shape_states_master, .grace_s = 5,
 		.succeeded = "COMPLETED", .failed = "FAILED", .stopped = "CANCELED",
 		RI_CITE("flux-core doc/man5/flux-config-exec.rst, kill-timeout; "
 			"doc/man1/flux-shell.rst, exit-timeout; doc/man1/flux-jobs.rst") }),
@@ -142,20 +133,6 @@ const struct ri_source ri_source_flux = {
 
 #define CORAL "flux-coral2 src/shell/plugins/cray_pals.c"
 #define CRAY "Slurm src/plugins/mpi/cray_shasta/mpi_cray_shasta.c"
-
-static const struct ri_source_row pals[] = {
-	{ "PALS_RANKID", "rank", CORAL, RI_SEEN, RI_NUMBER(RANK), "<rank>" },
-	{ "PMI_SIZE", "world size", CRAY, 0, RI_FILLED(WORLD_SIZE), "<world_size>" },
-	{ "PALS_LOCAL_RANKID", "local rank", CRAY, 0, RI_FILLED(LOCAL_RANK), "<local_rank>" },
-	{ "PMI_LOCAL_RANK", "the same", CRAY, 0, RI_ELSE(LOCAL_RANK) },
-	{ "PALS_LOCAL_SIZE", "ranks on this node", CRAY, 0, RI_FILLED(LOCAL_WORLD_SIZE),
-	  "<ranks>" },
-	{ "PMI_LOCAL_SIZE", "the same", CRAY, 0, RI_ELSE(LOCAL_WORLD_SIZE) },
-	{ "PALS_NODEID", "index of this node", CORAL, RI_SEEN, RI_NUMBER(NODE_RANK), "<node>" },
-	{ "PALS_APID", "the application's name", CORAL, 0, RI_JOB_NAME,
-	  "3c5a9a4e-6b3f-4a8e-9f0b-0d6e5a1c2b7d" },
-	{ .name = NULL },
-};
 
 /* Slurm sets the same names for MPI of Cray; then it is Slurm that tells who a task is. */
 static bool is_of_no_slurm(const struct ri_env *env)
@@ -168,26 +145,27 @@ const struct ri_source ri_source_pals = {
 	.summary = "a rank under mpiexec of Cray PALS",
 	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
-	.reads = pals,
+	.reads = RI_READS(
+		{ "PALS_RANKID", "rank", CORAL, RI_SEEN, RI_NUMBER(RANK), "<rank>" },
+		{ "PMI_SIZE", "world size", CRAY, 0, RI_FILLED(WORLD_SIZE), "<world_size>" },
+		{ "PALS_LOCAL_RANKID", "local rank", CRAY, 0, RI_FILLED(LOCAL_RANK),
+		  "<local_rank>" },
+		{ "PMI_LOCAL_RANK", "the same", CRAY, 0, RI_ELSE(LOCAL_RANK) },
+		{ "PALS_LOCAL_SIZE", "ranks on this node", CRAY, 0, RI_FILLED(LOCAL_WORLD_SIZE),
+		  "<ranks>" },
+		{ "PMI_LOCAL_SIZE", "the same", CRAY, 0, RI_ELSE(LOCAL_WORLD_SIZE) },
+		{ "PALS_NODEID", "index of this node", CORAL, RI_SEEN, RI_NUMBER(NODE_RANK),
+		  "<node>" },
+		{ "PALS_APID", "the application's name", CORAL, 0, RI_JOB_NAME,
+		  "3c5a9a4e-6b3f-4a8e-9f0b-0d6e5a1c2b7d" }),
 	/* How long it waits, and for whom, is not documented: as mpirun of others. */
 	RI_SHAPES({ .name = "pals", .summary = "mpiexec of PALS starts each rank",
-		.scope = RI_SCOPE_PROCESS, .reads = pals, .beside = ri_shape_states_master,
-		.port = 29500, .grace_s = 5, RI_CITE(CORAL) }),
+		.scope = RI_SCOPE_PROCESS, .reads = &ri_source_pals.reads,
+		.beside = ri_shape_states_master, .grace_s = 5, RI_CITE(CORAL) }),
 	.detect = is_of_no_slurm,
 };
 
 #define ACCELERATE "Accelerate src/accelerate/utils/environment.py"
-
-static const struct ri_source_row mvapich2[] = {
-	{ "MV2_COMM_WORLD_RANK", "rank", ACCELERATE, RI_SEEN, RI_NUMBER(RANK), "<rank>" },
-	{ "MV2_COMM_WORLD_SIZE", "world size", ACCELERATE, RI_SEEN, RI_NUMBER(WORLD_SIZE),
-	  "<world_size>" },
-	{ "MV2_COMM_WORLD_LOCAL_RANK", "local rank", ACCELERATE, 0, RI_FILLED(LOCAL_RANK),
-	  "<local_rank>" },
-	{ "MV2_COMM_WORLD_LOCAL_SIZE", "ranks on this node", "MVAPICH2 User Guide, 9.1", 0,
-	  RI_FILLED(LOCAL_WORLD_SIZE), "<ranks>" },
-	{ .name = NULL },
-};
 
 /* By mpirun_rsh. Its mpiexec is Hydra's, and so is that of MVAPICH 3. */
 const struct ri_source ri_source_mvapich2 = {
@@ -197,35 +175,22 @@ const struct ri_source ri_source_mvapich2 = {
 	.manages = true,
 	.mpi = RI_SOURCE_MVAPICH2,
 	.over_ssh = true,
-	.reads = mvapich2,
+	.reads = RI_READS(
+		{ "MV2_COMM_WORLD_RANK", "rank", ACCELERATE, RI_SEEN, RI_NUMBER(RANK), "<rank>" },
+		{ "MV2_COMM_WORLD_SIZE", "world size", ACCELERATE, RI_SEEN, RI_NUMBER(WORLD_SIZE),
+		  "<world_size>" },
+		{ "MV2_COMM_WORLD_LOCAL_RANK", "local rank", ACCELERATE, 0, RI_FILLED(LOCAL_RANK),
+		  "<local_rank>" },
+		{ "MV2_COMM_WORLD_LOCAL_SIZE", "ranks on this node", "MVAPICH2 User Guide, 9.1", 0,
+		  RI_FILLED(LOCAL_WORLD_SIZE), "<ranks>" }),
 	/* How long it waits is not documented: as mpirun of others. */
 	RI_SHAPES({ .name = "mvapich2", .summary = "mpirun_rsh starts each rank",
-		.scope = RI_SCOPE_PROCESS, .reads = mvapich2, .beside = ri_shape_states_master,
-		.port = 29500, .grace_s = 5, RI_CITE(ACCELERATE) }),
+		.scope = RI_SCOPE_PROCESS, .reads = &ri_source_mvapich2.reads,
+		.beside = ri_shape_states_master, .grace_s = 5, RI_CITE(ACCELERATE) }),
 };
 
 #define PROXY "MPICH src/pm/hydra/proxy/pmip_cb.c"
 #define TOOLS "MPICH src/pm/hydra/tools/bootstrap/external"
-
-/*
- * PMI_RANK alone is no proof, since Slurm, Flux and PALS set it as well; the local
- * index and count are Hydra's own.
- */
-static const struct ri_source_row hydra[] = {
-	{ "PMI_RANK", "rank", PROXY, RI_SEEN, RI_NUMBER(RANK), "<rank>" },
-	{ "PMI_SIZE", "world size", PROXY, RI_SEEN, RI_NUMBER(WORLD_SIZE), "<world_size>" },
-	{ "MPI_LOCALRANKID", "local rank", PROXY, RI_SEEN, RI_NUMBER(LOCAL_RANK),
-	  "<local_rank>" },
-	{ "MPI_LOCALNRANKS", "ranks of this job on this node", PROXY, RI_SEEN,
-	  RI_NUMBER(LOCAL_WORLD_SIZE), "<ranks>" },
-	{ "SLURM_STEP_NUM_TASKS", "proxies, if Slurm started them",
-	  .cite = TOOLS "/slurm_launch.c" },
-	{ "SLURM_STEP_NUM_NODES", "nodes of the proxies", .cite = TOOLS "/slurm_launch.c" },
-	{ "SLURM_NODEID", "index of this node's proxy", .cite = TOOLS "/slurm_query_proxy_id.c" },
-	{ "SLURM_STEP_NODELIST", "nodes of the proxies, that of rank 0 first",
-	  .cite = TOOLS "/slurm_launch.c" },
-	{ .name = NULL },
-};
 
 /*
  * Hydra does not say which node this is. Where it used Slurm as its launcher
@@ -237,7 +202,7 @@ static void read_hydra(struct ri_reading *reading)
 	uint64_t size, local, tasks, nodes;
 	const struct ri_fact *hosts;
 
-	ri_claim_rows(reading, hydra);
+	ri_claim_rows(reading, ri_source_hydra.reads);
 	if (!ri_allocation_is_direct(reading) ||
 		!ri_claim_get(reading, RI_FACT_WORLD_SIZE, &size) ||
 		!ri_claim_get(reading, RI_FACT_LOCAL_WORLD_SIZE, &local) || local >= size ||
@@ -252,6 +217,10 @@ static void read_hydra(struct ri_reading *reading)
 		ri_allocation_claim_master(reading, hosts);
 }
 
+/*
+ * PMI_RANK alone is no proof, since Slurm, Flux and PALS set it as well; the local
+ * index and count are Hydra's own.
+ */
 const struct ri_source ri_source_hydra = {
 	.name = "hydra",
 	.summary = "a rank under mpiexec of MPICH or Intel MPI",
@@ -260,27 +229,30 @@ const struct ri_source ri_source_hydra = {
 	.mpi = RI_SOURCE_MPICH,
 	.once = "mpiexec -n NODES -ppn 1 rankinit -- COMMAND",
 	.over_ssh = true,
-	.reads = hydra,
+	.reads = RI_READS(
+		{ "PMI_RANK", "rank", PROXY, RI_SEEN, RI_NUMBER(RANK), "<rank>" },
+		{ "PMI_SIZE", "world size", PROXY, RI_SEEN, RI_NUMBER(WORLD_SIZE), "<world_size>" },
+		{ "MPI_LOCALRANKID", "local rank", PROXY, RI_SEEN, RI_NUMBER(LOCAL_RANK),
+		  "<local_rank>" },
+		{ "MPI_LOCALNRANKS", "ranks of this job on this node", PROXY, RI_SEEN,
+		  RI_NUMBER(LOCAL_WORLD_SIZE), "<ranks>" },
+		{ "SLURM_STEP_NUM_TASKS", "proxies, if Slurm started them",
+		  .cite = TOOLS "/slurm_launch.c" },
+		{ "SLURM_STEP_NUM_NODES", "nodes of the proxies", .cite = TOOLS "/slurm_launch.c" },
+		{ "SLURM_NODEID", "index of this node's proxy",
+		  .cite = TOOLS "/slurm_query_proxy_id.c" },
+		{ "SLURM_STEP_NODELIST", "nodes of the proxies, that of rank 0 first",
+		  .cite = TOOLS "/slurm_launch.c" }),
 	/* How long it waits is not documented: as mpirun of others. One failed rank ends all. */
 	RI_SHAPES({ .name = "hydra",
 		.summary = "mpiexec of MPICH or Intel MPI starts each rank",
-		.scope = RI_SCOPE_PROCESS, .reads = hydra, .beside = ri_shape_states_master,
-		.port = 29500, .grace_s = 5,
+		.scope = RI_SCOPE_PROCESS, .reads = &ri_source_hydra.reads,
+		.beside = ri_shape_states_master, .grace_s = 5,
 		RI_CITE("MPICH doc/wiki/how_to/Using_the_Hydra_Process_Manager.md") }),
 	.read = read_hydra,
 };
 
 #define PMI1 "MPICH src/pmi, PMI-1 wire protocol"
-
-static const struct ri_source_row pmi[] = {
-	{ "PMI_RANK", "rank", PMI1, RI_SEEN, RI_NUMBER(RANK), "<rank>" },
-	{ "PMI_SIZE", "world size", PMI1, RI_SEEN, RI_NUMBER(WORLD_SIZE), "<world_size>" },
-	{ "PMI_LOCAL_RANK", "local rank (Cray PMI)", CRAY, 0, RI_FILLED(LOCAL_RANK),
-	  "<local_rank>" },
-	{ "PMI_LOCAL_SIZE", "ranks on this node (Cray PMI)", CRAY, 0, RI_FILLED(LOCAL_WORLD_SIZE),
-	  "<ranks>" },
-	{ .name = NULL },
-};
 
 static bool is_of_no_hydra(const struct ri_env *env)
 {
@@ -294,7 +266,7 @@ static void read_pmi(struct ri_reading *reading)
 
 	if (reading->launcher != NULL)
 		return;
-	ri_claim_rows(reading, pmi);
+	ri_claim_rows(reading, ri_source_pmi.reads);
 	if (ri_claim_of(reading, RI_FACT_LOCAL_RANK, reading->source->name) == NULL &&
 		ri_claim_get(reading, RI_FACT_WORLD_SIZE, &size) && size == 1)
 		/* the only one there is */
@@ -310,12 +282,18 @@ const struct ri_source ri_source_pmi = {
 	.summary = "a rank known by PMI alone, if it gives the local rank",
 	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
-	.reads = pmi,
+	.reads = RI_READS(
+		{ "PMI_RANK", "rank", PMI1, RI_SEEN, RI_NUMBER(RANK), "<rank>" },
+		{ "PMI_SIZE", "world size", PMI1, RI_SEEN, RI_NUMBER(WORLD_SIZE), "<world_size>" },
+		{ "PMI_LOCAL_RANK", "local rank (Cray PMI)", CRAY, 0, RI_FILLED(LOCAL_RANK),
+		  "<local_rank>" },
+		{ "PMI_LOCAL_SIZE", "ranks on this node (Cray PMI)", CRAY, 0,
+		  RI_FILLED(LOCAL_WORLD_SIZE), "<ranks>" }),
 	/* Its launcher is not known: it waits as others' mpirun does. */
 	RI_SHAPES({ .name = "pmi",
 		.summary = "a launcher that speaks PMI starts each rank",
-		.scope = RI_SCOPE_PROCESS, .reads = pmi, .beside = ri_shape_states_master,
-		.port = 29500, .grace_s = 5, RI_CITE(CRAY) }),
+		.scope = RI_SCOPE_PROCESS, .reads = &ri_source_pmi.reads,
+		.beside = ri_shape_states_master, .grace_s = 5, RI_CITE(CRAY) }),
 	.detect = is_of_no_hydra,
 	.read = read_pmi,
 };

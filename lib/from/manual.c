@@ -13,21 +13,6 @@
 
 #define OPTIONS "rankinit(8)"
 
-static const struct ri_source_row reads[] = {
-	{ "--rank", "rank", .cite = OPTIONS },
-	{ "--world-size", "world size", .cite = OPTIONS },
-	{ "--local-rank", "local rank", .cite = OPTIONS },
-	{ "--local-world-size", "ranks on this node", .cite = OPTIONS },
-	{ "--node-rank", "index of this node", .cite = OPTIONS },
-	{ "--nnodes", "nodes", .cite = OPTIONS },
-	{ "--master-addr", "host on which rank 0 listens", .cite = OPTIONS },
-	{ "--master-port", "port on which rank 0 listens", .cite = OPTIONS },
-	{ "--hosts", "the nodes in order, the master first", .cite = OPTIONS },
-	{ "--hostfile", "the same from a file", .cite = OPTIONS },
-	RI_OWN_READS,
-	{ .name = NULL },
-};
-
 /* One host; a port in it would be lost, so it is no host. */
 static struct ri_fact *claim_master(struct ri_reading *reading, const struct ri_given *stated)
 {
@@ -123,6 +108,17 @@ const struct ri_source ri_source_manual = {
 	.summary = "facts stated by options, which override all others",
 	.identity = RI_SCOPE_PROCESS | RI_SCOPE_NODE,
 	.traits = RI_TRAIT_BY_HAND,
-	.reads = reads,
+	.reads = RI_READS(
+		{ "--rank", "rank", .cite = OPTIONS },
+		{ "--world-size", "world size", .cite = OPTIONS },
+		{ "--local-rank", "local rank", .cite = OPTIONS },
+		{ "--local-world-size", "ranks on this node", .cite = OPTIONS },
+		{ "--node-rank", "index of this node", .cite = OPTIONS },
+		{ "--nnodes", "nodes", .cite = OPTIONS },
+		{ "--master-addr", "host on which rank 0 listens", .cite = OPTIONS },
+		{ "--master-port", "port on which rank 0 listens", .cite = OPTIONS },
+		{ "--hosts", "the nodes in order, the master first", .cite = OPTIONS },
+		{ "--hostfile", "the same from a file", .cite = OPTIONS },
+		RI_OWN_READS),
 	.read = read_manual,
 };

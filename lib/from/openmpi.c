@@ -276,28 +276,6 @@ bool ri_ompi_node_rank(const struct ri_ompi_place *place, uint64_t *node_rank)
 static const char local_daemon[] = "OMPI_MCA_orte_local_daemon_uri";
 static const char mpirun[] = "OMPI_MCA_orte_hnp_uri", regex[] = "OMPI_MCA_orte_node_regex";
 
-static const struct ri_source_row reads[] = {
-	{ "OMPI_COMM_WORLD_RANK", "rank", SCHIZO "; " PMDL, RI_SEEN, RI_NUMBER(RANK) },
-	{ "OMPI_COMM_WORLD_SIZE", "world size", SCHIZO "; " PMDL, RI_SEEN, RI_NUMBER(WORLD_SIZE) },
-	{ "OMPI_COMM_WORLD_LOCAL_RANK", "local rank", SCHIZO "; " PMDL, 0, RI_NUMBER(LOCAL_RANK) },
-	{ "OMPI_COMM_WORLD_LOCAL_SIZE", "ranks of this job on this node", SCHIZO "; " PMDL, 0,
-	  RI_NUMBER(LOCAL_WORLD_SIZE) },
-	{ "OMPI_MCA_orte_num_nodes", "nodes that have ranks (3, 4)", SCHIZO, 0, RI_NUMBER(NNODES) },
-	{ local_daemon, "the daemon of this node (3, 4)", .cite = SCHIZO },
-	{ mpirun, "mpirun itself (3, 4)", .cite = SCHIZO },
-	{ "OMPI_MCA_ess_base_num_procs", "daemons in all; not set on the node of mpirun (3, 4)",
-	  .cite = PLM },
-	{ regex, "nodes of all daemons; not set on the node of mpirun (3, 4)", .cite = PLM },
-	{ "PMIX_SERVER_URI41", "the daemon of this node (5)", .cite = PTL },
-	{ "PMIX_SERVER_URI4", "the same", .cite = PTL },
-	{ "PMIX_SERVER_URI3", "the same", .cite = PTL },
-	{ "PMIX_SERVER_URI2", "the same", .cite = PTL },
-	{ "PMIX_NAMESPACE",
-	  "slurm.pmix.* in a task of srun: srun ran inside a rank, whose numbers are not used",
-	  .cite = "Slurm src/plugins/mpi/pmix/pmixp_info.c" },
-	{ .name = NULL },
-};
-
 /*
  * The variable of the daemon on this node, or NULL: of mpirun 3 or 4, or of a PMIx server that
  * is a daemon of mpirun 5, "prterun-host-pid@0.index;..."
@@ -388,7 +366,7 @@ static void read_openmpi(struct ri_reading *reading)
 			"started this process inside a rank of mpirun");
 		return;
 	}
-	ri_claim_rows(reading, reads);
+	ri_claim_rows(reading, ri_source_openmpi.reads);
 	daemon = find_daemon(reading);
 	if (daemon == NULL)
 		return;
@@ -428,7 +406,30 @@ const struct ri_source ri_source_openmpi = {
 	.mpi = RI_SOURCE_OPENMPI,
 	.once = "mpirun --map-by ppr:1:node rankinit -- COMMAND",
 	.over_ssh = true,
-	.reads = reads,
+	.reads = RI_READS(
+		{ "OMPI_COMM_WORLD_RANK", "rank", SCHIZO "; " PMDL, RI_SEEN, RI_NUMBER(RANK) },
+		{ "OMPI_COMM_WORLD_SIZE", "world size", SCHIZO "; " PMDL, RI_SEEN,
+		  RI_NUMBER(WORLD_SIZE) },
+		{ "OMPI_COMM_WORLD_LOCAL_RANK", "local rank", SCHIZO "; " PMDL, 0,
+		  RI_NUMBER(LOCAL_RANK) },
+		{ "OMPI_COMM_WORLD_LOCAL_SIZE", "ranks of this job on this node", SCHIZO "; " PMDL,
+		  0, RI_NUMBER(LOCAL_WORLD_SIZE) },
+		{ "OMPI_MCA_orte_num_nodes", "nodes that have ranks (3, 4)", SCHIZO, 0,
+		  RI_NUMBER(NNODES) },
+		{ local_daemon, "the daemon of this node (3, 4)", .cite = SCHIZO },
+		{ mpirun, "mpirun itself (3, 4)", .cite = SCHIZO },
+		{ "OMPI_MCA_ess_base_num_procs",
+		  "daemons in all; not set on the node of mpirun (3, 4)", .cite = PLM },
+		{ regex, "nodes of all daemons; not set on the node of mpirun (3, 4)",
+		  .cite = PLM },
+		{ "PMIX_SERVER_URI41", "the daemon of this node (5)", .cite = PTL },
+		{ "PMIX_SERVER_URI4", "the same", .cite = PTL },
+		{ "PMIX_SERVER_URI3", "the same", .cite = PTL },
+		{ "PMIX_SERVER_URI2", "the same", .cite = PTL },
+		{ "PMIX_NAMESPACE",
+		  "slurm.pmix.* in a task of srun: srun ran inside a rank, whose numbers are not "
+		  "used",
+		  .cite = "Slurm src/plugins/mpi/pmix/pmixp_info.c" }),
 	RI_SHAPES({ .name = "openmpi", .summary = "mpirun starts each rank",
 		.scope = RI_SCOPE_PROCESS, .rows = ri_shape_of_mpirun, .grace_s = 5,
 		RI_CITE("Open MPI mpirun(1), \"Signal Propagation\"") }),

@@ -15,13 +15,6 @@
 
 #define ENVIRON "/proc/1/environ"
 
-static const struct ri_source_row reads[] = {
-	{ ENVIRON,
-	  "what the container was given: variables that name the master or the nodes, such as "
-	  "MASTER_ADDR, LWS_LEADER_ADDRESS and AZ_BATCH_MASTER_NODE", .cite = "proc(5)" },
-	{ .name = NULL },
-};
-
 /* Whether there is a rank that came over ssh shows only when it is read. */
 static bool detect(const struct ri_env *env)
 {
@@ -97,7 +90,11 @@ static void read_pid1(struct ri_reading *reading)
 const struct ri_source ri_source_pid1 = {
 	.name = "pid1",
 	.summary = "the master of an MPI job, from the environment of process 1",
-	.reads = reads,
+	.reads = RI_READS(
+		{ ENVIRON,
+		  "what the container was given: variables that name the master or the nodes, such "
+		  "as MASTER_ADDR, LWS_LEADER_ADDRESS and AZ_BATCH_MASTER_NODE",
+		  .cite = "proc(5)" }),
 	.detect = detect,
 	.read = read_pid1,
 };

@@ -33,37 +33,33 @@ void ri_quartet_claim_rendezvous(struct ri_reading *reading)
 
 #define AGENT "PyTorch torch/distributed/elastic/agent/server/local_elastic_agent.py"
 
+static void read_torchrun(struct ri_reading *reading)
+{
+	ri_quartet_claim(reading);
+	ri_claim_rows(reading, ri_source_torchrun.reads);
+	ri_quartet_claim_rendezvous(reading);
+}
+
 /*
  * GROUP_RANK is what tells a worker from a process that was given TORCHELASTIC_RUN_ID by
  * an image or a test.
  */
-static const struct ri_source_row torchrun[] = {
-	{ "TORCHELASTIC_RUN_ID", "the job's name; only its presence counts", AGENT, RI_SEEN,
-	  .value = "none" },
-	RI_QUARTET_READS(RI_SEEN),
-	{ "GROUP_RANK", "index of this node", RI_QUARTET_ELASTIC, RI_SEEN, RI_FILLED(NODE_RANK),
-	  "<node>" },
-	{ "GROUP_WORLD_SIZE", "nodes", AGENT, 0, RI_FILLED(NNODES), "<nodes>" },
-	{ .name = NULL },
-};
-
-static void read_torchrun(struct ri_reading *reading)
-{
-	ri_quartet_claim(reading);
-	ri_claim_rows(reading, torchrun);
-	ri_quartet_claim_rendezvous(reading);
-}
-
 const struct ri_source ri_source_torchrun = {
 	.name = "torchrun",
 	.summary = "a worker of torchrun",
 	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
 	.traits = RI_TRAIT_STORE,
-	.reads = torchrun,
+	.reads = RI_READS(
+		{ "TORCHELASTIC_RUN_ID", "the job's name; only its presence counts", AGENT, RI_SEEN,
+		  .value = "none" },
+		RI_QUARTET_READS(RI_SEEN),
+		{ "GROUP_RANK", "index of this node", RI_QUARTET_ELASTIC, RI_SEEN,
+		  RI_FILLED(NODE_RANK), "<node>" },
+		{ "GROUP_WORLD_SIZE", "nodes", AGENT, 0, RI_FILLED(NNODES), "<nodes>" }),
 	/* An agent that is done closes the rendezvous, and ends the workers of the others. */
 	RI_SHAPES({ .name = "torchrun", .summary = "torchrun starts each worker",
-		.scope = RI_SCOPE_PROCESS, .reads = torchrun, .port = 29500, .grace_s = 30,
+		.scope = RI_SCOPE_PROCESS, .reads = &ri_source_torchrun.reads, .grace_s = 30,
 		RI_CITE("PyTorch torch/distributed/elastic/__init__.py; "
 			"multiprocessing/api.py, PContext.close") }),
 	.read = read_torchrun,
@@ -83,20 +79,6 @@ static bool is_marked(const struct ri_env *env)
 
 #define LAUNCH "DeepSpeed deepspeed/launcher/launch.py"
 
-/* CROSS_RANK, CROSS_SIZE and LOCAL_SIZE tell it from other users of RANK. */
-static const struct ri_source_row deepspeed[] = {
-	{ "RANK", "rank", LAUNCH, RI_SEEN, RI_NUMBER(RANK), "<rank>" },
-	{ "WORLD_SIZE", "world size", LAUNCH, RI_SEEN, RI_NUMBER(WORLD_SIZE), "<world_size>" },
-	{ "LOCAL_RANK", "local rank", LAUNCH, RI_SEEN, RI_NUMBER(LOCAL_RANK), "<local_rank>" },
-	{ "LOCAL_SIZE", "processes on this node", LAUNCH, RI_SEEN, RI_NUMBER(LOCAL_WORLD_SIZE),
-	  "<ranks>" },
-	{ "CROSS_RANK", "index of this node", LAUNCH, RI_SEEN, RI_NUMBER(NODE_RANK), "<node>" },
-	{ "CROSS_SIZE", "nodes", LAUNCH, RI_SEEN, RI_NUMBER(NNODES), "<nodes>" },
-	{ "MASTER_ADDR", "host on which rank 0 listens", LAUNCH, .value = "<master>" },
-	{ "MASTER_PORT", "port on which rank 0 listens", LAUNCH, .value = "<master_port>" },
-	{ .name = NULL },
-};
-
 /*
  * Where a rankinit stands around this process, it or the launcher wrote RANK
  * last. What fits DeepSpeed's own names is DeepSpeed's. LOCAL_WORLD_SIZE is not:
@@ -113,7 +95,7 @@ static void read_deepspeed(struct ri_reading *reading)
 				reading, RI_FACT_LOCAL_WORLD_SIZE, "LOCAL_SIZE", &local) &&
 			nodes * local == size))
 		return;
-	ri_claim_rows(reading, deepspeed);
+	ri_claim_rows(reading, ri_source_deepspeed.reads);
 	ri_quartet_claim_rendezvous(reading);
 }
 
@@ -123,23 +105,27 @@ const struct ri_source ri_source_deepspeed = {
 	.summary = "a worker of the deepspeed launcher",
 	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
-	.reads = deepspeed,
+	/* CROSS_RANK, CROSS_SIZE and LOCAL_SIZE tell it from other users of RANK. */
+	.reads = RI_READS(
+		{ "RANK", "rank", LAUNCH, RI_SEEN, RI_NUMBER(RANK), "<rank>" },
+		{ "WORLD_SIZE", "world size", LAUNCH, RI_SEEN, RI_NUMBER(WORLD_SIZE),
+		  "<world_size>" },
+		{ "LOCAL_RANK", "local rank", LAUNCH, RI_SEEN, RI_NUMBER(LOCAL_RANK),
+		  "<local_rank>" },
+		{ "LOCAL_SIZE", "processes on this node", LAUNCH, RI_SEEN,
+		  RI_NUMBER(LOCAL_WORLD_SIZE), "<ranks>" },
+		{ "CROSS_RANK", "index of this node", LAUNCH, RI_SEEN, RI_NUMBER(NODE_RANK),
+		  "<node>" },
+		{ "CROSS_SIZE", "nodes", LAUNCH, RI_SEEN, RI_NUMBER(NNODES), "<nodes>" },
+		{ "MASTER_ADDR", "host on which rank 0 listens", LAUNCH, .value = "<master>" },
+		{ "MASTER_PORT", "port on which rank 0 listens", LAUNCH,
+		  .value = "<master_port>" }),
 	/* Where a process fails, launch.py ends the others of its own node alone. */
 	RI_SHAPES({ .name = "deepspeed",
 		.summary = "deepspeed's launch.py starts each process",
-		.scope = RI_SCOPE_PROCESS, .reads = deepspeed, .port = 29500, .grace_s = 30,
+		.scope = RI_SCOPE_PROCESS, .reads = &ri_source_deepspeed.reads, .grace_s = 30,
 		.goes_on = true, RI_CITE(LAUNCH ", terminate_process_tree, sigkill_handler") }),
 	.read = read_deepspeed,
-};
-
-static const struct ri_source_row rankinit[] = {
-	{ "RANKINIT", "VERSION:MODE, the mark; only mode process is used",
-	  .cite = "rankinit(8)" },
-	RI_QUARTET_READS(RI_SEEN),
-	{ "NODE_RANK", "index of this node", .cite = "rankinit(8)" },
-	{ "NNODES", "nodes; more nodes than ranks mean that the outer rankinit did not set the "
-	  "ranks", .cite = "rankinit(8)" },
-	{ .name = NULL },
 };
 
 static void read_rankinit(struct ri_reading *reading)
@@ -172,7 +158,14 @@ const struct ri_source ri_source_rankinit = {
 	.identity = RI_SCOPE_PROCESS,
 	.unsigned_tuple = true,
 	.traits = RI_TRAIT_BELOW,
-	.reads = rankinit,
+	.reads = RI_READS(
+		{ "RANKINIT", "VERSION:MODE, the mark; only mode process is used",
+		  .cite = "rankinit(8)" },
+		RI_QUARTET_READS(RI_SEEN),
+		{ "NODE_RANK", "index of this node", .cite = "rankinit(8)" },
+		{ "NNODES",
+		  "nodes; more nodes than ranks mean that the outer rankinit did not set the "
+		  "ranks", .cite = "rankinit(8)" }),
 	.detect = is_marked,
 	.read = read_rankinit,
 };

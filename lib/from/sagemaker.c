@@ -33,25 +33,6 @@ static const char train_groups[] = "SM_DISTRIBUTION_INSTANCE_GROUPS";
 static const char own_group[] = "SM_CURRENT_INSTANCE_GROUP";
 static const char group_hosts[] = "SM_CURRENT_INSTANCE_GROUP_HOSTS";
 
-static const struct ri_source_row reads[] = {
-	{ "TRAINING_JOB_ARN", "the job; used only to recognise SageMaker", .cite = GUIDE },
-	{ "TRAINING_JOB_NAME", "name of the job", GUIDE, 0, RI_JOB_NAME },
-	{ "/opt/ml" CONFIG, "current_host and hosts, the master first", .cite = GUIDE },
-	{ "SAGEMAKER_BASE_DIR", "a folder to use instead of /opt/ml",
-	  .cite = TOOLKIT "src/sagemaker_training/environment.py" },
-	{ "SM_HOSTS", "the hosts as JSON, used instead of those in the file",
-	  .cite = TOOLKIT "ENVIRONMENT_VARIABLES.md" },
-	{ "SM_CURRENT_HOST", "this host", .cite = TOOLKIT "ENVIRONMENT_VARIABLES.md" },
-	{ train_groups, "the instance groups that train, as JSON",
-	  .cite = TOOLKIT "src/sagemaker_training/environment.py" },
-	{ own_group, "this host's group", .cite = TOOLKIT "src/sagemaker_training/environment.py" },
-	{ group_hosts, "its hosts, used if no other group trains",
-	  .cite = TOOLKIT "src/sagemaker_training/environment.py" },
-	{ "SM_NUM_GPUS", "processes to start on each node; 0 without GPUs",
-	  TOOLKIT "ENVIRONMENT_VARIABLES.md", 0, RI_GPUS },
-	{ .name = NULL },
-};
-
 static bool has_toolkit(const struct ri_env *env)
 {
 	return ri_source_sees_text(env, "SM_HOSTS") && ri_source_sees_text(env, "SM_CURRENT_HOST");
@@ -241,7 +222,7 @@ static void read_config(struct ri_reading *reading)
 static void read_sagemaker(struct ri_reading *reading)
 {
 	ri_claim_default_port(reading, DEFAULT_PORT);
-	ri_claim_rows(reading, reads);
+	ri_claim_rows(reading, ri_source_sagemaker.reads);
 	if (has_toolkit(reading->context->env))
 		read_toolkit(reading);
 	else if (reading->context->host != NULL)
@@ -258,7 +239,23 @@ const struct ri_source ri_source_sagemaker = {
 	.summary = "a node of an Amazon SageMaker training job",
 	.identity = RI_SCOPE_NODE,
 	.hidden = true,
-	.reads = reads,
+	.reads = RI_READS(
+		{ "TRAINING_JOB_ARN", "the job; used only to recognise SageMaker", .cite = GUIDE },
+		{ "TRAINING_JOB_NAME", "name of the job", GUIDE, 0, RI_JOB_NAME },
+		{ "/opt/ml" CONFIG, "current_host and hosts, the master first", .cite = GUIDE },
+		{ "SAGEMAKER_BASE_DIR", "a folder to use instead of /opt/ml",
+		  .cite = TOOLKIT "src/sagemaker_training/environment.py" },
+		{ "SM_HOSTS", "the hosts as JSON, used instead of those in the file",
+		  .cite = TOOLKIT "ENVIRONMENT_VARIABLES.md" },
+		{ "SM_CURRENT_HOST", "this host", .cite = TOOLKIT "ENVIRONMENT_VARIABLES.md" },
+		{ train_groups, "the instance groups that train, as JSON",
+		  .cite = TOOLKIT "src/sagemaker_training/environment.py" },
+		{ own_group, "this host's group",
+		  .cite = TOOLKIT "src/sagemaker_training/environment.py" },
+		{ group_hosts, "its hosts, used if no other group trains",
+		  .cite = TOOLKIT "src/sagemaker_training/environment.py" },
+		{ "SM_NUM_GPUS", "processes to start on each node; 0 without GPUs",
+		  TOOLKIT "ENVIRONMENT_VARIABLES.md", 0, RI_GPUS }),
 	RI_SHAPES(
 		{ .name = "sagemaker", .summary = "SageMaker starts a container on each instance",
 		  .scope = RI_SCOPE_NODE, .port = DEFAULT_PORT, .grace_s = 120,

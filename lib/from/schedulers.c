@@ -11,20 +11,13 @@
 
 #define MOM "OpenPBS src/resmom/start_exec.c"
 
-static const struct ri_source_row pbs[] = {
-	{ "PBS_JOBID", "the job", MOM, RI_SEEN, RI_JOB_NAME },
-	{ "PBS_NODEFILE", "a file with the nodes, each once for each of its processes", MOM,
-	  .sign = RI_SEEN },
-	{ .name = NULL },
-};
-
 static void read_pbs(struct ri_reading *reading)
 {
 	struct ri_hostfile file;
 	uint32_t share;
 
 	ri_allocation_note(reading, "PBS_JOBID");
-	ri_claim_rows(reading, pbs);
+	ri_claim_rows(reading, ri_source_pbs.reads);
 	if (!ri_allocation_read_file(reading, "PBS_NODEFILE", &file))
 		return;
 	share = ri_hostfile_share(&file, 0);
@@ -38,7 +31,10 @@ const struct ri_source ri_source_pbs = {
 	.name = "pbs",
 	.summary = "a job of OpenPBS or Torque: its machines",
 	.identity = RI_SCOPE_NONE,
-	.reads = pbs,
+	.reads = RI_READS(
+		{ "PBS_JOBID", "the job", MOM, RI_SEEN, RI_JOB_NAME },
+		{ "PBS_NODEFILE", "a file with the nodes, each once for each of its processes", MOM,
+		  .sign = RI_SEEN }),
 	RI_SHAPES({ .name = "pbs", .summary = "mpirun in a job of PBS starts each rank",
 		.scope = RI_SCOPE_PROCESS,
 		/* Of nodes with one process each. The first one has the file, and runs mpirun. */
@@ -47,26 +43,13 @@ const struct ri_source ri_source_pbs = {
 			{ "PBS_NODEFILE", "/var/spool/pbs/aux/1670.simulated", RI_OF_FIRST },
 			{ "/var/spool/pbs/aux/1670.simulated", "<each:><host>\n</each>",
 			  RI_OF_FIRST }),
-		.beside = ri_shape_of_mpirun, .port = 29500, .grace_s = 5,
+		.beside = ri_shape_of_mpirun, .grace_s = 5,
 		RI_CITE("Open MPI mpirun(1), \"Signal Propagation\"") }),
 	.read = read_pbs,
 };
 
 #define LSF "IBM Spectrum LSF, environment variables set for job execution"
 #define LIGHTNING "Lightning src/lightning/fabric/plugins/environments/lsf.py"
-
-static const struct ri_source_row lsf[] = {
-	{ "LSB_JOBID", "the job", LSF, RI_SEEN, RI_JOB_NAME, "1670" },
-	{ "LSB_DJOB_RANKFILE",
-	  "a file with a host for each rank; the first line is the host of the batch script",
-	  LIGHTNING, .sign = RI_ONE_SEEN },
-	{ "LSB_HOSTS", "a host for each slot; absent if the list is too long", LSF,
-	  .sign = RI_ONE_SEEN },
-	{ "LSB_MCPU_HOSTS", "each host and its slots", LSF, RI_ONE_SEEN,
-	  .value = "<each: ><host> <ranks></each>" },
-	{ "LSB_DJOB_HOSTFILE", "a file with a host for each slot", LSF, .sign = RI_ONE_SEEN },
-	{ .name = NULL },
-};
 
 /* One slot, and all others the same larger number: that host only starts jsrun. */
 static size_t count_script_hosts(const struct ri_hostfile *file)
@@ -113,7 +96,7 @@ static void read_lsf(struct ri_reading *reading)
 	struct ri_hostfile file;
 
 	ri_allocation_note(reading, "LSB_JOBID");
-	ri_claim_rows(reading, lsf);
+	ri_claim_rows(reading, ri_source_lsf.reads);
 	/* On more lines than the first the script's host has ranks as well. */
 	if (ri_allocation_read_file(reading, rank_file, &file))
 		ri_allocation_claim(reading, rank_file, &file, file.slots[0] == 1 ? 1 : 0);
@@ -128,10 +111,20 @@ const struct ri_source ri_source_lsf = {
 	.name = "lsf",
 	.summary = "a job of IBM Spectrum LSF: its machines",
 	.identity = RI_SCOPE_NONE,
-	.reads = lsf,
+	.reads = RI_READS(
+		{ "LSB_JOBID", "the job", LSF, RI_SEEN, RI_JOB_NAME, "1670" },
+		{ "LSB_DJOB_RANKFILE",
+		  "a file with a host for each rank; the first line is the host of the batch "
+		  "script", LIGHTNING, .sign = RI_ONE_SEEN },
+		{ "LSB_HOSTS", "a host for each slot; absent if the list is too long", LSF,
+		  .sign = RI_ONE_SEEN },
+		{ "LSB_MCPU_HOSTS", "each host and its slots", LSF, RI_ONE_SEEN,
+		  .value = "<each: ><host> <ranks></each>" },
+		{ "LSB_DJOB_HOSTFILE", "a file with a host for each slot", LSF,
+		  .sign = RI_ONE_SEEN }),
 	RI_SHAPES({ .name = "lsf", .summary = "mpirun in a job of LSF starts each rank",
-		.scope = RI_SCOPE_PROCESS, .reads = lsf, .beside = ri_shape_of_mpirun,
-		.port = 29500, .grace_s = 10,
+		.scope = RI_SCOPE_PROCESS, .reads = &ri_source_lsf.reads,
+		.beside = ri_shape_of_mpirun, .grace_s = 10,
 		.succeeded = "DONE", .failed = "EXIT", .stopped = "EXIT",
 		RI_CITE("IBM Spectrum LSF, lsb.params, JOB_TERMINATE_INTERVAL; bjobs, STAT") }),
 	.read = read_lsf,

@@ -25,7 +25,7 @@ static bool copy_row(const struct ri_shape_row *rows, size_t *index, struct ri_s
 
 bool ri_shape_row_at(const struct ri_shape *shape, size_t index, struct ri_shape_row *out)
 {
-	const struct ri_source_row *read = shape->reads;
+	const struct ri_source_row *read = shape->reads == NULL ? NULL : *shape->reads;
 
 	if (copy_row(shape->beside, &index, out))
 		return true;

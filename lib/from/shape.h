@@ -93,7 +93,7 @@ struct ri_shape_row {
 struct ri_shape {
 	const char *name;	/* the source's, or that with _KIND behind it */
 	const char *summary;	/* who starts what, for --list=simulations */
-	const struct ri_source_row *reads;	/* its source's: those with a value; or NULL */
+	const struct ri_source_row *const *reads;	/* those with a value; or NULL */
 	const struct ri_shape_row *rows;	/* and these; end with a NULL name; or NULL */
 	/* The same of the launcher inside an allocation, or of what the job's author states. */
 	const struct ri_shape_row *beside;

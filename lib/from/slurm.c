@@ -28,37 +28,6 @@ static const char job_id[] = "SLURM_JOB_ID";
 static const struct ri_range job_ids = { 0, UINT32_MAX };
 static const char per_node_asked[] = "SLURM_NTASKS_PER_NODE", on_node[] = "SLURM_GPUS_ON_NODE";
 
-static const struct ri_source_row reads[] = {
-	{ "SLURM_STEP_ID", "the step; numbers above 4294967280 are not steps with tasks",
-	  "Slurm slurm/slurm.h", .value = "0" },
-	{ "SLURM_PROCID", "rank", TASK, .value = "<rank>" },
-	{ "SLURM_LOCALID", "local rank", TASK, .value = "<local_rank>" },
-	{ "SLURM_NODEID", "index of this node in the step", TASK, .value = "<node>" },
-	{ "SLURM_STEP_NUM_TASKS", "world size", ENV, .value = "<world_size>" },
-	{ "SLURM_NTASKS", "the same, if the step does not give it", ENV, .value = "<world_size>" },
-	{ "SLURM_STEP_NUM_NODES", "nodes of the step", ENV, .value = "<nodes>" },
-	{ per_node, "ranks of each node, 2(x3),1", .cite = ENV },
-	{ "SLURM_STEP_NODELIST", "nodes of the step, the master first", ENV,
-	  .value = "<each:,><host></each>" },
-	{ "SLURM_DISTRIBUTION", "arbitrary: rank 0 may be on any node, which rank 0 alone knows",
-	  .cite = "Slurm srun(1), --distribution, OUTPUT ENVIRONMENT VARIABLES" },
-	{ "SLURM_JOB_NUM_NODES", "nodes of the job, if there is no step", ENV, .value = "<nodes>" },
-	{ "SLURM_JOB_NODELIST",
-	  "their names; under mpirun the first is the master if the ranks fill all of them", ENV,
-	  .value = "<each:,><host></each>" },
-	{ "SLURM_HET_SIZE",
-	  "components of the job; of more than one the step's numbers have to agree",
-	  .cite = "Slurm sbatch(1)" },
-	{ "SLURM_PACK_SIZE", "the same before Slurm 20.02", .cite = "Slurm sbatch(1)" },
-	{ job_id, "the job; its port is 10000 + this modulo 20000", ENV, .value = "1234" },
-	/* in a simulated job as of srun --ntasks-per-node, or Lightning refuses SLURM_NTASKS */
-	{ per_node_asked, "tasks that were asked for on each node, of which srun may start fewer",
-	  "Slurm sbatch(1), srun(1)", .value = "<ranks>" },
-	{ on_node, "GPUs of this node, which fewer tasks may leave idle", .cite = "Slurm srun(1)" },
-	{ "SLURM_RESTART_COUNT", "how many times the job was requeued", .cite = "Slurm sbatch(1)" },
-	{ .name = NULL },
-};
-
 bool ri_source_sees_slurm_task(const struct ri_env *env)
 {
 	/*
@@ -274,14 +243,47 @@ const struct ri_source ri_source_slurm = {
 	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
 	.once = "srun -n NODES --ntasks-per-node=1 rankinit -- COMMAND",
-	.reads = reads,
+	.reads = RI_READS(
+		{ "SLURM_STEP_ID", "the step; numbers above 4294967280 are not steps with tasks",
+		  "Slurm slurm/slurm.h", .value = "0" },
+		{ "SLURM_PROCID", "rank", TASK, .value = "<rank>" },
+		{ "SLURM_LOCALID", "local rank", TASK, .value = "<local_rank>" },
+		{ "SLURM_NODEID", "index of this node in the step", TASK, .value = "<node>" },
+		{ "SLURM_STEP_NUM_TASKS", "world size", ENV, .value = "<world_size>" },
+		{ "SLURM_NTASKS", "the same, if the step does not give it", ENV,
+		  .value = "<world_size>" },
+		{ "SLURM_STEP_NUM_NODES", "nodes of the step", ENV, .value = "<nodes>" },
+		{ per_node, "ranks of each node, 2(x3),1", .cite = ENV },
+		{ "SLURM_STEP_NODELIST", "nodes of the step, the master first", ENV,
+		  .value = "<each:,><host></each>" },
+		{ "SLURM_DISTRIBUTION",
+		  "arbitrary: rank 0 may be on any node, which rank 0 alone knows",
+		  .cite = "Slurm srun(1), --distribution, OUTPUT ENVIRONMENT VARIABLES" },
+		{ "SLURM_JOB_NUM_NODES", "nodes of the job, if there is no step", ENV,
+		  .value = "<nodes>" },
+		{ "SLURM_JOB_NODELIST",
+		  "their names; under mpirun the first is the master if the ranks fill all of them",
+		  ENV, .value = "<each:,><host></each>" },
+		{ "SLURM_HET_SIZE",
+		  "components of the job; of more than one the step's numbers have to agree",
+		  .cite = "Slurm sbatch(1)" },
+		{ "SLURM_PACK_SIZE", "the same before Slurm 20.02", .cite = "Slurm sbatch(1)" },
+		{ job_id, "the job; its port is 10000 + this modulo 20000", ENV, .value = "1234" },
+		/* simulated as of srun --ntasks-per-node, or Lightning refuses SLURM_NTASKS */
+		{ per_node_asked,
+		  "tasks that were asked for on each node, of which srun may start fewer",
+		  "Slurm sbatch(1), srun(1)", .value = "<ranks>" },
+		{ on_node, "GPUs of this node, which fewer tasks may leave idle",
+		  .cite = "Slurm srun(1)" },
+		{ "SLURM_RESTART_COUNT", "how many times the job was requeued",
+		  .cite = "Slurm sbatch(1)" }),
 	/* KillOnBadExit is 0 by default: the step's other tasks run on. */
 	RI_SHAPES({ .name = "slurm", .summary = "srun starts each task",
-		.scope = RI_SCOPE_PROCESS, .reads = reads, .port = FIRST_PORT + 1234,
+		.scope = RI_SCOPE_PROCESS, .reads = &ri_source_slurm.reads,
 		.rows = RI_SHAPE_ROWS(
 			{ per_node, "<ranks>", RI_OF_ONE_NODE },
 			{ per_node, "<ranks>(x<nodes>)", RI_OF_SEVERAL_NODES }),
-		.grace_s = 30, .goes_on = true,
+		.port = FIRST_PORT + 1234, .grace_s = 30, .goes_on = true,
 		.succeeded = "COMPLETED", .failed = "FAILED", .stopped = "CANCELLED",
 		RI_CITE("Slurm slurm.conf(5), KillWait, KillOnBadExit; "
 			"sacct(1), JOB STATE CODES") }),

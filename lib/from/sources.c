@@ -6,10 +6,6 @@
 #include "base/number.h"
 #include "model/wishes.h"
 
-#define RI_SOURCE(name) extern const struct ri_source ri_source_##name;
-#include "from/sources.def"
-#undef RI_SOURCE
-
 const struct ri_source *const ri_sources[] = {
 #define RI_SOURCE(name) &ri_source_##name,
 #include "from/sources.def"

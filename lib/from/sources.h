@@ -20,6 +20,9 @@ enum ri_source_mpi {
 	RI_SOURCE_MVAPICH2,
 };
 
+/* What a source reads, of struct ri_source_row. */
+#define RI_READS(...) (const struct ri_source_row[]){ __VA_ARGS__, { .name = NULL } }
+
 /* A source's shapes, which --simulate makes its jobs of. */
 #define RI_SHAPES(...) \
 	.shapes = (const struct ri_shape[]){ __VA_ARGS__ }, \
@@ -56,7 +59,7 @@ struct ri_source {
 	/* How its jobs start a command once on each node; NULL: by srun or mpirun. */
 	const char *once;
 	unsigned traits;	/* what follows where it is the identity: bits of enum ri_trait */
-	const struct ri_source_row *reads;	/* end with a NULL name */
+	const struct ri_source_row *reads;	/* by RI_READS; end with a NULL name */
 	const struct ri_shape *shapes;	/* of its jobs, by RI_SHAPES; none: it starts no job */
 	size_t shape_count;
 	/*
@@ -74,6 +77,10 @@ enum {
 #undef RI_SOURCE
 	RI_SOURCE_COUNT
 };
+
+#define RI_SOURCE(name) extern const struct ri_source ri_source_##name;
+#include "from/sources.def"
+#undef RI_SOURCE
 
 /* The table, in order of precedence; ends with NULL. */
 extern const struct ri_source *const ri_sources[];

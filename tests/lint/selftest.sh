@@ -199,7 +199,7 @@ sed -i '/^RI_SOURCE(env)/d' lib/from/sources.def
 echo 'RI_SOURCE(ghost)' >>lib/from/sources.def
 echo 'RI_FRAMEWORK(ghost)' >>lib/to/frameworks.def
 sed -i '/^const struct ri_source ri_source_lws/,/^}/s/RI_SHAPES(/RI_HIDDEN(/' lib/from/kubernetes.c
-sed -i 's/^\t\.reads = reads,/&\n\tRI_SHAPES(),/' lib/from/pid1.c
+sed -i 's/^\t\.detect = detect,/\tRI_SHAPES(),\n&/' lib/from/pid1.c
 : >tests/golden/stray.cases
 sed -i 's/RI_BIND_NUMA,/RI_BIND_SOCKET,/' lib/node/place.h
 expect tables.py 'sources.def: ghost is defined' 'env.c: env is not in' \

@@ -428,7 +428,6 @@ static void test_names(void **state)
 			assert_true(shape->grace_s > 0);
 			assert_int_equal(shape->succeeded == NULL, shape->failed == NULL);
 			assert_int_equal(shape->succeeded == NULL, shape->stopped == NULL);
-			assert_false(ri_shape_says_port(shape) && shape->port == 0);
 		}
 	assert_null(ri_source_shape_find("nobody", strlen("nobody")));
 }
