@@ -100,14 +100,12 @@ static int refuse_signs_of_nodes(const struct ri_topology *topology,
 {
 	const struct ri_fact *said = topology->facts[RI_FACT_NODE_RANK].next;
 	uint64_t world, rank;
-	char bytes[160];
-	struct ri_text text;
+	RI_TEXT(text, 160);
 	const char *sign;
 
 	if (get(context, "WORLD_SIZE", &world) && world > 1 && get(context, "RANK", &rank))
 		return refuse_variable("RANK", "it may be that of a node or of a process, because "
 			"LOCAL_RANK is not set, and WORLD_SIZE is more than 1", err);
-	ri_text_init(&text, bytes, sizeof(bytes));
 	ri_text_add(&text, "there are other nodes according to ");
 	sign = find_signs(context, context->fan_out, &text);
 	if (sign != NULL) {
@@ -359,8 +357,7 @@ static int refuse_split(const struct ri_topology *topology, const struct ri_cont
 	struct ri_error *err)
 {
 	const struct ri_command *command = context->command;
-	char bytes[256];
-	struct ri_text text;
+	RI_TEXT(text, 256);
 	const char *subject;
 	uint64_t here, world;
 
@@ -376,7 +373,6 @@ static int refuse_split(const struct ri_topology *topology, const struct ri_cont
 		ri_meeting_is_told(command, context->env) || command->launcher->apart ||
 		(command->launcher->reads_pet && ri_env_get(context->env, "PET_NNODES") != NULL))
 		return 0;
-	ri_text_init(&text, bytes, sizeof(bytes));
 	here = count_here(context);
 	subject = find_signs(context, here, &text);
 	if (subject == NULL) {

@@ -87,12 +87,10 @@ static int check(struct ri_topology *topology, const struct ri_context *context,
 			? rule->fact == RI_FACT_NODE_RANK
 			: ri_fact_group(rule->fact) == RI_GROUP_TUPLE &&
 				ri_fact_group(rule->other) == RI_GROUP_TUPLE;
-		char bytes[256];
-		struct ri_text text;
+		RI_TEXT(text, 256);
 
 		if (!is_broken(topology, rule))
 			continue;
-		ri_text_init(&text, bytes, sizeof(bytes));
 		describe(topology, rule->fact, &text);
 		ri_text_add(&text, " and ");
 		describe(topology, rule->other, &text);
@@ -169,8 +167,7 @@ static uint64_t share(const struct ri_topology *topology, unsigned *from)
 static void derive_local_size(struct ri_topology *topology, const struct ri_context *context)
 {
 	uint64_t rank = of(topology, RI_FACT_RANK), size = of(topology, RI_FACT_WORLD_SIZE);
-	char bytes[160];
-	struct ri_text missing;
+	RI_TEXT(missing, 160);
 	uint64_t local, node;
 	unsigned from;
 
@@ -185,7 +182,6 @@ static void derive_local_size(struct ri_topology *topology, const struct ri_cont
 	if (local == 0 || rank % local != of(topology, RI_FACT_LOCAL_RANK) ||
 		(ri_topology_get(topology, RI_FACT_NODE_RANK, &node) && rank / local != node))
 		return;
-	ri_text_init(&missing, bytes, sizeof(bytes));
 	explain_missing(topology, RI_FACT_LOCAL_WORLD_SIZE, "the number of ranks on this node",
 		&missing);
 	ri_topology_derive(topology, RI_FACT_LOCAL_WORLD_SIZE, local, from);
@@ -193,7 +189,7 @@ static void derive_local_size(struct ri_topology *topology, const struct ri_cont
 	if (context->fan_out == 0)
 		ri_findings_add(context->findings, RI_SEVERITY_NOTE, RI_CODE_LOCAL_SIZE_ASSUMED,
 			"LOCAL_WORLD_SIZE", "%s: %" PRIu64 " is right if every node has as many",
-			bytes, local);
+			missing.bytes, local);
 	if (!ri_topology_knows(topology, RI_FACT_NNODES))
 		ri_topology_derive(topology, RI_FACT_NNODES, size / local,
 			RI_FROM(WORLD_SIZE) | RI_FROM(LOCAL_WORLD_SIZE));
@@ -235,10 +231,8 @@ bool ri_topology_may_be_even(const struct ri_topology *topology)
 static void assume_even(struct ri_topology *topology, struct ri_findings *findings)
 {
 	uint64_t local = of(topology, RI_FACT_LOCAL_WORLD_SIZE);
-	char bytes[160];
-	struct ri_text missing;
+	RI_TEXT(missing, 160);
 
-	ri_text_init(&missing, bytes, sizeof(bytes));
 	explain_missing(topology, RI_FACT_NODE_RANK, "the index of this node", &missing);
 	ri_topology_derive(topology, RI_FACT_NODE_RANK, of(topology, RI_FACT_RANK) / local,
 		RI_FROM(RANK) | RI_FROM(LOCAL_WORLD_SIZE));
@@ -248,7 +242,7 @@ static void assume_even(struct ri_topology *topology, struct ri_findings *findin
 			RI_FROM(WORLD_SIZE) | RI_FROM(LOCAL_WORLD_SIZE));
 	ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_NOTE, RI_CODE_NODE_RANK_ASSUMED,
 		"NODE_RANK", "%s: %" PRIu64 " is right if every node has %" PRIu64
-		" ranks, in order", bytes, of(topology, RI_FACT_NODE_RANK), local),
+		" ranks, in order", missing.bytes, of(topology, RI_FACT_NODE_RANK), local),
 		"it is wrong for uneven or round-robin placement");
 }
 

@@ -122,8 +122,7 @@ static void say_no_rank(struct ri_page *page, const struct ri_explain *explain)
 static void say_summary(struct ri_page *page, const struct ri_explain *explain)
 {
 	const struct ri_topology *topology = explain->topology;
-	char bytes[1024];
-	struct ri_text text;
+	RI_TEXT(text, 1024);
 
 	ri_page_paint(page, RI_LOOK_BOLD);
 	ri_page_showf(page, "rankinit %s", explain->version);
@@ -140,13 +139,12 @@ static void say_summary(struct ri_page *page, const struct ri_explain *explain)
 		say_no_rank(page, explain);
 	if (topology->source_count == 0)
 		return;
-	ri_text_init(&text, bytes, sizeof(bytes));
 	for (size_t i = 0; i < topology->source_count; i++)
 		ri_text_addf(&text, "%s%s", i == 0 ? "" : ", ", topology->sources[i]);
 	if (topology->identity != NULL)
 		ri_text_addf(&text, "; %s gives the identity", topology->identity);
 	label(page, "read");
-	ri_page_fold(page, bytes, AT_TEXT);
+	ri_page_fold(page, text.bytes, AT_TEXT);
 }
 
 /* The value of a fact in a few words. */
@@ -173,16 +171,14 @@ static void show_fact(struct ri_page *page, const char *name, enum ri_look look,
 	const struct ri_fact *fact, enum ri_fact_id id)
 {
 	const char *before = " from ";
-	char bytes[ANY_VALUE];
-	struct ri_text value;
+	RI_TEXT(value, ANY_VALUE);
 
-	ri_text_init(&value, bytes, sizeof(bytes));
 	name_value(fact, id, &value);
 	ri_page_go(page, AT_LABEL);
 	ri_page_paint(page, look);
 	ri_page_show(page, name);
 	ri_page_go(page, AT_VALUE);
-	ri_page_show(page, bytes);
+	ri_page_show(page, value.bytes);
 	ri_page_paint(page, RI_LOOK_PLAIN);
 	if (page->column >= AT_SOURCE)
 		ri_page_end_line(page);
@@ -218,20 +214,19 @@ static void show_below(struct ri_page *page, const char *name, const char *text)
 /* With as many of the hosts as a line holds, or the whole value where the fact is a part of it. */
 static void show_known(struct ri_page *page, const struct ri_fact *fact, enum ri_fact_id id)
 {
-	char raw[RI_QUOTE_SIZE], hosts[2 * RI_PAGE_WIDTH], bytes[ANY_VALUE];
-	struct ri_text text;
+	char raw[RI_QUOTE_SIZE];
+	RI_TEXT(hosts, 2 * RI_PAGE_WIDTH);
+	RI_TEXT(value, ANY_VALUE);
 
 	show_fact(page, ri_fact_name(id), RI_LOOK_BOLD, fact, id);
 	if (id == RI_FACT_HOSTS) {
-		ri_text_init(&text, hosts, sizeof(hosts));
-		for (uint64_t i = 0; i < fact->number && !text.cut; i++)
-			ri_text_addf(&text, "%s%s", i == 0 ? "" : ", ", fact->list[i]);
-		show_below(page, "list", hosts);
+		for (uint64_t i = 0; i < fact->number && !hosts.cut; i++)
+			ri_text_addf(&hosts, "%s%s", i == 0 ? "" : ", ", fact->list[i]);
+		show_below(page, "list", hosts.bytes);
 		return;
 	}
-	ri_text_init(&text, bytes, sizeof(bytes));
-	name_value(fact, id, &text);
-	if (fact->origin.variable != NULL && strcmp(bytes, fact->origin.raw) != 0)
+	name_value(fact, id, &value);
+	if (fact->origin.variable != NULL && strcmp(value.bytes, fact->origin.raw) != 0)
 		show_below(page, "taken from", ri_quote(raw, sizeof(raw), fact->origin.raw));
 }
 
@@ -284,12 +279,10 @@ static void say_facts(struct ri_page *page, const struct ri_topology *topology)
 /* A variable's value in so many columns, without secrets. */
 static void show_value(struct ri_page *page, const char *name, const char *value, size_t columns)
 {
-	char bytes[4 * RI_PAGE_WIDTH + 1];
-	struct ri_text text;
+	RI_TEXT(text, 4 * RI_PAGE_WIDTH + 1);
 
-	ri_text_init(&text, bytes, sizeof(bytes));
 	ri_redact_value(&text, name, value);
-	ri_page_show_in(page, columns, bytes);
+	ri_page_show_in(page, columns, text.bytes);
 }
 
 /* A line for what the edit does, where it does anything: + sets, ~ changes, - removes. */
@@ -404,11 +397,9 @@ static void say_word(struct ri_page *page, const char *word)
 		"0123456789_@%+=:,./-";
 	bool is_plain = *word != '\0' && word[strspn(word, plain)] == '\0';
 	const char *quote = is_plain ? "" : strchr(word, '\'') == NULL ? "'" : "\"";
-	char bytes[4 * RI_PAGE_WIDTH];
-	struct ri_text text;
+	RI_TEXT(text, 4 * RI_PAGE_WIDTH);
 	size_t columns;
 
-	ri_text_init(&text, bytes, sizeof(bytes));
 	ri_text_add(&text, quote);
 	/* the quotes, and a blank and a backslash at the end of the line */
 	columns = ri_text_add_shown(&text, word, RI_PAGE_WIDTH - AT_NEXT - 4);
@@ -421,7 +412,7 @@ static void say_word(struct ri_page *page, const char *word)
 	} else if (page->column > AT_LABEL) {
 		ri_page_go(page, 0);
 	}
-	ri_text_add(page->out, bytes);
+	ri_text_add(page->out, text.bytes);
 	page->column += columns;
 }
 

@@ -69,16 +69,13 @@ void ri_page_show_as(struct ri_page *page, enum ri_look look, const char *text)
 
 void ri_page_fold(struct ri_page *page, const char *words, size_t indent)
 {
-	char word[4 * RI_PAGE_WIDTH];
-
 	if (page->column < indent)
 		ri_page_go(page, indent);
 	while (*words != '\0') {
 		size_t length = strcspn(words, " ");
-		struct ri_text text;
+		RI_TEXT(word, 4 * RI_PAGE_WIDTH);
 
-		ri_text_init(&text, word, sizeof(word));
-		ri_text_add_bytes(&text, words, length);
+		ri_text_add_bytes(&word, words, length);
 		words += length + strspn(words + length, " ");
 		if (page->column > indent && length + 1 > ri_page_room(page)) {
 			ri_page_end_line(page);
@@ -87,9 +84,9 @@ void ri_page_fold(struct ri_page *page, const char *words, size_t indent)
 			ri_page_go(page, 0);
 		}
 		if (page->whole)
-			page->column += ri_text_add_shown(page->out, word, sizeof(word));
+			page->column += ri_text_add_shown(page->out, word.bytes, word.size);
 		else
-			ri_page_show(page, word);
+			ri_page_show(page, word.bytes);
 	}
 	ri_page_end_line(page);
 }

@@ -57,12 +57,10 @@ static int hint_at(const struct reading *reading, const char *name, const char *
 {
 	const char *names[RI_SOURCE_COUNT * 4], *nearest;
 	const struct ri_shape *shape;
-	char bytes[200];
-	struct ri_text begun;
+	RI_TEXT(begun, 200);
 	size_t count = 0, length = strlen(name);
 
 	/* those that begin with the name, as "azureml_mpi:2x4 or azureml_nodes:2x4" */
-	ri_text_init(&begun, bytes, sizeof(bytes));
 	while (count < sizeof(names) / sizeof(names[0]) &&
 		(shape = ri_source_shape_at(count)) != NULL) {
 		names[count++] = shape->name;
@@ -71,7 +69,7 @@ static int hint_at(const struct reading *reading, const char *name, const char *
 				shape->name, size);
 	}
 	if (begun.length > 0)
-		return ri_fail_hint(reading->err, "did you mean %s?", bytes);
+		return ri_fail_hint(reading->err, "did you mean %s?", begun.bytes);
 	nearest = ri_text_nearest(name, names, count);
 	if (nearest != NULL)
 		return ri_fail_hint(reading->err, "did you mean %s:%s?", nearest, size);

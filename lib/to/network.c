@@ -60,8 +60,8 @@ static void judge_interfaces(struct ri_writing *writing, const struct ri_topolog
 	const char *variable, const char *list, bool whole)
 {
 	struct ri_host *host = writing->context->host;
-	char bytes[RI_QUOTE_SIZE], quoted[RI_QUOTE_SIZE];
-	struct ri_text name;
+	char quoted[RI_QUOTE_SIZE];
+	RI_TEXT(name, RI_QUOTE_SIZE);
 
 	if (ri_topology_is_wide(topology) && is_loopback(list)) {
 		warn(writing, variable, "is the loopback interface, and the job has several nodes");
@@ -76,7 +76,6 @@ static void judge_interfaces(struct ri_writing *writing, const struct ri_topolog
 	}
 	if (*list == '\0')
 		return;
-	ri_text_init(&name, bytes, sizeof(bytes));
 	ri_text_addf(&name, "%.*s", (int)strcspn(list, ","), list);
 	ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING, RI_CODE_NETWORK_VALUE,
 		variable, "this machine has no interface %s",
