@@ -12,22 +12,6 @@
 
 #define RUN "Horovod horovod/runner/gloo_run.py"
 
-static const struct ri_variable looks[] = {
-	{ "OMPI_COMM_WORLD_SIZE", "this rank was started by mpirun of Open MPI",
-	  "Horovod horovod/common/util.py, get_env_rank_and_size" },
-	{ "PMIX_RANK", "started by a process manager that MPI can ask",
-	  "openpmix 5.0 src/server/pmix_server.c" },
-	{ "PMI_RANK", "the same for MPICH, Intel MPI and others",
-	  "Horovod horovod/common/util.py, get_env_rank_and_size" },
-	{ "JSM_NAMESPACE_RANK", "started by jsrun", "Horovod horovod/runner/js_run.py" },
-	{ "MV2_COMM_WORLD_RANK", "started by mpirun_rsh of MVAPICH2",
-	  "MVAPICH2 User Guide, 9.1 environment variables of a rank" },
-	{ "PALS_RANKID", "started by Cray's launcher, or by srun for Cray MPI",
-	  "Slurm src/plugins/mpi/cray_shasta/mpi_cray_shasta.c" },
-	{ "HOROVOD_GLOO_RENDEZVOUS_ADDR", "started by horovodrun over Gloo", RUN },
-	{ .name = NULL },
-};
-
 static void render(struct ri_writing *writing, const struct ri_topology *topology)
 {
 	uint64_t size;
@@ -36,7 +20,7 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 		!ri_topology_get(topology, RI_FACT_WORLD_SIZE, &size) || size == 1)
 		return;
 	/* Of the ranks that are started here none of these is one. */
-	for (const struct ri_variable *v = looks;
+	for (const struct ri_variable *v = writing->framework->looks;
 		v->name != NULL && writing->context->fan_out == 0; v++)
 		if (ri_env_get(writing->context->env, v->name) != NULL)
 			return;
@@ -53,6 +37,18 @@ const struct ri_framework ri_framework_horovod = {
 	.summary = "Horovod, which gets everything from its own launchers",
 	.when = "Nothing is written. With --frameworks=horovod, rankinit refuses a rank that no "
 		"Horovod launcher started.",
-	.looks = looks,
+	.looks = RI_VARIABLES(
+		{ "OMPI_COMM_WORLD_SIZE", "this rank was started by mpirun of Open MPI",
+		  "Horovod horovod/common/util.py, get_env_rank_and_size" },
+		{ "PMIX_RANK", "started by a process manager that MPI can ask",
+		  "openpmix 5.0 src/server/pmix_server.c" },
+		{ "PMI_RANK", "the same for MPICH, Intel MPI and others",
+		  "Horovod horovod/common/util.py, get_env_rank_and_size" },
+		{ "JSM_NAMESPACE_RANK", "started by jsrun", "Horovod horovod/runner/js_run.py" },
+		{ "MV2_COMM_WORLD_RANK", "started by mpirun_rsh of MVAPICH2",
+		  "MVAPICH2 User Guide, 9.1 environment variables of a rank" },
+		{ "PALS_RANKID", "started by Cray's launcher, or by srun for Cray MPI",
+		  "Slurm src/plugins/mpi/cray_shasta/mpi_cray_shasta.c" },
+		{ "HOROVOD_GLOO_RENDEZVOUS_ADDR", "started by horovodrun over Gloo", RUN }),
 	.render = render,
 };

@@ -23,22 +23,6 @@
 static const char address_name[] = "JAX_COORDINATOR_ADDRESS";
 static const char devices_name[] = "JAX_LOCAL_DEVICE_IDS";
 
-static const struct ri_variable writes[] = {
-	{ address_name, "host and port of process 0; a valid value is kept", DISTRIBUTED },
-	{ "JAX_NUM_PROCESSES", "processes in the job, for the program to pass on", KUBEFLOW },
-	{ "JAX_PROCESS_ID", "index of this process in the job, for the program to pass on",
-	  KUBEFLOW },
-	{ "KERAS_DISTRIBUTION_NUM_PROCESSES",
-	  "the same count, which keras.distribution.initialize() reads", KERAS },
-	{ "KERAS_DISTRIBUTION_PROCESS_ID", "the same index, likewise", KERAS },
-	{ devices_name,
-	  "the devices that this process uses, if JAX would otherwise use all devices of a node "
-	  "with several processes, or only the first; an existing value is kept", DISTRIBUTED },
-	{ .name = NULL },
-};
-
-static const char *const sources[] = { "jax_job", NULL };
-
 static const char *get_filled(const struct ri_writing *writing, const char *variable)
 {
 	const char *value = ri_env_get(writing->context->env, variable);
@@ -227,7 +211,19 @@ const struct ri_framework ri_framework_jax = {
 	.when = "A rank gets its own number and the number of ranks; with --launch=node, or before "
 		"ranks exist, the one process of a node gets the node's index and the number of "
 		"nodes. A known launcher gets nothing.",
-	.writes = writes,
-	.sources = sources,
+	.writes = RI_VARIABLES(
+		{ address_name, "host and port of process 0; a valid value is kept", DISTRIBUTED },
+		{ "JAX_NUM_PROCESSES", "processes in the job, for the program to pass on",
+		  KUBEFLOW },
+		{ "JAX_PROCESS_ID", "index of this process in the job, for the program to pass on",
+		  KUBEFLOW },
+		{ "KERAS_DISTRIBUTION_NUM_PROCESSES",
+		  "the same count, which keras.distribution.initialize() reads", KERAS },
+		{ "KERAS_DISTRIBUTION_PROCESS_ID", "the same index, likewise", KERAS },
+		{ devices_name,
+		  "the devices that this process uses, if JAX would otherwise use all devices of a "
+		  "node with several processes, or only the first; an existing value is kept",
+		  DISTRIBUTED }),
+	.sources = (const char *const[]){ "jax_job", NULL },
 	.render = render,
 };

@@ -89,16 +89,6 @@ static const char bootstrap[] = "NCCL_COMM_ID";
 static const char debug_file[] = "NCCL_DEBUG_FILE";
 static const char no_infiniband[] = "NCCL_IB_DISABLE";
 
-static const struct ri_variable nccl[] = {
-	{ interfaces,
-	  "prefixes of interface names; = marks whole names, ^ excludes; not loopback on several "
-	  "nodes", DOCUMENT },
-	{ bootstrap, "the meeting point of every communicator, also those of torch", DOCUMENT },
-	{ debug_file, "one file for each process, with %h and %p in its name", DOCUMENT },
-	{ no_infiniband, "1: NCCL does not use InfiniBand", DOCUMENT },
-	{ .name = NULL },
-};
-
 static void render_nccl(struct ri_writing *writing, const struct ri_topology *topology)
 {
 	const struct ri_env *env = writing->context->env;
@@ -130,19 +120,20 @@ const struct ri_framework ri_framework_nccl = {
 	.name = "nccl",
 	.summary = "NCCL, which transfers data between GPUs",
 	.when = "Nothing is written: rankinit warns of a value that is known to break jobs.",
-	.looks = nccl,
+	.looks = RI_VARIABLES(
+		{ interfaces,
+		  "prefixes of interface names; = marks whole names, ^ excludes; not loopback on "
+		  "several nodes", DOCUMENT },
+		{ bootstrap, "the meeting point of every communicator, also those of torch",
+		  DOCUMENT },
+		{ debug_file, "one file for each process, with %h and %p in its name", DOCUMENT },
+		{ no_infiniband, "1: NCCL does not use InfiniBand", DOCUMENT }),
 	.render = render_nccl,
 };
 
 #define DEVICE "PyTorch torch/csrc/distributed/c10d/ProcessGroupGloo.cpp, GLOO_SOCKET_IFNAME_ENV"
 
 static const char gloo_name[] = "GLOO_SOCKET_IFNAME";
-
-static const struct ri_variable gloo[] = {
-	{ gloo_name,
-	  "exact names of interfaces; not NCCL's ^ and =, not loopback on several nodes", DEVICE },
-	{ .name = NULL },
-};
 
 static void render_gloo(struct ri_writing *writing, const struct ri_topology *topology)
 {
@@ -161,6 +152,9 @@ const struct ri_framework ri_framework_gloo = {
 	.name = "gloo",
 	.summary = "Gloo, which transfers torch's data between CPUs",
 	.when = "Nothing is written: rankinit warns of a value that is known to break jobs.",
-	.looks = gloo,
+	.looks = RI_VARIABLES(
+		{ gloo_name,
+		  "exact names of interfaces; not NCCL's ^ and =, not loopback on several nodes",
+		  DEVICE }),
 	.render = render_gloo,
 };

@@ -22,17 +22,7 @@
 
 static const char name[] = "TF_CONFIG";
 
-static const struct ri_variable writes[] = {
-	{ name,
-	  "the addresses of all tasks, and which task this is; removed if it is empty or belongs "
-	  "to another job", RESOLVER },
-	{ .name = NULL },
-};
-
-/* These platforms tell TensorFlow jobs, and may tell others too. */
-static const char *const sources[] = { "kubeflow_tf", "tf_config", "vertex", NULL };
-
-/* Of these, those that are more than the variable itself. */
+/* Those sources that are more than the variable itself. */
 static const char *const platforms[] = { "kubeflow_tf", "vertex", NULL };
 
 static const char *find_option(const struct ri_wishes *wishes)
@@ -261,8 +251,12 @@ const struct ri_framework ri_framework_tensorflow = {
 	.when = "A rank gets it with one task for each rank, a launcher or a node without ranks "
 		"with one task for each node; a job of one task gets none. The platform's own "
 		"TF_CONFIG is kept; if there is none, one is written only on request.",
-	.writes = writes,
-	.sources = sources,
+	.writes = RI_VARIABLES(
+		{ name,
+		  "the addresses of all tasks, and which task this is; removed if it is empty or "
+		  "belongs to another job", RESOLVER }),
+	/* These platforms tell TensorFlow jobs, and may tell others too. */
+	.sources = (const char *const[]){ "kubeflow_tf", "tf_config", "vertex", NULL },
 	.asked = find_option,
 	.render = render,
 	.judge = judge,

@@ -17,23 +17,6 @@
 #define RENDEZVOUS "PyTorch torch/distributed/rendezvous.py, _env_rendezvous_handler"
 #define ELASTIC "PyTorch torch/distributed/run.py, Environment Variables"
 
-static const struct ri_variable writes[] = {
-	{ "RANK", "index of this process in the job", RENDEZVOUS },
-	{ "WORLD_SIZE", "processes in the job", RENDEZVOUS },
-	{ "LOCAL_RANK", "index of this process on its node", ELASTIC },
-	{ "LOCAL_WORLD_SIZE", "processes on this node", ELASTIC },
-	{ "NODE_RANK", "index of this node",
-	  "Lightning src/lightning/fabric/plugins/environments/lightning.py" },
-	{ "GROUP_RANK", "index of this node; removed if it is that of another node", ELASTIC },
-	{ "TORCHELASTIC_USE_AGENT_STORE", "removed from ranks that torchrun did not start",
-	  RENDEZVOUS },
-	{ "NNODES", "nodes in the job, for the options of a launcher",
-	  "PyTorch torch/distributed/run.py, --nnodes" },
-	{ "MASTER_ADDR", "host on which rank 0 listens", RENDEZVOUS },
-	{ "MASTER_PORT", "port on which rank 0 listens", RENDEZVOUS },
-	{ .name = NULL },
-};
-
 /*
  * The ranks get theirs from the launcher: ours is that of one process among them. It may make
  * something of a variable, as it was found.
@@ -166,7 +149,21 @@ const struct ri_framework ri_framework_torch = {
 		"NNODES and MASTER_*. A launcher keeps only those variables of a rank that it "
 		"reads itself. A node loses a WORLD_SIZE smaller than the number of nodes, and the "
 		"variables that belong to it, because they come from the image.",
-	.writes = writes,
+	.writes = RI_VARIABLES(
+		{ "RANK", "index of this process in the job", RENDEZVOUS },
+		{ "WORLD_SIZE", "processes in the job", RENDEZVOUS },
+		{ "LOCAL_RANK", "index of this process on its node", ELASTIC },
+		{ "LOCAL_WORLD_SIZE", "processes on this node", ELASTIC },
+		{ "NODE_RANK", "index of this node",
+		  "Lightning src/lightning/fabric/plugins/environments/lightning.py" },
+		{ "GROUP_RANK", "index of this node; removed if it is that of another node",
+		  ELASTIC },
+		{ "TORCHELASTIC_USE_AGENT_STORE", "removed from ranks that torchrun did not start",
+		  RENDEZVOUS },
+		{ "NNODES", "nodes in the job, for the options of a launcher",
+		  "PyTorch torch/distributed/run.py, --nnodes" },
+		{ "MASTER_ADDR", "host on which rank 0 listens", RENDEZVOUS },
+		{ "MASTER_PORT", "port on which rank 0 listens", RENDEZVOUS }),
 	.rank = {
 		.gets = RI_FROM(RANK) | RI_FROM(WORLD_SIZE) | RI_FROM(LOCAL_RANK) |
 			RI_FROM(LOCAL_WORLD_SIZE) | RI_FROM(NODE_RANK) | RI_RENDEZVOUS,

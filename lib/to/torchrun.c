@@ -16,19 +16,6 @@
 
 #define ARGPARSE "PyTorch torch/distributed/argparse_util.py, env; run.py, get_args_parser"
 
-static const struct ri_variable writes[] = {
-	{ "PET_NNODES", "nodes; MIN:MAX is kept", ARGPARSE },
-	{ "PET_NODE_RANK", "index of this node", ARGPARSE },
-	{ "PET_NPROC_PER_NODE",
-	  "follows --nproc-per-node; an existing value is kept if only the source gives the number",
-	  ARGPARSE },
-	{ "PET_MASTER_ADDR",
-	  "follows MASTER_ADDR; an existing value is kept if the user did not set MASTER_ADDR",
-	  ARGPARSE },
-	{ "PET_MASTER_PORT", "the same for MASTER_PORT", ARGPARSE },
-	{ .name = NULL },
-};
-
 static const struct ri_launcher *find_launcher(const struct ri_context *context)
 {
 	return context->command == NULL ? NULL : context->command->launcher;
@@ -167,7 +154,16 @@ const struct ri_framework ri_framework_torchrun = {
 	.summary = "the defaults of torchrun, if it or accelerate starts the ranks",
 	.when = "For torchrun and accelerate, an unknown launcher, and a node without ranks, whose "
 		"script may call one of them; never for ranks.",
-	.writes = writes,
+	.writes = RI_VARIABLES(
+		{ "PET_NNODES", "nodes; MIN:MAX is kept", ARGPARSE },
+		{ "PET_NODE_RANK", "index of this node", ARGPARSE },
+		{ "PET_NPROC_PER_NODE",
+		  "follows --nproc-per-node; an existing value is kept if only the source gives "
+		  "the number", ARGPARSE },
+		{ "PET_MASTER_ADDR",
+		  "follows MASTER_ADDR; an existing value is kept if the user did not set "
+		  "MASTER_ADDR", ARGPARSE },
+		{ "PET_MASTER_PORT", "the same for MASTER_PORT", ARGPARSE }),
 	.nameless = true,
 	.render = render,
 };

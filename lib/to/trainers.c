@@ -21,20 +21,6 @@
 #define DIST "Composer composer/utils/dist.py"
 #define LAUNCHER "Composer composer/cli/launcher.py, _parse_args"
 
-static const struct ri_variable composer[] = {
-	{ "RANK", "index of this process in the job", DIST },
-	{ "WORLD_SIZE",
-	  "processes in the job; a launcher that has no value yet gets the number of ranks that "
-	  "all nodes start", LAUNCHER },
-	{ "LOCAL_RANK", "index of this process on its node", DIST },
-	{ "LOCAL_WORLD_SIZE",
-	  "processes on this node; for the launcher, the number of ranks it starts", LAUNCHER },
-	{ "NODE_RANK", "index of this node", LAUNCHER },
-	{ "MASTER_ADDR", "host on which rank 0 listens", LAUNCHER },
-	{ "MASTER_PORT", "port on which rank 0 listens", LAUNCHER },
-	{ .name = NULL },
-};
-
 /*
  * A count that is there and is not that of this one process, or of nodes: its platform's.
  * Fewer in the job than there are nodes are an image's.
@@ -94,7 +80,18 @@ const struct ri_framework ri_framework_composer = {
 	.summary = "MosaicML Composer and its launcher",
 	.when = "A rank gets all of them; the launcher gets NODE_RANK and MASTER_*, and the number "
 		"of ranks to start if it is known.",
-	.writes = composer,
+	.writes = RI_VARIABLES(
+		{ "RANK", "index of this process in the job", DIST },
+		{ "WORLD_SIZE",
+		  "processes in the job; a launcher that has no value yet gets the number of ranks "
+		  "that all nodes start", LAUNCHER },
+		{ "LOCAL_RANK", "index of this process on its node", DIST },
+		{ "LOCAL_WORLD_SIZE",
+		  "processes on this node; for the launcher, the number of ranks it starts",
+		  LAUNCHER },
+		{ "NODE_RANK", "index of this node", LAUNCHER },
+		{ "MASTER_ADDR", "host on which rank 0 listens", LAUNCHER },
+		{ "MASTER_PORT", "port on which rank 0 listens", LAUNCHER }),
 	.rank = {
 		.gets = RANK_AND_MASTER | RI_FROM(LOCAL_WORLD_SIZE) | RI_FROM(NODE_RANK),
 		.needs = RANK_AND_MASTER | RI_FROM(LOCAL_WORLD_SIZE) | RI_FROM(NODE_RANK),
@@ -110,18 +107,6 @@ const struct ri_framework ri_framework_composer = {
  * it says.
  */
 #define PLUGIN "Lightning src/lightning/fabric/plugins/environments/lightning.py"
-
-static const struct ri_variable lightning[] = {
-	{ "NODE_RANK", "index of this node", PLUGIN },
-	{ "LOCAL_RANK", "index of this process on its node; removed if Lightning starts the ranks",
-	  PLUGIN },
-	{ "MASTER_ADDR", "host on which rank 0 listens", PLUGIN },
-	{ "MASTER_PORT", "port on which rank 0 listens", PLUGIN },
-	{ "SLURM_NTASKS",
-	  "removed if Lightning starts the ranks: with it, Lightning assumes that srun starts them",
-	  "Lightning src/lightning/fabric/plugins/environments/slurm.py, detect" },
-	{ .name = NULL },
-};
 
 static void render_lightning(struct ri_writing *writing, const struct ri_topology *topology)
 {
@@ -142,7 +127,17 @@ const struct ri_framework ri_framework_lightning = {
 	.summary = "Lightning and Fabric, as read by LightningEnvironment",
 	.when = "A rank gets NODE_RANK, LOCAL_RANK and MASTER_*; a launcher gets NODE_RANK and "
 		"MASTER_*, and LOCAL_RANK is removed.",
-	.writes = lightning,
+	.writes = RI_VARIABLES(
+		{ "NODE_RANK", "index of this node", PLUGIN },
+		{ "LOCAL_RANK",
+		  "index of this process on its node; removed if Lightning starts the ranks",
+		  PLUGIN },
+		{ "MASTER_ADDR", "host on which rank 0 listens", PLUGIN },
+		{ "MASTER_PORT", "port on which rank 0 listens", PLUGIN },
+		{ "SLURM_NTASKS",
+		  "removed if Lightning starts the ranks: with it, Lightning assumes that srun "
+		  "starts them",
+		  "Lightning src/lightning/fabric/plugins/environments/slurm.py, detect" }),
 	.rank = {
 		.gets = NODE_AND_MASTER | RI_FROM(LOCAL_RANK),
 		.needs = NODE_AND_MASTER | RI_FROM(LOCAL_RANK),
@@ -157,19 +152,6 @@ const struct ri_framework ri_framework_lightning = {
  * launcher on a node, launch.py, takes where to meet from its words alone.
  */
 #define COMM "DeepSpeed deepspeed/comm/comm.py, init_distributed"
-
-static const struct ri_variable deepspeed[] = {
-	{ "RANK", "index of this process in the job", COMM },
-	{ "WORLD_SIZE", "processes in the job", COMM },
-	{ "LOCAL_RANK", "index of this process on its node", COMM },
-	{ "MASTER_ADDR", "host on which rank 0 listens", COMM },
-	{ "MASTER_PORT", "port on which rank 0 listens", COMM },
-	{ "OMPI_COMM_WORLD_LOCAL_RANK",
-	  "--frameworks=deepspeed removes it if it differs from LOCAL_RANK, because DeepSpeed "
-	  "asserts that they are equal",
-	  "DeepSpeed deepspeed/runtime/engine.py, _do_args_sanity_check" },
-	{ .name = NULL },
-};
 
 static void render_deepspeed(struct ri_writing *writing, const struct ri_topology *topology)
 {
@@ -209,7 +191,16 @@ const struct ri_framework ri_framework_deepspeed = {
 	.summary = "DeepSpeed, as read by init_distributed",
 	.when = "A rank gets all five, so that DeepSpeed looks nowhere else. Its launcher takes "
 		"them from its options, where $MASTER_ADDR and similar may stand.",
-	.writes = deepspeed,
+	.writes = RI_VARIABLES(
+		{ "RANK", "index of this process in the job", COMM },
+		{ "WORLD_SIZE", "processes in the job", COMM },
+		{ "LOCAL_RANK", "index of this process on its node", COMM },
+		{ "MASTER_ADDR", "host on which rank 0 listens", COMM },
+		{ "MASTER_PORT", "port on which rank 0 listens", COMM },
+		{ "OMPI_COMM_WORLD_LOCAL_RANK",
+		  "--frameworks=deepspeed removes it if it differs from LOCAL_RANK, because "
+		  "DeepSpeed asserts that they are equal",
+		  "DeepSpeed deepspeed/runtime/engine.py, _do_args_sanity_check" }),
 	.rank = { .gets = RANK_AND_MASTER, .needs = RANK_AND_MASTER },
 	.render = render_deepspeed,
 };
@@ -226,22 +217,19 @@ const struct ri_framework ri_framework_deepspeed = {
 #define ENVIRONMENT \
 	"Accelerate src/accelerate/utils/environment.py, get_cpu_distributed_information"
 
-static const struct ri_variable accelerate[] = {
-	{ "LOCAL_RANK",
-	  "index of this process on its node; if it is set, Accelerate runs distributed", STATE },
-	{ "RANK", "index of this process in the job", STATE },
-	{ "WORLD_SIZE", "processes in the job", STATE },
-	{ "LOCAL_WORLD_SIZE", "processes on this node", ENVIRONMENT },
-	{ "MASTER_ADDR", "host on which rank 0 listens", STATE },
-	{ "MASTER_PORT", "port on which rank 0 listens", STATE },
-	{ .name = NULL },
-};
-
 const struct ri_framework ri_framework_accelerate = {
 	.name = "accelerate",
 	.summary = "Hugging Face Accelerate, if each rank is started on its own",
 	.when = "A rank gets all of them. accelerate launch gets the same as torchrun.",
-	.writes = accelerate,
+	.writes = RI_VARIABLES(
+		{ "LOCAL_RANK",
+		  "index of this process on its node; if it is set, Accelerate runs distributed",
+		  STATE },
+		{ "RANK", "index of this process in the job", STATE },
+		{ "WORLD_SIZE", "processes in the job", STATE },
+		{ "LOCAL_WORLD_SIZE", "processes on this node", ENVIRONMENT },
+		{ "MASTER_ADDR", "host on which rank 0 listens", STATE },
+		{ "MASTER_PORT", "port on which rank 0 listens", STATE }),
 	.rank = { .gets = RANK_AND_MASTER | RI_FROM(LOCAL_WORLD_SIZE), .needs = RANK_AND_MASTER },
 };
 
@@ -252,20 +240,17 @@ const struct ri_framework ri_framework_accelerate = {
  */
 #define ARGUMENTS "Transformers src/transformers/training_args.py, TrainingArguments"
 
-static const struct ri_variable transformers[] = {
-	{ "LOCAL_RANK", "index of this process on its node; without it the Trainer runs alone",
-	  ARGUMENTS },
-	{ "RANK", "index of this process in the job", ARGUMENTS },
-	{ "WORLD_SIZE", "processes in the job", ARGUMENTS },
-	{ "MASTER_ADDR", "host on which rank 0 listens", ARGUMENTS },
-	{ "MASTER_PORT", "port on which rank 0 listens", ARGUMENTS },
-	{ .name = NULL },
-};
-
 const struct ri_framework ri_framework_transformers = {
 	.name = "transformers",
 	.summary = "Hugging Face Transformers, the Trainer",
 	.when = "A rank gets all of them; a launcher gives them to its ranks itself.",
-	.writes = transformers,
+	.writes = RI_VARIABLES(
+		{ "LOCAL_RANK",
+		  "index of this process on its node; without it the Trainer runs alone",
+		  ARGUMENTS },
+		{ "RANK", "index of this process in the job", ARGUMENTS },
+		{ "WORLD_SIZE", "processes in the job", ARGUMENTS },
+		{ "MASTER_ADDR", "host on which rank 0 listens", ARGUMENTS },
+		{ "MASTER_PORT", "port on which rank 0 listens", ARGUMENTS }),
 	.rank = { .gets = RANK_AND_MASTER, .needs = RANK_AND_MASTER },
 };

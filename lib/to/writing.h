@@ -20,6 +20,8 @@ struct ri_variable {
 	const char *cite;	/* where that was read: a document or a source file */
 };
 
+#define RI_VARIABLES(...) (const struct ri_variable[]){ __VA_ARGS__, { .name = NULL } }
+
 /* Facts under their usual names, RI_FROM(...) | ...: RANK, MASTER_ADDR. */
 struct ri_share {
 	unsigned gets;	/* of what is known */
@@ -31,7 +33,7 @@ struct ri_framework {
 	const char *name;	/* stable; stands in --frameworks */
 	const char *summary;	/* one line for --list */
 	const char *when;	/* in which launch what is written: a sentence for the documents */
-	const struct ri_variable *writes;	/* ends with a NULL name; NULL: none */
+	const struct ri_variable *writes;	/* by RI_VARIABLES; NULL: none */
 	const struct ri_variable *looks;	/* ... at these alone; NULL: at none */
 	/* It is written for where one of these speaks; ends with NULL. NULL: always. */
 	const char *const *sources;
