@@ -85,7 +85,7 @@ static int refuse_platform(const struct ri_options *options, const struct ri_env
 	const struct ri_source *source;
 	const char *name = "its variables";
 
-	for (size_t i = 0; (source = ri_source_at(i)) != NULL; i++) {
+	for (size_t i = 0; (source = ri_sources[i]) != NULL; i++) {
 		if (source->hidden || !ri_source_is_seen(source, env))
 			continue;
 		for (const struct ri_source_row *row = source->reads; row->name != NULL; row++)

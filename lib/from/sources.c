@@ -13,18 +13,11 @@ const struct ri_source *const ri_sources[] = {
 	NULL,
 };
 
-const struct ri_source *ri_source_at(size_t index)
-{
-	return index < RI_SOURCE_COUNT ? ri_sources[index] : NULL;
-}
-
 static const struct ri_source *find_source(const char *name)
 {
-	const struct ri_source *source;
-
-	for (size_t i = 0; name != NULL && (source = ri_source_at(i)) != NULL; i++)
-		if (strcmp(source->name, name) == 0)
-			return source;
+	for (size_t i = 0; name != NULL && i < RI_SOURCE_COUNT; i++)
+		if (strcmp(ri_sources[i]->name, name) == 0)
+			return ri_sources[i];
 	return NULL;
 }
 
@@ -82,11 +75,9 @@ bool ri_source_is_there(const struct ri_source *source, const struct ri_env *env
 
 const struct ri_shape *ri_source_shape_at(size_t index)
 {
-	const struct ri_source *source;
-
-	for (size_t i = 0; (source = ri_source_at(i)) != NULL; index -= source->shape_count, i++)
-		if (index < source->shape_count)
-			return &source->shapes[index];
+	for (size_t i = 0; i < RI_SOURCE_COUNT; index -= ri_sources[i]->shape_count, i++)
+		if (index < ri_sources[i]->shape_count)
+			return &ri_sources[i]->shapes[index];
 	return NULL;
 }
 

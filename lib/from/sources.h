@@ -85,9 +85,6 @@ enum {
 /* The table, in order of precedence; ends with NULL. */
 extern const struct ri_source *const ri_sources[];
 
-/* One of them; NULL past its end. */
-const struct ri_source *ri_source_at(size_t index);
-
 /* The shape at this place, in the order of the sources; NULL past the last. */
 const struct ri_shape *ri_source_shape_at(size_t index);
 

@@ -61,7 +61,7 @@ static const char *const (*find_variables(void))[PLACES]
 
 	for (size_t i = 0; !found && i < RI_SOURCE_COUNT; i++)
 		for (int place = 0; place < PLACES; place++)
-			names[i][place] = find_variable(ri_source_at(i), values[place]);
+			names[i][place] = find_variable(ri_sources[i], values[place]);
 	found = true;
 	return (const char *const (*)[PLACES])names;
 }
@@ -126,7 +126,7 @@ void ri_hang_note_variable(struct ri_hang_identity *said, const char *variable)
 	said->has_world = said->has_world || strncmp(variable, "WORLD_SIZE=", 11) == 0;
 	for (size_t i = 0; i < RI_SOURCE_COUNT; i++) {
 		struct ri_hang_launched *launched =
-			&said->launched[ri_source_at(i)->mpi != RI_SOURCE_NO_MPI];
+			&said->launched[ri_sources[i]->mpi != RI_SOURCE_NO_MPI];
 
 		if (names[i][RANK] == NULL || strcmp(names[i][RANK], "RANK") == 0)
 			continue;

@@ -238,7 +238,7 @@ static int read_source(struct ri_options *options, struct ri_given given, struct
 	const char *names[MAX_NAMES] = { "none" };
 	const struct ri_source *source;
 
-	for (size_t i = 0; i < MAX_NAMES - 2 && (source = ri_source_at(i)) != NULL; i++)
+	for (size_t i = 0; i < MAX_NAMES - 2 && (source = ri_sources[i]) != NULL; i++)
 		names[i + 1] = source->name;
 	if (check_name(given, given.value, names, "sources", err) < 0)
 		return -1;

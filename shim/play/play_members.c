@@ -204,7 +204,7 @@ static char **make_environment(const struct ri_members *members,
 	struct ri_shape_row row;
 
 	/* What another platform may have left here, and what the outer rankinit was told. */
-	for (size_t i = 0; (source = ri_source_at(i)) != NULL; i++)
+	for (size_t i = 0; (source = ri_sources[i]) != NULL; i++)
 		for (const struct ri_source_row *read = source->reads; read->name != NULL; read++)
 			if (take_away(&edits, members, read->name, err) < 0)
 				return NULL;

@@ -131,7 +131,7 @@ static void list_sources(struct ri_text *out)
 {
 	const struct ri_source *source;
 
-	for (size_t i = 0; (source = ri_source_at(i)) != NULL; i++) {
+	for (size_t i = 0; (source = ri_sources[i]) != NULL; i++) {
 		ri_text_addf(out, "%s\t%s\n", source->name, source->summary);
 		for (const struct ri_source_row *row = source->reads; row->name != NULL; row++)
 			ri_text_addf(out, "\t%s\t%s\t%s\n", row->name, row->meaning, row->cite);
@@ -318,7 +318,7 @@ int ri_print_explain(const char *format, struct ri_explain *explain, enum ri_log
 	RI_TEXT(names, 1024);
 	struct ri_text out;
 
-	for (size_t i = 0; (source = ri_source_at(i)) != NULL; i++)
+	for (size_t i = 0; (source = ri_sources[i]) != NULL; i++)
 		ri_text_addf(&names, "%s%s", i == 0 ? "" : ", ", source->name);
 	explain->version = RI_VERSION;
 	explain->looked_for = names.bytes;

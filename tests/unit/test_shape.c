@@ -65,7 +65,7 @@ static const struct ri_source *find_source(const char *name)
 {
 	const struct ri_source *source;
 
-	for (size_t i = 0; (source = ri_source_at(i)) != NULL; i++)
+	for (size_t i = 0; (source = ri_sources[i]) != NULL; i++)
 		if (strcmp(source->name, name) == 0)
 			return source;
 	return NULL;
@@ -362,7 +362,7 @@ static void test_each_member_is_who_it_is(void **state)
 	unsigned faults = 0;
 
 	(void)state;
-	for (size_t i = 0; (source = ri_source_at(i)) != NULL; i++)
+	for (size_t i = 0; (source = ri_sources[i]) != NULL; i++)
 		for (size_t at = 0; at < source->shape_count; at++, shapes++)
 			faults += check_shape(source, &source->shapes[at], &members);
 	assert_int_equal(faults, 0);
@@ -415,7 +415,7 @@ static void test_names(void **state)
 	const struct ri_source *source;
 
 	(void)state;
-	for (size_t i = 0; (source = ri_source_at(i)) != NULL; i++)
+	for (size_t i = 0; (source = ri_sources[i]) != NULL; i++)
 		for (size_t at = 0; at < source->shape_count; at++) {
 			const struct ri_shape *shape = &source->shapes[at];
 			size_t length = strlen(shape->name);
