@@ -35,7 +35,6 @@ static void read_azureml(struct ri_reading *reading)
 	const struct ri_env *env = reading->context->env;
 	bool listed = ri_source_sees_text(env, "AZ_BATCH_HOST_LIST");
 	uint64_t count, place, size, nodes;
-	struct ri_fact *claim = NULL;
 
 	/* Anybody may have a NODE_COUNT: for want of better, and no reason to refuse. */
 	if (ri_claim_filled(reading, RI_FACT_NNODES, "AZUREML_NODE_COUNT") == NULL && !listed &&
@@ -61,9 +60,8 @@ static void read_azureml(struct ri_reading *reading)
 	}
 	/* after everything else, the list of Azure Batch among it */
 	if (!listed)
-		claim = ri_claim_host(reading, RI_FACT_MASTER_ADDR, "MASTER_IP");
-	if (claim != NULL)
-		claim->strength = RI_STRENGTH_DEFAULT;
+		ri_claim_weigh(ri_claim_host(reading, RI_FACT_MASTER_ADDR, "MASTER_IP"),
+			RI_STRENGTH_DEFAULT);
 	ri_claim_default_port(reading, DEFAULT_PORT);
 }
 

@@ -51,8 +51,7 @@ static void claim_stated(struct ri_reading *reading, enum ri_fact_id id)
 	} else {
 		claim = ri_claim_number(reading, id, stated->subject);
 	}
-	if (claim != NULL)
-		claim->strength = RI_STRENGTH_MANUAL;
+	ri_claim_weigh(claim, RI_STRENGTH_MANUAL);
 }
 
 static void claim_hostfile(struct ri_reading *reading)
@@ -71,10 +70,8 @@ static void claim_hostfile(struct ri_reading *reading)
 			"line %zu is neither \"HOST [slots=N]\" nor a comment", file.bad_line);
 		return;
 	}
-	claim = ri_claim_list_of(reading, wishes->hostfile.subject, file.hosts, file.count);
-	if (claim == NULL)
-		return;
-	claim->strength = RI_STRENGTH_MANUAL;
+	claim = ri_claim_weigh(ri_claim_list_of(reading, wishes->hostfile.subject, file.hosts,
+		file.count), RI_STRENGTH_MANUAL);
 	if (file.count == 0)
 		ri_claim_spoil(claim, RI_STATE_BROKEN, "a file that lists hosts");
 }
@@ -84,7 +81,6 @@ static void read_manual(struct ri_reading *reading)
 {
 	const struct ri_fact *hosts;
 	struct ri_own_machine own;
-	struct ri_fact *claim;
 	uint64_t place;
 
 	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
@@ -96,11 +92,9 @@ static void read_manual(struct ri_reading *reading)
 		return;
 	ri_claim_word(reading, RI_FACT_MASTER_ADDR, hosts->origin.variable, hosts->list[0],
 		RI_STRENGTH_MANUAL);
-	if (!ri_own_read(&own, reading) || !ri_own_find(&own, hosts, &place))
-		return;
-	claim = ri_claim_value(reading, RI_FACT_NODE_RANK, hosts->origin.variable, place);
-	if (claim != NULL)
-		claim->strength = RI_STRENGTH_MANUAL;
+	if (ri_own_read(&own, reading) && ri_own_find(&own, hosts, &place))
+		ri_claim_weigh(ri_claim_value(reading, RI_FACT_NODE_RANK, hosts->origin.variable,
+			place), RI_STRENGTH_MANUAL);
 }
 
 const struct ri_source ri_source_manual = {

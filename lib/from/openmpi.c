@@ -318,13 +318,11 @@ static bool claim_address(struct ri_reading *reading, const char *variable, cons
 {
 	const char *uri = ri_reading_get(reading, variable);
 	struct ri_span address;
-	struct ri_fact *claim;
 
 	if (uri == NULL || !ri_ompi_uri_address(uri, other, &address))
 		return false;
-	claim = ri_claim_text(reading, RI_FACT_MASTER_ADDR, variable, address);
-	if (claim != NULL)
-		claim->strength = RI_STRENGTH_DEFAULT;
+	ri_claim_weigh(ri_claim_text(reading, RI_FACT_MASTER_ADDR, variable, address),
+		RI_STRENGTH_DEFAULT);
 	return true;
 }
 
@@ -338,17 +336,14 @@ static void claim_master(struct ri_reading *reading, uint64_t own, uint64_t firs
 	const char *of_own = ri_reading_get(reading, local_daemon);
 	const char *nodes = ri_reading_get(reading, regex);
 	char name[RI_MAX_NAME + 1];
-	struct ri_fact *claim;
 
 	if ((first == 0 && claim_address(reading, mpirun, own == 0 ? NULL : of_own)) ||
 		(first == own &&
 			claim_address(reading, local_daemon, own == 0 ? NULL : of_mpirun)) ||
 		nodes == NULL || !ri_ompi_regex_host(nodes, first, name, sizeof(name)))
 		return;
-	claim = ri_claim_text(reading, RI_FACT_MASTER_ADDR, regex,
-		(struct ri_span){ name, strlen(name) });
-	if (claim != NULL)
-		claim->strength = RI_STRENGTH_DEFAULT;
+	ri_claim_weigh(ri_claim_text(reading, RI_FACT_MASTER_ADDR, regex,
+		(struct ri_span){ name, strlen(name) }), RI_STRENGTH_DEFAULT);
 }
 
 static void read_openmpi(struct ri_reading *reading)

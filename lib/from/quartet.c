@@ -20,15 +20,11 @@ void ri_quartet_claim(struct ri_reading *reading)
 
 void ri_quartet_claim_rendezvous(struct ri_reading *reading)
 {
-	struct ri_fact *claim;
-
-	claim = ri_claim_host(reading, RI_FACT_MASTER_ADDR, "MASTER_ADDR");
-	if (claim != NULL)
-		claim->strength = RI_STRENGTH_STATED;
+	ri_claim_weigh(ri_claim_host(reading, RI_FACT_MASTER_ADDR, "MASTER_ADDR"),
+		RI_STRENGTH_STATED);
 	/* PyTorch takes an empty variable for one that does not exist. */
-	claim = ri_claim_filled(reading, RI_FACT_MASTER_PORT, "MASTER_PORT");
-	if (claim != NULL)
-		claim->strength = RI_STRENGTH_STATED;
+	ri_claim_weigh(ri_claim_filled(reading, RI_FACT_MASTER_PORT, "MASTER_PORT"),
+		RI_STRENGTH_STATED);
 }
 
 #define AGENT "PyTorch torch/distributed/elastic/agent/server/local_elastic_agent.py"

@@ -108,12 +108,10 @@ struct ri_fact *ri_claim_value(struct ri_reading *reading, enum ri_fact_id id,
 struct ri_fact *ri_claim_word(struct ri_reading *reading, enum ri_fact_id id,
 	const char *variable, const char *text, enum ri_strength strength)
 {
-	struct ri_fact *claim = ri_claim(reading, id, variable);
+	struct ri_fact *claim = ri_claim_weigh(ri_claim(reading, id, variable), strength);
 
-	if (claim == NULL)
-		return NULL;
-	claim->text = text;
-	claim->strength = strength;
+	if (claim != NULL)
+		claim->text = text;
 	return claim;
 }
 
@@ -170,6 +168,13 @@ struct ri_fact *ri_claim_label(
 
 	return raw == NULL || ri_text_is_blank(raw) ? NULL
 		: ri_claim_word(reading, id, variable, raw, RI_STRENGTH_SAID);
+}
+
+struct ri_fact *ri_claim_weigh(struct ri_fact *claim, enum ri_strength strength)
+{
+	if (claim != NULL)
+		claim->strength = strength;
+	return claim;
 }
 
 struct ri_fact *ri_claim_spoil(struct ri_fact *claim, enum ri_fact_state state,
@@ -354,12 +359,11 @@ void ri_claim_first_host(struct ri_reading *reading)
 
 void ri_claim_default_port(struct ri_reading *reading, unsigned port)
 {
-	struct ri_fact *claim = ri_claim_read(reading, RI_FACT_MASTER_PORT, NULL, "");
+	struct ri_fact *claim = ri_claim_weigh(
+		ri_claim_read(reading, RI_FACT_MASTER_PORT, NULL, ""), RI_STRENGTH_DEFAULT);
 
-	if (claim == NULL)
-		return;
-	claim->number = port;
-	claim->strength = RI_STRENGTH_DEFAULT;
+	if (claim != NULL)
+		claim->number = port;
 }
 
 bool ri_reading_has_master(const struct ri_reading *reading)

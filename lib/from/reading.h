@@ -141,6 +141,9 @@ void ri_source_read(const struct ri_source *source, struct ri_reading *reading);
 struct ri_fact *ri_claim_gpus(
 	struct ri_reading *reading, enum ri_fact_id id, const char *variable);
 
+/* Give the claim this strength; NULL stays. Returns it. */
+struct ri_fact *ri_claim_weigh(struct ri_fact *claim, enum ri_strength strength);
+
 /* The first known hosts that the source whose turn it is has claimed, or NULL. */
 struct ri_fact *ri_claimed_hosts(const struct ri_reading *reading);
 
