@@ -228,44 +228,39 @@ bool ri_topology_may_be_even(const struct ri_topology *topology)
 		nodes == of(topology, RI_FACT_WORLD_SIZE) / local;
 }
 
-static void assume_even(struct ri_topology *topology, struct ri_findings *findings)
-{
-	uint64_t local = of(topology, RI_FACT_LOCAL_WORLD_SIZE);
-	RI_TEXT(missing, 160);
-
-	explain_missing(topology, RI_FACT_NODE_RANK, "the index of this node", &missing);
-	ri_topology_derive(topology, RI_FACT_NODE_RANK, of(topology, RI_FACT_RANK) / local,
-		RI_FROM(RANK) | RI_FROM(LOCAL_WORLD_SIZE));
-	if (!ri_topology_knows(topology, RI_FACT_NNODES))
-		ri_topology_derive(topology, RI_FACT_NNODES,
-			of(topology, RI_FACT_WORLD_SIZE) / local,
-			RI_FROM(WORLD_SIZE) | RI_FROM(LOCAL_WORLD_SIZE));
-	ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_NOTE, RI_CODE_NODE_RANK_ASSUMED,
-		"NODE_RANK", "%s: %" PRIu64 " is right if every node has %" PRIu64
-		" ranks, in order", missing.bytes, of(topology, RI_FACT_NODE_RANK), local),
-		"it is wrong for uneven or round-robin placement");
-}
-
 static void derive_node_rank(struct ri_topology *topology, struct ri_findings *findings)
 {
 	const struct ri_fact *fact = &topology->facts[RI_FACT_NODE_RANK];
-	uint64_t nodes;
+	uint64_t local = of(topology, RI_FACT_LOCAL_WORLD_SIZE), nodes;
+	RI_TEXT(missing, 160);
 
 	if (fact->state == RI_STATE_KNOWN)
 		return;
-	if (ri_topology_get(topology, RI_FACT_NNODES, &nodes) && nodes == 1)
+	if (ri_topology_get(topology, RI_FACT_NNODES, &nodes) && nodes == 1) {
 		ri_topology_derive(topology, RI_FACT_NODE_RANK, 0, RI_FROM(NNODES));
-	else if (ri_topology_may_be_even(topology))
-		assume_even(topology, findings);
-	else if (of(topology, RI_FACT_RANK) == of(topology, RI_FACT_LOCAL_RANK))
+	} else if (ri_topology_may_be_even(topology)) {
+		explain_missing(topology, RI_FACT_NODE_RANK, "the index of this node", &missing);
+		ri_topology_derive(topology, RI_FACT_NODE_RANK, of(topology, RI_FACT_RANK) / local,
+			RI_FROM(RANK) | RI_FROM(LOCAL_WORLD_SIZE));
+		if (!ri_topology_knows(topology, RI_FACT_NNODES))
+			ri_topology_derive(topology, RI_FACT_NNODES,
+				of(topology, RI_FACT_WORLD_SIZE) / local,
+				RI_FROM(WORLD_SIZE) | RI_FROM(LOCAL_WORLD_SIZE));
+		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_NOTE,
+			RI_CODE_NODE_RANK_ASSUMED, "NODE_RANK", "%s: %" PRIu64 " is right if "
+			"every node has %" PRIu64 " ranks, in order", missing.bytes,
+			of(topology, RI_FACT_NODE_RANK), local),
+			"it is wrong for uneven or round-robin placement");
+	} else if (of(topology, RI_FACT_RANK) == of(topology, RI_FACT_LOCAL_RANK)) {
 		/* All ranks below this one are here, rank 0 among them. */
 		ri_topology_derive(topology, RI_FACT_NODE_RANK, 0,
 			RI_FROM(RANK) | RI_FROM(LOCAL_RANK));
-	else
+	} else {
 		ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_NODE_RANK_ABSENT,
 			"NODE_RANK", "cannot tell which node this is%s%s",
 			fact->state == RI_STATE_OPEN ? ": " : "",
 			fact->state == RI_STATE_OPEN ? fact->reason : "");
+	}
 }
 
 /*

@@ -230,26 +230,19 @@ static void show_known(struct ri_page *page, const struct ri_fact *fact, enum ri
 		show_below(page, "taken from", ri_quote(raw, sizeof(raw), fact->origin.raw));
 }
 
-/* Was it said, or does a reader want to know that no source gives it? */
-static bool is_worth_a_line(const struct ri_topology *topology, enum ri_fact_id id)
-{
-	enum ri_fact_group group = ri_fact_group(id);
-
-	if (topology->facts[id].state != RI_STATE_ABSENT || topology->facts[id].next != NULL)
-		return true;
-	return group != RI_GROUP_EXTRA && topology->scope != RI_SCOPE_NONE &&
-		(group != RI_GROUP_TUPLE || topology->scope == RI_SCOPE_PROCESS);
-}
-
 static void say_facts(struct ri_page *page, const struct ri_topology *topology)
 {
 	bool begun = false;
 
 	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++) {
 		const struct ri_fact *fact = &topology->facts[id];
+		enum ri_fact_group group = ri_fact_group(id);
 		bool known = fact->state == RI_STATE_KNOWN;
 
-		if (!is_worth_a_line(topology, id))
+		/* Was it said, or does a reader want to know that no source gives it? */
+		if (fact->state == RI_STATE_ABSENT && fact->next == NULL &&
+			(group == RI_GROUP_EXTRA || topology->scope == RI_SCOPE_NONE ||
+				(group == RI_GROUP_TUPLE && topology->scope != RI_SCOPE_PROCESS)))
 			continue;
 		if (!begun)
 			ri_page_title(page, "Facts, and where they come from");

@@ -38,20 +38,6 @@ int ri_nodes_refuse_loopback(const struct ri_topology *topology, struct ri_error
 		master->text);
 }
 
-/* A launcher of ranks beside the job's own: it makes a job of this node alone. */
-static void warn_of_role(const struct ri_topology *topology, const struct ri_context *context)
-{
-	const struct ri_fact *role = &topology->facts[RI_FACT_ROLE];
-
-	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
-		RI_CODE_LAUNCH_ROLE, ri_topology_subject(topology, RI_FACT_ROLE),
-		"%s starts ranks, but this is the task \"%s\" %" PRIu64 ", one process without a "
-		"rank: the launcher gets no information about the "
-		"job", ri_command_name(context->command),
-		role->text, role->number),
-		"to make it a node anyway, state --node-rank and --nnodes");
-}
-
 /* A launcher that is told nothing starts a job of its own on each node. */
 static void warn_of_lone_nodes(const struct ri_topology *topology,
 	const struct ri_context *context)
@@ -346,6 +332,7 @@ static void judge_inner(const struct ri_topology *topology, const struct ri_cont
 
 void ri_nodes_judge(const struct ri_topology *topology, const struct ri_context *context)
 {
+	const struct ri_fact *role = &topology->facts[RI_FACT_ROLE];
 	const struct ri_command *command = context->command;
 
 	if (command == NULL || command->mode == RI_MODE_NONE)
@@ -356,7 +343,13 @@ void ri_nodes_judge(const struct ri_topology *topology, const struct ri_context 
 		if (topology->identity != NULL)
 			warn_of_other_nodes(topology, context);
 		else if (ri_topology_is_beside(topology))
-			warn_of_role(topology, context);
+			/* a launcher beside the job's own makes a job of this node alone */
+			ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
+				RI_CODE_LAUNCH_ROLE, ri_topology_subject(topology, RI_FACT_ROLE),
+				"%s starts ranks, but this is the task \"%s\" %" PRIu64 ", one "
+				"process without a rank: the launcher gets no information about "
+				"the job", ri_command_name(command), role->text, role->number),
+				"to make it a node anyway, state --node-rank and --nnodes");
 		else
 			warn_of_lone_nodes(topology, context);
 		return;
