@@ -335,7 +335,7 @@ static void read_azure_batch(struct ri_reading *reading)
 	ri_claim_hosts(reading, "AZ_BATCH_NODE_LIST", ';');
 	claim_nodes(reading);
 	ri_claim_first_host(reading);
-	hosts = ri_claimed_hosts(reading);
+	hosts = ri_claimed(reading, RI_FACT_HOSTS);
 	if (hosts != NULL) {
 		put_master_first(reading, hosts);
 		report_outside(reading, hosts);
@@ -493,7 +493,7 @@ static void read_azure_batchai(struct ri_reading *reading)
 		ri_claim_spoil(index, RI_STATE_OPEN,
 			"AZ_BATCHAI_TASK_INDEX may be the index of a parameter server");
 	/* A rank has its place from its launcher. */
-	if (reading->identity == NULL && ri_claimed_hosts(reading) == NULL) {
+	if (reading->identity == NULL && ri_claimed(reading, RI_FACT_HOSTS) == NULL) {
 		hosts = claim_host_file(reading);
 		if (hosts != NULL && !ri_source_sees_text(reading->context->env, TASK_INDEX) &&
 			ri_own_read(&own, reading) && ri_own_find(&own, hosts, &place))

@@ -325,19 +325,29 @@ void ri_source_read(const struct ri_source *source, struct ri_reading *reading)
 		source->read(reading);
 }
 
-struct ri_fact *ri_claimed_hosts(const struct ri_reading *reading)
+struct ri_fact *ri_claimed(const struct ri_reading *reading, enum ri_fact_id id)
 {
-	struct ri_fact *hosts = reading->claims[RI_FACT_HOSTS];
+	struct ri_fact *claim = reading->claims[id];
 
-	while (hosts != NULL && (hosts->origin.source != reading->source->name ||
-		hosts->state != RI_STATE_KNOWN))
-		hosts = hosts->next;
-	return hosts;
+	while (claim != NULL && (claim->origin.source != reading->source->name ||
+		claim->state != RI_STATE_KNOWN))
+		claim = claim->next;
+	return claim;
+}
+
+bool ri_claim_get(const struct ri_reading *reading, enum ri_fact_id id, uint64_t *out)
+{
+	const struct ri_fact *claim = ri_claimed(reading, id);
+
+	if (claim == NULL)
+		return false;
+	*out = claim->number;
+	return true;
 }
 
 void ri_claim_first_host(struct ri_reading *reading)
 {
-	const struct ri_fact *hosts = ri_claimed_hosts(reading);
+	const struct ri_fact *hosts = ri_claimed(reading, RI_FACT_HOSTS);
 	struct ri_fact *claim = reading->claims[RI_FACT_MASTER_ADDR];
 
 	for (; claim != NULL; claim = claim->next)
@@ -391,18 +401,4 @@ bool ri_claim_number_of(const struct ri_reading *reading, enum ri_fact_id id, co
 		return false;
 	*out = claim->number;
 	return true;
-}
-
-bool ri_claim_get(const struct ri_reading *reading, enum ri_fact_id id, uint64_t *out)
-{
-	const struct ri_fact *claim = reading->claims[id];
-
-	for (; claim != NULL; claim = claim->next) {
-		if (claim->origin.source == reading->source->name &&
-			claim->state == RI_STATE_KNOWN) {
-			*out = claim->number;
-			return true;
-		}
-	}
-	return false;
 }

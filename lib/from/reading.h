@@ -144,8 +144,11 @@ struct ri_fact *ri_claim_gpus(
 /* Give the claim this strength; NULL stays. Returns it. */
 struct ri_fact *ri_claim_weigh(struct ri_fact *claim, enum ri_strength strength);
 
-/* The first known hosts that the source whose turn it is has claimed, or NULL. */
-struct ri_fact *ri_claimed_hosts(const struct ri_reading *reading);
+/* The first known claim that the source whose turn it is has made, or NULL. */
+struct ri_fact *ri_claimed(const struct ri_reading *reading, enum ri_fact_id id);
+
+/* The number of that claim; false where there is none. */
+bool ri_claim_get(const struct ri_reading *reading, enum ri_fact_id id, uint64_t *out);
 
 /*
  * Where this source names no master, claim the first of its hosts until
@@ -169,8 +172,5 @@ struct ri_fact *ri_claim_of(
 /* The number of that claim, if it is known. */
 bool ri_claim_number_of(const struct ri_reading *reading, enum ri_fact_id id, const char *source,
 	uint64_t *out);
-
-/* What the source whose turn it is has claimed, if that is a known number. */
-bool ri_claim_get(const struct ri_reading *reading, enum ri_fact_id id, uint64_t *out);
 
 #endif
