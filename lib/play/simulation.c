@@ -193,23 +193,15 @@ int ri_simulation_read(struct ri_simulation *out, const struct ri_given *given,
 	struct ri_error *err)
 {
 	const struct reading reading = { out, given, err };
-	char copy[1024];
-	size_t length;
+	char copy[1024], *rest = copy, *word;
 
 	*out = (struct ri_simulation){ .nodes = 0 };
 	if (strlen(given->value) >= sizeof(copy))
 		return refuse(&reading, given->value, FORM);
 	ri_text_copy(copy, sizeof(copy), given->value);
-	for (char *word = copy; word != NULL;) {
-		char *next;
-
-		length = strcspn(word, ",");
-		next = word[length] == '\0' ? NULL : word + length + 1;
-		word[length] = '\0';
+	while ((word = strsep(&rest, ",")) != NULL)
 		if ((word == copy ? read_job(&reading, word) : read_fault(&reading, word)) < 0)
 			return -1;
-		word = next;
-	}
 	qsort(out->faults, out->fault_count, sizeof(out->faults[0]), compare);
 	return judge_faults(&reading);
 }
