@@ -319,42 +319,40 @@ static void derive_master(struct ri_topology *topology, const struct ri_context 
 	}
 }
 
-/* An image's MASTER_ADDR of another machine, where all ranks are started here. */
-static void keep_master_here(struct ri_topology *topology, const struct ri_context *context)
+/* All ranks are started here, on the one node: can they meet where they are told to? */
+static void meet_here(struct ri_topology *topology, const struct ri_context *context)
 {
 	const struct ri_fact *nodes = &topology->facts[RI_FACT_NNODES];
-	struct ri_fact *fact = &topology->facts[RI_FACT_MASTER_ADDR];
+	struct ri_fact *master = &topology->facts[RI_FACT_MASTER_ADDR];
+	struct ri_fact *port = &topology->facts[RI_FACT_MASTER_PORT];
+	unsigned usual = (unsigned)port->number, picked;
 	char quoted[RI_QUOTE_SIZE];
 
-	/* It is one node because no source speaks of others, or because the user says so. */
-	if (nodes->state != RI_STATE_KNOWN || nodes->number != 1 ||
-		nodes->strength == RI_STRENGTH_SAID || fact->state != RI_STATE_KNOWN ||
-		fact->strength == RI_STRENGTH_MANUAL || context->meeting->is_here(fact->text))
+	if (nodes->state != RI_STATE_KNOWN || nodes->number != 1)
 		return;
-	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
-		RI_CODE_ENV_DIFFERS, ri_topology_subject(topology, RI_FACT_MASTER_ADDR),
-		"%s becomes \"127.0.0.1\": all ranks of this job start here, and the old value is "
-		"neither a name nor an address of this machine",
-		ri_quote(quoted, sizeof(quoted), fact->text)),
-		"unset it, or state --master-addr if it is right");
-	ri_topology_derive(topology, RI_FACT_MASTER_ADDR, 0, RI_FROM(NNODES));
-	fact->text = "127.0.0.1";
-}
-
-/* A default that another job on this machine has taken. */
-static void avoid_port(struct ri_topology *topology, const struct ri_context *context)
-{
-	struct ri_fact *fact = &topology->facts[RI_FACT_MASTER_PORT];
-	unsigned usual = (unsigned)fact->number, picked;
-	uint64_t nodes;
-
-	if (!ri_topology_get(topology, RI_FACT_NNODES, &nodes) || nodes != 1 ||
-		fact->strength != RI_STRENGTH_DEFAULT || fact->origin.variable != NULL)
+	/*
+	 * An image's MASTER_ADDR of another machine. It is one node because no source speaks of
+	 * others, or because the user says so.
+	 */
+	if (nodes->strength != RI_STRENGTH_SAID && master->state == RI_STATE_KNOWN &&
+		master->strength != RI_STRENGTH_MANUAL &&
+		!context->meeting->is_here(master->text)) {
+		ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
+			RI_CODE_ENV_DIFFERS, ri_topology_subject(topology, RI_FACT_MASTER_ADDR),
+			"%s becomes \"127.0.0.1\": all ranks of this job start here, and the old "
+			"value is neither a name nor an address of this machine",
+			ri_quote(quoted, sizeof(quoted), master->text)),
+			"unset it, or state --master-addr if it is right");
+		ri_topology_derive(topology, RI_FACT_MASTER_ADDR, 0, RI_FROM(NNODES));
+		master->text = "127.0.0.1";
+	}
+	/* a default that another job on this machine has taken */
+	if (port->strength != RI_STRENGTH_DEFAULT || port->origin.variable != NULL)
 		return;
 	picked = context->meeting->pick_port(usual);
 	if (picked == usual)
 		return;
-	fact->number = picked;
+	port->number = picked;
 	ri_findings_add(context->findings, RI_SEVERITY_NOTE, RI_CODE_MASTER_PORT_TAKEN,
 		"MASTER_PORT", "%u is in use on this machine, so this job uses %u", usual,
 		picked);
@@ -371,8 +369,6 @@ void ri_topology_complete(struct ri_topology *topology, const struct ri_context 
 		ri_topology_derive(topology, RI_FACT_MASTER_PORT, RI_DEFAULT_PORT, 0);
 		topology->facts[RI_FACT_MASTER_PORT].origin.source = "default";
 	}
-	if (context->meeting != NULL && context->fan_out > 0) {
-		keep_master_here(topology, context);
-		avoid_port(topology, context);
-	}
+	if (context->meeting != NULL && context->fan_out > 0)
+		meet_here(topology, context);
 }
