@@ -220,13 +220,24 @@ static bool agrees(const struct ri_reading *reading, size_t hosts, uint64_t plac
 		local * hosts == size && rank - local_rank == place * local;
 }
 
-static void claim_hosts(struct ri_reading *reading)
+static void read_kubeflow_mpi(struct ri_reading *reading)
 {
-	const char *variable = find_path(reading->context->env), *text, *name;
 	const struct ri_context *context = reading->context;
+	const struct ri_source *identity = reading->identity;
+	const char *variable = find_path(context->env), *text, *name;
 	struct ri_hostfile file;
 	size_t found = 0, length, place = 0;
 
+	/* Where the launcher is a worker too, its ranks inherit all of its variables. */
+	if (identity == NULL && !ri_source_sees_mpi_rank(context->env))
+		ri_claim_word(reading, RI_FACT_ROLE, is_launcher(context->env)
+			? "K_MPI_JOB_ROLE" : variable, RI_ROLE_LAUNCHER, RI_STRENGTH_SAID);
+	/* Is the master unknown, and are there ranks elsewhere? */
+	if (identity == NULL || !identity->over_ssh || context->host == NULL ||
+		variable == NULL || ri_reading_has_master(reading) ||
+		ri_claim_of(reading, RI_FACT_LOCAL_WORLD_SIZE, identity->name) == NULL ||
+		ri_identity_is_on_one_node(reading))
+		return;
 	text = ri_reading_file(reading, ri_reading_get(reading, variable), RI_MAX_HOSTFILE);
 	if (text == NULL || !ri_allocation_read_text(reading, variable, text, &file))
 		return;
@@ -242,24 +253,6 @@ static void claim_hosts(struct ri_reading *reading)
 	if (found == 1 && agrees(reading, file.count, place))
 		ri_claim_word(reading, RI_FACT_MASTER_ADDR, variable, file.hosts[0],
 			RI_STRENGTH_DEFAULT);
-}
-
-static void read_kubeflow_mpi(struct ri_reading *reading)
-{
-	const struct ri_context *context = reading->context;
-	const struct ri_source *identity = reading->identity;
-
-	/* Where the launcher is a worker too, its ranks inherit all of its variables. */
-	if (identity == NULL && !ri_source_sees_mpi_rank(context->env))
-		ri_claim_word(reading, RI_FACT_ROLE,
-			is_launcher(context->env) ? "K_MPI_JOB_ROLE" : find_path(context->env),
-			RI_ROLE_LAUNCHER, RI_STRENGTH_SAID);
-	/* the master is unknown, and there are ranks elsewhere */
-	else if (identity != NULL && identity->over_ssh && context->host != NULL &&
-		find_path(context->env) != NULL && !ri_reading_has_master(reading) &&
-		ri_claim_of(reading, RI_FACT_LOCAL_WORLD_SIZE, identity->name) != NULL &&
-		!ri_identity_is_on_one_node(reading))
-		claim_hosts(reading);
 }
 
 /*
