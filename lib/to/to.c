@@ -11,18 +11,12 @@
 #include "to/frameworks.def"
 #undef RI_FRAMEWORK
 
-static const struct ri_framework *const frameworks[] = {
+const struct ri_framework *const ri_frameworks[] = {
 #define RI_FRAMEWORK(name) &ri_framework_##name,
 #include "to/frameworks.def"
 #undef RI_FRAMEWORK
+	NULL,
 };
-
-enum { FRAMEWORK_COUNT = sizeof(frameworks) / sizeof(frameworks[0]) };
-
-const struct ri_framework *ri_framework_at(size_t index)
-{
-	return index < FRAMEWORK_COUNT ? frameworks[index] : NULL;
-}
 
 static void render(struct ri_writing *writing, const struct ri_topology *topology)
 {
@@ -101,8 +95,9 @@ int ri_variables_render(struct ri_env_edits *out, const struct ri_topology *topo
 	if (topology->identity != NULL && context->fan_out != 0)
 		for (enum ri_fact_id id = 0; id <= RI_FACT_LOCAL_WORLD_SIZE; id++)
 			ri_want_fact(&writing, ri_usual_names[id], topology, id);
-	for (size_t i = 0; ri_writing_mode(&writing) != RI_MODE_NONE && i < FRAMEWORK_COUNT; i++) {
-		writing.framework = frameworks[i];
+	for (size_t i = 0; ri_writing_mode(&writing) != RI_MODE_NONE && ri_frameworks[i] != NULL;
+		i++) {
+		writing.framework = ri_frameworks[i];
 		if (topology->identity == NULL)
 			write_nameless(&writing, topology);
 		else

@@ -15,8 +15,8 @@
 #include "model/topology.h"
 #include "to/writing.h"
 
-/* The table; NULL past its end. */
-const struct ri_framework *ri_framework_at(size_t index);
+/* The table; ends with NULL. */
+extern const struct ri_framework *const ri_frameworks[];
 
 /*
  * The variables that the command shall have and, as edits without a value,

@@ -259,7 +259,7 @@ static int read_frameworks(struct ri_options *options, struct ri_given given, st
 	options->wishes.frameworks = given.value;
 	if (strcmp(given.value, "none") == 0)
 		return 0;
-	for (size_t i = 0; i < MAX_NAMES - 1 && (framework = ri_framework_at(i)) != NULL; i++)
+	for (size_t i = 0; i < MAX_NAMES - 1 && (framework = ri_frameworks[i]) != NULL; i++)
 		names[i] = framework->name;
 	for (const char *item = given.value;; item += length + 1) {
 		length = strcspn(item, ",");

@@ -151,7 +151,7 @@ static void list_frameworks(struct ri_text *out)
 {
 	const struct ri_framework *framework;
 
-	for (size_t i = 0; (framework = ri_framework_at(i)) != NULL; i++) {
+	for (size_t i = 0; (framework = ri_frameworks[i]) != NULL; i++) {
 		const char *const *sources = framework->sources;
 
 		ri_text_addf(out, "%s\t%s\t%s\t%s", framework->name, framework->summary,

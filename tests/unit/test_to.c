@@ -39,7 +39,7 @@ static void test_frameworks_are_complete(void **state)
 	size_t count = 0;
 
 	(void)state;
-	for (; (framework = ri_framework_at(count)) != NULL; count++) {
+	for (; (framework = ri_frameworks[count]) != NULL; count++) {
 		assert_true(framework->name != NULL && *framework->name != '\0');
 		assert_true(framework->summary != NULL && *framework->summary != '\0');
 		assert_true(framework->when != NULL && *framework->when != '\0');
@@ -52,7 +52,7 @@ static void test_frameworks_are_complete(void **state)
 			assert_true(v->cite != NULL && *v->cite != '\0');
 		}
 		for (size_t i = 0; i < count; i++)
-			assert_string_not_equal(framework->name, ri_framework_at(i)->name);
+			assert_string_not_equal(framework->name, ri_frameworks[i]->name);
 	}
 	assert_true(count > 0);
 }
@@ -146,7 +146,7 @@ static void test_every_value_is_in_the_table(void **state)
 	(void)state;
 	render(LIST("AZ_BATCH_MASTER_NODE=10.0.0.4:6000", RANK_13));
 	for (size_t i = 0; i < edits.count; i++) {
-		const struct ri_variable *v = ri_framework_at(0)->writes;
+		const struct ri_variable *v = ri_frameworks[0]->writes;
 
 		while (v->name != NULL && strcmp(v->name, edits.items[i].name) != 0)
 			v++;
