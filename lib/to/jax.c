@@ -96,11 +96,7 @@ static void want_address(struct ri_writing *writing, const struct ri_topology *t
 		return;
 	}
 	made = make_address(writing, topology);
-	if (made == NULL) {
-		ri_fail(writing->err, RI_CODE_MEMORY, address_name, "no memory left for its value");
-		return;
-	}
-	if (given != NULL)
+	if (given != NULL && made != NULL)
 		ri_finding_hint(ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
 			RI_CODE_ENV_REPAIRED, address_name, "%s becomes \"%s\"",
 			ri_quote(quoted, sizeof(quoted), given), made),

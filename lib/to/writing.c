@@ -14,7 +14,9 @@ void ri_want(struct ri_writing *writing, const char *variable, const char *value
 	const struct ri_env_edit *before = ri_env_edits_find(&writing->wanted, variable);
 	struct ri_env_edit edit = { .name = variable, .value = value };
 
-	if (before == NULL)
+	if (value == NULL)
+		ri_fail(writing->err, RI_CODE_MEMORY, variable, "no memory left for its value");
+	else if (before == NULL)
 		ri_env_edits_add(&writing->wanted, edit, writing->context->arena, writing->err);
 	else if (before->value == NULL)
 		ri_fail(writing->err, RI_CODE_ENV_CONFLICT, variable,
@@ -53,12 +55,7 @@ bool ri_writing_is_of_nodes(const struct ri_writing *writing, const struct ri_to
 
 void ri_want_number(struct ri_writing *writing, const char *variable, uint64_t number)
 {
-	const char *value = ri_arena_number(writing->context->arena, number);
-
-	if (value == NULL)
-		ri_fail(writing->err, RI_CODE_MEMORY, variable, "no memory left for its value");
-	else
-		ri_want(writing, variable, value);
+	ri_want(writing, variable, ri_arena_number(writing->context->arena, number));
 }
 
 void ri_want_fact(struct ri_writing *writing, const char *variable,

@@ -68,9 +68,9 @@ struct ri_writing {
 extern const char *const ri_usual_names[RI_FACT_MASTER_PORT + 1];
 
 /*
- * The variable shall have this value, which must not be empty. Another
- * framework may want the same; wanting another one is RI_CODE_ENV_CONFLICT.
- * The strings are borrowed.
+ * The variable shall have this value, which must not be empty; NULL is one for which
+ * there was no memory. Another framework may want the same; wanting another one is
+ * RI_CODE_ENV_CONFLICT. The strings are borrowed.
  */
 void ri_want(struct ri_writing *writing, const char *variable, const char *value);
 
