@@ -347,6 +347,8 @@ int ri_gpus_find(struct ri_gpus *out, const struct ri_node *node, struct ri_erro
 	}
 	for (size_t i = 0; i < search.devices.count; i++)
 		parts += search.devices.list[i].instances;
+	out->hidden = visible != NULL &&
+		out->count < (out->instances ? parts : search.devices.count);
 	/* MIG User Guide, "CUDA visible devices": the first, unless it is told another one */
 	if (parts > 0 && !out->instances && out->count > 0) {
 		out->count = 1;

@@ -20,6 +20,7 @@ struct ri_gpus {
 	struct ri_gpu *list;
 	size_t count;
 	bool instances;		/* parts of GPUs, by CUDA_VISIBLE_DEVICES; else whole ones */
+	bool hidden;		/* CUDA_VISIBLE_DEVICES leaves out some that are here */
 	const char *others;	/* where count is 0: the node of devices that are not counted */
 };
 

@@ -480,12 +480,17 @@ SHARED = [("az-nc24rs-v3", "several nodes"), ("mig-given", "several ranks"),
 
 
 def test_gpus_that_a_variable_hides(rankinit, tmp_path):
-    """What helps is in the job's environment; the control: what helps where there are too few."""
+    """
+    What helps is in the job's environment; the controls: what helps where there are too few, though
+    a variable lists all that are here.
+    """
     root = str(tmp_path / "root")
     grow("az-nd96isr-h100", root)
     for words, hint in ((["CUDA_VISIBLE_DEVICES=GPU-x", "--require=gpu=8"],
                          "in the job's environment: list GPUs"),
-                        (["--require=gpu=9"], "outside the image: docker run --gpus all")):
+                        (["--require=gpu=9"], "outside the image: docker run --gpus all"),
+                        (["CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7", "--require=gpu=9"],
+                         "outside the image: docker run --gpus all")):
         (result,) = [result for result in look(rankinit, root, words)["checks"]
                      if result["id"] == "gpu.count"]
         assert (result["status"], result["code"]) == ("fail", "gpu.count.few")

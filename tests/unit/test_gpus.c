@@ -100,6 +100,12 @@ static void test_all(void **state)
 	assert_string_equal(gpus.list[0].address, "0000:07:00.0");
 	assert_string_equal(gpus.list[7].address, "0000:bd:00.0");
 	assert_false(gpus.instances);
+	assert_false(gpus.hidden);
+	assert_string_equal(seen("two-sockets-8-gpus", "CUDA_VISIBLE_DEVICES=7,6,5,4,3,2,1,0"),
+		"7 6 5 4 3 2 1 0");
+	assert_false(gpus.hidden);
+	assert_string_equal(seen("two-sockets-8-gpus", "CUDA_VISIBLE_DEVICES=7,6"), "7 6");
+	assert_true(gpus.hidden);
 	/* the host shows all eight, two have nodes here */
 	assert_string_equal(seen("pod-2-of-8-gpus", NULL), "0 1");
 	assert_string_equal(gpus.list[0].address, "0000:4e:00.0");
@@ -194,6 +200,12 @@ static void test_instances(void **state)
 	assert_non_null(strstr(findings.items[0].text, "2 MIG instances are here"));
 	assert_string_equal(seen(h, "CUDA_VISIBLE_DEVICES=MIG-a,MIG-b"), "MIG-a MIG-b");
 	assert_true(gpus.instances);
+	assert_false(gpus.hidden);
+	assert_string_equal(seen(h, "CUDA_VISIBLE_DEVICES=MIG-a"), "MIG-a");
+	assert_true(gpus.hidden);
+	assert_string_equal(seen_with(h, "CUDA_VISIBLE_DEVICES=0", 1), "0");
+	assert_false(gpus.hidden);
+	assert_string_equal(seen(h, "CUDA_VISIBLE_DEVICES=MIG-a,MIG-b"), "MIG-a MIG-b");
 	/* the only GPU there is must be theirs */
 	assert_string_equal(gpus.list[1].address, "0000:17:00.0");
 	refuse(h, "CUDA_VISIBLE_DEVICES=MIG-a,MIG-a", "is listed twice");

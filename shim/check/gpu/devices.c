@@ -162,7 +162,7 @@ static void check_count(struct ri_checking *checking)
 		ri_check_lack(checking, RI_CODE_GPU_COUNT_FEW, "GPUs", "a program sees %zu", count);
 		ri_check_asked(checking, demand);
 		ri_check_expected_count(checking, demand);
-		if (ri_env_get(checking->env, "CUDA_VISIBLE_DEVICES") != NULL)
+		if (gpus->hidden)
 			ri_check_hint(checking, "%s", visible_hint);
 	} else if (share_instance(checking, gpus)) {
 		say_instances(checking, RI_CODE_GPU_COUNT_SHARED, "GPUs", count);
