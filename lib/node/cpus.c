@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "node/sysfile.h"
 
 /* Every other CPU of RI_MAX_CPUS, which is the longest list, takes 10 KiB. */
 enum { LIST_SIZE = 16384, WORDS = RI_MAX_CPUS / 64 };
@@ -123,15 +124,12 @@ void ri_cpus_add(struct ri_text *text, const struct ri_cpus *cpus)
 
 bool ri_cpus_read_allowed(struct ri_host *host, const char *path, struct ri_cpus *out)
 {
-	static const char key[] = "\nCpus_allowed_list:";
-	char text[16384], *list;
+	char text[LIST_SIZE], line[LIST_SIZE];
+	const char *list = ri_host_read(host, path, text, sizeof(text)) < 0 ? NULL
+		: ri_sysfile_field(text, "Cpus_allowed_list", ':');
 
-	if (ri_host_read(host, path, text, sizeof(text)) < 0)
-		return false;
-	list = strstr(text, key);
 	if (list == NULL)
 		return false;
-	list += strlen(key);
-	list[strcspn(list, "\n")] = '\0';
-	return ri_cpus_read(list, out);
+	ri_sysfile_rest(list, line, sizeof(line));
+	return ri_cpus_read(line, out);
 }

@@ -53,27 +53,11 @@ static const char *skip_hex(const char *p, size_t least, size_t most, char end)
 		? p + digits + (end != '\0') : NULL;
 }
 
-/* The value of a line "KEY: \t value", up to size - 1 bytes of it. */
-static bool read_line(const char *text, const char *key, char *value, size_t size)
+/* The value of a line "KEY: \t value", up to GPU_UUID - 1 bytes of it. */
+static bool read_line(const char *text, const char *key, char value[GPU_UUID])
 {
-	size_t length = strlen(key);
-
-	for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (strncmp(line, key, length) != 0 || line[length] != ':')
-			continue;
-		line += length + 1;
-		line += strspn(line, " \t");
-		length = strcspn(line, "\n");
-		while (length > 0 && strchr(" \t\r", line[length - 1]) != NULL)
-			length--;
-		if (length >= size)
-			return false;
-		memcpy(value, line, length);
-		value[length] = '\0';
-		return true;
-	}
-	return false;
+	text = ri_sysfile_field(text, key, ':');
+	return text != NULL && ri_sysfile_rest(text, value, GPU_UUID);
 }
 
 static bool read_minor(const char *text, uint64_t *out)
@@ -112,16 +96,15 @@ static bool read_device(struct ri_host *host, const char *name, struct device *o
 		return false;
 	snprintf(path, sizeof(path), GPUS "/%.*s/information", GPU_ADDRESS, name);
 	if (ri_host_read(host, path, text, sizeof(text)) < 0 ||
-		!read_line(text, "Device Minor", value, sizeof(value)) ||
-		!read_minor(value, &out->minor))
+		!read_line(text, "Device Minor", value) || !read_minor(value, &out->minor))
 		return false;
 	snprintf(path, sizeof(path), "dev/nvidia%u", (unsigned)out->minor);
 	if (!ri_host_has(host, path))
 		return false;
-	if (read_line(text, "GPU Excluded", value, sizeof(value)) && strcmp(value, "Yes") == 0)
+	if (read_line(text, "GPU Excluded", value) && strcmp(value, "Yes") == 0)
 		return false;
 	/* full of '?' until the GPU was used once */
-	if (read_line(text, "GPU UUID", value, sizeof(value)) && strchr(value, '?') == NULL)
+	if (read_line(text, "GPU UUID", value) && strchr(value, '?') == NULL)
 		ri_text_copy(out->uuid, sizeof(out->uuid), value);
 	ri_text_copy(out->address, sizeof(out->address), name);
 	snprintf(path, sizeof(path), CAPABILITIES "/gpu%u/mig", (unsigned)out->minor);

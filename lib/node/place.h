@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #include "base/env.h"
-#include "node/cgroup_limits.h"
+#include "node/sysfile.h"
 #include "node/node.h"
 
 /* How much of the machine's CPUs is ours: those we may run on, and our time on them. */

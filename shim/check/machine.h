@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/host.h"
-#include "node/allowed.h"
+#include "node/sysfile.h"
 
 /* setrlimit(2); of a recorded machine from proc/self/limits. */
 bool ri_machine_limit(struct ri_host *host, enum ri_limit_name name, struct ri_limit *out);

@@ -5,10 +5,9 @@
  */
 #include "image/rdma_core.h"
 #include "node/gpus.h"
-#include "node/cgroup_limits.h"
+#include "node/sysfile.h"
 #include "node/interfaces.h"
 #include "node/place.h"
-#include "node/allowed.h"
 #include "node/rdma.h"
 #include "fuzz_tree.h"
 

@@ -4,7 +4,7 @@
  * quota of both versions. Beside the root lies a quota that no path may reach.
  */
 #include "fuzz.h"
-#include "node/cgroup_limits.h"
+#include "node/sysfile.h"
 
 static struct ri_host host;
 static int cgroup_fd, mounts_fd, max_fd, cfs_fd;

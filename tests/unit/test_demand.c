@@ -11,8 +11,7 @@
 
 #include "check/wishes.h"
 #include "demand/demand.h"
-#include "node/cgroup_limits.h"
-#include "node/allowed.h"
+#include "node/sysfile.h"
 #include "tree.h"
 
 static struct ri_check_wishes wishes;

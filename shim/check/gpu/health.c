@@ -12,6 +12,7 @@
 #include "base/signals.h"
 #include "base/text.h"
 #include "check/software.h"
+#include "node/sysfile.h"
 #include "probe/prober.h"
 #include "system/clock.h"
 
@@ -448,9 +449,8 @@ enum { BUSY_MIB = 1024, BUSY_PERCENT = 2 };
  */
 static bool is_numa_node(const struct ri_checking *checking, const struct ri_gpu_state *gpu)
 {
-	static const char online[] = "online\n", status[] = "Status:";
-	const char *address = gpu->address, *word;
-	char path[128], text[256];
+	const char *address = gpu->address, *status;
+	char path[128], text[256], line[16];
 
 	/* the library's word for it, and no other path */
 	if (strspn(address, "0123456789abcdef:.") < strlen(address) ||
@@ -459,11 +459,9 @@ static bool is_numa_node(const struct ri_checking *checking, const struct ri_gpu
 	snprintf(path, sizeof(path), "proc/driver/nvidia/gpus/%s/numa_status", address);
 	if (ri_host_read(checking->host, path, text, sizeof(text)) < 0)
 		return false;
-	word = strstr(text, status);
-	if (word == NULL)
-		return false;
-	word += sizeof(status) - 1;
-	return strncmp(word + strspn(word, " \t"), online, sizeof(online) - 1) == 0;
+	status = ri_sysfile_field(text, "Status", ':');
+	return status != NULL && ri_sysfile_rest(status, line, sizeof(line)) &&
+		strcmp(line, "online") == 0;
 }
 
 static void judge_busy(struct ri_checking *checking, const struct ri_gpu_state *gpu,

@@ -7,7 +7,7 @@
 #include "check/check.h"
 #include "check/ib/ib.h"
 #include "check/machine.h"
-#include "node/cgroup_limits.h"
+#include "node/sysfile.h"
 
 #define RANK_MEMORY ((uint64_t)2 << 30)
 

@@ -11,7 +11,7 @@
 #include "check/ib/ib.h"
 #include "check/machine.h"
 #include "check/software.h"
-#include "node/cgroup_limits.h"
+#include "node/sysfile.h"
 #include "probe/prober.h"
 #include "system/clock.h"
 
