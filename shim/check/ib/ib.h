@@ -46,13 +46,7 @@ void ri_ib_asked(struct ri_checking *checking, size_t usable);
 /* The firmest demand for RDMA of either kind, or NULL. */
 const struct ri_demand *ri_ib_demand(const struct ri_checking *checking);
 
-/* Where to get InfiniBand from, where the machine has none. */
-extern const char ri_ib_absent_hint[];
-
 /* host/limits.c: how to have more memory locked. */
 extern const char ri_memlock_hint[];
-
-/* RDMA without SR-IOV, and what to do about it; NULL where the VM size is none of these. */
-const char *ri_ib_direct_hint(const struct ri_checking *checking);
 
 #endif
