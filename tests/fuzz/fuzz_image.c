@@ -4,10 +4,9 @@
  * are found in it, and that each of them is there.
  */
 #include "image/cuda.h"
-#include "image/mca.h"
 #include "image/mpi.h"
-#include "image/nccl_conf.h"
 #include "image/rdma_core.h"
+#include "image/settings.h"
 #include "fuzz_tree.h"
 
 static struct fuzz_tree tree;

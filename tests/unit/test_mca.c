@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "image/mca.h"
+#include "image/settings.h"
 #include "tree.h"
 
 static struct tree tree;

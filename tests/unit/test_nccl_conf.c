@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "image/nccl_conf.h"
+#include "image/settings.h"
 #include "tree.h"
 
 static struct tree tree;

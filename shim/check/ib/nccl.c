@@ -10,7 +10,7 @@
 #include "check/check.h"
 #include "check/ib/ib.h"
 #include "check/software.h"
-#include "image/nccl_conf.h"
+#include "image/settings.h"
 #include "node/interfaces.h"
 
 /* A setting: its name, its value, and where it stands if that is not a variable. */

@@ -17,7 +17,7 @@
 #include "check/machine.h"
 #include "check/software.h"
 #include "from/sources.h"
-#include "image/mca.h"
+#include "image/settings.h"
 
 /* The Open MPI that programs load, else one that lies apart; NULL: none. */
 static const struct ri_mpi_library *find_openmpi(const struct ri_checking *checking)
