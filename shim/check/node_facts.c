@@ -37,20 +37,18 @@ static void add_named(struct finder *finder, const char *name, const char *value
 {
 	struct ri_node_fact *fact = &finder->out->items[finder->out->count];
 	struct ri_arena *arena = finder->plan->checking.arena;
-	char word[NAME_MOST + 2 * VALUE_SIZE];
-	struct ri_text text;
+	RI_TEXT(word, NAME_MOST + 2 * VALUE_SIZE);
 	const char *end;
 
 	if (finder->out->count == RI_NODE_FACTS || value == NULL || value[0] == '\0' ||
 		strlen(name) > NAME_MOST)
 		return;
-	ri_text_init(&text, word, sizeof(word));
-	ri_text_addf(&text, "%s=", name);
-	ri_text_add_bytes(&text, value, strnlen(value, VALUE_SIZE - 1));
-	ri_redact_word_in_place(word, sizeof(word));
-	end = word + strlen(name) + 1;
+	ri_text_addf(&word, "%s=", name);
+	ri_text_add_bytes(&word, value, strnlen(value, VALUE_SIZE - 1));
+	ri_redact_word_in_place(word.bytes, word.size);
+	end = word.bytes + strlen(name) + 1;
 	fact->name = ri_arena_copy(arena, name, strlen(name));
-	fact->value = strncmp(word, name, strlen(name)) != 0 || end[-1] != '=' ? NULL
+	fact->value = strncmp(word.bytes, name, strlen(name)) != 0 || end[-1] != '=' ? NULL
 		: ri_arena_copy(arena, end, strlen(end));
 	finder->out->count += fact->name != NULL && fact->value != NULL;
 }
@@ -143,10 +141,8 @@ static void find_rdma_libraries(struct finder *finder)
 static void find_mpi(struct finder *finder)
 {
 	const struct ri_mpi *mpi = ri_check_mpi(&finder->plan->checking);
-	char bytes[VALUE_SIZE];
-	struct ri_text text;
+	RI_TEXT(text, VALUE_SIZE);
 
-	ri_text_init(&text, bytes, sizeof(bytes));
 	for (size_t i = 0; i < mpi->library_count; i++) {
 		const struct ri_mpi_library *library = &mpi->libraries[i];
 
@@ -157,7 +153,7 @@ static void find_mpi(struct finder *finder)
 				library->file.real);
 	}
 	if (text.length > 0)
-		add(finder, "%s", bytes);
+		add(finder, "%s", text.bytes);
 }
 
 /* The default in the place of the default changes nothing. Open MPI says when it cannot bind. */

@@ -142,13 +142,12 @@ static void add_line(struct ri_text *out, const struct told *told)
 void ri_check_log(const struct ri_check_report *report)
 {
 	struct told told = { .next = 0 };
-	char line[2 * RI_CHECK_TEXT];
-	struct ri_text out;
 
 	while (tell_next(report, &told)) {
-		ri_text_init(&out, line, sizeof(line));
-		add_line(&out, &told);
-		ri_log(level_of(told.result), "%s", line);
+		RI_TEXT(line, 2 * RI_CHECK_TEXT);
+
+		add_line(&line, &told);
+		ri_log(level_of(told.result), "%s", line.bytes);
 	}
 	if (report->dropped > 0)
 		ri_log(RI_LEVEL_WARNING, "%zu more check results are not shown [%s]",
@@ -246,11 +245,9 @@ static bool is_folded(const struct ri_check_result *result)
 static void print_folded(struct ri_page *page, const struct ri_check_report *report,
 	bool beyond_image, const char *text)
 {
-	char words[WORDS];
-	struct ri_text list;
 	const char *comma = "";
+	RI_TEXT(list, WORDS);
 
-	ri_text_init(&list, words, sizeof(words));
 	for (size_t i = 0; i < report->count; i++) {
 		if (!is_folded(&report->items[i]) ||
 			(report->items[i].code == RI_CODE_CHECK_IMAGE) != beyond_image)
@@ -262,8 +259,7 @@ static void print_folded(struct ri_page *page, const struct ri_check_report *rep
 		return;
 	ri_text_add(&list, text);
 	ri_page_show_as(page, statuses[RI_CHECK_SKIP].look, statuses[RI_CHECK_SKIP].name);
-	ri_page_go(page, ID_COLUMN);
-	ri_page_fold(page, words, ID_COLUMN);
+	ri_page_fold(page, list.bytes, ID_COLUMN);
 }
 
 static void print_sum(struct ri_page *page, const struct ri_check_report *report)

@@ -53,11 +53,9 @@ static void say_device(struct ri_checking *checking, const struct ri_probe_devic
 {
 	/* IBV_LINK_LAYER_... */
 	static const char *const layers[] = { "", ", InfiniBand", ", Ethernet" };
-	char bytes[200];
-	struct ri_text text;
+	RI_TEXT(text, 200);
 	size_t active = 0;
 
-	ri_text_init(&text, bytes, sizeof(bytes));
 	ri_text_addf(&text, "can be opened");
 	if (device->firmware[0] != '\0')
 		ri_text_addf(&text, ", firmware %s", device->firmware);
@@ -80,10 +78,10 @@ static void say_device(struct ri_checking *checking, const struct ri_probe_devic
 		active += port->state == RI_PORT_ACTIVE;
 	}
 	if (active > 0) {
-		ri_check_pass(checking, device->name, "%s", bytes);
+		ri_check_pass(checking, device->name, "%s", text.bytes);
 		return;
 	}
-	ri_check_lack(checking, RI_CODE_IB_VERBS_PORT, device->name, "%s", bytes);
+	ri_check_lack(checking, RI_CODE_IB_VERBS_PORT, device->name, "%s", text.bytes);
 	ri_check_hint(checking, "see ib.port");
 }
 
