@@ -14,17 +14,16 @@ enum {
 	NAME = 64,	/* of a VM size */
 };
 
-static const char *const topics[] = {
-	[RI_TOPIC_MPI] = "mpi", [RI_TOPIC_OFED] = "ofed", [RI_TOPIC_GPU] = "gpu",
-	[RI_TOPIC_IB] = "ib", [RI_TOPIC_SHM] = "shm",
-};
-
-/* What may stand after the '=', and what is said where it does not. */
-static const char *const forms[] = {
-	[RI_TOPIC_MPI] = "mpi", [RI_TOPIC_OFED] = "ofed",
-	[RI_TOPIC_GPU] = "gpu or gpu=N, as gpu=8",
-	[RI_TOPIC_IB] = "ib, ib=N or ib=N@RATE, as ib=8@400 for eight ports of 400 Gb/s",
-	[RI_TOPIC_SHM] = "a size with a unit, as shm=16G",
+static const struct {
+	const char *name;
+	/* what may stand after the '=', and what is said where it does not */
+	const char *form;
+} topics[] = {
+	[RI_TOPIC_MPI] = { "mpi", "mpi" }, [RI_TOPIC_OFED] = { "ofed", "ofed" },
+	[RI_TOPIC_GPU] = { "gpu", "gpu or gpu=N, as gpu=8" },
+	[RI_TOPIC_IB] = { "ib",
+		"ib, ib=N or ib=N@RATE, as ib=8@400 for eight ports of 400 Gb/s" },
+	[RI_TOPIC_SHM] = { "shm", "a size with a unit, as shm=16G" },
 };
 
 bool ri_size_read(const char *text, size_t length, uint64_t *out)
@@ -78,9 +77,7 @@ const char *ri_size_show(char out[RI_SIZE_TEXT], uint64_t bytes)
 
 static bool read_count(const char *text, uint64_t max, uint64_t *out)
 {
-	const struct ri_range range = { 1, max };
-
-	return ri_number_read(text, range, out, NULL) == RI_NUMBER_OK;
+	return ri_number_read(text, (struct ri_range){ 1, max }, out, NULL) == RI_NUMBER_OK;
 }
 
 const char *ri_demand_read(struct ri_demand *out, enum ri_topic topic, char *value)
@@ -101,7 +98,7 @@ const char *ri_demand_read(struct ri_demand *out, enum ri_topic topic, char *val
 	/* as it was, for the error that names it */
 	if (at != NULL)
 		*at = '@';
-	return good ? NULL : forms[topic];
+	return good ? NULL : topics[topic].form;
 }
 
 void ri_demands_add_size(struct ri_asked *asked, enum ri_asker asker)
@@ -123,7 +120,7 @@ void ri_demands_add_size(struct ri_asked *asked, enum ri_asker asker)
 
 const char *ri_topic_name(enum ri_topic topic)
 {
-	return topics[topic];
+	return topics[topic].name;
 }
 
 bool ri_demand_is_firm(const struct ri_demand *demand)
