@@ -62,9 +62,7 @@ static bool read_line(const char *text, const char *key, char value[GPU_UUID])
 
 static bool read_minor(const char *text, uint64_t *out)
 {
-	const struct ri_range range = { 0, MINOR_MAX };
-
-	return ri_number_read(text, range, out, NULL) == RI_NUMBER_OK;
+	return ri_number_read(text, (struct ri_range){ 0, MINOR_MAX }, out, NULL) == RI_NUMBER_OK;
 }
 
 /* Those of a GPU, at level 0, or below one of its instances, at level 1. */

@@ -68,39 +68,26 @@ bool ri_hostname_read(struct ri_host *host, char *name, size_t size)
 	return false;
 }
 
-/* Is one of the words up to end the name? */
-static bool has_word(const char *words, const char *end, const char *name)
-{
-	size_t length = strlen(name);
-
-	while (words < end) {
-		size_t word;
-
-		words += strspn(words, BLANKS);
-		word = strcspn(words, BLANKS "\n#");
-		if (word == 0)
-			break;
-		if (word == length && strncasecmp(words, name, length) == 0)
-			return true;
-		words += word;
-	}
-	return false;
-}
-
 bool ri_hosts_find(const char *text, const char *name, char *address, size_t size)
 {
-	while (*text != '\0') {
-		const char *start = text + strspn(text, BLANKS);
-		size_t length = strcspn(start, BLANKS "\n#");
-		const char *end = start + strcspn(start, "\n#");
+	const size_t wanted = strlen(name);
 
-		if (length > 0 && length < size && has_word(start + length, end, name)) {
-			memcpy(address, start, length);
-			address[length] = '\0';
+	for (; *text != '\0'; text += *text == '\n') {
+		const char *start = text + strspn(text, BLANKS), *word = start;
+		size_t first = strcspn(start, BLANKS "\n#"), length = first;
+
+		/* the names behind the address, up to a remark */
+		while (length > 0 && first < size) {
+			word += length + strspn(word + length, BLANKS);
+			length = strcspn(word, BLANKS "\n#");
+			if (length == 0 || length != wanted ||
+				strncasecmp(word, name, length) != 0)
+				continue;
+			memcpy(address, start, first);
+			address[first] = '\0';
 			return true;
 		}
 		text += strcspn(text, "\n");
-		text += *text == '\n';
 	}
 	return false;
 }
