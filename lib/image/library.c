@@ -192,7 +192,7 @@ static const char apart_folders[] =
 	"/usr/lib/" TRIPLET "/openmpi/lib:/usr/lib64/openmpi/lib:/usr/lib64/mpich/lib:"
 	"/opt/conda/lib:/opt/miniconda/lib";
 
-static bool read_table(struct ri_loader *loader, int fd)
+static void read_table(struct ri_loader *loader, int fd)
 {
 	struct stat info;
 	size_t size, done = 0;
@@ -200,7 +200,7 @@ static bool read_table(struct ri_loader *loader, int fd)
 	char *bytes;
 
 	if (fstat(fd, &info) < 0 || !S_ISREG(info.st_mode) || info.st_size > RI_MAX_LDCACHE)
-		return false;
+		return;
 	size = (size_t)info.st_size;
 	bytes = ri_arena_alloc(loader->image->arena, size + 1);
 	while (bytes != NULL && done < size) {
@@ -211,7 +211,8 @@ static bool read_table(struct ri_loader *loader, int fd)
 			break;
 		done += (size_t)count;
 	}
-	return bytes != NULL && ri_ldcache_read(&loader->cache, bytes, done);
+	if (bytes != NULL)
+		ri_ldcache_read(&loader->cache, bytes, done);
 }
 
 void ri_loader_init(struct ri_loader *loader, const struct ri_image *image)
@@ -222,10 +223,10 @@ void ri_loader_init(struct ri_loader *loader, const struct ri_image *image)
 
 	*loader = (struct ri_loader){ .image = image };
 	if (fd >= 0) {
-		loader->table = read_table(loader, fd) ? RI_TABLE_READ : RI_TABLE_BROKEN;
+		read_table(loader, fd);
 		close(fd);
 	}
-	if (loader->table != RI_TABLE_NONE || !ri_host_has(image->host, alpine))
+	if (fd >= 0 || !ri_host_has(image->host, alpine))
 		return;
 	/* a file that cannot be read leaves musl's loader without folders */
 	length = ri_host_read(image->host, musl_file, text, sizeof(text));

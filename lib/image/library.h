@@ -50,12 +50,9 @@ bool ri_ldcache_find(const struct ri_ldcache *cache, const char *name,
 /* Is it a library for this machine's own programs? */
 bool ri_ldcache_is_ours(const struct ri_ldcache_entry *entry);
 
-enum ri_table { RI_TABLE_NONE, RI_TABLE_READ, RI_TABLE_BROKEN };
-
 struct ri_loader {
 	const struct ri_image *image;
-	struct ri_ldcache cache;
-	enum ri_table table;	/* /etc/ld.so.cache */
+	struct ri_ldcache cache;	/* /etc/ld.so.cache; empty where it is none, or broken */
 	const char *folders;	/* of musl's loader, as a list; NULL: it is glibc's */
 };
 
