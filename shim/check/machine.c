@@ -19,10 +19,7 @@
 
 enum { STATUS_FILE = 8192, MOUNTS_FILE = 262144 };
 
-static uint64_t limit_number(rlim_t value)
-{
-	return value == RLIM_INFINITY ? RI_UNLIMITED : (uint64_t)value;
-}
+_Static_assert(RLIM_INFINITY == RI_UNLIMITED, "the kernel's number for none is ours");
 
 /* One that does not fit is full. */
 static bool is_empty(struct ri_host *host, const char *folder)
@@ -52,7 +49,7 @@ bool ri_machine_limit(struct ri_host *host, enum ri_limit_name name, struct ri_l
 		return ri_limit_read_file(host, name, out);
 	if (getrlimit(resources[name], &limit) < 0)
 		return false;
-	*out = (struct ri_limit){ limit_number(limit.rlim_cur), limit_number(limit.rlim_max) };
+	*out = (struct ri_limit){ limit.rlim_cur, limit.rlim_max };
 	return true;
 }
 

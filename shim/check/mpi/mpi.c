@@ -182,18 +182,14 @@ static enum ri_mpi_family find_starter(const struct ri_checking *checking,
 static const struct ri_mpi_library *find_partner(const struct ri_mpi *mpi,
 	enum ri_mpi_family starter)
 {
-	const struct ri_mpi_library *first = NULL;
-
 	for (size_t i = 0; i < mpi->library_count; i++) {
 		const struct ri_mpi_library *library = &mpi->libraries[i];
 
-		if (!is_found(library) || library->file.fault != RI_ELF_OK)
-			continue;
-		if (ri_mpi_fits(starter, library->family))
+		if (is_found(library) && library->file.fault == RI_ELF_OK &&
+			ri_mpi_fits(starter, library->family))
 			return library;
-		first = first == NULL ? library : first;
 	}
-	return first;
+	return find_first(mpi, true, true);
 }
 
 static void check_match(struct ri_checking *checking)
