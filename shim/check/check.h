@@ -37,6 +37,12 @@ enum ri_check_runs {
 /* Within a check: demands that it looks after, and that each of its problems is against. */
 #define RI_CHECK_HOLDS(topics_) .topics = (topics_), .holds = (topics_)
 
+/* Within a check: demands for which its problems warn, and no more. */
+#define RI_CHECK_WISHES(topics_) .topics = (topics_), .wished = (topics_)
+
+/* Within a check: what it has rankinit-probe try, and how long that may take. */
+#define RI_CHECK_PROBES(what, ms) .runs = RI_CHECK_DEEP, .probe = (what), .limit_ms = (ms)
+
 /* What there must be to look at, and what is said where it is not. */
 struct ri_check_need {
 	const char *subject, *text;

@@ -23,10 +23,6 @@ enum {
 	NAME = 96,
 };
 
-/* What all checks that ask have in common, within their struct ri_check. */
-#define PROBED \
-	.runs = RI_CHECK_DEEP, .probe = "nvml", .limit_ms = CHECK_MS
-
 /* All that was said, and which GPUs are seen here. */
 struct look {
 	struct ri_prober prober;
@@ -344,7 +340,7 @@ const struct ri_check ri_check_gpu_health = {
 		"start, ends that process or does not return. What the driver recommends is a note",
 	.advice = "for the job: another node; node admin: reboot the host, and see its kernel log "
 		"for Xid 79; if it comes back, check the board and its power",
-	PROBED,
+	RI_CHECK_PROBES("nvml", CHECK_MS),
 	.run = check_health,
 };
 
@@ -383,7 +379,7 @@ const struct ri_check ri_check_gpu_remap = {
 		"now. \"--require=gpu.health\" requires this check, too",
 	.advice = "node admin: nvidia-smi --gpu-reset when nothing runs on the GPU, which remaps "
 		"the rows",
-	PROBED,
+	RI_CHECK_PROBES("nvml", CHECK_MS),
 	.run = judge_all,
 	.how = &(const struct judging){
 		.asked = RI_GPU_REMAP, .unknown = RI_CODE_GPU_REMAP_UNKNOWN,
@@ -424,7 +420,7 @@ const struct ri_check ri_check_gpu_ecc = {
 		"looked at",
 	.advice = "node admin: nvidia-smi -q -d ECC,ROW_REMAPPER; the counter starts anew with "
 		"the driver",
-	PROBED,
+	RI_CHECK_PROBES("nvml", CHECK_MS),
 	.run = judge_all,
 	.how = &(const struct judging){
 		.asked = RI_GPU_ECC, .unknown = RI_CODE_GPU_ECC_UNKNOWN,
@@ -514,7 +510,7 @@ const struct ri_check ri_check_gpu_busy = {
 	.advice = "node admin: nvidia-smi on the host shows whose it is: another job, or "
 		"processes of an earlier one that have not ended; for the job: wait, or another "
 		"node",
-	PROBED,
+	RI_CHECK_PROBES("nvml", CHECK_MS),
 	.run = judge_all,
 	.how = &(const struct judging){
 		.asked = RI_GPU_MEMORY, .unknown = RI_CODE_GPU_BUSY_UNKNOWN,

@@ -111,8 +111,7 @@ const struct ri_check ri_check_ib_peermem = {
 		"if ib or ofed is requested",
 	.advice = "node admin: modprobe nvidia-peermem on the host, or use the open kernel "
 		"modules with kernel 5.12 or newer, which do not need it",
-	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
-	.wished = RI_ABOUT(IB) | RI_ABOUT(OFED),
+	RI_CHECK_WISHES(RI_ABOUT(IB) | RI_ABOUT(OFED)),
 	.run = check_peermem,
 };
 

@@ -121,7 +121,6 @@ const struct ri_check ri_check_nccl_env = {
 		"what is here",
 	.runs = RI_CHECK_LAUNCH,
 	.needs = &ri_check_needs_nvidia,
-	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
-	.wished = RI_ABOUT(IB) | RI_ABOUT(OFED),
+	RI_CHECK_WISHES(RI_ABOUT(IB) | RI_ABOUT(OFED)),
 	.run = check_env,
 };

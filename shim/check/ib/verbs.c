@@ -183,9 +183,7 @@ const struct ri_check ri_check_ib_verbs = {
 		"adapter though sysfs shows some, or cannot open one; unknown without "
 		"rankinit-probe. A warning if the job has several nodes",
 	.advice = open_hint,
-	.runs = RI_CHECK_DEEP,
-	.probe = "verbs",
-	.limit_ms = RI_PROBER_CHECK_MS,
+	RI_CHECK_PROBES("verbs", RI_PROBER_CHECK_MS),
 	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),
 	.run = check_verbs,
 };
@@ -228,9 +226,7 @@ const struct ri_check ri_check_ib_memory = {
 	.fails = "it is refused, which is how too little locked memory shows itself. A warning if "
 		"several ranks are here or the job has several nodes",
 	.advice = ri_memlock_hint,
-	.runs = RI_CHECK_DEEP,
-	.probe = "verbs",
-	.limit_ms = RI_PROBER_CHECK_MS,
+	RI_CHECK_PROBES("verbs", RI_PROBER_CHECK_MS),
 	RI_CHECK_HOLDS(RI_ABOUT(OFED) | RI_ABOUT(IB)),
 	.run = check_memory,
 };

@@ -305,9 +305,7 @@ const struct ri_check ri_check_mpi_version = {
 		"without rankinit-probe",
 	.advice = "inside the image: install it again, with all libraries that it needs; \"ldd\" "
 		"shows which one is missing",
-	.runs = RI_CHECK_DEEP,
-	.probe = "mpi",
-	.limit_ms = RI_PROBER_CHECK_MS,
+	RI_CHECK_PROBES("mpi", RI_PROBER_CHECK_MS),
 	.topics = RI_ABOUT(MPI),
 	.run = check_version,
 };

@@ -77,8 +77,7 @@ const struct ri_check ri_check_mpi_mca = {
 		"Debian and Ubuntu ship; a warning if ib or ofed is requested",
 	.advice = "in the job or the image: OMPI_MCA_pml=ucx and OMPI_MCA_osc=ucx; NCCL is not "
 		"affected",
-	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
-	.wished = RI_ABOUT(IB) | RI_ABOUT(OFED),
+	RI_CHECK_WISHES(RI_ABOUT(IB) | RI_ABOUT(OFED)),
 	.in_image = true,
 	.run = check_mca,
 };
@@ -109,8 +108,7 @@ const struct ri_check ri_check_mpi_ucx = {
 		"is requested",
 	.advice = "inside the image: build it with --with-ucx, or use one built that way, such "
 		"as HPC-X; NCCL does not need it",
-	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
-	.wished = RI_ABOUT(IB) | RI_ABOUT(OFED),
+	RI_CHECK_WISHES(RI_ABOUT(IB) | RI_ABOUT(OFED)),
 	.in_image = true,
 	.run = check_ucx,
 };
