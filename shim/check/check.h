@@ -190,8 +190,8 @@ void ri_check_hold_skips(struct ri_checking *checking);
 void ri_check_expected(struct ri_checking *checking, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The same, where a demand counts: "8 (--require)"; NULL allowed. */
-void ri_check_expected_count(struct ri_checking *checking, const struct ri_demand *demand);
+/* The same, and that the result is against a demand that counts: "8 (--require)"; NULL allowed. */
+void ri_check_asked_count(struct ri_checking *checking, const struct ri_demand *demand);
 
 /*
  * What to do about the last result, where that is not the check's advice. Say

@@ -157,8 +157,9 @@ void ri_check_expected(struct ri_checking *checking, const char *format, ...)
 	FILL(last(checking), expected, format);
 }
 
-void ri_check_expected_count(struct ri_checking *checking, const struct ri_demand *demand)
+void ri_check_asked_count(struct ri_checking *checking, const struct ri_demand *demand)
 {
+	ri_check_asked(checking, demand);
 	if (demand != NULL)
 		ri_check_expected(checking, "%llu (%s)",
 			demand->count == 0 ? 1ull : (unsigned long long)demand->count,

@@ -23,7 +23,7 @@ static void check_vendor(struct ri_checking *checking)
 		return;
 	}
 	ri_check_lack(checking, RI_CODE_GPU_VENDOR_NONE, "/dev", "no GPU device file is here");
-	ri_check_expected_count(checking, demand);
+	ri_check_asked_count(checking, demand);
 }
 
 const struct ri_check ri_check_gpu_vendor = {
@@ -160,8 +160,7 @@ static void check_count(struct ri_checking *checking)
 	demand = ri_demands_unmet(checking->demands, RI_TOPIC_GPU, RI_DEMAND_COUNT, count);
 	if (demand != NULL) {
 		ri_check_lack(checking, RI_CODE_GPU_COUNT_FEW, "GPUs", "a program sees %zu", count);
-		ri_check_asked(checking, demand);
-		ri_check_expected_count(checking, demand);
+		ri_check_asked_count(checking, demand);
 		if (gpus->hidden)
 			ri_check_hint(checking, "%s", visible_hint);
 	} else if (share_instance(checking, gpus)) {

@@ -56,7 +56,7 @@ static void check_dev(struct ri_checking *checking)
 			hcas->exclusive ? "; each device is visible in only one network namespace"
 			: "");
 		ri_ib_asked(checking, 0);
-		ri_check_expected_count(checking,
+		ri_check_asked_count(checking,
 			ri_demands_unmet(checking->demands, RI_TOPIC_IB, RI_DEMAND_COUNT, 0));
 		if (hcas->exclusive)
 			ri_check_hint(checking, "node admin: \"rdma system set netns shared\", or "
@@ -418,8 +418,7 @@ static void check_count(struct ri_checking *checking)
 	} else {
 		ri_check_lack(checking, RI_CODE_IB_COUNT_FEW, folder,
 			"%zu active InfiniBand port%s", active, active == 1 ? "" : "s");
-		ri_check_asked(checking, demand);
-		ri_check_expected_count(checking, demand);
+		ri_check_asked_count(checking, demand);
 		if (hcas->count == 0 && is_direct(checking))
 			ri_check_hint(checking, "%s", direct_hint);
 		else if (ri_ib_count(hcas, RI_LINK_INFINIBAND) == 0)
