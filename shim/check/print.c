@@ -42,33 +42,25 @@ static bool is_said(const struct ri_check_result *result)
 		(result->status != RI_CHECK_UNKNOWN || result->problem || result->unfit);
 }
 
-/* Does it say something that matters no less than this? */
-static bool says_as_much(const struct ri_check_report *report, const char *id,
-	const struct ri_check_result *result)
-{
-	for (size_t i = 0; i < report->count; i++) {
-		const struct ri_check_result *cause = &report->items[i];
-
-		if (strcmp(id_of(cause), id) == 0 && is_said(cause) &&
-			level_of(cause) >= level_of(result))
-			return true;
-	}
-	return false;
-}
-
 const char *ri_check_cause(const struct ri_check_report *report,
 	const struct ri_check_result *result)
 {
 	const char *id = is_said(result) ? ri_check_at(result->check)->because : NULL;
 
-	while (id != NULL && !says_as_much(report, id, result)) {
+	while (id != NULL) {
 		size_t number = 0;
 
+		/* it counts where it says something that matters no less than this */
+		for (size_t i = 0; i < report->count; i++)
+			if (strcmp(id_of(&report->items[i]), id) == 0 &&
+				is_said(&report->items[i]) &&
+				level_of(&report->items[i]) >= level_of(result))
+				return id;
 		while (strcmp(ri_check_ids()[number], id) != 0)
 			number++;
 		id = ri_check_at(number)->because;
 	}
-	return id;
+	return NULL;
 }
 
 /*
