@@ -137,19 +137,6 @@ static void find_one(struct ri_cuda_library *out, const struct ri_loader *loader
 		version_by_name(out);
 }
 
-/* Where cuda-compat-* and NVIDIA's framework images have it (CUDA Compatibility). */
-static void find_compat(struct ri_cuda *out, const struct ri_loader *loader)
-{
-	static const char *const folders[] = { "/usr/local/cuda/compat",
-		"/usr/local/cuda/compat/lib", "/usr/local/cuda/compat/lib.real" };
-	bool found = false;
-
-	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]) && !found; i++)
-		found = ri_loader_look(loader, folders[i], driver_name, &out->compat.file);
-	if (found)
-		version_by_name(&out->compat);
-}
-
 /*
  * Is the one that programs find that of cuda-compat? libnvidia-container
  * mounts it beside the driver's own, under its own name.
@@ -184,15 +171,22 @@ void ri_cuda_find(struct ri_cuda *out, const struct ri_loader *loader, const cha
 {
 	/* what NVIDIA's CUDA images set, and what a toolkit has */
 	static const char variable[] = "CUDA_VERSION", path[] = "/usr/local/cuda/version.json";
+	/* where cuda-compat-* and NVIDIA's framework images have it (CUDA Compatibility) */
+	static const char *const folders[] = { "/usr/local/cuda/compat",
+		"/usr/local/cuda/compat/lib", "/usr/local/cuda/compat/lib.real" };
 	const struct ri_image *image = loader->image;
 	char note[NOTE_SIZE], *text = ri_arena_alloc(image->arena, JSON_SIZE);
 	struct ri_elf elf;
+	bool compat = false;
 
 	*out = (struct ri_cuda){ .stub = NULL };
 	find_one(&out->driver, loader, driver_name);
 	find_one(&out->management, loader, "libnvidia-ml.so.1");
 	find_stub(out, loader);
-	find_compat(out, loader);
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]) && !compat; i++)
+		compat = ri_loader_look(loader, folders[i], driver_name, &out->compat.file);
+	if (compat)
+		version_by_name(&out->compat);
 	out->compat_used = uses_compat(out, kernel);
 	if (out->compat_used)
 		out->compat = out->driver;

@@ -120,18 +120,6 @@ static bool comes_before(const struct device *a, const struct device *b)
 	return order == 0 ? a->minor < b->minor : order < 0;
 }
 
-static void insert(struct devices *devices, const struct device *device)
-{
-	size_t at = devices->count;
-
-	if (at == RI_MAX_GPUS)
-		return;
-	for (; at > 0 && comes_before(device, &devices->list[at - 1]); at--)
-		devices->list[at] = devices->list[at - 1];
-	devices->list[at] = *device;
-	devices->count++;
-}
-
 static int find_devices(struct devices *out, const struct ri_node *node, struct ri_error *err)
 {
 	char names[NAMES_SIZE];
@@ -146,14 +134,19 @@ static int find_devices(struct devices *out, const struct ri_node *node, struct 
 	/* a sandbox like gVisor has the nodes alone, and that of the driver with those of GPUs */
 	if (!listed && ri_host_has(node->host, "dev/nvidiactl"))
 		left = ri_host_list(node->host, "dev", names, sizeof(names));
-	for (; left > 0; left--, name += strlen(name) + 1) {
+	for (; left > 0 && out->count < RI_MAX_GPUS; left--, name += strlen(name) + 1) {
 		struct device device = { .minor = 0 };
+		size_t at = out->count;
 
 		/* else only /dev shows it: "nvidia7" */
-		if (listed ? read_device(node->host, name, &device)
-			   : strncmp(name, "nvidia", 6) == 0 && name[6] >= '0' && name[6] <= '9' &&
-				read_minor(name + 6, &device.minor))
-			insert(out, &device);
+		if (listed ? !read_device(node->host, name, &device)
+			   : strncmp(name, "nvidia", 6) != 0 || name[6] < '0' || name[6] > '9' ||
+				!read_minor(name + 6, &device.minor))
+			continue;
+		for (; at > 0 && comes_before(&device, &out->list[at - 1]); at--)
+			out->list[at] = out->list[at - 1];
+		out->list[at] = device;
+		out->count++;
 	}
 	return 0;
 }
