@@ -108,59 +108,28 @@ static const char *string_at(const struct ri_ldcache *cache, uint32_t offset)
 	return memchr(cache->bytes + at, '\0', room) == NULL ? NULL : cache->bytes + at;
 }
 
-/* False where a name lies outside of the table. */
-static bool read_entry(const struct ri_ldcache *cache, size_t index, struct ri_ldcache_entry *out)
-{
-	size_t entry = cache->entries + index * cache->entry_size;
-
-	out->name = string_at(cache, word_at(cache, entry + 4));
-	out->path = string_at(cache, word_at(cache, entry + 8));
-	out->flags = word_at(cache, entry);
-	out->hardware = 0;
-	if (cache->entry_size == NEW_ENTRY)
-		memcpy(&out->hardware, cache->bytes + entry + 16, sizeof(out->hardware));
-	return out->name != NULL && out->path != NULL;
-}
-
-bool ri_ldcache_next(const struct ri_ldcache *cache, size_t *at, struct ri_ldcache_entry *out)
-{
-	struct ri_ldcache_entry entry;
-
-	while (cache->bytes != NULL && *at < cache->count) {
-		if (read_entry(cache, (*at)++, &entry)) {
-			*out = entry;
-			return true;
-		}
-	}
-	return false;
-}
-
-bool ri_ldcache_is_ours(const struct ri_ldcache_entry *entry)
-{
-	return entry->flags == FLAGS;
-}
-
-bool ri_ldcache_find(const struct ri_ldcache *cache, const char *name,
-	struct ri_ldcache_entry *out)
+const char *ri_ldcache_find(const struct ri_ldcache *cache, const char *name)
 {
 	const size_t size = strlen(name) + 1;
-	struct ri_ldcache_entry entry;
-	bool found = false;
+	const char *found = NULL;
 
 	for (size_t i = 0; i < cache->count; i++) {
-		size_t at = cache->names + word_at(cache,
-			cache->entries + i * cache->entry_size + 4);
+		size_t entry = cache->entries + i * cache->entry_size;
+		size_t at = cache->names + word_at(cache, entry + 4);
+		uint64_t hardware = 0;	/* else only for some CPUs */
+		const char *path;
 
 		/* asked of every entry of the table: nothing is read that need not be */
 		if (at > cache->size || size > cache->size - at ||
 			memcmp(cache->bytes + at, name, size) != 0 ||
-			!read_entry(cache, i, &entry) || !ri_ldcache_is_ours(&entry) ||
-			(found && entry.hardware != 0))
+			word_at(cache, entry) != FLAGS)
 			continue;
-		*out = entry;
-		found = true;
-		if (entry.hardware == 0)
-			break;
+		path = string_at(cache, word_at(cache, entry + 8));
+		if (cache->entry_size == NEW_ENTRY)
+			memcpy(&hardware, cache->bytes + entry + 16, sizeof(hardware));
+		if (path != NULL && hardware == 0)
+			return path;
+		found = found == NULL ? path : found;
 	}
 	return found;
 }
@@ -293,17 +262,18 @@ static bool try_text(const struct ri_loader *loader, const char *list, const cha
 
 bool ri_loader_find(const struct ri_loader *loader, const char *name, struct ri_library *out)
 {
-	struct ri_ldcache_entry entry;
+	const char *path;
 
 	*out = (struct ri_library){ .place = RI_LIBRARY_BY_VARIABLE };
 	if (try_text(loader, ri_env_get(loader->image->env, VARIABLE), name, out))
 		return true;
-	if (ri_ldcache_find(&loader->cache, name, &entry)) {
+	path = ri_ldcache_find(&loader->cache, name);
+	if (path != NULL) {
 		out->place = RI_LIBRARY_BY_TABLE;
-		if (try_path(loader, entry.path, out))
+		if (try_path(loader, path, out))
 			return true;
-		if (!ri_host_has(loader->image->host, entry.path))
-			out->gone = keep(loader->image, entry.path);
+		if (!ri_host_has(loader->image->host, path))
+			out->gone = keep(loader->image, path);
 	}
 	out->place = RI_LIBRARY_BY_FOLDER;
 	return try_text(loader, loader->folders != NULL ? loader->folders : glibc_folders, name,

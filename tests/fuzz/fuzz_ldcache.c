@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Input: /etc/ld.so.cache. What comes out lies within it, and is found again. */
+/* Input: /etc/ld.so.cache. What is found by a name of it lies within it. */
 #include "fuzz.h"
 #include "image/library.h"
 
@@ -9,32 +9,29 @@ static void check_string(const char *string, const char *bytes, size_t size)
 	CHECK(memchr(string, '\0', (size_t)(bytes + size - string)) != NULL);
 }
 
-static void check_found(const struct ri_ldcache *cache, const char *name)
-{
-	struct ri_ldcache_entry found;
-
-	CHECK(ri_ldcache_find(cache, name, &found));
-	CHECK(strcmp(found.name, name) == 0 && ri_ldcache_is_ours(&found) && found.hardware == 0);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *bytes = malloc(size == 0 ? 1 : size);
 	struct ri_ldcache cache = { .bytes = NULL };
-	struct ri_ldcache_entry entry;
-	size_t at = 0, count = 0;
+	const char *path;
 
 	CHECK(bytes != NULL);
 	memcpy(bytes, data, size);
 	if (!ri_ldcache_read(&cache, bytes, size))
 		CHECK(cache.bytes == NULL);
-	while (count < 1000 && ri_ldcache_next(&cache, &at, &entry)) {
-		check_string(entry.name, bytes, size);
-		check_string(entry.path, bytes, size);
-		if (count++ < 10 && ri_ldcache_is_ours(&entry) && entry.hardware == 0)
-			check_found(&cache, entry.name);
+	/* the names of the first entries, where they are strings of the table */
+	for (size_t i = 0; i < cache.count && i < 10; i++) {
+		uint32_t name;
+		size_t at;
+
+		memcpy(&name, bytes + cache.entries + i * cache.entry_size + 4, sizeof(name));
+		at = cache.names + name;
+		if (at >= size || memchr(bytes + at, '\0', size - at) == NULL)
+			continue;
+		path = ri_ldcache_find(&cache, bytes + at);
+		if (path != NULL)
+			check_string(path, bytes, size);
 	}
-	CHECK(cache.bytes == NULL || at <= cache.count);
 	free(bytes);
 	return 0;
 }

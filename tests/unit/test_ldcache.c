@@ -100,29 +100,19 @@ static size_t make_old(void)
 
 static const char *path_of(const struct ri_ldcache *cache, const char *name)
 {
-	struct ri_ldcache_entry entry;
+	const char *path = ri_ldcache_find(cache, name);
 
-	return ri_ldcache_find(cache, name, &entry) ? entry.path : "none";
+	return path == NULL ? "none" : path;
 }
 
 static void check(const struct ri_ldcache *cache, size_t count, const char *mpi)
 {
-	struct ri_ldcache_entry entry;
-	size_t at = 0;
-
 	assert_int_equal(cache->count, count);
 	assert_string_equal(path_of(cache, "libmpi.so.40"), mpi);
 	assert_string_equal(path_of(cache, "libibverbs.so.1"), "/usr/lib/libibverbs.so.1");
 	assert_string_equal(path_of(cache, "libfast.so.1"),
 		"/usr/lib/glibc-hwcaps/x86-64-v4/libfast.so.1");
 	assert_string_equal(path_of(cache, "libmpi.so"), "none");
-	for (size_t i = 0; i < count; i++) {
-		assert_true(ri_ldcache_next(cache, &at, &entry));
-		assert_string_equal(entry.name, lines[i].name);
-		assert_string_equal(entry.path, lines[i].path);
-		assert_int_equal(entry.flags, lines[i].flags);
-	}
-	assert_false(ri_ldcache_next(cache, &at, &entry));
 }
 
 static void test_new(void **state)
@@ -165,24 +155,31 @@ static void test_both(void **state)
 	assert_false(ri_ldcache_read(&cache, bytes, end));
 }
 
+/* None, or the whole path of a line. */
+static bool is_known(const char *path)
+{
+	bool known = path == NULL;
+
+	for (size_t i = 0; !known && i < LINES; i++)
+		known = strcmp(path, lines[i].path) == 0;
+	return known;
+}
+
 /* Cut at every byte: refused, or without the entries that are gone. */
 static void cut_all(size_t size, size_t least)
 {
 	struct ri_ldcache cache, untouched = { .bytes = "untouched" };
-	struct ri_ldcache_entry entry;
 
 	for (size_t length = 0; length < size; length++) {
 		char *copy = malloc(length + 1);
-		size_t at = 0, count = 0;
 
 		assert_non_null(copy);
 		memcpy(copy, bytes, length);
 		cache = untouched;
 		if (ri_ldcache_read(&cache, copy, length)) {
 			assert_true(length >= least);
-			while (ri_ldcache_next(&cache, &at, &entry))
-				count++;
-			assert_true(count < LINES);
+			for (size_t i = 0; i < LINES; i++)
+				assert_true(is_known(ri_ldcache_find(&cache, lines[i].name)));
 		} else {
 			assert_string_equal(cache.bytes, "untouched");
 			assert_true(length < least);
@@ -228,14 +225,13 @@ static void test_endless(void **state)
 	assert_string_equal(path_of(&cache, "libx.so"), "none");
 }
 
-/* What ldconfig says of this machine's own file. */
+/* What ldconfig says of this machine's own file, which lists the newest C library. */
 static void test_this_machine(void **state)
 {
 	static char own[1 << 20], text[1 << 20];
 	FILE *file = fopen("/etc/ld.so.cache", "rb");
-	size_t size = file == NULL ? 0 : fread(own, 1, sizeof(own), file), at = 0, count = 0;
+	size_t size = file == NULL ? 0 : fread(own, 1, sizeof(own), file);
 	struct ri_ldcache cache;
-	struct ri_ldcache_entry entry;
 	char line[1024];
 
 	(void)state;
@@ -250,12 +246,9 @@ static void test_this_machine(void **state)
 	pclose(file);
 	if (text[0] == '\0')
 		skip();
-	while (ri_ldcache_next(&cache, &at, &entry)) {
-		snprintf(line, sizeof(line), " => %s\n", entry.path);
-		assert_non_null(strstr(text, line));
-		count++;
-	}
-	assert_int_equal(count, strtoul(text, NULL, 10));
+	assert_int_equal(cache.count, strtoul(text, NULL, 10));
+	snprintf(line, sizeof(line), " => %s\n", path_of(&cache, "libc.so.6"));
+	assert_non_null(strstr(text, line));
 }
 
 int main(void)
