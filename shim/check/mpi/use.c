@@ -5,7 +5,6 @@
  * against root, the way to other nodes.
  */
 #include <errno.h>
-#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -201,7 +200,7 @@ static void check_cma(struct ri_checking *checking)
 
 	if (ri_check_mpi_loaded(checking)->library_count == 0)
 		ri_check_skip(checking, subject, "no MPI is here to need it");
-	else if (known && ri_status_has(&status, CAP_SYS_PTRACE) &&
+	else if (known && ri_status_has(&status, RI_CAP_SYS_PTRACE) &&
 		(checking->host->live ? !is_forbidden() : status.seccomp == 0))
 		ri_check_pass(checking, subject, "may be used");
 	else if (checking->host->live && is_forbidden())
