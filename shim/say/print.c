@@ -174,10 +174,11 @@ static void show_columns(char *rows, size_t most, struct ri_text *out)
 	enum { BELOW = 2, SECOND = 26, WORDS = 2048 };
 	struct ri_page page = { .out = out, .whole = true };
 	const char *field, *between;
-	char words[WORDS], *row;
-	struct ri_text text;
+	char *row;
 
 	while ((row = strsep(&rows, "\n")) != NULL) {
+		RI_TEXT(text, WORDS);
+
 		if (row[0] == '\0')
 			continue;
 		if (row[0] == '\t') {
@@ -186,7 +187,6 @@ static void show_columns(char *rows, size_t most, struct ri_text *out)
 		}
 		ri_page_show(&page, strsep(&row, "\t"));
 		/* "125 | an option's value cannot be used" */
-		ri_text_init(&text, words, sizeof(words));
 		between = "";
 		for (size_t count = 1; row != NULL && (most == 0 || count < most); count++) {
 			field = strsep(&row, "\t");
@@ -195,7 +195,7 @@ static void show_columns(char *rows, size_t most, struct ri_text *out)
 			ri_text_addf(&text, "%s%s", between, field);
 			between = " | ";
 		}
-		ri_page_fold(&page, words, SECOND);
+		ri_page_fold(&page, text.bytes, SECOND);
 	}
 }
 
