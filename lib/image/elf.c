@@ -222,44 +222,32 @@ bool ri_elf_needed(const struct ri_elf *elf, size_t index, char *name)
 	return read_name(elf, index < elf->needed_count ? elf->needed[index] : 0, name);
 }
 
-/* A note is its name and its payload, each filled up to four bytes. */
-static bool find_note(const struct ri_elf *elf, const struct ri_elf_segment *notes,
-	const char *owner, struct ri_elf_symbol *out)
+bool ri_elf_note(const struct ri_elf *elf, const char *owner, char *text, size_t size)
 {
-	uint64_t at = notes->offset, end = notes->offset + notes->size;
 	const size_t length = strlen(owner) + 1;
 	char name[RI_ELF_NAME];
 	Elf64_Nhdr note;
 
-	for (size_t i = 0; i < MAX_NOTES && end - at >= sizeof(note); i++) {
-		uint64_t payload;
+	for (size_t segment = 0; segment < elf->note_count; segment++) {
+		uint64_t at = elf->notes[segment].offset, end = at + elf->notes[segment].size;
 
-		if (!read_bytes(elf, at, &note, sizeof(note)))
-			return false;
-		payload = at + sizeof(note) + ((uint64_t)note.n_namesz + 3) / 4 * 4;
-		at = payload + ((uint64_t)note.n_descsz + 3) / 4 * 4;
-		*out = (struct ri_elf_symbol){ .offset = payload, .size = note.n_descsz };
-		if (note.n_namesz == length && length <= sizeof(name) &&
-			read_bytes(elf, payload - (length + 3) / 4 * 4, name, length) &&
-			memcmp(name, owner, length) == 0)
+		for (size_t i = 0; i < MAX_NOTES && at <= end && end - at >= sizeof(note) &&
+			read_bytes(elf, at, &note, sizeof(note)); i++) {
+			/* its name and its payload are each filled up to four bytes */
+			uint64_t payload = at + sizeof(note) +
+				((uint64_t)note.n_namesz + 3) / 4 * 4;
+
+			at = payload + ((uint64_t)note.n_descsz + 3) / 4 * 4;
+			if (note.n_namesz != length || length > sizeof(name) ||
+				!read_bytes(elf, payload - (length + 3) / 4 * 4, name, length) ||
+				memcmp(name, owner, length) != 0)
+				continue;
+			if (note.n_descsz >= size ||
+				!read_bytes(elf, payload, text, note.n_descsz))
+				break;
+			text[note.n_descsz] = '\0';
 			return true;
-		if (at > end)
-			return false;
-	}
-	return false;
-}
-
-bool ri_elf_note(const struct ri_elf *elf, const char *owner, char *text, size_t size)
-{
-	struct ri_elf_symbol where;
-
-	text[0] = '\0';
-	for (size_t i = 0; i < elf->note_count; i++) {
-		if (!find_note(elf, &elf->notes[i], owner, &where) || where.size >= size ||
-			!read_bytes(elf, where.offset, text, (size_t)where.size))
-			continue;
-		text[where.size] = '\0';
-		return true;
+		}
 	}
 	text[0] = '\0';
 	return false;
