@@ -79,9 +79,8 @@ static void add_call(struct ri_text *out, const struct ri_hang_process *process)
 const char *ri_hang_redact_file(const char *file)
 {
 	static char shown[2 * RI_HANG_PATH];
-	struct ri_text out;
+	struct ri_text out = ri_text_of(shown, sizeof(shown));
 
-	ri_text_init(&out, shown, sizeof(shown));
 	ri_redact(&out, (struct ri_span){ file, strlen(file) });
 	return shown;
 }

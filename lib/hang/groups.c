@@ -222,9 +222,8 @@ size_t ri_groups_write(struct ri_hang *hang, char text[RI_GROUPS_MAX])
 {
 	const struct ri_hang_look *look = ri_hang_newer(hang);
 	struct told told = { .count = 0 };
-	struct ri_text out;
+	struct ri_text out = ri_text_of(text, RI_GROUPS_MAX);
 
-	ri_text_init(&out, text, RI_GROUPS_MAX);
 	find_ranks(&told, look);
 	for (size_t i = 0; i < told.rank_count; i++) {
 		const struct ri_hang_process *process = &look->processes[told.ranks[i].process];

@@ -130,9 +130,8 @@ static void forget(struct ri_together *together, size_t node)
 /* The line begins: which groups do not count. */
 static struct ri_text begin_fault(struct ri_together *together, size_t node)
 {
-	struct ri_text out;
+	struct ri_text out = ri_text_of(together->fault, sizeof(together->fault));
 
-	ri_text_init(&out, together->fault, sizeof(together->fault));
 	ri_text_add(&out, "what the ranks of ");
 	add_node(&out, together, node);
 	ri_text_add(&out, " do is not counted: ");
@@ -569,13 +568,12 @@ bool ri_together_judge(struct ri_together *together, struct ri_together_found *f
 {
 	struct tally tally = { .together = together, .found = found };
 	RI_TEXT(words, 4 * RI_TOGETHER_TEXT);
-	struct ri_text text;
+	struct ri_text text = ri_text_of(found->text, sizeof(found->text));
 	bool whole;
 
 	*found = (struct ri_together_found){
 		.rank = -1, .node = -1, .silent = together->node_count - together->answered,
 	};
-	ri_text_init(&text, found->text, sizeof(found->text));
 	whole = judge_all(&tally, &words);
 	if (!whole)
 		found->odd = 0;

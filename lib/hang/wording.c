@@ -282,9 +282,8 @@ static void render(struct ri_hang *hang, struct ri_text *out)
 void ri_hang_say(struct ri_hang *hang, struct ri_text *out)
 {
 	static char lines[RI_HANG_SHOWN];
-	struct ri_text text;
+	struct ri_text text = ri_text_of(lines, sizeof(lines));
 
-	ri_text_init(&text, lines, sizeof(lines));
 	render(hang, &text);
 	ri_redact(out, (struct ri_span){ text.bytes, text.length });
 }
@@ -292,11 +291,9 @@ void ri_hang_say(struct ri_hang *hang, struct ri_text *out)
 void ri_hang_say_unreadable(const struct ri_hang *hang, const struct ri_hang_process *process,
 	struct ri_text *out)
 {
-	static char line[RI_HANG_COLUMNS];
-	struct ri_text text;
+	RI_TEXT(text, RI_HANG_COLUMNS);
 	size_t before;
 
-	ri_text_init(&text, line, sizeof(line));
 	if (process->rank >= 0)
 		ri_text_addf(&text, "rank %lld", (long long)process->rank);
 	else

@@ -97,18 +97,16 @@ static void send_verdict(struct ri_centre *centre, size_t node)
 /* The first decision stands. Each member that is connected gets it at once. */
 static void decide(struct ri_centre *centre, const char *text, int64_t now)
 {
-	char lines[RI_LINK_TEXT + RI_MAX_LINE];
-	struct ri_text out;
+	RI_TEXT(lines, RI_LINK_TEXT + RI_MAX_LINE);
 
-	ri_text_init(&out, lines, sizeof(lines));
-	ri_text_add(&out, text);
+	ri_text_add(&lines, text);
 	centre->decided = true;
 	if (centre->failed_at == 0)
 		centre->failed_at = now;
 	centre->settle_at = 0;
 	if (centre->again != NULL)
-		centre->again(centre, &out);
-	ri_link_text_set(centre->decision.text, lines);
+		centre->again(centre, &lines);
+	ri_link_text_set(centre->decision.text, lines.bytes);
 	for (size_t i = 0; i < centre->count; i++)
 		if (centre->nodes[i].here)
 			send_verdict(centre, i);
@@ -131,22 +129,20 @@ static void decide_for(struct ri_centre *centre, const struct ri_link_end *end,
 static void decide_losses(struct ri_centre *centre, int64_t now)
 {
 	const struct ri_link_end *first = &centre->ends[0];
-	char lines[RI_LINK_TEXT];
-	struct ri_text out;
+	RI_TEXT(lines, RI_LINK_TEXT);
 
-	ri_text_init(&out, lines, sizeof(lines));
-	ri_text_addf(&out, "cannot tell which rank failed first: ranks of %zu %s lost others, and "
-		"no rank failed of itself\n", centre->losers,
+	ri_text_addf(&lines, "cannot tell which rank failed first: ranks of %zu %s lost others, "
+		"and no rank failed of itself\n", centre->losers,
 		centre->losers == 1 ? "node" : "nodes");
-	add_suspects(&out, centre, now);
-	ri_text_add(&out, "  the first to lose another was ");
-	ri_centre_add_node(&out, centre, (size_t)first->verdict.node);
-	ri_text_add(&out, ":\n");
-	add_below(&out, first->text, RI_LINK_TEXT);
+	add_suspects(&lines, centre, now);
+	ri_text_add(&lines, "  the first to lose another was ");
+	ri_centre_add_node(&lines, centre, (size_t)first->verdict.node);
+	ri_text_add(&lines, ":\n");
+	add_below(&lines, first->text, RI_LINK_TEXT);
 	centre->fatal = first->fatal;
 	centre->decision.verdict = (struct ri_verdict){ .why = first->verdict.why,
 		.class = RI_CLASS_LOSS, .rank = -1, .node = -1, .mark = RI_CENTRE_LOSSES };
-	decide(centre, lines, now);
+	decide(centre, lines.bytes, now);
 }
 
 /* Which of two comes first is not known: both are named. */
@@ -154,26 +150,23 @@ static void decide_tie(struct ri_centre *centre, int64_t now)
 {
 	const struct ri_link_end *a = &centre->ends[0], *b = &centre->ends[1];
 	uint64_t apart = b->at_us - a->at_us, error = a->error_us + b->error_us;
-	char lines[RI_LINK_TEXT];
-	struct ri_text out;
+	RI_TEXT(lines, RI_LINK_TEXT);
 
-	ri_text_init(&out, lines, sizeof(lines));
-	ri_text_addf(&out, "two nodes failed within %llu ms, and their clocks are known to %llu "
+	ri_text_addf(&lines, "two nodes failed within %llu ms, and their clocks are known to %llu "
 		"ms, so either may be the first:\n", (unsigned long long)apart / 1000,
 		(unsigned long long)error / 1000 + 1);
 	for (size_t i = 0; i < 2; i++)
-		add_below(&out, centre->ends[i].text,
+		add_below(&lines, centre->ends[i].text,
 			RI_LINK_TEXT / 2 - RI_MAX_QUOTE * 2);
 	centre->tied = true;
-	decide_for(centre, a, lines, now);
+	decide_for(centre, a, lines.bytes, now);
 }
 
 /* The time is over, or all have been heard: the best that is known decides. */
 static void decide_best(struct ri_centre *centre, int64_t now)
 {
 	const struct ri_link_end *best = &centre->ends[0], *other = &centre->ends[1];
-	char lines[RI_LINK_TEXT];
-	struct ri_text out;
+	RI_TEXT(lines, RI_LINK_TEXT);
 
 	if (best->verdict.class == RI_CLASS_LOSS) {
 		decide_losses(centre, now);
@@ -183,14 +176,13 @@ static void decide_best(struct ri_centre *centre, int64_t now)
 		decide_tie(centre, now);
 		return;
 	}
-	ri_text_init(&out, lines, sizeof(lines));
-	ri_text_add(&out, best->text);
+	ri_text_add(&lines, best->text);
 	if (centre->end_count == 2 && other->verdict.class == RI_CLASS_UNKNOWN &&
 		ri_link_end_is_earlier(other, best)) {
-		ri_text_add(&out, "  before that, and without a word:\n");
-		add_below(&out, other->text, RI_LINK_TEXT);
+		ri_text_add(&lines, "  before that, and without a word:\n");
+		add_below(&lines, other->text, RI_LINK_TEXT);
 	}
-	decide_for(centre, best, lines, now);
+	decide_for(centre, best, lines.bytes, now);
 }
 
 /* Keep the best two; of a node that says more than before, that. */
@@ -255,18 +247,16 @@ static void settle(struct ri_centre *centre, const struct ri_link_end *end, int6
 /* "node 1 (gpu-0514): WORDS", for an end that is not one of the job; some name it themselves. */
 static void tell_end(struct ri_centre *centre, size_t node, const char *words)
 {
-	char name[RI_MAX_LINE], lines[RI_LINK_TEXT];
-	struct ri_text out;
+	RI_TEXT(name, RI_MAX_LINE);
+	RI_TEXT(lines, RI_LINK_TEXT);
 
 	if (centre->ends_told++ >= ENDS_MOST)
 		return;
-	ri_text_init(&out, name, sizeof(name));
-	ri_centre_add_node(&out, centre, node);
-	ri_text_init(&out, lines, sizeof(lines));
-	if (strncmp(words, name, strlen(name)) != 0)
-		ri_text_addf(&out, "%s: ", name);
-	ri_text_add(&out, words);
-	tell(centre, lines);
+	ri_centre_add_node(&name, centre, node);
+	if (strncmp(words, name.bytes, name.length) != 0)
+		ri_text_addf(&lines, "%s: ", name.bytes);
+	ri_text_add(&lines, words);
+	tell(centre, lines.bytes);
 }
 
 static void take_end(struct ri_centre *centre, size_t node, const struct ri_link_end *said,
@@ -335,14 +325,12 @@ static void decide_restart(struct ri_centre *centre, size_t node, int64_t now)
 	const struct ri_link_end killed = { .fatal = true,
 		.verdict = { .why = { RI_CAUSE_KILLED, RI_RETRY_SAME }, .class = RI_CLASS_OWN,
 			.rank = -1, .node = (int64_t)node, .mark = RI_CENTRE_LOSSES } };
-	char line[RI_MAX_LINE];
-	struct ri_text out;
+	RI_TEXT(line, RI_MAX_LINE);
 
-	ri_text_init(&out, line, sizeof(line));
-	ri_centre_add_node(&out, centre, node);
-	ri_text_add(&out, " failed first: it was started again, and ended before without a word, "
+	ri_centre_add_node(&line, centre, node);
+	ri_text_add(&line, " failed first: it was started again, and ended before without a word, "
 		"as of SIGKILL for the whole container\n");
-	decide_for(centre, &killed, line, now);
+	decide_for(centre, &killed, line.bytes, now);
 }
 
 /*
@@ -352,15 +340,13 @@ static void decide_restart(struct ri_centre *centre, size_t node, int64_t now)
 static void send_away(struct ri_centre *centre, size_t node, const char *for_host, int64_t now)
 {
 	struct ri_centre_node *member = &centre->nodes[node];
-	char line[RI_MAX_LINE];
-	struct ri_text out;
+	RI_TEXT(line, RI_MAX_LINE);
 
-	ri_text_init(&out, line, sizeof(line));
-	ri_text_addf(&out, "two machines call themselves node %zu: ", node);
-	ri_text_add_shown(&out, member->host, RI_LINK_WORD);
-	ri_text_add(&out, " and ");
-	ri_text_add_shown(&out, for_host, RI_LINK_WORD);
-	tell(centre, line);
+	ri_text_addf(&line, "two machines call themselves node %zu: ", node);
+	ri_text_add_shown(&line, member->host, RI_LINK_WORD);
+	ri_text_add(&line, " and ");
+	ri_text_add_shown(&line, for_host, RI_LINK_WORD);
+	tell(centre, line.bytes);
 	answer(centre, member->session, RI_LINK_REPLACED, now);
 	centre->drop(centre->context, member->session);
 	member->here = false;
@@ -495,27 +481,25 @@ static void call_roll(struct ri_centre *centre, int64_t now)
 {
 	size_t missing = centre->count - centre->called, named = 0;
 	int64_t waited = now - centre->begun;
-	char line[RI_MAX_LINE];
-	struct ri_text out;
+	RI_TEXT(line, RI_MAX_LINE);
 
-	ri_text_init(&out, line, sizeof(line));
-	ri_text_addf(&out, "waiting for %zu of %zu nodes for %lld s:", missing, centre->count,
+	ri_text_addf(&line, "waiting for %zu of %zu nodes for %lld s:", missing, centre->count,
 		(long long)waited / 1000);
 	for (size_t i = 0; i < centre->count && named < NAMED_MAX; i++) {
 		if (centre->nodes[i].called)
 			continue;
-		ri_text_add(&out, named++ == 0 ? " " : ", ");
-		ri_centre_add_node(&out, centre, i);
+		ri_text_add(&line, named++ == 0 ? " " : ", ");
+		ri_centre_add_node(&line, centre, i);
 	}
 	if (missing > named)
-		ri_text_addf(&out, " and %zu more", missing - named);
+		ri_text_addf(&line, " and %zu more", missing - named);
 	if (centre->foreign)
-		ri_text_add(&out, "; a node that called has another key, or is of another job");
+		ri_text_add(&line, "; a node that called has another key, or is of another job");
 	else if (!centre->rolled)
-		ri_text_add(&out, "; look whether they run, with --link and the same key");
+		ri_text_add(&line, "; look whether they run, with --link and the same key");
 	centre->rolled = true;
 	centre->roll_at = now + (waited < ROLL_MOST_MS ? waited : ROLL_MOST_MS);
-	tell(centre, line);
+	tell(centre, line.bytes);
 }
 
 /* One that was lost, and has not come back. */

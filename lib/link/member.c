@@ -130,21 +130,19 @@ static void take_hello(struct ri_member *member, const struct ri_link_hello *hel
  */
 static void say_unproved(struct ri_member *member, const char *lines)
 {
-	char text[RI_LINK_TEXT + RI_MAX_LINE];
-	struct ri_text out;
+	RI_TEXT(text, RI_LINK_TEXT + RI_MAX_LINE);
 
 	if (member->said == UNPROVED_MOST)
 		return;
 	member->said++;
-	ri_text_init(&out, text, sizeof(text));
-	ri_text_add(&out, "without a key, so that anybody may have said it: ");
+	ri_text_add(&text, "without a key, so that anybody may have said it: ");
 	for (const char *line = lines, *end; *line != '\0'; line = end) {
 		line += strspn(line, " ");
 		end = line + strcspn(line, "\n");
-		ri_text_addf(&out, "%s%.*s", line == lines ? "" : "; ", (int)(end - line), line);
+		ri_text_addf(&text, "%s%.*s", line == lines ? "" : "; ", (int)(end - line), line);
 		end += *end == '\n';
 	}
-	member->say(member->context, text);
+	member->say(member->context, text.bytes);
 }
 
 static void say_foreign(struct ri_member *member, const char *lines)

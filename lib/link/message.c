@@ -168,10 +168,9 @@ bool ri_link_end_is_tie(const struct ri_link_end *a, const struct ri_link_end *b
 
 void ri_link_lines_set(char *out, size_t size, const char *lines)
 {
-	struct ri_text text;
+	struct ri_text text = ri_text_of(out, size);
 	size_t kept = 0;
 
-	ri_text_init(&text, out, size);
 	for (const char *end; *lines != '\0'; lines = end) {
 		end = lines + strcspn(lines, "\n");
 		ri_text_add_bytes(&text, lines, (size_t)(end - lines));

@@ -15,16 +15,14 @@ bool ri_muster_is_open(const struct ri_muster *muster)
 static void say(struct ri_muster *muster, bool go, const char *why)
 {
 	struct ri_centre *centre = muster->centre;
-	char line[RI_LINK_TEXT];
-	struct ri_text out;
+	RI_TEXT(line, RI_LINK_TEXT);
 
-	ri_text_init(&out, line, sizeof(line));
 	if (!go)
-		ri_text_addf(&out, "the ranks do not start again: %s", why);
+		ri_text_addf(&line, "the ranks do not start again: %s", why);
 	muster->over = true;
 	muster->said = (struct ri_link_message){ .kind = RI_LINK_GO,
 		.go = { .step = muster->step, .go = go } };
-	ri_link_text_set(muster->said.go.text, line);
+	ri_link_text_set(muster->said.go.text, line.bytes);
 	centre->gathers = centre->gathers && !go;
 	for (size_t i = 0; i < centre->count; i++)
 		if (centre->nodes[i].here)
@@ -81,23 +79,21 @@ static void give_up(struct ri_muster *muster, int64_t now)
 {
 	const struct ri_centre *centre = muster->centre;
 	size_t late = 0;
-	char why[RI_MAX_LINE];
-	struct ri_text out;
+	RI_TEXT(why, RI_MAX_LINE);
 
-	ri_text_init(&out, why, sizeof(why));
 	for (size_t i = 0; i < centre->count; i++) {
 		if (due_of(muster, &centre->nodes[i]) > now)
 			continue;
 		if (late++ >= NAMED_MAX)
 			continue;
-		ri_text_add(&out, late == 1 ? "" : ", ");
-		ri_centre_add_node(&out, centre, i);
+		ri_text_add(&why, late == 1 ? "" : ", ");
+		ri_centre_add_node(&why, centre, i);
 	}
 	if (late > NAMED_MAX)
-		ri_text_addf(&out, " and %zu more", late - NAMED_MAX);
-	ri_text_addf(&out, " %s not come within %lld s", late == 1 ? "has" : "have",
+		ri_text_addf(&why, " and %zu more", late - NAMED_MAX);
+	ri_text_addf(&why, " %s not come within %lld s", late == 1 ? "has" : "have",
 		(long long)muster->wait_ms / 1000);
-	say(muster, false, why);
+	say(muster, false, why.bytes);
 }
 
 /* What stands against it on this node by now, which may have come late; NULL: nothing. */
@@ -117,21 +113,19 @@ void ri_muster_pass(struct ri_muster *muster, int64_t now)
 {
 	const struct ri_centre *centre = muster->centre;
 	bool all = true;
-	char why[RI_MAX_LINE];
 	const char *bar;
-	struct ri_text out;
 
 	for (size_t i = 0; i < centre->count && ri_muster_is_open(muster); i++) {
 		const struct ri_centre_node *node = &centre->nodes[i];
+		RI_TEXT(why, RI_MAX_LINE);
 
 		all = all && node->here && node->ready[muster->step];
 		bar = find_bar(muster, node);
 		if (bar == NULL)
 			continue;
-		ri_text_init(&out, why, sizeof(why));
-		ri_centre_add_node(&out, centre, i);
-		ri_text_addf(&out, " %s", bar);
-		say(muster, false, why);
+		ri_centre_add_node(&why, centre, i);
+		ri_text_addf(&why, " %s", bar);
+		say(muster, false, why.bytes);
 	}
 	if (!ri_muster_is_open(muster))
 		return;
@@ -182,17 +176,15 @@ static bool is_in_vain(struct ri_centre *centre, struct ri_text *why)
 
 void ri_link_restart_decide(struct ri_centre *centre, struct ri_text *lines)
 {
-	char why[RI_MAX_LINE];
-	struct ri_text out;
+	RI_TEXT(why, RI_MAX_LINE);
 
 	if (centre->self.restarts == 0 || !centre->keyed || !centre->orders || !centre->fatal ||
 		centre->decision.verdict.class == RI_CLASS_STOPPED)
 		return;
-	ri_text_init(&out, why, sizeof(why));
 	if (centre->leaving)
-		ri_text_add(&out, "a rank of the job had ended with 0");
-	centre->decision.again = out.length == 0 && !is_in_vain(centre, &out) &&
-		!is_banned(centre, &out);
+		ri_text_add(&why, "a rank of the job had ended with 0");
+	centre->decision.again = why.length == 0 && !is_in_vain(centre, &why) &&
+		!is_banned(centre, &why);
 	if (!centre->decision.again)
-		ri_text_addf(lines, "  the ranks do not start again: %s\n", why);
+		ri_text_addf(lines, "  the ranks do not start again: %s\n", why.bytes);
 }

@@ -127,9 +127,9 @@ static void write_words(const struct ri_python_raised *raised, struct ri_course_
 {
 	char message[RI_PYTHON_NAME];
 	struct ri_span rest, last = { seen->words, 0 };
-	struct ri_text words, shown;
+	struct ri_text words = ri_text_of(seen->words, sizeof(seen->words));
+	struct ri_text shown = ri_text_of(seen->shown, sizeof(seen->shown));
 
-	ri_text_init(&words, seen->words, sizeof(seen->words));
 	ri_text_copy(message, sizeof(message), raised->message);
 	message[strcspn(message, "\n")] = '\0';
 	ri_text_add(&words, "Traceback (most recent call last):\n");
@@ -146,7 +146,6 @@ static void write_words(const struct ri_python_raised *raised, struct ri_course_
 	ri_text_add(&words, "\n");
 	rest = (struct ri_span){ seen->words, words.length };
 	ri_span_last_line(&rest, &last);
-	ri_text_init(&shown, seen->shown, sizeof(seen->shown));
 	ri_redact(&shown, last);
 	ri_text_replace_controls(seen->shown);
 }
@@ -160,7 +159,7 @@ static void look_at_hand(struct ri_python *python, struct ri_python_raised *rais
 	struct ri_python_stack stack = { .frames = frames, .room = FRAMES };
 	struct ri_python_stack again = { .room = 0 };
 	const struct ri_python_thread *main;
-	struct ri_text held;
+	struct ri_text held = ri_text_of(seen->held, sizeof(seen->held));
 	size_t handler = 0, called;
 
 	ri_python_threads(python, NULL, &threads);
@@ -183,7 +182,6 @@ static void look_at_hand(struct ri_python *python, struct ri_python_raised *rais
 		called--;
 	seen->in_hand = true;
 	seen->exception = raised->exception;
-	ri_text_init(&held, seen->held, sizeof(seen->held));
 	ri_held_add(&held, &stack.frames[handler], &stack.frames[called]);
 }
 
@@ -197,7 +195,7 @@ static void look_at(pid_t rank, struct ri_course_seen *seen)
 	static struct ri_python python;
 	pid_t pid = rank;
 	const struct ri_python_memory memory = ri_autopsy_memory(&pid);
-	struct ri_text held;
+	struct ri_text held = ri_text_of(seen->held, sizeof(seen->held));
 	bool runs;
 
 	/* it, or the python that a shell in front of it waits for */
@@ -212,7 +210,6 @@ static void look_at(pid_t rank, struct ri_course_seen *seen)
 	if (raised.exception != 0 && !is_order(raised.type)) {
 		seen->course = RI_COURSE_LEFT;
 		seen->exception = raised.exception;
-		ri_text_init(&held, seen->held, sizeof(seen->held));
 		ri_held_say(&python, &held);
 	} else if (raised.exception == 0 &&
 		ri_python_runs(&python, &runs) == RI_PYTHON_OK && runs) {

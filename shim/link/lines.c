@@ -245,13 +245,12 @@ size_t ri_helper_find_line(void)
 void ri_helper_begin_member(void)
 {
 	static char ports[32];
-	struct ri_text out;
+	struct ri_text out = ri_text_of(ports, sizeof(ports));
 	const struct ri_link_setup *setup = ri_helper.setup;
 	struct ri_link_hello self = { .node = setup->part.node, .nodes = setup->part.nodes,
 		.may_stop = setup->part.may_stop && setup->orders,
 		.restarts = setup->orders && setup->keys.keyed ? setup->restarts.left : 0 };
 
-	ri_text_init(&out, ports, sizeof(ports));
 	ri_link_ports_add(&out, &setup->part);
 	if (getrandom(self.life.bytes, sizeof(self.life.bytes), 0) < 0)
 		_exit(1);

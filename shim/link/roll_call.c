@@ -54,9 +54,8 @@ static char said[RI_ARRIVAL_LINE];	/* what was printed last */
 static void answer(enum ri_arrival_state state, const char *why, const bool *missing)
 {
 	const struct ri_roll_call *roll = own->roll;
-	struct ri_text out;
+	struct ri_text out = ri_text_of(roll->answer->line, sizeof(roll->answer->line));
 
-	ri_text_init(&out, roll->answer->line, sizeof(roll->answer->line));
 	ri_arrival_say(&out, &(struct ri_arrival_look){
 		.place = &roll->place, .state = state, .why = why, .arrivals = &own->arrivals,
 		.ms = (uint64_t)roll->first_ms << (roll->looks - 1),

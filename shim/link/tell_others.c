@@ -50,13 +50,12 @@ void ri_link_say(const struct ri_link_job *job, enum ri_class class, struct ri_w
 
 void ri_link_make_stop(const struct ri_link_job *job, int number, struct ri_link_end *out)
 {
-	char line[RI_MAX_LINE], name[RI_SIGNAL_NAME];
-	struct ri_text text;
+	RI_TEXT(line, RI_MAX_LINE);
+	char name[RI_SIGNAL_NAME];
 
-	ri_text_init(&text, line, sizeof(line));
-	ri_link_add_node(&text, job);
-	ri_text_addf(&text, " was stopped from outside by %s\n", ri_signal_name(number, name));
-	make_end(job, RI_CLASS_STOPPED, ri_why_stopped, line, out);
+	ri_link_add_node(&line, job);
+	ri_text_addf(&line, " was stopped from outside by %s\n", ri_signal_name(number, name));
+	make_end(job, RI_CLASS_STOPPED, ri_why_stopped, line.bytes, out);
 }
 
 void ri_link_say_stop(const struct ri_link_job *job, int number)
@@ -116,15 +115,13 @@ static const char stopped[] = "was stopped from outside";
 /* One node that cannot is enough. */
 static void refuse_step(const struct ri_link_job *job, enum ri_link_step step, const char *why)
 {
-	char line[RI_MAX_LINE];
-	struct ri_text out;
+	RI_TEXT(line, RI_MAX_LINE);
 
 	if (job->restarts == 0 && job->before == NULL)
 		return;
-	ri_text_init(&out, line, sizeof(line));
-	ri_link_add_node(&out, job);
-	ri_text_addf(&out, " %s", why);
-	ri_link_vote(step, line);
+	ri_link_add_node(&line, job);
+	ri_text_addf(&line, " %s", why);
+	ri_link_vote(step, line.bytes);
 }
 
 void ri_link_stop(const struct ri_link_job *job, int number)
@@ -138,8 +135,7 @@ void ri_link_stop(const struct ri_link_job *job, int number)
 
 void ri_link_refuse(const struct ri_link_job *job, const struct ri_error *err, const char *reasons)
 {
-	char line[RI_MAX_LINE];
-	struct ri_text out;
+	RI_TEXT(line, RI_MAX_LINE);
 
 	if (!ri_link_is_on())
 		return;
@@ -147,16 +143,16 @@ void ri_link_refuse(const struct ri_link_job *job, const struct ri_error *err, c
 		ri_link_say_stop(job, ri_apart_stop());
 		refuse_step(job, RI_LINK_START, stopped);
 	} else if (err->code != RI_CODE_LINK_STOPPED) {
-		ri_text_init(&out, line, sizeof(line));
-		ri_link_add_node(&out, job);
+		ri_link_add_node(&line, job);
 		if (err->code == RI_CODE_CHECK_UNFIT)
-			ri_text_addf(&out, " is not fit%s", reasons);
+			ri_text_addf(&line, " is not fit%s", reasons);
 		else
-			ri_text_addf(&out, " could not start: %s: %s", err->subject, err->text);
-		ri_text_addf(&out, " [%s]\n", ri_code_name(err->code));
+			ri_text_addf(&line, " could not start: %s: %s", err->subject, err->text);
+		ri_text_addf(&line, " [%s]\n", ri_code_name(err->code));
 		if (job->before != NULL)
-			ri_link_vote(RI_LINK_START, line);
-		ri_link_say(job, RI_CLASS_OWN, ri_why_of_refusal(ri_code_status(err->code)), line);
+			ri_link_vote(RI_LINK_START, line.bytes);
+		ri_link_say(job, RI_CLASS_OWN, ri_why_of_refusal(ri_code_status(err->code)),
+			line.bytes);
 	} else {
 		refuse_step(job, RI_LINK_LEAVE, "had not started its ranks");
 	}
