@@ -9,11 +9,12 @@
 #include "base/arena.h"
 #include "base/limits.h"
 #include "base/number.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "hang/facts.h"
-#include "hang/held.h"
 #include "hang/judge.h"
 #include "hang/look.h"
+#include "hang/wording.h"
 #include "python/python.h"
 #include "redact/redact.h"
 #include "system/helper.h"
@@ -26,6 +27,9 @@ enum {
 	DEEPEST = 4,		/* shells and wrappers in front of a rank */
 	FRAMES = 128,		/* of a deeper stack it is not known whether one catches it */
 	COLUMNS = 200,		/* of a file, a function, and a message */
+	HELD_FRAMES = 64,	/* of a thread that is waited for */
+	HELD_COLUMNS = 60,	/* of a file, and of a function */
+	NAMED = 2,		/* threads */
 	PROCESSES = RI_MAX_LOCAL + RI_LAUNCHED,	/* the children, then the others */
 };
 
@@ -150,6 +154,100 @@ static void write_words(const struct ri_python_raised *raised, struct ri_course_
 	ri_text_replace_controls(seen->shown);
 }
 
+static bool is_of(const struct ri_python_frame *frame, const char *file)
+{
+	return strcmp(ri_path_name(frame->file), file) == 0;
+}
+
+/* "work (train.py:5)" */
+static void add_frame(struct ri_text *out, const struct ri_python_frame *frame)
+{
+	ri_text_add_shown(out, frame->function, HELD_COLUMNS);
+	ri_text_add(out, " (");
+	ri_text_add_shown(out, ri_hang_short_file(frame->file), HELD_COLUMNS);
+	if (frame->line > 0)
+		ri_text_addf(out, ":%u", frame->line);
+	ri_text_add(out, ")");
+}
+
+static void read_stack(struct ri_python *python, const struct ri_python_thread *thread,
+	struct ri_python_stack *stack)
+{
+	static struct ri_python_frame frames[HELD_FRAMES];
+
+	*stack = (struct ri_python_stack){ .frames = frames, .room = HELD_FRAMES };
+	ri_python_stack(python, thread, stack);
+}
+
+/* What a thread was started for: the outermost frame that is not of threading itself. */
+static const struct ri_python_frame *find_work(const struct ri_python_stack *stack)
+{
+	for (size_t i = stack->count; i > 0; i--)
+		if (!is_of(&stack->frames[i - 1], "threading.py"))
+			return &stack->frames[i - 1];
+	return NULL;
+}
+
+/* Which of them are daemons, for which it does not wait, is not known. */
+static void add_threads(struct ri_python *python, const struct ri_python_threads *threads,
+	struct ri_text *out)
+{
+	const struct ri_python_frame *frame;
+	struct ri_python_stack stack;
+	uint64_t code = 0;
+	size_t named = 0;
+
+	ri_text_add(out, threads->count == 2 ? " for a thread" : " for one of its threads");
+	for (size_t i = threads->count - 1; i > 0 && named < NAMED; i--) {
+		read_stack(python, &threads->list[i - 1], &stack);
+		frame = find_work(&stack);
+		if (frame == NULL || frame->code == code)
+			continue;
+		code = frame->code;
+		ri_text_add(out, named++ == 0 ? " in " : " or ");
+		add_frame(out, frame);
+	}
+}
+
+/* "it is in main (train.py:16), and there in work (train.py:5)"; they may be one frame. */
+static void add_held(struct ri_text *out, const struct ri_python_frame *outer,
+	const struct ri_python_frame *inner)
+{
+	ri_text_add(out, "it is in ");
+	add_frame(out, outer);
+	if (outer->code == inner->code && outer->line == inner->line)
+		return;
+	ri_text_add(out, ", and there in ");
+	add_frame(out, inner);
+}
+
+/* What keeps a Python whose program is over from its end: where its main thread is. */
+static void say_held(struct ri_python *python, struct ri_text *out)
+{
+	static struct ri_python_threads threads;
+	const struct ri_python_frame *outer, *inner;
+	struct ri_python_stack stack;
+
+	ri_python_threads(python, NULL, &threads);
+	if (threads.count == 0)
+		return;
+	read_stack(python, &threads.list[threads.count - 1], &stack);
+	if (stack.count == 0) {
+		ri_text_add(out, "its interpreter is behind the last line of Python");
+		return;
+	}
+	inner = &stack.frames[0];
+	outer = &stack.frames[stack.count - 1];
+	/* Lib/threading.py: it waits for all threads that are no daemons, then calls handlers */
+	if (strcmp(outer->function, "_shutdown") == 0 && is_of(outer, "threading.py") &&
+		is_of(inner, "threading.py") && threads.count > 1) {
+		ri_text_add(out, "it waits in threading._shutdown");
+		add_threads(python, &threads, out);
+		return;
+	}
+	add_held(out, outer, inner);
+}
+
 /* Does its main thread handle an exception that leaves the program for certain after that? */
 static void look_at_hand(struct ri_python *python, struct ri_python_raised *raised,
 	struct ri_course_seen *seen)
@@ -182,7 +280,7 @@ static void look_at_hand(struct ri_python *python, struct ri_python_raised *rais
 		called--;
 	seen->in_hand = true;
 	seen->exception = raised->exception;
-	ri_held_add(&held, &stack.frames[handler], &stack.frames[called]);
+	add_held(&held, &stack.frames[handler], &stack.frames[called]);
 }
 
 /*
@@ -210,7 +308,7 @@ static void look_at(pid_t rank, struct ri_course_seen *seen)
 	if (raised.exception != 0 && !is_order(raised.type)) {
 		seen->course = RI_COURSE_LEFT;
 		seen->exception = raised.exception;
-		ri_held_say(&python, &held);
+		say_held(&python, &held);
 	} else if (raised.exception == 0 &&
 		ri_python_runs(&python, &runs) == RI_PYTHON_OK && runs) {
 		seen->course = RI_COURSE_RUNNING;
@@ -326,18 +424,6 @@ bool ri_course_looks_again(void)
 	return own.helper != 0 && own.page->looks_again;
 }
 
-static void take(struct ri_child *child, const struct ri_course_seen *seen)
-{
-	/* of one that ends meanwhile nothing is read: then it is what it was before */
-	if (seen->course != RI_COURSE_UNKNOWN || seen->foreign)
-		child->course = seen->course;
-	child->in_hand = seen->in_hand && seen->inner == 0;
-	if (seen->exception == 0 || seen->inner != 0)
-		child->raised_at.tv_sec = 0;
-	else if (child->raised_at.tv_sec == 0)
-		child->raised_at = own.begun;
-}
-
 bool ri_course_take(struct ri_children *children)
 {
 	if (own.helper == 0 || !ri_helper_reap(own.helper, NULL))
@@ -346,13 +432,22 @@ bool ri_course_take(struct ri_children *children)
 	own.answered = own.round;
 	for (size_t i = 0; i < children->started; i++) {
 		struct ri_child *child = &children->items[i];
+		const struct ri_course_seen *seen = ri_course_of(i);
 
 		if (!child->doubtful)
 			continue;
 		child->doubtful = false;
 		child->course_at = own.begun;
-		if (ri_course_of(i) != NULL)
-			take(child, ri_course_of(i));
+		if (seen == NULL)
+			continue;
+		/* of one that ends meanwhile nothing is read: then it is what it was before */
+		if (seen->course != RI_COURSE_UNKNOWN || seen->foreign)
+			child->course = seen->course;
+		child->in_hand = seen->in_hand && seen->inner == 0;
+		if (seen->exception == 0 || seen->inner != 0)
+			child->raised_at.tv_sec = 0;
+		else if (child->raised_at.tv_sec == 0)
+			child->raised_at = own.begun;
 	}
 	return true;
 }
