@@ -152,36 +152,26 @@ struct status {
 _Static_assert(sizeof(struct status) == 256, "struct statx");
 
 /*
- * When somebody last wrote to what this descriptor is (CLOCK_REALTIME): the kernel notes it for
- * pipes and files, and for terminals every eight seconds. It asks no server of a file, so that it
- * never waits. False where it cannot be known, as of a socket or /dev/null.
+ * When somebody last wrote to what standard output or error is (CLOCK_REALTIME): the kernel notes
+ * it for pipes and files, and for terminals every eight seconds. It asks no server of a file, so
+ * that it never waits. False where it cannot be known, as of a socket or /dev/null.
  */
-static bool find_mtime(int fd, struct timespec *at)
-{
-	struct status status = { .mask = 0 };
-
-	if (syscall(SYS_statx, fd, "", EMPTY_PATH | DONT_SYNC, MASK_TYPE | MASK_MTIME,
-		    &status) < 0 || (status.mask & MASK_MTIME) == 0)
-		return false;
-	if (!S_ISFIFO(status.mode) && !S_ISREG(status.mode) &&
-		(!S_ISCHR(status.mode) || !isatty(fd)))
-		return false;
-	*at = (struct timespec){ .tv_sec = status.seconds, .tv_nsec = status.nanoseconds };
-	return true;
-}
-
-/* When standard output or error was last written to, whichever has such a time. */
 static bool find_last_output(struct timespec *last)
 {
 	bool known = false;
 
 	for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++) {
-		struct timespec at;
+		struct status status = { .mask = 0 };
 
-		if (!find_mtime(fd, &at))
+		if (syscall(SYS_statx, fd, "", EMPTY_PATH | DONT_SYNC, MASK_TYPE | MASK_MTIME,
+			    &status) < 0 || (status.mask & MASK_MTIME) == 0)
 			continue;
-		if (!known || at.tv_sec > last->tv_sec)
-			*last = at;
+		if (!S_ISFIFO(status.mode) && !S_ISREG(status.mode) &&
+			(!S_ISCHR(status.mode) || !isatty(fd)))
+			continue;
+		if (!known || status.seconds > last->tv_sec)
+			*last = (struct timespec){ .tv_sec = status.seconds,
+				.tv_nsec = status.nanoseconds };
 		known = true;
 	}
 	return known;
@@ -357,11 +347,16 @@ static void keep_loss(void)
 	own.has_loss = own.loss[0] != '\0';
 }
 
-/* A program may still start, so the warning comes only after a whole time of --stall. */
-static void note_blindness(void)
+/*
+ * A watch is over, or its process ended without an answer. Returns whether no rank has moved for
+ * --stall, and the job was silent or that cannot be known.
+ */
+static bool note_watch(void)
 {
 	const char *why = own.answer->lines;
 	bool told = own.why_count == WHYS;
+	int64_t now = ri_now_ms();
+	struct timespec last;
 
 	own.answer->lines[sizeof(own.whys[0]) - 1] = '\0';
 	if (!own.answer->whole)
@@ -370,6 +365,7 @@ static void note_blindness(void)
 	/* each reason is told once, and WHYS of them at most */
 	for (size_t i = 0; i < own.why_count; i++)
 		told = told || strcmp(own.whys[i], why) == 0;
+	/* a program may still start, so the warning comes only after a whole time of --stall */
 	if (own.blind >= WATCHES && !told) {
 		ri_text_copy(own.whys[own.why_count++], sizeof(own.whys[0]), why);
 		own.told_blind = true;
@@ -380,18 +376,6 @@ static void note_blindness(void)
 		if (ri_log_shows(RI_LEVEL_WARNING))
 			ri_log(RI_LEVEL_ALWAYS, "autopsy: --stall sees all ranks again");
 	}
-}
-
-/*
- * A watch is over, or its process ended without an answer. Returns whether no rank has moved for
- * --stall, and the job was silent or that cannot be known.
- */
-static bool note_watch(void)
-{
-	int64_t now = ri_now_ms();
-	struct timespec last;
-
-	note_blindness();
 	if (!own.answer->whole || own.answer->moved)
 		own.since = now;
 	return now - own.since >= (int64_t)own.options->stall_ms &&

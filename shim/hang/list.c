@@ -134,26 +134,11 @@ static int find_place(const struct ri_autopsy_region *region, size_t count, pid_
 	return -1;
 }
 
-/* Where the time ends first, those in front were looked at. */
-static void put_in_order(struct ri_autopsy_region *region, const int *places, size_t from,
-	size_t count)
-{
-	static size_t at[PLACES + 1];
-
-	memset(at, 0, sizeof(at));
-	at[0] = from;
-	for (size_t i = from; i < count; i++)
-		at[places[i] + 1]++;
-	for (size_t place = 1; place <= PLACES; place++)
-		at[place] += at[place - 1];
-	for (size_t i = from; i < count; i++)
-		region->order[at[places[i]]++] = (uint32_t)i;
-}
-
 bool ri_autopsy_list_others(struct ri_autopsy_region *region, pid_t root,
 	const struct ri_autopsy_limit *limit)
 {
 	static int places[RI_HANG_PROCESSES];
+	static size_t at[PLACES + 1];	/* of each place where it begins in the order */
 	struct ri_hang_look *look = ri_hang_newer(&region->hang);
 	const struct ri_procstat *listed = region->listed;
 	char program[RI_HANG_PATH];
@@ -182,7 +167,15 @@ bool ri_autopsy_list_others(struct ri_autopsy_region *region, pid_t root,
 		places[look->count] = place;
 		add(look, &listed[i]);
 	}
-	put_in_order(region, places, look->own_count, look->count);
+	/* where the time ends first, those in front were looked at */
+	memset(at, 0, sizeof(at));
+	at[0] = look->own_count;
+	for (size_t i = look->own_count; i < look->count; i++)
+		at[places[i] + 1]++;
+	for (size_t place = 1; place <= PLACES; place++)
+		at[place] += at[place - 1];
+	for (size_t i = look->own_count; i < look->count; i++)
+		region->order[at[places[i]]++] = (uint32_t)i;
 	look->listed = true;
 	return true;
 }

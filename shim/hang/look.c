@@ -138,9 +138,18 @@ static void look_at_times(struct ri_hang_process *process)
 		process->io_total = in + out;
 }
 
+static void note_mount(struct ri_hang_process *process, const struct ri_mount *mount)
+{
+	ri_text_copy(process->mount, sizeof(process->mount), mount->point);
+	ri_text_copy(process->mount_type, sizeof(process->mount_type), mount->type);
+}
+
+/* In which call it waits, and for which file. */
 static void look_at_call(struct ri_hang_process *process)
 {
 	int pid = (int)process->pid;
+	struct ri_mount mount;
+	uint64_t id;
 
 	if (ri_autopsy_read(text, "/proc/%d/wchan", pid) > 0)
 		ri_hang_read_wchan(text, process->wchan, sizeof(process->wchan));
@@ -149,21 +158,7 @@ static void look_at_call(struct ri_hang_process *process)
 	else
 		process->call_refused = true;
 	process->file = ri_call_file(&process->call);
-}
-
-static void note_mount(struct ri_hang_process *process, const struct ri_mount *mount)
-{
-	ri_text_copy(process->mount, sizeof(process->mount), mount->point);
-	ri_text_copy(process->mount_type, sizeof(process->mount_type), mount->type);
-}
-
-/* A pipe and a socket lie on a mount of the kernel's own, which mountinfo does not list. */
-static void look_at_file(struct ri_hang_process *process)
-{
-	int pid = (int)process->pid;
-	struct ri_mount mount;
-	uint64_t id;
-
+	/* a pipe and a socket lie on a mount of the kernel's own, which mountinfo does not list */
 	if (process->file < 0 || !ri_autopsy_link(process->path, sizeof(process->path),
 		"/proc/%d/fd/%d", pid, process->file))
 		return;
@@ -412,16 +407,6 @@ static void keep_stack(struct ri_hang *hang, struct ri_hang_process *process,
 	process->stack_count++;
 }
 
-/* Where threads begin and end meanwhile, the walk may break off before it comes to the main one. */
-static bool read_threads(struct ri_python *python, const struct ri_python_tasks *tasks,
-	struct ri_python_threads *threads)
-{
-	for (int i = 0; i < TRIES; i++)
-		if (ri_python_threads(python, tasks, threads) == RI_PYTHON_OK)
-			return true;
-	return false;
-}
-
 static void read_stacks(struct ri_hang *hang, struct ri_hang_process *process,
 	struct ri_python *python)
 {
@@ -429,9 +414,12 @@ static void read_stacks(struct ri_hang *hang, struct ri_hang_process *process,
 	static struct ri_python_threads threads;
 	static int32_t tasks[RI_AUTOPSY_TASKS];
 	const struct ri_python_tasks ids = { tasks, list_tasks(process->pid, tasks) };
-	bool whole = read_threads(python, &ids, &threads);
+	bool whole = false;
 	size_t main;
 
+	/* threads begin and end meanwhile: the walk may break off before the main one */
+	for (int i = 0; i < TRIES && !whole; i++)
+		whole = ri_python_threads(python, &ids, &threads) == RI_PYTHON_OK;
 	if (threads.count == 0)
 		return;
 	main = threads.count - 1;	/* the oldest one */
@@ -484,9 +472,8 @@ void ri_autopsy_look(struct ri_autopsy_region *region, size_t i)
 		return;
 	}
 	look_at_tracer(process);
-	look_at_call(process);
 	look_at_times(process);
-	look_at_file(process);
+	look_at_call(process);
 	look_for_blocked(process);
 	process->unread = false;
 	look_at_path(process);
@@ -514,21 +501,6 @@ static bool subtract(uint64_t now, uint64_t before, uint64_t *grown)
 	return true;
 }
 
-static void compare(struct ri_hang *hang, struct ri_hang_process *now)
-{
-	const struct ri_hang_process *before = ri_hang_find_before(hang, now);
-
-	if (before == NULL || before->at_us >= now->at_us)
-		return;
-	now->since_us = (uint64_t)(now->at_us - before->at_us);
-	now->has_cpu = subtract(now->cpu_ticks, before->cpu_ticks, &now->cpu_ms) &&
-		subtract(now->main_ns, before->main_ns, &now->main_us);
-	now->cpu_ms *= TICK_MS;
-	now->main_us /= 1000;
-	now->has_io = subtract(now->io_total, before->io_total, &now->io_bytes);
-	now->has_switches = subtract(now->switches, before->switches, &now->naps);
-}
-
 void ri_autopsy_conclude(struct ri_autopsy_region *region)
 {
 	struct ri_hang *hang = &region->hang;
@@ -536,8 +508,20 @@ void ri_autopsy_conclude(struct ri_autopsy_region *region)
 
 	hang->looks_taken++;
 	ri_hang_find_ranks(look);
-	for (size_t i = 0; i < look->count; i++)
-		compare(hang, &look->processes[i]);
+	for (size_t i = 0; i < look->count; i++) {
+		struct ri_hang_process *now = &look->processes[i];
+		const struct ri_hang_process *before = ri_hang_find_before(hang, now);
+
+		if (before == NULL || before->at_us >= now->at_us)
+			continue;
+		now->since_us = (uint64_t)(now->at_us - before->at_us);
+		now->has_cpu = subtract(now->cpu_ticks, before->cpu_ticks, &now->cpu_ms) &&
+			subtract(now->main_ns, before->main_ns, &now->main_us);
+		now->cpu_ms *= TICK_MS;
+		now->main_us /= 1000;
+		now->has_io = subtract(now->io_total, before->io_total, &now->io_bytes);
+		now->has_switches = subtract(now->switches, before->switches, &now->naps);
+	}
 }
 
 bool ri_autopsy_is_filtered(void)
