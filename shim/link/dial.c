@@ -97,23 +97,6 @@ static void call_all(const struct ri_addresses *found)
 		}
 }
 
-static void begin_call(void)
-{
-	const char *name = ri_helper.setup->part.centre, *why;
-	struct ri_addresses found;
-
-	ri_helper.call_at = 0;
-	if (ri_address_read(&found, name)) {
-		call_all(&found);
-		return;
-	}
-	why = ri_look_up_begin(&ri_helper.look_up, name, ri_helper.now);
-	if (why != NULL) {
-		ri_member_lose(&ri_helper.member, why);
-		call_later();
-	}
-}
-
 void ri_helper_end_look_up(void)
 {
 	struct ri_addresses found;
@@ -130,6 +113,8 @@ void ri_helper_end_look_up(void)
 /* When no line calls any more, and no call has found node 0. */
 void ri_helper_look_after_calls(void)
 {
+	const char *name = ri_helper.setup->part.centre, *why;
+	struct ri_addresses found;
 	bool calls = false;
 
 	for (size_t i = 1; i < ri_helper.count; i++) {
@@ -145,10 +130,19 @@ void ri_helper_look_after_calls(void)
 	if (ri_helper.calling && !calls)
 		call_later();
 	if (ri_helper.call_at == 0 && !ri_helper.calling && ri_helper.look_up.fd < 0 &&
-		ri_helper.joined == 0 &&
-		ri_member_calls(&ri_helper.member))
+		ri_helper.joined == 0 && ri_member_calls(&ri_helper.member))
 		call_later();
-	if (ri_helper.call_at != 0 && ri_helper.now >= ri_helper.call_at &&
-		ri_member_calls(&ri_helper.member))
-		begin_call();
+	if (ri_helper.call_at == 0 || ri_helper.now < ri_helper.call_at ||
+		!ri_member_calls(&ri_helper.member))
+		return;
+	ri_helper.call_at = 0;
+	if (ri_address_read(&found, name)) {
+		call_all(&found);
+		return;
+	}
+	why = ri_look_up_begin(&ri_helper.look_up, name, ri_helper.now);
+	if (why != NULL) {
+		ri_member_lose(&ri_helper.member, why);
+		call_later();
+	}
 }

@@ -174,10 +174,14 @@ static bool hear_centre(size_t session, const struct ri_link_message *message)
 	return true;
 }
 
-static bool hear_member(size_t session, const struct ri_link_message *message)
+static bool take(void *context, struct ri_wire *wire, const struct ri_link_message *message)
 {
+	size_t session = ri_helper.current;
 	struct ri_line *line = &ri_helper.lines[session];
 
+	(void)context;
+	if (wire->calls)
+		return hear_centre(session, message);
 	if (line->node >= 0)
 		return hear_node((size_t)line->node, session, message);
 	if (message->kind != RI_LINK_HELLO)
@@ -186,13 +190,6 @@ static bool hear_member(size_t session, const struct ri_link_message *message)
 	for (int step = RI_LINK_START; line->node >= 0 && step <= RI_LINK_LEAVE; step++)
 		ri_muster_greet(&ri_helper.musters[step], session);
 	return true;
-}
-
-static bool take(void *context, struct ri_wire *wire, const struct ri_link_message *message)
-{
-	(void)context;
-	return wire->calls ? hear_centre(ri_helper.current, message)
-		: hear_member(ri_helper.current, message);
 }
 
 const struct ri_wire_ear ri_helper_ear = { open_line, take, NULL };

@@ -120,11 +120,9 @@ static int bind_place(const unsigned char job_key[RI_SEAL_KEY], uint64_t node)
 
 	if (fd < 0)
 		return -1;
-	bound = bind(fd, (const struct sockaddr *)&name, length);
-	for (int i = 0; bound < 0 && errno == EADDRINUSE && i < PLACES; i++) {
+	for (int i = 0; (bound = bind(fd, (const struct sockaddr *)&name, length)) < 0 &&
+		errno == EADDRINUSE && i < PLACES; i++)
 		ri_mask_pause(PLACE_MS);
-		bound = bind(fd, (const struct sockaddr *)&name, length);
-	}
 	saved = errno;
 	if (bound == 0)
 		return fd;
@@ -180,21 +178,19 @@ bool ri_link_is_ours(const siginfo_t *info)
 	return own.woken && info->si_signo == SIGIO && info->si_code > 0;
 }
 
-static void tell(const struct ri_link_message *message)
+/* What was put into room->said. */
+static void tell(enum ri_link_kind kind)
 {
-	if (own.fd < 0)
-		return;
-	send(own.fd, message, sizeof(*message), MSG_DONTWAIT | MSG_NOSIGNAL);
+	room->said.kind = kind;
+	send(own.fd, &room->said, sizeof(room->said), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 void ri_link_reach(enum ri_link_phase phase)
 {
-	struct ri_link_message message;
-
 	if (own.fd < 0)
 		return;
-	message = (struct ri_link_message){ .kind = RI_LINK_PHASE, .phase = phase };
-	tell(&message);
+	room->said.phase = phase;
+	tell(RI_LINK_PHASE);
 }
 
 void ri_link_end(const struct ri_link_end *end)
@@ -202,9 +198,8 @@ void ri_link_end(const struct ri_link_end *end)
 	own.failed = end->verdict.class > RI_CLASS_STOPPED;
 	if (own.fd < 0)
 		return;
-	room->said.kind = RI_LINK_END;
 	room->said.end = *end;
-	tell(&room->said);
+	tell(RI_LINK_END);
 }
 
 void ri_link_look(bool soon)
@@ -212,18 +207,16 @@ void ri_link_look(bool soon)
 	if (own.fd < 0)
 		return;
 	own.awaits = true;
-	room->said.kind = RI_LINK_LOOK;
 	room->said.look.soon = soon;
-	tell(&room->said);
+	tell(RI_LINK_LOOK);
 }
 
 void ri_link_groups(const char *text)
 {
 	if (own.fd < 0)
 		return;
-	room->said.kind = RI_LINK_GROUPS;
 	ri_link_lines_set(room->said.groups.text, RI_LINK_GROUPS_TEXT, text);
-	tell(&room->said);
+	tell(RI_LINK_GROUPS);
 }
 
 /* The helper has gone: it is done, or was killed, or could not begin. */
@@ -250,31 +243,10 @@ static void take_decision(const struct ri_link_decision *told)
 	own.failed = own.failed || decision.order;
 }
 
-static void take_found(const struct ri_link_found *told)
-{
-	room->found = *told;
-	own.found = true;
-	own.awaits = false;
-	if (own.kept_at.tv_sec != 0 && room->kept.rank >= 0 && told->rank < 0)
-		return;
-	room->kept = *told;
-	ri_clock_read(CLOCK_REALTIME, &own.kept_at);
-}
-
-/* The key is no longer than this needed where the packet was. */
-static void take_go(struct ri_link_go *go)
-{
-	if (own.answered[go->step])
-		return;
-	own.answered[go->step] = true;
-	own.goes[go->step] = go->go;
-	ri_text_copy(room->why_not[go->step], RI_LINK_TEXT, go->text);
-	memcpy(own.key, go->key, sizeof(own.key));
-	ri_seal_wipe(go->key, sizeof(go->key));
-}
-
 static void take(struct ri_link_message *message)
 {
+	struct ri_link_go *go = &message->go;
+
 	switch (message->kind) {
 	case RI_LINK_ASK:
 		own.asked = own.asked || !own.judged;
@@ -284,13 +256,26 @@ static void take(struct ri_link_message *message)
 		own.soon = message->look.soon;
 		break;
 	case RI_LINK_FOUND:
-		take_found(&message->found);
+		room->found = message->found;
+		own.found = true;
+		own.awaits = false;
+		if (own.kept_at.tv_sec != 0 && room->kept.rank >= 0 && room->found.rank < 0)
+			break;
+		room->kept = room->found;
+		ri_clock_read(CLOCK_REALTIME, &own.kept_at);
 		break;
 	case RI_LINK_VERDICT:
 		take_decision(&message->decision);
 		break;
 	case RI_LINK_GO:
-		take_go(&message->go);
+		if (own.answered[go->step])
+			break;
+		own.answered[go->step] = true;
+		own.goes[go->step] = go->go;
+		ri_text_copy(room->why_not[go->step], RI_LINK_TEXT, go->text);
+		/* the key is no longer than this needed where the packet was */
+		memcpy(own.key, go->key, sizeof(own.key));
+		ri_seal_wipe(go->key, sizeof(go->key));
 		break;
 	default:
 		break;
@@ -367,11 +352,10 @@ void ri_link_vote(enum ri_link_step step, const char *why_not)
 		own.told = ri_mask_pending() & ri_mask_stops();
 	/* it may have no more to do then */
 	own.finishing = own.finishing || step == RI_LINK_LEAVE;
-	room->said.kind = RI_LINK_GO;
 	room->said.go.step = step;
 	room->said.go.go = why_not == NULL;
 	ri_link_text_set(room->said.go.text, why_not == NULL ? "" : why_not);
-	tell(&room->said);
+	tell(RI_LINK_GO);
 }
 
 /* One of which the others are to hear first. It stays in the queue, also for the next attempt. */

@@ -267,29 +267,25 @@ static void go_on(const struct pollfd *polls)
 	}
 }
 
-/* Of what PID 1 has open only its socket and stderr: who reads the rest waits for its end. */
-static void close_others(int inner, int place)
-{
-	/* where that is closed no connection is to become it: PID 1 takes no lines */
-	if (fcntl(STDERR_FILENO, F_GETFD) < 0)
-		dup2(inner, STDERR_FILENO);
-	/* no socket may get a number that a library prints to */
-	dup2(place < 0 ? inner : place, STDIN_FILENO);
-	dup2(inner, STDOUT_FILENO);
-	if (inner > STDERR_FILENO + 1)
-		ri_close_between(STDERR_FILENO + 1, (unsigned)inner - 1);
-	ri_close_between((unsigned)inner + 1, ~0u);
-}
-
 void ri_link_help(void *context)
 {
 	const struct ri_link_inside *inside = context;
+	int inner = inside->inner;
 	struct pollfd *polls;
 
-	close_others(inside->inner, inside->place);
+	/* where stderr is closed no connection is to become it: PID 1 takes no lines */
+	if (fcntl(STDERR_FILENO, F_GETFD) < 0)
+		dup2(inner, STDERR_FILENO);
+	/* no socket may get a number that a library prints to */
+	dup2(inside->place < 0 ? inner : inside->place, STDIN_FILENO);
+	dup2(inner, STDOUT_FILENO);
+	/* of what PID 1 has open only these: who reads the rest waits for its end */
+	if (inner > STDERR_FILENO + 1)
+		ri_close_between(STDERR_FILENO + 1, (unsigned)inner - 1);
+	ri_close_between((unsigned)inner + 1, ~0u);
 	ri_helper.setup = inside->setup;
 	ri_helper.is_centre = inside->setup->part.node == 0;
-	ri_helper.inner = inside->inner;
+	ri_helper.inner = inner;
 	ri_helper.listener = ri_helper.look_up.fd = -1;
 	ri_helper.now = ri_helper.alone_at = read_clock();
 	polls = ri_helper_reserve() < 0 ? NULL

@@ -87,30 +87,6 @@ static enum ri_arrival_state look_at_sockets(size_t master_count)
 	return four || six ? ri_arrivals_judge(&own->arrivals) : RI_ARRIVAL_UNSEEN;
 }
 
-/* The others' names, as far as there is time: which of them have come? */
-static void name_missing(void)
-{
-	const struct ri_roll_call *roll = own->roll;
-	int64_t until = ri_now_ms() + NAMES_MS;
-	size_t count = 0;
-
-	if (roll->hosts == NULL || roll->place.nodes > NODES)
-		return;
-	for (size_t node = 1; node < roll->place.nodes; node++) {
-		unsigned char addresses[RI_NAME_ADDRESSES][16];
-		int found = ri_name_addresses(roll->hosts[node], addresses, RI_NAME_ADDRESSES);
-
-		for (int i = 0; i < found; i++, count++) {
-			own->hosts[count].node = node;
-			memcpy(own->hosts[count].address, addresses[i], 16);
-		}
-		if (ri_now_ms() >= until)
-			return;
-	}
-	if (ri_arrivals_name(&own->arrivals, own->hosts, count, own->missing))
-		answer(RI_ARRIVAL_PART, NULL, own->missing);
-}
-
 /*
  * Does a process listen on node 0's port? Asked by the first packet of a connection alone, so that
  * the process does not hear of it: a rank 0 that counts what accept(2) returns would take ours for
@@ -201,20 +177,38 @@ static void look_as_member(void)
 
 static void look(void *context)
 {
+	const struct ri_roll_call *roll = context;
 	enum ri_arrival_state state;
+	size_t count = 0;
+	int64_t until;
 
 	own = ri_pages(sizeof(*own));
 	if (own == NULL)
 		_exit(1);
-	own->roll = context;
-	if (own->roll->place.node > 0) {
+	own->roll = roll;
+	if (roll->place.node > 0) {
 		look_as_member();
 		return;
 	}
 	state = look_at_sockets(0);
 	answer(state, NULL, NULL);
-	if (state == RI_ARRIVAL_PART)
-		name_missing();
+	if (state != RI_ARRIVAL_PART || roll->hosts == NULL || roll->place.nodes > NODES)
+		return;
+	/* the others' names, as far as there is time: which of them have come? */
+	until = ri_now_ms() + NAMES_MS;
+	for (size_t node = 1; node < roll->place.nodes; node++) {
+		unsigned char addresses[RI_NAME_ADDRESSES][16];
+		int found = ri_name_addresses(roll->hosts[node], addresses, RI_NAME_ADDRESSES);
+
+		for (int i = 0; i < found; i++, count++) {
+			own->hosts[count].node = node;
+			memcpy(own->hosts[count].address, addresses[i], 16);
+		}
+		if (ri_now_ms() >= until)
+			return;
+	}
+	if (ri_arrivals_name(&own->arrivals, own->hosts, count, own->missing))
+		answer(RI_ARRIVAL_PART, NULL, own->missing);
 }
 
 /* Do all ranks run, and shall they? */
@@ -238,13 +232,17 @@ static void say(struct ri_roll_call *roll)
 		ri_log(RI_LEVEL_ALWAYS, "%s", said);
 }
 
-/* It has ended: of its time being over it has left what it knew. */
-static void conclude(struct ri_roll_call *roll, int status)
+void ri_roll_call_take(void *context)
 {
-	bool whole = status == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM);
+	struct ri_roll_call *roll = context;
+	int status = SIGKILL;	/* where it stays so, its end is not known */
 
+	if (helper == 0 || !ri_helper_reap(helper, &status))
+		return;
+	helper = 0;
 	roll->answer->line[RI_ARRIVAL_LINE - 1] = '\0';
-	if (!whole)
+	/* where its time was over it has left what it knew */
+	if (status != 0 && !(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM))
 		return;
 	switch (roll->answer->state) {
 	case RI_ARRIVAL_UNSEEN:
@@ -259,16 +257,6 @@ static void conclude(struct ri_roll_call *roll, int status)
 		if (roll->lines++ < LINES)
 			say(roll);
 	}
-}
-
-void ri_roll_call_take(void *context)
-{
-	int status = SIGKILL;	/* where it stays so, its end is not known */
-
-	if (helper == 0 || !ri_helper_reap(helper, &status))
-		return;
-	helper = 0;
-	conclude(context, status);
 }
 
 void ri_roll_call_begin(struct ri_roll_call *roll)

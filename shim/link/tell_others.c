@@ -66,15 +66,16 @@ void ri_link_say_stop(const struct ri_link_job *job, int number)
 	ri_link_end(&end);
 }
 
-/*
- * The verdict is no order, and the ranks of this node run on: say why. A stop is no failure, and
- * mostly comes to all nodes.
- */
-static void say_why_we_go_on(const struct ri_link_job *job,
-	const struct ri_link_decision *decision)
+void ri_link_print_verdict(const struct ri_link_job *job)
 {
+	const struct ri_link_decision *decision = ri_link_decision();
 	const char *why;
 
+	ri_report_job(decision->text);
+	/*
+	 * Where it is no order the ranks of this node run on: say why. A stop is no failure, and
+	 * mostly comes to all nodes.
+	 */
 	if (decision->order || decision->verdict.class == RI_CLASS_STOPPED ||
 		job->children->living == 0 || job->stop->asked ||
 		decision->verdict.node == (int64_t)job->part.node)
@@ -90,12 +91,6 @@ static void say_why_we_go_on(const struct ri_link_job *job,
 		why = "rankinit stops only for a failure that ends the job, and only nodes that "
 			"came before it";
 	ri_log(RI_LEVEL_ALWAYS, "  the ranks of this node run on: %s", why);
-}
-
-void ri_link_print_verdict(const struct ri_link_job *job)
-{
-	ri_report_job(ri_link_decision()->text);
-	say_why_we_go_on(job, ri_link_decision());
 }
 
 void ri_link_print_found(void)
