@@ -145,39 +145,32 @@ static void decide_losses(struct ri_centre *centre, int64_t now)
 	decide(centre, lines.bytes, now);
 }
 
-/* Which of two comes first is not known: both are named. */
-static void decide_tie(struct ri_centre *centre, int64_t now)
-{
-	const struct ri_link_end *a = &centre->ends[0], *b = &centre->ends[1];
-	uint64_t apart = b->at_us - a->at_us, error = a->error_us + b->error_us;
-	RI_TEXT(lines, RI_LINK_TEXT);
-
-	ri_text_addf(&lines, "two nodes failed within %llu ms, and their clocks are known to %llu "
-		"ms, so either may be the first:\n", (unsigned long long)apart / 1000,
-		(unsigned long long)error / 1000 + 1);
-	for (size_t i = 0; i < 2; i++)
-		add_below(&lines, centre->ends[i].text,
-			RI_LINK_TEXT / 2 - RI_MAX_QUOTE * 2);
-	centre->tied = true;
-	decide_for(centre, a, lines.bytes, now);
-}
-
 /* The time is over, or all have been heard: the best that is known decides. */
 static void decide_best(struct ri_centre *centre, int64_t now)
 {
 	const struct ri_link_end *best = &centre->ends[0], *other = &centre->ends[1];
+	bool both = centre->end_count == 2;
 	RI_TEXT(lines, RI_LINK_TEXT);
 
 	if (best->verdict.class == RI_CLASS_LOSS) {
 		decide_losses(centre, now);
 		return;
 	}
-	if (centre->end_count == 2 && ri_link_end_is_tie(best, other)) {
-		decide_tie(centre, now);
+	centre->tied = both && ri_link_end_is_tie(best, other);
+	if (centre->tied) {
+		/* which of two comes first is not known: both are named */
+		ri_text_addf(&lines, "two nodes failed within %llu ms, and their clocks are known "
+			"to %llu ms, so either may be the first:\n",
+			(unsigned long long)(other->at_us - best->at_us) / 1000,
+			(unsigned long long)(best->error_us + other->error_us) / 1000 + 1);
+		for (size_t i = 0; i < 2; i++)
+			add_below(&lines, centre->ends[i].text,
+				RI_LINK_TEXT / 2 - RI_MAX_QUOTE * 2);
+		decide_for(centre, best, lines.bytes, now);
 		return;
 	}
 	ri_text_add(&lines, best->text);
-	if (centre->end_count == 2 && other->verdict.class == RI_CLASS_UNKNOWN &&
+	if (both && other->verdict.class == RI_CLASS_UNKNOWN &&
 		ri_link_end_is_earlier(other, best)) {
 		ri_text_add(&lines, "  before that, and without a word:\n");
 		add_below(&lines, other->text, RI_LINK_TEXT);
@@ -319,20 +312,6 @@ static void answer(struct ri_centre *centre, size_t session, enum ri_link_place 
 	centre->send(centre->context, session, &hello);
 }
 
-/* Its ranks ran, it is gone without a word, and here is another: that is proof. */
-static void decide_restart(struct ri_centre *centre, size_t node, int64_t now)
-{
-	const struct ri_link_end killed = { .fatal = true,
-		.verdict = { .why = { RI_CAUSE_KILLED, RI_RETRY_SAME }, .class = RI_CLASS_OWN,
-			.rank = -1, .node = (int64_t)node, .mark = RI_CENTRE_LOSSES } };
-	RI_TEXT(line, RI_MAX_LINE);
-
-	ri_centre_add_node(&line, centre, node);
-	ri_text_add(&line, " failed first: it was started again, and ended before without a word, "
-		"as of SIGKILL for the whole container\n");
-	decide_for(centre, &killed, line.bytes, now);
-}
-
 /*
  * Both live, and a platform's restart ends the older one first. The life that is still connected
  * goes, and does not call again.
@@ -364,7 +343,11 @@ static bool is_younger(const struct ri_centre *centre, const struct ri_link_hell
 static enum ri_link_place place_another(struct ri_centre *centre, size_t node,
 	const struct ri_link_hello *hello, int64_t now)
 {
+	const struct ri_link_end killed = { .fatal = true,
+		.verdict = { .why = { RI_CAUSE_KILLED, RI_RETRY_SAME }, .class = RI_CLASS_OWN,
+			.rank = -1, .node = (int64_t)node, .mark = RI_CENTRE_LOSSES } };
 	struct ri_centre_node *member = &centre->nodes[node];
+	RI_TEXT(line, RI_MAX_LINE);
 	int64_t born = now - (int64_t)hello->age_ms;
 	bool ran = member->phase != RI_LINK_STARTING;
 	bool after = !member->here && born > member->lost_at;
@@ -374,8 +357,14 @@ static enum ri_link_place place_another(struct ri_centre *centre, size_t node,
 		return RI_LINK_LATER;
 	if (born < member->born)
 		return RI_LINK_REPLACED;
-	if (!centre->decided && after && ran && !member->ended && member->taken && member->may_stop)
-		decide_restart(centre, node, now);
+	/* its ranks ran, it is gone without a word, and here is another: that is proof */
+	if (!centre->decided && after && ran && !member->ended && member->taken &&
+		member->may_stop) {
+		ri_centre_add_node(&line, centre, node);
+		ri_text_add(&line, " failed first: it was started again, and ended before without "
+			"a word, as of SIGKILL for the whole container\n");
+		decide_for(centre, &killed, line.bytes, now);
+	}
 	if (centre->decided)
 		return RI_LINK_LATER;
 	if (member->here)
@@ -518,23 +507,6 @@ bool ri_centre_misses(const struct ri_centre *centre)
 	return false;
 }
 
-static void tell_silent(struct ri_centre *centre, int64_t now)
-{
-	char words[RI_MAX_LINE];
-
-	for (size_t i = 0; i < centre->count; i++) {
-		struct ri_centre_node *member = &centre->nodes[i];
-
-		if (!becomes_silent(member) || now < member->heard_at + RI_CENTRE_SILENT_MS)
-			continue;
-		member->silent = true;
-		snprintf(words, sizeof(words), "silent for %d s; look whether it still runs",
-			RI_CENTRE_SILENT_MS / 1000);
-		if (!centre->decided)
-			tell_end(centre, i, words);
-	}
-}
-
 void ri_centre_begin(struct ri_centre *centre, int64_t now)
 {
 	centre->begun = now;
@@ -558,13 +530,25 @@ int64_t ri_centre_due(const struct ri_centre *centre)
 
 void ri_centre_pass(struct ri_centre *centre, int64_t now)
 {
+	char words[RI_MAX_LINE];
+
 	if (centre->settle_at != 0 && now >= centre->settle_at)
 		decide_best(centre, now);
 	else if (centre->settle_at != 0 && now >= centre->ask_at)
 		ask(centre, now);
 	if (centre->roll_at != 0 && !centre->decided && now >= centre->roll_at)
 		call_roll(centre, now);
-	tell_silent(centre, now);
+	for (size_t i = 0; i < centre->count; i++) {
+		struct ri_centre_node *member = &centre->nodes[i];
+
+		if (!becomes_silent(member) || now < member->heard_at + RI_CENTRE_SILENT_MS)
+			continue;
+		member->silent = true;
+		snprintf(words, sizeof(words), "silent for %d s; look whether it still runs",
+			RI_CENTRE_SILENT_MS / 1000);
+		if (!centre->decided)
+			tell_end(centre, i, words);
+	}
 }
 
 void ri_centre_close(struct ri_centre *centre, int64_t now)

@@ -128,12 +128,16 @@ static void take_hello(struct ri_member *member, const struct ri_link_hello *hel
  * What proves nothing may look like anything of ours: one message is one line, each has the mark,
  * and there are not many.
  */
-static void say_unproved(struct ri_member *member, const char *lines)
+static void say_foreign(struct ri_member *member, const char *lines)
 {
 	RI_TEXT(text, RI_LINK_TEXT + RI_MAX_LINE);
 
-	if (member->said == UNPROVED_MOST)
+	if (lines[0] == '\0' || (!member->keyed && member->said == UNPROVED_MOST))
 		return;
+	if (member->keyed) {
+		member->say(member->context, lines);
+		return;
+	}
 	member->said++;
 	ri_text_add(&text, "without a key, so that anybody may have said it: ");
 	for (const char *line = lines, *end; *line != '\0'; line = end) {
@@ -143,16 +147,6 @@ static void say_unproved(struct ri_member *member, const char *lines)
 		end += *end == '\n';
 	}
 	member->say(member->context, text.bytes);
-}
-
-static void say_foreign(struct ri_member *member, const char *lines)
-{
-	if (lines[0] == '\0')
-		return;
-	if (member->keyed)
-		member->say(member->context, lines);
-	else
-		say_unproved(member, lines);
 }
 
 static void take_verdict(struct ri_member *member, const struct ri_link_message *message)

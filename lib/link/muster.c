@@ -161,30 +161,23 @@ static bool is_banned(const struct ri_centre *centre, struct ri_text *why)
 	return false;
 }
 
-/* A verdict without a name is one of losses alone. */
-static bool is_in_vain(struct ri_centre *centre, struct ri_text *why)
-{
-	const struct ri_verdict *verdict = &centre->decision.verdict;
-
-	if (verdict->node >= 0 && verdict->why.retry == RI_RETRY_NEVER)
-		ri_text_add(why, "they would fail in the same way");
-	else if (verdict->mark != 0 && verdict->mark == centre->last_mark &&
-		!centre->progressed(centre->context))
-		ri_text_add(why, "they failed in the same way before, and came no further");
-	return why->length > 0;
-}
-
 void ri_link_restart_decide(struct ri_centre *centre, struct ri_text *lines)
 {
+	const struct ri_verdict *verdict = &centre->decision.verdict;
 	RI_TEXT(why, RI_MAX_LINE);
 
 	if (centre->self.restarts == 0 || !centre->keyed || !centre->orders || !centre->fatal ||
-		centre->decision.verdict.class == RI_CLASS_STOPPED)
+		verdict->class == RI_CLASS_STOPPED)
 		return;
+	/* a verdict without a name is one of losses alone */
 	if (centre->leaving)
 		ri_text_add(&why, "a rank of the job had ended with 0");
-	centre->decision.again = why.length == 0 && !is_in_vain(centre, &why) &&
-		!is_banned(centre, &why);
+	else if (verdict->node >= 0 && verdict->why.retry == RI_RETRY_NEVER)
+		ri_text_add(&why, "they would fail in the same way");
+	else if (verdict->mark != 0 && verdict->mark == centre->last_mark &&
+		!centre->progressed(centre->context))
+		ri_text_add(&why, "they failed in the same way before, and came no further");
+	centre->decision.again = why.length == 0 && !is_banned(centre, &why);
 	if (!centre->decision.again)
 		ri_text_addf(lines, "  the ranks do not start again: %s\n", why.bytes);
 }
