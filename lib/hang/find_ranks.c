@@ -167,13 +167,9 @@ void ri_hang_find_ranks(struct ri_hang_look *look)
 	for (size_t i = 0; i < look->count; i++) {
 		int top = outermost[i];
 
-		if (top != (int)i)
-			look->processes[i].rank = top >= 0 && look->processes[top].claim == claim
-				? look->processes[top].rank : -1;
+		look->processes[i].rank = top >= 0 && look->processes[top].claim == claim
+			? look->processes[top].rank : -1;
 	}
-	for (size_t i = 0; i < look->count; i++)
-		if (outermost[i] == (int)i && look->processes[i].claim != claim)
-			look->processes[i].rank = -1;
 	look->missing_count = 0;
 	find_missing(look);
 	for (size_t i = 0; i < look->count; i++) {

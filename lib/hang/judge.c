@@ -245,8 +245,7 @@ static bool is_same(const struct ri_hang_process *a, const struct ri_hang_proces
 		strcmp(path_of(a), path_of(b)) != 0)
 		return false;
 	if (one == NULL || other == NULL)
-		return one == other && a->call.state == b->call.state &&
-			a->call.number == b->call.number;
+		return same_place(a, b);
 	if (one->count != other->count)
 		return false;
 	for (uint32_t i = 0; i < one->count; i++) {
