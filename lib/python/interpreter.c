@@ -244,37 +244,6 @@ static bool read_release(struct ri_python *python, const struct ri_python_symbol
 	return true;
 }
 
-/* Names an "a1", "b2" or "rc1" so. False: the structs of the minor have still changed after it. */
-static bool add_level(struct ri_python *python, const struct release *release)
-{
-	const char *level = release->level == 0xa ? "a" : release->level == 0xb ? "b" :
-		release->level == 0xc ? "rc" : NULL;
-	size_t length = strlen(python->release);
-
-	if (level == NULL)
-		return true;
-	snprintf(python->release + length, sizeof(python->release) - length, "%s%u", level,
-		release->serial);
-	return *level == 'r';
-}
-
-/* From 3.13 on: the cookie, the version again, and whether there is a GIL come first. */
-static enum ri_python_answer read_debug(struct ri_python *python, unsigned char *debug)
-{
-	uint64_t free_threaded;
-	size_t length;
-
-	if (!ri_python_read(python, python->runtime, debug, RI_PYTHON_DEBUG_SIZE) ||
-		memcmp(debug, "xdebugpy", 8) != 0)
-		return RI_PYTHON_CHANGED;
-	memcpy(&free_threaded, debug + 16, sizeof(free_threaded));
-	if (free_threaded == 0)
-		return RI_PYTHON_OK;
-	length = strlen(python->release);
-	snprintf(python->release + length, sizeof(python->release) - length, " (free-threaded)");
-	return RI_PYTHON_UNKNOWN;
-}
-
 bool ri_python_layout_read(
 	struct ri_python_layout *layout, unsigned minor, const unsigned char *debug)
 {
@@ -297,19 +266,37 @@ static enum ri_python_answer read_layout(
 	struct ri_python *python, const struct ri_python_symbols *symbols)
 {
 	unsigned char debug[RI_PYTHON_DEBUG_SIZE];
-	enum ri_python_answer answer = RI_PYTHON_OK;
 	struct release release;
+	uint64_t free_threaded = 0;
+	const char *level;
+	size_t length;
 
 	if (!read_release(python, symbols, &release))
 		return RI_PYTHON_CHANGED;
-	if (!add_level(python, &release) || release.major != 3 ||
+	/* an "a1", "b2" or "rc1": behind the first two the structs of the minor have changed */
+	level = release.level == 0xa ? "a" : release.level == 0xb ? "b" :
+		release.level == 0xc ? "rc" : NULL;
+	length = strlen(python->release);
+	if (level != NULL)
+		snprintf(python->release + length, sizeof(python->release) - length, "%s%u", level,
+			release.serial);
+	if ((level != NULL && *level != 'r') || release.major != 3 ||
 		release.minor < RI_PYTHON_OLDEST || release.minor > RI_PYTHON_NEWEST)
 		return RI_PYTHON_UNKNOWN;
 	python->minor = release.minor;
-	if (python->minor >= RI_PYTHON_SELF_TOLD)
-		answer = read_debug(python, debug);
-	if (answer != RI_PYTHON_OK)
-		return answer;
+	/* from 3.13 on: the cookie, the version again, and whether there is a GIL come first */
+	if (python->minor >= RI_PYTHON_SELF_TOLD) {
+		if (!ri_python_read(python, python->runtime, debug, RI_PYTHON_DEBUG_SIZE) ||
+			memcmp(debug, "xdebugpy", 8) != 0)
+			return RI_PYTHON_CHANGED;
+		memcpy(&free_threaded, debug + 16, sizeof(free_threaded));
+	}
+	if (free_threaded != 0) {
+		length = strlen(python->release);
+		snprintf(python->release + length, sizeof(python->release) - length,
+			" (free-threaded)");
+		return RI_PYTHON_UNKNOWN;
+	}
 	return ri_python_layout_read(&python->layout, python->minor, debug) ? RI_PYTHON_OK :
 		RI_PYTHON_CHANGED;
 }
@@ -328,8 +315,7 @@ static enum ri_python_answer try_object(struct ri_python *python, uint64_t base)
 	answer = read_layout(python, &symbols);
 	if (answer != RI_PYTHON_OK)
 		return answer;
-	if (!ri_python_read(python, python->runtime + python->layout.interpreters, &head,
-		sizeof(head)))
+	if (!ri_python_word(python, python->runtime, python->layout.interpreters, &head))
 		return RI_PYTHON_CHANGED;
 	return head == 0 ? RI_PYTHON_NONE : RI_PYTHON_OK;
 }

@@ -28,22 +28,12 @@ size_t ri_python_read_some(
 	return ri_python_read(python, address, out, size) ? size : 0;
 }
 
-static bool read_each(
-	struct ri_python *python, uint64_t address, struct ri_python_word *words, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (words[i].offset != RI_PYTHON_NO &&
-			!ri_python_read(python, address + words[i].offset, &words[i].value,
-				sizeof(words[i].value)))
-			return false;
-	return true;
-}
-
 bool ri_python_words(
 	struct ri_python *python, uint64_t address, struct ri_python_word *words, size_t count)
 {
 	uint32_t first = UINT32_MAX, last = 0;
 	unsigned char bytes[TOGETHER];
+	bool together;
 
 	for (size_t i = 0; i < count; i++) {
 		words[i].value = 0;
@@ -52,14 +42,20 @@ bool ri_python_words(
 		first = words[i].offset < first ? words[i].offset : first;
 		last = words[i].offset > last ? words[i].offset : last;
 	}
-	if (first > last || last - first > TOGETHER - sizeof(uint64_t))
-		return read_each(python, address, words, count);
-	if (!ri_python_read(python, address + first, bytes, last - first + sizeof(uint64_t)))
+	together = first <= last && last - first <= TOGETHER - sizeof(uint64_t);
+	if (together &&
+		!ri_python_read(python, address + first, bytes, last - first + sizeof(uint64_t)))
 		return false;
-	for (size_t i = 0; i < count; i++)
-		if (words[i].offset != RI_PYTHON_NO)
+	for (size_t i = 0; i < count; i++) {
+		if (words[i].offset == RI_PYTHON_NO)
+			continue;
+		if (together)
 			memcpy(&words[i].value, bytes + (words[i].offset - first),
 				sizeof(words[i].value));
+		else if (!ri_python_read(python, address + words[i].offset, &words[i].value,
+			sizeof(words[i].value)))
+			return false;
+	}
 	return true;
 }
 
