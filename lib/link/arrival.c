@@ -48,28 +48,22 @@ static void add_peer(struct ri_arrivals *arrivals, const unsigned char address[1
 	}
 }
 
-static void add_at_centre(struct ri_arrivals *arrivals, const struct ri_socket *socket)
-{
-	if (socket->local.port != arrivals->place->port)
-		return;
-	if (socket->state == RI_SOCKET_LISTEN)
-		arrivals->listens = true;
-	if (socket->state != RI_SOCKET_ESTABLISHED)
-		return;
-	if (is_own(socket)) {
-		arrivals->own++;
-		return;
-	}
-	arrivals->foreign++;
-	add_peer(arrivals, socket->remote.address);
-}
-
 void ri_arrivals_add(struct ri_arrivals *arrivals, const struct ri_socket *socket)
 {
 	bool is_master = arrivals->master_count == 0;
 
 	if (arrivals->place->node == 0) {
-		add_at_centre(arrivals, socket);
+		if (socket->local.port != arrivals->place->port)
+			return;
+		arrivals->listens = arrivals->listens || socket->state == RI_SOCKET_LISTEN;
+		if (socket->state != RI_SOCKET_ESTABLISHED)
+			return;
+		if (is_own(socket)) {
+			arrivals->own++;
+			return;
+		}
+		arrivals->foreign++;
+		add_peer(arrivals, socket->remote.address);
 		return;
 	}
 	for (size_t i = 0; i < arrivals->master_count; i++)

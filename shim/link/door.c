@@ -121,20 +121,6 @@ int64_t ri_helper_room_at(size_t *stranger)
 	return at > ri_helper.listen_at ? at : ri_helper.listen_at;
 }
 
-/*
- * accept(2): what went wrong with one that called is no reason to wait. Without a descriptor,
- * memory or the right to take it, the next poll would only find it again.
- */
-static void take_no_line(int error)
-{
-	if (error == EAGAIN || error == EINTR || error == ECONNABORTED)
-		return;
-	if (ri_helper.listen_at == 0)
-		ri_log(RI_LEVEL_WARNING, "link: node 0 cannot take the call of another node: %s "
-			"[%s]", strerror(error), ri_code_name(RI_CODE_LINK_PORT));
-	ri_helper.listen_at = ri_helper.now + CROWDED_MS;
-}
-
 void ri_helper_accept(void)
 {
 	size_t stranger;
@@ -142,8 +128,18 @@ void ri_helper_accept(void)
 	for (int i = 0; i < UNPROVED_MOST && ri_helper_room_at(&stranger) <= ri_helper.now; i++) {
 		int fd = accept4(ri_helper.listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
+		/* accept(2): what went wrong with one that called is no reason to wait */
+		if (fd < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED))
+			return;
+		/*
+		 * Without a descriptor, memory or the right to take it, the next poll would only
+		 * find it again.
+		 */
+		if (fd < 0 && ri_helper.listen_at == 0)
+			ri_log(RI_LEVEL_WARNING, "link: node 0 cannot take the call of another "
+				"node: %s [%s]", strerror(errno), ri_code_name(RI_CODE_LINK_PORT));
 		if (fd < 0) {
-			take_no_line(errno);
+			ri_helper.listen_at = ri_helper.now + CROWDED_MS;
 			return;
 		}
 		if (stranger != 0) {

@@ -49,24 +49,6 @@ static void forget_secret(const struct ri_given *given)
 		ri_seal_wipe((void *)(uintptr_t)given->value, strlen(given->value));
 }
 
-/* Of a file; the options have looked at a variable. */
-static int look_at_secret(const struct ri_given *given, const struct secret *secret,
-	struct ri_error *err)
-{
-	const char *flaw = ri_secret_flaw(secret->bytes, secret->length);
-
-	if (secret->length < RI_SEAL_SECRET)
-		ri_fail(err, RI_CODE_LINK_KEY, given->subject, "the file has %zu bytes; "
-			"expected %d or more", secret->length, RI_SEAL_SECRET);
-	else if (flaw != NULL)
-		ri_fail(err, RI_CODE_LINK_KEY, given->subject, "what is in the file is no "
-			"random secret: it %s", flaw);
-	else
-		return 0;
-	return ri_fail_hint(err, "make one, and give each node the same: head -c 32 "
-		"/dev/urandom | base64 >%s", given->value);
-}
-
 /* What stands in the file, or in the variable, whose place in our own environment is wiped. */
 static int find_secret(const struct ri_given *given, struct secret *secret, struct ri_error *err)
 {
@@ -74,6 +56,7 @@ static int find_secret(const struct ri_given *given, struct secret *secret, stru
 		.work = read_secret, .argument = secret, .subject = given->subject,
 		.path = given->value,
 	};
+	const char *flaw;
 
 	secret->path = given->value;
 	if (given->value == NULL)
@@ -94,7 +77,18 @@ static int find_secret(const struct ri_given *given, struct secret *secret, stru
 		secret->length--;
 	if (secret->length > 0 && secret->bytes[secret->length - 1] == '\r')
 		secret->length--;
-	return look_at_secret(given, secret, err);
+	/* the options have looked at a variable */
+	flaw = ri_secret_flaw(secret->bytes, secret->length);
+	if (secret->length < RI_SEAL_SECRET)
+		ri_fail(err, RI_CODE_LINK_KEY, given->subject, "the file has %zu bytes; "
+			"expected %d or more", secret->length, RI_SEAL_SECRET);
+	else if (flaw != NULL)
+		ri_fail(err, RI_CODE_LINK_KEY, given->subject, "what is in the file is no "
+			"random secret: it %s", flaw);
+	else
+		return 0;
+	return ri_fail_hint(err, "make one, and give each node the same: head -c 32 "
+		"/dev/urandom | base64 >%s", given->value);
 }
 
 static bool find_rendezvous(const struct ri_link_job *job, struct ri_rendezvous *out)

@@ -36,27 +36,21 @@ void ri_wire_close(struct ri_wire *wire)
 	*wire = (struct ri_wire){ .fd = -1, .room = wire->room };
 }
 
-/* tcp(7): a peer whose machine is gone is given up after a minute, without messages of ours. */
-static void watch_peer(int fd)
+static void begin(struct ri_wire *wire, int fd, enum ri_wire_state state, int64_t now)
 {
+	/* tcp(7): a peer whose machine is gone is given up after a minute, without our messages */
 	const struct { int level, name, value; } settings[] = {
 		{ SOL_SOCKET, SO_KEEPALIVE, 1 }, { IPPROTO_TCP, TCP_KEEPIDLE, IDLE_S },
 		{ IPPROTO_TCP, TCP_KEEPINTVL, PROBE_S }, { IPPROTO_TCP, TCP_KEEPCNT, PROBES },
 		{ IPPROTO_TCP, TCP_USER_TIMEOUT, UNHEARD_MS }, { IPPROTO_TCP, TCP_NODELAY, 1 },
 	};
 
-	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
-		setsockopt(fd, settings[i].level, settings[i].name, &settings[i].value,
-			sizeof(settings[i].value));
-}
-
-static void begin(struct ri_wire *wire, int fd, enum ri_wire_state state, int64_t now)
-{
 	*wire = (struct ri_wire){ .fd = fd, .room = wire->room, .state = state,
 		.calls = state == RI_WIRE_CONNECTING, .born = now,
 		.until = now + RI_WIRE_PROOF_MS };
-	if (fd >= 0)
-		watch_peer(fd);
+	for (size_t i = 0; fd >= 0 && i < sizeof(settings) / sizeof(settings[0]); i++)
+		setsockopt(fd, settings[i].level, settings[i].name, &settings[i].value,
+			sizeof(settings[i].value));
 }
 
 void ri_wire_accept(struct ri_wire *wire, int fd, int64_t now)
@@ -194,12 +188,11 @@ void ri_wire_send(struct ri_wire *wire, const struct ri_link_message *message)
 {
 	static unsigned char frame[RI_SEAL_FRAME];
 	static char json[RI_LINK_FRAME + 1];
-	struct ri_text text;
+	struct ri_text text = ri_text_of(json, sizeof(json));
 	size_t size;
 
 	if (wire->state != RI_WIRE_OPEN)
 		return;
-	ri_text_init(&text, json, sizeof(json));
 	size = ri_link_message_render(message, &text) < 0 ? 0
 		: ri_seal_frame(&wire->seals.out, json, text.length, frame);
 	if (size == 0)
