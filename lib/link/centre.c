@@ -21,14 +21,7 @@ const char *ri_centre_host(const struct ri_centre *centre, size_t node)
 
 void ri_centre_add_node(struct ri_text *out, const struct ri_centre *centre, size_t node)
 {
-	const char *host = ri_centre_host(centre, node);
-
-	ri_text_addf(out, "node %zu", node);
-	if (host[0] != '\0') {
-		ri_text_add(out, " (");
-		ri_text_add_shown(out, host, RI_LINK_WORD);
-		ri_text_add(out, ")");
-	}
+	ri_link_add_node(out, node, ri_centre_host(centre, node));
 }
 
 /* Nodes that may explain a loss, each in a line: without a word, or gone. */

@@ -130,6 +130,16 @@ static const struct field fields[] = {
 
 enum { FIELDS = sizeof(fields) / sizeof(fields[0]) };
 
+void ri_link_add_node(struct ri_text *out, uint64_t node, const char *host)
+{
+	ri_text_addf(out, "node %llu", (unsigned long long)node);
+	if (host != NULL && host[0] != '\0') {
+		ri_text_add(out, " (");
+		ri_text_add_shown(out, host, RI_LINK_WORD);
+		ri_text_add(out, ")");
+	}
+}
+
 bool ri_link_life_is_none(const struct ri_link_life *life)
 {
 	static const struct ri_link_life none;

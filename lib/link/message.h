@@ -147,6 +147,9 @@ struct ri_link_message {
 	};
 };
 
+/* Append "node 3 (gpu-0514)"; without a host, which is NULL or "", "node 3". */
+void ri_link_add_node(struct ri_text *out, uint64_t node, const char *host);
+
 bool ri_link_life_is_none(const struct ri_link_life *life);
 bool ri_link_life_is(const struct ri_link_life *a, const struct ri_link_life *b);
 

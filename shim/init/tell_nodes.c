@@ -45,7 +45,7 @@ void ri_nodes_tell_judged(const struct ri_link_job *job, const struct ri_judged 
 	if (answer != NULL || first == NULL)
 		return;
 	ri_text_init(&out, line, sizeof(line));
-	ri_link_add_node(&out, job);
+	ri_link_add_node(&out, job->part.node, job->host);
 	ri_text_add(&out, " failed: ");
 	ri_child_add_end(&out, job->children, first);
 	ri_text_add(&out, "\n");

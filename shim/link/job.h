@@ -69,9 +69,6 @@ void ri_link_stop(const struct ri_link_job *job, int number);
  */
 bool ri_link_conclude(const struct ri_link_job *job, int status, bool gone);
 
-/* Append "node 1 (gpu-0514)". */
-void ri_link_add_node(struct ri_text *out, const struct ri_link_job *job);
-
 /* Tell the others how this node ends, just now, with these lines. */
 void ri_link_say(const struct ri_link_job *job, enum ri_class class, struct ri_why why,
 	const char *lines);

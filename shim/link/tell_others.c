@@ -15,17 +15,6 @@
 
 enum { FINISH_MS = 5000 };	/* as long as the helper takes at most */
 
-/* "node 1 (gpu-0514)" */
-void ri_link_add_node(struct ri_text *out, const struct ri_link_job *job)
-{
-	ri_text_addf(out, "node %llu", (unsigned long long)job->part.node);
-	if (job->host != NULL) {
-		ri_text_add(out, " (");
-		ri_text_add_shown(out, job->host, RI_LINK_WORD);
-		ri_text_add(out, ")");
-	}
-}
-
 /* How the node ends, or stops, just now: what it says in lines. */
 static void make_end(const struct ri_link_job *job, enum ri_class class, struct ri_why why,
 	const char *lines, struct ri_link_end *out)
@@ -53,7 +42,7 @@ void ri_link_make_stop(const struct ri_link_job *job, int number, struct ri_link
 	RI_TEXT(line, RI_MAX_LINE);
 	char name[RI_SIGNAL_NAME];
 
-	ri_link_add_node(&line, job);
+	ri_link_add_node(&line, job->part.node, job->host);
 	ri_text_addf(&line, " was stopped from outside by %s\n", ri_signal_name(number, name));
 	make_end(job, RI_CLASS_STOPPED, ri_why_stopped, line.bytes, out);
 }
@@ -114,7 +103,7 @@ static void refuse_step(const struct ri_link_job *job, enum ri_link_step step, c
 
 	if (job->restarts == 0 && job->before == NULL)
 		return;
-	ri_link_add_node(&line, job);
+	ri_link_add_node(&line, job->part.node, job->host);
 	ri_text_addf(&line, " %s", why);
 	ri_link_vote(step, line.bytes);
 }
@@ -138,7 +127,7 @@ void ri_link_refuse(const struct ri_link_job *job, const struct ri_error *err, c
 		ri_link_say_stop(job, ri_apart_stop());
 		refuse_step(job, RI_LINK_START, stopped);
 	} else if (err->code != RI_CODE_LINK_STOPPED) {
-		ri_link_add_node(&line, job);
+		ri_link_add_node(&line, job->part.node, job->host);
 		if (err->code == RI_CODE_CHECK_UNFIT)
 			ri_text_addf(&line, " is not fit%s", reasons);
 		else
