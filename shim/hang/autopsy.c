@@ -57,19 +57,11 @@ struct answer {
 	volatile bool whole;	/* all of the rest was written */
 	bool no_room;		/* or nothing: the memory of the cgroup is about to end */
 	bool moved;		/* a rank has, since the look before, or that cannot be known */
-	bool has_document;	/* in the place that the job names */
+	bool has_document;	/* in the one of the two places that is not kept */
 	struct ri_hang_moment moments[RI_MAX_LOCAL];	/* for the next one that asks this */
 	char groups[RI_GROUPS_MAX];	/* for the other nodes of the job */
 	char lines[RI_HANG_SHOWN];	/* or why a watch cannot see a rank, "" where it can */
 	char documents[2][1 << 20];	/* one of them is kept while the other is written */
-};
-
-/* For a moment only: the helper has a copy. */
-struct job {
-	struct ri_autopsy_wish wish;
-	bool reports;		/* the document, too, */
-	bool has_link;		/* and the groups */
-	char *document;		/* where to */
 };
 
 static struct {
@@ -86,7 +78,7 @@ static struct {
 	bool told_blind;	/* ... and not yet that watches see all ranks again */
 	int64_t asked;		/* when a signal was followed last; 0: never */
 	char *document;		/* the last one that was whole; NULL: there is none */
-	bool refused, has_loss;
+	bool refused;
 	bool has_link;
 	bool stalled;		/* since the watch asked */
 	bool told;		/* --autopsy-signal came, and the other nodes were not asked yet */
@@ -197,11 +189,17 @@ bool ri_autopsy_is_silent(void)
 		is_silent(own.options->autopsy_after_ms);
 }
 
+/* The place of the next document: the last one is kept. */
+static char *free_document(void)
+{
+	return own.answer->documents[own.document == own.answer->documents[0]];
+}
+
 /* --- in the process that looks -------------------------------------------- */
 
 static void look(void *context)
 {
-	const struct job *job = context;
+	const struct ri_autopsy_wish *wish = context;
 	struct ri_autopsy_region *region = ri_autopsy_open();
 	struct ri_host host = { .root = AT_FDCWD, .live = true };
 	static struct ri_cgroup_oom file;
@@ -217,10 +215,10 @@ static void look(void *context)
 		ri_cgroup_room(&host, &file, &room) == 0 && room < ROOM;
 	if (own.answer->no_room)
 		return;
-	if (region == NULL || !ri_autopsy_examine(region, &job->wish))
+	if (region == NULL || !ri_autopsy_examine(region, wish))
 		_exit(1);
 	ri_text_init(&out, own.answer->lines, sizeof(own.answer->lines));
-	if (job->wish.once) {
+	if (wish->once) {
 		unseen = ri_hang_find_unreadable(&region->hang);
 		if (unseen != NULL)
 			ri_hang_say_unreadable(&region->hang, unseen, &out);
@@ -228,10 +226,10 @@ static void look(void *context)
 			RI_MAX_LOCAL);
 	} else {
 		ri_hang_say(&region->hang, &out);
-		ri_text_init(&out, job->document, sizeof(own.answer->documents[0]));
-		own.answer->has_document = job->reports &&
+		ri_text_init(&out, free_document(), sizeof(own.answer->documents[0]));
+		own.answer->has_document = own.options->given.report.value != NULL &&
 			ri_autopsy_dump(&region->hang, JSON_COMPACT, &out);
-		if (job->has_link)
+		if (own.has_link)
 			ri_groups_write(&region->hang, own.answer->groups);
 	}
 	own.answer->whole = true;
@@ -243,21 +241,18 @@ static pid_t start(enum ri_autopsy_why why)
 {
 	static pid_t living[RI_MAX_LOCAL];
 	const struct reason *reason = &reasons[why];
-	struct job job = {
-		.reports = own.options->given.report.value != NULL,
-		.has_link = own.has_link,
-		.document = own.answer->documents[own.document == own.answer->documents[0]],
-		.wish = { .root = getpid(), .own = living, .now_ms = ri_now_ms,
-			.why = reason->name, .interval_ms = reason->interval_ms,
-			.most_ms = reason->most_ms, .takes_time = reason->takes_time,
-			.once = why == RI_AUTOPSY_WATCH, .after_loss = why == RI_AUTOPSY_LOSS },
+	struct ri_autopsy_wish wish = {
+		.root = getpid(), .own = living, .now_ms = ri_now_ms, .why = reason->name,
+		.interval_ms = reason->interval_ms, .most_ms = reason->most_ms,
+		.takes_time = reason->takes_time, .once = why == RI_AUTOPSY_WATCH,
+		.after_loss = why == RI_AUTOPSY_LOSS,
 	};
 
 	for (size_t i = 0; i < own.children->started; i++)
 		if (own.children->items[i].lives)
-			living[job.wish.own_count++] = own.children->items[i].pid;
+			living[wish.own_count++] = own.children->items[i].pid;
 	return ri_helper_start(&(struct ri_helper_task){
-		.body = look, .context = &job, .signal = SIGIO, .user = RI_HELPER_OWNER,
+		.body = look, .context = &wish, .signal = SIGIO, .user = RI_HELPER_OWNER,
 		.name = "rankinit-look", .owned = living[0],
 		.seconds = (unsigned)(reason->most_ms / 1000) + 2,
 	});
@@ -344,7 +339,6 @@ static void keep_loss(void)
 	}
 	memcpy(own.loss, own.answer->lines, (size_t)(end - own.answer->lines));
 	own.loss[end - own.answer->lines] = '\0';
-	own.has_loss = own.loss[0] != '\0';
 }
 
 /*
@@ -385,7 +379,6 @@ static bool note_watch(void)
 static void conclude(int status)
 {
 	struct answer *answer = own.answer;
-	char *document = answer->documents[own.document == answer->documents[0]];
 
 	if (answer->no_room) {
 		errno = ENOMEM;
@@ -419,8 +412,8 @@ static void conclude(int status)
 	}
 	answer->lines[sizeof(answer->lines) - 1] = '\0';
 	if (answer->has_document) {
-		document[sizeof(answer->documents[0]) - 1] = '\0';
-		own.document = document;
+		own.document = free_document();
+		own.document[sizeof(answer->documents[0]) - 1] = '\0';
 	}
 	if (own.why == RI_AUTOPSY_LOSS)
 		keep_loss();
@@ -513,7 +506,7 @@ void ri_autopsy_end(void)
 
 const char *ri_autopsy_of_loss(void)
 {
-	return own.has_loss ? own.loss : NULL;
+	return own.loss[0] != '\0' ? own.loss : NULL;
 }
 
 const char *ri_autopsy_document(void)
