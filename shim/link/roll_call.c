@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "link/roll_call.h"
+#include "link/job.h"
 
 #include <errno.h>
 #include <netdb.h>
