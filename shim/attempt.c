@@ -340,16 +340,14 @@ bool ri_attempt_is_alone(void)
 
 void ri_attempt_say_why_not(void)
 {
-	char line[RI_MAX_LINE];
-	struct ri_text text;
+	RI_TEXT(line, RI_MAX_LINE);
 
 	if (own.why == RI_AGAIN_YES)
 		return;
-	ri_text_init(&text, line, sizeof(line));
-	ri_text_add(&text, own.alone ? "the command does not start again: "
+	ri_text_add(&line, own.alone ? "the command does not start again: "
 		: "the ranks do not start again: ");
-	ri_again_add(&text, own.why, &own.failed);
-	ri_log(RI_LEVEL_ALWAYS, "%s", line);
+	ri_again_add(&line, own.why, &own.failed);
+	ri_log(RI_LEVEL_ALWAYS, "%s", line.bytes);
 }
 
 int ri_attempt_take_stop(void)

@@ -325,18 +325,16 @@ static bool name(const struct ri_procstat *process, void *context)
 
 void ri_leftovers_say(enum ri_level level, const char *what)
 {
-	char buffer[512];
-	struct ri_text names;
+	RI_TEXT(names, 512);
 	struct naming naming = { .out = &names };
 
 	if (!ri_descendants_are_shown()) {
 		ri_log(level, "%s: /proc does not show which", what);
 		return;
 	}
-	ri_text_init(&names, buffer, sizeof(buffer));
 	ri_descendants_each(name, &naming);
 	if (naming.count > NAMED_MAX)
 		ri_text_addf(&names, " and %d more", naming.count - NAMED_MAX);
 	if (naming.count > 0)
-		ri_log(level, "%s: %s", what, buffer);
+		ri_log(level, "%s: %s", what, names.bytes);
 }

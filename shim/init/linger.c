@@ -14,6 +14,7 @@
 
 enum {
 	COLUMNS = 32,		/* of a command's name */
+	WHO = 80,		/* bytes of a rank, as it is named */
 	SAID = 4,		/* ranks of which a line is said after one look */
 	TELL_MS = 30000,	/* after an exception: most programs have ended by then */
 	SOON_MS = 200,		/* after a traceback: what it is of may be aborted at its exit */
@@ -196,17 +197,15 @@ static bool take(size_t at, const char *who, int64_t raised, unsigned *said)
 	const struct ri_course_seen *now = ri_course_of(at);
 	struct seen *seen = &own.of[at];
 	enum say what = now == NULL ? SAY_NOTHING : note(seen, now, raised);
-	char inner[128];
-	struct ri_text text;
+	RI_TEXT(inner, 128);
 
 	if (what == SAY_NOTHING)
 		return false;
-	ri_text_init(&text, inner, sizeof(inner));
 	if (now->inner != 0)
-		ri_text_addf(&text, "the python (pid %d) of ", (int)now->inner);
-	ri_text_add(&text, who);
+		ri_text_addf(&inner, "the python (pid %d) of ", (int)now->inner);
+	ri_text_add(&inner, who);
 	if ((*said)++ < SAID)
-		ri_log(RI_LEVEL_ALWAYS, "%s raised %s and has not ended for %u s%s%s%s", inner,
+		ri_log(RI_LEVEL_ALWAYS, "%s raised %s and has not ended for %u s%s%s%s", inner.bytes,
 			now->shown, seconds_since(seen), now->held[0] == '\0' ? "" : ": ",
 			now->held, what == SAY_ENDED ? "; --linger stops it now" : "");
 	if (what == SAY_RAISED && now->in_hand && now->inner == 0) {
@@ -242,8 +241,6 @@ bool ri_linger_take(struct ri_children *children, const struct ri_output *output
 	size_t count = ri_others_seen(&others);
 	unsigned said = 0;
 	bool ended = false, launched = false;
-	char who[80];
-	struct ri_text text;
 
 	if (!own.asked)
 		return false;
@@ -254,26 +251,26 @@ bool ri_linger_take(struct ri_children *children, const struct ri_output *output
 		return false;
 	for (size_t i = 0; i < children->started; i++) {
 		struct ri_child *child = &children->items[i];
+		RI_TEXT(who, WHO);
 
 		if (!child->lives || child->told)
 			continue;
-		ri_text_init(&text, who, sizeof(who));
-		name_child(children, i, setting, &text);
-		if (!take(i, who, monotonic(ri_output_traceback(output, i)), &said))
+		name_child(children, i, setting, &who);
+		if (!take(i, who.bytes, monotonic(ri_output_traceback(output, i)), &said))
 			continue;
 		child->lingered_s = own.of[i].lingered_s;
 		ended = true;
 	}
 	for (size_t i = 0; i < count; i++) {
 		const struct ri_launched *rank = &others[i];
+		RI_TEXT(who, WHO);
 
 		if (!rank->is_rank || rank->order != 0)
 			continue;
-		ri_text_init(&text, who, sizeof(who));
-		ri_text_addf(&text, "rank %lld (local rank %lld, pid %d)", (long long)rank->rank,
+		ri_text_addf(&who, "rank %lld (local rank %lld, pid %d)", (long long)rank->rank,
 			(long long)(rank->local_rank < 0 ? rank->rank : rank->local_rank),
 			(int)rank->pid);
-		launched = take(RI_MAX_LOCAL + i, who, 0, &said) || launched;
+		launched = take(RI_MAX_LOCAL + i, who.bytes, 0, &said) || launched;
 	}
 	if (said > SAID)
 		ri_log(RI_LEVEL_ALWAYS, "and so have %u more ranks", said - SAID);

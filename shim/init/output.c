@@ -374,15 +374,13 @@ static void say_losses(const struct ri_output *output)
 {
 	const struct ri_sink *out = &output->groups[RI_GROUP_STDOUT].sink;
 	const struct ri_sink *err = &output->groups[RI_GROUP_STDERR].sink;
-	char buffer[256];
-	struct ri_text text;
+	RI_TEXT(text, 256);
 
-	ri_text_init(&text, buffer, sizeof(buffer));
 	add_loss(&text, "stdout", out->lost, out->why);
 	add_loss(&text, "stderr", err->lost, err->why);
 	add_loss(&text, "log files", output->files_lost, output->files_why);
 	if (text.length > 0)
-		ri_log(RI_LEVEL_WARNING, "output was lost: %s", buffer);
+		ri_log(RI_LEVEL_WARNING, "output was lost: %s", text.bytes);
 }
 
 void ri_output_finish(struct ri_output *output, bool stopped)

@@ -33,8 +33,7 @@ void ri_nodes_tell(const struct ri_link_job *job)
 void ri_nodes_tell_judged(const struct ri_link_job *job, const struct ri_judged *answer)
 {
 	const struct ri_child *first;
-	char line[RI_MAX_LINE];
-	struct ri_text out;
+	RI_TEXT(line, RI_MAX_LINE);
 
 	if (!ri_link_is_on())
 		return;
@@ -44,12 +43,11 @@ void ri_nodes_tell_judged(const struct ri_link_job *job, const struct ri_judged 
 		ri_link_end(&answer->said.end);
 	if (answer != NULL || first == NULL)
 		return;
-	ri_text_init(&out, line, sizeof(line));
-	ri_link_add_node(&out, job->part.node, job->host);
-	ri_text_add(&out, " failed: ");
-	ri_child_add_end(&out, job->children, first);
-	ri_text_add(&out, "\n");
-	ri_link_say(job, RI_CLASS_UNKNOWN, ri_why_unknown, line);
+	ri_link_add_node(&line, job->part.node, job->host);
+	ri_text_add(&line, " failed: ");
+	ri_child_add_end(&line, job->children, first);
+	ri_text_add(&line, "\n");
+	ri_link_say(job, RI_CLASS_UNKNOWN, ri_why_unknown, line.bytes);
 }
 
 void ri_nodes_tell_last(const struct ri_link_job *job, int status)

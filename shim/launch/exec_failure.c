@@ -68,19 +68,17 @@ static int cannot_be_run(const char *path, const char *command, struct ri_error 
 /* A whole line that came as one word, since somebody quoted it. */
 static int one_word(const char *command, struct ri_error *err)
 {
-	char shown[RI_QUOTE_SIZE];
-	struct ri_text text;
+	RI_TEXT(shown, RI_QUOTE_SIZE);
 
-	ri_text_init(&text, shown, sizeof(shown));
-	ri_text_add_shown(&text, command, sizeof(shown) / 4 - 1);
+	ri_text_add_shown(&shown, command, RI_QUOTE_SIZE / 4 - 1);
 	ri_fail(err, RI_CODE_EXEC_NOT_FOUND, command,
 		"it is one word that contains a space, and no command has that name");
 	if (strpbrk(command, "&|;<>$`\n") != NULL)
 		return ri_fail_hint(err, "to run a shell line, use a shell: rankinit -- sh -c '%s'",
-			shown);
+			shown.bytes);
 	return ri_fail_hint(err, "write each word separately, without quotes around them: "
 		"rankinit -- %s; in a list (CMD of a Dockerfile, command: of Kubernetes) each word "
-		"is a string of its own", shown);
+		"is a string of its own", shown.bytes);
 }
 
 static int not_found(const struct ri_launch *launch, struct ri_error *err)

@@ -104,16 +104,14 @@ void ri_placing_explain(const struct ri_placing *placing, uint64_t index,
 {
 	const struct ri_place *place = ri_placement_of(&placing->placement, placing->own + index);
 	const struct ri_cpus *cpus = ri_placing_cpus(placing, index);
-	char bytes[1024];
-	struct ri_text text;
+	RI_TEXT(text, 1024);
 
 	if (place != NULL)
 		rank->gpu = place->gpu;
 	if (cpus == NULL)
 		return;
-	ri_text_init(&text, bytes, sizeof(bytes));
 	ri_cpus_add(&text, cpus);
-	rank->cpus = ri_arena_copy(arena, bytes, text.length);
+	rank->cpus = ri_arena_copy(arena, text.bytes, text.length);
 }
 
 int ri_nproc_count(struct ri_options *options, struct ri_node *node, struct ri_error *err)

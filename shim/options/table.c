@@ -84,18 +84,17 @@ int ri_option_bad_value(struct ri_given given, const char *expected, struct ri_e
 static int read_choice(const struct ri_option *option, unsigned *out, uint64_t *number,
 	struct ri_given given, struct ri_error *err)
 {
-	char copy[CHOICE_BYTES], bytes[CHOICE_BYTES], *rest = copy;
+	char copy[CHOICE_BYTES], *rest = copy;
 	const struct ri_range range = { option->least, option->most };
 	bool is_flag = option->form == FLAG, yes = true;
 	const char *words[CHOICES], *nearest;
-	struct ri_text expected;
+	RI_TEXT(expected, CHOICE_BYTES);
 	unsigned count = 0;
 
 	if (is_flag && (given.value == NULL || ri_bool_read(given.value, &yes))) {
 		*out = yes;
 		return 0;
 	}
-	ri_text_init(&expected, bytes, sizeof(bytes));
 	ri_text_copy(copy, sizeof(copy), option->meta);
 	for (; rest != NULL && count < CHOICES; count++) {
 		const char *word = words[count] = strsep(&rest, "|");
@@ -115,7 +114,7 @@ static int read_choice(const struct ri_option *option, unsigned *out, uint64_t *
 		else
 			ri_text_add(&expected, word);
 	}
-	ri_option_bad_value(given, bytes, err);
+	ri_option_bad_value(given, expected.bytes, err);
 	nearest = is_flag || number != NULL ? NULL : ri_text_nearest(given.value, words, count);
 	return nearest == NULL ? -1 : ri_fail_hint(err, "did you mean %s?", nearest);
 }
