@@ -217,71 +217,46 @@ static void flush(struct ri_stream_group *group, bool has_room)
 	group->misled = has_room && group->sink.blocked && group->sink.begin == before;
 }
 
-/* What the loop waits for: signals, and of each group its streams and its sink. */
-struct waiting {
-	struct pollfd fds[1 + 2 * RI_GROUPS];
-	struct ri_stream_group *groups[1 + 2 * RI_GROUPS];
-	nfds_t count;
-	int most_ms;		/* -1: no reason to look before something happens */
-};
-
-static void add(struct waiting *waiting, struct ri_stream_group *group, struct pollfd fd)
-{
-	waiting->groups[waiting->count] = group;
-	waiting->fds[waiting->count++] = fd;
-}
-
-static struct waiting collect(struct ri_output *output)
-{
-	struct waiting waiting = {
-		.fds = { { .fd = output->signals, .events = POLLIN } },
-		.count = 1,
-		.most_ms = -1,
-	};
-
-	for (int i = 0; i < RI_GROUPS; i++) {
-		struct ri_stream_group *group = &output->groups[i];
-		struct pollfd streams = { .fd = group->epoll, .events = POLLIN };
-		struct pollfd sink = { .fd = group->misled ? -1 : group->sink.fd,
-			.events = POLLOUT };
-
-		if (group->misled)
-			waiting.most_ms = MISLED_MS;
-		if (group->sink.blocked)
-			add(&waiting, group, sink);
-		if (group->open > 0 && !ri_sink_is_full(&group->sink))
-			add(&waiting, group, streams);
-	}
-	return waiting;
-}
-
 /*
- * Wait once, at most so long (-1: for ever), and move what can be moved, if that is asked for.
- * Output comes before signals: what a rank said last is known before its end is. Returns whether to
- * look for a signal.
+ * Wait once, at most so long (-1: for ever), for a signal, and for the streams and the sink of each
+ * group; move what can be moved, if that is asked for. Output comes before signals: what a rank
+ * said last is known before its end is. Returns whether to look for a signal.
  */
 static bool wait_once(struct ri_output *output, int64_t timeout_ms, bool moves)
 {
-	struct waiting waiting = collect(output);
+	struct pollfd fds[1 + 2 * RI_GROUPS] = { { .fd = output->signals, .events = POLLIN } };
+	struct ri_stream_group *groups[1 + 2 * RI_GROUPS];
+	nfds_t count = 1;
 	int most = timeout_ms < 0 || timeout_ms > INT32_MAX ? -1 : (int)timeout_ms;
 	bool refused;
 
-	if (waiting.most_ms >= 0 && (most < 0 || most > waiting.most_ms))
-		most = waiting.most_ms;
-	refused = poll(waiting.fds, waiting.count, most) < 0 && errno != EINTR;
-	for (nfds_t i = 1; i < waiting.count && moves; i++) {
-		const struct pollfd *fd = &waiting.fds[i];
+	for (int i = 0; i < RI_GROUPS; i++) {
+		struct ri_stream_group *group = &output->groups[i];
 
-		if (!refused && fd->revents == 0 && fd->fd >= 0)
+		if (group->misled && (most < 0 || most > MISLED_MS))
+			most = MISLED_MS;
+		if (group->sink.blocked) {
+			groups[count] = group;
+			fds[count++] = (struct pollfd){ .events = POLLOUT,
+				.fd = group->misled ? -1 : group->sink.fd };
+		}
+		if (group->open > 0 && !ri_sink_is_full(&group->sink)) {
+			groups[count] = group;
+			fds[count++] = (struct pollfd){ .fd = group->epoll, .events = POLLIN };
+		}
+	}
+	refused = poll(fds, count, most) < 0 && errno != EINTR;
+	for (nfds_t i = 1; i < count && moves; i++) {
+		if (!refused && fds[i].revents == 0 && fds[i].fd >= 0)
 			continue;
-		if (fd->events == POLLOUT)
-			flush(waiting.groups[i], fd->revents != 0);
+		if (fds[i].events == POLLOUT)
+			flush(groups[i], fds[i].revents != 0);
 		else
-			move_group(output, waiting.groups[i]);
+			move_group(output, groups[i]);
 	}
 	if (refused)
 		ri_mask_pause(DENIED_MS);
-	return refused || waiting.fds[0].revents != 0;
+	return refused || fds[0].revents != 0;
 }
 
 int ri_output_wait(struct ri_output *output, siginfo_t *info, int64_t timeout_ms)
@@ -429,19 +404,6 @@ void ri_output_give(const struct ri_output *output, size_t index, struct ri_laun
 		launch->outputs[i] = output->streams[2 * index + (size_t)i].given;
 }
 
-/* Does the pump or a rank that is still to come need this file? */
-static bool is_needed(const struct ri_output *output, const struct ri_log_file *file)
-{
-	for (size_t i = 0; i < 2 * output->count; i++) {
-		const struct ri_stream *stream = &output->streams[i];
-
-		if (stream->file == file && (stream->given == file->fd ||
-						    stream->logged != RI_FORM_NOTHING))
-			return true;
-	}
-	return false;
-}
-
 void ri_output_given(struct ri_output *output)
 {
 	for (size_t i = 0; i < 2 * output->count; i++) {
@@ -453,11 +415,17 @@ void ri_output_given(struct ri_output *output)
 		stream->given = -1;
 	}
 	for (size_t i = 0; i < output->file_count; i++) {
-		if (is_needed(output, &output->files[i]))
+		struct ri_log_file *file = &output->files[i];
+		bool written = false;	/* by us: it is needed yet */
+
+		for (size_t k = 0; k < 2 * output->count; k++)
+			written = written || (output->streams[k].file == file &&
+				output->streams[k].logged != RI_FORM_NOTHING);
+		if (written)
 			continue;
 		if (output->again)
-			close(output->files[i].fd);
-		output->files[i].fd = -1;
+			close(file->fd);
+		file->fd = -1;
 	}
 }
 

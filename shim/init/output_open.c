@@ -123,26 +123,6 @@ static int make_folder(const struct plan *plan, const char *path)
 	return made < 0 && errno != EEXIST ? refuse_path(plan, path, "created") : 0;
 }
 
-/* Many files are in one folder, which is looked for once. */
-static int find_folder(struct plan *plan, const char *path, size_t length)
-{
-	const char *folder = plan->folder;
-
-	if (folder != NULL && strncmp(folder, path, length) == 0 && folder[length] == '\0')
-		return 0;
-	ri_held_path_close(&plan->spot);
-	plan->folder = ri_arena_copy(plan->arena, path, length);
-	folder = ri_arena_format(plan->arena, "%.*s.", (int)length, path);
-	if (plan->folder == NULL || folder == NULL) {
-		errno = ENOMEM;
-		return -1;
-	}
-	if (ri_held_path_find(&plan->spot, folder, plan->arena) == 0)
-		return 0;
-	plan->folder = NULL;
-	return -1;
-}
-
 /*
  * O_APPEND: logrotate may truncate the file, and others may append too.
  * O_NONBLOCK: a FIFO without a reader is refused, not waited for.
@@ -165,11 +145,20 @@ static int open_path(struct plan *plan, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	size_t length = slash == NULL ? 0 : (size_t)(slash - path) + 1;
+	const char *folder = plan->folder;
 	struct ri_held_path spot;
 	int fd;
 
-	if (find_folder(plan, path, length) < 0)
-		return -1;
+	/* many files are in one folder, which is looked for once */
+	if (folder == NULL || strncmp(folder, path, length) != 0 || folder[length] != '\0') {
+		ri_held_path_close(&plan->spot);
+		plan->folder = NULL;
+		folder = ri_arena_format(plan->arena, "%.*s.", (int)length, path);
+		errno = ENOMEM;
+		if (folder == NULL || ri_held_path_find(&plan->spot, folder, plan->arena) < 0)
+			return -1;
+		plan->folder = ri_arena_copy(plan->arena, path, length);
+	}
 	spot = (struct ri_held_path){ plan->spot.folder, path + length };
 	if (spot.folder < 0)
 		spot.name = path;
@@ -287,7 +276,7 @@ static int make_stream(const struct plan *plan, size_t index, unsigned which)
 		stream->memory = &output->memories[index];
 	/*
 	 * What rank 0 prints says how far an attempt came. A terminal stays one, and the one pipe
-	 * of a command whose stdout and stderr are the same has both (share_pipe).
+	 * of a command whose stdout and stderr are the same has both (make_streams).
 	 */
 	if (options->restarts > 0 && !options->disabled && stream == output->streams &&
 		wishes->ranks[0].rank == 0 && !isatty(STDOUT_FILENO) &&
@@ -298,52 +287,28 @@ static int make_stream(const struct plan *plan, size_t index, unsigned which)
 	return make_pipe(plan, stream);
 }
 
-/* One command whose stderr alone is kept: where both go to one place, their order stays. */
-static int share_pipe(const struct plan *plan)
-{
-	struct ri_stream *streams = plan->output->streams;
-
-	if (plan->wishes->count > 1 || streams[0].given >= 0 || streams[1].fd < 0 ||
-		!is_same(STDOUT_FILENO, STDERR_FILENO))
-		return 0;
-	streams[0].given = ri_fd_move_up(fcntl(streams[1].given, F_DUPFD_CLOEXEC, 0));
-	return streams[0].given < 0 ? refuse(plan, "pipe", "the pipe cannot be used") : 0;
-}
-
 static int make_streams(const struct plan *plan)
 {
 	struct ri_output *output = plan->output;
 	size_t count = plan->wishes->count;
+	struct ri_stream *streams = ri_arena_array(plan->arena, 2 * count, sizeof(*streams));
 
-	output->streams = ri_arena_array(plan->arena, 2 * count, sizeof(*output->streams));
+	output->streams = streams;
 	output->memories = ri_arena_array(plan->arena, count, sizeof(*output->memories));
-	if (output->streams == NULL || output->memories == NULL)
+	if (streams == NULL || output->memories == NULL)
 		return no_memory(plan);
 	output->count = count;
 	for (size_t i = 0; i < 2 * count; i++)
-		output->streams[i].fd = output->streams[i].given = -1;
+		streams[i].fd = streams[i].given = -1;
 	for (size_t i = 0; i < 2 * count; i++)
 		if (make_stream(plan, i / 2, i % 2) < 0)
 			return -1;
-	return share_pipe(plan);
-}
-
-/* What one read becomes: lines of one byte grow most, by their prefix. */
-static size_t find_growth(const struct ri_output *output, bool *lines)
-{
-	size_t prefix = 0;
-
-	*lines = false;
-	for (size_t i = 0; i < 2 * output->count; i++) {
-		const struct ri_stream *stream = &output->streams[i];
-
-		if (stream->printed != RI_FORM_LINES && stream->logged != RI_FORM_LINES)
-			continue;
-		*lines = true;
-		if (stream->lines.prefix_length > prefix)
-			prefix = stream->lines.prefix_length;
-	}
-	return *lines ? RI_LINES_ROOM(RI_OUTPUT_READ, prefix) : RI_OUTPUT_READ;
+	/* one command whose stderr alone is kept: where both go to one place, their order stays */
+	if (count > 1 || streams[0].given >= 0 || streams[1].fd < 0 ||
+		!is_same(STDOUT_FILENO, STDERR_FILENO))
+		return 0;
+	streams[0].given = ri_fd_move_up(fcntl(streams[1].given, F_DUPFD_CLOEXEC, 0));
+	return streams[0].given < 0 ? refuse(plan, "pipe", "the pipe cannot be used") : 0;
 }
 
 /*
@@ -354,13 +319,23 @@ static size_t find_growth(const struct ri_output *output, bool *lines)
 static int reserve(const struct plan *plan)
 {
 	struct ri_output *output = plan->output;
-	bool lines;
-	size_t growth = find_growth(output, &lines), held = lines ? HELD : 0;
-	size_t count = output->count, room = RI_SINK_PENDING + growth + OWN;
-	size_t size = 3 * room + RI_OUTPUT_READ + PAGE + count * (2 * held + RI_TAIL_ROOM);
-	char *next = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	size_t count = output->count, held = 0, grown = RI_OUTPUT_READ, room, size;
+	char *next;
 
+	/* what one read becomes: lines of one byte grow most, by their prefix */
+	for (size_t i = 0; i < 2 * count; i++) {
+		const struct ri_stream *stream = &output->streams[i];
+		size_t most = RI_LINES_ROOM(RI_OUTPUT_READ, stream->lines.prefix_length);
+
+		if (stream->printed != RI_FORM_LINES && stream->logged != RI_FORM_LINES)
+			continue;
+		held = HELD;
+		grown = most > grown ? most : grown;
+	}
+	room = RI_SINK_PENDING + grown + OWN;
+	size = 3 * room + RI_OUTPUT_READ + PAGE + count * (2 * held + RI_TAIL_ROOM);
+	next = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (next == MAP_FAILED)
 		return no_memory(plan);
 	madvise(next, size, MADV_NOHUGEPAGE);
