@@ -12,7 +12,7 @@
 #include "system/helper.h"
 #include "system/log.h"
 
-/* What a judge may take: some ms for the words of each rank, a hundred times that on a busy machine */
+/* What a judge may take: some ms for the words of each rank, on a busy machine a hundredfold. */
 enum { MOST_S = 10, RANKS_A_SECOND = 4 };
 
 static struct {
@@ -121,23 +121,24 @@ int64_t ri_judge_due(void)
 	return ri_helper_due(own.helper);
 }
 
-/* All of it but text, which is bytes that are printed, and what is carried, which is bytes. */
-static bool is_sound(struct ri_judged *page)
+/*
+ * NULL where it is not whole or not sound: all of it but text, which is bytes that are printed, and
+ * what is carried, which is bytes.
+ */
+static const struct ri_judged *answer(void)
 {
+	struct ri_judged *page = own.page;
 	struct ri_link_message *said = &page->said;
 
+	if (page->stage != RI_JUDGED_WHOLE)
+		return NULL;
 	if (said->kind == RI_LINK_END && !ri_link_packet_check(said, sizeof(*said)))
-		return false;
+		return NULL;
 	page->last_line[sizeof(page->last_line) - 1] = '\0';
 	return page->news <= own.news && page->length <= RI_JUDGED_TEXT &&
 		page->carried_length <= RI_CARRIED_SIZE &&
 		page->first >= -1 && page->first < RI_MAX_LOCAL &&
-		page->inner_status < 256 && ri_verdict_is_sound(&page->verdict);
-}
-
-static const struct ri_judged *answer(void)
-{
-	return own.page->stage == RI_JUDGED_WHOLE && is_sound(own.page) ? own.page : NULL;
+		page->inner_status < 256 && ri_verdict_is_sound(&page->verdict) ? page : NULL;
 }
 
 enum ri_question ri_judge_take(const struct ri_judged **out)

@@ -156,19 +156,6 @@ static bool wake(const struct ri_procstat *process, void *context)
 	return true;
 }
 
-/* Returns false where a seccomp profile denies that. */
-static bool tell_all_at_once(void)
-{
-	if (kill(-1, SIGTERM) < 0 && errno != ESRCH)
-		return false;
-	told_some = true;
-	if (ri_descendants_are_shown())
-		ri_descendants_each(wake, NULL);
-	else
-		kill(-1, SIGCONT);
-	return true;
-}
-
 /* children_of_told: in the first pass; later ones look for processes that it missed. */
 static void tell_one_by_one(bool children_of_told)
 {
@@ -199,8 +186,15 @@ void ri_leftovers_stop(bool command_lives, bool passes_on)
 		ri_descendants_each(find_relay, &relayed);
 	at_once = at_once && !relayed;
 	parents_stop = command_lives && passes_on;
-	if (self == 1 && (at_once || !ours) && tell_all_at_once())
+	/* a seccomp profile may deny it */
+	if (self == 1 && (at_once || !ours) && (kill(-1, SIGTERM) == 0 || errno == ESRCH)) {
+		told_some = true;
+		if (ours)
+			ri_descendants_each(wake, NULL);
+		else
+			kill(-1, SIGCONT);
 		return;
+	}
 	if (ours)
 		tell_one_by_one(true);
 	else
