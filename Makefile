@@ -86,7 +86,7 @@ SHIM_OBJ := $(SHIM_SRC:%.c=$(O)/%.o)
 LATE  := shim/attempt shim/show shim/simulate shim/tell shim/judging shim/judge/% \
 	shim/preflight/choose shim/hang/% shim/check/% shim/link/% shim/launch/exec_failure \
 	shim/launch/master shim/system/name_service shim/options/usage shim/play/% shim/probe/% \
-	shim/say/% shim/init/leavers shim/init/tell_nodes \
+	shim/say/% shim/init/tell_nodes \
 	lib/base/account lib/base/mounts lib/from/shape lib/blame/% \
 	lib/demand/% lib/hang/% lib/image/% lib/link/% lib/node/% lib/play/% lib/python/% \
 	lib/redact/% lib/report/% lib/words/%

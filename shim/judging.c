@@ -9,7 +9,7 @@
 #include "attempt.h"
 #include "base/arena.h"
 #include "hang/autopsy.h"
-#include "init/linger.h"
+#include "init/leavers.h"
 #include "init/others.h"
 #include "init/restarted.h"
 #include "judge/first_failure.h"

@@ -7,7 +7,6 @@
 #include "hang/course.h"
 #include "init/leavers.h"
 #include "init/leftovers.h"
-#include "init/linger.h"
 #include "init/signalling.h"
 #include "init/tell_nodes.h"
 #include "link/link.h"

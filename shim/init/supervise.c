@@ -17,7 +17,6 @@
 #include "init/judged.h"
 #include "init/leavers.h"
 #include "init/leftovers.h"
-#include "init/linger.h"
 #include "init/others.h"
 #include "init/phases.h"
 #include "init/restarted.h"
