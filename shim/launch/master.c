@@ -129,28 +129,22 @@ static const char *explain(int error)
 	return error == TIMED_OUT ? "the resolver does not answer" : gai_strerror(-error);
 }
 
-static void say(struct waiting *waiting)
-{
-	int64_t now = ri_now_ms();
-
-	if (now < waiting->say)
-		return;
-	waiting->say = now + SAY_EVERY_MS;
-	ri_log(RI_LEVEL_WARNING, "waiting for the master's name to resolve, %.0f s of %g s: %s: "
-		"%s [%s]", (double)(now - waiting->begun) / 1000,
-		(double)(waiting->end - waiting->begun) / 1000, waiting->name,
-		explain(waiting->error), ri_code_name(RI_CODE_MASTER_UNRESOLVED));
-}
-
 /* Sleep until then, or a signal of the set. Returns its number, or 0. */
 static int sleep_until(struct waiting *waiting, int64_t until, ri_sigset set)
 {
 	siginfo_t info;
-	int64_t left, next;
+	int64_t left, next, now;
 	int number;
 
 	for (;;) {
-		say(waiting);
+		now = ri_now_ms();
+		if (now >= waiting->say) {
+			waiting->say = now + SAY_EVERY_MS;
+			ri_log(RI_LEVEL_WARNING, "waiting for the master's name to resolve, %.0f s "
+				"of %g s: %s: %s [%s]", (double)(now - waiting->begun) / 1000,
+				(double)(waiting->end - waiting->begun) / 1000, waiting->name,
+				explain(waiting->error), ri_code_name(RI_CODE_MASTER_UNRESOLVED));
+		}
 		next = until < waiting->say ? until : waiting->say;
 		left = next - ri_now_ms();
 		number = ri_mask_wait_for(set, &info, left < 0 ? 0 : left);

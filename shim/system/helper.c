@@ -50,35 +50,19 @@ static bool take_user(uid_t user, gid_t group)
 		setresuid(user, user, user) == 0;
 }
 
-static bool drop_capabilities(void)
+static bool become_nobody(void)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	const struct __user_cap_data_struct none[2] = { { .effective = 0 } };
 	struct __user_cap_data_struct held[2] = { { .effective = 0 } };	/* valgrind knows of one */
 
-	/* a seccomp profile may deny capset(2) even if it would change nothing */
-	if (syscall(SYS_capget, &header, held) == 0 && memcmp(held, none, sizeof(none)) == 0)
-		return true;
-	return syscall(SYS_capset, &header, none) == 0;
-}
-
-/* EPERM: the container lets its root change no user; EINVAL: the user namespace lacks this one. */
-static bool become_nobody(void)
-{
+	/* EPERM: the container lets its root change no user; EINVAL: its user namespace lacks it */
 	if (geteuid() == 0 && !take_user(NOBODY, NOBODY) && errno != EPERM && errno != EINVAL)
 		return false;
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	return drop_capabilities();
-}
-
-/* proc(5): 1000 goes first. */
-static void go_first(void)
-{
-	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-
-	if (fd >= 0 && write(fd, "1000", 4) < 0)
-		errno = 0;	/* then the kernel goes by size alone */
-	close(fd);
+	/* a seccomp profile may deny capset(2) even if it would change nothing */
+	return (syscall(SYS_capget, &header, held) == 0 && memcmp(held, none, sizeof(none)) == 0) ||
+		syscall(SYS_capset, &header, none) == 0;
 }
 
 /* proc(5): the folder of a process belongs to its user. */
@@ -99,8 +83,14 @@ __attribute__((noreturn)) static void run(const struct ri_helper_task *task, pid
 	if (task->user != RI_HELPER_SAME)
 		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	if ((task->user == RI_HELPER_OWNER && task->seconds > 0) ||
-		(task->user == RI_HELPER_SAME && task->name != NULL))
-		go_first();
+		(task->user == RI_HELPER_SAME && task->name != NULL)) {
+		/* proc(5): 1000 goes first; where that fails the kernel goes by size alone */
+		int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+		if (fd >= 0 && write(fd, "1000", 4) < 0)
+			errno = 0;
+		close(fd);
+	}
 	if ((task->user == RI_HELPER_NOBODY && !become_nobody()) ||
 		(task->user == RI_HELPER_OWNER && !become_owner(task->owned)))
 		_exit(1);

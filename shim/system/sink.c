@@ -73,32 +73,17 @@ void ri_sink_open(struct ri_sink *sink, int fd, char *buffer)
 }
 
 /*
- * Bytes of which poll's promise holds. In a pipe PIPE_BUF (pipe(7)). A pty says
- * that it has room while it can allocate one more buffer of 256 bytes, and has
- * none when that is begun (drivers/tty/tty_buffer.c); what the line discipline
- * hands on in one go is a run without the bytes that it treats on their own
- * (n_tty.c, process_output_block), and a single one of those.
+ * Without RWF_NOWAIT only as many bytes as poll's promise holds of. In a pipe PIPE_BUF (pipe(7)). A
+ * pty says that it has room while it can allocate one more buffer of 256 bytes, and has none when
+ * that is begun (drivers/tty/tty_buffer.c); what the line discipline hands on in one go is a run
+ * without the bytes that it treats on their own (n_tty.c, process_output_block), and a single one
+ * of those.
  */
-static size_t find_safe(const struct ri_sink *sink)
-{
-	size_t length = sink->end - sink->begin, most = PIPE_BUF, run = 0;
-	const char *bytes = sink->bytes + sink->begin;
-
-	if (sink->kind == RI_SINK_TERMINAL) {
-		while (run < TERMINAL_ROOM && run < length &&
-			strchr("\n\r\t\b", bytes[run]) == NULL)
-			run++;
-		most = run == 0 ? 1 : run;
-	}
-	return length < most ? length : most;
-}
-
 static ssize_t write_shared(const struct ri_sink *sink)
 {
-	struct iovec part = {
-		.iov_base = sink->bytes + sink->begin,
-		.iov_len = sink->end - sink->begin,
-	};
+	char *bytes = sink->bytes + sink->begin;
+	size_t length = sink->end - sink->begin, safe = PIPE_BUF, run = 0;
+	struct iovec part = { .iov_base = bytes, .iov_len = length };
 	struct pollfd ready = { .fd = sink->fd, .events = POLLOUT };
 	ssize_t count = syscall(SYS_pwritev2, sink->fd, &part, 1, -1L, -1L, RWF_NOWAIT);
 
@@ -107,7 +92,13 @@ static ssize_t write_shared(const struct ri_sink *sink)
 	errno = EAGAIN;
 	if (poll(&ready, 1, 0) != 1)
 		return -1;
-	return write(sink->fd, part.iov_base, find_safe(sink));
+	if (sink->kind == RI_SINK_TERMINAL) {
+		while (run < TERMINAL_ROOM && run < length &&
+			strchr("\n\r\t\b", bytes[run]) == NULL)
+			run++;
+		safe = run == 0 ? 1 : run;
+	}
+	return write(sink->fd, bytes, length < safe ? length : safe);
 }
 
 static void drop(struct ri_sink *sink)
