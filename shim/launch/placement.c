@@ -146,8 +146,11 @@ int ri_nproc_count(struct ri_options *options, struct ri_node *node, struct ri_e
 /* PyTorch torch/distributed/run.py, --nproc-per-node: PET_ and the option's name is its default. */
 static const char one_by_default[] = "PET_NPROC_PER_NODE";
 
-/* Whole GPUs that a program sees; 0: none, or they cannot be counted. */
-static size_t count_gpus(const struct ri_context *context)
+/*
+ * Whole GPUs that a program sees; 0: none, or they cannot be counted. What it has on the stack
+ * would cost each start its pages.
+ */
+__attribute__((noinline)) static size_t count_gpus(const struct ri_context *context)
 {
 	struct ri_findings unused = { .count = 0 };
 	struct ri_error err = RI_ERROR_INIT;
@@ -158,17 +161,6 @@ static size_t count_gpus(const struct ri_context *context)
 	};
 
 	return ri_gpus_find(&gpus, &node, &err) == 0 && !gpus.instances ? gpus.count : 0;
-}
-
-/* Does the variable alone have torchrun start one rank? */
-static bool starts_one(const struct ri_context *context)
-{
-	const struct ri_command *command = context->command;
-	const char *count = ri_env_get(context->env, one_by_default);
-
-	return command->mode == RI_MODE_NODE && ri_launcher_is_torchruns(command->launcher) &&
-		context->wishes->nproc_count == 0 && count != NULL && strcmp(count, "1") == 0 &&
-		!ri_command_has(command, "--nproc-per-node", NULL);
 }
 
 /*
@@ -210,8 +202,14 @@ static void warn_of_default(const struct ri_topology *topology, const struct ri_
 void ri_idle_gpus_judge(const struct ri_topology *topology, const struct ri_context *context)
 {
 	const struct ri_findings *findings = context->findings;
-	bool by_default = starts_one(context);
+	const struct ri_command *command = context->command;
+	const char *count = ri_env_get(context->env, one_by_default);
 	size_t gpus;
+	/* the variable alone has torchrun start one rank */
+	bool by_default = command->mode == RI_MODE_NODE &&
+		ri_launcher_is_torchruns(command->launcher) &&
+		context->wishes->nproc_count == 0 && count != NULL && strcmp(count, "1") == 0 &&
+		!ri_command_has(command, "--nproc-per-node", NULL);
 
 	if (!by_default && !is_one_rank(topology, context))
 		return;
