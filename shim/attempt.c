@@ -162,11 +162,14 @@ static bool all_are_gone(void)
 	return errno == ECHILD;
 }
 
-/* What is the same in each attempt, and what the last one left. */
-static void begin_next(const struct ri_run *run)
+/* What is the same in each attempt, what the last one left, and how this one has failed. */
+static void begin_next(const struct ri_run *run, const struct ri_outcome *outcome,
+	enum ri_cause_word cause)
 {
+	static struct ri_restart restart;
 	const struct ri_carried *before = run->found.carried;
 	struct ri_carried *next = own.next;
+	struct ri_text text;
 
 	if (before != NULL) {
 		*next = *before;
@@ -177,19 +180,9 @@ static void begin_next(const struct ri_run *run)
 		next->restarts.launcher = ri_restarts_own;
 		memcpy(next->name, own.name, sizeof(next->name));
 	}
-	next->attempt++;
+	restart.number = ++next->attempt;
 	next->program = own.program;
 	next->lines = run->started.output.lines;
-}
-
-static void add_restart(const struct ri_run *run, const struct ri_outcome *outcome,
-	enum ri_cause_word cause)
-{
-	static struct ri_restart restart;
-	struct ri_carried *next = own.next;
-	struct ri_text text;
-
-	restart.number = next->attempt;
 	restart.most = run->found.options.restarts;
 	ri_clock_read(CLOCK_REALTIME, &restart.at);
 	ri_restart_describe(&restart, outcome);
@@ -291,8 +284,7 @@ bool ri_attempt_decide(struct ri_run *run, const struct ri_outcome *outcome, int
 			(now.tv_nsec - began->tv_nsec) / 1000000,
 	};
 	if (own.next != NULL) {
-		begin_next(run);
-		add_restart(run, outcome, own.failed.why.cause);
+		begin_next(run, outcome, own.failed.why.cause);
 		own.failed.signature = own.next->signature;
 	}
 	own.why = ri_again_decide(&own.failed);
@@ -315,8 +307,7 @@ bool ri_attempt_follow(struct ri_run *run, const struct ri_outcome *outcome, int
 		own.why = own.remains ? RI_AGAIN_REMAINS : RI_AGAIN_REFUSED;
 		return false;
 	}
-	begin_next(run);
-	add_restart(run, outcome, out->verdict.why.cause);
+	begin_next(run, outcome, out->verdict.why.cause);
 	next->link.on = true;
 	memcpy(next->link.key, ri_link_key(), sizeof(next->link.key));
 	next->link.verdict = out->verdict;
