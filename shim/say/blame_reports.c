@@ -86,10 +86,16 @@ static int find_files(const struct ri_options *options, struct ri_error *err)
 	return 0;
 }
 
-/* To open a pipe or a device may already do something: it is not opened. Returns why not. */
-static const char *look_at(const char *path)
+/*
+ * Up to FILE_MOST bytes. To open a pipe or a device may already do something: it is not opened, and
+ * what has become a pipe meanwhile is not waited for. Returns why there are none, or NULL.
+ */
+static const char *read_whole(const char *path, size_t *length)
 {
+	const char *why = NULL;
 	struct stat info;
+	ssize_t got = 1;
+	int fd;
 
 	if (stat(path, &info) < 0)
 		return strerror(errno);
@@ -97,23 +103,17 @@ static const char *look_at(const char *path)
 		return "no file in it has a name that ends in .json";
 	if (!S_ISREG(info.st_mode))
 		return "it is no file";
-	return info.st_size > FILE_MOST ? "it is larger than any report" : NULL;
-}
-
-/* Up to FILE_MOST bytes; what has become a pipe meanwhile is not waited for. */
-static const char *read_whole(const char *path, size_t *length)
-{
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	const char *why = fd < 0 ? strerror(errno) : NULL;
-	ssize_t got = fd < 0 ? 0 : 1;
-
+	if (info.st_size > FILE_MOST)
+		return "it is larger than any report";
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0)
+		return strerror(errno);
 	for (*length = 0; got > 0 && *length < FILE_MOST; *length += got > 0 ? (size_t)got : 0) {
 		got = read(fd, own.bytes + *length, FILE_MOST - *length);
 		if (got < 0)
 			why = strerror(errno);
 	}
-	if (fd >= 0)
-		close(fd);
+	close(fd);
 	return why;
 }
 
@@ -130,9 +130,7 @@ static int read_files(struct ri_error *err)
 		/* one may be named by its folder, too */
 		if (i > 0 && strcmp(own.paths[i - 1], path) == 0)
 			continue;
-		why = look_at(path);
-		if (why == NULL)
-			why = read_whole(path, &length);
+		why = read_whole(path, &length);
 		if (why != NULL)
 			ri_reports_skip(&own.job, path, why);
 		else
