@@ -282,22 +282,6 @@ void ri_command_read(struct ri_command *out, char *const *argv, enum ri_mode ask
 		out->mode = out->launcher == NULL ? RI_MODE_PROCESS : out->launcher->mode;
 }
 
-/* Its value by that long name, NULL for none; false: another one. next: what follows it. */
-static bool has_long(const char *option, bool shortens, char *const *words, char *const *next,
-	const char **value)
-{
-	size_t length = strcspn(words[0], "=");
-
-	if (!(shortens && length > 2 ? ri_word_begins(option, words[0], length)
-		: ri_word_is_name(words[0], option, length)))
-		return false;
-	if (words[0][length] == '=')
-		*value = words[0] + length + 1;
-	else
-		*value = next - words == 2 ? words[1] : NULL;
-	return true;
-}
-
 /* Of several the last one counts, as argparse and click have it. */
 static bool find_option(const struct ri_command *command, const struct count *wanted,
 	const char **value)
@@ -311,12 +295,17 @@ static bool find_option(const struct ri_command *command, const struct count *wa
 	while (*word != NULL && ri_word_is_option(*word) && strcmp(*word, "--") != 0) {
 		char *const *next = ri_word_skip_option(launcher->letters, launcher->longs,
 			launcher->shortens, word);
-
+		size_t length = strcspn(*word, "=");
+		bool is_long = launcher->shortens && length > 2
+			? ri_word_begins(wanted->option, *word, length)
+			: ri_word_is_name(*word, wanted->option, length);
 		const char *valued = wanted->letter == 0 || word[0][1] == '-' ? NULL
 			: ri_word_find_valued(launcher->letters, word[0] + 1);
 
-		if (has_long(wanted->option, launcher->shortens, word, next, value)) {
+		if (is_long) {
 			found = true;
+			*value = word[0][length] == '=' ? *word + length + 1
+				: next - word == 2 ? word[1] : NULL;
 		} else if (valued != NULL && *valued == wanted->letter) {
 			/* "-n=8" is "-n8" to argparse */
 			found = true;

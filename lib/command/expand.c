@@ -41,22 +41,16 @@ static const char *find_value(const struct reference *reference,
 	return NULL;
 }
 
-/* Where the one reference of a word may stand with RI_EXPAND_AUTO, or NULL. */
-static const char *find_lone(const char *word)
-{
-	const char *equals = strrchr(word, '=');
-	const char *at = equals == NULL ? word : equals + 1;
-
-	return *at == '$' && at[read_reference(at).length] == '\0' ? at : NULL;
-}
-
 /* Copy word to out, with what is replaced; out may be NULL. Returns the length. */
 static size_t render(const char *word, enum ri_expand how, const struct ri_env_edits *variables,
 	char *out)
 {
-	const char *lone = how == RI_EXPAND_AUTO ? find_lone(word) : NULL;
+	/* all that RI_EXPAND_AUTO replaces: what ends the word, alone or behind the last '=' */
+	const char *equals = strrchr(word, '='), *lone = equals == NULL ? word : equals + 1;
 	size_t length = 0, step, put;
 
+	if (*lone != '$' || lone[read_reference(lone).length] != '\0')
+		lone = NULL;
 	for (; *word != '\0'; word += step, length += put) {
 		struct reference reference = { .length = 0 };
 		const char *value = NULL;

@@ -35,8 +35,7 @@ bool ri_word_is_name(const char *word, const char *name, size_t length)
 	return ri_word_begins(name, word, length) && (name[length] == '\0' || name[length] == ' ');
 }
 
-/* Is it a name of the list, or, where these may be cut short, the beginning of one? */
-static bool is_listed(const char *list, const char *name, bool shortens)
+bool ri_word_is_listed(const char *list, const char *name, bool shortens)
 {
 	size_t length = strlen(name);
 	bool listed = false;
@@ -48,11 +47,6 @@ static bool is_listed(const char *list, const char *name, bool shortens)
 		list += strcspn(list, " ");
 	}
 	return listed;
-}
-
-bool ri_word_is_listed(const char *list, const char *name)
-{
-	return is_listed(list, name, false);
 }
 
 const char *ri_word_find_valued(const char *letters, const char *cluster)
@@ -73,7 +67,7 @@ char *const *ri_word_skip_option(const char *letters, const char *longs, bool sh
 
 	if (word[1] == '-') {
 		takes_word = strchr(word, '=') == NULL &&
-			is_listed(longs + others, word + 2, shortens) != others;
+			ri_word_is_listed(longs + others, word + 2, shortens) != others;
 	} else {
 		valued = ri_word_find_valued(letters, word + 1);
 		takes_word = valued != NULL && valued[1] == '\0';
