@@ -149,12 +149,23 @@ static int read_files(struct ri_error *err)
 		"rankinit --blame /shared/job/*.json");
 }
 
-static int print(const char *format, struct ri_error *err)
+int ri_blame_print(const struct ri_options *options, struct ri_error *err)
 {
+	const char *format = options->action_value;
 	struct ri_error gone = RI_ERROR_INIT;
-	char *room = ri_pages(ANSWER);
 	struct ri_text out;
+	char *room;
 
+	if (options->command == NULL) {
+		ri_fail(err, RI_CODE_COMMAND_MISSING, "--blame", "no report was given");
+		return ri_fail_hint(err, "name the files that --report wrote: rankinit --blame "
+			"/shared/job/*.json");
+	}
+	if (find_files(options, err) < 0 || read_files(err) < 0)
+		return -1;
+	if (ri_reports_judge(&own.job) < 0)
+		return ri_fail(err, RI_CODE_MEMORY, "--blame", "no memory left to judge them");
+	room = ri_pages(ANSWER);
 	if (room == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, "--blame", "no memory left for the answer");
 	ri_text_init(&out, room, ANSWER);
@@ -170,18 +181,4 @@ static int print(const char *format, struct ri_error *err)
 	else if (ri_reports_add_json(&out, &own.job, RI_VERSION) < 0)
 		return ri_fail(err, RI_CODE_MEMORY, "--blame", "no memory left for the answer");
 	return ri_print_text(&out, err);
-}
-
-int ri_blame_print(const struct ri_options *options, struct ri_error *err)
-{
-	if (options->command == NULL) {
-		ri_fail(err, RI_CODE_COMMAND_MISSING, "--blame", "no report was given");
-		return ri_fail_hint(err, "name the files that --report wrote: rankinit --blame "
-			"/shared/job/*.json");
-	}
-	if (find_files(options, err) < 0 || read_files(err) < 0)
-		return -1;
-	if (ri_reports_judge(&own.job) < 0)
-		return ri_fail(err, RI_CODE_MEMORY, "--blame", "no memory left to judge them");
-	return print(options->action_value, err);
 }

@@ -81,10 +81,11 @@ static int take_fd(const struct ri_given *option, uint64_t number, struct ri_err
 	if (own.fd > STDERR_FILENO)
 		fcntl(own.fd, F_SETFD, FD_CLOEXEC);
 	ri_kept_fds_add(own.fd);
+	own.option = option;
 	return 0;
 }
 
-static int find_place(const struct ri_report_plan *plan, struct ri_arena *arena,
+int ri_report_prepare(const struct ri_report_plan *plan, struct ri_arena *arena,
 	struct ri_error *err)
 {
 	const struct ri_given *option = &plan->options->given.report;
@@ -107,15 +108,7 @@ static int find_place(const struct ri_report_plan *plan, struct ri_arena *arena,
 	if (plan->attempt > 0)
 		snprintf(suffix, sizeof(suffix), ".%llu", (unsigned long long)plan->attempt);
 	ri_whole_file_set_aside(&own.file, suffix);
-	return 0;
-}
-
-int ri_report_prepare(const struct ri_report_plan *plan, struct ri_arena *arena,
-	struct ri_error *err)
-{
-	if (find_place(plan, arena, err) < 0)
-		return -1;
-	own.option = &plan->options->given.report;
+	own.option = option;
 	return 0;
 }
 

@@ -200,34 +200,26 @@ static int judge(const char *path, struct ri_text *out)
 	return job.word != RI_JOB_STARTING && job.word != RI_JOB_RUNNING;
 }
 
-/* The file that --state would write, where its name does not depend on a rank. */
-static const char *find_file(const struct ri_options *options, struct ri_arena *arena,
+int ri_state_print(const struct ri_options *options, struct ri_arena *arena,
 	struct ri_error *err)
 {
 	static const struct ri_topology nothing_known;
 	const struct ri_given *option = &options->given.state;
-	struct ri_pattern_use use;
-
-	if (options->action_value != NULL)
-		return options->action_value;
-	if (option->value == NULL)
-		return RI_STATE_FILE;
-	if (ri_pattern_read(option->value, &use) && (use.rank || use.node)) {
-		ri_fail(err, RI_CODE_OPTION_VALUE, option->subject,
-			"only the job knows the values of %%r, %%l and %%n");
-		ri_fail_hint(err, "name the file: --status=FILE");
-		return NULL;
-	}
-	return ri_whole_file_name(option, &nothing_known, arena, err);
-}
-
-int ri_state_print(const struct ri_options *options, struct ri_arena *arena,
-	struct ri_error *err)
-{
-	const char *path = find_file(options, arena, err);
+	const char *path = options->action_value;
 	RI_TEXT(text, RI_JOB_SIZE + RI_QUOTE_SIZE);
+	struct ri_pattern_use use;
 	int status;
 
+	if (path == NULL && option->value == NULL)
+		path = RI_STATE_FILE;
+	/* the file that --state would write, where its name does not depend on a rank */
+	if (path == NULL && ri_pattern_read(option->value, &use) && (use.rank || use.node)) {
+		ri_fail(err, RI_CODE_OPTION_VALUE, option->subject,
+			"only the job knows the values of %%r, %%l and %%n");
+		return ri_fail_hint(err, "name the file: --status=FILE");
+	}
+	if (path == NULL)
+		path = ri_whole_file_name(option, &nothing_known, arena, err);
 	if (path == NULL)
 		return -1;
 	status = judge(path, &text);
