@@ -73,7 +73,7 @@ void ri_log_lines(char *bytes, size_t length)
 	}
 }
 
-static void emit(enum ri_level level, const char *text)
+void ri_log(enum ri_level level, const char *format, ...)
 {
 	static const struct {
 		const char *word;
@@ -85,11 +85,19 @@ static void emit(enum ri_level level, const char *text)
 		[RI_LEVEL_PROGRAMS] = { "", NULL },
 		[RI_LEVEL_ERROR] = { "error: ", "31" },
 	};
-	char line[RI_MAX_LINE];
-	struct ri_text out;
-
+	/* what is cut here may be half a character, and nothing is cut later */
+	char text[RI_MAX_LINE - FRAME], line[RI_MAX_LINE];
 	/* the last byte is kept for the end of the line */
-	ri_text_init(&out, line, sizeof(line) - 1);
+	struct ri_text out = ri_text_of(line, sizeof(line) - 1);
+	int saved = errno;
+	va_list args;
+
+	if (!ri_log_shows(level))
+		return;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	ri_text_replace_controls(text);
 	if (coloring == RI_LOG_COLOR_ON_TERMINAL)
 		coloring = isatty(STDERR_FILENO) ? RI_LOG_COLOR : RI_LOG_PLAIN;
 	if (inside)
@@ -103,22 +111,6 @@ static void emit(enum ri_level level, const char *text)
 	line[out.length] = '\n';
 	if (take_line == NULL || !take_line(line, out.length + 1))
 		write_line(line, out.length + 1);
-}
-
-void ri_log(enum ri_level level, const char *format, ...)
-{
-	/* what is cut here may be half a character, and nothing is cut later */
-	char text[RI_MAX_LINE - FRAME];
-	int saved = errno;
-	va_list args;
-
-	if (!ri_log_shows(level))
-		return;
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	ri_text_replace_controls(text);
-	emit(level, text);
 	errno = saved;
 }
 
