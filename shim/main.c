@@ -204,34 +204,30 @@ static int answer(struct ri_run *run)
 	return 0;
 }
 
-/* A job, or an answer about one. */
-static bool simulates(const struct ri_options *options)
-{
-	enum ri_action action = options->action;
-
-	return options->given.simulate.value != NULL && !options->disabled &&
-		(action == RI_ACTION_LAUNCH || action == RI_ACTION_EXPLAIN ||
-		action == RI_ACTION_PRINT_ENV || action == RI_ACTION_CHECK);
-}
-
 int main(int argc, char **argv)
 {
 	static struct ri_run run;
+	const struct ri_options *options = &run.found.options;
+	enum ri_action action;
 	bool reads;
 	int status;
 
 	(void)argc;
 	ri_json_seed();
 	reads = read_options(&run, argv) == 0;
-	if (reads && simulates(&run.found.options))
+	action = options->action;
+	/* a job, or an answer about one */
+	if (reads && options->given.simulate.value != NULL && !options->disabled &&
+		(action == RI_ACTION_LAUNCH || action == RI_ACTION_EXPLAIN ||
+		action == RI_ACTION_PRINT_ENV || action == RI_ACTION_CHECK))
 		return ri_run_simulate(&run);
-	if (run.found.options.action == RI_ACTION_EXPLAIN)
+	if (action == RI_ACTION_EXPLAIN)
 		return ri_run_explain(&run);
 	if (!reads)
 		return ri_run_fail(&run);
-	if (run.found.options.action == RI_ACTION_LAUNCH)
+	if (action == RI_ACTION_LAUNCH)
 		return launch_command(&run);
-	if (run.found.options.action == RI_ACTION_CHECK)
+	if (action == RI_ACTION_CHECK)
 		return ri_run_check(&run);
 	status = answer(&run);
 	return status < 0 ? ri_run_fail(&run) : status;
