@@ -12,7 +12,7 @@
 #include "hang/autopsy.h"
 #include "init/others.h"
 #include "init/restarted.h"
-#include "init/step.h"
+#include "init/signalling.h"
 #include "init/supervise.h"
 #include "init/terminal.h"
 #include "judging.h"

@@ -4,12 +4,19 @@
  * processes had their SIGTERM, so that none gets a second one. The memory of these is there from
  * the start, since none is allocated while ranks run, and a process is found in it by its pid,
  * since each pass over /proc asks for each of thousands.
+ *
+ * What Slurm sends to a step (scancel, --signal, a time limit) reaches more or less, by how the
+ * cluster tracks processes: with proctrack/cgroup the task alone, so that a parent has to forward
+ * it; with proctrack/linuxproc every process, with proctrack/pgid the task's process group (Slurm
+ * src/plugins/proctrack). In the last two a command that is in our group was told when we were.
  */
 #ifndef RI_SHIM_INIT_SIGNALLING_H
 #define RI_SHIM_INIT_SIGNALLING_H
 
+#include <signal.h>
 #include <stdbool.h>
 
+#include "base/env.h"
 #include "base/procstat.h"
 #include "launch/children.h"
 
@@ -51,5 +58,15 @@ bool ri_signalled_add(const struct ri_procstat *process);
 
 /* Did members of a group have one? */
 bool ri_signalled_groups(void);
+
+/*
+ * Look once, before the spawn: are we in a step whose signals reach the
+ * command too, if it stays in our process group? Without a step it reads the
+ * environment alone.
+ */
+bool ri_step_tells_all(const struct ri_env *env);
+
+/* Was the signal sent by the step's daemon, as far as can be seen from here? */
+bool ri_step_sent(const siginfo_t *info);
 
 #endif

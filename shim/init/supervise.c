@@ -21,7 +21,6 @@
 #include "init/phases.h"
 #include "init/restarted.h"
 #include "init/signalling.h"
-#include "init/step.h"
 #include "init/tell_nodes.h"
 #include "link/link.h"
 #include "say/cause.h"

@@ -35,7 +35,7 @@ LIBRARIES = ("json_", "jsonp_", "sodium_", "crypto_", "randombytes")
 
 # These read what a machine, a file, a variable or a command says.
 READERS = ("lib/from", "lib/image", "lib/node", "lib/hang", "lib/to", "shim/check", "shim/probe",
-           "shim/system", "shim/init/step.c", "shim/preflight/")
+           "shim/system", "shim/init/signalling.c", "shim/preflight/")
 SOURCES = (".c", ".h", ".def")
 
 # What other rooms may ask lib/words: one function reads a rank's stderr for the verdict, three
