@@ -109,13 +109,9 @@ bool ri_child_was_looked_at(const struct ri_child *child, struct timespec then)
 
 struct timespec ri_children_first_failure(const struct ri_children *children)
 {
-	struct timespec first = { .tv_sec = 0 };
+	const struct ri_child *first = ri_children_first_of(children);
 
-	for (size_t i = 0; i < children->started; i++)
-		if (ri_child_failed(&children->items[i]) && (first.tv_sec == 0 ||
-			ri_time_is_before(children->items[i].ended, first)))
-			first = children->items[i].ended;
-	return first;
+	return first == NULL ? (struct timespec){ .tv_sec = 0 } : first->ended;
 }
 
 bool ri_children_lost_one(const struct ri_children *children)
