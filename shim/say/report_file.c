@@ -261,12 +261,22 @@ void ri_report_refuse(const struct ri_outcome *outcome, const struct ri_check_re
 /* Lines of ri_verdict_add_printed, and the verdict. */
 static char printed[RI_VERDICT_PRINTED_SIZE], verdict[LAST_WORDS];
 
-static void print_verdict(const struct ri_outcome *outcome)
+void ri_report_say(const struct ri_outcome *outcome, bool prints)
 {
+	static struct ri_reason scratch;
+	struct ri_outcome all = *outcome;
+	struct ri_text out = ri_text_of(printed, sizeof(printed));
 	const char *seen = outcome->hang.seen;
 	RI_TEXT(line, RI_MAX_LINE);
 	struct ri_span rest, one;
 
+	ri_verdict_add_printed(&out, outcome, &scratch);
+	all.printed = printed;
+	ri_text_init(&out, verdict, RI_VERDICT_SIZE);
+	ri_verdict_render(&all, all.reason, &out);
+	/* of a silent one another rankinit says it */
+	if (!prints || outcome->silent)
+		return;
 	if (outcome->link.verdict != NULL) {	/* which was printed when it came */
 		ri_report_job(verdict + strlen(outcome->link.text));
 	} else if (ri_report_says_more(outcome)) {
@@ -283,22 +293,6 @@ static void print_verdict(const struct ri_outcome *outcome)
 	rest = (struct ri_span){ seen, strlen(seen) };
 	while (ri_span_line(&rest, &one))
 		ri_log(RI_LEVEL_ALWAYS, "    %.*s", (int)one.length, one.at);
-}
-
-void ri_report_say(const struct ri_outcome *outcome, bool prints)
-{
-	static struct ri_reason scratch;
-	struct ri_outcome all = *outcome;
-	struct ri_text out;
-
-	ri_text_init(&out, printed, sizeof(printed));
-	ri_verdict_add_printed(&out, outcome, &scratch);
-	all.printed = printed;
-	ri_text_init(&out, verdict, RI_VERDICT_SIZE);
-	ri_verdict_render(&all, all.reason, &out);
-	/* of a silent one another rankinit says it */
-	if (prints && !outcome->silent)
-		print_verdict(&all);
 }
 
 void ri_report_leave(const struct ri_outcome *outcome, const struct ri_check_report *checked)
