@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/limits.h"
 #include "base/number.h"
 #include "words/launcher_words.h"
 #include "words/traceback.h"
@@ -40,7 +41,7 @@ static int64_t rank_in(struct ri_span repr)
 			continue;
 		if (rest.at[0] != '\0' && strchr("=:_- ", rest.at[0]) != NULL)
 			rest = ri_span_skip(rest, 1);
-		if (ri_digits_of(rest, &number) > 0 && number <= INT32_MAX)
+		if (ri_digits_of(rest, &number) > 0 && number < RI_MAX_RANKS)
 			return (int64_t)number;
 	}
 	return -1;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/number.h"
 #include "base/signals.h"
 #include "base/text.h"
@@ -68,7 +69,9 @@ static bool take(char what, struct ri_span *rest, void *of)
 	struct ri_rank_said *out = of;
 	bool negative = what == 'e' && ri_span_starts(*rest, "-");
 	bool is_signal = what == 's' || negative, is_code = what == 'x' || what == 'e';
-	int64_t most = is_signal ? RI_SIGNAL_MAX : is_code ? UINT8_MAX : INT32_MAX;
+	/* no job has a greater rank, and no message to the other nodes could name it */
+	int64_t most = is_signal ? RI_SIGNAL_MAX : is_code ? UINT8_MAX
+		: what == 'r' || what == 'l' ? RI_MAX_RANKS - 1 : INT32_MAX;
 	uint64_t number;
 	size_t length;
 
@@ -265,7 +268,8 @@ static void apply(struct scan *scan, const struct row *row, struct ri_rank_said 
 		to = from;
 		if (ri_span_starts(rest, "-"))
 			rest = ri_span_skip(rest, ri_digits_of(ri_span_skip(rest, 1), &to) + 1);
-		for (; from <= to && to <= INT32_MAX && scan->count < scan->room; from++) {
+		for (; from <= to && from < RI_MAX_RANKS && to <= INT32_MAX &&
+			scan->count < scan->room; from++) {
 			begin(scan, row->launcher);
 			found->rank = (int64_t)from;
 			fill(scan->now, found);

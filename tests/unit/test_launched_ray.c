@@ -56,6 +56,11 @@ static const struct {
 		"Worker pid 11 on 192.0.2.2 rank 3 raised" },
 	{ HEAD TASK("Worker.train", "11", "192.0.2.2", "<Rank 3>") END,
 		"Worker pid 11 on 192.0.2.2 rank 3 raised" },
+	/* the greatest rank that a job has, and what is none */
+	{ HEAD TASK("Worker.train", "11", "192.0.2.2", "Worker(rank=1048575)") END,
+		"Worker pid 11 on 192.0.2.2 rank 1048575 raised" },
+	{ HEAD TASK("Worker.train", "11", "192.0.2.2", "Worker(rank=1048576)") END,
+		"Worker pid 11 on 192.0.2.2 rank -1 raised" },
 	{ HEAD TASK("Worker.train", "11", "192.0.2.2", "rank=99999999999999999999") END,
 		"Worker pid 11 on 192.0.2.2 rank -1 raised" },
 	{ HEAD TASK("train", "11", "192.0.2.2", OBJECT) END,

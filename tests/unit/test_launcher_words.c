@@ -282,6 +282,12 @@ static void test_documented(void **state)
 		{ "[2026-11-27 01:25:45,438] [ERROR] [launch.py:259:sigkill_handler] ['python', "
 			"'-u', 'f.py'] exits with return code = -9\n",
 			"deepspeed signal=9 first\n" },
+		/* the greatest rank that a job has, and what is none */
+		{ "srun: error: n1: task 1048575: Segmentation fault (core dumped)\n",
+			"srun rank=1048575 signal=11 host=n1\n" },
+		{ "srun: error: n1: task 1048576: Segmentation fault (core dumped)\n", "" },
+		{ "prterun noticed that process rank 1048576 with PID 417 on node n1 exited\n"
+			"on signal 11 (Segmentation fault).\n", "" },
 		{ "srun: error: n1: task 3: Segmentation fault (core dumped)\n",
 			"srun rank=3 signal=11 host=n1\n" },
 		{ "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n"
@@ -462,6 +468,8 @@ static void test_many_tasks(void **state)
 	assert_int_equal(said[ROOM - 1].rank, 5 + ROOM - 2);
 	assert_string_equal(read_words(SPAN_OF("srun: error: n: tasks 3,5-9999999999: Killed\n")),
 		"srun rank=3 signal=9 host=n\n");
+	assert_string_equal(read_words(SPAN_OF("srun: error: n: tasks 1048575-1048577: Killed\n")),
+		"srun rank=1048575 signal=9 host=n\n");
 	assert_string_equal(read_words(SPAN_OF("srun: error: n: tasks 3-: Killed\n")),
 		"srun rank=3 signal=9 host=n\n");
 }
