@@ -122,11 +122,11 @@ static bool find_words(struct ri_span text, enum source source, enum ri_cause_wo
 	return false;
 }
 
-/* In so many further lines of a message, or a few. */
-static bool find_more(const struct ri_traceback *traceback, struct ri_span more, size_t lines,
-	enum source source, enum ri_cause_word *out)
+/* In so many further lines of its message, or a few. */
+static bool find_more(const struct ri_traceback *traceback, size_t lines, enum source source,
+	enum ri_cause_word *out)
 {
-	struct ri_span line;
+	struct ri_span more = traceback->more, line;
 
 	for (size_t i = 0; i < lines && i < MESSAGE_LINES && ri_span_line(&more, &line); i++)
 		if (find_words(ri_traceback_line(traceback, line), source, out))
@@ -142,14 +142,15 @@ static bool find_exception(const struct ri_reason *reason, size_t lines, enum ri
 {
 	const struct ri_traceback *traceback = &reason->traceback;
 	const struct ri_span spans[] = { traceback->cause, traceback->member, traceback->last };
+	const struct ri_traceback before = ri_traceback_before(traceback);
 
 	if (reason->words.before_leads)
-		return find_words(ri_traceback_line(traceback, traceback->before), OF_LOG, out) ||
-			find_more(traceback, traceback->before_more, MESSAGE_LINES, OF_LOG, out);
+		return find_words(before.last, OF_LOG, out) ||
+			find_more(&before, MESSAGE_LINES, OF_LOG, out);
 	for (size_t i = 0; i < sizeof(spans) / sizeof(spans[0]); i++)
 		if (find_words(ri_traceback_line(traceback, spans[i]), OF_EXCEPTION, out))
 			return true;
-	return find_more(traceback, traceback->more, lines, OF_EXCEPTION, out);
+	return find_more(traceback, lines, OF_EXCEPTION, out);
 }
 
 /* C++ tells its exception before it aborts: the message is the program's own end. */

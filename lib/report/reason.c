@@ -192,11 +192,9 @@ static void put_message(struct room *room, const char *before, const struct ri_t
 /* The message of the exception shortly before it. */
 static void put_before(struct room *room, const char *label, const struct ri_traceback *traceback)
 {
-	struct ri_traceback before = {
-		.more = traceback->before_more, .prefix = traceback->before_prefix,
-	};
+	const struct ri_traceback before = ri_traceback_before(traceback);
 
-	put_wrapped(room, label, traceback->before, FEW_WRAPPED);
+	put_wrapped(room, label, before.last, FEW_WRAPPED);
 	put_message(room, "    ", &before);
 }
 

@@ -57,4 +57,13 @@ bool ri_agent_is(const struct ri_traceback *traceback);
 /* What a line of it says, without the prefix. */
 struct ri_span ri_traceback_line(const struct ri_traceback *traceback, struct ri_span line);
 
+/* The one shortly before it, of which the message alone is known, and what is before its lines. */
+static inline struct ri_traceback ri_traceback_before(const struct ri_traceback *traceback)
+{
+	return (struct ri_traceback){
+		.last = traceback->before, .more = traceback->before_more,
+		.prefix = traceback->before_prefix,
+	};
+}
+
 #endif

@@ -173,6 +173,10 @@ static void words_around_the_exception(void **state)
 	assert_int_equal(of_tail(HEADER ENDED, 0), RI_CAUSE_KILLED);
 	assert_int_equal(of_tail("thread 'main' panicked at src/main.rs:3:5:\n" HEADER ENDED, 0),
 		RI_CAUSE_EXCEPTION);
+	/* what a worker's log has before each line is no part of the message */
+	assert_int_equal(of_tail("(W pid=7) Traceback (most recent call last):\n"
+		"(W pid=7)   File \"/job/x.py\", line 8, in f\n(W pid=7) RuntimeError: no shard:\n"
+		"(W pid=7) FileNotFoundError: /data/17\n" HEADER ENDED, 0), RI_CAUSE_DATA_MISSING);
 	/* what a rank wrote is not why somebody killed it */
 	assert_int_equal(of_tail("NCCL WARN Call to ibv_poll_cq failed: No such device\n", SIGKILL),
 		RI_CAUSE_KILLED);
