@@ -20,7 +20,6 @@
 #include "report/blame.h"
 #include "report/brief.h"
 #include "report/causes.h"
-#include "report/class.h"
 #include "report/launched.h"
 #include "report/reason.h"
 #include "report/restarts.h"

@@ -3,7 +3,7 @@
 #include "blame/reports.h"
 
 #include "model/json.h"
-#include "report/class.h"
+#include "report/blame.h"
 
 static const char *const findings[] = {
 	[RI_CONCLUSION_WELL] = "none-failed",

@@ -1,9 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which rank failed first, and whether that was a Ctrl-C. */
+/*
+ * What the end of a rank is evidence of, which rank failed first, and whether that was a Ctrl-C. A
+ * process that dies closes its connections before it can be reaped, so its peers' exceptions come
+ * first: what a rank ended of says more than when it did.
+ */
 #ifndef RI_REPORT_BLAME_H
 #define RI_REPORT_BLAME_H
 
 #include "report/outcome.h"
+
+/*
+ * Read what the rank wrote, and fill in rank->evidence.words and what follows it from the rest.
+ * Words that were read in the same bytes before (wrote.total) are not read again.
+ *
+ * How it ended comes first, by the kernel or its launcher's word; then the words that explain
+ * exactly this end (docs/verdict.md has them in order). own: an exception that is no loss, in words
+ * or in torch's file; a signal that we did not send; a failed exec. loss: it says that a peer, the
+ * store or the clock ended it, and its end is one that such words explain. unknown: a status other
+ * than 0, without a word. stopped: we had told it, and no look proved more.
+ */
+void ri_class_find(struct ri_rank_outcome *rank);
+
+/* "own", "loss", "unknown", "stopped"; NULL for one that did not fail. */
+const char *ri_class_name(enum ri_class class);
+
+/* Had an exception ended its program when a stop from outside came, and did it still live? */
+bool ri_class_was_held(const struct ri_outcome *outcome, const struct ri_rank_outcome *rank);
+
+/* The signal that ended it, also by the status of a shell, which adds 128; 0: none. */
+int ri_rank_signal(const struct ri_rank_outcome *rank);
+
+/* Do others end a process by it, and its own mistakes do not? */
+bool ri_signal_is_foreign(int number);
+
+struct ri_moment {
+	int64_t second;		/* torch cuts its time to these */
+	struct timespec at;
+	unsigned order;		/* 0: unknown */
+	bool witnessed;		/* by a file or a traceback */
+};
+
+/*
+ * The second in its torch error file, then the time when the traceback that it
+ * ended of appeared, or else that when it was seen to be dying, or its end.
+ * ri_class_find has been asked before.
+ */
+struct ri_moment ri_moment_find(const struct ri_rank_outcome *rank);
+
+static inline bool ri_time_is_before(struct timespec a, struct timespec b)
+{
+	return a.tv_sec != b.tv_sec ? a.tv_sec < b.tv_sec : a.tv_nsec < b.tv_nsec;
+}
 
 /*
  * Set outcome->first, ->blame and ->named, for ranks that ri_class_find has

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "report/blame.h"
 #include "report/brief.h"
 
 #include <string.h>
@@ -6,7 +7,6 @@
 #include "redact/redact.h"
 #include "report/actor.h"
 #include "report/causes.h"
-#include "report/class.h"
 #include "report/members.h"
 #include "report/inner_word.h"
 

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "report/blame.h"
-#include "report/class.h"
 #include "report/collectives.h"
 #include "report/outcome.h"
 #include "report/reason.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "report/blame.h"
 #include "report/launched.h"
 
 #include <signal.h>
@@ -7,7 +8,6 @@
 #include <string.h>
 
 #include "report/actor.h"
-#include "report/class.h"
 #include "words/launcher_words.h"
 
 enum {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "report/blame.h"
 #include "report/members.h"
 
 #include <math.h>
@@ -7,7 +8,6 @@
 
 #include "base/limits.h"
 #include "base/number.h"
-#include "report/class.h"
 #include "words/loss.h"
 
 enum {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "report/blame.h"
 #include "report/reason.h"
 
 #include <string.h>
 
 #include "redact/redact.h"
-#include "report/class.h"
 #include "report/torch_error.h"
 #include "words/line.h"
 

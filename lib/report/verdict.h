@@ -33,7 +33,7 @@ struct ri_why {
 	enum ri_retry retry;
 };
 
-/* What an end is evidence of, from the least to the most: class.h. */
+/* What an end is evidence of, from the least to the most: blame.h. */
 enum ri_class {
 	RI_CLASS_NONE,		/* it did not fail */
 	RI_CLASS_STOPPED,

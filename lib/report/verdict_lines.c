@@ -10,7 +10,6 @@
 #include "report/actor.h"
 #include "report/blame.h"
 #include "words/loss.h"
-#include "report/class.h"
 #include "report/collectives.h"
 #include "report/restarts.h"
 #include "redact/redact.h"

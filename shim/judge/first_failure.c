@@ -6,7 +6,7 @@
 
 #include "hang/course.h"
 #include "init/descendants.h"
-#include "report/class.h"
+#include "report/blame.h"
 #include "system/clock.h"
 
 void ri_failure_describe(const struct ri_child *child, struct ri_output *output, size_t index,

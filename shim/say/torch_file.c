@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "report/class.h"
+#include "report/blame.h"
 #include "system/apart.h"
 #include "system/log.h"
 #include "system/kept_fds.h"

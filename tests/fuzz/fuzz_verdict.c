@@ -6,8 +6,8 @@
 #include <jansson.h>
 
 #include "fuzz.h"
+#include "report/blame.h"
 #include "report/causes.h"
-#include "report/class.h"
 #include "report/report.h"
 
 static void check_text(char *text)

@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "report/blame.h"
-#include "report/class.h"
 #include "topology_of.h"
 
 enum { RANKS = 4 };

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
+#include "report/blame.h"
 #include "report/causes.h"
-#include "report/class.h"
 #include "report/outcome.h"
 #include "report/reason.h"
 #include "words/loss.h"

@@ -12,7 +12,6 @@
 #include <jansson.h>
 
 #include "report/blame.h"
-#include "report/class.h"
 #include "report/report.h"
 #include "topology_of.h"
 

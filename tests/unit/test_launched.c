@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "report/blame.h"
-#include "report/class.h"
 #include "report/launched.h"
 
 enum { EXIT_1 = 1 << 8, EXIT_3 = 3 << 8 };

@@ -12,7 +12,6 @@
 
 #include "report/actor.h"
 #include "report/blame.h"
-#include "report/class.h"
 #include "report/launched.h"
 #include "report/verdict_lines.h"
 

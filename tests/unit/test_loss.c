@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "report/class.h"
+#include "report/blame.h"
 #include "words/read_words.h"
 #include "words_samples.h"
 

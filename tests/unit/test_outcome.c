@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "report/blame.h"
-#include "report/class.h"
 #include "report/outcome.h"
 #include "report/torch_error.h"
 

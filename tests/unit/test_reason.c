@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "report/class.h"
+#include "report/blame.h"
 #include "report/reason.h"
 
 #define HEADER "Traceback (most recent call last):\n"

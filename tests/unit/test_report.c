@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "report/class.h"
+#include "report/blame.h"
 #include "report/report.h"
 #include "topology_of.h"
 

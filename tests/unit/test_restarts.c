@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "report/class.h"
+#include "report/blame.h"
 #include "report/restarts.h"
 
 static char line[4096];
