@@ -18,8 +18,6 @@
 #include "link/link.h"
 #include "report/actor.h"
 #include "report/blame.h"
-#include "report/brief.h"
-#include "report/causes.h"
 #include "report/launched.h"
 #include "report/reason.h"
 #include "report/restarts.h"

@@ -3,7 +3,6 @@
 
 #include <sys/utsname.h>
 
-#include "report/causes.h"
 #include "say/state_file.h"
 #include "say/two_rankinits.h"
 #include "system/said.h"

@@ -12,8 +12,6 @@
 #include "init/judged.h"
 #include "init/tell_nodes.h"
 #include "link/link.h"
-#include "report/brief.h"
-#include "report/causes.h"
 #include "report/launched.h"
 #include "say/cause.h"
 #include "say/report_file.h"

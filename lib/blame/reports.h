@@ -17,9 +17,8 @@
 #include "base/arena.h"
 #include "base/limits.h"
 #include "base/text.h"
-#include "report/causes.h"
 #include "report/members.h"
-#include "report/outcome.h"
+#include "report/brief.h"
 
 enum {
 	RI_REPORTED_WORD = 256,	/* bytes of a name or a value that are kept */

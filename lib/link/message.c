@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "report/causes.h"
+#include "report/brief.h"
 
 static const char *const kinds[] = {
 	[RI_LINK_HELLO] = "hello",

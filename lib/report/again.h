@@ -7,8 +7,7 @@
 #include <stdint.h>
 
 #include "base/text.h"
-#include "report/causes.h"
-#include "report/outcome.h"
+#include "report/brief.h"
 
 /* Why not, in the order in which it counts. */
 enum ri_again {

@@ -1,14 +1,323 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/blame.h"
 #include "report/brief.h"
 
+#include <signal.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "redact/redact.h"
 #include "report/actor.h"
-#include "report/causes.h"
-#include "report/members.h"
+#include "report/blame.h"
+#include "report/collectives.h"
 #include "report/inner_word.h"
+#include "report/members.h"
+#include "report/reason.h"
+#include "report/torch_error.h"
+#include "words/line.h"
+#include "words/loss.h"
+
+enum { MESSAGE_LINES = 8 };	/* after the first, that are looked at */
+
+static const struct {
+	const char *name;
+	enum ri_retry retry;
+} words[] = {
+#define RI_CAUSE(symbol, word, retry_, meaning, seen, example) \
+	[RI_CAUSE_##symbol] = { word, RI_RETRY_##retry_ },
+#include "report/causes.def"
+#undef RI_CAUSE
+};
+
+const struct ri_why ri_why_stopped = { RI_CAUSE_PREEMPTED, RI_RETRY_SAME };
+const struct ri_why ri_why_unknown = { RI_CAUSE_UNKNOWN, RI_RETRY_SAME };
+
+const char *ri_cause_word_name(enum ri_cause_word word)
+{
+	return words[word].name;
+}
+
+enum ri_cause_word ri_cause_word_of(const char *name)
+{
+	for (int word = 0; name != NULL && word < RI_CAUSE_COUNT; word++)
+		if (strcmp(words[word].name, name) == 0)
+			return (enum ri_cause_word)word;
+	return RI_CAUSE_UNKNOWN;
+}
+
+static const char *const retries[] = {
+	[RI_RETRY_NEVER] = "never",
+	[RI_RETRY_SAME] = "same",
+	[RI_RETRY_OTHER_NODE] = "other_node",
+};
+
+int ri_exit_class(int status, enum ri_retry retry)
+{
+	if (status == 0)
+		return 0;
+	if (retry == RI_RETRY_NEVER)
+		return RI_EXIT_NEVER;
+	return retry == RI_RETRY_OTHER_NODE && status != ri_code_status(RI_CODE_LINK_STOPPED)
+		? RI_EXIT_OTHER_NODE : RI_EXIT_SAME;
+}
+
+const char *ri_retry_name(enum ri_retry retry)
+{
+	return retries[retry];
+}
+
+enum ri_retry ri_retry_of(const char *name, enum ri_cause_word cause)
+{
+	for (int i = 0; name != NULL && i < RI_RETRY_COUNT; i++)
+		if (strcmp(retries[i], name) == 0)
+			return (enum ri_retry)i;
+	return words[cause].retry;
+}
+
+static struct ri_why why_of(enum ri_cause_word cause)
+{
+	return (struct ri_why){ cause, words[cause].retry };
+}
+
+struct ri_why ri_why_of_refusal(int status)
+{
+	static const enum ri_cause_word causes[] = {
+		[123] = RI_CAUSE_UNFIT, [124] = RI_CAUSE_DNS, [125] = RI_CAUSE_REFUSED,
+		[126] = RI_CAUSE_EXEC, [127] = RI_CAUSE_EXEC,
+	};
+
+	return why_of(status < 123 || status > 127 ? RI_CAUSE_UNKNOWN : causes[status]);
+}
+
+/* --- why a rank ended -------------------------------------------------------- */
+
+static const struct {
+	enum ri_cause_word cause;
+	const char *shape;
+} rows[] = {
+#define RI_CAUSED(cause_, shape_, source_) { RI_CAUSE_##cause_, shape_ },
+#include "words/words.def"
+};
+
+/* Whose words a line is: of anybody, or the message of what ended the process. */
+enum source { OF_LOG, OF_EXCEPTION };
+
+/* A good node would be taken away by a word that is quoted, logged, or of a child. */
+static bool may_be_hardware(struct ri_span text, const char *at, enum source source)
+{
+	for (const char *c = text.at; c < at; c++)
+		if (*c == '\'' || *c == '"' || *c == '`')
+			return false;
+	/* NCCL 2.27 src/debug.cc, ncclDebugLog: host, pid, thread and device stand before it */
+	return source == OF_EXCEPTION || ri_shape_fits(text, "*:~*:~* [*] *NCCL WARN *");
+}
+
+/* Returns false, and leaves *out, where no row fits. */
+static bool find_words(struct ri_span text, enum source source, enum ri_cause_word *out)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && text.length > 0; i++) {
+		const char *at = ri_shape_fits(text, rows[i].shape);
+
+		if (at == NULL || (words[rows[i].cause].retry == RI_RETRY_OTHER_NODE &&
+			!may_be_hardware(text, at, source)))
+			continue;
+		*out = rows[i].cause;
+		return true;
+	}
+	return false;
+}
+
+/* In so many further lines of its message, or a few. */
+static bool find_more(const struct ri_traceback *traceback, size_t lines, enum source source,
+	enum ri_cause_word *out)
+{
+	struct ri_span more = traceback->more, line;
+
+	for (size_t i = 0; i < lines && i < MESSAGE_LINES && ri_span_line(&more, &line); i++)
+		if (find_words(ri_traceback_line(traceback, line), source, out))
+			return true;
+	return false;
+}
+
+/*
+ * The first exception of its chain explains the last one, and the one before it that leads is the
+ * cause of what a program's end came to. What stands behind a loss came after it.
+ */
+static bool find_exception(const struct ri_reason *reason, size_t lines, enum ri_cause_word *out)
+{
+	const struct ri_traceback *traceback = &reason->traceback;
+	const struct ri_span spans[] = { traceback->cause, traceback->member, traceback->last };
+	const struct ri_traceback before = ri_traceback_before(traceback);
+
+	if (reason->words.before_leads)
+		return find_words(before.last, OF_LOG, out) ||
+			find_more(&before, MESSAGE_LINES, OF_LOG, out);
+	for (size_t i = 0; i < sizeof(spans) / sizeof(spans[0]); i++)
+		if (find_words(ri_traceback_line(traceback, spans[i]), OF_EXCEPTION, out))
+			return true;
+	return find_more(traceback, lines, OF_EXCEPTION, out);
+}
+
+/* C++ tells its exception before it aborts: the message is the program's own end. */
+static bool find_last_words(const struct ri_last_words *last, bool aborted,
+	enum ri_cause_word *out)
+{
+	for (size_t i = 0; i < last->count; i++) {
+		bool message = aborted && (ri_span_starts(last->lines[i], "what(): ") ||
+			ri_span_starts(last->lines[i], "libc++abi: terminating "));
+
+		if (find_words(last->lines[i], message ? OF_EXCEPTION : OF_LOG, out))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * In those words of the rank that explain its end. What its runtime said before an exception that
+ * only tells of that leads; and a worker that spoke was not killed.
+ */
+static bool find_in_words(const struct ri_outcome *outcome, enum ri_cause_word *out)
+{
+	const struct ri_rank_outcome *first = &outcome->ranks[outcome->first];
+	const struct ri_reason *reason = outcome->reason;
+	bool raised = first->evidence.ended_of_traceback;
+
+	if (reason == NULL || (raised && !reason->has_traceback) ||
+		(!raised && first->evidence.ended_of_file))
+		return false;
+	if ((reason->words.lead || !raised) &&
+		find_last_words(&reason->words, ri_rank_signal(first) == SIGABRT, out))
+		return true;
+	if (!raised || !find_exception(reason, first->evidence.words.message_lines, out))
+		return false;
+	if (*out == RI_CAUSE_KILLED && reason->words.count > 0)
+		*out = RI_CAUSE_EXCEPTION;
+	return true;
+}
+
+/* In what torch wrote of the exception, where stderr has none. */
+static bool find_in_file(const struct ri_rank_outcome *rank, enum ri_cause_word *out)
+{
+	struct ri_torch_error error;
+
+	if (!rank->evidence.ended_of_file || !ri_torch_error_read(rank->wrote.torch_error, &error))
+		return false;
+	if (!find_words((struct ri_span){ error.message, strlen(error.message) }, OF_EXCEPTION,
+			out))
+		*out = RI_CAUSE_EXCEPTION;
+	return true;
+}
+
+/* A program that takes a stop as a reason to end well says so at last, as logs have it. */
+static bool tells_of_stop(struct ri_span tail)
+{
+	static const char *const stops[] = { "SIGTERM", "signal 15", "Signal 15" };
+	enum { LAST = 1024 };
+
+	if (tail.length > LAST)
+		tail = ri_span_skip(tail, tail.length - LAST);
+	return ri_span_has_any(tail, stops, sizeof(stops) / sizeof(stops[0]));
+}
+
+/* Did another rank of this node end with 0, which this one waited for? */
+static bool has_left(const struct ri_outcome *outcome)
+{
+	for (size_t i = 0; outcome->blame == RI_BLAME_FIRST && i < outcome->count; i++)
+		if (outcome->ranks[i].end == RI_END_EXITED && outcome->ranks[i].exit_code == 0)
+			return true;
+	return false;
+}
+
+/* It did not fail of its own: by what it lost. */
+static enum ri_cause_word of_loss(const struct ri_outcome *outcome, const struct ri_loss *loss)
+{
+	const struct ri_rank_outcome *named;
+	struct ri_works works;
+
+	if (outcome->blame == RI_BLAME_LEFT)
+		return tells_of_stop(outcome->ranks[outcome->named].wrote.tail)
+			? RI_CAUSE_PREEMPTED : RI_CAUSE_EARLY_EXIT;
+	if (has_left(outcome))
+		return RI_CAUSE_EARLY_EXIT;
+	if (loss->kind == RI_LOSS_CLOCK) {
+		/* NCCL's watchdogs name the collectives in which ranks wait */
+		ri_works_find(outcome, &works);
+		if (works.step == RI_STEP_APART)
+			return RI_CAUSE_MISMATCH;
+	}
+	if (outcome->blame == RI_BLAME_HELD && loss->kind != RI_LOSS_MISMATCH) {
+		/* all others waited for this one alone until their time was over */
+		named = &outcome->ranks[outcome->named];
+		if (named->in_hand && named->evidence.words.loss == NULL)
+			return RI_CAUSE_EXCEPTION;
+		return named->spoke ? RI_CAUSE_LATE : RI_CAUSE_TIMEOUT;
+	}
+	switch (loss->kind) {
+	case RI_LOSS_MISMATCH:
+		return RI_CAUSE_MISMATCH;
+	case RI_LOSS_CLOCK:
+		return RI_CAUSE_TIMEOUT;
+	case RI_LOSS_STORE:
+		return RI_CAUSE_RENDEZVOUS;
+	default:
+		return RI_CAUSE_UNKNOWN;
+	}
+}
+
+/* A status of its own, without a word that a row has. */
+static struct ri_why of_status(const struct ri_outcome *outcome,
+	const struct ri_rank_outcome *rank)
+{
+	/* Python has one status for all, so a rank that was not read may have lost another */
+	bool may_lose = ri_outcome_has_ranks(outcome) || outcome->launches ||
+		ri_blame_nodes(outcome) > 1;
+	bool own = rank->end == RI_END_EXITED && (rank->exit_code != 1 || !may_lose);
+
+	if (rank->evidence.complained)
+		return why_of(RI_CAUSE_EXCEPTION);
+	if (rank->wrote.tail.at != NULL)
+		return why_of(RI_CAUSE_EXIT_STATUS);
+	return (struct ri_why){ RI_CAUSE_UNKNOWN, own ? RI_RETRY_NEVER : RI_RETRY_SAME };
+}
+
+/* How it ended comes first, then the words that explain exactly that. */
+static struct ri_why of_end(const struct ri_outcome *outcome, const struct ri_rank_outcome *rank)
+{
+	bool raised = rank->evidence.ended_of_traceback || rank->evidence.ended_of_file;
+	int number = ri_rank_signal(rank);
+	enum ri_cause_word found;
+
+	if (rank->end == RI_END_EXEC_FAILED)
+		return why_of(RI_CAUSE_EXEC);
+	if (rank->oom)
+		return why_of(RI_CAUSE_OOM_HOST);
+	if (ri_signal_is_foreign(number) && (!raised || !rank->told))
+		return why_of(RI_CAUSE_KILLED);
+	if ((raised || rank->evidence.telling >= RI_TELLING_LOG) &&
+		(find_in_words(outcome, &found) || find_in_file(rank, &found)))
+		return why_of(found);
+	if (outcome->cause != NULL && (outcome->cause->code == RI_CODE_SHM_FREE_SMALL ||
+		outcome->cause->code == RI_CODE_SHM_SIZE_SMALL))
+		return why_of(RI_CAUSE_SHM_FULL);
+	if (raised)
+		return why_of(RI_CAUSE_EXCEPTION);
+	if (number == 0)
+		return of_status(outcome, rank);
+	return why_of(number == SIGPIPE ? RI_CAUSE_UNKNOWN : RI_CAUSE_SIGNAL);
+}
+
+struct ri_why ri_why_find(const struct ri_outcome *outcome)
+{
+	const struct ri_rank_outcome *first;
+
+	if (outcome->first < 0)
+		return why_of(outcome->stop.signal != 0 ? RI_CAUSE_PREEMPTED : RI_CAUSE_UNKNOWN);
+	first = &outcome->ranks[outcome->first];
+	if (first->evidence.loss != NULL)
+		return why_of(of_loss(outcome, first->evidence.loss));
+	return of_end(outcome, first);
+}
+
+/* --- the verdict, its line and its member of the report ---------------------- */
 
 void ri_brief_begin(struct ri_verdict *out, const struct ri_topology *topology, const char *host)
 {

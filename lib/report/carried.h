@@ -13,7 +13,6 @@
 #include <time.h>
 
 #include "report/brief.h"
-#include "report/outcome.h"
 
 /* Of a descriptor of rankinit's own, for the rankinit that it executes: its number. */
 #define RI_CARRIED_VARIABLE "RANKINIT_CARRIED"

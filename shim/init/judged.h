@@ -16,7 +16,6 @@
 
 #include "base/limits.h"
 #include "link/message.h"
-#include "report/brief.h"
 #include "report/carried.h"
 #include "system/apart.h"
 

@@ -2,7 +2,6 @@
 #include "init/tell_nodes.h"
 
 #include "link/link.h"
-#include "report/causes.h"
 
 static bool only_lost;	/* what failed had lost another rank, as the last judge had it */
 

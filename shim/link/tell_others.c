@@ -7,7 +7,6 @@
 #include "base/span.h"
 #include "link/link.h"
 #include "report/blame.h"
-#include "report/causes.h"
 #include "say/report_file.h"
 #include "system/apart.h"
 #include "system/clock.h"

@@ -7,7 +7,7 @@
 
 #include "fuzz.h"
 #include "report/blame.h"
-#include "report/causes.h"
+#include "report/brief.h"
 #include "report/report.h"
 
 static void check_text(char *text)

@@ -12,7 +12,6 @@
 
 #include "report/actor.h"
 #include "report/brief.h"
-#include "report/causes.h"
 
 static const struct ri_verdict some = {
 	.why = { RI_CAUSE_DEVICE_ASSERT, RI_RETRY_NEVER }, .class = RI_CLASS_OWN, .status = 134,

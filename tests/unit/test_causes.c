@@ -10,8 +10,7 @@
 #include <cmocka.h>
 
 #include "report/blame.h"
-#include "report/causes.h"
-#include "report/outcome.h"
+#include "report/brief.h"
 #include "report/reason.h"
 #include "words/loss.h"
 #include "words_samples.h"
