@@ -17,7 +17,6 @@
 #include "init/judged.h"
 #include "init/leftovers.h"
 #include "link/link.h"
-#include "report/again.h"
 #include "report/restarts.h"
 #include "run.h"
 #include "say/report_file.h"

@@ -438,20 +438,23 @@ static void judge_end(struct ri_run *run, struct ri_judged *out)
 static void find_restart(struct ri_run *run, const struct ri_restarted_attempt *attempt,
 	struct ri_restart *restart)
 {
-	static struct ri_reason scratch;
+	static struct ri_reason reason;
 	struct ri_rank_outcome *ranks = run->ended.launched;
 	struct ri_launched_source source = { .count = attempt->at, .room = run->ended.words };
-	size_t count;
+	struct ri_outcome outcome = { .ranks = ranks, .launched = true, .reason = &reason };
 
 	if (ranks == NULL || source.room == NULL)
 		return;
 	take_text(run, attempt->from, attempt->to, &source);
 	ri_others_seen(&source.seen);
 	source.error_count = ri_others_errors(&source.errors);
-	count = ri_launched_outcomes(&source, ranks, RI_LAUNCHED);
-	for (size_t i = 0; i < count; i++)
+	outcome.count = ri_launched_outcomes(&source, ranks, RI_LAUNCHED);
+	for (size_t i = 0; i < outcome.count; i++)
 		ri_class_find(&ranks[i]);
-	ri_restart_find(restart, ranks, count, &scratch);
+	ri_blame_find(&outcome);
+	if (outcome.first >= 0)
+		ri_reason_find(&ranks[outcome.first], &reason);
+	ri_restart_describe(restart, &outcome);
 }
 
 /* Say it of each that nobody has told of, and keep it. Sets .restarts. */

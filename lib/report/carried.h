@@ -44,7 +44,7 @@ struct ri_carried {
 	uint64_t lines;		/* of rank 0 in the last attempt, as far as they were read */
 	int program;		/* descriptor of rankinit itself, O_PATH */
 	char name[RI_CARRIED_NAME];	/* of the process, which an exec by a descriptor changes */
-	char signature[RI_CARRIED_SIGNATURE];	/* of how the last attempt failed: again.h */
+	char signature[RI_CARRIED_SIGNATURE];	/* of how the last attempt failed: restarts.h */
 	char failure[RI_CARRIED_FAILURE];	/* the same for people, in a line without secrets */
 	char last_line[RI_BRIEF_SIZE];	/* of its verdict, which nobody has said yet; "": none */
 	struct ri_carried_link link;

@@ -1,20 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/restarts.h"
 
-#include "report/blame.h"
+#include <string.h>
+
+#include "base/error.h"
+#include "report/brief.h"
 #include "report/torch_error.h"
 
-enum { FEW = 20 };	/* columns in which an exception says nothing */
+enum {
+	LONG_MS = 60000,	/* an attempt of that length has got somewhere */
+	FEW = 20,		/* columns in which an exception says nothing */
+};
 
 const char ri_restarts_own[] = "rankinit";
 
-static void keep(struct ri_restart *restart, const struct ri_rank_outcome *first,
-	const struct ri_reason *reason)
+void ri_restart_describe(struct ri_restart *restart, const struct ri_outcome *outcome)
 {
 	static struct ri_torch_error error;
+	const struct ri_reason *reason = outcome->reason;
+	const struct ri_rank_outcome *first;
 	struct ri_text words;
 
+	if (outcome->first < 0 || reason == NULL)
+		return;
+	first = &outcome->ranks[outcome->first];
 	restart->known = true;
+	restart->alone = ri_outcome_is_alone(outcome);
 	restart->first = *first;
 	ri_text_init(&words, restart->words, sizeof(restart->words));
 	if (reason->has_traceback)
@@ -25,26 +36,6 @@ static void keep(struct ri_restart *restart, const struct ri_rank_outcome *first
 	/* it lasts longer than the text that these point into */
 	restart->first.wrote = (struct ri_rank_wrote){ .total = 0 };
 	restart->first.evidence.words = (struct ri_words){ .has_traceback = false };
-}
-
-void ri_restart_find(struct ri_restart *restart, const struct ri_rank_outcome *ranks, size_t count,
-	struct ri_reason *scratch)
-{
-	struct ri_outcome outcome = { .ranks = ranks, .count = count, .launched = true };
-
-	ri_blame_find(&outcome);
-	if (outcome.first < 0)
-		return;
-	ri_reason_find(&ranks[outcome.first], scratch);
-	keep(restart, &ranks[outcome.first], scratch);
-}
-
-void ri_restart_describe(struct ri_restart *restart, const struct ri_outcome *outcome)
-{
-	if (outcome->first < 0 || outcome->reason == NULL)
-		return;
-	keep(restart, &outcome->ranks[outcome->first], outcome->reason);
-	restart->alone = ri_outcome_is_alone(outcome);
 }
 
 /* "failed: exit status 1, after 0.595 s: ValueError: bad batch 17", in a line that began there. */
@@ -121,4 +112,65 @@ void ri_restarts_add(struct ri_text *out, const struct ri_restarts *restarts)
 		add_failure(out, begun, first);
 	}
 	ri_text_add(out, "\n");
+}
+
+/* --- does rankinit start them again? ------------------------------------------ */
+
+enum ri_again ri_again_decide(const struct ri_again_case *failed)
+{
+	if (failed->stopped)
+		return RI_AGAIN_STOPPED;
+	if (failed->ordered)
+		return RI_AGAIN_ORDERED;
+	if (failed->unstarted)
+		return RI_AGAIN_NO_START;
+	if (failed->why.retry == RI_RETRY_NEVER)
+		return RI_AGAIN_NEVER;
+	if (failed->attempt >= failed->restarts)
+		return RI_AGAIN_USED_UP;
+	/* nothing was gained by the last start, and nothing will be by another one */
+	if (failed->attempt > 0 && failed->signature[0] != '\0' &&
+		strcmp(failed->signature, failed->before) == 0 &&
+		failed->lines <= failed->lines_before && failed->lasted_ms < LONG_MS)
+		return RI_AGAIN_SAME;
+	if (failed->remains)
+		return RI_AGAIN_REMAINS;
+	return failed->error != 0 ? RI_AGAIN_REFUSED : RI_AGAIN_YES;
+}
+
+void ri_again_add(struct ri_text *out, enum ri_again why, const struct ri_again_case *failed)
+{
+	static const char *const reasons[] = {
+		[RI_AGAIN_YES] = "",
+		[RI_AGAIN_STOPPED] = "a stop came from outside",
+		[RI_AGAIN_ORDERED] = "another node's failure stopped this one",
+		[RI_AGAIN_NO_START] = "not all could be started",
+		[RI_AGAIN_REMAINS] = "a process that was left is still there",
+		[RI_AGAIN_SAME] = "the same failure came twice, and this attempt printed no "
+			"more than the one before it",
+	};
+
+	if (why == RI_AGAIN_USED_UP)
+		ri_text_addf(out, "--restarts=%llu is used up",
+			(unsigned long long)failed->restarts);
+	else if (why == RI_AGAIN_NEVER)
+		ri_text_addf(out, "the next attempt would end the same way (cause=%s, "
+			"retry=never)",
+			ri_cause_word_name(failed->why.cause));
+	else if (why == RI_AGAIN_REFUSED)
+		ri_text_addf(out, "rankinit cannot execute itself: %s [%s]",
+			strerror(failed->error), ri_code_name(RI_CODE_RESTARTS_REFUSED));
+	else
+		ri_text_add(out, reasons[why]);
+}
+
+void ri_again_sign(struct ri_text *out, enum ri_cause_word cause,
+	const struct ri_rank_outcome *first, const char *words)
+{
+	ri_text_addf(out, "%s %llu ", ri_cause_word_name(cause),
+		(unsigned long long)first->rank);
+	if (words[0] != '\0')
+		ri_text_add_bytes(out, words, strcspn(words, "\n"));
+	else
+		ri_text_addf(out, "%d %d %d", (int)first->end, first->exit_code, first->signal);
 }

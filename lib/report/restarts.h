@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is said of ranks that were started again, by their launcher or by rankinit itself. */
+/*
+ * Ranks that are started again, by their launcher or, with --restarts, by rankinit itself: what is
+ * said of that, and when rankinit does it.
+ */
 #ifndef RI_REPORT_RESTARTS_H
 #define RI_REPORT_RESTARTS_H
 
@@ -11,13 +14,9 @@
 extern const char ri_restarts_own[];
 
 /*
- * Fill in how the attempt before a restart failed: its ranks, whose classes are found. None are
- * known where count is 0. The scratch is used up.
+ * Fill in how the attempt before a restart failed: its outcome, with the first failure and the
+ * reason of that. Leaves *restart where there is none.
  */
-void ri_restart_find(struct ri_restart *restart, const struct ri_rank_outcome *ranks, size_t count,
-	struct ri_reason *scratch);
-
-/* The same of this attempt of rankinit's own ranks: how it failed, as its outcome has it. */
 void ri_restart_describe(struct ri_restart *restart, const struct ri_outcome *outcome);
 
 /* Append how its first failure ended, "rank 2 (local rank 2, pid 17) failed: exit status 1". */
@@ -29,5 +28,42 @@ void ri_restart_add(struct ri_text *out, const struct ri_restarts *restarts,
 
 /* Append the verdict's line of all of them, of which there is one at least. */
 void ri_restarts_add(struct ri_text *out, const struct ri_restarts *restarts);
+
+/* --restarts: why ranks do not start again after a failure, in the order in which it counts. */
+enum ri_again {
+	RI_AGAIN_YES,
+	RI_AGAIN_STOPPED,	/* a stop came from outside */
+	RI_AGAIN_ORDERED,	/* another node's failure stopped the ranks of this one */
+	RI_AGAIN_NO_START,	/* they were not started at all */
+	RI_AGAIN_NEVER,		/* retry=never: they would fail again */
+	RI_AGAIN_USED_UP,
+	RI_AGAIN_SAME,		/* they did fail again, and got no further */
+	RI_AGAIN_REMAINS,	/* a process of theirs is still there */
+	RI_AGAIN_REFUSED,	/* the kernel has refused what it takes */
+};
+
+/* What is known of the attempt that has failed. */
+struct ri_again_case {
+	uint64_t restarts;	/* --restarts */
+	uint64_t attempt;	/* 0: the first */
+	bool stopped, ordered, unstarted, remains;
+	int error;		/* of what the kernel has refused; 0: nothing */
+	struct ri_why why;
+	const char *signature, *before;	/* of this failure and of the one before it; "": none */
+	uint64_t lines, lines_before;	/* of rank 0, in this attempt and in the one before */
+	int64_t lasted_ms;	/* this attempt */
+};
+
+enum ri_again ri_again_decide(const struct ri_again_case *failed);
+
+/* Append the reason as the end of a sentence, "the same failure came twice, ...". Not for YES. */
+void ri_again_add(struct ri_text *out, enum ri_again why, const struct ri_again_case *failed);
+
+/*
+ * Append what two failures have in common that are the same: the cause, the rank, and the first
+ * line of its exception, or else how it ended. words: the exception without secrets, or "".
+ */
+void ri_again_sign(struct ri_text *out, enum ri_cause_word cause,
+	const struct ri_rank_outcome *first, const char *words);
 
 #endif

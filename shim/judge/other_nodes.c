@@ -5,7 +5,6 @@
 
 #include "base/signals.h"
 #include "link/link.h"
-#include "report/again.h"
 #include "report/blame.h"
 #include "report/carried.h"
 #include "report/restarts.h"

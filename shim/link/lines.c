@@ -9,7 +9,7 @@
 #include "system/clock.h"
 #include "system/log.h"
 
-enum { LONG_MS = 60000 };	/* as lib/report/again.c has it: such an attempt got somewhere */
+enum { LONG_MS = 60000 };	/* as lib/report/restarts.c has it: such an attempt got somewhere */
 
 _Static_assert((int)RI_GROUPS_MAX <= (int)RI_LINK_GROUPS_TEXT, "a node's groups fit");
 

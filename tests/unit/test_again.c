@@ -10,7 +10,6 @@
 
 #include <cmocka.h>
 
-#include "report/again.h"
 #include "report/carried.h"
 #include "report/restarts.h"
 #include "words/loss.h"

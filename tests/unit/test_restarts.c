@@ -58,6 +58,19 @@ static const char *verdict(void)
 	return line + strlen("  before\n");
 }
 
+/* How these ranks of a launcher failed, whose classes are found. */
+static void describe(const struct ri_rank_outcome *ranks, size_t count)
+{
+	struct ri_outcome outcome = {
+		.ranks = ranks, .count = count, .launched = true, .reason = &scratch,
+	};
+
+	ri_blame_find(&outcome);
+	if (outcome.first >= 0)
+		ri_reason_find(&ranks[outcome.first], &scratch);
+	ri_restart_describe(&restarts.items[0], &outcome);
+}
+
 static void a_rank_that_raised(void **state)
 {
 	const struct ri_rank_outcome ranks[] = {
@@ -67,7 +80,7 @@ static void a_rank_that_raised(void **state)
 	};
 
 	(void)state;
-	ri_restart_find(&restarts.items[0], ranks, 2, &scratch);
+	describe(ranks, 2);
 	assert_null(restarts.items[0].first.wrote.tail.at);
 	assert_string_equal(moment(), "rank 1 (local rank 1, pid 101) failed: exit status 1, "
 		"after 2.500 s: ValueError: bad token=***; torchrun starts its ranks again "
@@ -88,13 +101,13 @@ static void a_rank_with_an_error_file(void **state)
 	(void)state;
 	rank.wrote.torch_error = (struct ri_span){ file, sizeof(file) - 1 };
 	ri_class_find(&rank);
-	ri_restart_find(&restarts.items[0], &rank, 1, &scratch);
+	describe(&rank, 1);
 	assert_non_null(strstr(moment(), " after 2.500 s: ValueError: bad token=***; torchrun"));
 	assert_null(restarts.items[0].first.wrote.torch_error.at);
 	/* the control: one that is no such file */
 	restarts.items[0].words[0] = '\0';
 	rank.wrote.torch_error.length--;
-	ri_restart_find(&restarts.items[0], &rank, 1, &scratch);
+	describe(&rank, 1);
 	assert_non_null(strstr(moment(), " after 2.500 s; torchrun"));
 }
 
@@ -107,7 +120,7 @@ static void ranks_that_lost_another_node(void **state)
 	};
 
 	(void)state;
-	ri_restart_find(&restarts.items[0], ranks, 1, &scratch);
+	describe(ranks, 1);
 	assert_non_null(strstr(moment(), "pid 100) lost a peer: exit status 1, after 2.500 s: R"));
 	assert_null(strstr(line, "failed"));
 }
@@ -117,9 +130,9 @@ static void where_no_rank_is_known(void **state)
 	const struct ri_rank_outcome ranks[] = { rank_of(0, 0, "") };
 
 	(void)state;
-	ri_restart_find(&restarts.items[0], ranks, 0, &scratch);
+	describe(ranks, 0);
 	assert_false(restarts.items[0].known);
-	ri_restart_find(&restarts.items[0], ranks, 1, &scratch);
+	describe(ranks, 1);
 	assert_string_equal(moment(), "torchrun starts its ranks again (restart 1 of 3)");
 	assert_string_equal(verdict(), "  torchrun had started its ranks again once\n");
 	restarts.items[0].most = 0;
