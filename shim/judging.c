@@ -12,8 +12,6 @@
 #include "init/leavers.h"
 #include "init/others.h"
 #include "init/restarted.h"
-#include "judge/first_failure.h"
-#include "judge/other_nodes.h"
 #include "launch/master.h"
 #include "link/link.h"
 #include "report/actor.h"

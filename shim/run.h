@@ -13,7 +13,7 @@
 #include "init/output.h"
 #include "init/spawn_ranks.h"
 #include "init/supervise.h"
-#include "judge/obituary.h"
+#include "judge/ends.h"
 #include "launch/privileges.h"
 #include "link/job.h"
 #include "preflight/preflight.h"
