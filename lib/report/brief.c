@@ -428,17 +428,15 @@ static void add_escaped(struct ri_text *out, const char *value)
 /* A name that somebody else gave. */
 static void add_name(struct ri_text *out, const char *key, const char *value)
 {
-	char bytes[RI_BRIEF_LINE];
-	struct ri_text name;
+	RI_TEXT(name, RI_BRIEF_LINE);
 
 	if (value == NULL || value[0] == '\0')
 		return;
-	ri_text_init(&name, bytes, sizeof(bytes));
 	ri_redact_word(&name, value);
 	out->cut = out->cut || name.cut;
-	ri_text_addf(out, is_plain(bytes) ? " %s=" : " %s=\"", key);
-	add_escaped(out, bytes);
-	ri_text_add(out, is_plain(bytes) ? "" : "\"");
+	ri_text_addf(out, is_plain(name.bytes) ? " %s=" : " %s=\"", key);
+	add_escaped(out, name.bytes);
+	ri_text_add(out, is_plain(name.bytes) ? "" : "\"");
 }
 
 static void add_number(struct ri_text *out, const char *key, int64_t number)

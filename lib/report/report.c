@@ -152,19 +152,15 @@ static json_t *list_reason(struct ri_json *json, const struct ri_report *report)
 static json_t *list_lines(struct ri_json *json, const struct ri_reason *reason)
 {
 	json_t *list = json_array();
-	char copy[MAX_LINE];
-	struct ri_text text;
-	size_t end;
 
 	for (size_t i = 0; i < reason->line_count; i++) {
-		ri_text_init(&text, copy, sizeof(copy));
+		RI_TEXT(text, MAX_LINE);
+
 		ri_text_add_bytes(&text, reason->lines[i].at, reason->lines[i].length);
 		/* the last character may be half of one */
-		for (end = text.length; end > 1 && ((unsigned char)copy[end - 1] & 0xc0) == 0x80;)
-			end--;
 		if (text.cut)
-			copy[end - 1] = '\0';
-		ri_json_append(json, list, ri_json_string(json, copy, "last_lines"));
+			text.bytes[ri_member_cut(text.bytes, text.length - 1)] = '\0';
+		ri_json_append(json, list, ri_json_string(json, text.bytes, "last_lines"));
 	}
 	return list;
 }
@@ -224,15 +220,6 @@ static json_t *describe_first(struct ri_json *json, const struct ri_report *repo
 	return ri_members_write(json, ri_report_failure, &told);
 }
 
-/* A document of our own, but of strings that were in the memory of others. */
-static json_t *describe_autopsy(const struct ri_outcome *outcome)
-{
-	json_t *document = outcome->hang.autopsy == NULL ? NULL
-		: json_loads(outcome->hang.autopsy, JSON_REJECT_DUPLICATES, NULL);
-
-	return document == NULL ? json_null() : document;
-}
-
 static json_t *list_facts(struct ri_json *json, const struct ri_outcome *outcome)
 {
 	json_t *object = json_object();
@@ -284,6 +271,9 @@ int ri_report_render(const struct ri_report *report, struct ri_text *out)
 		.at = ri_time_us(link->found_at), .rank = named ? link->found_rank : -1,
 		.node = named ? link->found_node : -1, .text = link->found,
 	};
+	/* a document of our own, but of strings that were in the memory of others */
+	json_t *autopsy = outcome->hang.autopsy == NULL ? NULL
+		: json_loads(outcome->hang.autopsy, JSON_REJECT_DUPLICATES, NULL);
 	struct ri_json json = { .escapes = 0 };
 	const struct ri_report_file told = {
 		.schema = ri_report_schema, .version = report->version,
@@ -301,7 +291,7 @@ int ri_report_render(const struct ri_report *report, struct ri_text *out)
 		.roll_call_unproved = link->unproved,
 		.clock = write_known(&json, link->compared, ri_report_clock, &clock),
 		.restarts = list_restarts(&json, outcome->restarts),
-		.autopsy = describe_autopsy(outcome),
+		.autopsy = autopsy == NULL ? json_null() : autopsy,
 		.job_autopsy = write_known(&json, link->found != NULL, ri_report_found, &found),
 		.job_verdict_node = link->verdict != NULL ? link->verdict->node : -1,
 		.check = report->check == NULL ? json_null()
