@@ -41,23 +41,6 @@ static struct ri_report_plan plan_report(const struct ri_run *run)
 	};
 }
 
-/* Where torch says why a rank failed. */
-static int name_torch_files(struct ri_run *run)
-{
-	const struct ri_privileges *privileges = &run->started.privileges;
-	struct ri_torch_files *files = &run->started.torch_files;
-
-	*files = (struct ri_torch_files){ .count = ri_run_ranks(run), .uid = -1U, .gid = -1U };
-	if (privileges->change_user) {
-		files->uid = privileges->account.uid;
-		files->gid = privileges->account.gid;
-	}
-	if (ri_torch_files_make(files, &run->found.env, &run->arena) < 0)
-		return -1;
-	run->found.source.torch_files = files;
-	return ri_rank_name_torch_file(&run->found.first, &run->found.source, &run->err);
-}
-
 int ri_run_reserve_telling(struct ri_run *run)
 {
 	const struct ri_report_plan plan = plan_report(run);
@@ -150,6 +133,8 @@ static int look_at(struct ri_run *run, struct ri_given *option, int (*work)(void
 
 int ri_run_prepare_telling(struct ri_run *run)
 {
+	const struct ri_privileges *privileges = &run->started.privileges;
+	struct ri_torch_files *files = &run->started.torch_files;
 	struct ri_options *options = &run->found.options;
 
 	if (options->given.state.value != NULL)
@@ -167,7 +152,16 @@ int ri_run_prepare_telling(struct ri_run *run)
 		!options->exit_class && !ri_link_is_on() &&
 		ri_outer_fd(&run->found.env) < 0))
 		return 0;
-	return name_torch_files(run);
+	/* where torch says why a rank failed */
+	*files = (struct ri_torch_files){ .count = ri_run_ranks(run), .uid = -1U, .gid = -1U };
+	if (privileges->change_user) {
+		files->uid = privileges->account.uid;
+		files->gid = privileges->account.gid;
+	}
+	if (ri_torch_files_make(files, &run->found.env, &run->arena) < 0)
+		return -1;
+	run->found.source.torch_files = files;
+	return ri_rank_name_torch_file(&run->found.first, &run->found.source, &run->err);
 }
 
 struct telling {
@@ -187,23 +181,6 @@ static int tell_all(void *argument)
 	ri_report_say(telling->outcome, true);
 	ri_report_leave(telling->outcome, telling->checked);
 	return 0;
-}
-
-/* The end does not wait for ever for the mount of the report. */
-static void tell(struct ri_run *run, const struct ri_outcome *outcome, const struct ri_error *why)
-{
-	const struct ri_given *report = &run->found.options.given.report;
-	struct telling telling = { outcome, run->checked.ran ? &run->checked : NULL, why };
-	const struct ri_apart writing = {
-		.work = tell_all, .argument = &telling, .subject = report->subject,
-		.path = report->value, .most_ms = REPORT_MS, .deaf_ms = REPORT_STOP_MS,
-	};
-
-	if (report->value == NULL)
-		tell_all(&telling);
-	else if (ri_apart(&writing) < 0)
-		ri_log(RI_LEVEL_WARNING, "%s: the report cannot be written: its file system does "
-			"not answer [%s]", report->subject, ri_code_name(RI_CODE_FILE_SLOW));
 }
 
 /* And tell an outer rankinit that it is said. status: with which this one ends. */
@@ -262,13 +239,24 @@ static struct ri_verdict verdict_of_refusal(const struct ri_run *run, const stru
 static int end_unstarted(struct ri_run *run, int status, const struct ri_verdict *verdict,
 	const struct ri_error *why, const char *job)
 {
+	const struct ri_given *report = &run->found.options.given.report;
 	struct ri_outcome outcome = ri_judge_none(run, status, verdict->why.retry);
+	struct telling telling = { &outcome, run->checked.ran ? &run->checked : NULL, why };
+	const struct ri_apart writing = {
+		.work = tell_all, .argument = &telling, .subject = report->subject,
+		.path = report->value, .most_ms = REPORT_MS, .deaf_ms = REPORT_STOP_MS,
+	};
 
 	outcome.link.verdict = job == NULL ? NULL : verdict;
 	outcome.link.text = job;
 	outcome.verdict = verdict;
 	outcome.last_line = ri_run_has_last_line(run) ? ri_run_make_last_line(run, verdict) : NULL;
-	tell(run, &outcome, why);
+	/* the end does not wait for ever for the mount of the report */
+	if (report->value == NULL)
+		tell_all(&telling);
+	else if (ri_apart(&writing) < 0)
+		ri_log(RI_LEVEL_WARNING, "%s: the report cannot be written: its file system does "
+			"not answer [%s]", report->subject, ri_code_name(RI_CODE_FILE_SLOW));
 	if (outcome.last_line != NULL)
 		say_last_line(run, outcome.last_line, verdict, outcome.exit_status);
 	return ri_run_leave(run, status, verdict->why.retry);
@@ -359,20 +347,16 @@ static bool has_nothing_to_tell(const struct ri_run *run, int status)
 	return true;
 }
 
-/* Is there something to read that a rank wrote? */
-static bool has_words(const struct ri_run *run)
-{
-	return run->started.output.memories != NULL || run->started.torch_files.folder != NULL ||
-		run->started.has_others;
-}
-
 /*
  * As one rank of many rankinit is no container's init, and its launcher takes the end; and where
  * nothing is read that a rank wrote there is nothing to be afraid of. A report waits for its mount.
  */
 static bool judges_itself(const struct ri_run *run)
 {
-	return run->found.options.given.report.value == NULL && (!has_words(run) ||
+	bool has_words = run->started.output.memories != NULL ||
+		run->started.torch_files.folder != NULL || run->started.has_others;
+
+	return run->found.options.given.report.value == NULL && (!has_words ||
 		(ri_found_single_rank(&run->found) >= 0 && ri_found_is_managed(&run->found)));
 }
 
@@ -401,15 +385,13 @@ static int end_without_words(struct ri_run *run, const char *why)
 		(first == NULL || first->ended_ms >= ended->stop.at_ms);
 	struct ri_verdict verdict = verdict_of_none(run, stopped ? ri_why_stopped : ri_why_unknown,
 		stopped ? RI_CLASS_STOPPED : RI_CLASS_UNKNOWN, status);
-	char line[RI_MAX_LINE];
-	struct ri_text out;
+	RI_TEXT(out, RI_MAX_LINE);
 
 	if (ended->ordered)
 		verdict.status = ri_code_status(RI_CODE_LINK_STOPPED);
 	if (first != NULL) {
-		ri_text_init(&out, line, sizeof(line));
 		ri_child_add_end(&out, children, first);
-		ri_log(RI_LEVEL_ALWAYS, "%s; %s", line, why);
+		ri_log(RI_LEVEL_ALWAYS, "%s; %s", out.bytes, why);
 		if (children->count > 1)
 			verdict.rank = (int64_t)(children->first_rank +
 				(uint64_t)(first - children->items));
