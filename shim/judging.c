@@ -117,8 +117,7 @@ static int32_t find_first(const struct ri_run *run, struct ri_outcome *outcome)
 static const struct ri_cause *find_cause(const struct ri_run *run,
 	const struct ri_outcome *outcome)
 {
-	static struct ri_cause refusal = { .shown = true };
-
+	static struct ri_cause refusal;
 	const struct ri_cause *cause;
 
 	if (run->started.children.refused == 0) {
@@ -128,10 +127,10 @@ static const struct ri_cause *find_cause(const struct ri_run *run,
 		return cause != NULL && cause->code == RI_CODE_RANK_ABSENT &&
 				ri_env_get(&run->found.env, cause->subject) != NULL ? NULL : cause;
 	}
-	refusal.code = run->err.code;
-	refusal.subject = run->err.subject;
-	refusal.text = run->err.text;
-	refusal.hint = run->err.hint;
+	refusal = (struct ri_cause){
+		.code = run->err.code, .subject = run->err.subject, .text = run->err.text,
+		.hint = run->err.hint, .shown = true,
+	};
 	return &refusal;
 }
 
@@ -469,8 +468,7 @@ static void judge_restarts(struct ri_run *run, struct ri_judged *out)
 			.number = (uint64_t)first->restarts, .most = (uint64_t)first->most_restarts,
 			.at = first->started,
 		};
-		char line[RI_MAX_LINE];
-		struct ri_text text;
+		RI_TEXT(text, RI_MAX_LINE);
 
 		find_restart(run, &attempts[i], &restart);
 		all->all = attempts[i].restarts;
@@ -479,28 +477,18 @@ static void judge_restarts(struct ri_run *run, struct ri_judged *out)
 			all->items[attempts[i].number] = restart;
 			all->count = attempts[i].number + 1;
 		}
-		ri_text_init(&text, line, sizeof(line));
 		ri_restart_add(&text, all, &restart);
-		ri_log(RI_LEVEL_ALWAYS, "%s", line);
+		ri_log(RI_LEVEL_ALWAYS, "%s", text.bytes);
 		out->restarts++;
 	}
 }
 
 void ri_judge_answer(enum ri_question question, struct ri_judged *out, void *run)
 {
-	struct ri_run *job = run;
+	static void (*const judges[RI_ASK_NOTHING])(struct ri_run *run, struct ri_judged *out) = {
+		[RI_ASK_FAILED] = judge_failure, [RI_ASK_RESTARTED] = judge_restarts,
+		[RI_ASK_ENDED] = judge_end,
+	};
 
-	switch (question) {
-	case RI_ASK_FAILED:
-		judge_failure(job, out);
-		break;
-	case RI_ASK_RESTARTED:
-		judge_restarts(job, out);
-		break;
-	case RI_ASK_ENDED:
-		judge_end(job, out);
-		break;
-	case RI_ASK_NOTHING:
-		break;
-	}
+	judges[question](run, out);
 }

@@ -159,17 +159,15 @@ void ri_failure_judge(const struct ri_children *children, struct ri_output *outp
 static void sign(struct ri_verdict *verdict, const struct ri_outcome *outcome)
 {
 	static struct ri_restart restart;
-	char signature[RI_CARRIED_SIGNATURE];
 	/* FNV-1a (isthe.com/chongo/tech/comp/fnv) */
 	uint64_t mark = UINT64_C(14695981039346656037);
-	struct ri_text out;
+	RI_TEXT(out, RI_CARRIED_SIGNATURE);
 
 	restart = (struct ri_restart){ .known = false };
 	ri_restart_describe(&restart, outcome);
-	ri_text_init(&out, signature, sizeof(signature));
 	ri_again_sign(&out, verdict->why.cause, &restart.first, restart.words);
 	for (size_t i = 0; i < out.length; i++)
-		mark = (mark ^ (unsigned char)signature[i]) * UINT64_C(1099511628211);
+		mark = (mark ^ (unsigned char)out.bytes[i]) * UINT64_C(1099511628211);
 	verdict->mark = (mark & RI_VERDICT_MARK) | 2;	/* 0 and 1 mean something else */
 }
 
@@ -287,13 +285,12 @@ void ri_obituary_say(const struct ri_child *child, const char *command, int64_t 
 	const struct ri_stop *stop, struct ri_oom *oom)
 {
 	int status = child->wait_status, number = WTERMSIG(status);
-	char buffer[RI_MAX_LINE], name[RI_SIGNAL_NAME];
+	char name[RI_SIGNAL_NAME];
 	long kib = child->peak_kib;
-	struct ri_text out;
+	RI_TEXT(out, RI_MAX_LINE);
 
 	if (!WIFSIGNALED(status))
 		return;
-	ri_text_init(&out, buffer, sizeof(buffer));
 	if (rank >= 0)
 		ri_text_addf(&out, "rank %lld", (long long)rank);
 	else
@@ -321,5 +318,5 @@ void ri_obituary_say(const struct ri_child *child, const char *command, int64_t 
 			ri_text_addf(&out, "pid %d of uid %u", (int)stop->sender,
 				(unsigned)stop->sender_uid);
 	}
-	ri_log(RI_LEVEL_ALWAYS, "%s", buffer);
+	ri_log(RI_LEVEL_ALWAYS, "%s", out.bytes);
 }
