@@ -17,7 +17,6 @@
 #include "launch/privileges.h"
 #include "link/job.h"
 #include "preflight/preflight.h"
-#include "report/inner_word.h"
 #include "say/torch_file.h"
 #include "system/log.h"
 

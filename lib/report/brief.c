@@ -9,7 +9,6 @@
 #include "report/actor.h"
 #include "report/blame.h"
 #include "report/collectives.h"
-#include "report/inner_word.h"
 #include "report/members.h"
 #include "report/reason.h"
 #include "report/torch_error.h"
@@ -488,4 +487,28 @@ json_t *ri_brief_json(struct ri_json *json, const struct ri_verdict *verdict)
 			: json_boolean(verdict->failed_before),
 	};
 	return ri_members_write(json, ri_report_verdict, &told);
+}
+
+/* --- two rankinits in one job ------------------------------------------------- */
+
+static const char magic[24] = "rankinit-inner " RI_VERSION;
+
+void ri_inner_word_write(const struct ri_inner_word *word, char bytes[RI_INNER_WORD])
+{
+	memcpy(bytes, magic, sizeof(magic));
+	memcpy(bytes + sizeof(magic), word, sizeof(*word));
+}
+
+bool ri_inner_word_read(struct ri_inner_word *out, const char *bytes, size_t length)
+{
+	struct ri_inner_word word;
+
+	if (length != RI_INNER_WORD || memcmp(bytes, magic, sizeof(magic)) != 0)
+		return false;
+	memcpy(&word, bytes + sizeof(magic), sizeof(word));
+	if (!ri_verdict_is_sound(&word.verdict) || word.verdict.status == 0 || word.of_rank < -1 ||
+		word.exit_status < 1 || word.exit_status > 255)
+		return false;
+	memcpy(out, &word, sizeof(word));
+	return true;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The verdict for programs (verdict.h): its words for why a job ended and what to do with it next
- * (causes.def), how it is found, its last line, and a member of the report. In the line each value
- * is a word of a table, a number, or a name that is quoted; what is not known is left out. What
- * explains an end to people is struct ri_cause (outcome.h).
+ * (causes.def), how it is found, its last line, a member of the report, and what is left of it for
+ * another rankinit. In the line each value is a word of a table, a number, or a name that is
+ * quoted; what is not known is left out. What explains an end to people is struct ri_cause
+ * (outcome.h).
  */
 #ifndef RI_REPORT_BRIEF_H
 #define RI_REPORT_BRIEF_H
@@ -87,5 +88,30 @@ void ri_brief_add(struct ri_text *out, const struct ri_verdict *verdict,
 
 /* The same for a document; null where verdict is NULL. */
 json_t *ri_brief_json(struct ri_json *json, const struct ri_verdict *verdict);
+
+/* What an outer rankinit tells an inner one of itself. The ranks of the inner one do not get it. */
+#define RI_OUTER_VARIABLE "RANKINIT_OUTER"
+
+/*
+ * Two rankinits in one job, an image's ENTRYPOINT and a command: what the inner one leaves for the
+ * outer one once it has told of a failure, so that the outer one need not. How it gets there says
+ * shim/say/two_rankinits.h.
+ */
+struct ri_inner_word {
+	struct ri_verdict verdict;
+	int64_t of_rank;	/* it is about this rank of several alone; -1: about all below it */
+	int exit_status;	/* with which the inner one ends, 1 to 255 */
+};
+
+/* Bytes of one: what it is, and of which version; the same binary reads the struct itself. */
+enum { RI_INNER_WORD = 24 + sizeof(struct ri_inner_word) };
+
+void ri_inner_word_write(const struct ri_inner_word *word, char bytes[RI_INNER_WORD]);
+
+/*
+ * Any process below the outer one may have written it. Returns false where it is none, is of
+ * another version, or has a number that no word has.
+ */
+bool ri_inner_word_read(struct ri_inner_word *out, const char *bytes, size_t length);
 
 #endif

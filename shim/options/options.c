@@ -16,7 +16,6 @@
 #include "options/table.h"
 #include "redact/redact.h"
 #include "report/carried.h"
-#include "report/inner_word.h"
 
 enum {
 	DASHES = sizeof("--") - 1,

@@ -9,7 +9,6 @@
 #include "fuzz.h"
 #include "report/blame.h"
 #include "report/brief.h"
-#include "report/inner_word.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

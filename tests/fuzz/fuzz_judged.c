@@ -11,7 +11,6 @@
 
 #include "init/judged.h"
 #include "report/carried.h"
-#include "report/inner_word.h"
 #include "system/helper.h"
 #include "system/log.h"
 
