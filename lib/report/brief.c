@@ -339,49 +339,34 @@ int64_t ri_brief_rank(const struct ri_outcome *outcome)
 	return ri_outcome_has_ranks(outcome) ? (int64_t)outcome->ranks[named].rank : -1;
 }
 
-/* It may have run elsewhere; an actor of Ray's has an address, which is of any node. */
-static bool is_here(const struct ri_outcome *outcome)
-{
-	ssize_t named = ri_outcome_named(outcome);
-
-	return outcome->blame != RI_BLAME_ELSEWHERE &&
-		(named < 0 || outcome->ranks[named].actor == NULL);
-}
-
-static void take_first(struct ri_verdict *out, const struct ri_outcome *outcome)
-{
-	out->class = outcome->ranks[outcome->first].evidence.class;
-	out->rank = ri_brief_rank(outcome);
-	if (is_here(outcome))
-		return;
-	out->node = -1;
-	out->host[0] = '\0';
-}
-
-static void take_stop(struct ri_verdict *out, const struct ri_outcome *outcome)
-{
-	out->class = RI_CLASS_STOPPED;
-	for (size_t i = 0; i < outcome->count; i++)
-		out->failed_before |= ri_class_was_held(outcome, &outcome->ranks[i]);
-	if (outcome->single)
-		out->rank = (int64_t)outcome->ranks[0].rank;
-}
-
 bool ri_brief_find(struct ri_verdict *out, const struct ri_outcome *outcome, int status)
 {
 	bool of_job = outcome->link.verdict != NULL && !outcome->link.is_here;
+	ssize_t named = ri_outcome_named(outcome);
 
 	if (outcome->first < 0 && ((outcome->stop.signal == 0 && !of_job) ||
 		outcome->exit_status == 0))
 		return false;
 	ri_brief_begin(out, outcome->topology, outcome->host);
 	out->why = ri_why_find(outcome);
-	if (of_job)
+	if (of_job) {
 		*out = *outcome->link.verdict;	/* each of its nodes tells that alike */
-	else if (outcome->first >= 0)
-		take_first(out, outcome);
-	else
-		take_stop(out, outcome);
+	} else if (outcome->first >= 0) {
+		out->class = outcome->ranks[outcome->first].evidence.class;
+		out->rank = ri_brief_rank(outcome);
+		/* it may have run elsewhere; an actor of Ray's has an address, of any node */
+		if (outcome->blame == RI_BLAME_ELSEWHERE ||
+			(named >= 0 && outcome->ranks[named].actor != NULL)) {
+			out->node = -1;
+			out->host[0] = '\0';
+		}
+	} else {
+		out->class = RI_CLASS_STOPPED;
+		for (size_t i = 0; i < outcome->count; i++)
+			out->failed_before |= ri_class_was_held(outcome, &outcome->ranks[i]);
+		if (outcome->single)
+			out->rank = (int64_t)outcome->ranks[0].rank;
+	}
 	out->status = status;
 	out->retries = outcome->restarts == NULL ? 0 : outcome->restarts->all;
 	if (outcome->inner != NULL) {

@@ -27,11 +27,6 @@ static void describe(const struct ri_launched *seen, struct ri_rank_outcome *out
 		ri_rank_take_status(out, seen->wait_status);
 }
 
-static bool is_held(const struct ri_rank_outcome *rank)
-{
-	return rank->course == RI_COURSE_LEFT;
-}
-
 static int compare_ranks(const void *a, const void *b)
 {
 	const struct ri_rank_outcome *one = a, *other = b;
@@ -263,7 +258,7 @@ static size_t drop_unknown(struct ri_rank_outcome *ranks, size_t count)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < count; i++)
-		if (is_known(&ranks[i]) || is_held(&ranks[i]))
+		if (is_known(&ranks[i]) || ranks[i].course == RI_COURSE_LEFT)
 			ranks[kept++] = ranks[i];
 	return kept;
 }
@@ -513,7 +508,7 @@ size_t ri_launched_outcomes(const struct ri_launched_source *given, struct ri_ra
 	count = drop_unknown(out, take_words(source, out, count, room));
 	first = find_first(out, count, whole);
 	for (size_t i = 0; i < count; i++)
-		left = left || is_held(&out[i]);
+		left |= out[i].course == RI_COURSE_LEFT;
 	if (first == NULL && !left)
 		return 0;
 	mark_told(source, out, count, first);

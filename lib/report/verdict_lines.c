@@ -278,18 +278,6 @@ static void add_headline(struct ri_text *out, const struct ri_outcome *outcome, 
 	add_first_loser(out, outcome);
 }
 
-/* As the error said it, which may be far above by now. */
-static void add_refusal(struct ri_text *out, const struct ri_cause *cause)
-{
-	RI_TEXT(text, 4 * RI_VERDICT_COLUMNS);
-
-	if (cause == NULL)
-		return;
-	ri_text_addf(&text, "%s: %s%s%s [%s]", cause->subject, cause->text,
-		cause->hint[0] == '\0' ? "" : "; ", cause->hint, ri_code_name(cause->code));
-	ri_reason_add_line(out, "  ", (struct ri_span){ text.bytes, text.length });
-}
-
 /* Is rank i the first one of its kind? */
 static bool leads_group(const struct ri_outcome *outcome, size_t i)
 {
@@ -451,6 +439,8 @@ static void add_failure(struct ri_text *out, const struct ri_outcome *outcome,
 	const struct ri_reason *reason, bool of_job)
 {
 	const struct ri_rank_outcome *first = &outcome->ranks[outcome->first];
+	const struct ri_cause *cause = outcome->cause;
+	RI_TEXT(text, 4 * RI_VERDICT_COLUMNS);
 
 	add_headline(out, outcome, of_job);
 	if (first->held != NULL)
@@ -460,11 +450,14 @@ static void add_failure(struct ri_text *out, const struct ri_outcome *outcome,
 	if (ri_outcome_is_silent(outcome))
 		ri_text_add(out, "  if its ranks write files, look there: torchrun names their "
 			"folder with --log-dir=DIR\n");
-	if (first->end == RI_END_EXEC_FAILED) {
-		add_refusal(out, outcome->cause);
-	} else if (outcome->cause != NULL && !outcome->cause->shown) {
+	if (first->end == RI_END_EXEC_FAILED && cause != NULL) {
+		/* as the error said it, which may be far above by now */
+		ri_text_addf(&text, "%s: %s%s%s [%s]", cause->subject, cause->text,
+			cause->hint[0] == '\0' ? "" : "; ", cause->hint, ri_code_name(cause->code));
+		ri_reason_add_line(out, "  ", (struct ri_span){ text.bytes, text.length });
+	} else if (cause != NULL && !cause->shown) {
 		ri_text_add(out, "  ");
-		ri_cause_add(out, outcome->cause);
+		ri_cause_add(out, cause);
 		ri_text_add(out, "\n");
 	}
 }
