@@ -13,7 +13,7 @@
 
 #include "base/text.h"
 #include "link/seal.h"
-#include "report/verdict.h"
+#include "report/outcome.h"
 
 enum {
 	RI_LINK_FRAME = 8192,	/* bytes of any message */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The verdict for programs (verdict.h): its words for why a job ended and what to do with it next
+ * The verdict for programs (outcome.h): its words for why a job ended and what to do with it next
  * (causes.def), how it is found, its last line, a member of the report, and what is left of it for
  * another rankinit. In the line each value is a word of a table, a number, or a name that is
- * quoted; what is not known is left out. What explains an end to people is struct ri_cause
- * (outcome.h).
+ * quoted; what is not known is left out. What explains an end to people is struct ri_cause.
  */
 #ifndef RI_REPORT_BRIEF_H
 #define RI_REPORT_BRIEF_H
