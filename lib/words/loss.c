@@ -16,17 +16,17 @@ enum {
 	LINES = 512,		/* all in all */
 };
 
-static const char *const kinds[] = {
-	[RI_LOSS_OWN] = NULL,
-	[RI_LOSS_PEER] = "peer",
-	[RI_LOSS_STORE] = "store",
-	[RI_LOSS_CLOCK] = "clock",
-	[RI_LOSS_MISMATCH] = "mismatch",
-};
-
 const char *ri_loss_kind_name(enum ri_loss_kind kind)
 {
-	return kinds[kind];
+	static const char *const names[] = {
+		[RI_LOSS_OWN] = NULL,
+		[RI_LOSS_PEER] = "peer",
+		[RI_LOSS_STORE] = "store",
+		[RI_LOSS_CLOCK] = "clock",
+		[RI_LOSS_MISMATCH] = "mismatch",
+	};
+
+	return names[kind];
 }
 
 /* The first row that fits, of those for an exception with its type or of the others. */
@@ -87,19 +87,6 @@ const struct ri_loss *ri_loss_of_exception(struct ri_span exception)
 	if (found != NULL || !may_be_raised(type))
 		return found;
 	return find(ri_span_trim_start(ri_span_skip(exception, type.length + 1)), false);
-}
-
-size_t ri_loss_count_before(struct ri_span text, bool *lost)
-{
-	struct ri_span line;
-	size_t count = 0;
-
-	*lost = false;
-	while (!*lost && ri_span_line(&text, &line)) {
-		*lost = find(line, false) != NULL;
-		count += *lost ? 0 : ri_noise_count(line);
-	}
-	return count;
 }
 
 const struct ri_loss *ri_loss_of_lines(struct ri_span text)

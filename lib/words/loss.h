@@ -50,9 +50,6 @@ const struct ri_loss *ri_loss_of_lines(struct ri_span text);
 /* The row that a message fits, one of RI_LOSS_OWN as well, or NULL. */
 const struct ri_loss *ri_loss_row(struct ri_span message);
 
-/* How many lines say something before the first that tells of a loss; is there one? */
-size_t ri_loss_count_before(struct ri_span text, bool *lost);
-
 /* The peer's address in the last message of this loss, without its port. False: it has none. */
 bool ri_loss_peer(struct ri_span text, const struct ri_loss *loss, struct ri_span *out);
 

@@ -181,10 +181,15 @@ static void read_traceback(struct ri_span text, struct ri_words *out)
 	 */
 	static const char kill[] = "DeadLock detected from rank: ";
 	const struct ri_traceback *traceback = &out->traceback;
-	struct ri_span own, rest = traceback->whole, line;
-	bool lost;
+	struct ri_span own, rest = traceback->whole, more = traceback->more, line;
+	const struct ri_loss *row;
 
-	out->message_lines = ri_loss_count_before(traceback->more, &lost);
+	while (ri_span_line(&more, &line)) {
+		row = ri_loss_row(line);
+		if (row != NULL && row->kind != RI_LOSS_OWN)
+			break;
+		out->message_lines += ri_noise_count(line);
+	}
 	out->loss = ri_words_loss(text, traceback, &own);
 	out->workers_loss = find_loss_of_workers(text, traceback);
 	out->tells_of_stop = tells_of_stop(traceback);
