@@ -237,24 +237,16 @@ static void add_first_loser(struct ri_text *out, const struct ri_outcome *outcom
 	add_end(out, rank);
 }
 
-/* By torch's own comparison, or by what NCCL's watchdogs say. */
-static bool ran_another(const struct ri_outcome *outcome)
-{
-	struct ri_works works;
-
-	if (outcome->ranks[outcome->first].evidence.loss->kind == RI_LOSS_MISMATCH)
-		return true;
-	ri_works_find(outcome, &works);
-	return works.odd == (ssize_t)outcome->named && works.step == RI_STEP_APART;
-}
-
 static void add_headline(struct ri_text *out, const struct ri_outcome *outcome, bool of_job)
 {
 	const struct ri_rank_outcome *named = &outcome->ranks[outcome->named];
+	const struct ri_rank_outcome *first = &outcome->ranks[outcome->first];
+	struct ri_works works;
+	bool other;
 
 	switch (outcome->blame) {
 	case RI_BLAME_FIRST:
-		add_who(out, outcome, &outcome->ranks[outcome->first]);
+		add_who(out, outcome, first);
 		add_first(out, outcome, of_job);
 		return;
 	case RI_BLAME_LEFT:
@@ -263,8 +255,12 @@ static void add_headline(struct ri_text *out, const struct ri_outcome *outcome, 
 		add_end(out, named);
 		break;
 	case RI_BLAME_HELD:
+		/* by torch's own comparison, or by what NCCL's watchdogs say */
+		ri_works_find(outcome, &works);
+		other = first->evidence.loss->kind == RI_LOSS_MISMATCH ||
+			(works.odd == (ssize_t)outcome->named && works.step == RI_STEP_APART);
 		add_who(out, outcome, named);
-		ri_text_add(out, ran_another(outcome)
+		ri_text_add(out, other
 			? " did not run the collective of all others: "
 			: " did not come when all others waited for it: ");
 		ri_text_add(out, named->told ? "told to stop, " : "");
