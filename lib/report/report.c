@@ -136,15 +136,14 @@ static json_t *split(struct ri_json *json, const char *text, const char *subject
 }
 
 /* The lines that the verdict has below its first one. */
-static json_t *list_reason(struct ri_json *json, const struct ri_report *report)
+static json_t *list_reason(struct ri_json *json, const struct ri_outcome *outcome)
 {
 	static char lines[RI_VERDICT_SIZE];
-	const struct ri_outcome *outcome = report->outcome;
 	struct ri_text text;
 
 	ri_text_init(&text, lines, sizeof(lines));
 	if (outcome->ranks[outcome->first].end != RI_END_EXEC_FAILED)
-		ri_reason_add(&text, &outcome->ranks[outcome->first], report->reason);
+		ri_reason_add(&text, &outcome->ranks[outcome->first], outcome->reason);
 	return split(json, lines, "reason");
 }
 
@@ -184,9 +183,8 @@ static const char *find_peer(const struct ri_rank_outcome *rank, char copy[RI_LO
 	return copy;
 }
 
-static json_t *describe_first(struct ri_json *json, const struct ri_report *report)
+static json_t *describe_first(struct ri_json *json, const struct ri_outcome *outcome)
 {
-	const struct ri_outcome *outcome = report->outcome;
 	ssize_t named = ri_outcome_named(outcome);
 	char peer[RI_LOSS_ADDRESS], name[RI_SIGNAL_NAME];
 	const struct ri_cause *cause = outcome->cause;
@@ -210,9 +208,9 @@ static json_t *describe_first(struct ri_json *json, const struct ri_report *repo
 		.kind = kind_of(rank), .exit_code = exit_code(rank),
 		.signal = signal_name(rank, name), .at = ri_time_us(rank->ended),
 		.cause = write_known(json, cause != NULL, ri_report_cause, &why),
-		.reason = list_reason(json, report),
-		.traceback = describe_traceback(json, report->reason),
-		.last_lines = list_lines(json, report->reason),
+		.reason = list_reason(json, outcome),
+		.traceback = describe_traceback(json, outcome->reason),
+		.last_lines = list_lines(json, outcome->reason),
 		.torch_error = file.at == NULL ? json_null() : ri_torch_error_json(json, file),
 	};
 	if (named >= 0)
@@ -281,7 +279,8 @@ int ri_report_render(const struct ri_report *report, struct ri_text *out)
 		.host = outcome->host, .started = ri_time_us(outcome->started),
 		.ended = ri_time_us(outcome->ended),
 		.topology = ri_json_topology(&json, outcome->topology),
-		.ranks = list_ranks(&json, outcome), .first_failure = describe_first(&json, report),
+		.ranks = list_ranks(&json, outcome),
+		.first_failure = describe_first(&json, outcome),
 		.verdict = ri_brief_json(&json, outcome->verdict),
 		.refusal = report->refusal == NULL ? json_null()
 			: split(&json, report->refusal, "refusal"),

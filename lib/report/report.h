@@ -15,7 +15,6 @@
 struct ri_report {
 	const char *version;
 	const struct ri_outcome *outcome;
-	const struct ri_reason *reason;	/* of the first failure; not read without one */
 	const char *refusal;	/* why nothing was started, in lines; or NULL */
 	/* Makes what checks of the node found before the launch; NULL: nothing was checked. */
 	json_t *(*check)(struct ri_json *json, const void *checked);

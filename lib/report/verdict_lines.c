@@ -431,8 +431,7 @@ static void add_out_of_step(struct ri_text *out, const struct ri_outcome *outcom
 }
 
 /* The headline, and why. */
-static void add_failure(struct ri_text *out, const struct ri_outcome *outcome,
-	const struct ri_reason *reason, bool of_job)
+static void add_failure(struct ri_text *out, const struct ri_outcome *outcome, bool of_job)
 {
 	const struct ri_rank_outcome *first = &outcome->ranks[outcome->first];
 	const struct ri_cause *cause = outcome->cause;
@@ -442,7 +441,7 @@ static void add_failure(struct ri_text *out, const struct ri_outcome *outcome,
 	if (first->held != NULL)
 		ri_text_addf(out, "  seen before the stop: %s\n", first->held);
 	add_out_of_step(out, outcome, first->evidence.loss);
-	ri_reason_add(out, first, reason);
+	ri_reason_add(out, first, outcome->reason);
 	if (ri_outcome_is_silent(outcome))
 		ri_text_add(out, "  if its ranks write files, look there: torchrun names their "
 			"folder with --log-dir=DIR\n");
@@ -458,15 +457,13 @@ static void add_failure(struct ri_text *out, const struct ri_outcome *outcome,
 	}
 }
 
-void ri_verdict_render_job(const struct ri_outcome *outcome, const struct ri_reason *reason,
-	struct ri_text *out)
+void ri_verdict_render_job(const struct ri_outcome *outcome, struct ri_text *out)
 {
 	if (outcome->first >= 0)
-		add_failure(out, outcome, reason, true);
+		add_failure(out, outcome, true);
 }
 
-void ri_verdict_render(const struct ri_outcome *outcome, const struct ri_reason *reason,
-	struct ri_text *out)
+void ri_verdict_render(const struct ri_outcome *outcome, struct ri_text *out)
 {
 	static char lines[RI_VERDICT_SIZE];
 	struct ri_text own;
@@ -476,12 +473,12 @@ void ri_verdict_render(const struct ri_outcome *outcome, const struct ri_reason 
 		ri_text_add(out, outcome->link.text);
 		ri_text_init(&own, lines, sizeof(lines));
 		if (fails_too(outcome))
-			add_failure(&own, outcome, reason, true);
+			add_failure(&own, outcome, true);
 		else if (outcome->stop.signal != 0)
 			add_stop(&own, outcome);
 		add_lines(out, lines);
 	} else if (outcome->first >= 0) {
-		add_failure(out, outcome, reason, false);
+		add_failure(out, outcome, false);
 	} else if (outcome->stop.signal != 0 && outcome->exit_status != 0) {
 		add_stop(out, outcome);
 	} else {

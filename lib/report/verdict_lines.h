@@ -24,8 +24,7 @@ enum {
  * The first of these lines, about the failure of this node as that of the whole job: for the
  * other nodes.
  */
-void ri_verdict_render_job(const struct ri_outcome *outcome, const struct ri_reason *reason,
-	struct ri_text *out);
+void ri_verdict_render_job(const struct ri_outcome *outcome, struct ri_text *out);
 
 /*
  * Append a line for each of the first ranks that were stopped, and had printed an exception that
@@ -36,12 +35,10 @@ void ri_verdict_add_printed(struct ri_text *out, const struct ri_outcome *outcom
 	struct ri_reason *scratch);
 
 /*
- * Append the lines, each ended by '\n'; the reason is that of the first
- * failure, where there is one. None where nothing failed; where a stop came
- * from outside, none unless the status is other than 0. A verdict on the whole job comes
- * first, and then what that does not say of this node.
+ * Append the lines, each ended by '\n'. None where nothing failed; where a stop came from outside,
+ * none unless the status is other than 0. A verdict on the whole job comes first, and then what
+ * that does not say of this node.
  */
-void ri_verdict_render(const struct ri_outcome *outcome, const struct ri_reason *reason,
-	struct ri_text *out);
+void ri_verdict_render(const struct ri_outcome *outcome, struct ri_text *out);
 
 #endif

@@ -210,7 +210,7 @@ void ri_link_judge_end(const struct ri_link_job *job, const struct ri_outcome *o
 	};
 	sign(&end->verdict, outcome);
 	ri_text_init(&text, lines, sizeof(lines));
-	ri_verdict_render_job(outcome, outcome->reason, &text);
+	ri_verdict_render_job(outcome, &text);
 	ri_link_text_set(end->text, lines);
 }
 

@@ -204,8 +204,7 @@ static void write_report(const struct ri_outcome *outcome, const struct ri_check
 	const char *refusal)
 {
 	const struct ri_report report = {
-		.version = RI_VERSION, .outcome = outcome, .reason = outcome->reason,
-		.refusal = refusal,
+		.version = RI_VERSION, .outcome = outcome, .refusal = refusal,
 		.check = checked == NULL ? NULL : describe_checks, .checked = checked,
 	};
 	struct ri_text out;
@@ -273,7 +272,7 @@ void ri_report_say(const struct ri_outcome *outcome, bool prints)
 	ri_verdict_add_printed(&out, outcome, &scratch);
 	all.printed = printed;
 	ri_text_init(&out, verdict, RI_VERDICT_SIZE);
-	ri_verdict_render(&all, all.reason, &out);
+	ri_verdict_render(&all, &out);
 	/* of a silent one another rankinit says it */
 	if (!prints || outcome->silent)
 		return;

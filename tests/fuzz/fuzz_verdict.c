@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ri_outcome outcome = {
 		.topology = &topology, .launch = "process", .ranks = &rank, .count = 1,
 	};
-	struct ri_report report = { .version = "0", .outcome = &outcome, .reason = &reason };
+	struct ri_report report = { .version = "0", .outcome = &outcome };
 	struct ri_text out;
 	json_t *object;
 
@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	CHECK(ri_why_find(&outcome).cause < RI_CAUSE_COUNT);
 	CHECK(ri_why_find(&outcome).retry < RI_RETRY_COUNT);
 	ri_text_init(&out, text, sizeof(text));
-	ri_verdict_render(&outcome, &reason, &out);
+	ri_verdict_render(&outcome, &out);
 	CHECK(!out.cut);
 	check_text(text);
 	ri_text_init(&out, document, sizeof(document));

@@ -81,8 +81,9 @@ static const char *verdict(void)
 		ri_class_find(&ranks[i]);
 	ri_blame_find(&outcome);
 	ri_reason_find(&ranks[outcome.first], &reason);
+	outcome.reason = &reason;
 	ri_text_init(&out, bytes, RI_VERDICT_SIZE);
-	ri_verdict_render(&outcome, &reason, &out);
+	ri_verdict_render(&outcome, &out);
 	assert_false(out.cut);
 	return bytes;
 }
@@ -304,7 +305,7 @@ static void of_the_job(void **state)
 		exits(0, 1, lost ? LOST : HEAD "ValueError: x\n");
 		verdict();
 		ri_text_init(&out, bytes, RI_VERDICT_SIZE);
-		ri_verdict_render_job(&outcome, &reason, &out);
+		ri_verdict_render_job(&outcome, &out);
 		assert_non_null(strstr(bytes, lost ? " failed (node 0 of 2): exit status 1"
 			: " failed first (node 0 of 2): exit status 1"));
 	}
@@ -333,9 +334,7 @@ static void a_single_rank(void **state)
 
 static json_t *first_failure(json_t **document)
 {
-	const struct ri_report report = {
-		.version = "1", .outcome = &outcome, .reason = &reason,
-	};
+	const struct ri_report report = { .version = "1", .outcome = &outcome };
 	struct ri_text out;
 
 	verdict();
@@ -469,7 +468,7 @@ static void stops(int index, const char *words)
 
 static const char *report(void)
 {
-	const struct ri_report all = { .version = "0", .outcome = &outcome, .reason = &reason };
+	const struct ri_report all = { .version = "0", .outcome = &outcome };
 	struct ri_text out;
 
 	ri_text_init(&out, bytes, sizeof(bytes));

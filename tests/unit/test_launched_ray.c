@@ -161,7 +161,7 @@ static const char *verdict(const struct ri_launched *items, size_t count, const 
 	};
 	struct ri_outcome outcome = {
 		.topology = &topology, .ranks = ranks, .launched = true, .host = "node-a",
-		.exit_status = 1,
+		.exit_status = 1, .reason = &reason,
 	};
 	struct ri_text out;
 
@@ -177,7 +177,7 @@ static const char *verdict(const struct ri_launched *items, size_t count, const 
 	reason = (struct ri_reason){ .rank = NULL };
 	ri_reason_find(&ranks[outcome.first], &reason);
 	ri_text_init(&out, shown, sizeof(shown));
-	ri_verdict_render(&outcome, &reason, &out);
+	ri_verdict_render(&outcome, &out);
 	return shown;
 }
 
