@@ -437,7 +437,7 @@ static bool find_out_of_step(const struct ri_outcome *outcome, size_t *out)
 	struct ri_works works;
 
 	ri_works_find(outcome, &works);
-	if (works.odd < 0 || works.count < outcome->count)
+	if (works.odd < 0)
 		return false;
 	*out = (size_t)works.odd;
 	return true;

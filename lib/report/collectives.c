@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "base/limits.h"
-
 enum {
 	RANGES = 12,
 	MAX_RANKS = 256,	/* whose call is told */
@@ -52,13 +50,19 @@ static bool is_default(const struct ri_work *work)
 	return strcmp(work->group, RI_WORK_DEFAULT) == 0;
 }
 
+/* What a rank said of its work; NULL: nothing. */
+static const struct ri_work *work_of(const struct ri_rank_outcome *rank)
+{
+	return rank->evidence.words.has_work ? &rank->evidence.words.work : NULL;
+}
+
 /* The group that is compared: that of all ranks, or the first that is told of. */
-static const char *group_of(const struct ri_rank_work *ranks, size_t count)
+static const char *group_of(const struct ri_outcome *outcome)
 {
 	const char *group = NULL;
 
-	for (size_t i = 0; i < count; i++) {
-		const struct ri_work *work = ranks[i].work;
+	for (size_t i = 0; i < outcome->count; i++) {
+		const struct ri_work *work = work_of(&outcome->ranks[i]);
 
 		if (work == NULL || !ri_work_waits(work))
 			continue;
@@ -79,15 +83,15 @@ static bool is_same_work(const void *a, const void *b)
 	return ri_work_is_same(a, b);
 }
 
-static bool is_of(const struct ri_rank_work *rank, const struct ri_work *kind)
+static bool is_of(const struct ri_rank_outcome *rank, const struct ri_work *kind)
 {
-	return waits_in(rank->work, kind->group) && ri_work_is_same(rank->work, kind);
+	return waits_in(work_of(rank), kind->group) && ri_work_is_same(work_of(rank), kind);
 }
 
 /* It waits for no work of any group, and has not come so far in this one. */
-static bool is_behind(const struct ri_rank_work *rank, const struct ri_work *most)
+static bool is_behind(const struct ri_rank_outcome *rank, const struct ri_work *most)
 {
-	const struct ri_work *work = rank->work;
+	const struct ri_work *work = work_of(rank);
 
 	return work != NULL && work->op[0] == '\0' && work->has_status && most->group[0] != '\0' &&
 		strcmp(work->group, most->group) == 0 &&
@@ -106,11 +110,11 @@ static ssize_t find_odd(const struct ri_works *works)
 	if (works->step == RI_STEP_TOGETHER || !is_default(most))
 		return -1;
 	for (size_t i = 0; i < works->count; i++) {
-		const struct ri_rank_work *rank = &works->ranks[i];
+		const struct ri_rank_outcome *rank = &works->ranks[i];
+		const struct ri_work *work = work_of(rank);
 		bool out_of_step = works->step == RI_STEP_BEHIND
-			? is_behind(rank, most) && rank->work->enqueued == rank->work->completed
-			: waits_in(rank->work, most->group) &&
-				rank->work->sequence == most->sequence;
+			? is_behind(rank, most) && work->enqueued == work->completed
+			: waits_in(work, most->group) && work->sequence == most->sequence;
 
 		if (is_of(rank, most))
 			continue;
@@ -121,39 +125,26 @@ static ssize_t find_odd(const struct ri_works *works)
 	return works->count > RI_KINDS_AGREE ? odd : -1;
 }
 
-void ri_works_compare(const struct ri_rank_work *ranks, size_t count, struct ri_works *out)
+void ri_works_find(const struct ri_outcome *outcome, struct ri_works *out)
 {
-	const char *group = group_of(ranks, count);
+	const char *group = group_of(outcome);
 
 	*out = (struct ri_works){
-		.ranks = ranks, .count = count, .odd = -1, .kinds.is_same = is_same_work,
+		.ranks = outcome->ranks, .count = outcome->count, .odd = -1,
+		.kinds.is_same = is_same_work,
 	};
-	for (size_t i = 0; i < count && group != NULL; i++)
-		if (waits_in(ranks[i].work, group))
-			ri_kinds_add(&out->kinds, ranks[i].work);
+	for (size_t i = 0; i < out->count && group != NULL; i++)
+		if (waits_in(work_of(&out->ranks[i]), group))
+			ri_kinds_add(&out->kinds, work_of(&out->ranks[i]));
 	ri_kinds_sort(&out->kinds);
 	if (out->kinds.count == 0)
 		return;
 	out->most = out->kinds.calls[out->kinds.count - 1];
 	out->step = out->kinds.count > 1 ? RI_STEP_APART : RI_STEP_TOGETHER;
-	for (size_t i = 0; i < count && out->step == RI_STEP_TOGETHER; i++)
-		if (is_behind(&ranks[i], out->most))
+	for (size_t i = 0; i < out->count && out->step == RI_STEP_TOGETHER; i++)
+		if (is_behind(&out->ranks[i], out->most))
 			out->step = RI_STEP_BEHIND;
 	out->odd = find_odd(out);
-}
-
-void ri_works_find(const struct ri_outcome *outcome, struct ri_works *out)
-{
-	static struct ri_rank_work ranks[RI_MAX_LOCAL];
-	size_t count = outcome->count < RI_MAX_LOCAL ? outcome->count : RI_MAX_LOCAL;
-
-	for (size_t i = 0; i < count; i++)
-		ranks[i] = (struct ri_rank_work){
-			.rank = outcome->ranks[i].rank,
-			.work = !outcome->ranks[i].evidence.words.has_work ? NULL
-				: &outcome->ranks[i].evidence.words.work,
-		};
-	ri_works_compare(ranks, count, out);
 }
 
 /* Which ranks: those that wait in this kind, or where it is NULL those that are behind. */

@@ -38,12 +38,6 @@ void ri_kinds_sort(struct ri_kinds *kinds);
 /* Append "rank " or "ranks ", for so many. The list begins: at most twelve ranges, then "...". */
 struct ri_ranges ri_rank_list_begin(struct ri_text *out, size_t count);
 
-/* What a rank said of its work, which is borrowed; NULL: nothing. */
-struct ri_rank_work {
-	uint64_t rank;
-	const struct ri_work *work;
-};
-
 enum ri_step {
 	RI_STEP_TOGETHER,	/* as far as they tell */
 	RI_STEP_BEHIND,	/* ranks never entered the collective in which most others wait */
@@ -52,7 +46,7 @@ enum ri_step {
 
 /* Ranks in the order of their numbers, compared. */
 struct ri_works {
-	const struct ri_rank_work *ranks;
+	const struct ri_rank_outcome *ranks;	/* which are borrowed */
 	size_t count;
 	enum ri_step step;
 	const struct ri_work *most;	/* in which most wait; NULL: none waits */
@@ -66,9 +60,6 @@ struct ri_works {
  * Compare the ranks that wait in vain in one group, by preference the group of all ranks. A rank is
  * behind if it waits for nothing in the group and the last work that it entered there comes before.
  */
-void ri_works_compare(const struct ri_rank_work *ranks, size_t count, struct ri_works *out);
-
-/* The same of the ranks of a node; at most RI_MAX_LOCAL, in storage that the next call reuses. */
 void ri_works_find(const struct ri_outcome *outcome, struct ri_works *out);
 
 /*

@@ -38,25 +38,24 @@ static void check_works(const struct ri_works *works)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *bytes = fuzz_string(data, size);
-	static struct ri_work found[RANKS];
-	struct ri_rank_work ranks[RANKS];
+	static struct ri_rank_outcome ranks[RANKS];
+	struct ri_outcome outcome = { .ranks = ranks };
 	struct ri_span rest = { bytes, size }, line;
 	struct ri_works works;
-	size_t count = 0;
+	struct ri_words *words;
 
-	while (count < RANKS && rest.length > 0) {
+	while (outcome.count < RANKS && rest.length > 0) {
 		struct ri_span part = { rest.at, 0 };
 
 		while (ri_span_line(&rest, &line) && line.length > 0)
 			part.length = (size_t)(line.at + line.length - part.at);
-		ranks[count] = (struct ri_rank_work){ .rank = count };
-		if (ri_work_find(part, &found[count])) {
-			check_work(&found[count]);
-			ranks[count].work = &found[count];
-		}
-		count++;
+		ranks[outcome.count] = (struct ri_rank_outcome){ .rank = outcome.count };
+		words = &ranks[outcome.count++].evidence.words;
+		words->has_work = ri_work_find(part, &words->work);
+		if (words->has_work)
+			check_work(&words->work);
 	}
-	ri_works_compare(ranks, count, &works);
+	ri_works_find(&outcome, &works);
 	check_works(&works);
 	free(bytes);
 	return 0;

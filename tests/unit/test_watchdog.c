@@ -158,7 +158,7 @@ static void no_group(void **state)
 enum { RANKS = 5 };
 
 static struct ri_work works[RANKS];
-static struct ri_rank_work ranks[RANKS];
+static struct ri_rank_outcome ranks[RANKS];
 static struct ri_works compared;
 
 /* They wait in ALLREDUCE 7 of group default_pg. */
@@ -172,7 +172,9 @@ static int begin(void **state)
 			.has_size = true, .in = 4, .out = 4,
 			.has_status = true, .enqueued = 7, .completed = 6,
 		};
-		ranks[i] = (struct ri_rank_work){ .rank = i, .work = &works[i] };
+		ranks[i] = (struct ri_rank_outcome){
+			.rank = i, .evidence.words.has_work = true,
+		};
 	}
 	return 0;
 }
@@ -192,11 +194,14 @@ static void is_apart(int rank, const char *op)
 
 static void expect_step(size_t count, int odd, const char *sentence)
 {
+	const struct ri_outcome outcome = { .ranks = ranks, .count = count };
 	char bytes[1024];
 	struct ri_text text;
 
 	ri_text_init(&text, bytes, sizeof(bytes));
-	ri_works_compare(ranks, count, &compared);
+	for (size_t i = 0; i < count; i++)
+		ranks[i].evidence.words.work = works[i];
+	ri_works_find(&outcome, &compared);
 	ri_works_add(&text, &compared);
 	assert_string_equal(bytes, sentence);
 	assert_int_equal(compared.odd, odd);
@@ -207,7 +212,7 @@ static void together(void **state)
 	(void)state;
 	expect_step(RANKS, -1, "");
 	expect_step(0, -1, "");
-	ranks[2].work = NULL;
+	ranks[2].evidence.words.has_work = false;
 	expect_step(RANKS, -1, "");
 	/* sizes that may differ; ranks of other groups; pairs of a pipeline */
 	for (int i = 0; i < RANKS; i++)
@@ -251,7 +256,7 @@ static void not_the_only_one(void **state)
 		"0, 3-4 wait");
 	begin(NULL);
 	is_behind(1);
-	ranks[4].work = NULL;
+	ranks[4].evidence.words.has_work = false;
 	expect_step(RANKS, -1,
 		"rank 1 never entered ALLREDUCE 7 of group default_pg, in which ranks 0, 2-3 wait");
 	/* three are behind one */
