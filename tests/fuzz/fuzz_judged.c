@@ -45,7 +45,7 @@ static void answer(enum ri_question question, struct ri_judged *out, void *conte
 	(void)context;
 	wild.page = out;
 	out->said = (struct ri_link_message){ .kind = RI_LINK_END };
-	out->said.end.rank = 1;
+	out->said.end.verdict.rank = 1;
 	strcpy(out->said.end.text, line);
 	strcpy(out->last_line, "verdict rank=1");
 	strcpy(out->text, line);
@@ -117,8 +117,7 @@ static void use(const struct ri_judged *page)
 {
 	static struct ri_carried carried;
 	struct ri_inner_word word = {
-		.why = page->why, .class = (enum ri_class)page->class, .rank = page->rank,
-		.of_rank = -1, .status = 1, .exit_status = 1,
+		.verdict = page->verdict, .of_rank = -1, .exit_status = 1,
 	};
 	char bytes[RI_LINK_FRAME];
 	struct ri_text text;
@@ -127,7 +126,8 @@ static void use(const struct ri_judged *page)
 	CHECK(page->inner_status < 256 && strlen(page->last_line) < sizeof(page->last_line));
 	CHECK(page->length <= sizeof(page->text));
 	CHECK(page->carried_length <= sizeof(page->carried));
-	CHECK(ri_exit_class(1, page->why.retry) != 0);
+	CHECK(ri_exit_class(1, page->verdict.why.retry) != 0);
+	word.verdict.status = 1;
 	ri_inner_word_write(&word, bytes);
 	CHECK(ri_inner_word_read(&word, bytes, RI_INNER_WORD));
 	ri_text_init(&text, bytes, sizeof(bytes));
@@ -149,7 +149,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	wild.data = data + 1;
 	wild.size = size - 1;
 	question = (enum ri_question)(data[0] % RI_ASK_NOTHING);
-	ri_judge_plan(answer, NULL);
+	ri_judge_plan(answer, NULL, RI_MAX_LOCAL);
 	if (wild.how & IS_WAITED_FOR) {
 		page = ri_judge_wait(question, &limits, &why);
 		CHECK(page != NULL || why != NULL);
