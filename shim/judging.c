@@ -374,7 +374,7 @@ static bool find_verdict(struct ri_run *run, struct ri_outcome *outcome, struct 
 	status = ri_run_status_of(run, out);
 	outcome->exit_status = status;
 	out->verdict = (struct ri_verdict){ .why = ri_why_unknown, .rank = -1, .node = -1 };
-	out->failed = ri_brief_find(&out->verdict, outcome, status);
+	out->failed = ri_verdict_find(&out->verdict, outcome, status);
 	outcome->exit_status = ri_run_status(run, status,
 		out->failed ? out->verdict.why.retry : RI_RETRY_SAME);
 	/* a stop that --exit-map takes for a success is none to tell of */

@@ -113,11 +113,11 @@ bool ri_run_has_last_line(const struct ri_run *run)
 
 const char *ri_run_make_last_line(const struct ri_run *run, const struct ri_verdict *verdict)
 {
-	static char line[RI_BRIEF_SIZE];
+	static char line[RI_VERDICT_LINE_SIZE];
 	struct ri_text out;
 
 	ri_text_init(&out, line, sizeof(line));
-	ri_brief_add(&out, verdict, &run->found.topology);
+	ri_verdict_add_line(&out, verdict, &run->found.topology);
 	return line;
 }
 

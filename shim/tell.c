@@ -210,7 +210,7 @@ static struct ri_verdict verdict_of_none(const struct ri_run *run, struct ri_why
 {
 	struct ri_verdict verdict;
 
-	ri_brief_begin(&verdict, &run->found.topology, ri_run_host(run));
+	ri_verdict_begin(&verdict, &run->found.topology, ri_run_host(run));
 	verdict.rank = ri_found_single_rank(&run->found);
 	verdict.retries = ri_found_attempt(&run->found);
 	verdict.why = why;

@@ -18,7 +18,7 @@
 #include "base/limits.h"
 #include "base/text.h"
 #include "report/members.h"
-#include "report/brief.h"
+#include "report/verdict.h"
 
 enum {
 	RI_REPORTED_WORD = 256,	/* bytes of a name or a value that are kept */

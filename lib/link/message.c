@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "report/brief.h"
+#include "report/verdict.h"
 
 static const char *const kinds[] = {
 	[RI_LINK_HELLO] = "hello",

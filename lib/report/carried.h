@@ -12,7 +12,7 @@
 #include <sys/types.h>
 #include <time.h>
 
-#include "report/brief.h"
+#include "report/verdict.h"
 
 /* Of a descriptor of rankinit's own, for the rankinit that it executes: its number. */
 #define RI_CARRIED_VARIABLE "RANKINIT_CARRIED"
@@ -46,7 +46,8 @@ struct ri_carried {
 	char name[RI_CARRIED_NAME];	/* of the process, which an exec by a descriptor changes */
 	char signature[RI_CARRIED_SIGNATURE];	/* of how the last attempt failed: restarts.h */
 	char failure[RI_CARRIED_FAILURE];	/* the same for people, in a line without secrets */
-	char last_line[RI_BRIEF_SIZE];	/* of its verdict, which nobody has said yet; "": none */
+	/* of its verdict, which nobody has said yet; "": none */
+	char last_line[RI_VERDICT_LINE_SIZE];
 	struct ri_carried_link link;
 	struct ri_restarts restarts;	/* all that were made */
 };

@@ -8,10 +8,10 @@
 
 #include "base/signals.h"
 #include "report/actor.h"
-#include "report/brief.h"
 #include "report/members.h"
-#include "words/loss.h"
 #include "report/torch_error.h"
+#include "report/verdict.h"
+#include "words/loss.h"
 
 enum { MAX_LINE = 4096 };	/* of a log, or of the path of one */
 
@@ -281,7 +281,7 @@ int ri_report_render(const struct ri_report *report, struct ri_text *out)
 		.topology = ri_json_topology(&json, outcome->topology),
 		.ranks = list_ranks(&json, outcome),
 		.first_failure = describe_first(&json, outcome),
-		.verdict = ri_brief_json(&json, outcome->verdict),
+		.verdict = ri_verdict_json(&json, outcome->verdict),
 		.refusal = report->refusal == NULL ? json_null()
 			: split(&json, report->refusal, "refusal"),
 		.job_verdict = link->text,

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "report/brief.h"
 #include "report/torch_error.h"
+#include "report/verdict.h"
 
 enum {
 	LONG_MS = 60000,	/* an attempt of that length has got somewhere */

@@ -54,7 +54,7 @@ struct ri_judged {
 	uint8_t follows;	/* the last line comes after one that may have no end */
 	uint32_t carried_length;
 	_Alignas(8) char carried[RI_CARRIED_SIZE];	/* with this (report/carried.h) */
-	char last_line[RI_BRIEF_SIZE];	/* "": it has none */
+	char last_line[RI_VERDICT_LINE_SIZE];	/* "": it has none */
 	/* Lines of rankinit's own, as they are printed, before the last one. */
 	volatile uint32_t length;
 	char text[RI_JUDGED_TEXT];

@@ -204,7 +204,7 @@ void ri_link_judge_end(const struct ri_link_job *job, const struct ri_outcome *o
 	at = ri_moment_find(first).at;
 	*end = (struct ri_link_end){
 		.verdict = { .why = ri_why_find(outcome), .class = class_of(outcome),
-			.rank = ri_brief_rank(outcome), .node = -1 },
+			.rank = ri_verdict_rank(outcome), .node = -1 },
 		.fatal = job->part.may_stop, .lives = first->leaving,
 		.at_us = (uint64_t)at.tv_sec * 1000000 + (uint64_t)at.tv_nsec / 1000,
 	};

@@ -10,12 +10,12 @@
 
 #include "base/number.h"
 #include "check/print.h"
-#include "report/brief.h"
 #include "report/report.h"
+#include "report/verdict.h"
 #include "say/json_memory.h"
 #include "say/whole_file.h"
-#include "system/log.h"
 #include "system/kept_fds.h"
+#include "system/log.h"
 
 enum {
 	MAX_FD = 1048576,
@@ -35,7 +35,7 @@ enum {
 	MEMORY_AUTOPSY = 32 << 20,
 	MEMORY_RANK = 16384,
 	MEMORY_HOST = 256,
-	LAST_WORDS = RI_VERDICT_SIZE + RI_BRIEF_SIZE,
+	LAST_WORDS = RI_VERDICT_SIZE + RI_VERDICT_LINE_SIZE,
 };
 
 /*

@@ -4,7 +4,7 @@
  * speaks, and tells the outer one so. RANKINIT_OUTER, which the outer one sets, says how:
  *
  * "FD:INODE": the descriptor of a memory file that the command inherits. Into it goes one word
- * (report/brief.h), whose reader waits for nobody and takes nothing else. Where it does not
+ * (report/verdict.h), whose reader waits for nobody and takes nothing else. Where it does not
  * get through, since a program between the two closes its descriptors or the inner one is killed,
  * the outer one speaks.
  * "ranks": the command is one of several ranks, and the outer one tells of all of them.
@@ -17,7 +17,7 @@
 
 #include "base/arena.h"
 #include "base/env.h"
-#include "report/brief.h"
+#include "report/verdict.h"
 
 extern const char ri_outer_ranks[], ri_outer_manager[];
 

@@ -194,7 +194,7 @@ def test_the_bad_nodes_are_cordoned(tmp_path):
 
 
 def test_the_statuses_are_those_of_the_program():
-    with open(os.path.join(ROOT, "lib", "report", "brief.h"), encoding="utf-8") as file:
+    with open(os.path.join(ROOT, "lib", "report", "verdict.h"), encoding="utf-8") as file:
         numbers = set(re.findall(r"^\tRI_EXIT_\w+ = (\d+),$", file.read(), re.M))
     text = read().partition("## An exit status for schedulers")[2].partition("\n## ")[0]
     assert set(re.findall(r"^\| (\d{3}) \|", text, re.M)) == numbers

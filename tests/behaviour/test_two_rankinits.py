@@ -274,7 +274,7 @@ fd = int(os.environ['RANKINIT_OUTER'].partition(':')[0])
 version = {version!r}.encode()
 fields = dict(cause={cause}, retry=0, cls=4, status=3, rank=-1, node=-1, of_rank=-1, exit_status=3)
 fields.update({change})
-# lib/report/brief.h: no restarts, no mark, no stop and no host
+# lib/report/verdict.h: no restarts, no mark, no stop and no host
 data = struct.pack('@24s3Ii2q88xqi4x', b'rankinit-inner ' + version, *fields.values())
 os.pwrite(fd, {data}, 0)
 os._exit(3)

@@ -8,7 +8,7 @@
 
 #include "fuzz.h"
 #include "report/blame.h"
-#include "report/brief.h"
+#include "report/verdict.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -7,8 +7,8 @@
 
 #include "fuzz.h"
 #include "report/blame.h"
-#include "report/brief.h"
 #include "report/report.h"
+#include "report/verdict.h"
 
 static void check_text(char *text)
 {

@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "report/blame.h"
-#include "report/brief.h"
 #include "report/reason.h"
+#include "report/verdict.h"
 #include "words/loss.h"
 #include "words_samples.h"
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "report/brief.h"
+#include "report/verdict.h"
 
 static const int classes[RI_RETRY_COUNT] = {
 	[RI_RETRY_NEVER] = 120, [RI_RETRY_SAME] = 220, [RI_RETRY_OTHER_NODE] = 230,

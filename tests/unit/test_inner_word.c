@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "report/brief.h"
+#include "report/verdict.h"
 
 static const struct ri_inner_word honest = {
 	.verdict = { .why = { RI_CAUSE_KILLED, RI_RETRY_OTHER_NODE }, .class = RI_CLASS_OWN,

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "report/actor.h"
-#include "report/brief.h"
+#include "report/verdict.h"
 
 static const struct ri_verdict some = {
 	.why = { RI_CAUSE_DEVICE_ASSERT, RI_RETRY_NEVER }, .class = RI_CLASS_OWN, .status = 134,
@@ -26,9 +26,9 @@ static const char *render_of(const struct ri_verdict *brief, const char *job)
 	struct ri_text out;
 
 	ri_text_init(&out, line, sizeof(line));
-	ri_brief_add(&out, brief, &topology);
+	ri_verdict_add_line(&out, brief, &topology);
 	/* what stands before it on stderr, and its end */
-	assert_true(strlen("rankinit: ") + out.length + 1 <= RI_BRIEF_LINE);
+	assert_true(strlen("rankinit: ") + out.length + 1 <= RI_VERDICT_LINE);
 	return line;
 }
 
@@ -155,26 +155,26 @@ static void whose_end(void **state)
 	struct ri_verdict brief;
 
 	(void)state;
-	assert_false(ri_brief_find(&brief, &outcome, 0));
+	assert_false(ri_verdict_find(&brief, &outcome, 0));
 	outcome.first = 1;
-	assert_true(ri_brief_find(&brief, &outcome, 139));
+	assert_true(ri_verdict_find(&brief, &outcome, 139));
 	assert_string_equal(render(&brief), "verdict cause=signal class=own retry=never rank=5 "
 		"node=2 host=a status=139 retries=0");
 	outcome.blame = RI_BLAME_LEFT;
 	outcome.restarts = &restarts;
-	assert_true(ri_brief_find(&brief, &outcome, 1));
+	assert_true(ri_verdict_find(&brief, &outcome, 1));
 	assert_int_equal(brief.rank, 4);
 	assert_int_equal(brief.retries, 3);
 	outcome.blame = RI_BLAME_UNKNOWN;
-	assert_true(ri_brief_find(&brief, &outcome, 1));
+	assert_true(ri_verdict_find(&brief, &outcome, 1));
 	assert_int_equal(brief.rank, -1);
 	assert_string_equal(brief.host, "a");
 	outcome.blame = RI_BLAME_ELSEWHERE;
-	assert_true(ri_brief_find(&brief, &outcome, 1));
+	assert_true(ri_verdict_find(&brief, &outcome, 1));
 	assert_true(brief.rank == -1 && brief.node == -1 && brief.host[0] == '\0');
 	/* a plain command is no rank */
 	outcome = (struct ri_outcome){ .topology = &topology, .ranks = &ranks[1], .count = 1 };
-	assert_true(ri_brief_find(&brief, &outcome, 139));
+	assert_true(ri_verdict_find(&brief, &outcome, 139));
 	assert_int_equal(brief.rank, -1);
 }
 
@@ -187,7 +187,7 @@ static void an_actor_of_rays(void **state)
 	struct ri_verdict brief;
 
 	(void)state;
-	assert_true(ri_brief_find(&brief, &outcome, 1));
+	assert_true(ri_verdict_find(&brief, &outcome, 1));
 	assert_true(brief.rank == 2 && brief.host[0] == '\0');
 }
 
@@ -198,25 +198,25 @@ static void stops(void **state)
 	struct ri_verdict brief;
 
 	(void)state;
-	assert_true(ri_brief_find(&brief, &outcome, 143));
+	assert_true(ri_verdict_find(&brief, &outcome, 143));
 	assert_int_equal(brief.why.cause, RI_CAUSE_PREEMPTED);
 	assert_int_equal(brief.class, RI_CLASS_STOPPED);
 	outcome.exit_status = 0;	/* the ranks ended well in time, or --exit-map says so */
-	assert_false(ri_brief_find(&brief, &outcome, 143));
+	assert_false(ri_verdict_find(&brief, &outcome, 143));
 }
 
 static void a_document(void **state)
 {
 	struct ri_verdict brief = some;
 	struct ri_json json = { .escapes = 0 };
-	json_t *value = ri_brief_json(&json, NULL);
+	json_t *value = ri_verdict_json(&json, NULL);
 
 	(void)state;
 	assert_true(json_is_null(value));
 	json_decref(value);
 	brief.node = -1;
 	brief.host[0] = '\0';
-	value = ri_brief_json(&json, &brief);
+	value = ri_verdict_json(&json, &brief);
 	assert_true(json_is_null(json_object_get(value, "host")));
 	assert_string_equal(json_string_value(json_object_get(value, "cause")), "device_assert");
 	assert_string_equal(json_string_value(json_object_get(value, "retry")), "never");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/brief.h"
+#include "report/verdict.h"
 
 #include <signal.h>
 #include <string.h>
@@ -318,7 +318,7 @@ struct ri_why ri_why_find(const struct ri_outcome *outcome)
 
 /* --- the verdict, its line and its member of the report ---------------------- */
 
-void ri_brief_begin(struct ri_verdict *out, const struct ri_topology *topology, const char *host)
+void ri_verdict_begin(struct ri_verdict *out, const struct ri_topology *topology, const char *host)
 {
 	uint64_t node;
 
@@ -328,7 +328,7 @@ void ri_brief_begin(struct ri_verdict *out, const struct ri_topology *topology, 
 	ri_text_copy(out->host, sizeof(out->host), host);
 }
 
-int64_t ri_brief_rank(const struct ri_outcome *outcome)
+int64_t ri_verdict_rank(const struct ri_outcome *outcome)
 {
 	ssize_t named = ri_outcome_named(outcome);
 
@@ -339,7 +339,7 @@ int64_t ri_brief_rank(const struct ri_outcome *outcome)
 	return ri_outcome_has_ranks(outcome) ? (int64_t)outcome->ranks[named].rank : -1;
 }
 
-bool ri_brief_find(struct ri_verdict *out, const struct ri_outcome *outcome, int status)
+bool ri_verdict_find(struct ri_verdict *out, const struct ri_outcome *outcome, int status)
 {
 	bool of_job = outcome->link.verdict != NULL && !outcome->link.is_here;
 	ssize_t named = ri_outcome_named(outcome);
@@ -347,13 +347,13 @@ bool ri_brief_find(struct ri_verdict *out, const struct ri_outcome *outcome, int
 	if (outcome->first < 0 && ((outcome->stop.signal == 0 && !of_job) ||
 		outcome->exit_status == 0))
 		return false;
-	ri_brief_begin(out, outcome->topology, outcome->host);
+	ri_verdict_begin(out, outcome->topology, outcome->host);
 	out->why = ri_why_find(outcome);
 	if (of_job) {
 		*out = *outcome->link.verdict;	/* each of its nodes tells that alike */
 	} else if (outcome->first >= 0) {
 		out->class = outcome->ranks[outcome->first].evidence.class;
-		out->rank = ri_brief_rank(outcome);
+		out->rank = ri_verdict_rank(outcome);
 		/* it may have run elsewhere; an actor of Ray's has an address, of any node */
 		if (outcome->blame == RI_BLAME_ELSEWHERE ||
 			(named >= 0 && outcome->ranks[named].actor != NULL)) {
@@ -412,7 +412,7 @@ static void add_escaped(struct ri_text *out, const char *value)
 /* A name that somebody else gave. */
 static void add_name(struct ri_text *out, const char *key, const char *value)
 {
-	RI_TEXT(name, RI_BRIEF_LINE);
+	RI_TEXT(name, RI_VERDICT_LINE);
 
 	if (value == NULL || value[0] == '\0')
 		return;
@@ -429,12 +429,12 @@ static void add_number(struct ri_text *out, const char *key, int64_t number)
 		ri_text_addf(out, " %s=%lld", key, (long long)number);
 }
 
-void ri_brief_add(struct ri_text *out, const struct ri_verdict *verdict,
+void ri_verdict_add_line(struct ri_text *out, const struct ri_verdict *verdict,
 	const struct ri_topology *topology)
 {
 	const char *job = topology != NULL && ri_topology_knows(topology, RI_FACT_JOB_ID)
 		? topology->facts[RI_FACT_JOB_ID].text : NULL;
-	char line[RI_BRIEF_SIZE];
+	char line[RI_VERDICT_LINE_SIZE];
 	struct ri_text text;
 
 	for (int dropped = 0; dropped <= 2; dropped++) {
@@ -456,7 +456,7 @@ void ri_brief_add(struct ri_text *out, const struct ri_verdict *verdict,
 	ri_text_add(out, line);
 }
 
-json_t *ri_brief_json(struct ri_json *json, const struct ri_verdict *verdict)
+json_t *ri_verdict_json(struct ri_json *json, const struct ri_verdict *verdict)
 {
 	struct ri_report_verdict told;
 

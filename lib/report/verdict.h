@@ -5,8 +5,8 @@
  * another rankinit. In the line each value is a word of a table, a number, or a name that is
  * quoted; what is not known is left out. What explains an end to people is struct ri_cause.
  */
-#ifndef RI_REPORT_BRIEF_H
-#define RI_REPORT_BRIEF_H
+#ifndef RI_REPORT_VERDICT_H
+#define RI_REPORT_VERDICT_H
 
 #include "base/text.h"
 #include "model/json.h"
@@ -29,7 +29,7 @@ enum ri_retry ri_retry_of(const char *name, enum ri_cause_word cause);
 
 /*
  * Why the command or the ranks of this node ended; RI_CAUSE_UNKNOWN also where nothing failed. Why
- * the job did ri_brief_find says.
+ * the job did ri_verdict_find says.
  */
 struct ri_why ri_why_find(const struct ri_outcome *outcome);
 
@@ -58,35 +58,36 @@ enum ri_exit_class {
 int ri_exit_class(int status, enum ri_retry retry);
 
 enum {
-	RI_BRIEF_LINE = 400,	/* bytes of the printed line at most, its end included */
-	RI_BRIEF_SIZE = RI_BRIEF_LINE - (int)sizeof("rankinit: ") + 1,	/* of it without that */
+	RI_VERDICT_LINE = 400,	/* bytes of the printed line at most, its end included */
+	/* of it without that */
+	RI_VERDICT_LINE_SIZE = RI_VERDICT_LINE - (int)sizeof("rankinit: ") + 1,
 };
 
 /*
  * Nothing was started on this node, host (NULL: not known): because of an error, or a stop. The
  * caller adds the rank, where this is one, the cause, the class and the status.
  */
-void ri_brief_begin(struct ri_verdict *out, const struct ri_topology *topology, const char *host);
+void ri_verdict_begin(struct ri_verdict *out, const struct ri_topology *topology, const char *host);
 
 /* The rank of this node that is named, -1: none is. */
-int64_t ri_brief_rank(const struct ri_outcome *outcome);
+int64_t ri_verdict_rank(const struct ri_outcome *outcome);
 
 /*
  * Of what became of the ranks, or of the job, where the link has a verdict on that. Returns false
  * where nothing failed.
  */
-bool ri_brief_find(struct ri_verdict *out, const struct ri_outcome *outcome, int status);
+bool ri_verdict_find(struct ri_verdict *out, const struct ri_outcome *outcome, int status);
 
 /*
  * Append "verdict cause=... class=... retry=..." as logfmt has it, without secrets and an end of
- * the line, in less than RI_BRIEF_SIZE bytes: what does not fit goes as a whole, the job first,
- * then the host. The topology has the name of the job.
+ * the line, in less than RI_VERDICT_LINE_SIZE bytes: what does not fit goes as a whole, the job
+ * first, then the host. The topology has the name of the job.
  */
-void ri_brief_add(struct ri_text *out, const struct ri_verdict *verdict,
+void ri_verdict_add_line(struct ri_text *out, const struct ri_verdict *verdict,
 	const struct ri_topology *topology);
 
 /* The same for a document; null where verdict is NULL. */
-json_t *ri_brief_json(struct ri_json *json, const struct ri_verdict *verdict);
+json_t *ri_verdict_json(struct ri_json *json, const struct ri_verdict *verdict);
 
 /* What an outer rankinit tells an inner one of itself. The ranks of the inner one do not get it. */
 #define RI_OUTER_VARIABLE "RANKINIT_OUTER"
