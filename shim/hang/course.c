@@ -35,7 +35,7 @@ enum {
 
 /* Shared with the process that looks, which may be killed while it writes. */
 struct page {
-	volatile bool looks_again;
+	volatile uint8_t looks_again;
 	struct {
 		volatile unsigned round;	/* the look that has written all of this; 0: none */
 		struct ri_course_seen seen;
@@ -460,6 +460,8 @@ const struct ri_course_seen *ri_course_of(size_t index)
 		own.page->of[index].round < own.answered)
 		return NULL;
 	seen = &own.page->of[index].seen;
+	if ((unsigned)seen->course > RI_COURSE_LEFT)
+		seen->course = RI_COURSE_UNKNOWN;
 	seen->held[sizeof(seen->held) - 1] = seen->words[sizeof(seen->words) - 1] =
 		seen->shown[sizeof(seen->shown) - 1] = '\0';
 	return seen;

@@ -21,9 +21,10 @@ enum { RI_COURSE_HELD = 512, RI_COURSE_WORDS = 4096, RI_COURSE_SHOWN = 200 };
 struct ri_course_seen {
 	uint64_t exception;	/* its address, of one that has left or is in hand; 0: none */
 	enum ri_course course;	/* RI_COURSE_LEFT: it has left; _RUNNING: it has not */
-	bool in_hand;		/* a finally or an except runs for it, then it leaves */
-	bool foreign;		/* its program is no python */
-	bool by_person;		/* a debugger, a stop or a read of a terminal holds it */
+	/* flags are numbers here: a process that runs wild may write any */
+	uint8_t in_hand;	/* a finally or an except runs for it, then it leaves */
+	uint8_t foreign;	/* its program is no python */
+	uint8_t by_person;	/* a debugger, a stop or a read of a terminal holds it */
 	pid_t inner;		/* the python behind a shell, of which all this is; 0: none */
 	char held[RI_COURSE_HELD];	/* "it is in upload (train.py:5)"; or "" */
 	char words[RI_COURSE_WORDS];	/* what Python prints of the exception; or "" */
