@@ -4,18 +4,19 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/limits.h"
 #include "base/path.h"
 #include "base/signals.h"
 #include "hang/course.h"
-#include "init/descendants.h"
 #include "link/link.h"
 #include "report/blame.h"
 #include "report/restarts.h"
 #include "report/verdict_lines.h"
 #include "system/clock.h"
 #include "system/log.h"
+#include "system/own_proc.h"
 
 void ri_failure_describe(const struct ri_child *child, struct ri_output *output, size_t index,
 	struct ri_rank_outcome *out)
@@ -115,7 +116,8 @@ static bool has(const struct ri_children *children, enum ri_class class, bool li
 void ri_failure_judge(const struct ri_children *children, struct ri_output *output,
 	int64_t settle_ms, struct ri_judged *out)
 {
-	bool own, lost, looks = !ri_course_is_asked() && ri_descendants_are_shown();
+	/* this process is the judge, or PID 1: each is shown by its own number */
+	bool own, lost, looks = !ri_course_is_asked() && ri_proc_is_ours(getpid());
 	struct timespec first = ri_children_first_failure(children), fresh;
 
 	find_classes(children, output, out);

@@ -289,6 +289,37 @@ def test_a_hangup_while_it_settles(box):
 
 
 # Its first line is heard at once, the others while the kernel is asked who has ended (strace).
+UPLOADS = """
+import atexit, os, time
+def leave():
+    if os.environ['LOCAL_RANK'] == '1':
+        time.sleep(1.6)     # two looks, a second apart, have seen by then that both leave
+        return
+    try:
+        while True:
+            os.kill(int(open('pid').read()), 0)
+            time.sleep(0.01)
+    except ProcessLookupError:
+        time.sleep(0.1)
+        print('uploaded', flush=True)
+atexit.register(leave)
+if os.environ['LOCAL_RANK'] == '1':
+    open('new', 'w').write(str(os.getpid()))
+    os.rename('new', 'pid')
+while not os.path.exists('pid'):
+    time.sleep(0.01)
+raise ValueError('bad batch 17')
+"""
+
+
+def test_one_that_had_left_its_program_keeps_its_time(box):
+    """What was seen before the other one ended may have changed: it is looked at once more."""
+    job = box.start("--nproc-per-node=2", "--", *PYTHON, UPLOADS)
+    result = job.wait()
+    assert result.status == 1 and result.out == b"uploaded\n", result.err
+    assert "told to stop" not in result.err
+
+
 LAST_WORDS = """
 [ $RANK = 1 ] && {
     echo 'Traceback (most recent call last):' >&2
