@@ -58,7 +58,7 @@ struct ri_span ri_line_trim(struct ri_span line)
 	line = skip_label(skip_label(ri_span_trim_start(ri_line_last_state(line))));
 	/* " 30%|###   | 3/10 [00:00<00:01,  4.14it/s]" of tqdm, which ends no line of its own */
 	rest = ri_span_after(ri_span_after(ri_span_after(line, "%|"), "| "), "[");
-	rest = ri_span_trim_start(ri_span_after(ri_span_after(rest, "<"), "]"));
+	rest = skip_label(ri_span_trim_start(ri_span_after(ri_span_after(rest, "<"), "]")));
 	return ri_span_trim_end(rest.length > 0 ? rest : ri_span_trim_start(line));
 }
 

@@ -123,6 +123,7 @@ static void what_stands_before_the_words(void **state)
 	(void)state;
 	is(ri_line_trim(span("[rank3]: frame #0: f \t")), "frame #0: f");
 	is(ri_line_trim(span("[rank12]:[E1119 x.cpp:5] y")), "[E1119 x.cpp:5] y");
+	is(ri_line_trim(span(" 10%|# | 1/9 [0<1, 1it/s][rank0]:[E1 x.cpp:6] y")), "[E1 x.cpp:6] y");
 	is(ri_line_trim(span("[rank3]:")), "");
 	is(ri_line_trim(span("[rank3] x")), "[rank3] x");
 	is(ri_line_trim(span("[rank3")), "[rank3");
