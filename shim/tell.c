@@ -436,6 +436,8 @@ int ri_run_tell(struct ri_run *run, int status)
 		return ri_run_leave(run, status, RI_RETRY_SAME);
 	run->ended.status = status;
 	ri_attempt_make_room(run, status);
+	if (run->found.options.restarts > 0)
+		ri_torch_files_keep(&run->started.torch_files);
 	answer = ask_judge(run, &why);
 	if (answer != NULL && answer->again) {
 		ri_torch_files_remove(&run->started.torch_files, false);

@@ -155,34 +155,44 @@ struct reading {
 	struct ri_torch_files *files;
 	size_t local_rank;
 	struct timespec ended;
-	size_t length;		/* 0: there is nothing that can be used */
 };
 
 static int read_file(void *argument)
 {
 	struct reading *reading = argument;
 	const struct ri_torch_files *files = reading->files;
+	struct ri_torch_read *read = &files->read[reading->local_rank];
 	char name[NAME_SIZE];
 
 	snprintf(name, sizeof(name), "%zu.json", reading->local_rank);
-	reading->length = ri_torch_file_take(files->fd, name, reading->ended, -1U,
-		files->bytes + reading->local_rank * RI_TORCH_FILE_SIZE, RI_TORCH_FILE_SIZE);
+	read->length = ri_torch_file_take(files->fd, name, reading->ended, -1U, read->bytes,
+		sizeof(read->bytes));
 	return 0;
 }
 
 bool ri_torch_files_read(struct ri_torch_files *files, size_t local_rank, struct timespec ended,
 	bool stopped, struct ri_span *out)
 {
-	struct reading reading = { files, local_rank, ended, 0 };
+	struct reading reading = { files, local_rank, ended };
+	size_t length;
 
-	if (files->folder == NULL || local_rank >= files->count)
+	if ((files->folder == NULL && files->read == NULL) || local_rank >= files->count)
 		return false;
-	if (files->bytes == NULL)
-		files->bytes = ri_pages(files->count * RI_TORCH_FILE_SIZE);
-	if (files->bytes == NULL || ask(files, stopped, read_file, &reading) < 0)
+	if (files->read == NULL)
+		files->read = ri_pages(files->count * sizeof(*files->read));
+	if (files->read == NULL ||
+		(files->folder != NULL && ask(files, stopped, read_file, &reading) < 0))
 		return false;
-	*out = (struct ri_span){ files->bytes + local_rank * RI_TORCH_FILE_SIZE, reading.length };
-	return reading.length > 0;
+	/* by a process that may have run wild */
+	length = files->read[local_rank].length;
+	*out = (struct ri_span){ files->read[local_rank].bytes, length };
+	return length > 0 && length <= RI_TORCH_FILE_SIZE;
+}
+
+void ri_torch_files_keep(struct ri_torch_files *files)
+{
+	if (files->folder != NULL && files->read == NULL)
+		files->read = ri_pages_shared(files->count * sizeof(*files->read));
 }
 
 /* Most of the time there is nothing in the folder. */

@@ -29,10 +29,15 @@ struct ri_torch_files {
 	size_t count;		/* of ranks; the caller's to say, as the next two */
 	uid_t uid;		/* which may write there; -1: as rankinit is */
 	gid_t gid;
-	char *bytes;		/* what was read, RI_TORCH_FILE_SIZE for each rank */
+	struct ri_torch_read *read;	/* what was read of each rank; NULL: nothing yet */
 };
 
 enum { RI_TORCH_FILE_SIZE = 262144 };	/* a larger file is not read */
+
+struct ri_torch_read {
+	size_t length;		/* 0: there is nothing that can be used */
+	char bytes[RI_TORCH_FILE_SIZE];
+};
 
 /*
  * Make the folder. None is made where the variable is set already: then the file is the user's.
@@ -61,6 +66,12 @@ size_t ri_torch_file_take(int folder, const char *path, struct timespec ended, u
  */
 bool ri_torch_files_read(struct ri_torch_files *files, size_t local_rank, struct timespec ended,
 	bool stopped, struct ri_span *out);
+
+/*
+ * What a judge reads of them another one finds again, though the files have gone since. Without
+ * memory each reads them for itself.
+ */
+void ri_torch_files_keep(struct ri_torch_files *files);
 
 /* Take the files and their folder away; somebody else's in it stay. */
 void ri_torch_files_remove(struct ri_torch_files *files, bool stopped);

@@ -107,6 +107,27 @@ def test_the_kernel_refuses(box, tool, what):
     assert result.brief["cause"] == "killed" and "rankinit: verdict" not in result.err
 
 
+ECC = "RuntimeError: CUDA error: uncorrectable ECC error encountered"
+
+
+def test_what_torch_had_said_is_known_after_a_refusal(box, tool):
+    """The files have gone by then, as the next attempt would write its own."""
+    says = json.dumps({"message": {"message": ECC, "extraInfo": {
+        "py_callstack": f'Traceback (most recent call last):\n  File "a.py", line 1\n{ECC}\n',
+        "timestamp": "TIME"}}})
+    words = f"[ $RANK = 1 ] || exec sleep 60; printf %s '{says}' | " \
+            "sed s/TIME/$(date +%s)/ >$TORCHELASTIC_ERROR_FILE; exit 1"
+    job = box.start("-o", "@FOLDER/trace", "-e", "trace=execveat,execve", "-e",
+                    "inject=execveat:error=EACCES", "-e", "inject=execve:error=E2BIG", box.rankinit,
+                    "--restarts=9", "--nproc-per-node=2", "--", *SH, words, program=tool("strace"),
+                    place="below")
+    result = job.wait()
+    if b"INJECTED" not in job.read("trace"):
+        pytest.skip("strace cannot inject errors here")
+    assert "cannot execute itself: Argument list too long" in why_not(result)
+    assert (result.brief["cause"], result.brief["retry"]) == ("ecc", "other_node"), result.err
+
+
 # By number, the seconds of a sleep that is asked for. The job leaves 6 and 7; 4 is older than it.
 LIVES = 'for n in 1 2 3 4 5 6 7; do grep -lzxqs "333$n" /proc/[0-9]*/cmdline && echo $n; done'
 LEAVES = ("if [ $RANKINIT_ATTEMPT = 0 ]; then sleep 33''36 & setsid sleep 33''37 & "
