@@ -411,7 +411,7 @@ static int end_as_judged(struct ri_run *run, const struct ri_judged *answer)
 	int status = ri_run_status_of(run, answer), exit_status;
 	struct ri_verdict verdict = answer->verdict;
 
-	verdict.status = status;
+	verdict.status = answer->inner_status != 0 ? (int)answer->inner_status : status;
 	run->ended.inner_status = (int)answer->inner_status;
 	exit_status = ri_run_status(run, status,
 		answer->failed ? verdict.why.retry : RI_RETRY_SAME);

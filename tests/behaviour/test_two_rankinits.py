@@ -130,6 +130,15 @@ def test_statuses(run, name):
     assert result.status == status
 
 
+def test_three_reports_have_the_status_of_the_rank(run, tmp_path):
+    """The innermost makes a class of it: the others know what it was before that."""
+    inner = ["RANKINIT", "--exit-class", *TWO, "--", "sh", "-c",
+             "[ $RANK = 0 ] && exit 3; exec sleep 60"]
+    run([f"--report={tmp_path}/outer"], ["RANKINIT", f"--report={tmp_path}/middle", "--", *inner])
+    assert [json.loads((tmp_path / name).read_text())["verdict"]["status"]
+            for name in ("middle", "outer")] == [3, 3]
+
+
 def test_a_refusal_is_the_inner_one_s(run):
     for words, status, cause in ((["--nonsense", "--", "true"], 125, "refused"),
                                  (["--", "no-such"], 127, "exec")):
