@@ -485,10 +485,14 @@ static void judge_restarts(struct ri_run *run, struct ri_judged *out)
 
 void ri_judge_answer(enum ri_question question, struct ri_judged *out, void *run)
 {
+	struct ri_run *all = run;
+
 	static void (*const judges[RI_ASK_NOTHING])(struct ri_run *run, struct ri_judged *out) = {
 		[RI_ASK_FAILED] = judge_failure, [RI_ASK_RESTARTED] = judge_restarts,
 		[RI_ASK_ENDED] = judge_end,
 	};
 
-	judges[question](run, out);
+	/* this process has a copy: of a judge before it the kernel counted that, not of a rank */
+	all->started.oom.kills += ri_judge_killed();
+	judges[question](all, out);
 }

@@ -380,21 +380,24 @@ static int end_without_words(struct ri_run *run, const char *why)
 	const struct ri_options *options = &run->found.options;
 	const struct ri_children *children = &run->started.children;
 	const struct ri_child *first = ri_children_first_of(children);
-	int status = first == NULL ? run->ended.status : ri_verdict_status(first->wait_status);
 	bool stopped = ended->stop.asked &&
 		(first == NULL || first->ended_ms >= ended->stop.at_ms);
 	struct ri_verdict verdict = verdict_of_none(run, stopped ? ri_why_stopped : ri_why_unknown,
-		stopped ? RI_CLASS_STOPPED : RI_CLASS_UNKNOWN, status);
+		stopped ? RI_CLASS_STOPPED : RI_CLASS_UNKNOWN, run->ended.status);
 	RI_TEXT(out, RI_MAX_LINE);
 
-	if (ended->ordered)
-		verdict.status = ri_code_status(RI_CODE_LINK_STOPPED);
+	/* the verdict of all nodes, or why not all were started; what was told did not fail */
+	if (run->ended.linked)
+		verdict = ri_link_decision()->verdict;
+	else if (children->refused != 0)
+		verdict = verdict_of_refusal(run, &run->err);
+	else if (first != NULL && !first->told && !stopped && children->count > 1)
+		verdict.rank = (int64_t)(children->first_rank +
+			(uint64_t)(first - children->items));
+	verdict.status = ended->ordered ? ri_code_status(RI_CODE_LINK_STOPPED) : run->ended.status;
 	if (first != NULL) {
 		ri_child_add_end(&out, children, first);
 		ri_log(RI_LEVEL_ALWAYS, "%s; %s", out.bytes, why);
-		if (children->count > 1)
-			verdict.rank = (int64_t)(children->first_rank +
-				(uint64_t)(first - children->items));
 	}
 	if (options->given.report.value != NULL)
 		ri_log(RI_LEVEL_WARNING, "%s: the report was not written [%s]",

@@ -24,6 +24,7 @@ static struct {
 	enum ri_question asked;		/* what the judge at work was asked */
 	pid_t helper;			/* 0: none is */
 	bool waits[RI_ASK_NOTHING];	/* a question does, until that one has ended */
+	unsigned killed;
 	uint32_t printed;		/* bytes of what an RI_ASK_ENDED says */
 } own;
 
@@ -57,7 +58,7 @@ static bool keep_line(const char *line, size_t length)
 	if (length > RI_JUDGED_TEXT - page->length)
 		return true;
 	memcpy(page->text + page->length, line, length);
-	page->length += (uint32_t)length;
+	__atomic_store_n(&page->length, page->length + (uint32_t)length, __ATOMIC_RELEASE);
 	return true;
 }
 
@@ -66,7 +67,7 @@ static int judge(void *context)
 	(void)context;
 	ri_log_through(keep_line);
 	own.judge(own.asked, own.page, own.context);
-	own.page->stage = RI_JUDGED_WHOLE;
+	__atomic_store_n(&own.page->stage, RI_JUDGED_WHOLE, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -105,6 +106,7 @@ static bool start(enum ri_question question)
 	if (own.helper > 0)
 		return true;
 	own.helper = 0;
+	own.seen[question] = 0;
 	return false;
 }
 
@@ -144,12 +146,19 @@ static const struct ri_judged *answer(void)
 enum ri_question ri_judge_take(const struct ri_judged **out)
 {
 	enum ri_question question = own.asked;
+	int status = 0;
 
-	if (own.helper == 0 || !ri_helper_reap(own.helper, NULL))
+	if (own.helper == 0 || !ri_helper_reap(own.helper, &status))
 		return RI_ASK_NOTHING;
 	own.helper = 0;
+	own.killed += WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 	*out = answer();
 	return question;
+}
+
+unsigned ri_judge_killed(void)
+{
+	return own.killed;
 }
 
 void ri_judge_go_on(void)
@@ -162,10 +171,11 @@ void ri_judge_go_on(void)
 /* What it has said since the last time. */
 static void print(void *unused)
 {
-	uint32_t length = own.page->length;
+	uint32_t stage = __atomic_load_n(&own.page->stage, __ATOMIC_ACQUIRE);
+	uint32_t length = __atomic_load_n(&own.page->length, __ATOMIC_ACQUIRE);
 
 	(void)unused;
-	if (own.asked != RI_ASK_ENDED || own.page->stage == 0 || length > RI_JUDGED_TEXT ||
+	if (own.asked != RI_ASK_ENDED || stage == 0 || length > RI_JUDGED_TEXT ||
 		length < own.printed)
 		return;
 	ri_log_lines(own.page->text + own.printed, length - own.printed);
@@ -177,6 +187,7 @@ const struct ri_judged *ri_judge_wait(enum ri_question question, const struct ri
 {
 	struct ri_apart call = { .deaf_ms = own.most_s * 1000 };
 	bool late, files_lost = false;
+	int status;
 
 	ri_judge_end();
 	*why = "no process can be made that reads what they wrote";
@@ -184,16 +195,20 @@ const struct ri_judged *ri_judge_wait(enum ri_question question, const struct ri
 		return NULL;
 	if (limits != NULL)
 		call = *limits;
-	call.most_ms += own.most_s * 1000;
+	if (call.most_ms < own.most_s * 1000)
+		call.most_ms = own.most_s * 1000;
 	call.work = judge;
 	call.argument = NULL;
 	call.forked = true;
 	call.meanwhile = print;
-	late = ri_apart(&call) < 0 && (errno == ETIMEDOUT || errno == EINTR);
+	status = ri_apart(&call);
+	late = status < 0 && (errno == ETIMEDOUT || errno == EINTR);
 	if (late)
 		*why = "what they wrote could not be read in time";
-	else if (errno == ECANCELED)
+	else if (status < 0 && errno == ECANCELED)
 		*why = "the process that read what they wrote has crashed";
+	else if (status >= 0)
+		*why = "the process that read what they wrote left nothing that makes sense";
 	/* the verdict is there, and its files are late or lost */
 	if (own.page->stage == RI_JUDGED_SAID) {
 		own.page->stage = RI_JUDGED_WHOLE;
@@ -219,6 +234,9 @@ const struct ri_judged *ri_judge_here(enum ri_question question)
 
 void ri_judge_end(void)
 {
+	/* nobody takes its answer any more, so that what it saw is news still */
+	if (own.helper != 0)
+		own.seen[own.asked] = 0;
 	if (own.helper != 0 && ri_helper_leave(own.helper))
 		own.helper = 0;
 	memset(own.waits, 0, sizeof(own.waits));

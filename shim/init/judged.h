@@ -75,6 +75,9 @@ void ri_judge_news(void);
 /* Has something happened since that was asked last? */
 bool ri_judge_is_news(enum ri_question question);
 
+/* How many judges a SIGKILL has ended, as that of the kernel where memory ends, which counts it. */
+unsigned ri_judge_killed(void);
+
 /*
  * Ask. The answer comes with a SIGIO. Returns false where no judge can be forked, and none is at
  * work. Of RI_ASK_ENDED there is ri_judge_end.

@@ -11,6 +11,7 @@
 #include "base/path.h"
 #include "hang/course.h"
 #include "init/descendants.h"
+#include "init/judged.h"
 #include "init/others.h"
 #include "system/clock.h"
 #include "system/log.h"
@@ -123,9 +124,12 @@ bool ri_leavers_find(struct ri_children *children, const struct ri_output *outpu
 	ri_leavers_ask(children, doubtful);
 	for (size_t i = 0; i < children->started; i++) {
 		struct ri_child *child = &children->items[i];
+		bool leaves = child->lives && !child->told && child->course == RI_COURSE_LEFT;
 
-		child->leaving = child->lives && !child->told && child->course == RI_COURSE_LEFT;
-		found = found || child->leaving;
+		if (leaves != child->leaving)
+			ri_judge_news();
+		child->leaving = leaves;
+		found = found || leaves;
 	}
 	return found;
 }

@@ -7,7 +7,7 @@
 #include "system/log.h"
 
 static struct {
-	struct ri_restarts *all;	/* shared with the judge, which alone reads and writes it */
+	struct ri_restarts *all;	/* shared with the judge, which alone reads it */
 	const char *launcher;
 	struct ri_restarted_attempt waiting[RI_RESTARTS];	/* for the judge */
 	size_t count, number;	/* of these, and of all that ever waited */
@@ -110,6 +110,9 @@ void ri_restarted_finish(void)
 
 	while (own.count > 0)
 		ri_restarted_take(ri_judge_wait(RI_ASK_RESTARTED, NULL, &why));
+	/* a judge that failed has counted none */
+	if (own.all != NULL)
+		own.all->all = own.restarts;
 }
 
 size_t ri_restarted_waiting(const struct ri_restarted_attempt **out, struct ri_restarts **all)
@@ -128,5 +131,5 @@ uint64_t ri_restarted_begun(void)
 
 const struct ri_restarts *ri_restarted_seen(void)
 {
-	return own.all == NULL || own.all->count == 0 ? NULL : own.all;
+	return own.all == NULL || own.all->all == 0 ? NULL : own.all;
 }

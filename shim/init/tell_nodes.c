@@ -40,11 +40,14 @@ void ri_nodes_tell_judged(const struct ri_link_job *job, const struct ri_judged 
 	first = ri_children_first_of(job->children);
 	if (answer != NULL && answer->said.kind == RI_LINK_END)
 		ri_link_end(&answer->said.end);
-	if (answer != NULL || first == NULL)
+	if (answer != NULL || (first == NULL && job->children->refused == 0))
 		return;
 	ri_link_add_node(&line, job->part.node, job->host);
 	ri_text_add(&line, " failed: ");
-	ri_child_add_end(&line, job->children, first);
+	if (first != NULL)
+		ri_child_add_end(&line, job->children, first);
+	else
+		ri_text_add(&line, "not all of its ranks could be started");
 	ri_text_add(&line, "\n");
 	ri_link_say(job, RI_CLASS_UNKNOWN, ri_why_unknown, line.bytes);
 }

@@ -8,6 +8,7 @@ kernel's own facts are told. strike.c strikes.
 import concurrent.futures
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from fault_runner import BUILT, RANKINIT, ROOT
 
 sys.path.append(os.path.join(ROOT, "tests", "behaviour"))
 from launcher import LAUNCHER  # noqa: E402 (found by the line above)
+from peek import wait_until  # noqa: E402
 
 STRIKE = os.path.join(BUILT, "strike")
 RAISES = ("echo 'Traceback (most recent call last):' >&2; echo '  File \"a.py\", line 1' >&2; "
@@ -55,9 +57,12 @@ def restarts(_):
             *rank(1, "[ $RANKINIT_ATTEMPT = 1 ] || kill -9 $$; exit 0", "exit 0")]
 
 
+NODE = ["--link", "--nnodes=2", "--master-addr=127.0.0.1", "--master-port=29500",
+        "--roll-call=0", "--link-grace=1"]
+
+
 def link(folder):
-    return ["--link", "--nnodes=2", "--node-rank=1", "--master-addr=127.0.0.1",
-            "--master-port=29500", "--roll-call=0", "--link-grace=1", *four(folder)]
+    return [*NODE, "--node-rank=1", *four(folder)]
 
 
 # What is started, the status that it ends with, and that of one that is not judged.
@@ -67,18 +72,19 @@ SCENARIOS = {
 }
 
 
-def run(scenario, how, judge=0, call=0):
+def run(scenario, how, judge=0, call=0, before="", **env):
     """Its status, what it said, and whether it was struck, or how many calls that judge made."""
-    command, _, _ = SCENARIOS[scenario]
+    command = SCENARIOS[scenario][0] if scenario in SCENARIOS else scenario
     folder = tempfile.mkdtemp(prefix="rankinit-judge-", dir="/dev/shm")
     told, tells = os.pipe()
     try:
         done = subprocess.run(
-            ["unshare", "-n", "sh", "-c", 'ip link set lo up; exec "$@"', "sh", STRIKE, how,
-             str(judge), str(call), "--", RANKINIT, "--checks=none", "--grace=8", *command(folder)],
+            ["unshare", "-n", "sh", "-c", f'ip link set lo up; {before} exec "$@"', "sh", STRIKE,
+             how, str(judge), str(call), "--", RANKINIT, "--checks=none", "--grace=8",
+             *command(folder)],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100, check=False,
             pass_fds=(tells,), env={"PATH": os.environ["PATH"], "RANKINIT_LINK_KEY": KEY,
-                                     "STRIKE_TOLD": str(tells)})
+                                     "STRIKE_TOLD": str(tells), **env})
         os.close(tells)
         with os.fdopen(told, encoding="ascii") as file:
             return done.returncode, done.stderr, file.read().split()
@@ -136,3 +142,46 @@ def test_the_judge_is_struck(scenario):
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_no_judge_can_be_forked(scenario):
     assert holds(scenario, run(scenario, "refuse")) == "not judged"
+
+
+def beside(folder, *words):
+    """A node that runs beside the one that is struck, and leaves there how it ended."""
+    node = shlex.join([RANKINIT, "--checks=none", "--grace=8", *NODE, *words])
+    return f"({node} 2>{folder}/err; echo $? >{folder}/status) & "
+
+
+def test_the_other_nodes_are_told_though_the_job_was_over_first(tmp_path):
+    """What the rank left is gone before its judge, which hangs, has answered."""
+    status, err, _ = run(
+        lambda _: [*NODE, "--node-rank=1", "--nproc-per-node=1", "--", "sh", "-c",
+                   f"sleep 100 & {RAISES}"], "hang", 1, 1,
+        before=beside(tmp_path, "--node-rank=0", "--nproc-per-node=1", "--", "sleep", "20"))
+    assert status == 1, err
+    wait_until((tmp_path / "status").exists, "node 0")
+    said = (tmp_path / "err").read_text()
+    assert (tmp_path / "status").read_text() == "122\n" and KNOWS in said, said
+
+
+def test_what_was_told_to_stop_did_not_fail(tmp_path):
+    """Nor does it without a judge: the other node's verdict is the job's."""
+    raising = beside(tmp_path, "--node-rank=1", "--nproc-per-node=2", "--", *rank(1, RAISES))
+    _, err, told = run(
+        lambda _: [*NODE, "--node-rank=0", "--nproc-per-node=2", "--", "sleep", "20"], "kill", 1,
+        1, before=raising)
+    assert told == ["struck"] and "; the process that read what they wrote has crashed" in err
+    assert re.findall(r"^rankinit: verdict (.*) host=\S+ (.*)$", err, re.M) == [
+        ("cause=exception class=own retry=never rank=3 node=1", "status=122 retries=0")], err
+
+
+def test_a_stop_has_no_first_failure():
+    _, err, _ = run(lambda _: ["--nproc-per-node=2", "--", *rank(
+        0, "kill -TERM $PPID; exec sleep 100")], "refuse")
+    line, = re.findall(r"^rankinit: verdict (.*)$", err, re.M)
+    assert line.startswith("cause=preempted class=stopped retry=same ") and " rank=" not in line
+
+
+def test_a_restart_counts_that_no_judge_has_told_of():
+    status, err, told = run(launcher, "kill", 1, 1, RESTARTS="1", TELLS="1")
+    assert (status, told) == (1, ["struck"]), err
+    assert "rankinit: torchrun has started its ranks again\n" in err
+    assert re.search(r"^rankinit: verdict cause=exception .* retries=1$", err, re.M), err
