@@ -106,7 +106,6 @@ static bool start(enum ri_question question)
 	if (own.helper > 0)
 		return true;
 	own.helper = 0;
-	own.seen[question] = 0;
 	return false;
 }
 
@@ -163,9 +162,10 @@ unsigned ri_judge_killed(void)
 
 void ri_judge_go_on(void)
 {
+	/* where none can be forked any more, what it would have seen is news still */
 	for (int question = 0; question < RI_ASK_NOTHING && own.helper == 0; question++)
-		if (own.waits[question])
-			start((enum ri_question)question);
+		if (own.waits[question] && !start((enum ri_question)question))
+			own.seen[question] = 0;
 }
 
 /* What it has said since the last time. */
