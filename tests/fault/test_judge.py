@@ -178,6 +178,7 @@ def test_a_stop_has_no_first_failure():
         0, "kill -TERM $PPID; exec sleep 100")], "refuse")
     line, = re.findall(r"^rankinit: verdict (.*)$", err, re.M)
     assert line.startswith("cause=preempted class=stopped retry=same ") and " rank=" not in line
+    assert re.search(r"^rankinit: rank \d was told to stop: killed by SIGTERM \(15\); ", err, re.M)
 
 
 def test_a_restart_counts_that_no_judge_has_told_of():
