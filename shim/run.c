@@ -5,6 +5,7 @@
 
 #include "say/state_file.h"
 #include "say/two_rankinits.h"
+#include "system/helper.h"
 #include "system/said.h"
 
 struct ri_preflight ri_run_plan_preflight(struct ri_run *run)
@@ -54,6 +55,8 @@ int ri_run_refusal(const struct ri_run *run)
 int ri_run_end(struct ri_run *run, int status)
 {
 	ri_torch_files_remove(&run->started.torch_files, run->started.supervised.stop.asked);
+	/* whoever looks for what the job left finds none of ours; process 1 takes them with it */
+	(void)ri_helper_end_all();
 	ri_state_end(status);
 	ri_said_forget();
 	return status;

@@ -6,8 +6,8 @@
  * its own. Nothing else of the program is disturbed: other children are let go when they are named.
  *
  * Ends as the program does, and says on the descriptor $STRIKE_TOLD "struck", or "N calls" of a
- * judge that made less. ptrace(2), "PTRACE_SEIZE"; PTRACE_GET_SYSCALL_INFO is there since Linux
- * 5.3.
+ * judge that made less; then "left" if the one that was struck has not been reaped when the program
+ * ends. ptrace(2), "PTRACE_SEIZE"; PTRACE_GET_SYSCALL_INFO is there since Linux 5.3.
  */
 #define _GNU_SOURCE
 #include <elf.h>
@@ -35,6 +35,7 @@ static int judge, call;		/* that is struck */
 static int told;
 static int judges, calls;	/* so far; calls of the one that is watched */
 static pid_t program, watched;	/* the judge that is to be struck, while it lives; or 0 */
+static pid_t struck;
 
 static void die(const char *what)
 {
@@ -110,6 +111,7 @@ static void strike(pid_t pid)
 {
 	say("struck\n");
 	watched = 0;
+	struck = pid;
 	if (how == SEGV)
 		drop_call(pid, true);
 	else if (how == KILL)
@@ -175,6 +177,10 @@ static void take_stop(pid_t pid, int status)
 			take_program();
 		else
 			take_child(pid);
+	} else if (event == PTRACE_EVENT_EXIT) {
+		if (pid == program && struck != 0 && kill(struck, 0) == 0)
+			say("left\n");
+		trace(PTRACE_CONT, pid, NULL, 0);
 	} else if (event == PTRACE_EVENT_STOP && signal != SIGTRAP) {
 		trace(PTRACE_LISTEN, pid, NULL, 0);
 	} else {
@@ -201,7 +207,7 @@ static pid_t begin(char *const *argv)
 	}
 	if (waitpid(pid, &status, WUNTRACED) != pid ||
 		trace(PTRACE_SEIZE, pid, NULL, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL |
-			PTRACE_O_TRACEFORK | PTRACE_O_TRACECLONE) < 0)
+			PTRACE_O_TRACEFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXIT) < 0)
 		die("ptrace");
 	kill(pid, SIGCONT);
 	return pid;
