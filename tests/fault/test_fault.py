@@ -86,8 +86,12 @@ def check(result, expected, scenario):
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_every_call_has_a_row(scenario):
-    """Of the judge those that write files: test_judge.py strikes it at each of its calls."""
+    """
+    Of the judge those that write files: test_judge.py strikes it at each of its calls. While
+    something is mounted or renamed anywhere openat2(2) says EAGAIN, and openat takes its place.
+    """
     known = {row[1] for row in TABLE} | set(EXEMPT)
+    known |= {key.replace("openat2 ", "openat ") for key in known}
     missing = sorted({call.key() for call in clean(scenario).calls if call.who != "judge"} - known)
     assert not missing, f"no row in fault_table.py for: {', '.join(missing)}"
 
