@@ -14,6 +14,8 @@
 #include "base/limits.h"
 #include "base/open_how.h"
 
+enum { TRIES = 4 };		/* of openat2(2), which may be told to try again; then name by name */
+
 /* How far a path is resolved below the root, and what stands there. */
 struct walk {
 	char rest[PATH_MAX];	/* the names that are not yet taken */
@@ -156,14 +158,15 @@ static int open_here(struct ri_host *host, const char *path, int flags)
 	flags |= O_CLOEXEC;
 	how.flags = (uint64_t)flags;
 	if (!host->walk) {
-		fd = (int)syscall(SYS_openat2, host->root, path, &how, sizeof(how));
-		if (fd >= 0)
-			return fd;
+		/* EAGAIN: something anywhere was renamed or mounted while ".." was taken */
+		for (int tries = 0; tries < TRIES && (tries == 0 || errno == EAGAIN); tries++) {
+			fd = (int)syscall(SYS_openat2, host->root, path, &how, sizeof(how));
+			if (fd >= 0)
+				return fd;
+		}
 		/*
-		 * EPERM: how container runtimes' older seccomp profiles say
-		 * ENOSYS. EAGAIN: something anywhere was renamed or mounted
-		 * while ".." was taken. EXDEV: a magic link of /proc. The
-		 * last two concern this path alone.
+		 * EPERM: how container runtimes' older seccomp profiles say ENOSYS. EXDEV: a magic
+		 * link of /proc, which concerns this path alone, as EAGAIN does.
 		 */
 		if (errno == ENOSYS || errno == EPERM)
 			host->walk = true;
