@@ -20,6 +20,7 @@ enum {
 	FINISH_MS = 10000,	/* for a reader that takes nothing at all, at the end */
 	STOP_MS = 2000,		/* for everything, once a stop was asked for */
 	SIGNALS_AT_ONCE = 64,
+	READS_OF_LINES = 64,	/* of a rank that writes without end */
 };
 
 /* The sink that has our stderr, if the ranks' goes there through us, and its room. */
@@ -174,16 +175,33 @@ static void end_stream(struct ri_output *output, struct ri_stream *stream)
 		put_lines(output, stream, lines, ri_lines_finish(&stream->lines, lines));
 }
 
-/* One read, and what follows from it. Returns the bytes that were there. */
+/*
+ * One read, and what follows from it; by lines more of them, while the rest of one may be there.
+ * Returns the bytes that were there.
+ */
 static size_t move(struct ri_output *output, struct ri_stream *stream, size_t most)
 {
-	ssize_t count = read(stream->fd, output->in, most);
+	struct ri_sink *sink = &stream->group->sink;
+	size_t moved = 0;
+	ssize_t count;
 
-	if (count > 0)
-		take(output, stream, (size_t)count);
-	else if (count == 0)	/* an error ends nothing: the rank would be killed by SIGPIPE */
-		end_stream(output, stream);
-	return count > 0 ? (size_t)count : 0;
+	sink->waits = sink->by_lines;
+	for (int reads = 0; reads < READS_OF_LINES; reads++) {
+		count = read(stream->fd, output->in, most);
+		if (count > 0)
+			take(output, stream, (size_t)count);
+		else if (count == 0)	/* an error ends nothing: the rank would get SIGPIPE */
+			end_stream(output, stream);
+		moved += count > 0 ? (size_t)count : 0;
+		if (count <= 0 || !sink->waits || sink->blocked || sink->end == sink->begin)
+			break;
+	}
+	if (sink->waits) {
+		sink->waits = false;
+		if (!sink->blocked)
+			ri_sink_flush(sink);
+	}
+	return moved;
 }
 
 void ri_output_move_last(struct ri_output *output, size_t index)
@@ -297,7 +315,7 @@ static bool move_rest(struct ri_output *output, bool *left)
 								    : RI_OUTPUT_READ;
 			size_t count = most == 0 ? 0 : move(output, stream, most);
 
-			stream->left -= (int)count;
+			stream->left -= stream->left < (int)count ? stream->left : (int)count;
 			moved = moved || count > 0;
 			if (count == 0 && stream->fd >= 0)
 				end_stream(output, stream);

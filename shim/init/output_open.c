@@ -378,6 +378,7 @@ static int watch_streams(const struct plan *plan)
 		if (output->groups[i].open > 0)
 			ri_sink_open(&output->groups[i].sink, STDOUT_FILENO + i,
 				output->groups[i].sink.bytes);
+	output->groups[RI_GROUP_STDERR].sink.by_lines = plan->wishes->by_lines;
 	/* not by the C library, which takes its own signals out */
 	output->signals = ri_fd_move_up((int)syscall(SYS_signalfd4, -1, &all, sizeof(all),
 		SFD_CLOEXEC | SFD_NONBLOCK));

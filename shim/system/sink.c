@@ -127,14 +127,28 @@ char *ri_sink_room(struct ri_sink *sink)
 	return sink->bytes + sink->end;
 }
 
+/* A pipe takes up to PIPE_BUF bytes whole (pipe(7)). */
+static size_t whole_lines(const struct ri_sink *sink)
+{
+	const char *bytes = sink->bytes + sink->begin;
+	size_t rest = sink->end - sink->begin, most = rest < PIPE_BUF ? rest : PIPE_BUF;
+	const char *last = memrchr(bytes, '\n', most);
+
+	if (last != NULL)
+		return (size_t)(last - bytes) + 1;
+	return most == rest && sink->waits ? 0 : most;
+}
+
 void ri_sink_flush(struct ri_sink *sink)
 {
 	sink->blocked = false;
 	while (sink->begin < sink->end && sink->kind != RI_SINK_NONE) {
 		const char *bytes = sink->bytes + sink->begin;
-		size_t length = sink->end - sink->begin;
+		size_t length = sink->by_lines ? whole_lines(sink) : sink->end - sink->begin;
 		ssize_t count;
 
+		if (length == 0)
+			return;
 		if (sink->kind == RI_SINK_SOCKET)
 			count = send(sink->fd, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL);
 		else if (sink->kind == RI_SINK_PIPE || sink->kind == RI_SINK_TERMINAL)

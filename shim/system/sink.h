@@ -39,6 +39,8 @@ struct ri_sink {
 	enum ri_sink_kind kind;
 	int fd;
 	bool blocked;		/* something is pending: wait for POLLOUT */
+	bool by_lines;		/* others write there, too: whole lines, each write a whole one */
+	bool waits;		/* and a part of a line stays for its rest */
 	char *bytes;		/* pending: [begin, end) */
 	size_t begin, end;
 	uint64_t lost;		/* bytes that no reader will get */
@@ -48,7 +50,7 @@ struct ri_sink {
 /* Find out how to write to it. buffer: for what is to be written, of the caller's. */
 void ri_sink_open(struct ri_sink *sink, int fd, char *buffer);
 
-/* Write what is pending, as much as goes through now. */
+/* Write what is pending, as much as goes through now; by lines at most PIPE_BUF at a time. */
 void ri_sink_flush(struct ri_sink *sink);
 
 /*
