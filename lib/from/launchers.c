@@ -227,6 +227,8 @@ const struct ri_source ri_source_hydra = {
 	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
 	.mpi = RI_SOURCE_MPICH,
+	/* HYD_pmcd_pmip_send_signal() of src/pm/hydra/proxy */
+	.signals = RI_SIGNALS_GROUP,
 	.once = "mpiexec -n NODES -ppn 1 rankinit -- COMMAND",
 	.over_ssh = true,
 	.reads = RI_READS(

@@ -399,6 +399,8 @@ const struct ri_source ri_source_openmpi = {
 	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
 	.mpi = RI_SOURCE_OPENMPI,
+	/* kill_local() of orte/mca/odls/default/odls_default_module.c; PRRTE has the same */
+	.signals = RI_SIGNALS_GROUP,
 	.once = "mpirun --map-by ppr:1:node rankinit -- COMMAND",
 	.over_ssh = true,
 	.reads = RI_READS(

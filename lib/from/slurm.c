@@ -242,6 +242,7 @@ const struct ri_source ri_source_slurm = {
 	.summary = "a task under srun (Slurm); otherwise the machines of the job",
 	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
+	.signals = RI_SIGNALS_STEP,
 	.once = "srun -n NODES --ntasks-per-node=1 rankinit -- COMMAND",
 	.reads = RI_READS(
 		{ "SLURM_STEP_ID", "the step; numbers above 4294967280 are not steps with tasks",

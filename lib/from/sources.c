@@ -28,6 +28,13 @@ bool ri_source_manages(const char *identity)
 	return source != NULL && source->manages;
 }
 
+enum ri_source_signals ri_source_signals(const char *identity)
+{
+	const struct ri_source *source = find_source(identity);
+
+	return source == NULL ? RI_SIGNALS_UNKNOWN : source->signals;
+}
+
 enum ri_source_mpi ri_source_mpi(const char *identity)
 {
 	const struct ri_source *source = find_source(identity);

@@ -20,6 +20,13 @@ enum ri_source_mpi {
 	RI_SOURCE_MVAPICH2,
 };
 
+/* Of a launcher that stops its ranks or passes a signal on to them: whom does it reach? */
+enum ri_source_signals {
+	RI_SIGNALS_UNKNOWN,
+	RI_SIGNALS_GROUP,	/* the process group of the rank, which the launcher made */
+	RI_SIGNALS_STEP,	/* as Slurm's process tracking has it */
+};
+
 /* What a source reads, of struct ri_source_row. */
 #define RI_READS(...) (const struct ri_source_row[]){ __VA_ARGS__, { .name = NULL } }
 
@@ -40,6 +47,7 @@ struct ri_source {
 	bool unsigned_tuple;
 	bool manages;		/* it started each rank itself and watches over it */
 	enum ri_source_mpi mpi;	/* whose processes its ranks are */
+	enum ri_source_signals signals;
 	bool over_ssh;		/* its ranks may lack what their container was given */
 	bool of_container;	/* its variables are the container's: process 1 has them, too */
 	/* A file alone may tell that it is there: --source=NAME reads it unseen. */
@@ -125,6 +133,9 @@ bool ri_source_is_there(const struct ri_source *source, const struct ri_env *env
 
 /* Does the source of this identity watch over its ranks? Not so for NULL. */
 bool ri_source_manages(const char *identity);
+
+/* How does that source signal its ranks? */
+enum ri_source_signals ri_source_signals(const char *identity);
 
 /* Whose MPI job is a process with this identity one of? Of none for NULL. */
 enum ri_source_mpi ri_source_mpi(const char *identity);
