@@ -5,9 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "attempt.h"
 #include "base/arena.h"
+#include "from/sources.h"
 #include "hang/autopsy.h"
 #include "init/leavers.h"
 #include "init/others.h"
@@ -64,6 +66,7 @@ static void fill_outcomes(struct ri_run *run, bool whole)
 
 		if (i < children->started) {
 			ri_failure_describe(child, &run->started.output, i, rank);
+			rank->below = run->started.behind ? getpid() : 0;
 			rank->oom = oom && rank->end == RI_END_SIGNALED &&
 				rank->signal == SIGKILL && !child->killed;
 		} else if (i == children->started && children->refused != 0) {
@@ -165,6 +168,8 @@ static struct ri_outcome begin_outcome(const struct ri_run *run)
 		.single = ri_found_single_rank(&run->found) >= 0,
 		.launches = run->started.has_others || ri_others_have_ray(),
 		.started = run->started.at,
+		.of_hydra = run->started.behind &&
+			ri_source_mpi(run->found.topology.identity) == RI_SOURCE_MPICH,
 		.link.on = run->found.options.link != RI_LINK_MODE_NO &&
 			run->started.job.part.job != NULL,
 		.stop.signal = stop->asked ? stop->number : 0, .stop.sender = stop->sender,
@@ -392,8 +397,8 @@ static void judge_end(struct ri_run *run, struct ri_judged *out)
 	if (children->count == 1 && ri_child_failed(&children->items[0]) && !run->ended.told &&
 		!ri_found_is_of_ours(&run->found) && !run->ended.had_link)
 		ri_obituary_say(&children->items[0], run->found.first.argv[0],
-			ri_found_single_rank(&run->found), &run->started.supervised.stop,
-			&run->started.oom);
+			ri_found_single_rank(&run->found), run->started.behind ? getpid() : 0,
+			&run->started.supervised.stop, &run->started.oom);
 	outcome = gather(run, true, &out->first);
 	if (run->found.options.given.report.value != NULL)
 		add_surroundings(run, &outcome);

@@ -39,6 +39,7 @@ struct ri_started {
 	struct ri_oom oom;	/* as it was when they began */
 	enum ri_starter starter;	/* of ranks that are no children of ours */
 	bool has_others;	/* they are looked for from the start */
+	bool behind;		/* as one rank that its launcher owns */
 	bool words_alone;	/* stderr is kept for why a program of Python's failed alone */
 	struct timespec at;
 };
@@ -132,6 +133,12 @@ int ri_run_simulate(struct ri_run *run);
 
 /* start.c: start the command or the ranks, and watch over them. Returns the exit status. */
 int ri_run_start(struct ri_run *run);
+
+/*
+ * behind.c: start one rank that its launcher owns, and tell why it failed. Returns the exit status;
+ * where a signal ended the rank it ends this process as well.
+ */
+int ri_run_behind(struct ri_run *run, struct ri_launch *launch);
 
 /* tell.c: options that need somebody who stays to write something. */
 bool ri_telling_is_wanted(const struct ri_options *options);

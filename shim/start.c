@@ -23,26 +23,43 @@
 #include "system/clock.h"
 #include "system/mask.h"
 
-/*
- * Become the command only where a process manager owns this one rank, and
- * nothing asks for a parent.
- */
-static bool becomes_command(const struct ri_found *found, pid_t self)
+/* Does a process manager own this one rank, and nothing asks for an init? */
+static bool is_left_to_manager(const struct ri_found *found, pid_t self)
 {
 	const struct ri_options *options = &found->options;
 
-	if (options->supervise != RI_SWITCH_AUTO)
-		return options->supervise == RI_SWITCH_NEVER;
-	if (options->restarts > 0)
-		return false;
-	return ri_found_is_managed(found) && self != 1 &&
+	return options->restarts == 0 && ri_found_is_managed(found) && self != 1 &&
 		options->grace_ms == 0 &&
 		!ri_output_is_wanted(options) && !ri_telling_is_wanted(options) &&
 		!ri_autopsy_is_wanted(options) && options->given.exit_map.subject == NULL &&
-		!options->exit_class &&
+		!options->exit_class && options->linger_ms == 0 &&
 		options->given.signal_map.subject == NULL && !options->signal_group &&
 		!ri_link_is_on() &&
 		found->source.context.fan_out == 0;
+}
+
+enum stance {
+	STANCE_INIT,
+	STANCE_COMMAND,		/* it becomes the command */
+	STANCE_BEHIND,		/* behind.c */
+};
+
+/*
+ * A manager whose signals are known need not notice who stays. A terminal is the rank's own; of
+ * one process alone there is nothing to tell; and another rankinit tells of what it started.
+ */
+static enum stance find_stance(const struct ri_found *found, pid_t self)
+{
+	enum ri_switch supervise = found->options.supervise;
+
+	if (supervise != RI_SWITCH_AUTO)
+		return supervise == RI_SWITCH_NEVER ? STANCE_COMMAND : STANCE_INIT;
+	if (!is_left_to_manager(found, self))
+		return STANCE_INIT;
+	return ri_found_single_rank(found) >= 0 &&
+			ri_source_signals(found->topology.identity) != RI_SIGNALS_UNKNOWN &&
+			ri_env_get(&found->env, RI_OUTER_VARIABLE) == NULL &&
+			!isatty(STDERR_FILENO) ? STANCE_BEHIND : STANCE_COMMAND;
 }
 
 /* Of each child that starts here, whether they are ranks or not. */
@@ -77,7 +94,9 @@ static int prepare_output(struct ri_run *run)
 			!isatty(STDERR_FILENO));
 	run->started.words_alone = !wishes.keeps_stderr &&
 		run->started.starter == RI_STARTER_PYTHON && !isatty(STDERR_FILENO);
-	wishes.keeps_stderr = wishes.keeps_stderr || run->started.words_alone;
+	wishes.keeps_stderr = wishes.keeps_stderr || run->started.words_alone ||
+		run->started.behind;
+	wishes.by_lines = run->started.behind;
 	status = ri_output_prepare(&run->started.output, &wishes, &run->arena, &run->err);
 	/* files that a variable asks for are no reason to start nothing: the ranks print */
 	if (status < 0 && run->found.options.given.log_file.twin &&
@@ -87,8 +106,8 @@ static int prepare_output(struct ri_run *run)
 		run->found.options.given.log_file = (struct ri_given){ .subject = NULL };
 		status = ri_output_prepare(&run->started.output, &wishes, &run->arena, &run->err);
 	}
-	if (status == 0 || !(ri_link_is_on() || run->started.words_alone) || needs ||
-		ri_output_is_wanted(&run->found.options))
+	if (status == 0 || needs || ri_output_is_wanted(&run->found.options) ||
+		!(ri_link_is_on() || run->started.words_alone || run->started.behind))
 		return status;
 	/* to read why a command fails is a wish, and no reason to refuse it */
 	if (ri_link_is_on())
@@ -232,13 +251,13 @@ static enum ri_starter find_starter(const struct ri_command *command)
 }
 
 /* What a rankinit in the command is told of this one: nothing where nothing would be said twice. */
-static int tell_inner(struct ri_run *run, struct ri_launch *launch, bool becomes)
+static int tell_inner(struct ri_run *run, struct ri_launch *launch, enum stance stance)
 {
 	const struct ri_options *options = &run->found.options;
 	struct ri_env_edit edit = { .name = RI_OUTER_VARIABLE };
 	int outer = ri_outer_fd(&run->found.env);
 
-	if (becomes)
+	if (stance != STANCE_INIT)
 		edit.value = ri_source_manages(run->found.topology.identity) ? ri_outer_manager
 			: NULL;
 	else if (ri_run_ranks(run) > 1)
@@ -266,13 +285,14 @@ int ri_run_start(struct ri_run *run)
 		.signal_map = &run->found.options.signal_map,
 	};
 
-	bool becomes = becomes_command(&run->found, launch.self);
+	enum stance stance = find_stance(&run->found, launch.self);
 
-	if (!becomes && ri_run_ranks(run) == 1 &&
+	run->started.behind = stance == STANCE_BEHIND;
+	if (stance == STANCE_INIT && ri_run_ranks(run) == 1 &&
 		!ri_topology_knows(&run->found.topology, RI_FACT_RANK))
 		run->started.starter = find_starter(&run->found.command);
 	run->started.has_others = run->started.starter == RI_STARTER_LAUNCHER;
-	if (tell_inner(run, &launch, becomes) < 0)
+	if (tell_inner(run, &launch, stance) < 0)
 		return ri_run_fail(run);
 	launch.envp = ri_env_apply(&run->found.env, &run->found.first.edits, &run->arena,
 		&run->err);
@@ -281,12 +301,14 @@ int ri_run_start(struct ri_run *run)
 	ri_mask_default_chld();
 	if (run->found.options.parent_signal != 0)
 		prctl(PR_SET_PDEATHSIG, run->found.options.parent_signal, 0, 0, 0);
-	if (becomes) {
+	if (stance == STANCE_COMMAND) {
 		ri_launch_replace(&launch, &run->err);
 		return ri_run_fail(run);
 	}
-	ri_orphans_adopt(launch.self);
+	if (stance == STANCE_INIT)
+		ri_orphans_adopt(launch.self);
 	if (prepare_output(run) < 0 || ri_run_reserve_telling(run) < 0)
 		return ri_run_fail(run);
-	return start_and_watch(run, &launch);
+	return stance == STANCE_BEHIND ? ri_run_behind(run, &launch)
+		: start_and_watch(run, &launch);
 }

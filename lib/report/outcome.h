@@ -134,6 +134,7 @@ struct ri_rank_outcome {
 	uint64_t rank;		/* in the job; without meaning for a plain init */
 	uint64_t local_rank;
 	pid_t pid;		/* 0: not started */
+	pid_t below;		/* the process that its launcher knows in its place; 0: none */
 	enum ri_rank_end end;
 	int exit_code;
 	int signal;
@@ -259,6 +260,7 @@ struct ri_outcome {
 	const struct ri_rank_outcome *ranks;
 	size_t count;		/* at least 1 */
 	bool single;		/* one rank, of a job whose others are watched elsewhere */
+	bool of_hydra;		/* and its launcher stops no others of one without MPI */
 	bool launched;		/* the command is a launcher, and the ranks are its own children */
 	bool launches;		/* the command may start ranks, whether any is told of or not */
 	int exit_status;

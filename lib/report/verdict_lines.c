@@ -71,6 +71,8 @@ static void add_who(struct ri_text *out, const struct ri_outcome *outcome,
 		ri_text_addf(out, "pid %d", (int)rank->pid);
 	else
 		ri_text_add(out, "no process");
+	if (rank->below > 0)
+		ri_text_addf(out, " below %d", (int)rank->below);
 	if (outcome->host != NULL && outcome->host[0] != '\0') {
 		ri_text_add(out, " on ");
 		ri_text_add_shown(out, outcome->host, 64);
@@ -445,6 +447,8 @@ static void add_failure(struct ri_text *out, const struct ri_outcome *outcome, b
 	if (ri_outcome_is_silent(outcome))
 		ri_text_add(out, "  if its ranks write files, look there: torchrun names their "
 			"folder with --log-dir=DIR\n");
+	if (outcome->of_hydra && first->end == RI_END_EXITED)
+		ri_text_add(out, "  mpiexec stops the other ranks only if they use MPI\n");
 	if (first->end == RI_END_EXEC_FAILED && cause != NULL) {
 		/* as the error said it, which may be far above by now */
 		ri_text_addf(&text, "%s: %s%s%s [%s]", cause->subject, cause->text,

@@ -283,7 +283,7 @@ static void add_oom(struct ri_text *out, struct ri_oom *oom)
 		ri_text_add(out, ", not for lack of memory, by the cgroup's count");
 }
 
-void ri_obituary_say(const struct ri_child *child, const char *command, int64_t rank,
+void ri_obituary_say(const struct ri_child *child, const char *command, int64_t rank, pid_t below,
 	const struct ri_stop *stop, struct ri_oom *oom)
 {
 	int status = child->wait_status, number = WTERMSIG(status);
@@ -297,8 +297,10 @@ void ri_obituary_say(const struct ri_child *child, const char *command, int64_t 
 		ri_text_addf(&out, "rank %lld", (long long)rank);
 	else
 		ri_text_addf(&out, "%.64s", ri_path_name(command));
-	ri_text_addf(&out, " (pid %d) was killed by %s (%d)", (int)child->pid,
-		ri_signal_name(number, name), number);
+	ri_text_addf(&out, " (pid %d", (int)child->pid);
+	if (below > 0)
+		ri_text_addf(&out, " below %d", (int)below);
+	ri_text_addf(&out, ") was killed by %s (%d)", ri_signal_name(number, name), number);
 	if (WCOREDUMP(status))
 		ri_text_add(&out, ", core dumped");
 	if (number == SIGKILL)

@@ -58,10 +58,11 @@ bool ri_oom_is_counted(struct ri_oom *oom);
 
 /*
  * A line for a command alone that a signal ended, so that a reader need not guess what 137 means.
- * command: its argv[0]; rank: of a job with others that we do not watch, -1: it is none; stop: that
- * came from outside, if one did.
+ * command: its argv[0]; rank: of a job with others that we do not watch, -1: it is none; below: the
+ * process that the rank's launcher knows in its place, 0: none; stop: that came from outside, if
+ * one did.
  */
-void ri_obituary_say(const struct ri_child *child, const char *command, int64_t rank,
+void ri_obituary_say(const struct ri_child *child, const char *command, int64_t rank, pid_t below,
 	const struct ri_stop *stop, struct ri_oom *oom);
 
 #endif

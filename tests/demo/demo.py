@@ -70,11 +70,12 @@ def show_explanation():
 
 
 def show_failure():
-    title("3. Rank 1 ends with status 7: so does the job")
-    script = 'import os, sys; sys.exit(7 if os.environ["RANK"] == "1" else 0)'
+    title("3. Rank 1 raises an exception, and its rankinit says why the job failed")
+    script = 'import os\nif os.environ["RANK"] == "1":\n    raise ValueError("bad batch 17")'
     done = run_mpi(2, RANKINIT, "--", sys.executable, "-c", script)
-    print(f"   mpirun's exit status is {done.returncode}")
-    return done.returncode == 7
+    said = [line for line in done.stderr.splitlines() if line.startswith("rankinit: ")]
+    print("".join(f"   {line}\n" for line in said) + f"   mpirun ends with {done.returncode}")
+    return done.returncode == 1 and any("verdict cause=exception" in line for line in said)
 
 
 def show_simulation():

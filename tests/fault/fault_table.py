@@ -65,6 +65,7 @@ ONE_UNWRITTEN = Expected(says=r'the report cannot be written|"rankinit-report-1"
                          text="a warning, or the report without the line that follows it")
 UNNAMED = Expected((123,), r"this node (\(\S+\) )?is not fit .*\[check\.unfit\]",
                    "the line goes without the node's name")
+UNREAD = Expected((7,), "", "the words of the rank are not read")
 UNSTATED = Expected((7,), r"the state cannot be written|report\.refused", text="a warning")
 
 PROBE = os.path.join(ACTORS, "probe")
@@ -86,6 +87,9 @@ def stop(pid, *steps):
             "exit=7"]
 
 
+# One of two ranks that another program has started.
+ONE_OF_TWO = {f"OMPI_COMM_WORLD_{name}": value for name, value in (
+    ("RANK", "0"), ("SIZE", "2"), ("LOCAL_RANK", "0"), ("LOCAL_SIZE", "2"))}
 # The only rank of a job.
 ALONE = {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1",
          "OMPI_COMM_WORLD_LOCAL_RANK": "0", "OMPI_COMM_WORLD_LOCAL_SIZE": "1"}
@@ -107,10 +111,8 @@ SCENARIOS = {
     "accounts": Scenario(EXIT, [*STAY, "--user=nobody"], deny=ITSELF),
     "bind": Scenario(EXIT, [*STAY, "--bind-to=numa"]),
     # of a launcher, which may have bound it, and perhaps with a GPU
-    "bound": Scenario(EXIT, [*STAY, "--bind-to=numa", "--checks=none"],
-                      env={f"OMPI_COMM_WORLD_{name}": value for name, value in (
-                          ("RANK", "0"), ("SIZE", "2"), ("LOCAL_RANK", "0"),
-                          ("LOCAL_SIZE", "2"))}),
+    "bound": Scenario(EXIT, [*STAY, "--bind-to=numa", "--checks=none"], env=ONE_OF_TWO),
+    "behind": Scenario(SAYS, ["--checks=none"], env=ONE_OF_TWO),
     "places": Scenario([PROBE, "/dev/null", "exit=0"],
                        ["--nproc-per-node=1", "--bind-to=numa", "--checks=none"], status=0),
     # what nothing is wrong with
@@ -265,6 +267,15 @@ TABLE = [
     ("log", "write", LOST, {"EAGAIN": SAME, "EINTR": SAME, "ENOSPC": LOST, "EPIPE": LOST,
                             "EIO": LOST, "EDQUOT": LOST}),
     ("logheld", "ioctl FIONREAD", SAME, {"ENOTTY": SAME}),
+    # behind a launcher: the rank runs, whether or not its words are read
+    ("behind", "dup2", SAME),
+    ("behind", "open null", SAME, {"EMFILE": SAME}),
+    ("behind", "chdir", SAME, {"EACCES": SAME}),
+    ("behind", "poll", SAME),
+    ("behind", "rt_sigtimedwait", SAME),
+    ("behind", "wait4", ENDS, {"EINTR": SAME}),
+    ("behind", "epoll_create1", UNREAD, {"EMFILE": UNREAD}),
+    ("behind", "signalfd4", UNREAD, {"EMFILE": UNREAD}),
     # the spawn: without a pipe the kernel itself waits for the exec
     ("exit1", "pipe2", SAME, {"ENFILE": SAME}),
     ("exit1", "ppoll", SAME),

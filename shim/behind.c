@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One rank behind a launcher that owns it: mpirun, mpiexec.hydra or srun. The launcher is to see
+ * what it would see without rankinit: the same process group, the same signals and the same end,
+ * neither later nor otherwise; docs/verdict.md, "Behind a launcher", has what its users see. So
+ * nothing is swept, adopted or waited for here, and nothing is closed that the launcher watches:
+ * Hydra kills all ranks when the last copy of a rank's PMI_FD is closed before MPI_Finalize. What
+ * the rank writes to stderr passes through, and tells at its end why it failed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/procstat.h"
+#include "base/signals.h"
+#include "from/sources.h"
+#include "hang/course.h"
+#include "init/descendants.h"
+#include "init/leavers.h"
+#include "init/signalling.h"
+#include "judge/ends.h"
+#include "judging.h"
+#include "report/blame.h"
+#include "report/reason.h"
+#include "report/verdict_lines.h"
+#include "run.h"
+#include "system/clock.h"
+#include "system/helper.h"
+#include "system/own_proc.h"
+
+enum {
+	STOP_MS = 100,		/* from a stop of the rank to ours */
+	VICTIM_MS = 100,	/* that its end waits for: the launcher is to see the first one's */
+	MANY = 64,		/* above it a line of each victim helps nobody */
+	READER_MS = 2000,	/* for a launcher that does not read, at the end */
+	FRESH_S = 60,		/* before a stop: an exception that was printed then is told of */
+};
+
+#define STOPS (RI_MASK_OF(SIGTERM) | RI_MASK_OF(SIGINT) | RI_MASK_OF(SIGHUP))
+
+static struct {
+	pid_t launcher;		/* whose signals the whole process group has; 0: not known */
+	bool by_step;		/* what Slurm sends reaches the rank as well */
+	struct timespec stopped;	/* CLOCK_REALTIME, when the first of STOPS came; 0: none did */
+	bool dying;		/* before that the rank had begun to end */
+	bool looks;		/* it has printed a traceback */
+	char text[2 * RI_VERDICT_SIZE];	/* lines of ours that go out in one write */
+	size_t length;
+} own;
+
+/* The parent of the leader of our process group made that group, and signals it. */
+static pid_t find_launcher(const struct ri_found *found)
+{
+	struct ri_procstat leader;
+	pid_t group = getpgrp();
+
+	if (ri_source_signals(found->topology.identity) != RI_SIGNALS_GROUP)
+		return 0;
+	if (group == getpid())
+		return getppid();
+	return group > 0 && ri_descendants_are_shown() && ri_proc_read(group, &leader)
+		? leader.parent : 0;
+}
+
+/* The rank has its own copies, which end with it; the launcher may wait for that. */
+static void leave_stdio(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int fd = STDIN_FILENO; null > STDERR_FILENO && fd <= STDOUT_FILENO; fd++)
+		dup2(null, fd);
+	if (null > STDERR_FILENO)
+		close(null);
+}
+
+/* Returns 1 where the rank has ended, 0 where it has not, -1 where the kernel refuses to tell. */
+static int reap(struct ri_children *children)
+{
+	struct ri_child *child = &children->items[0];
+	struct rusage usage;
+	int status;
+	pid_t pid = ri_children_reap(child->pid, &status, WNOHANG, &usage);
+
+	if (pid == child->pid)
+		ri_children_end(children, child, status, &usage);
+	return pid < 0 ? -1 : pid == child->pid;
+}
+
+/* One of STOPS is there, in the queue or taken. What the rank does from now on may be for it. */
+static bool is_stopped(void)
+{
+	if (own.stopped.tv_sec == 0 && (ri_mask_pending() & STOPS & ri_mask_stops()) != 0)
+		ri_clock_read(CLOCK_REALTIME, &own.stopped);
+	return own.stopped.tv_sec != 0;
+}
+
+/* A traceback begins: if its exception does not end the rank, that is told. No job is looked at. */
+static void begin_looks(void *run, bool by_ray)
+{
+	(void)by_ray;
+	if (!own.looks)
+		ri_linger_begin(&((const struct ri_run *)run)->found.options);
+	own.looks = !is_stopped();
+	ri_linger_suspect();
+}
+
+static void take_time(struct ri_run *run)
+{
+	const struct ri_supervise setting = { .rank = ri_found_single_rank(&run->found) };
+
+	if (ri_now_ms() >= ri_linger_due(&run->started.output))
+		ri_linger_act(&run->started.children);
+	if (ri_course_take(&run->started.children))
+		ri_linger_take(&run->started.children, &run->started.output, &setting);
+}
+
+static int64_t time_left(struct ri_output *output)
+{
+	int64_t due = own.looks ? ri_linger_due(output) : INT64_MAX, now;
+
+	if (due == INT64_MAX)
+		return -1;
+	now = ri_now_ms();
+	return due > now ? due - now : 0;
+}
+
+/* What the rank does not have from its sender already it gets from us. */
+static void take_signal(const siginfo_t *info, pid_t rank)
+{
+	ri_sigset bit = RI_MASK_OF(info->si_signo);
+	struct ri_procstat process;
+
+	if (info->si_signo == SIGCHLD || info->si_pid == getpid() || ri_helper_took(info))
+		return;
+	/* Open MPI sends SIGCONT first, a moment before; of the stop itself it may be dying now */
+	if (bit == RI_MASK_OF(SIGCONT) && ri_proc_read(rank, &process) && process.dying)
+		own.dying = !is_stopped();
+	if ((bit & STOPS & ri_mask_stops()) != 0 && own.stopped.tv_sec == 0)
+		ri_clock_read(CLOCK_REALTIME, &own.stopped);
+	/* the kernel's own are a terminal's, for all that are in its foreground */
+	if (info->si_code == SI_KERNEL || (own.by_step && ri_step_sent(info)) ||
+		(own.launcher != 0 && info->si_code == SI_USER && info->si_pid == own.launcher))
+		return;
+	ri_children_signal(rank, info->si_signo);
+}
+
+/* By a signal that a launcher stops with, or with the status of a shell that it stopped. */
+static bool ended_of_stop(const struct ri_child *child)
+{
+	int number = ri_verdict_status(child->wait_status) - 128;
+
+	return number > 0 && number <= RI_SIGNAL_MAX && (RI_MASK_OF(number) & STOPS) != 0;
+}
+
+/* Slurm signals the processes of a step one by one. Where it is SIGKILL we are the next to end. */
+static void wait_for_stop(const struct ri_child *child)
+{
+	bool killed = own.launcher == 0 && child->wait_status == SIGKILL;
+	siginfo_t info;
+
+	if ((killed || ended_of_stop(child)) && !is_stopped() &&
+		ri_mask_wait_for(STOPS, &info, STOP_MS) != 0)
+		ri_clock_read(CLOCK_REALTIME, &own.stopped);
+}
+
+/*
+ * Did it end because it was stopped? Not so if it was on its way out before: its end had begun, or
+ * it ended with a status, of an exception that it had printed before.
+ */
+static bool was_stopped(const struct ri_child *child, const struct ri_rank_outcome *rank)
+{
+	bool killed = rank->end == RI_END_SIGNALED;
+
+	if (own.stopped.tv_sec == 0)
+		return false;
+	if (own.dying && !ended_of_stop(child))
+		return false;
+	return killed || rank->traceback_at.tv_sec == 0 ||
+		!ri_time_is_before(rank->traceback_at, own.stopped) ||
+		!rank->evidence.ended_of_traceback;
+}
+
+/* What had been printed shortly before the stop may be why, and is no proof of it. */
+static void tell_stopped(struct ri_rank_outcome *rank)
+{
+	static struct ri_reason reason;
+	RI_TEXT(out, RI_MAX_LINE);
+
+	rank->told = true;
+	ri_class_find(rank);
+	if (!rank->evidence.printed || !ri_time_is_before(rank->traceback_at, own.stopped) ||
+		own.stopped.tv_sec - rank->traceback_at.tv_sec > FRESH_S)
+		return;
+	ri_reason_find(rank, &reason);
+	if (!reason.has_traceback)
+		return;
+	ri_text_add_bytes(&out, reason.traceback.last.at, reason.traceback.last.length);
+	ri_log(RI_LEVEL_ALWAYS, "rank %llu was stopped %.1f s after it had printed: %s",
+		(unsigned long long)rank->rank,
+		ri_seconds_between(rank->traceback_at, own.stopped), out.bytes);
+}
+
+/* A line for it, and its end comes a moment after the first one's. A stop ends the waiting. */
+static void tell_victim(const struct ri_run *run, const struct ri_rank_outcome *rank)
+{
+	uint64_t ranks = 0;
+	siginfo_t info;
+	bool many;
+	RI_TEXT(out, RI_MAX_LINE);
+
+	ri_topology_get(&run->found.topology, RI_FACT_WORLD_SIZE, &ranks);
+	many = ranks > MANY;
+	ri_rank_add_end(&out, rank);
+	if (many && ri_mask_wait_for(STOPS | RI_MASK_OF(SIGCONT), &info, VICTIM_MS) != 0)
+		return;
+	ri_log(RI_LEVEL_ALWAYS, "rank %llu %s: %s", (unsigned long long)rank->rank,
+		ri_outcome_deed(rank->evidence.loss), out.bytes);
+	if (!many)
+		ri_mask_wait_for(STOPS | RI_MASK_OF(SIGCONT), &info, VICTIM_MS);
+}
+
+static bool hold_line(const char *line, size_t length)
+{
+	if (length > sizeof(own.text) - own.length)
+		return true;
+	memcpy(own.text + own.length, line, length);
+	own.length += length;
+	return true;
+}
+
+/*
+ * In one write, which a pipe takes whole (pipe(7), PIPE_BUF): the launcher may end between two of
+ * them. What is too long loses lines of its middle, the traceback's: the last one has the verdict.
+ */
+static void write_lines(void)
+{
+	static const char cut[] = "rankinit:   ...\n";
+	struct pollfd ready = { .fd = STDERR_FILENO, .events = POLLOUT };
+	size_t head = own.length, tail = own.length;
+
+	if (own.length > PIPE_BUF) {
+		head = PIPE_BUF / 2;
+		while (head > 0 && own.text[head - 1] != '\n')
+			head--;
+		tail = own.length - (PIPE_BUF - head - strlen(cut));
+		while (tail < own.length && own.text[tail - 1] != '\n')
+			tail++;
+		memcpy(own.text + head, cut, strlen(cut));
+		head += strlen(cut);
+		memmove(own.text + head, own.text + tail, own.length - tail);
+		own.length = head + own.length - tail;
+	}
+	if (own.length > 0 && poll(&ready, 1, READER_MS) != 0 &&
+		write(STDERR_FILENO, own.text, own.length) < 0)
+		own.length = 0;
+}
+
+/* As the rank has ended, by the same signal: without a core of ours. */
+static int end_alike(const struct ri_run *run, int status)
+{
+	const struct rlimit none = { 0, 0 };
+	int wait_status = run->started.children.items[0].wait_status;
+	int number = WTERMSIG(wait_status);
+
+	if (!WIFSIGNALED(wait_status))
+		return status;
+	setrlimit(RLIMIT_CORE, &none);
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	sigaction(number, &(const struct sigaction){ .sa_handler = SIG_DFL }, NULL);
+	ri_mask_set(~RI_MASK_OF(number));
+	kill(getpid(), number);
+	return status;
+}
+
+int ri_run_behind(struct ri_run *run, struct ri_launch *launch)
+{
+	struct ri_children *children = &run->started.children;
+	struct ri_child *child = &children->items[0];
+	struct ri_output *output = &run->started.output;
+	struct ri_rank_outcome rank = { .pid = 0 };
+	siginfo_t info;
+	int status, reaped;
+
+	own.launcher = find_launcher(&run->found);
+	own.by_step = ri_step_tells_all(&run->found.env);
+	launch->die_with_us = true;
+	ri_clock_read(CLOCK_REALTIME, &run->started.at);
+	ri_judge_plan(ri_judge_answer, run, 1);
+	if (ri_ranks_spawn(NULL, launch, children, output, &run->err) < 0)
+		return ri_run_fail(run);
+	leave_stdio();
+	if (chdir("/") < 0)
+		ri_log(RI_LEVEL_NOTE, "cannot change to /: %s", strerror(errno));
+	ri_oom_watch(&run->started.oom);
+	output->alarm = begin_looks;
+	output->context = run;
+	while ((reaped = reap(children)) == 0) {
+		if (ri_output_wait(output, &info, time_left(output)) != 0)
+			take_signal(&info, child->pid);
+		if (own.looks)
+			take_time(run);
+	}
+	output->alarm = NULL;
+	ri_course_end();
+	if (reaped < 0) {
+		/* it dies with us */
+		ri_fail(&run->err, RI_CODE_WAIT_REFUSED, "wait4", "the kernel refuses to report how "
+			"the command ends: %s", strerror(errno));
+		ri_fail_hint(&run->err, "allow this call in the seccomp profile");
+		return ri_run_fail(run);
+	}
+	wait_for_stop(child);
+	ri_output_finish(output, is_stopped());
+	status = ri_verdict_status(child->wait_status);
+	if (status == 0)
+		return ri_run_end(run, 0);
+	ri_topology_get(&run->found.topology, RI_FACT_RANK, &rank.rank);
+	ri_failure_describe(child, output, 0, &rank);
+	ri_class_find(&rank);
+	if (was_stopped(child, &rank)) {
+		tell_stopped(&rank);
+	} else if (rank.evidence.class == RI_CLASS_LOSS) {
+		tell_victim(run, &rank);
+	} else {
+		ri_log_through(hold_line);
+		status = ri_run_tell(run, status);
+		write_lines();
+	}
+	return end_alike(run, status);
+}
