@@ -40,6 +40,7 @@ enum {
 	VICTIM_MS = 100,	/* that its end waits for: the launcher is to see the first one's */
 	MANY = 64,		/* above it a line of each victim helps nobody */
 	READER_MS = 2000,	/* for a launcher that does not read, at the end */
+	OVER_MS = 30000,	/* of silence after the last line of Python: most end sooner */
 	FRESH_S = 60,		/* before a stop: an exception that was printed then is told of */
 };
 
@@ -51,6 +52,7 @@ static struct {
 	struct timespec stopped;	/* CLOCK_REALTIME, when the first of STOPS came; 0: none did */
 	bool dying;		/* before that the rank had begun to end */
 	bool looks;		/* it has printed a traceback */
+	bool told;		/* that it does not get to its end */
 	char text[2 * RI_VERDICT_SIZE];	/* lines of ours that go out in one write */
 	size_t length;
 } own;
@@ -111,14 +113,48 @@ static void begin_looks(void *run, bool by_ray)
 	ri_linger_suspect();
 }
 
+/*
+ * Behind its last line of Python an extension may wait, as mpi4py does in MPI_Finalize behind Open
+ * MPI (Py_AtExit): the exception is in the memory of no interpreter any more.
+ */
+static void tell_over(struct ri_run *run)
+{
+	static struct ri_reason reason;
+	struct ri_output *output = &run->started.output;
+	struct ri_rank_outcome rank = { .pid = 0 };
+	int64_t silent_ms = ri_now_ms() - output->heard_ms;
+	RI_TEXT(out, RI_MAX_LINE);
+
+	if (own.told || silent_ms < OVER_MS)
+		return;
+	ri_failure_describe(&run->started.children.items[0], output, 0, &rank);
+	rank.end = RI_END_EXITED;
+	rank.exit_code = 1;
+	ri_clock_read(CLOCK_REALTIME, &rank.ended);
+	ri_class_find(&rank);
+	ri_reason_find(&rank, &reason);
+	if (!reason.has_traceback)
+		return;
+	own.told = true;
+	ri_text_add_bytes(&out, reason.traceback.last.at, reason.traceback.last.length);
+	ri_log(RI_LEVEL_ALWAYS, "rank %lld raised %s and has not ended for %lld s: its interpreter "
+		"is behind the last line of Python", (long long)ri_found_single_rank(&run->found),
+		out.bytes, (long long)silent_ms / 1000);
+}
+
 static void take_time(struct ri_run *run)
 {
 	const struct ri_supervise setting = { .rank = ri_found_single_rank(&run->found) };
+	const struct ri_course_seen *seen;
 
 	if (ri_now_ms() >= ri_linger_due(&run->started.output))
 		ri_linger_act(&run->started.children);
-	if (ri_course_take(&run->started.children))
-		ri_linger_take(&run->started.children, &run->started.output, &setting);
+	if (!ri_course_take(&run->started.children))
+		return;
+	ri_linger_take(&run->started.children, &run->started.output, &setting);
+	seen = ri_course_of(0);
+	if (seen != NULL && seen->over != 0)
+		tell_over(run);
 }
 
 static int64_t time_left(struct ri_output *output)
@@ -288,6 +324,7 @@ int ri_run_behind(struct ri_run *run, struct ri_launch *launch)
 	siginfo_t info;
 	int status, reaped;
 
+	ri_descendants_init(launch->self);
 	own.launcher = find_launcher(&run->found);
 	own.by_step = ri_step_tells_all(&run->found.env);
 	launch->die_with_us = true;

@@ -97,6 +97,7 @@ struct ri_python {
 	/* calls of memory.read; past RI_PYTHON_READS they fail. ri_python_threads begins at 0. */
 	unsigned long reads;
 	uint64_t runtime;		/* address of _PyRuntime */
+	bool over;			/* it has no interpreter: not yet, or not any more */
 	unsigned minor;			/* 11 for 3.11 */
 	char release[32];		/* "3.11.2", "3.13.0rc1 (free-threaded)", "3.9" */
 	struct ri_python_layout layout;

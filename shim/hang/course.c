@@ -302,8 +302,13 @@ static void look_at(pid_t rank, struct ri_course_seen *seen)
 	*seen = (struct ri_course_seen){
 		.course = RI_COURSE_UNKNOWN, .foreign = pid != rank && maps.count > 0,
 	};
-	if (pid == 0 || ri_python_find(&python, &memory, &maps) != RI_PYTHON_OK ||
-		ri_python_left(&python, &raised) != RI_PYTHON_OK)
+	if (pid == 0)
+		return;
+	if (ri_python_find(&python, &memory, &maps) != RI_PYTHON_OK) {
+		seen->over = python.over && pid == rank;
+		return;
+	}
+	if (ri_python_left(&python, &raised) != RI_PYTHON_OK)
 		return;
 	if (raised.exception != 0 && !is_order(raised.type)) {
 		seen->course = RI_COURSE_LEFT;

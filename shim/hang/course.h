@@ -24,6 +24,7 @@ struct ri_course_seen {
 	/* flags are numbers here: a process that runs wild may write any */
 	uint8_t in_hand;	/* a finally or an except runs for it, then it leaves */
 	uint8_t foreign;	/* its program is no python */
+	uint8_t over;		/* it has no interpreter: not any more, or not yet */
 	uint8_t by_person;	/* a debugger, a stop or a read of a terminal holds it */
 	pid_t inner;		/* the python behind a shell, of which all this is; 0: none */
 	char held[RI_COURSE_HELD];	/* "it is in upload (train.py:5)"; or "" */

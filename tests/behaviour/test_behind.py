@@ -7,6 +7,7 @@ see of the rank alone. The test is the launcher; tests/frameworks/test_behind.py
 import os
 import pty
 import re
+import select
 import signal
 import socket
 import subprocess
@@ -67,6 +68,7 @@ def packets(fd):
 def until(fd, word):
     seen = ""
     while word not in seen:
+        assert select.select([fd], [], [], 3 * peek.PATIENCE)[0], seen
         seen += os.read(fd, 65536).decode()
     return seen
 
@@ -248,6 +250,25 @@ def test_what_the_rank_left_is_the_launcher_s(launch, tmp_path):
     left = int((tmp_path / "pid").read_text())
     assert status == 3 and verdict(ours)["status"] == "3" and peek.stat(left)[0] == "sleep"
     os.kill(left, signal.SIGKILL)
+
+
+OVER = """import ctypes
+libc = ctypes.CDLL(None)
+ctypes.pythonapi.Py_AtExit(ctypes.cast(libc.pause, ctypes.c_void_p))
+raise ValueError('bad batch 17')"""
+
+
+def test_one_that_waits_behind_its_last_line_is_told_of(launch):
+    """As mpi4py does in MPI_Finalize; the control waits as long and is at work."""
+    busy = launch([*PYTHON, CAUGHT % "signal.SIG_DFL"])
+    job = launch([*PYTHON, OVER])
+    job.until("bad batch 17\n")
+    said = job.until("interpreter")
+    assert re.search(r"^rankinit: rank 2 raised ValueError: bad batch 17 and has not ended for 3\d s: "
+                     "its interpreter is behind the last line of Python$", said, re.M), said
+    os.killpg(busy.pid, signal.SIGTERM)
+    os.killpg(job.pid, signal.SIGKILL)
+    assert [line for line in end(busy)[2] if "has not ended" in line] == []
 
 
 def test_lines_pass_whole(launch, tmp_path):
