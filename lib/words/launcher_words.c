@@ -10,6 +10,7 @@
 #include "base/signals.h"
 #include "base/text.h"
 #include "words/line.h"
+#include "words/shared_prefix.h"
 
 static const struct {
 	int number;
@@ -18,6 +19,8 @@ static const struct {
 #define RI_SIGNAL_WORD(number_, word_) { number_, word_ },
 #include "words/launcher_words.def"
 };
+
+enum { COLOUR = 20 };	/* bytes of a sequence, at most */
 
 static const struct ri_rank_said unsaid = {
 	.rank = -1, .local_rank = -1, .exit_code = -1, .signal = -1,
@@ -38,6 +41,15 @@ static int signal_of(struct ri_span name)
 		if (strcmp(text, signals[i].word) == 0)
 			return signals[i].number;
 	return strncmp(text, "SIG", 3) == 0 ? ri_signal_read(text) : -1;
+}
+
+/* ECMA-48, SGR: "\x1b[36m", "\x1b[1;31m" */
+static struct ri_span skip_colours(struct ri_span text)
+{
+	while (ri_span_starts(text, "\x1b[") &&
+		text.length - ri_span_after(text, "m").length < COLOUR)
+		text = ri_span_after(text, "m");
+	return text;
 }
 
 static bool take_text(char what, struct ri_span *rest, struct ri_rank_said *out)
@@ -75,8 +87,10 @@ static bool take(char what, struct ri_span *rest, void *of)
 	uint64_t number;
 	size_t length;
 
+	if (what == 'c')
+		*rest = skip_colours(*rest);
 	if (strchr("rlpexsd", what) == NULL)
-		return take_text(what, rest, out);
+		return what == 'c' || take_text(what, rest, out);
 	*rest = ri_span_trim_start(ri_span_skip(*rest, negative));
 	length = ri_digits_of(*rest, &number);
 	if (length == 0 || number > (uint64_t)most)
@@ -115,15 +129,19 @@ static const struct label {
 #include "words/launcher_words.def"
 };
 
-/* The first label of a line, if its writer may stand behind that of the last one. */
+/*
+ * The first label of a line, if its writer may stand behind that of the last one. A bar of progress
+ * may stand in front of it.
+ */
 static const struct label *find_label(struct ri_span line, enum level last, enum ri_labels labels,
 	struct ri_rank_said *said)
 {
-	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
-		if (marks[i].level > last &&
-			(marks[i].labels == RI_LABELS_NAMED || marks[i].labels == labels) &&
-			read_said(line, marks[i].shape, said))
-			return &marks[i];
+	for (; line.length > 0; line = ri_line_past_bar(line))
+		for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+			if (marks[i].level > last && (marks[i].labels == RI_LABELS_NAMED ||
+				marks[i].labels == labels) &&
+				read_said(line, marks[i].shape, said))
+				return &marks[i];
 	return NULL;
 }
 
@@ -133,12 +151,13 @@ bool ri_owner_find(struct ri_span line, enum ri_labels labels, struct ri_owner *
 	struct ri_rank_said said;
 	enum level last = LEVEL_NONE;
 
-	*out = (struct ri_owner){ .rank = -1, .local_rank = -1, .rest = line };
+	*out = (struct ri_owner){ .rank = -1, .local_rank = -1, .outer = -1, .rest = line };
 	while ((row = find_label(out->rest, last, labels, &said)) != NULL) {
 		last = row->level;
 		/* what a label before torchrun's tells is a node */
 		if (said.rank >= 0 || said.local_rank >= 0)
 			out->rank = said.rank;
+		out->outer = last < LEVEL_WORKER ? said.rank : out->outer;
 		if (said.local_rank >= 0)
 			out->local_rank = said.local_rank;
 		if (said.pid > 0) {
@@ -194,7 +213,9 @@ static const struct row {
 /* A launcher's text as it is read. */
 struct scan {
 	struct ri_span text;	/* what is left */
+	struct ri_span prefix;	/* of its lines, which no table has */
 	enum ri_labels labels;
+	bool has_agents;	/* numbers of srun's and mpirun's are those of nodes */
 	enum part part;
 	bool framed;		/* a frame of a launcher's own stands above this line */
 	bool ends_own;		/* this line ends the launcher's own traceback */
@@ -347,6 +368,7 @@ static bool read_next(struct scan *scan, struct ri_owner *owner, bool *launchers
 
 	if (!ri_span_line(&scan->text, &line))
 		return false;
+	line = ri_shared_prefix_skip(line, scan->prefix);
 	scan->labelled = ri_owner_find(line, scan->labels, owner);
 	*launchers = false;
 	scan->ends_own = false;
@@ -357,6 +379,10 @@ static bool read_next(struct scan *scan, struct ri_owner *owner, bool *launchers
 		scan->part = NONE;
 		scan->now = NULL;
 	}
+	if (scan->has_agents && owner->outer >= 0) {
+		owner->rank = -1;
+		scan->labelled = false;
+	}
 	row = find_row(scan, owner->rest, &found);
 	scan->framed = is_indented(owner->rest) && (scan->framed || ri_span_has_any(owner->rest,
 		frames, sizeof(frames) / sizeof(frames[0])));
@@ -364,12 +390,15 @@ static bool read_next(struct scan *scan, struct ri_owner *owner, bool *launchers
 		*launchers = read_rest(scan, owner->rest);
 		return true;
 	}
-	apply(scan, row, &found);
+	if (!scan->has_agents || (strcmp(row->launcher, "srun") != 0 &&
+		strcmp(row->launcher, "mpirun") != 0 && strcmp(row->launcher, "mpiexec") != 0))
+		apply(scan, row, &found);
 	if (row->then != STAY) {
 		scan->part = row->then;
 		scan->box = BOX;
 	}
 	scan->ends_own = (row->what & ENDS) != 0;
+	scan->has_agents = scan->has_agents || (scan->ends_own && !scan->labelled);
 	*launchers = (row->what & WORDS) == 0;
 	return true;
 }
@@ -382,9 +411,9 @@ static bool is_same(const struct ri_rank_said *one, const struct ri_rank_said *o
 		strcmp(one->launcher, other->launcher) == 0;
 }
 
-enum ri_labels ri_labels_find(struct ri_span text)
+/* Which labels a text bears. */
+static enum ri_labels find_labels(struct scan scan)
 {
-	struct scan scan = { .text = text, .part = NONE, .label = -1 };
 	size_t lines = 0, srun = 0, hydra = 0;
 	struct ri_rank_said said;
 	struct ri_owner owner;
@@ -400,16 +429,58 @@ enum ri_labels ri_labels_find(struct ri_span text)
 	return hydra > 0 && hydra * 4 >= lines * 3 ? RI_LABELS_HYDRA : RI_LABELS_NAMED;
 }
 
+static bool starts_line(struct ri_span line)
+{
+	const struct scan scan = { .part = NONE };
+	struct ri_rank_said said;
+	struct ri_owner owner;
+	const struct row *row = find_row(&scan, line, &said);
+
+	return is_header(line) || (row != NULL && row->shape[0] != '*') ||
+		ri_owner_find(line, RI_LABELS_NAMED, &owner);
+}
+
+/*
+ * Where srun or mpirun starts torchrun, its number is a node's: torchrun's agent ends behind it, or
+ * ranks have other numbers, and none but the first the same.
+ */
+static bool finds_agents(struct scan scan)
+{
+	bool launchers, agents = false, same = false;
+	struct ri_owner owner;
+
+	while (read_next(&scan, &owner, &launchers)) {
+		bool both = owner.is_rank && owner.rank >= 0;
+
+		agents = agents || (owner.outer >= 0 &&
+			(both ? owner.rank != owner.outer : scan.ends_own));
+		same = same || (both && owner.rank > 0 && owner.rank == owner.outer);
+	}
+	return agents && !same;
+}
+
+static struct scan begin_scan(struct ri_span text)
+{
+	struct scan scan = { .text = text, .part = NONE, .label = -1 };
+
+	scan.labels = find_labels(scan);
+	if (scan.labels == RI_LABELS_NAMED) {
+		scan.prefix = ri_shared_prefix_find(text, starts_line);
+		scan.labels = find_labels(scan);
+	}
+	scan.has_agents = finds_agents(scan);
+	return scan;
+}
+
 size_t ri_launcher_words_read(struct ri_span text, struct ri_rank_said *out, size_t room)
 {
-	struct scan scan = {
-		.text = text, .labels = ri_labels_find(text), .part = NONE, .label = -1,
-		.out = out, .room = room,
-	};
+	struct scan scan = begin_scan(text);
 	struct ri_owner owner;
 	bool launchers;
 	size_t kept = 0;
 
+	scan.out = out;
+	scan.room = room;
 	while (read_next(&scan, &owner, &launchers))
 		continue;
 	/* one record for each rank; blocks of which the text has the head alone say nothing */
@@ -430,9 +501,7 @@ size_t ri_launcher_words_read(struct ri_span text, struct ri_rank_said *out, siz
 
 size_t ri_lines_of(struct ri_span text, const struct ri_owner *rank, char *room, size_t size)
 {
-	struct scan scan = {
-		.text = text, .labels = ri_labels_find(text), .part = NONE, .label = -1,
-	};
+	struct scan scan = begin_scan(text);
 	struct ri_owner owner;
 	size_t used = 0, header = 0;
 	bool launchers, owned;

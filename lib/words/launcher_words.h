@@ -41,14 +41,18 @@ struct ri_rank_said {
  */
 struct ri_owner {
 	int64_t rank, local_rank;	/* -1: not said */
+	int64_t outer;	/* the number in srun's or mpirun's own label; -1: it has none */
 	int64_t pid;	/* 0: not said */
 	struct ri_span host;	/* where the pid is on another node, by its address; or empty */
-	struct ri_span rest;	/* of the line */
+	struct ri_span rest;	/* of the line; a bar of progress in front of a label is left out */
 	/* the last label is the rank's own or its launcher's for it: a launcher has none */
 	bool is_rank;
 };
 
-/* The labels that are numbers alone count only where a whole text bears them. */
+/*
+ * The labels that are numbers alone count only where a whole text bears them: of its lines that are
+ * no launcher's three in four at least.
+ */
 enum ri_labels {
 	RI_LABELS_NAMED,
 	RI_LABELS_SRUN,		/* "3: " as well */
@@ -57,7 +61,8 @@ enum ri_labels {
 
 /*
  * Several labels may stand before a line, as where srun starts torchrun; the last one that tells a
- * number counts. Returns false, and all of *out but the rest zero or -1, where a line has no label.
+ * number counts. One of srun's alone may be a node's: the functions below know where. Returns false,
+ * and all of *out but the rest zero or -1, where a line has no label.
  */
 bool ri_owner_find(struct ri_span line, enum ri_labels labels, struct ri_owner *out);
 
@@ -67,9 +72,6 @@ bool ri_owner_find(struct ri_span line, enum ri_labels labels, struct ri_owner *
  * are more than room, the last one, which says most, is among them.
  */
 size_t ri_launcher_words_read(struct ri_span text, struct ri_rank_said *out, size_t room);
-
-/* Which labels a text bears: of its lines that are no launcher's three in four at least. */
-enum ri_labels ri_labels_find(struct ri_span text);
 
 /*
  * Copy the lines of a rank, without their labels, or with NULL those that bear none and are no

@@ -51,14 +51,22 @@ static struct ri_span skip_label(struct ri_span line)
 	return ri_span_trim_start(ri_span_skip(line, digits + 2));
 }
 
+/* " 30%|###   | 3/10 [00:00<00:01,  4.14it/s]" of tqdm, which ends no line of its own */
+struct ri_span ri_line_past_bar(struct ri_span line)
+{
+	struct ri_span rest;
+
+	line = ri_line_last_state(line);
+	rest = ri_span_after(ri_span_after(ri_span_after(line, "%|"), "| "), "[");
+	return ri_span_trim_start(ri_span_after(ri_span_after(rest, "<"), "]"));
+}
+
 struct ri_span ri_line_trim(struct ri_span line)
 {
 	struct ri_span rest;
 
 	line = skip_label(skip_label(ri_span_trim_start(ri_line_last_state(line))));
-	/* " 30%|###   | 3/10 [00:00<00:01,  4.14it/s]" of tqdm, which ends no line of its own */
-	rest = ri_span_after(ri_span_after(ri_span_after(line, "%|"), "| "), "[");
-	rest = skip_label(ri_span_trim_start(ri_span_after(ri_span_after(rest, "<"), "]")));
+	rest = skip_label(ri_line_past_bar(line));
 	return ri_span_trim_end(rest.length > 0 ? rest : ri_span_trim_start(line));
 }
 

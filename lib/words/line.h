@@ -24,6 +24,9 @@ enum ri_line {
 /* A line that was written over with '\r', as it was at last. */
 struct ri_span ri_line_last_state(struct ri_span line);
 
+/* What stands behind tqdm's bar, as the line was at last; empty where there is none, or no bar. */
+struct ri_span ri_line_past_bar(struct ri_span line);
+
 /*
  * What a line says at last, without torch's "[rank3]: ", the bar of progress in
  * front of it and blanks around it.

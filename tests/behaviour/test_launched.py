@@ -178,6 +178,24 @@ def test_a_shell_in_front(launch, command):
     assert json.loads(job.read("r.json"))["launch"] == "process", "a shell is no launcher"
 
 
+STEPS = "for i in 1 2 3 4 5 6 7 8; do echo step $i >&2; done; sleep 99"
+NUMBERED = """./torchrun "$@" 2> >(while IFS= read -r line; do
+    n=$((n + 1)); echo "%s$line"; done >&2)"""
+
+
+@pytest.mark.parametrize("prefix, read", [
+    ("task/$n ", True), ("12:00:$n | ", True), ("$(printf '%*s' $((n % 3)) '')", False),
+])
+def test_what_stands_before_each_line(launch, prefix, read):
+    """It is left out where all lines have it, their numbers aside."""
+    job = launch(STEPS, RAISE, command=["bash", "-c", NUMBERED % prefix, "bash"])
+    until_watched(job, 2)
+    let_go(job, 1)
+    result = job.wait()
+    assert "rank 1 (local rank 1, pid " in verdict(result), result.err
+    assert ("rankinit:   ValueError: bad batch 17" in result.lines()[1]) == read, result.err
+
+
 FAILS_ONCE = WAIT + """[ $ATTEMPT = 1 ] || exec python3 -ISc 'raise ValueError("bad batch 17")'"""
 
 

@@ -56,6 +56,20 @@ static void test_owners(void **state)
 		{ "[default3]:3: x", " local=3|3: x", RI_LABELS_SRUN },
 		{ "(WorkerDict pid=417) x", " pid=417|x", RI_LABELS_NAMED },
 		{ "\x1b[36m(WorkerDict pid=417)\x1b[0m x", " pid=417|x", RI_LABELS_NAMED },
+		{ "\x1b[2m\x1b[36m(\x1b[1;36mWorkerDict pid=417\x1b[0m)\x1b[0m   File",
+			" pid=417|  File", RI_LABELS_NAMED },
+		{ "  0%|          | 0/1000 [00:00<?, ?it/s][rank0]: Traceback",
+			" rank=0|Traceback", RI_LABELS_NAMED },
+		{ "\r 10%|#  | 1/9 [0<1, 1it/s]\r 20%|## | 2/9 [0<1, 1it/s][default1]:[rank9]: x",
+			" rank=9 local=1|x", RI_LABELS_NAMED },
+		{ "[default1]: 10%|#  | 1/9 [0<1, 1it/s][rank9]: x", " rank=9 local=1|x",
+			RI_LABELS_NAMED },
+		{ " 10%|#  | 1/9 [0<1, 1it/s]x", "none| 10%|#  | 1/9 [0<1, 1it/s]x",
+			RI_LABELS_NAMED },
+		{ "[rank3]:  10%|#  | 1/9 [0<1, 1it/s][default1]: x",
+			" rank=3| 10%|#  | 1/9 [0<1, 1it/s][default1]: x", RI_LABELS_NAMED },
+		{ "\x1b[36(WorkerDict pid=417) x", "none|\x1b[36(WorkerDict pid=417) x",
+			RI_LABELS_NAMED },
 		{ "(train_fn pid=417, ip=10.0.0.2)   File", " pid=417 host=10.0.0.2|  File",
 			RI_LABELS_NAMED },
 		{ "(RayTrainWorker pid=417) [rank2]: x", " rank=2 pid=417|x", RI_LABELS_NAMED },
@@ -83,15 +97,23 @@ static void test_owners(void **state)
 		assert_string_equal(show_owner(rows[i].line, rows[i].labels), rows[i].owner);
 }
 
+/* Of the lines that bear numbers in front, those of rank 1. */
+static const char *lines_of_one(const char *text)
+{
+	const struct ri_owner one = { .rank = 1, .local_rank = -1 };
+
+	shown[ri_lines_of(SPAN_OF(text), &one, shown, sizeof(shown) - 1)] = '\0';
+	return shown;
+}
+
 static void test_labels_of_a_text(void **state)
 {
 	(void)state;
-	assert_int_equal(ri_labels_find(SPAN_OF("0: a\n1: b\nsrun: error: n0: task 1: Killed\n")),
-		RI_LABELS_SRUN);
-	assert_int_equal(ri_labels_find(SPAN_OF("[0] a\n[1] b\n")), RI_LABELS_HYDRA);
-	assert_int_equal(ri_labels_find(SPAN_OF("0: a\nb\n")), RI_LABELS_NAMED);
-	assert_int_equal(ri_labels_find(SPAN_OF("[0] a\nloss 3\n[1] b\n")), RI_LABELS_NAMED);
-	assert_int_equal(ri_labels_find(SPAN_OF("")), RI_LABELS_NAMED);
+	assert_string_equal(lines_of_one("0: a\n1: b\nsrun: error: n0: task 1: Killed\n"), "b\n");
+	assert_string_equal(lines_of_one("[0] a\n[1] b\n"), "b\n");
+	assert_string_equal(lines_of_one("1: a\nb\n"), "");
+	assert_string_equal(lines_of_one("[0] a\nloss 3\n[1] b\n"), "");
+	assert_string_equal(lines_of_one(""), "");
 }
 
 int main(void)
