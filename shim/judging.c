@@ -257,15 +257,17 @@ static void take_launched(struct ri_run *run, struct ri_outcome *outcome, bool o
 	source.actor = &actor;
 	source.of_ray = (command->script != NULL || command->module != NULL) &&
 		ri_others_have_ray();
-	source.rays_alone = run->started.starter == RI_STARTER_PYTHON;
+	source.python = run->started.starter == RI_STARTER_PYTHON;
+	source.command = launcher;
+	source.later_node = run->found.topology.facts[RI_FACT_NODE_RANK].number > 0;
 	source.is_here = ri_is_local_master;
 	source.traceback = ri_output_traceback(&run->started.output, 0);
 	if (stop->asked)
 		source.stopped = time_of(stop->at_ms);
 	source.count = ri_others_seen(&source.seen);
 	ri_linger_tell(&source);
-	/* Ray shows at the failure */
-	if (source.rays_alone && ri_rank_failed(launcher) &&
+	/* Ray and Lightning show at the failure */
+	if (source.python && ri_rank_failed(launcher) &&
 		run->ended.launched == NULL && run->ended.words == NULL) {
 		run->ended.launched = ri_pages(RI_LAUNCHED * sizeof(*run->ended.launched));
 		source.room = run->ended.words = ri_pages(RI_LAUNCHED_WORDS);
@@ -393,13 +395,13 @@ static void judge_end(struct ri_run *run, struct ri_judged *out)
 	struct ri_outcome outcome;
 	int status;
 
+	outcome = gather(run, true, &out->first);
 	/* as PID 1 does: of a command alone that no other line is about */
 	if (children->count == 1 && ri_child_failed(&children->items[0]) && !run->ended.told &&
-		!ri_found_is_of_ours(&run->found) && !run->ended.had_link)
+		!ri_found_is_of_ours(&run->found) && !run->ended.had_link && !outcome.launched)
 		ri_obituary_say(&children->items[0], run->found.first.argv[0],
 			ri_found_single_rank(&run->found), run->started.behind ? getpid() : 0,
 			&run->started.supervised.stop, &run->started.oom);
-	outcome = gather(run, true, &out->first);
 	if (run->found.options.given.report.value != NULL)
 		add_surroundings(run, &outcome);
 	outcome.hang.autopsy = ri_autopsy_document();

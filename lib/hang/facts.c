@@ -68,7 +68,7 @@ static const char *const (*find_variables(void))[PLACES]
 
 const struct ri_hang_identity ri_hang_unsaid = {
 	.rank = -1, .local_rank = -1, .local_ranks = -1, .pmix_rank = -1,
-	.restarts = -1, .most_restarts = -1,
+	.restarts = -1, .most_restarts = -1, .world = -1, .nodes = -1, .node_rank = -1,
 	.launched = {
 		{ .rank = -1, .local_rank = -1, .local_ranks = -1 },
 		{ .rank = -1, .local_rank = -1, .local_ranks = -1 },
@@ -109,7 +109,9 @@ static void take_place(const char *variable, const char *name, size_t source, in
  * torchrun's variables (pytorch.org, "torchrun", Environment Variables), which rankinit's own
  * ranks have too; LOCAL_SIZE of DeepSpeed's, which have no LOCAL_WORLD_SIZE (deepspeed/launcher/
  * launch.py); PMIX_RANK of each process that a PMIx server started (openpmix 5.0
- * src/server/pmix_server.c, PMIx_server_setup_fork); the other launchers' as lib/from has them.
+ * src/server/pmix_server.c, PMIx_server_setup_fork); what Lightning gives the ranks that it starts,
+ * beside which NNODES is ours (lightning/fabric/strategies/launchers/subprocess_script.py, 2.6,
+ * _call_children_scripts); the other launchers' as lib/from has them.
  */
 void ri_hang_note_variable(struct ri_hang_identity *said, const char *variable)
 {
@@ -123,7 +125,9 @@ void ri_hang_note_variable(struct ri_hang_identity *said, const char *variable)
 	take(variable, "PMIX_RANK", &said->pmix_rank);
 	take(variable, "TORCHELASTIC_RESTART_COUNT", &said->restarts);
 	take(variable, "TORCHELASTIC_MAX_RESTARTS", &said->most_restarts);
-	said->has_world = said->has_world || strncmp(variable, "WORLD_SIZE=", 11) == 0;
+	take(variable, "WORLD_SIZE", &said->world);
+	take(variable, "NNODES", &said->nodes);
+	take(variable, "NODE_RANK", &said->node_rank);
 	for (size_t i = 0; i < RI_SOURCE_COUNT; i++) {
 		struct ri_hang_launched *launched =
 			&said->launched[ri_sources[i]->mpi != RI_SOURCE_NO_MPI];
@@ -142,6 +146,9 @@ enum ri_hang_claim ri_hang_claim_of(const struct ri_hang_identity *said,
 	struct ri_hang_place *place)
 {
 	const struct ri_hang_launched *mpi = &said->launched[true], *other = &said->launched[false];
+	/* of the first rank on this node; where that is not the first one the number of nodes tells */
+	int64_t first = said->node_rank <= 0 ? 0 : said->nodes <= 0 ? INT32_MIN
+		: said->world / said->nodes * said->node_rank;
 	const struct {
 		bool claims;
 		enum ri_hang_claim claim;
@@ -151,7 +158,9 @@ enum ri_hang_claim ri_hang_claim_of(const struct ri_hang_identity *said,
 			{ said->rank, said->local_rank, said->local_ranks } },
 		{ true, RI_HANG_MPI_RANK, { mpi->rank, mpi->local_rank, mpi->local_ranks } },
 		{ true, RI_HANG_MPI_RANK, { said->pmix_rank, -1, -1 } },
-		{ said->has_world, RI_HANG_NODE_RANK, { said->rank, -1, -1 } },
+		{ said->local_rank >= 0 && said->world > 0 && said->node_rank >= 0,
+			RI_HANG_OWN_RANK, { first + said->local_rank, said->local_rank, -1 } },
+		{ said->world >= 0, RI_HANG_NODE_RANK, { said->rank, -1, -1 } },
 		{ true, RI_HANG_STEP_RANK,
 			{ other->rank, other->local_rank, other->local_ranks } },
 	};

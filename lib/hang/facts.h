@@ -28,7 +28,7 @@ enum ri_hang_claim {
 	RI_HANG_STEP_RANK,	/* srun, flux run: also of a launcher that these started */
 	RI_HANG_NODE_RANK,	/* RANK, without LOCAL_RANK: also of a node's launcher */
 	RI_HANG_MPI_RANK,
-	RI_HANG_OWN_RANK,	/* RANK and LOCAL_RANK */
+	RI_HANG_OWN_RANK,	/* RANK and LOCAL_RANK, or what Lightning sets in place of RANK */
 };
 
 /* Where a process is in its job, and on its node; -1: not known. */
@@ -47,7 +47,7 @@ struct ri_hang_launched {
 struct ri_hang_identity {
 	int64_t rank, local_rank, local_ranks, pmix_rank;
 	int64_t restarts, most_restarts;	/* of torchrun's ranks; -1: it tells none */
-	bool has_world;
+	int64_t world, nodes, node_rank;
 	struct ri_hang_launched launched[2];	/* true: of MPI's ranks; false: of others */
 };
 

@@ -87,6 +87,11 @@ static size_t take_seen(const struct ri_launched_source *source, struct ri_rank_
 		if (at == room)
 			continue;
 		describe(seen, &out[at]);
+		if (source->command != NULL && seen->pid == source->command->pid) {
+			out[at].end = source->command->end;
+			out[at].exit_code = source->command->exit_code;
+			out[at].signal = source->command->signal;
+		}
 		note_more(source, i, &out[at]);
 		count += at == count;
 	}
@@ -231,9 +236,14 @@ static size_t take_words(const struct ri_launched_source *source, struct ri_rank
 
 	for (size_t i = 0; i < records; i++) {
 		struct ri_rank_outcome *rank = find_said(&said[i], ranks, count);
-		int64_t number = said[i].rank >= 0 ? said[i].rank : said[i].local_rank;
+		int64_t number = said[i].rank >= 0 ? said[i].rank
+			: source->later_node ? -1 : said[i].local_rank;
+		/* that ends itself then, which is the first rank of the node */
+		bool of_lightning = source->command != NULL && source->command->signal == SIGKILL &&
+			strcmp(said[i].launcher, "lightning") == 0;
 
-		if (said[i].owned || (said[i].exit_code < 0 && said[i].signal < 0) ||
+		if ((source->python && !of_lightning) || said[i].owned ||
+			(said[i].exit_code < 0 && said[i].signal < 0) ||
 			is_of_past(&said[i], source))
 			continue;
 		if (rank == NULL && number >= 0)
@@ -245,6 +255,9 @@ static size_t take_words(const struct ri_launched_source *source, struct ri_rank
 				.local_rank = (uint64_t)(said[i].local_rank < 0 ? number
 					: said[i].local_rank),
 			};
+			if (of_lightning && count == 1 && room > 1)
+				ranks[count++] = (struct ri_rank_outcome){ .signal = SIGKILL,
+					.pid = source->command->pid, .end = RI_END_SIGNALED };
 		}
 		if (rank != NULL && !is_known(rank))
 			take_word(&said[i], source, rank);
@@ -501,7 +514,7 @@ size_t ri_launched_outcomes(const struct ri_launched_source *given, struct ri_ra
 		ri_span_line(&all.text, &half);
 	if (tell_rays(source, out, room, &count))
 		return count;
-	if (source->rays_alone)
+	if (source->python && source->of_ray)
 		return 0;
 	count = take_seen(source, out, room);
 	whole = is_whole(source, count);

@@ -69,7 +69,9 @@ struct ri_launched_source {
 	size_t held_count;
 	/* Ray starts them, whose driver says by its last exception who failed: */
 	bool of_ray;
-	bool rays_alone;	/* others' words are not those of a launcher */
+	bool python;		/* it is one command: of others' words those of Lightning count */
+	bool later_node;	/* a place on the node is none in the job */
+	const struct ri_rank_outcome *command;	/* how it ended, which may be a rank itself */
 	bool (*is_here)(const char *host);	/* is it this node, by its address? */
 	struct timespec traceback;	/* CLOCK_REALTIME, when the last one began in the text */
 	struct ri_actor *actor;	/* room for one that is no rank that was seen */

@@ -49,10 +49,7 @@ struct ri_owner {
 	bool is_rank;
 };
 
-/*
- * The labels that are numbers alone count only where a whole text bears them: of its lines that are
- * no launcher's three in four at least.
- */
+/* Those that are numbers alone count where three in four lines that are no launcher's bear them. */
 enum ri_labels {
 	RI_LABELS_NAMED,
 	RI_LABELS_SRUN,		/* "3: " as well */

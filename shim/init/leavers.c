@@ -354,9 +354,12 @@ bool ri_linger_take(struct ri_children *children, const struct ri_output *output
 		return false;
 	for (size_t i = 0; i < children->started; i++) {
 		struct ri_child *child = &children->items[i];
+		size_t at = 0;		/* Lightning's first rank is seen as one, too */
 		RI_TEXT(who, WHO);
 
-		if (!child->lives || child->told)
+		while (at < count && others[at].pid != child->pid)
+			at++;
+		if (!child->lives || child->told || at < count)
 			continue;
 		name_child(children, i, setting, &who);
 		if (!take(i, who.bytes, monotonic(ri_output_traceback(output, i)), &said))

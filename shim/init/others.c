@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/number.h"
 #include "hang/judge.h"
 #include "hang/look.h"
 #include "say/torch_file.h"
@@ -64,7 +65,7 @@ static struct {
 	struct table *table;
 	pid_t helper;		/* 0: none */
 	pid_t launcher;
-	bool rays_alone;	/* no rank counts before Ray is seen */
+	bool python;		/* no rank counts before Ray is seen, but those of Lightning */
 	int bell[2];		/* a pipe: its bytes wake PID 1 */
 	uint32_t heard;		/* of the table's news */
 } own;
@@ -160,18 +161,65 @@ static void add_item(const struct ri_hang_process *process)
 		tell_news();
 }
 
-static void take_ranks(const struct ri_hang_look *look)
+/*
+ * Lightning's own launcher is the first rank of its node. It starts each other one as itself, the
+ * same words behind Python's but for Hydra's, without RANK (lightning/fabric/strategies/launchers/
+ * subprocess_script.py, 2.6, _basic_subprocess_cmd, _hydra_subprocess_cmd). False: it is none.
+ */
+static bool take_led(struct ri_hang_process *process, struct ri_hang_process *leader)
+{
+	static const char hydra[] = "\0hydra.run.dir=";
+	static char *its;
+	const char *script, *slash, *end, *above;
+	ssize_t length, all;
+	uint64_t world = 0;
+	char text[16];
+
+	if (its == NULL)
+		its = ri_pages(2 * (RI_AUTOPSY_FILE + 1));
+	if (its == NULL || process->local_rank < 1 ||
+		ri_autopsy_variable(process->pid, "RANK", text, sizeof(text)) ||
+		!ri_autopsy_variable(process->pid, "WORLD_SIZE", text, sizeof(text)))
+		return false;
+	length = ri_autopsy_read(its, "/proc/%d/cmdline", (int)process->pid);
+	all = ri_autopsy_read(its + RI_AUTOPSY_FILE + 1, "/proc/%d/cmdline", (int)leader->pid);
+	script = its + strlen(its) + 1;
+	if (length <= script - its)
+		return false;
+	end = memmem(script, (size_t)(its + length - script), hydra, sizeof(hydra) - 1);
+	end = end == NULL ? its + length : end + 1;
+	slash = strrchr(script, '/');
+	script = slash == NULL ? script : slash + 1;
+	length = end - script;
+	above = its + RI_AUTOPSY_FILE + 1 + all - length;
+	if (length >= all || memcmp(above, script, (size_t)length) != 0 ||
+		(above[-1] != '\0' && above[-1] != '/'))
+		return false;
+	ri_digits_read(text, &world);
+	process->local_ranks = leader->local_ranks = (int64_t)world;
+	leader->rank = process->rank - process->local_rank;
+	leader->local_rank = 0;
+	add_item(process);
+	if (find_item(leader) == NULL)
+		add_item(leader);
+	return true;
+}
+
+static void take_ranks(struct ri_hang_look *look)
 {
 	for (size_t i = 0; i < look->count; i++) {
-		const struct ri_hang_process *process = &look->processes[i];
+		struct ri_hang_process *process = &look->processes[i];
 		int at;
 
 		if (!process->is_rank || process->dying || process->pid == own.launcher ||
 			find_item(process) != NULL)
 			continue;
+		at = ri_hang_find_process(look, process->parent);
+		if ((at >= 0 && take_led(process, &look->processes[at])) ||
+			(own.python && !own.table->has_ray))
+			continue;
 		add_item(process);
 		/* what seemed to be a rank, and has one below it, is a launcher */
-		at = ri_hang_find_process(look, process->parent);
 		for (int depth = 0; at >= 0 && depth < DEEPEST; depth++) {
 			struct ri_launched *item = find_item(&look->processes[at]);
 
@@ -198,8 +246,6 @@ static void look_for_ranks(void)
 		own.table->has_ray = strcmp(name, "raylet") == 0 ||
 			strcmp(name, "gcs_server") == 0 || strncmp(name, "ray::", 5) == 0;
 	}
-	if (own.rays_alone && !own.table->has_ray)
-		return;
 	/* what a rank that has ended left behind has the variables of that */
 	for (size_t i = 0; i < look->count && !ri_autopsy_is_over(&limit); i++)
 		if (look->processes[i].parent != getppid() ||
@@ -372,12 +418,12 @@ static bool make_bell(void)
 	return false;
 }
 
-void ri_others_begin(pid_t launcher, bool rays_alone)
+void ri_others_begin(pid_t launcher, bool python)
 {
 	if (own.launcher != 0)
 		return;
 	own.launcher = launcher;
-	own.rays_alone = rays_alone;
+	own.python = python;
 	own.table = ri_pages_shared(sizeof(*own.table));
 	if (own.table == NULL || !make_bell())
 		return;

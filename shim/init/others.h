@@ -19,9 +19,10 @@
 /*
  * Begin to look for ranks below this launcher: 0.25, 0.5, 1 ... 64 s after its start and after the
  * end of a rank, and when ri_others_look asks for it. Where there is no helper, no rank is ever
- * seen. rays_alone: none is before Ray is. Once it was called it does nothing.
+ * seen. python: it is a program of Python's, and none is before Ray is, but for those that Lightning
+ * starts below it, of which it is one itself. Once it was called it does nothing.
  */
-void ri_others_begin(pid_t launcher, bool rays_alone);
+void ri_others_begin(pid_t launcher, bool python);
 
 /* Was a process of Ray's seen below the launcher? */
 bool ri_others_have_ray(void);

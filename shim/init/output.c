@@ -77,12 +77,13 @@ static void write_log(struct ri_output *output, struct ri_log_file *file, const 
 static void remember(struct ri_output *output, struct ri_memory *memory, size_t length)
 {
 	const char *bytes = output->in, *end = bytes + length;
-	bool begins = false, found;
+	bool begins = false, found, leads;
 	size_t part;
 
 	if (output->awaits_ray && output->alarm != NULL) {
 		ri_watch_add(&memory->ray, RI_RAY_BEGINS, bytes, length, &found);
-		if (found)
+		ri_watch_add(&memory->lightning, RI_LIGHTNING_BEGINS, bytes, length, &leads);
+		if (found || leads)
 			output->alarm(output->context, true);
 	}
 	for (; bytes < end; bytes += part) {

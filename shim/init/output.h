@@ -69,7 +69,7 @@ struct ri_log_file {
 
 struct ri_memory {
 	struct ri_tail tail;
-	struct ri_watch watch, ray;
+	struct ri_watch watch, ray, lightning;
 	struct timespec traceback;
 	int64_t heard_ms;		/* when the rank last wrote of its own, CLOCK_MONOTONIC */
 };
@@ -109,9 +109,9 @@ struct ri_output {
 	size_t room;			/* of .rendered, and of what each sink has pending */
 	struct rlimit files_before;	/* the limit to give back to the ranks */
 	bool raised;
-	/* a traceback begins on the stderr of a rank, or its driver starts Ray; or NULL */
+	/* a traceback begins on the stderr of a rank, or it starts others; or NULL */
 	void (*alarm)(void *context, bool by_ray);
-	bool awaits_ray;	/* the only rank may be such a driver */
+	bool awaits_ray;	/* the only rank may be a driver of Ray, or of Lightning */
 	bool rang;		/* and the caller may wait otherwise now */
 	bool again;		/* as in the wishes */
 	uint64_t lines;		/* of the first rank then, as far as they come through here, */

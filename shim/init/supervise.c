@@ -454,7 +454,7 @@ static int64_t time_left(const struct ri_supervisor *sv)
 /*
  * A traceback begins: a rank that dies by now did so before it, if none was told to stop. Of a
  * driver of Ray actors live now that its last exception may name. by_ray: it has begun to start
- * some.
+ * some, or Lightning has.
  */
 static void look(void *supervisor, bool by_ray)
 {

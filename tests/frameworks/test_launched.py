@@ -15,6 +15,7 @@ from conftest import PROGRAM, SECONDS, TOP, TRAIN, clean_env
 
 FAILS = os.path.join(TRAIN, "fails.py")
 DRIVER = os.path.join(TRAIN, "ray_driver.py")
+TRAINER = os.path.join(TRAIN, "lightning_fails.py")
 OPENMPI = ["--oversubscribe", "--allow-run-as-root", "-np", "2"]
 
 # Each: what has to be installed for it, and the words before the program.
@@ -38,7 +39,7 @@ PYPI = {
 }
 SHELLS = {"bash -c torchrun": "torchrun", "bash -c mpirun": "mpirun (Open MPI 4)"}
 SRUN = ["srun", "-N1", "-n2", "--overcommit", "--kill-on-bad-exit=1"]
-LAUNCHERS = [*TORCH, *DEBIAN, *PYPI, *SHELLS, "srun", "Ray"]
+LAUNCHERS = [*TORCH, "Lightning", *DEBIAN, *PYPI, *SHELLS, "srun", "Ray"]
 
 # What rank 1 does, what the first line of the verdict says of its end, and the words of its reason.
 FAULTS = {
@@ -76,12 +77,12 @@ SOME = {("torchrun", "exception"), ("torchrun", "gloo"), ("torchrun", "kill"),
         ("bash -c torchrun", "import"), ("mpirun (Open MPI 4)", "exception"),
         ("mpirun (Open MPI 5)", "segv"), ("mpirun (Intel MPI)", "abort"),
         ("mpiexec.hydra (MPICH 4)", "kill"), ("mpirun (MPICH 5)", "linger"),
-        ("deepspeed", "kill"), ("srun", "exit"), ("Ray", "exception"), ("Ray", "segv")}
+        ("Lightning", "exception"), ("deepspeed", "kill"), ("srun", "exit"), ("Ray", "exception"), ("Ray", "segv")}
 LIMIT = 1 << 30     # of a cgroup in which a rank eats all there is
 
 
 def cell_of(launcher, fault):
-    if fault in ("gloo", "timeout") and launcher not in TORCH and launcher != "bash -c torchrun":
+    if fault in ("gloo", "timeout") and launcher not in (*TORCH, "Lightning", "bash -c torchrun"):
         return NEITHER
     if (launcher, fault) in (("srun", "memory"), ("srun", "linger"), ("Ray", "linger")):
         return NEITHER
@@ -111,6 +112,8 @@ def command_of(launcher, python_with, installed):
     if launcher in TORCH:
         package, words = TORCH[launcher]
         return [python_with(package), *words, FAILS]
+    if launcher == "Lightning":
+        return [python_with("lightning"), TRAINER]
     if launcher in DEBIAN:
         words = DEBIAN[launcher]
         if shutil.which(words[0]) is None:

@@ -190,6 +190,28 @@ static void test_numbers_of_ranks(void **state)
 		"srun: error: n1: task 1: Killed\n")), "srun rank=1 signal=9 host=n1\n--\n--\nb\n");
 }
 
+/* What Lightning says of a rank, and what is near that. */
+static void test_lightning(void **state)
+{
+	static const char said[] = "[rank: 1] Child process with PID 417 terminated with code ";
+	static const char rest[] = ". Forcefully terminating all other processes to avoid zombies";
+	static char text[256];
+
+	(void)state;
+	snprintf(text, sizeof(text), "%s1%s \xf0\x9f\xa7\x9f\n", said, rest);
+	assert_string_equal(read_all(shown[0], sizeof(shown[0]), SPAN_OF(text)),
+		"lightning local=1 pid=417 exit=1\n--\n--\n");
+	snprintf(text, sizeof(text), "%s-9%s\n", said, rest);
+	assert_string_equal(read_all(shown[0], sizeof(shown[0]), SPAN_OF(text)),
+		"lightning local=1 pid=417 signal=9\n--\n--\n");
+	snprintf(text, sizeof(text), "[rank1]: %s1%s\n", said, rest);
+	assert_non_null(strstr(read_all(shown[0], sizeof(shown[0]), SPAN_OF(text)), "--\n--\n"));
+	snprintf(text, sizeof(text), "%s1.\n[rank: 1] Seed set to 42\n", said);
+	assert_string_equal(strstr(read_all(shown[0], sizeof(shown[0]), SPAN_OF(text)), "--"),
+		"--\n[rank: 1] Child process with PID 417 terminated with code 1.\n"
+		"[rank: 1] Seed set to 42\n--\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -198,6 +220,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_none),
 		cmocka_unit_test(test_numbers_of_nodes),
 		cmocka_unit_test(test_numbers_of_ranks),
+		cmocka_unit_test(test_lightning),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,9 +9,9 @@ import threading
 import time
 
 FAULT = os.environ["FAULT"]
-RANK = int(next(os.environ[name] for name in
-                ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
-                if name in os.environ))
+RANK = int(next((os.environ[name] for name in
+                 ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
+                 if name in os.environ), -1))
 
 
 def eat():
@@ -67,17 +67,21 @@ def fail():
     os.abort()
 
 
-if FAULT in ("gloo", "timeout"):
-    import torch
-    import torch.distributed
-    torch.distributed.init_process_group("gloo", timeout=datetime.timedelta(
-        seconds=10 if FAULT == "timeout" else 600))
-    if RANK == 1 and FAULT == "gloo":
-        raise ValueError("bad batch 17")
+def main():
+    if FAULT in ("gloo", "timeout"):
+        import torch.distributed
+        torch.distributed.init_process_group("gloo", timeout=datetime.timedelta(
+            seconds=10 if FAULT == "timeout" else 600))
+        if RANK == 1 and FAULT == "gloo":
+            raise ValueError("bad batch 17")
+        if RANK == 1:
+            time.sleep(600)
+        torch.distributed.barrier()
     if RANK == 1:
-        time.sleep(600)
-    torch.distributed.barrier()
-if RANK == 1:
-    fail()
-train()
-time.sleep(15)
+        fail()
+    train()
+    time.sleep(15)
+
+
+if __name__ == "__main__":
+    main()
