@@ -146,7 +146,7 @@ enum ri_hang_claim ri_hang_claim_of(const struct ri_hang_identity *said,
 	struct ri_hang_place *place)
 {
 	const struct ri_hang_launched *mpi = &said->launched[true], *other = &said->launched[false];
-	/* of the first rank on this node; where that is not the first one the number of nodes tells */
+	/* of the first rank on this node, which the number of nodes tells if it is a later one */
 	int64_t first = said->node_rank <= 0 ? 0 : said->nodes <= 0 ? INT32_MIN
 		: said->world / said->nodes * said->node_rank;
 	const struct {

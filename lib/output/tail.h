@@ -58,7 +58,7 @@ struct ri_tail_text ri_tail_between(struct ri_tail_text text, uint64_t from, uin
 /* What ray.init() logs when it has started Ray here (ray 2.60 python/ray/_private/worker.py). */
 #define RI_RAY_BEGINS "Started a local Ray instance."
 
-/* What each rank of Lightning logs as it begins (lightning/fabric/utilities/distributed.py, 2.6). */
+/* What each rank of Lightning logs as it begins (2.6 lightning/fabric/utilities/distributed.py) */
 #define RI_LIGHTNING_BEGINS "Initializing distributed: GLOBAL_RANK: "
 
 /* A beginning is all zero. */

@@ -49,7 +49,7 @@ struct ri_owner {
 	bool is_rank;
 };
 
-/* Those that are numbers alone count where three in four lines that are no launcher's bear them. */
+/* Numbers alone count where three in four lines that are no launcher's bear them. */
 enum ri_labels {
 	RI_LABELS_NAMED,
 	RI_LABELS_SRUN,		/* "3: " as well */

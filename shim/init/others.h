@@ -19,8 +19,8 @@
 /*
  * Begin to look for ranks below this launcher: 0.25, 0.5, 1 ... 64 s after its start and after the
  * end of a rank, and when ri_others_look asks for it. Where there is no helper, no rank is ever
- * seen. python: it is a program of Python's, and none is before Ray is, but for those that Lightning
- * starts below it, of which it is one itself. Once it was called it does nothing.
+ * seen. python: it is a program of Python's, and none is before Ray is, but for those that
+ * Lightning starts below it, of which it is one itself. Once it was called it does nothing.
  */
 void ri_others_begin(pid_t launcher, bool python);
 

@@ -77,7 +77,8 @@ SOME = {("torchrun", "exception"), ("torchrun", "gloo"), ("torchrun", "kill"),
         ("bash -c torchrun", "import"), ("mpirun (Open MPI 4)", "exception"),
         ("mpirun (Open MPI 5)", "segv"), ("mpirun (Intel MPI)", "abort"),
         ("mpiexec.hydra (MPICH 4)", "kill"), ("mpirun (MPICH 5)", "linger"),
-        ("Lightning", "exception"), ("deepspeed", "kill"), ("srun", "exit"), ("Ray", "exception"), ("Ray", "segv")}
+        ("Lightning", "exception"), ("deepspeed", "kill"), ("srun", "exit"),
+        ("Ray", "exception"), ("Ray", "segv")}
 LIMIT = 1 << 30     # of a cgroup in which a rank eats all there is
 
 
@@ -215,6 +216,19 @@ def test_the_page_has_the_table():
     assert WRONG not in real
     right = sum(cell in (ALL, WORD) for cell in real)
     assert f"{right} of {len(real)}" in page
+
+
+@pytest.mark.parametrize("label", [["-l"], []])
+def test_srun_in_front_of_torchrun(cluster, python_with, label):
+    """Its tasks are nodes: the rank is named by torchrun's word."""
+    words = [PROGRAM, "--", "srun", *label, "-N2", "-n2", "--overcommit", "--kill-on-bad-exit=1",
+             python_with("torch"), "-m", "torch.distributed.run", "--nnodes=2",
+             "--nproc-per-node=2", "--rdzv-backend=c10d", "--rdzv-endpoint=n0:29400", FAILS]
+    lines, whole = verdict(words, "exception", lambda words, env: cluster.start(
+        *words, FAULT=env["FAULT"]))
+    assert lines[0].startswith("rankinit: rank 1 (local rank "), whole
+    assert " failed first: exit status 1 (by torchrun's word)" in lines[0], whole
+    assert lines[1] == "rankinit:   ValueError: bad batch 17", whole
 
 
 @pytest.mark.parametrize("hook", [{}, {"HOOK": "1"}])
