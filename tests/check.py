@@ -106,7 +106,7 @@ def redact_corpus():
     shutil.rmtree(made, ignore_errors=True)
     os.makedirs(made)
     signs = str.maketrans("\u241b\u2409\u240d\u2420", "\x1b\t\r ", "\xab\xbb")
-    for name in "hidden", "doubt", "kept":
+    for name in "hidden", "yaml", "message", "doubt", "kept":
         with open(f"tests/unit/redact.{name}", encoding="utf-8") as file:
             kinds = re.split(r"^##.*\n", file.read(), flags=re.M)
         for number, kind in enumerate(kind for kind in kinds if kind.strip()):

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "redact/below.h"
 #include "redact/secrecy.h"
 #include "redact/token.h"
 
@@ -46,6 +47,8 @@ struct search {
 	bool quoted;		/* the name is */
 	bool spaced;		/* "name = value" */
 	struct ri_token value;	/* the first token of it */
+	bool ends;		/* the line of the name, before a value */
+	struct ri_below below;	/* where it ends */
 
 	size_t begin, end;	/* of the secret that was found */
 };
@@ -153,6 +156,29 @@ static bool is_remark(struct search *s, struct ri_span value)
 		ri_tokens_end(&s->in, begin, begin + RI_AHEAD, "", false)), is_rest(s) ? 2 : 1);
 }
 
+/*
+ * Is the name one of YAML's, not the end of a sentence or of a line of code? Before it is a mark,
+ * "ValueError:", "INFO" or a label; "|" behind it is a proof.
+ */
+static bool is_head(struct search *s)
+{
+	struct ri_span before = span(s, s->last.begin, s->last.end);
+
+	/* "ValueError: 'password':" */
+	if (is_in_quotes(s) && s->last.begin >= 2 && byte(s, s->last.begin - 2) == ':')
+		return true;
+	return s->first || s->below.kind == RI_BELOW_TEXT || s->last.c == ':' ||
+		(s->last.c == RI_TOKEN_NAME && (is(before, "-") || ri_name_is_upper(before)));
+}
+
+static bool find_below(struct search *s)
+{
+	size_t name = is_in_quotes(s) ? s->last.begin : s->start;
+
+	return s->sign == ':' && is_head(s) &&
+		ri_below_find(&s->in, (struct ri_head){ s->line, name }, &s->below);
+}
+
 static bool take_bare(struct search *s)
 {
 	size_t begin = s->value.begin, limit = ri_horizon(&s->in, begin, RI_AHEAD);
@@ -167,7 +193,11 @@ static bool take_bare(struct search *s)
 	if (!ri_secrecy_hides(s->secrecy, value) || is_reference(s, value) ||
 		is_remark(s, value))
 		return false;
-	return found(s, begin, end == limit ? bare_end(s, s->in.length) : end);
+	end = end == limit ? bare_end(s, s->in.length) : end;
+	s->below = (struct ri_below){ RI_BELOW_PLAIN, token(s, end).end, 0, 0 };
+	if (token(s, end).c == RI_TOKEN_LINE && find_below(s))
+		end = s->below.end;
+	return found(s, begin, end);
 }
 
 /* What stands behind the string that a quote begins. */
@@ -231,25 +261,22 @@ static bool take_element(struct search *s)
 		ri_secrecy_hides(s->secrecy, span(s, begin, end)) && found(s, begin, end);
 }
 
-/* Lines below the name that stand further right, or as a list: all of them, or none. */
-static bool take_block(struct search *s, struct ri_token line)
+/* The lines below the name that are its value: all of them, or none. */
+static bool take_below(struct search *s)
 {
-	size_t limit = ri_horizon(&s->in, line.begin, RI_MAX_VALUE), begin = 0, end = 0;
-	size_t column = (is_in_quotes(s) ? s->last.begin : s->start) - s->line;
+	struct ri_token t = token(s, s->below.first);
+	size_t end;
 
-	while (line.begin < limit) {
-		struct ri_token t = token(s, line.end);
-		bool item = ri_span_starts(span(s, t.begin, limit), "- ");
-
-		if (t.c != RI_TOKEN_LINE && (t.begin - line.end < column + !item ||
-			byte(s, line.end) == '\t'))
-			break;
-		begin = begin == 0 && t.c != RI_TOKEN_LINE ? t.begin : begin;
-		for (; t.c != RI_TOKEN_LINE; t = token(s, t.end))
-			end = t.end;
-		line = t;
+	if (!find_below(s))
+		return false;
+	if (s->below.kind == RI_BELOW_NODE)
+		return take_any(s, s->below.begin, s->below.end, true);
+	for (t.begin = s->below.begin; t.begin < s->below.end; t = token(s, token(s, end).end)) {
+		end = ri_tokens_end(&s->in, t.begin, s->below.end, "", false);
+		if (ri_secrecy_hides(s->secrecy, span(s, t.begin, end)))
+			return found(s, s->below.begin, s->below.end);
 	}
-	return begin > 0 && take_any(s, begin, end, true);
+	return false;
 }
 
 /* The bracket behind a name that is code, as in "os.environ[" and "get(", or the value itself. */
@@ -269,17 +296,27 @@ static bool is_other(struct search *s, struct ri_token quote)
 		ri_string_end(&s->in, quote, quote.end))) != RI_SECRECY_NONE;
 }
 
+/* Is the bracket one of YAML's, with words that need no quotes, and not one of code? */
+static bool is_flow(struct search *s, struct ri_token t)
+{
+	return s->sign == ':' && t.gap && t.c != '(' && t.begin == s->value.begin &&
+		byte(s, s->start + s->name.length) != ']' && !ri_name_is_upper(s->name) &&
+		ri_is_one_of(s->first ? '{' : s->last.c, "{,:");
+}
+
 /* The value of a name that makes a secret of it. */
 static bool take_value(struct search *s)
 {
-	struct ri_token line = s->value, t;
-	bool below = line.c == RI_TOKEN_LINE;
+	bool below = s->value.c == RI_TOKEN_LINE;
+	struct ri_token t;
 	size_t end;
 
 	if (s->sign == '>')
 		return take_element(s);
+	if (s->ends && s->below.kind == RI_BELOW_TEXT)
+		return take_below(s);
 	if (below)
-		s->value = token(s, line.end);
+		s->value = token(s, s->value.end);
 	t = ri_token_unprefixed(&s->in, s->value);
 	/* ('HF_TOKEN', 'x'), setdefault("HF_TOKEN", "x"), ['--token', 'x'] */
 	if (s->sign == ',')
@@ -292,10 +329,10 @@ static bool take_value(struct search *s)
 	end = ri_is_one_of(t.c, "([{") && (below || s->sign != '=' || s->spaced ||
 		!ri_name_is_upper(s->name)) ? ri_brackets_end(&s->in, t.begin) : SIZE_MAX;
 	if (end != SIZE_MAX)
-		return take_any(s, t.end, end, false);
-	if (below)
-		return s->sign == ':' && s->first && take_block(s, line);
-	return take_bare(s);
+		return take_any(s, t.end, end, is_flow(s, t));
+	if (below && ri_is_one_of(s->last.c, "{,") && is_flow(s, s->value))
+		return take_bare(s);
+	return (s->ends && take_below(s)) || (!below && take_bare(s));
 }
 
 /*
@@ -323,7 +360,7 @@ static bool takes_word(struct search *s)
 		word.length > 0 && !ri_value_is_plain(word);
 }
 
-/* Past "str = " of "token: str = 'x'", a tag or an anchor of YAML's, "|" or ">-" before a block. */
+/* Past "str = " of "token: str = 'x'", a tag or an anchor of YAML's. */
 static void skip_type(struct search *s)
 {
 	struct ri_token t = s->value;
@@ -333,12 +370,6 @@ static void skip_type(struct search *s)
 		s->value = t.gap && t.c != RI_TOKEN_LINE ? t : s->value;
 	}
 	t = s->value;
-	if (ri_is_one_of(t.c, "|>")) {
-		while (ri_is_one_of(byte(s, t.end), "+-0123456789"))
-			t.end++;
-		t = token(s, t.end);
-		s->value = t.c == RI_TOKEN_LINE ? t : s->value;
-	}
 	while (!s->quoted && (ri_is_one_of(t.c, "[|]") || (t.c == RI_TOKEN_NAME &&
 		ri_word_is(RI_SECRECY_TYPE, span(s, t.begin, t.end)))))
 		t = token(s, t.end);
@@ -359,8 +390,10 @@ static bool find_assigned(struct search *s, struct ri_token t)
 	while (ri_is_one_of(byte(s, t.end), "=:>"))
 		t.end++;
 	s->value = token(s, t.end);
-	if (s->sign == ':')
+	if (s->sign == ':') {
+		s->ends = ri_below_begins(&s->in, t.end, &s->below);
 		skip_type(s);
+	}
 	return true;
 }
 
@@ -369,7 +402,7 @@ static bool find_sign(struct search *s, struct ri_token name)
 {
 	struct ri_token t = token(s, name.end), next;
 
-	s->quoted = false;
+	s->quoted = s->ends = false;
 	for (unsigned i = 0; i < 3 && !t.gap && (ri_is_quote(t) || t.c == ']'); i++) {
 		s->quoted = s->quoted || t.c != ']';
 		t = token(s, t.end);
@@ -457,31 +490,6 @@ static bool take_login(struct search *s)
 	return false;
 }
 
-/* "-----BEGIN ... PRIVATE KEY-----" (RFC 7468): up to the mark of its end, or its last line. */
-static bool take_private_key(struct search *s, struct ri_token t)
-{
-	size_t limit = ri_horizon(&s->in, t.begin, RI_MAX_VALUE), end = limit;
-	bool head = true, whole = true, last = false;
-
-	if (!ri_span_starts(s->name, "-----BEGIN") ||
-		!ri_span_has(span(s, s->start, s->start + RI_AHEAD), " PRIVATE KEY"))
-		return false;
-	for (; t.begin < limit; t = token(s, t.end)) {
-		struct ri_span word = span(s, t.begin, t.end);
-
-		if (last && ri_span_has(word, "-----"))
-			return found(s, s->start, t.end);
-		last = last || ri_span_starts(word, "-----END");
-		whole = whole && (head || (!t.gap &&
-			(t.c == RI_TOKEN_NAME || ri_is_one_of(t.c, "+/=\n"))));
-		if (t.c == RI_TOKEN_LINE) {
-			head = false;
-			end = whole ? t.begin : end;
-		}
-	}
-	return found(s, s->start, whole ? limit : end);
-}
-
 static bool take_name(struct search *s, struct ri_token t)
 {
 	size_t form = ri_secret_form(span(s, t.begin, s->in.length));
@@ -490,7 +498,7 @@ static bool take_name(struct search *s, struct ri_token t)
 		return found(s, t.begin, t.begin + form);
 	s->start = t.begin;
 	s->name = span(s, t.begin, t.end);
-	if (take_login(s) || take_private_key(s, t))
+	if (take_login(s) || found(s, t.begin, ri_private_key_end(&s->in, t)))
 		return true;
 	s->secrecy = is(s->name, "bearer") ? RI_SECRECY_PHRASE : ri_secrecy_of(s->name);
 	if (s->secrecy > s->beside || (s->secrecy > 0 && t.begin - s->beside_at >= NEAR)) {
@@ -501,26 +509,6 @@ static bool take_name(struct search *s, struct ri_token t)
 		return false;
 	s->secrecy = judge(s);
 	return s->secrecy != RI_SECRECY_NONE && take_value(s);
-}
-
-/*
- * "scheme://user:password@host". A password may have '/', '?', '#' and '@' in it: behind a ':'
- * the last '@' of the word ends it.
- */
-static bool take_authority(struct search *s, size_t begin)
-{
-	size_t limit = ri_horizon(&s->in, begin, RI_MAX_VALUE), last = begin;
-	bool password = false;
-
-	for (size_t at = begin; at < limit; at++) {
-		char c = byte(s, at);
-
-		if (ri_is_space(c) || ri_is_one_of(c, password ? "\"'`<>" : "\"'`<>/?#"))
-			break;
-		password = password || c == ':';
-		last = c == '@' ? at : last;
-	}
-	return found(s, begin, last);
 }
 
 /* What the next name may ask of the tokens before it. */
@@ -559,7 +547,7 @@ static bool find_secret(struct search *s)
 		}
 		/* a margin is text too */
 		s->at = url ? t.begin + 3 : t.c == RI_TOKEN_LINE ? t.begin + 1 : t.end;
-		taken = url ? take_authority(s, s->at) : t.c == RI_TOKEN_NAME && take_name(s, t);
+		taken = url ? found(s, s->at, ri_authority_end(&s->in, s->at)) : t.c == RI_TOKEN_NAME && take_name(s, t);
 		remember(s, t);
 		if (taken) {
 			s->last = (struct ri_token){ .c = '*', .end = s->end };

@@ -48,9 +48,11 @@ static bool is_name_byte(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '.';
 }
 
-size_t ri_token_margin(struct ri_tokens *in, size_t line)
+/* Behind one such label: "[rank0]: ", "[1] ", "[default0]:", "[1,0]<stderr>:"; or line. */
+static size_t skip_label(struct ri_tokens *in, size_t line)
 {
 	size_t end = line;
+	bool colon, number;
 
 	if (ri_token_byte(in, line) != '[')
 		return line;
@@ -58,8 +60,21 @@ size_t ri_token_margin(struct ri_tokens *in, size_t line)
 		end++;
 	if (!ri_span_starts(ri_token_span(in, end, in->length), "]"))
 		return line;
-	end += 1 + (ri_token_byte(in, end + 1) == ':');
+	number = isdigit((unsigned char)ri_token_byte(in, end - 1)) != 0;
+	end++;
+	if (ri_span_starts(ri_token_span(in, end, in->length), "<std"))
+		end += strlen("<stderr>");
+	colon = ri_token_byte(in, end) == ':';
+	end += colon;
+	if (colon && number)
+		return end;
 	return ri_token_byte(in, end) == ' ' ? end + 1 : line;
+}
+
+size_t ri_token_margin(struct ri_tokens *in, size_t line)
+{
+	/* torchrun's label, and behind it that of the rank's own excepthook */
+	return skip_label(in, skip_label(in, line));
 }
 
 /* Past blanks, colours (ECMA-48, control sequences), and a '\\' that goes on in the next line. */
@@ -251,4 +266,44 @@ size_t ri_word_end(struct ri_tokens *in, size_t begin, size_t limit)
 		end = t.end;
 	}
 	return end >= limit && limit < in->length ? limit : trim(in, begin, end);
+}
+
+size_t ri_private_key_end(struct ri_tokens *in, struct ri_token t)
+{
+	size_t start = t.begin, limit = ri_horizon(in, start, RI_MAX_VALUE), end = limit;
+	bool head = true, whole = true, last = false;
+
+	if (!ri_span_starts(ri_token_span(in, start, t.end), "-----BEGIN") ||
+		!ri_span_has(ri_token_span(in, start, start + RI_AHEAD), " PRIVATE KEY"))
+		return 0;
+	for (; t.begin < limit; t = ri_token_at(in, t.end)) {
+		struct ri_span word = ri_token_span(in, t.begin, t.end);
+
+		if (last && ri_span_has(word, "-----"))
+			return t.end;
+		last = last || ri_span_starts(word, "-----END");
+		whole = whole && (head || (!t.gap &&
+			(t.c == RI_TOKEN_NAME || ri_is_one_of(t.c, "+/=\n"))));
+		if (t.c == RI_TOKEN_LINE) {
+			head = false;
+			end = whole ? t.begin : end;
+		}
+	}
+	return whole ? limit : end;
+}
+
+size_t ri_authority_end(struct ri_tokens *in, size_t begin)
+{
+	size_t limit = ri_horizon(in, begin, RI_MAX_VALUE), last = begin;
+	bool password = false;
+
+	for (size_t at = begin; at < limit; at++) {
+		char c = ri_token_byte(in, at);
+
+		if (ri_is_space(c) || ri_is_one_of(c, password ? "\"'`<>" : "\"'`<>/?#"))
+			break;
+		password = password || c == ':';
+		last = c == '@' ? at : last;
+	}
+	return last;
 }

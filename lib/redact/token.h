@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A text as tokens, and where strings, brackets and words of it end. This alone knows colours, the
- * spellings of marks, the margins of lines, and lines that go on in the next one.
+ * A text as tokens, and where strings, brackets, words and keys of it end. This alone knows
+ * colours, the spellings of marks, the margins of lines, and lines that go on in the next one.
  */
 #ifndef RI_REDACT_TOKEN_H
 #define RI_REDACT_TOKEN_H
@@ -38,7 +38,10 @@ struct ri_span ri_token_span(const struct ri_tokens *in, size_t begin, size_t en
 /* The next token from a place on. */
 struct ri_token ri_token_at(struct ri_tokens *in, size_t at);
 
-/* Behind "[rank0]: " where a line starts with that. */
+/*
+ * Behind "[rank0]: ", "[default0]:" (torch 2.13, elastic/multiprocessing/tail_log.py), "[1,0]<stderr>:"
+ * (mpirun(1), --tag-output) or two of them, where a line starts with that.
+ */
 size_t ri_token_margin(struct ri_tokens *in, size_t line);
 
 /* The quote behind the letters of b'...' and rb"...", or the token itself. */
@@ -59,5 +62,17 @@ size_t ri_brackets_end(struct ri_tokens *in, size_t at);
 
 /* The end of the word at begin, without what ends a list or a sentence. */
 size_t ri_word_end(struct ri_tokens *in, size_t begin, size_t limit);
+
+/*
+ * Of "-----BEGIN ... PRIVATE KEY-----" (RFC 7468) at the name t the end of the mark of its end, or of
+ * its last line; 0: there is none.
+ */
+size_t ri_private_key_end(struct ri_tokens *in, struct ri_token t);
+
+/*
+ * The end of "user:password" in "scheme://user:password@host"; begin: there is none. A password may
+ * have '/', '?', '#' and '@' in it: behind a ':' the last '@' of the word ends it.
+ */
+size_t ri_authority_end(struct ri_tokens *in, size_t begin);
 
 #endif

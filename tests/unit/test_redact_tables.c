@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The three tables: what is hidden (redact.hidden), harmless text that is hidden too
- * (redact.doubt), and what is kept (redact.kept).
+ * The four tables: what is hidden (redact.hidden), values below their names (redact.yaml),
+ * harmless text that is hidden too (redact.doubt), and what is kept (redact.kept).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,6 +19,8 @@ enum {
 	MAX_CASE = 4096,
 	LEAST = 200,		/* cases in a table */
 	LEAST_DOUBT = 10,
+	LEAST_YAML = 90,
+	LEAST_MESSAGE = 15,
 };
 
 /* What stands for a byte that an editor would not show. */
@@ -103,20 +105,29 @@ static void make(const char *written, char *text, char *expected)
 	*text = *expected = '\0';
 }
 
-/* Between other lines, where before stands at the start of each of its own. */
-static void add_lines(char *out, const char *before, const char *lines)
+/* What stands before the first line of a case, and before each of them. */
+struct before {
+	const char *first;
+	const char *each;
+};
+
+/* Between other lines. */
+static void add_lines(char *out, struct before before, const char *lines)
 {
+	const char *first = before.first;
+
 	static const char above[] = "epoch 3 of 5\n", below[] = "all done\n";
 
 	out += sprintf(out, "%s", above);
 	for (const char *end; *lines != '\0'; lines = end) {
 		end = strchr(lines, '\n') + 1;
-		out += sprintf(out, "%s%.*s", before, (int)(end - lines), lines);
+		out += sprintf(out, "%s%s%.*s", before.each, first, (int)(end - lines), lines);
+		first = "";
 	}
 	sprintf(out, "%s", below);
 }
 
-static void check(struct table *table, const char *before)
+static void check(struct table *table, struct before before)
 {
 	char text[MAX_CASE], expected[MAX_CASE], whole[2 * MAX_CASE], wanted[2 * MAX_CASE];
 	char buffer[4 * MAX_CASE];
@@ -134,17 +145,19 @@ static void check(struct table *table, const char *before)
 	print_error("%s:%u\nwanted:\n%sgot:\n%s", table->path, table->first, wanted, buffer);
 }
 
-static void check_table(const char *path, unsigned least)
+static void check_table(const char *path, unsigned least, const struct before *starts)
 {
 	struct table table = { .path = path, .file = fopen(path, "r") };
 
 	assert_non_null(table.file);
 	while (next_case(&table)) {
 		table.cases++;
-		check(&table, "");
+		check(&table, (struct before){ "", "" });
 		/* as torch marks the lines of a rank's exception */
 		if (strchr(table.text, '\n')[1] == '\0')
-			check(&table, "[rank0]: ");
+			check(&table, (struct before){ "", "[rank0]: " });
+		for (const struct before *b = starts; b != NULL && b->each != NULL; b++)
+			check(&table, *b);
 	}
 	fclose(table.file);
 	assert_true(table.cases >= least);
@@ -155,25 +168,52 @@ static void check_table(const char *path, unsigned least)
 static void hidden(void **state)
 {
 	(void)state;
-	check_table("tests/unit/redact.hidden", LEAST);
+	check_table("tests/unit/redact.hidden", LEAST, NULL);
+}
+
+/* Labels of torch, torchrun, both, Open MPI and srun; an exception; a record of a logger's. */
+static void below(void **state)
+{
+	static const struct before starts[] = {
+		{ "", "[rank1]: " }, { "", "[rank1]:" }, { "", "[default0]:" },
+		{ "", "[default1]:[rank1]: " }, { "", "[1,0]<stderr>:" }, { "", NULL },
+	};
+
+	(void)state;
+	check_table("tests/unit/redact.yaml", LEAST_YAML, starts);
+}
+
+/* The name is not the first of its line: most of the same cases, where the name begins the text. */
+static void below_in_a_message(void **state)
+{
+	static const struct before starts[] = {
+		{ "ValueError: ", "" }, { "yaml.YAMLError: ", "[rank1]: " },
+		{ "omegaconf.errors.E: ", "[default1]:[rank1]: " },
+		{ "2026-11-29 19:00:00,123 INFO ", "" }, { "", "3: " }, { "", NULL },
+	};
+
+	(void)state;
+	check_table("tests/unit/redact.message", LEAST_MESSAGE, starts);
 }
 
 static void doubt(void **state)
 {
 	(void)state;
-	check_table("tests/unit/redact.doubt", LEAST_DOUBT);
+	check_table("tests/unit/redact.doubt", LEAST_DOUBT, NULL);
 }
 
 static void kept(void **state)
 {
 	(void)state;
-	check_table("tests/unit/redact.kept", LEAST);
+	check_table("tests/unit/redact.kept", LEAST, NULL);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hidden),
+		cmocka_unit_test(below),
+		cmocka_unit_test(below_in_a_message),
 		cmocka_unit_test(doubt),
 		cmocka_unit_test(kept),
 	};
