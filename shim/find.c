@@ -271,6 +271,17 @@ int64_t ri_found_single_rank(const struct ri_found *found)
 	return (int64_t)rank;
 }
 
+int64_t ri_found_own_rank(const struct ri_found *found)
+{
+	uint64_t rank, ranks;
+
+	if (found->source.context.fan_out != 1 || found->options.supervise == RI_SWITCH_NEVER ||
+		!ri_topology_get(&found->topology, RI_FACT_RANK, &rank) ||
+		!ri_topology_get(&found->topology, RI_FACT_WORLD_SIZE, &ranks) || ranks < 2)
+		return -1;
+	return (int64_t)rank;
+}
+
 /* A mark of an outer rankinit's hides the manager that started both. */
 static bool is_below(const struct ri_found *found, const char *word)
 {

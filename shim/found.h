@@ -76,6 +76,12 @@ bool ri_found_is_of_job(const struct ri_found *found);
 int64_t ri_found_single_rank(const struct ri_found *found);
 
 /*
+ * The rank that --nproc-per-node=1 starts of a job with others, which are on other nodes. Of it is
+ * told as of several ranks. Else -1: also of a job of one rank, which is a command like any other.
+ */
+int64_t ri_found_own_rank(const struct ri_found *found);
+
+/*
  * Is it one rank of a launcher that watches over it: a process manager's, or one of several that an
  * outer rankinit started? And is it one of the latter, which tells of all of them?
  */

@@ -166,6 +166,7 @@ static struct ri_outcome begin_outcome(const struct ri_run *run)
 		.restarts = run->found.carried != NULL ? &run->found.carried->restarts
 			: ri_restarted_seen(),
 		.single = ri_found_single_rank(&run->found) >= 0,
+		.as_ranks = ri_run_tells_ranks(run),
 		.launches = run->started.has_others || ri_others_have_ray(),
 		.started = run->started.at,
 		.of_hydra = run->started.behind &&
@@ -397,7 +398,7 @@ static void judge_end(struct ri_run *run, struct ri_judged *out)
 
 	outcome = gather(run, true, &out->first);
 	/* as PID 1 does: of a command alone that no other line is about */
-	if (children->count == 1 && ri_child_failed(&children->items[0]) && !run->ended.told &&
+	if (!ri_run_tells_ranks(run) && ri_child_failed(&children->items[0]) && !run->ended.told &&
 		!ri_found_is_of_ours(&run->found) && !run->ended.had_link && !outcome.launched)
 		ri_obituary_say(&children->items[0], run->found.first.argv[0],
 			ri_found_single_rank(&run->found), run->started.behind ? getpid() : 0,

@@ -47,6 +47,11 @@ size_t ri_run_ranks(const struct ri_run *run)
 	return fan_out > 0 ? fan_out : 1;
 }
 
+bool ri_run_tells_ranks(const struct ri_run *run)
+{
+	return ri_run_ranks(run) > 1 || ri_found_own_rank(&run->found) >= 0;
+}
+
 int ri_run_refusal(const struct ri_run *run)
 {
 	return ri_peer_status(run->found.options.peer, ri_code_status(run->err.code));

@@ -100,6 +100,9 @@ const char *ri_run_host(const struct ri_run *run);
 /* How many ranks start here, or 1 for a command that is none. */
 size_t ri_run_ranks(const struct ri_run *run);
 
+/* Are they ranks of a job that has several, here or on other nodes? A lone command is none. */
+bool ri_run_tells_ranks(const struct ri_run *run);
+
 /* The exit status that the error stands for, under the name that rankinit is called by. */
 int ri_run_refusal(const struct ri_run *run);
 

@@ -69,7 +69,7 @@ static int prepare_output(struct ri_run *run)
 	struct ri_output_rank *ranks = ri_arena_array(&run->arena, count, sizeof(*ranks));
 	struct ri_output_wishes wishes = {
 		.options = &run->found.options, .ranks = ranks, .count = count, .node = -1,
-		.keeps_stderr = count > 1 || run->found.options.exit_class ||
+		.keeps_stderr = ri_run_tells_ranks(run) || run->found.options.exit_class ||
 			run->found.options.restarts > 0 ||
 			run->found.options.given.report.value != NULL,
 		.again = run->found.options.restarts > 0 && ri_attempt_may_be(&run->found),
@@ -127,9 +127,11 @@ static int prepare(struct ri_run *run, struct ri_launch *launch)
 	if (ri_children_init(&run->started.children, count, &run->arena, &run->err) < 0 ||
 		ri_launch_prepare(launch, &run->arena, &run->err) < 0)
 		return -1;
+	if (ri_run_tells_ranks(run))
+		ri_topology_get(&run->found.topology, RI_FACT_RANK,
+			&run->started.children.first_rank);
 	if (count == 1)
 		return 0;
-	ri_topology_get(&run->found.topology, RI_FACT_RANK, &run->started.children.first_rank);
 	launch->input = ri_ranks_open_input(&run->err);
 	return launch->input < 0 ? -1 : ri_ranks_prepare(&run->started.ranks, &run->found.source,
 		launch, &run->err);
@@ -161,8 +163,9 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 		.context = &roll, .next = &autopsy,
 	};
 	bool calls_roll = ri_link_calls_roll(&run->started.job, &roll);
+	int64_t own_rank = ri_found_own_rank(&run->found);
 	const struct ri_supervise setting = {
-		.rank = ri_found_single_rank(&run->found),
+		.rank = own_rank >= 0 ? own_rank : ri_found_single_rank(&run->found),
 		.timetable = calls_roll ? &roll_call : &autopsy,
 		.launch = launch, .options = &run->found.options, .terminal = &terminal,
 		.output = &run->started.output, .result = &run->started.supervised,
@@ -264,7 +267,7 @@ static int tell_inner(struct ri_run *run, struct ri_launch *launch, enum stance 
 		edit.value = ri_outer_ranks;
 	else if (!options->disabled && (run->started.has_others || options->exit_class ||
 		options->restarts > 0 || options->given.report.value != NULL || outer >= 0 ||
-		ri_found_single_rank(&run->found) >= 0))
+		ri_run_tells_ranks(run) || ri_found_single_rank(&run->found) >= 0))
 		edit.value = ri_inner_listen(&run->arena, &launch->word);
 	if (edit.value == NULL)
 		return 0;

@@ -148,7 +148,7 @@ int ri_run_prepare_telling(struct ri_run *run)
 			"the job runs without a state file") < 0)
 		return -1;
 	if (options->disabled ||
-		(ri_run_ranks(run) == 1 && options->given.report.value == NULL &&
+		(!ri_run_tells_ranks(run) && options->given.report.value == NULL &&
 		!options->exit_class && !ri_link_is_on() &&
 		ri_outer_fd(&run->found.env) < 0))
 		return 0;
@@ -339,7 +339,7 @@ static bool has_nothing_to_tell(const struct ri_run *run, int status)
 	if (status != 0 || children->started < children->count ||
 		run->started.supervised.stop.asked ||
 		run->found.options.given.report.value != NULL ||
-		(children->count > 1 && ri_link_is_on()))
+		(ri_run_tells_ranks(run) && ri_link_is_on()))
 		return false;
 	for (size_t i = 0; i < children->count; i++)
 		if (children->items[i].lives || children->items[i].wait_status != 0)
@@ -391,7 +391,7 @@ static int end_without_words(struct ri_run *run, const char *why)
 		verdict = ri_link_decision()->verdict;
 	else if (children->refused != 0)
 		verdict = verdict_of_refusal(run, &run->err);
-	else if (first != NULL && !first->told && !stopped && children->count > 1)
+	else if (first != NULL && !first->told && !stopped && ri_run_tells_ranks(run))
 		verdict.rank = (int64_t)(children->first_rank +
 			(uint64_t)(first - children->items));
 	verdict.status = ended->ordered ? ri_code_status(RI_CODE_LINK_STOPPED) : run->ended.status;
@@ -403,7 +403,7 @@ static int end_without_words(struct ri_run *run, const char *why)
 		ri_log(RI_LEVEL_WARNING, "%s: the report was not written [%s]",
 			options->given.report.subject, ri_code_name(RI_CODE_FILE_SLOW));
 	return end_with(run, &verdict, verdict.status != 0 && ri_run_has_last_line(run) &&
-		(children->count > 1 ||
+		(ri_run_tells_ranks(run) ||
 		verdict.rank >= 0 || options->given.report.value != NULL || options->exit_class ||
 		options->restarts > 0 || ri_link_is_on() || run->started.has_others ||
 		(first != NULL && WIFSIGNALED(first->wait_status))));

@@ -269,7 +269,7 @@ static bool has_others(const struct ri_outcome *outcome)
 	uint64_t ranks = outcome->count;
 
 	/* what starts ranks itself is none of them */
-	if (outcome->topology == NULL || (outcome->count == 1 &&
+	if (outcome->topology == NULL || (outcome->count == 1 && !outcome->launched &&
 		!ri_topology_knows(outcome->topology, RI_FACT_RANK)))
 		return false;
 	ri_topology_get(outcome->topology, RI_FACT_WORLD_SIZE, &ranks);

@@ -261,6 +261,7 @@ struct ri_outcome {
 	size_t count;		/* at least 1 */
 	bool single;		/* one rank, of a job whose others are watched elsewhere */
 	bool of_hydra;		/* and its launcher stops no others of one without MPI */
+	bool as_ranks;		/* of a job with several, here or elsewhere, which started here */
 	bool launched;		/* the command is a launcher, and the ranks are its own children */
 	bool launches;		/* the command may start ranks, whether any is told of or not */
 	int exit_status;

@@ -492,7 +492,8 @@ void ri_verdict_render(const struct ri_outcome *outcome, struct ri_text *out)
 	if (outcome->restarts != NULL)
 		ri_restarts_add(out, outcome->restarts);
 	if (!outcome->goes_on &&
-		(outcome->link.verdict != NULL || (outcome->first >= 0 && outcome->count > 1)))
+		(outcome->link.verdict != NULL || (outcome->first >= 0 &&
+			(outcome->count > 1 || outcome->as_ranks))))
 		ri_text_addf(out, "  %s exit status is %d\n",
 			ri_blame_nodes(outcome) > 1 ? "this node's" : "the job's",
 			outcome->exit_status);

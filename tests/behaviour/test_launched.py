@@ -145,6 +145,20 @@ def test_a_victim_is_not_named(launch):
     assert "rank 1: lost a peer, exit status 1" in said, said
 
 
+@pytest.mark.parametrize("nodes, first", [
+    (2, "rank 0 lost a peer on another node (node 1 of 2); a rank there went first: look at that "
+        "node's log"), (1, "rank 0 (local rank 0, pid ")])
+def test_one_victim_on_a_node(launch, nodes, first):
+    """It lost a rank that another node has, if there is one."""
+    there = ["--node-rank=1", "--nnodes=2", "--master-addr=10.255.255.1"] if nodes == 2 else []
+    job = launch(LOSE.replace("rank1", "rank0"), options=[*there, "--checks=none"])
+    until_watched(job, 1)
+    let_go(job, 0)
+    result = job.wait()
+    assert result.lines()[0].startswith(f"rankinit: {first}"), result.err
+    assert (result.brief["class"], "rank" in result.brief) == ("loss", nodes == 1)
+
+
 def test_a_report_has_the_ranks(launch):
     job = launch("sleep 99", RAISE, options=["--report=r.json"])
     pids = until_watched(job, 2)

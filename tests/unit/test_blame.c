@@ -434,6 +434,14 @@ static void losses_alone(void **state)
 	outcome.count = 1;
 	exits(0, 1, LOST, 151);
 	expect(0, RI_BLAME_FIRST);
+	/* the one rank of a launcher, alone and beside another node */
+	outcome.launched = true;
+	expect(0, RI_BLAME_FIRST);
+	of_two_nodes();
+	topology.facts[RI_FACT_RANK].state = RI_STATE_ABSENT;
+	expect(0, RI_BLAME_ELSEWHERE);
+	outcome.launched = false;
+	expect(0, RI_BLAME_FIRST);
 }
 
 /* A node that waited in vain for one of its own must not send people to another node. */
