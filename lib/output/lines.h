@@ -3,7 +3,8 @@
  * A stream of bytes cut into whole lines with a prefix, whatever the pieces in
  * which it arrives.
  *
- * A line ends in '\n' and nowhere else; all other bytes pass unchanged. One
+ * A line ends in '\n', or in a '\r' that no '\n' follows, as those of a bar of
+ * progress do; all bytes pass unchanged. A '\r' alone gets no prefix. A line
  * that is longer than RI_OUTPUT_LINE goes out in pieces of that size (up to
  * three bytes less, where a UTF-8 sequence would be cut), each a line of its
  * own. A piece that continues a line has "+" in place of the last character

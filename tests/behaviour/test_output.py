@@ -30,8 +30,10 @@ RANK = {f"OMPI_COMM_WORLD_{name}": value for name, value in
 def rejoin(text, prefix=b"[0]"):
     """The bytes that were said, from the lines that were printed."""
     said = b""
-    for line in text.splitlines(keepends=True) if b"\r" not in text else \
-            [part + b"\n" for part in text.split(b"\n")[:-1]]:
+    for line in re.findall(rb"[^\r\n]*(?:\r\n|\r|\n)", text):
+        if line == b"\r":
+            said += line
+            continue
         assert line.startswith(prefix) and line[len(prefix):][:1] in b" +", line[:40]
         if line[len(prefix):].startswith(b"+"):
             assert said.endswith(b"\n")
@@ -73,6 +75,24 @@ def test_the_rank_is_the_job_s(box):
 def test_a_line_that_comes_in_parts(box):
     script = "printf a; sleep 0.1; printf b; sleep 0.1; echo c"
     assert box.run("--log-prefix", *SH, script).out == b"[0] abc\n"
+
+
+def test_a_bar_of_progress_that_grows(box):
+    """What stands before a return is there at once, in its place."""
+    out, end = os.pipe()
+    job = box.start("--log-prefix", *SH, "printf '\\r 1%%\\r 2%%\\rx'; cat @FOLDER/go",
+                    shell="mkfifo @FOLDER/go", stdout=end)
+    os.close(end)
+    grown = b"\r[0]  1%\r[0]  2%\r"
+    said = b""
+    while len(said) < len(grown):
+        said += os.read(out, len(grown) - len(said))
+    assert said == grown
+    with open(f"{job.folder}/go", "w", encoding="ascii") as go:
+        go.write("y\n")
+    assert job.wait().status == 0
+    assert os.read(out, 100) == b"[0] xy\n"
+    os.close(out)
 
 
 @pytest.mark.parametrize("data", [

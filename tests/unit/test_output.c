@@ -136,6 +136,54 @@ static void the_last_line_is_completed(void **state)
 	free(cutter);
 }
 
+/* A bar of progress is there while it grows; "\r\n" is one end. */
+static void a_return_ends_a_line(void **state)
+{
+	static const char bar[] = "\r 10%\r 20%\r\n100%\r\nnext\r\r\nno end\r";
+	static const char expected[] = "\r[0]  10%\r[0]  20%\r\n[0] 100%\r\n[0] next\r[0] \r\n"
+		"[0] no end\r\n";
+	const size_t length = sizeof(bar) - 1;
+	struct cutter *cutter = make("[0] ");
+
+	(void)state;
+	feed(cutter, bar, 10);
+	assert_out(cutter, "\r[0]  10%\r", 10);
+	free(cutter);
+	/* in whatever pieces it comes */
+	for (size_t first = 0; first <= length; first++)
+		for (size_t second = first; second <= length; second++) {
+			cutter = make("[0] ");
+			feed(cutter, bar, first);
+			feed(cutter, bar + first, second - first);
+			feed(cutter, bar + second, length - second);
+			cutter->length += ri_lines_finish(&cutter->lines,
+				cutter->out + cutter->length);
+			assert_out(cutter, expected, sizeof(expected) - 1);
+			free(cutter);
+		}
+}
+
+/* Behind a line that was cut, and where blocks of sixteen bytes end. */
+static void a_return_at_any_place(void **state)
+{
+	struct cutter *cutter;
+	char line[80];
+
+	(void)state;
+	for (size_t at = 1; at < 40; at++) {
+		memset(line, 'x', sizeof(line));
+		line[at] = '\r';
+		line[at + 20] = '\n';
+		cutter = make("[7] ");
+		feed(cutter, line, at + 1);
+		assert_int_equal(cutter->length, 0);
+		feed(cutter, line + at + 1, 20);
+		assert_int_equal(cutter->length, at + 21 + 8);
+		assert_memory_equal(cutter->out + 4 + at, "\r[7] x", 6);
+		free(cutter);
+	}
+}
+
 static void every_other_byte_is_kept(void **state)
 {
 	static const char odd[] = "\0\r\xff\xc3\x1b[1m\0\n";
@@ -426,6 +474,8 @@ int main(void)
 		cmocka_unit_test(anything_else_after_a_percent_sign_is_refused),
 		cmocka_unit_test(a_line_waits_for_its_end),
 		cmocka_unit_test(the_last_line_is_completed),
+		cmocka_unit_test(a_return_ends_a_line),
+		cmocka_unit_test(a_return_at_any_place),
 		cmocka_unit_test(every_other_byte_is_kept),
 		cmocka_unit_test(a_line_of_the_full_size_is_whole),
 		cmocka_unit_test(a_longer_one_goes_out_in_marked_pieces),
