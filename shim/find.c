@@ -215,6 +215,39 @@ void ri_found_judge_files(const struct ri_found *found, size_t count, bool of_no
 				of_nodes ? "node" : "rank", letter);
 }
 
+bool ri_found_is_launcher(const struct ri_found *found)
+{
+	return (found->command.mode == RI_MODE_NODE || found->command.mode == RI_MODE_NONE) &&
+		!ri_topology_knows(&found->topology, RI_FACT_RANK);
+}
+
+/* The pipe of a launcher has the lines of all its ranks, and no owner of each. */
+static void judge_log(const struct ri_found *found)
+{
+	const struct ri_options *options = &found->options;
+	const struct ri_given *file = &options->given.log_file;
+	const struct ri_launcher *launcher = found->command.launcher;
+	struct ri_pattern_use use = { .rank = false };	/* stays where there is no pattern */
+	/* torchrun's own labels stay (torch/distributed/run.py) */
+	bool prefix = options->log_prefix != RI_PREFIX_NONE &&
+		ri_told_find(&found->source.context, "--tee", "PET_TEE") == NULL;
+
+	if (file->value != NULL)
+		ri_pattern_read(file->value, &use);
+	if (!ri_found_is_launcher(found) || options->action != RI_ACTION_LAUNCH ||
+		options->simulation.shape != NULL || (!prefix && !use.rank))
+		return;
+	ri_finding_hint(ri_findings_add(found->source.context.findings, RI_SEVERITY_WARNING,
+		RI_CODE_LOG_LAUNCHER, prefix ? options->given.log_prefix.subject : file->subject,
+		"%s starts the ranks, and rankinit cannot tell their lines apart: they have no "
+		"prefix, and are in one file", launcher == NULL ? "the command" : launcher->name),
+		found->command.mode == RI_MODE_NONE ? "put rankinit behind it, where each rank has "
+		"one: mpirun ... rankinit -- python3 train.py" : ri_launcher_is_torchruns(launcher) ? "add --tee 3 --log-dir DIR "
+		"behind %s, or let rankinit start the ranks: --nproc-per-node=N -- python3 train.py"
+		: "let rankinit start the ranks: --nproc-per-node=N -- python3 train.py",
+		launcher == NULL ? "it" : launcher->name);
+}
+
 /* Of several ranks here the first one says it for all. */
 static void judge_words(const struct ri_found *found)
 {
@@ -232,6 +265,7 @@ static void judge_words(const struct ri_found *found)
 	if (found->source.context.fan_out == 0 && options->action != RI_ACTION_CHECK &&
 		ri_topology_get(&found->topology, RI_FACT_LOCAL_WORLD_SIZE, &here) && here > 1)
 		ri_found_judge_files(found, here, false, found->source.context.findings);
+	judge_log(found);
 	ri_options_judge_gone(options, found->source.context.findings);
 	ri_options_judge_empty(options, &found->command, found->source.context.findings);
 	if (option != NULL)

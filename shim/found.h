@@ -95,6 +95,9 @@ bool ri_found_is_of_ours(const struct ri_found *found);
 void ri_found_judge_files(const struct ri_found *found, size_t count, bool of_nodes,
 	struct ri_findings *findings);
 
+/* Does a launcher start the ranks, for certain: one that is known, or by --launch? */
+bool ri_found_is_launcher(const struct ri_found *found);
+
 /* How often the ranks were started before, by --restarts. */
 uint64_t ri_found_attempt(const struct ri_found *found);
 

@@ -72,6 +72,7 @@ static int prepare_output(struct ri_run *run)
 		.keeps_stderr = ri_run_tells_ranks(run) || run->found.options.exit_class ||
 			run->found.options.restarts > 0 ||
 			run->found.options.given.report.value != NULL,
+		.bare = ri_found_is_launcher(&run->found),
 		.again = run->found.options.restarts > 0 && ri_attempt_may_be(&run->found),
 		.headline = run->found.carried == NULL ? NULL
 			: ri_attempt_headline(&run->found, &run->arena),

@@ -95,6 +95,36 @@ def test_a_bar_of_progress_that_grows(box):
     os.close(out)
 
 
+STARTS = "printf '#!/bin/sh\\necho plain\\n' >{0}; chmod +x {0}"
+UNTOLD = ("{} starts the ranks, and rankinit cannot tell their lines apart: they have no prefix, "
+          "and are in one file; ")
+
+
+@pytest.mark.parametrize("options, launcher, name, hint", [
+    (["--log-prefix"], "torchrun", "torchrun", "add --tee 3 --log-dir DIR behind torchrun, or let"),
+    (["--log-prefix=node"], "accelerate", "accelerate", "let rankinit start the ranks"),
+    (["--log-prefix"], "mpirun", "a launcher of whole jobs", "put rankinit behind it"),
+    (["--log-file=@FOLDER/%r"], "torchrun", "torchrun", "add --tee 3")])
+def test_a_launcher_s_lines_are_nobody_s(box, options, launcher, name, hint):
+    words = ["launch", "a.py"] if launcher == "accelerate" else ["a.py"]
+    result = box.run(*options, "--checks=none", "--", f"./{launcher}", *words,
+                     shell=STARTS.format(launcher))
+    assert result.out == b"plain\n"
+    said = warned(result, "log.launcher", options[0].partition("=")[0])
+    assert UNTOLD.format(name) + hint in said
+
+
+@pytest.mark.parametrize("options, launcher, words, label", [
+    (["--log-file=@FOLDER/log"], "torchrun", [], b""),
+    (["--log-prefix=no"], "torchrun", [], b""), (["--log-prefix"], "train", [], b"[0] "),
+    (["--log-prefix"], "torchrun", ["--tee", "3"], b"")])
+def test_where_nothing_is_said_of_lines(box, options, launcher, words, label):
+    result = box.run(*options, "--checks=none", "--", f"./{launcher}", *words, "a.py",
+                     shell=STARTS.format(launcher))
+    assert result.out == label + b"plain\n"
+    assert "log.launcher" not in result.err
+
+
 @pytest.mark.parametrize("data", [
     b"", b"\n", b"x", b"\0\n\0\r\n\r\xff\xfe\xc3(\n\x1b[31mred\n\x80",
     b"x" * 1000000 + b"\n", b"x" * PIECE + b"\n" + b"y" * (PIECE + 1), b"\n" * 200000,
