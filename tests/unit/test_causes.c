@@ -181,6 +181,51 @@ static void words_around_the_exception(void **state)
 		RI_CAUSE_KILLED);
 }
 
+/* A service that does not answer, and what only looks like one. */
+static void services(void **state)
+{
+	static const struct {
+		enum ri_cause_word cause;
+		const char *tail;
+	} cases[] = {
+		{ RI_CAUSE_TIMEOUT, HEADER "ConnectionError: Couldn't reach 'allenai/c4' on the "
+			"Hub (ConnectTimeout)\n" },
+		{ RI_CAUSE_TIMEOUT, HEADER "ConnectionError: Couldn't reach https://h/404.json "
+			"(error 503)\n" },
+		{ RI_CAUSE_TIMEOUT, HEADER "httpx2.ReadTimeout: The read operation timed out\n" },
+		{ RI_CAUSE_TIMEOUT, HEADER "httpx2.HTTPStatusError: Client error '429 Too Many "
+			"Requests' for url 'https://h'\n" DIRECT HEADER
+			"huggingface_hub.errors.HfHubHTTPError: 429 Too Many Requests for url: "
+			"h.\n" },
+		{ RI_CAUSE_TIMEOUT, HEADER "RuntimeError: Data processing error: HTTP status "
+			"client error (429 Too Many Requests) for url (https://h)\n" },
+		/* the program's own */
+		{ RI_CAUSE_EXCEPTION, HEADER "huggingface_hub.errors.OfflineModeIsEnabled: Cannot "
+			"reach https://h: offline mode is enabled.\n" DIRECT HEADER "OSError: We "
+			"couldn't connect to 'https://h' to load the files\n" },
+		{ RI_CAUSE_EXCEPTION, HEADER "ConnectionError: Couldn't reach https://h/x (error "
+			"404)\n" },
+		{ RI_CAUSE_EXCEPTION, HEADER "httpx.HTTPStatusError: Client error '404 Not Found' "
+			"for url 'https://h/429'\n" },
+		{ RI_CAUSE_EXCEPTION, HEADER "ValueError: Couldn't reach the loss that was asked "
+			"for\n" },
+		{ RI_CAUSE_EXCEPTION, HEADER "my.ConnectionError: Couldn't reach x\n" },
+		{ RI_CAUSE_EXCEPTION, HEADER "KeyError: 'httpx.ReadTimeout'\n" },
+		/* one that was caught, and what was logged of it */
+		{ RI_CAUSE_EXCEPTION, "WARNING 429 Too Many Requests, again in 2 s\n" HEADER
+			"ConnectionError: Couldn't reach 'c4' on the Hub (ConnectionError)\n"
+			"step 3\n" HEADER "ValueError: bad batch 17\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		if (of_tail(cases[i].tail, 0) != cases[i].cause)
+			fail_msg("%s", cases[i].tail);
+	assert_int_equal(ri_retry_of(NULL, RI_CAUSE_TIMEOUT), RI_RETRY_SAME);
+	/* and nothing of it explains a kill */
+	assert_int_equal(of_tail(cases[0].tail, SIGSEGV), RI_CAUSE_SIGNAL);
+}
+
 /* Rank 1 is held against, rank 0 has lost it. */
 static enum ri_cause_word of_two(enum ri_blame blame, struct ri_rank_outcome named)
 {
@@ -249,6 +294,7 @@ int main(void)
 		cmocka_unit_test(losses),
 		cmocka_unit_test(each_row_has_its_words),
 		cmocka_unit_test(words_around_the_exception),
+		cmocka_unit_test(services),
 		cmocka_unit_test(what_the_other_one_did),
 		cmocka_unit_test(nothing_failed),
 		cmocka_unit_test(refusals),
