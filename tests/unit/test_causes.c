@@ -226,6 +226,34 @@ static void services(void **state)
 	assert_int_equal(of_tail(cases[0].tail, SIGSEGV), RI_CAUSE_SIGNAL);
 }
 
+/* NVSHMEM ends a process whose kernels waited too long, with a status of its own. */
+static void clocks(void **state)
+{
+	static const char tail[] = "/x/proxy.cpp:progress_timeout_polling:1271: received timeout "
+		"signal from GPU thread(s) in nvshmem_barrier\n\n/x/proxy.cpp:1272: signal addr 7 "
+		"signal val found 1 signal val expected 2\n\n";
+	struct ri_rank_outcome rank = {
+		.end = RI_END_EXITED, .exit_code = 255, .wrote.tail = { tail, sizeof(tail) - 1 },
+	};
+
+	(void)state;
+	ri_class_find(&rank);
+	assert_int_equal(rank.evidence.class, RI_CLASS_LOSS);
+	assert_int_equal(rank.evidence.loss->kind, RI_LOSS_CLOCK);
+	/* another status of the program's, or a signal, is not explained by what was logged */
+	rank.wrote.tail.at = HEADER "RuntimeError: DeepEP error: timeout (dispatch CPU)\n";
+	rank.wrote.tail.length = strlen(rank.wrote.tail.at);
+	ri_class_find(&rank);
+	assert_int_equal(rank.evidence.class, RI_CLASS_UNKNOWN);
+	rank.exit_code = 1;
+	ri_class_find(&rank);
+	assert_int_equal(rank.evidence.class, RI_CLASS_LOSS);
+	rank.end = RI_END_SIGNALED;
+	rank.signal = SIGSEGV;
+	ri_class_find(&rank);
+	assert_int_equal(rank.evidence.class, RI_CLASS_OWN);
+}
+
 /* Rank 1 is held against, rank 0 has lost it. */
 static enum ri_cause_word of_two(enum ri_blame blame, struct ri_rank_outcome named)
 {
@@ -295,6 +323,7 @@ int main(void)
 		cmocka_unit_test(each_row_has_its_words),
 		cmocka_unit_test(words_around_the_exception),
 		cmocka_unit_test(services),
+		cmocka_unit_test(clocks),
 		cmocka_unit_test(what_the_other_one_did),
 		cmocka_unit_test(nothing_failed),
 		cmocka_unit_test(refusals),

@@ -75,6 +75,9 @@ static void own_exceptions_may_quote_one(void **state)
 		"RuntimeError: DataLoader worker (pid(s) 12) exited unexpectedly",
 		"torch.distributed.DistBackendError: NCCL error in: a.cpp:1, invalid usage",
 		"ValueError: TP rank 0 is unknown",
+		"ValueError: DeepEP error: timeout (dispatch CPU)",
+		"RuntimeError: CUDA error: unspecified launch failure; see DeepEP error: timeout (",
+		"RuntimeError: no timeout signal from GPU thread(s) in 3 s",
 	};
 
 	(void)state;
