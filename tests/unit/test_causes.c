@@ -181,6 +181,29 @@ static void words_around_the_exception(void **state)
 		RI_CAUSE_KILLED);
 }
 
+#define WARN(text) "n0:7:9 [0] x.cc:93 NCCL WARN " text "\n"
+#define MAKING "Error while creating shared memory segment "
+#define NCCL HEADER "torch.distributed.DistBackendError: NCCL error in: a.cpp:1, unhandled " \
+	"system error\nncclSystemError: System call failed.\n"
+
+/* A segment that may not be made is no full /dev/shm, which may be one all the same. */
+static void segments(void **state)
+{
+	(void)state;
+	assert_int_equal(of_tail(WARN("Call to shm_open failed : Permission denied")
+		WARN(MAKING "nccl-shm-recv-1-0-1 (size 9)") NCCL, 0), RI_CAUSE_EXCEPTION);
+	assert_int_equal(of_tail(WARN(MAKING "/dev/shm/nccl-x (size 9), error: Operation not "
+		"permitted (1)") NCCL, 0), RI_CAUSE_EXCEPTION);
+	assert_int_equal(of_tail(WARN("Call to posix_fallocate failed : No space left on device")
+		WARN(MAKING "nccl-shm-recv-1-0-1 (size 9)") NCCL, 0), RI_CAUSE_DISK_FULL);
+	assert_int_equal(of_tail(WARN(MAKING "/dev/shm/nccl-x (size 9)") NCCL, 0),
+		RI_CAUSE_SHM_FULL);
+	assert_int_equal(of_tail(WARN(MAKING "/dev/shm/nccl-x (size 9), error: No space left on "
+		"device (28)") NCCL, 0), RI_CAUSE_SHM_FULL);
+	assert_int_equal(of_tail(HEADER "RuntimeError: unable to open shared memory object "
+		"</torch_7> in read-write mode: Permission denied (13)\n", 0), RI_CAUSE_EXCEPTION);
+}
+
 /* A service that does not answer, and what only looks like one. */
 static void services(void **state)
 {
@@ -322,6 +345,7 @@ int main(void)
 		cmocka_unit_test(losses),
 		cmocka_unit_test(each_row_has_its_words),
 		cmocka_unit_test(words_around_the_exception),
+		cmocka_unit_test(segments),
 		cmocka_unit_test(services),
 		cmocka_unit_test(clocks),
 		cmocka_unit_test(what_the_other_one_did),
