@@ -195,7 +195,8 @@ enum news {
 /*
  * torch/utils/data/_utils/signal_handling.py and dataloader.py, torch/multiprocessing/spawn.py,
  * CPython's Lib/concurrent/futures/process.py, loky's process_executor.py; vLLM's
- * vllm/v1/executor/multiproc_executor.py and vllm/v1/engine/core_client.py (0.8), utils.py (0.10).
+ * vllm/v1/executor/multiproc_executor.py and vllm/v1/engine/core_client.py (0.8), utils.py and
+ * exceptions.py (0.10).
  * torchrun's agent has a table (torch/distributed/elastic/multiprocessing/errors/__init__.py).
  */
 static enum news news_of(struct ri_span text, const struct ri_traceback *traceback)
@@ -206,6 +207,7 @@ static enum news news_of(struct ri_span text, const struct ri_traceback *traceba
 	static const char *const exits[] = {
 		"exited unexpectedly", "terminated with exit code", "See root cause above",
 		"check the stack trace above for the root cause",
+		"See stack trace (above) for the root cause",
 	};
 	struct ri_rank_said said[ENDS];
 	size_t count;

@@ -249,6 +249,26 @@ static void services(void **state)
 	assert_int_equal(of_tail(cases[0].tail, SIGSEGV), RI_CAUSE_SIGNAL);
 }
 
+#define DEAD HEADER "vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue. " \
+	"See stack trace (above) for the root cause.\n"
+
+/* The news that an engine is gone: what that said is why. */
+static void dead_engines(void **state)
+{
+	(void)state;
+	assert_int_equal(of_tail("terminate called after throwing an instance of "
+		"'c10::DistBackendError'\n  what():  [Rank 1] Process group watchdog thread "
+		"terminated with exception: CUDA error: an illegal memory access was "
+		"encountered\n" DEAD, 0), RI_CAUSE_DEVICE_ASSERT);
+	assert_int_equal(of_tail(HEADER "ValueError: bad\n" DEAD, 0), RI_CAUSE_EXCEPTION);
+	assert_int_equal(of_tail("Fatal Python error: Segmentation fault\n" DEAD, 0),
+		RI_CAUSE_EXCEPTION);
+	assert_int_equal(of_tail(DEAD, 0), RI_CAUSE_KILLED);
+	/* what a program quotes of it is its own */
+	assert_int_equal(of_tail(HEADER "ValueError: no EngineDeadError: see the root cause\n", 0),
+		RI_CAUSE_EXCEPTION);
+}
+
 /* NVSHMEM ends a process whose kernels waited too long, with a status of its own. */
 static void clocks(void **state)
 {
@@ -347,6 +367,7 @@ int main(void)
 		cmocka_unit_test(words_around_the_exception),
 		cmocka_unit_test(segments),
 		cmocka_unit_test(services),
+		cmocka_unit_test(dead_engines),
 		cmocka_unit_test(clocks),
 		cmocka_unit_test(what_the_other_one_did),
 		cmocka_unit_test(nothing_failed),
