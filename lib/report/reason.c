@@ -12,6 +12,7 @@ enum {
 	MIN_FRAME_LINES = 4,
 	MAX_FRAME_LINES = 8,
 	MAX_MESSAGE_LINES = 5,	/* after the first */
+	MAX_CAUSE_LINES = 2,	/* the last ones */
 	MAX_LAST_LINES = 8,
 	MAX_BEFORE = 2,		/* decisive lines before a traceback */
 	MAX_WRAPPED = 4,	/* lines that one long line becomes */
@@ -198,6 +199,26 @@ static void put_before(struct room *room, const char *label, const struct ri_tra
 	put_message(room, "    ", &before);
 }
 
+/* Below the cause: the end of a message of several lines says most. */
+static void put_cause(struct room *room, const struct ri_traceback *traceback)
+{
+	struct ri_span rest = traceback->cause_more, line, kept[MAX_CAUSE_LINES];
+	size_t count = 0;
+
+	if (traceback->cause.length == 0)
+		return;
+	put_wrapped(room, "  caused by: ", traceback->cause, FEW_WRAPPED);
+	while (count < MAX_CAUSE_LINES && ri_span_last_line(&rest, &line)) {
+		line = ri_traceback_line(traceback, line);
+		if (!ri_noise_hides(line))
+			kept[count++] = ri_span_trim_start(line);
+	}
+	while (count > 0)
+		put(room, "    ", kept[--count]);
+	if (traceback->cause_at.length > 0)
+		put(room, "    ", traceback->cause_at);
+}
+
 static void put_traceback(struct room *room, const struct ri_traceback *traceback,
 	const struct ri_last_words *words)
 {
@@ -215,10 +236,7 @@ static void put_traceback(struct room *room, const struct ri_traceback *tracebac
 		put(room, "  raised in a worker: ", traceback->wrapper);
 	if (traceback->member.length > 0)
 		put(room, "  first exception: ", traceback->member);
-	if (traceback->cause.length > 0)
-		put_wrapped(room, "  caused by: ", traceback->cause, FEW_WRAPPED);
-	if (traceback->cause.length > 0 && traceback->cause_at.length > 0)
-		put(room, "    ", traceback->cause_at);
+	put_cause(room, traceback);
 	if (traceback->before.length > 0 && !words->before_leads)
 		put_before(room, "  before it: ", traceback);
 	for (size_t i = leading; i < words->count && i < MAX_BEFORE; i++)

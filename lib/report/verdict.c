@@ -125,11 +125,11 @@ static bool find_words(struct ri_span text, enum source source, enum ri_cause_wo
 	return false;
 }
 
-/* In so many further lines of its message, or a few. */
-static bool find_more(const struct ri_traceback *traceback, size_t lines, enum source source,
-	enum ri_cause_word *out)
+/* In so many further lines of a message, or a few. */
+static bool find_more(const struct ri_traceback *traceback, struct ri_span more, size_t lines,
+	enum source source, enum ri_cause_word *out)
 {
-	struct ri_span more = traceback->more, line;
+	struct ri_span line;
 
 	for (size_t i = 0; i < lines && i < MESSAGE_LINES && ri_span_line(&more, &line); i++)
 		if (find_words(ri_traceback_line(traceback, line), source, out))
@@ -149,11 +149,13 @@ static bool find_exception(const struct ri_reason *reason, size_t lines, enum ri
 
 	if (reason->words.before_leads)
 		return find_words(before.last, OF_LOG, out) ||
-			find_more(&before, MESSAGE_LINES, OF_LOG, out);
+			find_more(&before, before.more, MESSAGE_LINES, OF_LOG, out);
 	for (size_t i = 0; i < sizeof(spans) / sizeof(spans[0]); i++)
-		if (find_words(ri_traceback_line(traceback, spans[i]), OF_EXCEPTION, out))
+		if (find_words(ri_traceback_line(traceback, spans[i]), OF_EXCEPTION, out) ||
+			(i == 0 && find_more(traceback, traceback->cause_more, MESSAGE_LINES,
+				OF_EXCEPTION, out)))
 			return true;
-	return find_more(traceback, lines, OF_EXCEPTION, out);
+	return find_more(traceback, traceback->more, lines, OF_EXCEPTION, out);
 }
 
 /* C++ tells its exception before it aborts: the message is the program's own end. */

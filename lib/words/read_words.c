@@ -60,10 +60,12 @@ static bool find_own(struct ri_span text, enum ri_loss_log log, struct ri_span *
 	return own->length > 0;
 }
 
-/* All of its message, up to what a library's log says behind it. */
+/* All of the message that counts, up to what a library's log says behind it. */
 static struct ri_span message_of(const struct ri_traceback *traceback)
 {
-	struct ri_span more = traceback->more, message = traceback->last, line;
+	bool chained = traceback->cause.length > 0;
+	struct ri_span more = chained ? traceback->cause_more : traceback->more, line;
+	struct ri_span message = chained ? traceback->cause : traceback->last;
 
 	while (ri_span_line(&more, &line) && ri_line_kind(line) < RI_LINE_LOG)
 		message.length = (size_t)(line.at + line.length - message.at);
@@ -83,8 +85,7 @@ const struct ri_loss *ri_words_loss(struct ri_span text, const struct ri_traceba
 		struct ri_span last = traceback->last.length > 0 ? traceback->last
 			: traceback->whole;
 
-		loss = ri_loss_of_exception(traceback->cause.length > 0 ? traceback->cause
-			: message_of(traceback));
+		loss = ri_loss_of_exception(message_of(traceback));
 		before.length = (size_t)(traceback->whole.at - text.at);
 		/* a log's line behind it may look like one more of its message */
 		after = ri_span_skip(text, (size_t)(last.at + last.length - text.at));

@@ -207,7 +207,8 @@ static struct ri_traceback follow(const struct ri_traceback *before, enum link l
 	struct ri_traceback next = {
 		.whole = before->whole, .before = before->before,
 		.before_more = before->before_more, .before_prefix = before->before_prefix,
-		.cause = before->cause, .cause_at = before->cause_at,
+		.cause = before->cause, .cause_more = before->cause_more,
+		.cause_at = before->cause_at,
 	};
 
 	if (link == LINK_NESTED) {
@@ -215,6 +216,7 @@ static struct ri_traceback follow(const struct ri_traceback *before, enum link l
 	} else if ((next.cause.length == 0 || is_signpost(next.cause)) &&
 		before->last.length > 0) {
 		next.cause = before->last;
+		next.cause_more = before->more;
 		next.cause_at = before->own.length > 0 ? before->own : before->at;
 	}
 	return next;
@@ -532,7 +534,7 @@ bool ri_traceback_find(struct ri_span text, struct ri_traceback *out)
 	if (out->before.length > 0 && ri_span_same(out->before, out->last))
 		out->before.length = 0;
 	if (out->cause.length > 0 && is_signpost(out->cause))
-		out->cause.length = out->cause_at.length = 0;
+		out->cause.length = out->cause_more.length = out->cause_at.length = 0;
 	/* up to the end of the line before the exception, or of all */
 	end = out->whole.at + out->whole.length;
 	if (out->last.at <= frames->at || out->last.length == 0) {

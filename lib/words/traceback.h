@@ -30,6 +30,7 @@ struct ri_traceback {
 	struct ri_span more;	/* further lines of the message, or empty */
 	struct ri_span member;	/* of an exception group: the first member's "Type: message" */
 	struct ri_span cause;	/* of a chain: the first exception's "Type: message", or empty */
+	struct ri_span cause_more;	/* further lines of its message, or empty */
 	struct ri_span cause_at;	/* the frame of it: 'File "X", line N, in F', or empty */
 	struct ri_span before;	/* of the one shortly before it, which is none of its chain: last */
 	struct ri_span before_more;	/* and its more, */

@@ -269,6 +269,17 @@ static void dead_engines(void **state)
 		RI_CAUSE_EXCEPTION);
 }
 
+/* The cause of a chain counts with all of its message. */
+static void further_lines_of_a_cause(void **state)
+{
+	(void)state;
+	assert_int_equal(of_tail(HEADER "my.StageError: stage 2 failed:\nCUDA error: an illegal "
+		"memory access was encountered\n" DIRECT HEADER "RuntimeError: epoch 3 failed\n",
+		0), RI_CAUSE_DEVICE_ASSERT);
+	assert_int_equal(of_tail(HEADER "my.StageError: stage 2 failed:\nbad batch\n" DIRECT HEADER
+		"RuntimeError: epoch 3 failed\n", 0), RI_CAUSE_EXCEPTION);
+}
+
 /* NVSHMEM ends a process whose kernels waited too long, with a status of its own. */
 static void clocks(void **state)
 {
@@ -368,6 +379,7 @@ int main(void)
 		cmocka_unit_test(segments),
 		cmocka_unit_test(services),
 		cmocka_unit_test(dead_engines),
+		cmocka_unit_test(further_lines_of_a_cause),
 		cmocka_unit_test(clocks),
 		cmocka_unit_test(what_the_other_one_did),
 		cmocka_unit_test(nothing_failed),

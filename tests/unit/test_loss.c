@@ -89,6 +89,7 @@ static void own_exceptions_may_quote_one(void **state)
 #define HEAD "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n"
 #define LOST "RuntimeError: [/gloo/transport/tcp/pair.cc:1] Connection closed by peer " \
 	"[10.0.0.5]:4711\n"
+#define HEADER_OF_CAUSE HEAD "torch.distributed.DistBackendError: NCCL error in: a.cpp:1, x\n"
 #define HANDLED "\nDuring handling of the above exception, another exception occurred:\n\n"
 #define DIRECT "\nThe above exception was the direct cause of the following exception:\n\n"
 
@@ -117,6 +118,10 @@ static void the_first_of_a_chain_counts(void **state)
 	assert_non_null(of_text(HEAD "StopIteration\n" HANDLED HEAD LOST));
 	assert_non_null(of_text(HEAD "_queue.Empty\n" HANDLED HEAD "queue.Empty\n" HANDLED HEAD
 		LOST));
+	/* and all of its message, as Ray's has the reason at its end */
+	assert_non_null(of_text(HEADER_OF_CAUSE "ncclRemoteError: A call failed\n" DIRECT HEAD
+		"my.TrainError: failed\n"));
+	assert_null(of_text(HEADER_OF_CAUSE "bad\n" DIRECT HEAD "my.TrainError: failed\n"));
 	/* with torch's prefix, and a message of several lines */
 	assert_non_null(of_text("[rank0]: Traceback (most recent call last):\n"
 		"[rank0]:   File \"a.py\", line 1, in f\n"

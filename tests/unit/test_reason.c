@@ -61,6 +61,27 @@ static void a_chain(void **state)
 		"        main()\n");
 }
 
+/* ray/gcs/gcs_server/gcs_actor_manager.cc, GenNodeDiedCause: below what the actor was. */
+static void the_end_of_a_cause_s_message(void **state)
+{
+	(void)state;
+	assert_string_equal(exited(HEADER "  File \"/job/run.py\", line 3, in step\n    get(x)\n"
+		"ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this "
+		"task.\n\tclass_name: Worker\n\tpid: 7\n\tip: 10.0.0.5\nThe actor is dead because "
+		"its node has died. Node Id: 1a\n\nThe above exception was the direct cause of the "
+		"following exception:\n\n" HEADER "  File \"/job/train.py\", line 8, in <module>\n"
+		"    main()\nRuntimeError: epoch 3 failed\n"),
+		"  RuntimeError: epoch 3 failed\n"
+		"  caused by: ray.exceptions.ActorDiedError: The actor died unexpectedly before "
+		"finishing this task.\n"
+		"    ip: 10.0.0.5\n"
+		"    The actor is dead because its node has died. Node Id: 1a\n"
+		"    File \"/job/run.py\", line 3, in step\n"
+		"    Traceback (most recent call last):\n"
+		"      File \"/job/train.py\", line 8, in <module>\n"
+		"        main()\n");
+}
+
 static void a_worker_and_the_user_s_own_frame(void **state)
 {
 	char text[2048] = HEADER LIBRARY
@@ -297,6 +318,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_chain),
+		cmocka_unit_test(the_end_of_a_cause_s_message),
 		cmocka_unit_test(a_worker_and_the_user_s_own_frame),
 		cmocka_unit_test(all_of_the_message_before_it),
 		cmocka_unit_test(a_long_message),
