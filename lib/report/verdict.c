@@ -228,6 +228,12 @@ static bool has_left(const struct ri_outcome *outcome)
 	return false;
 }
 
+/* The ranks did not meet where nobody opened the store. */
+static enum ri_cause_word of_clock(const struct ri_loss *loss)
+{
+	return loss->log == RI_LOSS_LOG_SOCKET ? RI_CAUSE_RENDEZVOUS : RI_CAUSE_TIMEOUT;
+}
+
 /* It did not fail of its own: by what it lost. */
 static enum ri_cause_word of_loss(const struct ri_outcome *outcome, const struct ri_loss *loss)
 {
@@ -250,13 +256,13 @@ static enum ri_cause_word of_loss(const struct ri_outcome *outcome, const struct
 		named = &outcome->ranks[outcome->named];
 		if (named->in_hand && named->evidence.words.loss == NULL)
 			return RI_CAUSE_EXCEPTION;
-		return named->spoke ? RI_CAUSE_LATE : RI_CAUSE_TIMEOUT;
+		return named->spoke ? RI_CAUSE_LATE : of_clock(loss);
 	}
 	switch (loss->kind) {
 	case RI_LOSS_MISMATCH:
 		return RI_CAUSE_MISMATCH;
 	case RI_LOSS_CLOCK:
-		return RI_CAUSE_TIMEOUT;
+		return of_clock(loss);
 	case RI_LOSS_STORE:
 		return RI_CAUSE_RENDEZVOUS;
 	default:

@@ -94,12 +94,20 @@ static void ends(void **state)
 
 static void losses(void **state)
 {
+	static const struct ri_loss nobody = {
+		.kind = RI_LOSS_CLOCK, .log = RI_LOSS_LOG_SOCKET, .shape = "",
+	};
+
 	(void)state;
 	assert_int_equal(of_loss(RI_LOSS_PEER, RI_BLAME_ELSEWHERE), RI_CAUSE_UNKNOWN);
 	assert_int_equal(of_loss(RI_LOSS_STORE, RI_BLAME_ELSEWHERE), RI_CAUSE_RENDEZVOUS);
 	assert_int_equal(of_loss(RI_LOSS_CLOCK, RI_BLAME_HELD), RI_CAUSE_TIMEOUT);
 	assert_int_equal(of_loss(RI_LOSS_MISMATCH, RI_BLAME_UNKNOWN), RI_CAUSE_MISMATCH);
 	assert_int_equal(of_loss(RI_LOSS_PEER, RI_BLAME_LEFT), RI_CAUSE_EARLY_EXIT);
+	/* the ranks did not meet: nobody had opened the store */
+	assert_int_equal(of((struct ri_rank_outcome){ .end = RI_END_EXITED, .exit_code = 1,
+		.evidence = { .class = RI_CLASS_LOSS, .loss = &nobody } }, RI_BLAME_UNKNOWN),
+		RI_CAUSE_RENDEZVOUS);
 }
 
 static const struct {
