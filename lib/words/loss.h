@@ -27,6 +27,7 @@ enum ri_loss_log {
 	RI_LOSS_LOG_NCCL,
 	RI_LOSS_LOG_SOCKET,
 	RI_LOSS_LOG_ACTOR,
+	RI_LOSS_LOG_RANK,	/* none: the message does, where it names this very rank */
 };
 
 struct ri_loss {

@@ -90,7 +90,7 @@ const struct ri_loss *ri_words_loss(struct ri_span text, const struct ri_traceba
 		/* a log's line behind it may look like one more of its message */
 		after = ri_span_skip(text, (size_t)(last.at + last.length - text.at));
 	}
-	if (loss == NULL || loss->log == RI_LOSS_LOG_NONE)
+	if (loss == NULL || loss->log == RI_LOSS_LOG_NONE || loss->log == RI_LOSS_LOG_RANK)
 		return loss;
 	if (loss->log == RI_LOSS_LOG_ACTOR)
 		return traceback != NULL && find_of_actor(before, message_of(traceback), own)

@@ -288,6 +288,53 @@ static void further_lines_of_a_cause(void **state)
 		"RuntimeError: epoch 3 failed\n", 0), RI_CAUSE_EXCEPTION);
 }
 
+#define REPLAY(rank, what) HEADER "torchtitan.observability.sdc_replayer.SDCReplayMismatch: SDC " \
+	"replay mismatch: step=41, local_step=1, replay=1, rank=" rank ", signature='" what "'\n"
+
+/* Of four ranks that all raise this: who is named, and why. */
+static struct ri_why of_replay(const char *tail, ssize_t *named)
+{
+	static struct ri_reason reason;
+	struct ri_rank_outcome ranks[4];
+	struct ri_outcome outcome = { .ranks = ranks, .count = 4, .reason = &reason };
+
+	for (unsigned i = 0; i < 4; i++) {
+		ranks[i] = (struct ri_rank_outcome){
+			.rank = i + 4, .end = RI_END_EXITED, .exit_code = 1, .order = i + 1,
+			.wrote.tail = { tail, strlen(tail) }, .ended.tv_sec = 100 + (time_t)i,
+		};
+		ri_class_find(&ranks[i]);
+	}
+	ri_blame_find(&outcome);
+	*named = ri_outcome_named(&outcome);
+	ri_reason_find(&ranks[outcome.first], &reason);
+	return ri_why_find(&outcome);
+}
+
+/* A GPU that does not compute twice the same: no healthy node is taken away. */
+static void replays(void **state)
+{
+	ssize_t named;
+
+	(void)state;
+	assert_int_equal(of_replay(REPLAY("6", "loss"), &named).retry, RI_RETRY_OTHER_NODE);
+	assert_int_equal(named, 2);
+	/* on another node, by a gradient that all had a part in, or quoted: of nobody here */
+	assert_int_equal(of_replay(REPLAY("2", "loss"), &named).retry, RI_RETRY_SAME);
+	assert_int_equal(named, -1);
+	assert_int_equal(of_replay(REPLAY("16", "loss"), &named).retry, RI_RETRY_SAME);
+	assert_int_equal(named, -1);
+	assert_int_equal(of_replay(REPLAY("6", "gradient:0:w"), &named).retry, RI_RETRY_SAME);
+	assert_int_equal(named, -1);
+	/* no log of a socket's is asked */
+	assert_int_equal(of_replay("[W1122 01:02:03.4 socket.cpp:767] [c10d] The IPv6 network "
+		"addresses of (n0, 29500) cannot be retrieved (gai error: -2 - Name or service "
+		"not known).\n" REPLAY("2", "loss"), &named).retry, RI_RETRY_SAME);
+	assert_int_equal(named, -1);
+	assert_int_equal(of_replay(HEADER "ValueError: no torchtitan.SDCReplayMismatch: SDC replay "
+		"mismatch: step=4, rank=6, signature='loss'\n", &named).retry, RI_RETRY_NEVER);
+}
+
 /* NVSHMEM ends a process whose kernels waited too long, with a status of its own. */
 static void clocks(void **state)
 {
@@ -388,6 +435,7 @@ int main(void)
 		cmocka_unit_test(services),
 		cmocka_unit_test(dead_engines),
 		cmocka_unit_test(further_lines_of_a_cause),
+		cmocka_unit_test(replays),
 		cmocka_unit_test(clocks),
 		cmocka_unit_test(what_the_other_one_did),
 		cmocka_unit_test(nothing_failed),
