@@ -9,6 +9,7 @@
 
 #include "report/actor.h"
 #include "words/launcher_words.h"
+#include "words/line.h"
 
 enum {
 	TRACEBACKS = 64,	/* in which that of the first failure is looked for */
@@ -333,6 +334,57 @@ static bool explain(const struct ri_launched_source *source, struct ri_rank_outc
 	return rank.evidence.ended_of_traceback || rank.evidence.loss != NULL || last.count > 0;
 }
 
+/*
+ * How many ranks these words tell to have lost others as the loser did: each says so once, in a
+ * runtime's words on its abort, or in its exception.
+ */
+static size_t count_losses(const struct ri_rank_outcome *loser, struct ri_span words)
+{
+	bool aborted = ri_rank_signal(loser) == SIGABRT;
+	struct ri_last_words last;
+	struct ri_traceback one;
+	struct ri_span line;
+	size_t count = 0;
+
+	while (aborted && ri_span_line(&words, &line)) {
+		if (!ri_shape_fits(line, loser->evidence.loss->shape))
+			continue;
+		ri_last_words_find(line, NULL, RI_TELLING_HANDLER, 0, &last);
+		count += last.count > 0;
+	}
+	while (!aborted && count < TRACEBACKS && ri_traceback_find(words, &one)) {
+		count += ri_loss_of_exception(one.last) != NULL;
+		words.length = (size_t)(one.whole.at - words.at);
+	}
+	return count;
+}
+
+/* Did it end as the other one did, and has no words of its own? */
+static bool is_alike(const struct ri_rank_outcome *rank, const struct ri_rank_outcome *other)
+{
+	return !rank->told && rank->wrote.tail.length == 0 && rank->end == other->end &&
+		rank->signal == other->signal && rank->exit_code == other->exit_code;
+}
+
+/*
+ * Words without an owner tell that the loser lost others. Where they tell it as often as ranks
+ * ended so, each of these said it: none of them is to be taken for the one that was lost.
+ */
+static void share_loss(struct ri_rank_outcome *ranks, size_t count,
+	const struct ri_rank_outcome *loser)
+{
+	const struct ri_span words = loser->wrote.tail;
+	size_t alike = 1;
+
+	for (size_t i = 0; i < count; i++)
+		alike += is_alike(&ranks[i], loser);
+	if (count_losses(loser, words) < alike)
+		return;
+	for (size_t i = 0; i < count; i++)
+		if (is_alike(&ranks[i], loser))
+			ranks[i].wrote.tail = words;
+}
+
 /* Words that bear no owner go to the first failure that has none of its own, and may have them. */
 static void give_words(const struct ri_launched_source *source, struct ri_rank_outcome *ranks,
 	size_t count)
@@ -356,8 +408,12 @@ static void give_words(const struct ri_launched_source *source, struct ri_rank_o
 	if (silent == NULL)
 		return;
 	shared = cut_shared(copy_lines(source, NULL, &room));
-	if (shared.at != NULL && explain(source, *silent, shared))
-		silent->wrote.tail = shared;
+	if (shared.at == NULL || !explain(source, *silent, shared))
+		return;
+	silent->wrote.tail = shared;
+	ri_class_find(silent);
+	if (silent->evidence.class == RI_CLASS_LOSS)
+		share_loss(ranks, count, silent);
 }
 
 /* --- of Ray's drivers ------------------------------------------------------ */
