@@ -343,11 +343,31 @@ static void add_words(struct ri_text *out, const struct ri_outcome *outcome,
 	ri_text_add(out, " before this stop, and had not ended\n");
 }
 
+/* One that left with 0 before the others may have said why: the error that it had logged. */
+static size_t add_leaver(struct ri_text *out, const struct ri_outcome *outcome,
+	struct ri_reason *scratch)
+{
+	struct ri_rank_outcome left = outcome->ranks[outcome->named];
+	bool raised;
+
+	left.evidence = (struct ri_evidence){ .printed = true, .telling = RI_TELLING_WORD };
+	ri_reason_find(&left, scratch);
+	scratch->rank = NULL;
+	raised = scratch->has_traceback && scratch->traceback.last.length > 0;
+	if (!raised && scratch->words.count == 0)
+		return 0;
+	add_words(out, outcome, &left, false,
+		raised ? scratch->traceback.last : scratch->words.lines[0]);
+	return 1;
+}
+
 void ri_verdict_add_printed(struct ri_text *out, const struct ri_outcome *outcome,
 	struct ri_reason *scratch)
 {
 	size_t lines = 0, left = 0;
 
+	if (outcome->first >= 0 && outcome->blame == RI_BLAME_LEFT)
+		lines = add_leaver(out, outcome, scratch);
 	for (size_t i = 0; i < outcome->count; i++) {
 		const struct ri_rank_outcome *rank = &outcome->ranks[i];
 		bool held = rank->in_hand || ri_class_was_held(outcome, rank);

@@ -29,7 +29,8 @@ void ri_verdict_render_job(const struct ri_outcome *outcome, struct ri_text *out
 /*
  * Append a line for each of the first ranks that were stopped, and had printed an exception that
  * they did not end of as far as is known, or that had not got to their end when a stop came from
- * outside: for outcome->printed. The scratch is used up.
+ * outside, and before those one for a rank that had logged an error and left with 0 before the
+ * others: for outcome->printed. The scratch is used up.
  */
 void ri_verdict_add_printed(struct ri_text *out, const struct ri_outcome *outcome,
 	struct ri_reason *scratch);

@@ -155,6 +155,24 @@ static void who_had_printed_an_exception(void **state)
 	assert_string_equal(printed, "");
 }
 
+/* One that left with 0 is no failure: what it had logged is quoted. */
+static void what_one_that_left_had_logged(void **state)
+{
+	static char printed[RI_VERDICT_PRINTED_SIZE];
+	struct ri_text out = ri_text_of(printed, sizeof(printed));
+
+	(void)state;
+	exits(0, 0, "step 1\nERROR:data:no shard, password=hunter2\nbye\n");
+	exits(1, 1, LOST);
+	verdict();
+	ri_verdict_add_printed(&out, &outcome, &reason);
+	assert_string_equal(printed, "rank 0 had printed: ERROR:data:no shard, password=***\n");
+	exits(0, 0, "step 1\nbye\n");
+	verdict();
+	ri_verdict_add_printed(&out, &outcome, &reason);
+	assert_string_equal(strchr(printed, '\n'), "\n");
+}
+
 static void held(int64_t seconds, const char *words)
 {
 	static char printed[RI_VERDICT_PRINTED_SIZE];
@@ -565,6 +583,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_rank_apart, begin, finish),
 		cmocka_unit_test_setup_teardown(of_several_nodes, begin, finish),
 		cmocka_unit_test_setup_teardown(who_had_printed_an_exception, begin, finish),
+		cmocka_unit_test_setup_teardown(what_one_that_left_had_logged, begin, finish),
 		cmocka_unit_test_setup_teardown(who_had_not_ended, begin, finish),
 		cmocka_unit_test_setup_teardown(who_lingered, begin, finish),
 		cmocka_unit_test_setup_teardown(on_another_node, begin, finish),
