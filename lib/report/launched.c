@@ -396,12 +396,14 @@ static void give_words(const struct ri_launched_source *source, struct ri_rank_o
 	for (size_t i = 0; i < count; i++) {
 		struct ri_rank_outcome *rank = &ranks[i];
 
-		if (!ri_rank_failed(rank) || rank->wrote.tail.at != NULL)
+		/* one that left with 0 may have logged why */
+		if ((!ri_rank_failed(rank) && rank->end != RI_END_EXITED) ||
+			rank->wrote.tail.at != NULL)
 			continue;
 		rank->wrote.tail = copy_lines(source,
 			&(struct ri_owner){ .rank = (int64_t)rank->rank, .pid = rank->pid,
 				.local_rank = (int64_t)rank->local_rank }, &room);
-		if (rank->wrote.tail.length == 0 && !rank->told &&
+		if (rank->wrote.tail.length == 0 && ri_rank_failed(rank) && !rank->told &&
 			(silent == NULL || rank->order < silent->order))
 			silent = rank;
 	}

@@ -90,11 +90,24 @@ static void one_that_did_not_say_so(void **state)
 	expect(RI_BLAME_FIRST, 1, RI_CLASS_OWN, RI_CLASS_UNKNOWN);
 }
 
+/* One that left with 0 has the words that bear its number, and none without. */
+static void what_the_leader_had_logged(void **state)
+{
+	(void)state;
+	judge(EXIT_1, EXIT_1, EXIT_1, "[default0]:ERROR: no shard\n" TRACE TRACE TRACE);
+	expect(RI_BLAME_LEFT, 0, RI_CLASS_LOSS, RI_CLASS_LOSS);
+	assert_true(ri_span_starts(ranks[0].wrote.tail, "ERROR: no shard"));
+	assert_int_equal(ranks[0].evidence.class, RI_CLASS_NONE);
+	judge(EXIT_1, EXIT_1, EXIT_1, "ERROR: no shard\n" TRACE TRACE TRACE);
+	assert_int_equal(ranks[0].wrote.tail.length, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_leader_that_left),
 		cmocka_unit_test(one_that_did_not_say_so),
+		cmocka_unit_test(what_the_leader_had_logged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
