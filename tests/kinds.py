@@ -38,6 +38,17 @@ CORE = {
             "mpirun (Open MPI 5)-segv", "mpirun (MPICH 5)-linger", "mpirun (Intel MPI)-abort",
             "mpiexec.hydra (MPICH 4)-kill", "srun-exit", "Ray-exception")),
         "test_launched.py::test_the_page_has_the_table",
+        *(f"test_behind.py::test_the_launcher_sees_what_it_sees_without[{one}]" for one in (
+            "mpirun (Open MPI 4)-exception", "mpirun (Open MPI 5)-segv",
+            "mpiexec.hydra (MPICH 4)-kill", "mpirun (MPICH 5)-exit", "mpirun (Intel MPI)-import",
+            "srun-exit")),
+        "test_behind.py::test_the_others_lose_it[mpirun (Open MPI 4)-kill]",
+        "test_behind.py::test_after_mpi_init[mpiexec.hydra (MPICH 4)-exit]",
+        "test_behind.py::test_a_healthy_job_is_silent[mpirun (Open MPI 4)]",
+        "test_behind.py::test_the_page_has_the_table",
+        "test_behind_process.py::test_each_process_gets_each_signal_once"
+        "[mpirun (Open MPI 4)-term]",
+        "test_behind_process.py::test_a_long_verdict_is_one_write",
         "test_shapes.py::test_all_ranks_take_part[mpi-per-process]",
         "test_shapes.py::test_all_ranks_take_part[pytorch-torchrun]",
         "test_shapes.py::test_all_ranks_take_part[slurm-per-process]",
