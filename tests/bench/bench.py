@@ -19,6 +19,7 @@ import sys
 sys.dont_write_bytecode = True  # no __pycache__ among the sources
 
 import autopsy
+import behind
 import checks
 import container
 import counts
@@ -42,7 +43,7 @@ ENVIRONMENTS = {
 }
 RANKS = (8, 64)
 FEW = 8     # as many as slow launchers are asked to start
-TOPICS = ("start", "checks", "ranks", "launched", "death", "deaths", "nodes", "restart",
+TOPICS = ("start", "checks", "ranks", "launched", "behind", "death", "deaths", "nodes", "restart",
           "autopsy", "output", "hosts", "deaf", "latency", "idle", "system_calls", "container")
 
 # Row, init (for --init), program, arguments.
@@ -277,6 +278,16 @@ class Bench:
         self.results["launched"] = {f"{name}@plain": {"wakeups": count}
                                     for name, count in slept.items()}
         tables.launched(slept, launched.SECONDS)
+
+    def behind(self):
+        """A rankinit for each rank of mpirun."""
+        if "rankinit" not in self.found:
+            raise CannotRun("no rankinit")
+        private, starts = behind.measure(self.found["rankinit"][0],
+                                         5 if self.options.quick else 20)
+        self.results["behind"] = {f"{name}@plain": row for name, row in starts.items()}
+        self.results["behind_memory"] = {"rankinit@plain": {"private_kb": max(private)}}
+        tables.behind(private, starts, behind.RANKS)
 
     def death(self):
         """One of 8 ranks fails when all run; how long until the job has ended?"""

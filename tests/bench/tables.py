@@ -229,6 +229,17 @@ def launched(slept, seconds):
                 ["process", "switches"], [[name, count] for name, count in slept.items()])
 
 
+def behind(private, starts, ranks):
+    """private: kB of each rankinit; starts: name -> {median, p10, rounds} in ns"""
+    alone = starts["mpirun alone"]["p10"]
+    print_table(f"{ranks} ranks behind mpirun that end at once; private memory of each rankinit "
+                f"that stays: {private[0]} to {private[-1]} kB, target "
+                f"{judge(private[-1], 128, 'kB')}",
+                ["variant", "median ms", "10 % ms", "/mpirun alone", "rounds"], [
+        [name, f"{row['median'] / 1e6:.0f}", f"{row['p10'] / 1e6:.0f}", ratio(row["p10"], alone),
+         row["rounds"]] for name, row in starts.items()])
+
+
 def hosts(took):
     """took: {(kind, count): ns}"""
     rows = []
