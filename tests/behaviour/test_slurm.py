@@ -304,3 +304,28 @@ def test_two_stops_of_the_step_are_two(tracked, tmp_path, options):
     step.communicate(timeout=40)
     assert read_log(tmp_path).count("rank SIGTERM") == 2
     assert os.path.exists(tmp_path / "rank.ckpt")
+
+
+def test_behind_a_step_each_process_has_a_signal_as_often(tracked, tmp_path):
+    """As often as without rankinit: once, or not at all where Slurm reaches the task alone."""
+    seen = []
+    for option in ("auto", "never"):
+        folder = tmp_path / option
+        folder.mkdir()
+        step = tracked.start(
+            "srun", "-N1", "-n2", "--overcommit", "--job-name", option, RANKINIT,
+            f"--supervise={option}", "--", sys.executable, os.path.join(HERE, "payload.py"),
+            str(folder), "env:RANK", "same:child", "save=0.1")
+        # pylint: disable=cell-var-from-loop
+        until(lambda: read_log(folder).count(" ready\n") == 4 or step.poll() is not None)
+        tracked.run("scancel", f"--signal={int(signal.SIGRTMAX)}", f"--name={option}")
+        until(lambda: read_log(folder).count("rank0 SIGRTMAX") and
+              read_log(folder).count("rank1 SIGRTMAX"))
+        time.sleep(0.3)
+        tracked.run("scancel", f"--name={option}")
+        _, err = step.communicate(timeout=40)
+        assert "rankinit: " not in err
+        seen.append({(name, told): read_log(folder).count(f"{name} {told}\n")
+                     for name in ("rank0", "rank1", "child") for told in ("SIGRTMAX", "SIGTERM")})
+    assert seen[0] == seen[1]
+    assert seen[0]["rank0", "SIGRTMAX"] == seen[0]["rank1", "SIGTERM"] == 1
