@@ -464,10 +464,10 @@ static struct scan begin_scan(struct ri_span text)
 	struct scan scan = { .text = text, .part = NONE, .label = -1 };
 
 	scan.labels = find_labels(scan);
-	if (scan.labels == RI_LABELS_NAMED) {
+	if (scan.labels == RI_LABELS_NAMED)
 		scan.prefix = ri_shared_prefix_find(text, starts_line);
+	if (scan.prefix.length > 0)
 		scan.labels = find_labels(scan);
-	}
 	scan.has_agents = finds_agents(scan);
 	return scan;
 }

@@ -58,8 +58,8 @@ enum ri_labels {
 
 /*
  * Several labels may stand before a line, as where srun starts torchrun; the last one that tells a
- * number counts. One of srun's alone may be a node's: the functions below know where. Returns false,
- * and all of *out but the rest zero or -1, where a line has no label.
+ * number counts. One of srun's may be a node's: the functions below know where. Returns false, and
+ * all of *out but the rest zero or -1, where a line has no label.
  */
 bool ri_owner_find(struct ri_span line, enum ri_labels labels, struct ri_owner *out);
 

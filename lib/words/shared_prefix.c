@@ -5,7 +5,7 @@
 
 #include "base/number.h"
 
-enum { LEAST = 8 };	/* lines */
+enum { LEAST = 8, ENDS = 12 };	/* lines; places where the prefix may end */
 
 static const char ends[] = " \t]:|>)";	/* the last byte of a label */
 
@@ -37,7 +37,7 @@ static size_t share(struct ri_span a, struct ri_span b, size_t *of_b)
 struct ri_span ri_shared_prefix_find(struct ri_span text, ri_starts_line *starts)
 {
 	struct ri_span rest = text, line, prefix = { text.at, 0 };
-	size_t with = 0, without = 0, most = 0, length, unused;
+	size_t with = 0, without = 0, most = 0, tried = 0, length, unused;
 
 	while (ri_span_line(&rest, &line)) {
 		bool other = line.length == 0 || line.at[0] == ' ' || starts(line);
@@ -56,10 +56,11 @@ struct ri_span ri_shared_prefix_find(struct ri_span text, ri_starts_line *starts
 			with = 1;
 		}
 	}
-	for (length = 1; with >= LEAST && without * 3 <= with && length <= most; length++) {
-		prefix.length = length;
-		rest.length = strchr(ends, prefix.at[length - 1]) == NULL ? 0 : text.length;
-		for (rest.at = text.at; ri_span_line(&rest, &line);)
+	most = with >= LEAST && without * 3 <= with ? most : 0;
+	for (prefix.length = 0; prefix.length < most && tried < ENDS; tried++) {
+		while (prefix.length < most && strchr(ends, prefix.at[prefix.length++]) == NULL)
+			continue;
+		for (rest = text; ri_span_line(&rest, &line);)
 			if (starts(ri_shared_prefix_skip(line, prefix)))
 				return prefix;
 	}
