@@ -197,7 +197,7 @@ static void test_ranks_of_environments(void **state)
 	RANK("FLUX_TASK_RANKS=5", RI_HANG_NO_RANK, -1);
 	RANK("XRANK=3\0LOCAL_RANK=1", RI_HANG_NO_RANK, -1);
 	RANK("RANK=-3\0LOCAL_RANK=1", RI_HANG_NO_RANK, -1);
-	/* Lightning's own launcher; on later nodes rankinit's NNODES tells how many ranks each has */
+	/* Lightning's; on later nodes rankinit's NNODES tells how many ranks each has */
 	RANK("LOCAL_RANK=1\0NODE_RANK=0\0WORLD_SIZE=4", RI_HANG_OWN_RANK, 1);
 	RANK("LOCAL_RANK=1\0NODE_RANK=1\0WORLD_SIZE=4\0NNODES=2", RI_HANG_OWN_RANK, 3);
 	RANK("LOCAL_RANK=1\0NODE_RANK=1\0WORLD_SIZE=4", RI_HANG_NO_RANK, -1);

@@ -259,66 +259,6 @@ static void test_one_that_was_killed(void **state)
 	assert_int_equal(outcomes(NULL, 0, "srun: error: n0: tasks 0-1: Killed\n", 0), 0);
 }
 
-static const char of_lightning[] = "Traceback (most recent call last):\n"
-	"  File \"train.py\", line 3, in <module>\nValueError: bad batch 17\n"
-	"[rank: 1] Child process with PID 11 terminated with code 1. Forcefully terminating all "
-	"other processes to avoid zombies\n";
-
-static void classify(void)
-{
-	for (size_t i = 0; i < 2; i++)
-		ri_class_find(&ranks[i]);
-}
-
-/* Lightning's is the first rank of its node, and ends itself with SIGKILL. */
-static void test_the_first_rank_is_the_launcher(void **state)
-{
-	struct ri_rank_outcome command = {
-		.pid = 10, .end = RI_END_SIGNALED, .signal = SIGKILL,
-	};
-	struct ri_launched items[] = { seen(11, 1, 1, EXIT_1), seen(10, 0, 2, 0) };
-	struct ri_launched_source source = {
-		.seen = items, .count = 2, .room = room, .python = true, .command = &command,
-		.text = { of_lightning, strlen(of_lightning) },
-	};
-
-	(void)state;
-	/* an older kernel does not tell how it ended, but PID 1 knows */
-	items[1].has_status = false;
-	assert_int_equal(ri_launched_outcomes(&source, ranks, 8), 2);
-	classify();
-	assert_int_equal(first_of(2), 1);
-	assert_true(ranks[0].told);
-	assert_int_equal(ranks[0].signal, SIGKILL);
-	assert_null(ranks[1].word_of);
-	assert_true(has_words(1, "ValueError: bad batch 17"));
-	/* none was seen: both are known by its word */
-	source.count = 0;
-	assert_int_equal(ri_launched_outcomes(&source, ranks, 8), 2);
-	classify();
-	assert_int_equal(first_of(2), 1);
-	assert_string_equal(ranks[1].word_of, "lightning");
-	assert_int_equal(ranks[1].exit_code, 1);
-	assert_int_equal(ranks[0].pid, 10);
-	assert_true(ranks[0].told);
-	/* of another node than the first the word tells no rank of the job */
-	source.later_node = true;
-	assert_int_equal(ri_launched_outcomes(&source, ranks, 8), 0);
-	source.later_node = false;
-	/* one that did not end itself only quotes it */
-	command = (struct ri_rank_outcome){ .pid = 10, .end = RI_END_EXITED, .exit_code = 1 };
-	assert_int_equal(ri_launched_outcomes(&source, ranks, 8), 0);
-	command = (struct ri_rank_outcome){ .pid = 10, .end = RI_END_SIGNALED, .signal = SIGKILL };
-	/* nor do actors of Ray's tell it, or what a program of Python's says of others */
-	source.of_ray = true;
-	assert_int_equal(ri_launched_outcomes(&source, ranks, 8), 0);
-	source.of_ray = false;
-	source.text = (struct ri_span){ told, strlen(told) };
-	assert_int_equal(ri_launched_outcomes(&source, ranks, 8), 0);
-	source.python = false;
-	assert_int_equal(ri_launched_outcomes(&source, ranks, 8), 2);
-}
-
 /* A rank may print what it likes: what bears its label is its own. */
 static void test_a_forged_word(void **state)
 {
@@ -602,7 +542,6 @@ int main(void)
 		cmocka_unit_test(test_the_launchers_word),
 		cmocka_unit_test(test_the_kernel_outranks_it),
 		cmocka_unit_test(test_one_of_each),
-		cmocka_unit_test(test_the_first_rank_is_the_launcher),
 		cmocka_unit_test(test_one_that_was_killed),
 		cmocka_unit_test(test_a_forged_word),
 		cmocka_unit_test(test_an_older_kernel),

@@ -118,8 +118,9 @@ static void test_lines_without_it(void **state)
 	static const char few[] = "n/0 Traceback (most recent call last):\n"
 		"n/0   File \"t.py\", line 1, in <module>\nn/0 ValueError: x\n"
 		"n/0 a\nn/0 b\nn/0 c\nn/0 d\n";
-	static const char half[] = "n/0 Traceback (most recent call last):\nw\nn/0   File \"t\"\nx\n"
-		"n/0 ValueError: x\ny\nn/0 a\nz\nn/0 b\nu\nn/0 c\nv\nn/0 d\nt\nn/0 e\ns\n";
+	static const char half[] = "n/0 Traceback (most recent call last):\nw\n"
+		"n/0   File \"t\"\nx\nn/0 ValueError: x\ny\n"
+		"n/0 a\nz\nn/0 b\nu\nn/0 c\nv\nn/0 d\nt\nn/0 e\ns\n";
 	char *shared = shown[0];
 	size_t length;
 
@@ -184,8 +185,8 @@ static void test_numbers_of_ranks(void **state)
 		"1: [rank1]: b\n0: torch.distributed.elastic.multiprocessing.errors."
 		"ChildFailedError: \n0: [1]:\n0:   rank      : 5 (local_rank: 5)\n"
 		"0:   exitcode  : 1 (pid: 417)\nsrun: error: n1: task 1: Killed\n")),
-		"torchrun rank=5 local=5 pid=417 exit=1 owned\nsrun rank=1 signal=9 host=n1\n--\n--\n"
-		"b\n");
+		"torchrun rank=5 local=5 pid=417 exit=1 owned\nsrun rank=1 signal=9 host=n1\n"
+		"--\n--\nb\n");
 	assert_string_equal(read_all(shown[0], sizeof(shown[0]), SPAN_OF("0: a\n1: b\n"
 		"srun: error: n1: task 1: Killed\n")), "srun rank=1 signal=9 host=n1\n--\n--\nb\n");
 }
