@@ -113,23 +113,23 @@ static void be(struct ri_rank_outcome *rank, enum ri_class class, const struct r
  * that is the loss no other rank's came in; of gradients, which the ranks have exchanged, any may
  * be it.
  */
-static const struct ri_loss *lost(const struct ri_rank_outcome *rank, const struct ri_loss *loss,
-	struct ri_span message)
+static bool names_itself(const struct ri_rank_outcome *rank)
 {
 	RI_TEXT(own, 64);
 
 	ri_text_addf(&own, ", rank=%llu, signature='loss'", (unsigned long long)rank->rank);
-	return loss != NULL && loss->log == RI_LOSS_LOG_RANK && ri_span_has(message, own.bytes)
-		? NULL : loss;
+	return ri_span_has(rank->evidence.words.traceback.last, own.bytes);
 }
 
 /* By its own traceback. */
 static void take_traceback(struct ri_rank_outcome *rank)
 {
 	const struct ri_words *words = &rank->evidence.words;
+	bool own = words->loss != NULL && words->loss->log == RI_LOSS_LOG_RANK &&
+		names_itself(rank);
 
 	rank->evidence.witnessed = rank->traceback_at.tv_sec > 0;
-	be(rank, RI_CLASS_OWN, lost(rank, words->loss, words->traceback.last));
+	be(rank, RI_CLASS_OWN, own ? NULL : words->loss);
 	rank->evidence.killed_others = words->tells_of_kill;
 	if (rank->evidence.loss == NULL && rank->told && words->tells_of_stop)
 		rank->evidence.class = RI_CLASS_STOPPED;
@@ -155,7 +155,7 @@ static void take_file(struct ri_rank_outcome *rank)
 	message = (struct ri_span){ error.message, strlen(error.message) };
 	rank->evidence.ended_of_file = true;
 	rank->evidence.printed = false;
-	be(rank, RI_CLASS_OWN, lost(rank, ri_loss_of_exception(message), message));
+	be(rank, RI_CLASS_OWN, ri_loss_of_exception(message));
 }
 
 /*

@@ -347,17 +347,17 @@ static void add_words(struct ri_text *out, const struct ri_outcome *outcome,
 static size_t add_leaver(struct ri_text *out, const struct ri_outcome *outcome,
 	struct ri_reason *scratch)
 {
-	struct ri_rank_outcome left = outcome->ranks[outcome->named];
-	bool raised;
+	const struct ri_rank_outcome left = {
+		.rank = outcome->ranks[outcome->named].rank,
+		.wrote = outcome->ranks[outcome->named].wrote,
+		.evidence = { .telling = RI_TELLING_WORD },
+	};
 
-	left.evidence = (struct ri_evidence){ .printed = true, .telling = RI_TELLING_WORD };
 	ri_reason_find(&left, scratch);
 	scratch->rank = NULL;
-	raised = scratch->has_traceback && scratch->traceback.last.length > 0;
-	if (!raised && scratch->words.count == 0)
+	if (scratch->words.count == 0)
 		return 0;
-	add_words(out, outcome, &left, false,
-		raised ? scratch->traceback.last : scratch->words.lines[0]);
+	add_words(out, outcome, &left, false, scratch->words.lines[0]);
 	return 1;
 }
 

@@ -223,6 +223,8 @@ static void services(void **state)
 			"Hub (ConnectTimeout)\n" },
 		{ RI_CAUSE_TIMEOUT, HEADER "ConnectionError: Couldn't reach https://h/404.json "
 			"(error 503)\n" },
+		{ RI_CAUSE_TIMEOUT, HEADER "ConnectionError: Couldn't reach https://h/x (error "
+			"429)\n" },
 		{ RI_CAUSE_TIMEOUT, HEADER "httpx2.ReadTimeout: The read operation timed out\n" },
 		{ RI_CAUSE_TIMEOUT, HEADER "httpx2.HTTPStatusError: Client error '429 Too Many "
 			"Requests' for url 'https://h'\n" DIRECT HEADER
@@ -234,6 +236,8 @@ static void services(void **state)
 		{ RI_CAUSE_EXCEPTION, HEADER "huggingface_hub.errors.OfflineModeIsEnabled: Cannot "
 			"reach https://h: offline mode is enabled.\n" DIRECT HEADER "OSError: We "
 			"couldn't connect to 'https://h' to load the files\n" },
+		{ RI_CAUSE_EXCEPTION, HEADER "ConnectionError: Couldn't reach the Hugging Face Hub "
+			"for dataset 'c4': Offline mode is enabled.\n" },
 		{ RI_CAUSE_EXCEPTION, HEADER "ConnectionError: Couldn't reach https://h/x (error "
 			"404)\n" },
 		{ RI_CAUSE_EXCEPTION, HEADER "httpx.HTTPStatusError: Client error '404 Not Found' "
@@ -357,6 +361,8 @@ static void clocks(void **state)
 	rank.exit_code = 1;
 	ri_class_find(&rank);
 	assert_int_equal(rank.evidence.class, RI_CLASS_LOSS);
+	assert_non_null(ri_loss_of_exception((struct ri_span){ "RuntimeError: DeepEP error: CPU "
+		"recv timeout", 44 }));
 	rank.end = RI_END_SIGNALED;
 	rank.signal = SIGSEGV;
 	ri_class_find(&rank);
