@@ -49,7 +49,7 @@ enum {
 static struct {
 	pid_t launcher;		/* whose signals the whole process group has; 0: not known */
 	bool by_step;		/* what Slurm sends reaches the rank as well */
-	struct timespec stopped;	/* CLOCK_REALTIME, when the first of STOPS came; 0: none did */
+	struct timespec stopped;	/* CLOCK_REALTIME, by the first of STOPS; 0: none came */
 	bool dying;		/* before that the rank had begun to end */
 	bool looks;		/* it has printed a traceback */
 	bool told;		/* that it does not get to its end */
@@ -348,8 +348,8 @@ int ri_run_behind(struct ri_run *run, struct ri_launch *launch)
 	ri_course_end();
 	if (reaped < 0) {
 		/* it dies with us */
-		ri_fail(&run->err, RI_CODE_WAIT_REFUSED, "wait4", "the kernel refuses to report how "
-			"the command ends: %s", strerror(errno));
+		ri_fail(&run->err, RI_CODE_WAIT_REFUSED, "wait4", "the kernel refuses to report "
+			"how the command ends: %s", strerror(errno));
 		ri_fail_hint(&run->err, "allow this call in the seccomp profile");
 		return ri_run_fail(run);
 	}

@@ -228,6 +228,8 @@ static void judge_log(const struct ri_found *found)
 	const struct ri_given *file = &options->given.log_file;
 	const struct ri_launcher *launcher = found->command.launcher;
 	struct ri_pattern_use use = { .rank = false };	/* stays where there is no pattern */
+	const char *own = "let rankinit start the ranks: --nproc-per-node=N -- python3 train.py";
+	struct ri_finding *finding;
 	/* torchrun's own labels stay (torch/distributed/run.py) */
 	bool prefix = options->log_prefix != RI_PREFIX_NONE &&
 		ri_told_find(&found->source.context, "--tee", "PET_TEE") == NULL;
@@ -237,15 +239,18 @@ static void judge_log(const struct ri_found *found)
 	if (!ri_found_is_launcher(found) || options->action != RI_ACTION_LAUNCH ||
 		options->simulation.shape != NULL || (!prefix && !use.rank))
 		return;
-	ri_finding_hint(ri_findings_add(found->source.context.findings, RI_SEVERITY_WARNING,
+	finding = ri_findings_add(found->source.context.findings, RI_SEVERITY_WARNING,
 		RI_CODE_LOG_LAUNCHER, prefix ? options->given.log_prefix.subject : file->subject,
 		"%s starts the ranks, and rankinit cannot tell their lines apart: they have no "
-		"prefix, and are in one file", launcher == NULL ? "the command" : launcher->name),
-		found->command.mode == RI_MODE_NONE ? "put rankinit behind it, where each rank has "
-		"one: mpirun ... rankinit -- python3 train.py" : ri_launcher_is_torchruns(launcher) ? "add --tee 3 --log-dir DIR "
-		"behind %s, or let rankinit start the ranks: --nproc-per-node=N -- python3 train.py"
-		: "let rankinit start the ranks: --nproc-per-node=N -- python3 train.py",
-		launcher == NULL ? "it" : launcher->name);
+		"prefix, and are in one file", launcher == NULL ? "the command" : launcher->name);
+	if (found->command.mode == RI_MODE_NONE)
+		ri_finding_hint(finding, "put rankinit behind it, where each rank has one: "
+			"mpirun ... rankinit -- python3 train.py");
+	else if (ri_launcher_is_torchruns(launcher))
+		ri_finding_hint(finding, "add --tee 3 --log-dir DIR behind %s, or %s",
+			launcher->name, own);
+	else
+		ri_finding_hint(finding, "%s", own);
 }
 
 /* Of several ranks here the first one says it for all. */

@@ -14,7 +14,7 @@
 #include "base/limits.h"
 #include "base/open_how.h"
 
-enum { TRIES = 4 };		/* of openat2(2), which may be told to try again; then name by name */
+enum { TRIES = 4 };		/* of openat2(2), then the way is walked by name */
 
 /* How far a path is resolved below the root, and what stands there. */
 struct walk {

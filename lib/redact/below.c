@@ -57,7 +57,8 @@ static size_t column(struct ri_tokens *in, struct ri_head head, size_t margin)
 /* Does a plain value end before this line? A mapping, an item and a comment are none of it. */
 static bool ends_plain(struct ri_tokens *in, struct ri_token t, size_t begin)
 {
-	struct ri_span line = ri_token_span(in, begin, ri_tokens_end(in, begin, in->length, "", false));
+	struct ri_span line = ri_token_span(in, begin,
+		ri_tokens_end(in, begin, in->length, "", false));
 
 	return t.c == RI_TOKEN_LINE || t.c == '#' || ri_span_starts(line, "- ") ||
 		ri_span_has(line, ": ") || ri_span_ends(line, ":");

@@ -547,7 +547,8 @@ static bool find_secret(struct search *s)
 		}
 		/* a margin is text too */
 		s->at = url ? t.begin + 3 : t.c == RI_TOKEN_LINE ? t.begin + 1 : t.end;
-		taken = url ? found(s, s->at, ri_authority_end(&s->in, s->at)) : t.c == RI_TOKEN_NAME && take_name(s, t);
+		taken = url ? found(s, s->at, ri_authority_end(&s->in, s->at))
+			: t.c == RI_TOKEN_NAME && take_name(s, t);
 		remember(s, t);
 		if (taken) {
 			s->last = (struct ri_token){ .c = '*', .end = s->end };

@@ -39,8 +39,8 @@ struct ri_span ri_token_span(const struct ri_tokens *in, size_t begin, size_t en
 struct ri_token ri_token_at(struct ri_tokens *in, size_t at);
 
 /*
- * Behind "[rank0]: ", "[default0]:" (torch 2.13, elastic/multiprocessing/tail_log.py), "[1,0]<stderr>:"
- * (mpirun(1), --tag-output) or two of them, where a line starts with that.
+ * Behind "[rank0]: ", "[default0]:" (torch 2.13, elastic/multiprocessing/tail_log.py),
+ * "[1,0]<stderr>:" (mpirun(1), --tag-output) or two of them, where a line starts with that.
  */
 size_t ri_token_margin(struct ri_tokens *in, size_t line);
 
@@ -64,8 +64,8 @@ size_t ri_brackets_end(struct ri_tokens *in, size_t at);
 size_t ri_word_end(struct ri_tokens *in, size_t begin, size_t limit);
 
 /*
- * Of "-----BEGIN ... PRIVATE KEY-----" (RFC 7468) at the name t the end of the mark of its end, or of
- * its last line; 0: there is none.
+ * Of "-----BEGIN ... PRIVATE KEY-----" (RFC 7468) at the name t the end of the mark of its end, or
+ * of its last line; 0: there is none.
  */
 size_t ri_private_key_end(struct ri_tokens *in, struct ri_token t);
 

@@ -48,7 +48,7 @@ struct ri_output_wishes {
 	int64_t node;		/* index of this node; -1: unknown */
 	bool keeps_stderr;	/* for a verdict: several ranks, or a report */
 	bool by_lines;		/* other ranks write to our stderr, too: sink.h */
-	bool bare;		/* lines that have their prefix already, or that are of no one rank */
+	bool bare;		/* lines with their prefix, or of no one rank */
 	bool again;		/* another attempt may follow: only the pump closes its ends */
 	const char *headline;	/* of files that an earlier attempt has written to; or NULL */
 };

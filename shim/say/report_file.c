@@ -235,8 +235,8 @@ bool ri_report_says_more(const struct ri_outcome *outcome)
 	if (outcome->first < 0)
 		return outcome->count > 1 || outcome->as_ranks;
 	rank = &outcome->ranks[outcome->first];
-	return outcome->count > 1 || outcome->as_ranks || outcome->launched || ri_outcome_is_silent(outcome) ||
-		outcome->link.on || rank->wrote.tail.length > 0 ||
+	return outcome->count > 1 || outcome->as_ranks || outcome->launched ||
+		ri_outcome_is_silent(outcome) || outcome->link.on || rank->wrote.tail.length > 0 ||
 		rank->wrote.torch_error.at != NULL ||
 		(outcome->single && rank->end == RI_END_EXITED);
 }

@@ -159,7 +159,7 @@ def counted(launch, tmp_path):
 
 @pytest.mark.parametrize("name", ["TERM", "USR1", "HUP"])
 def test_what_the_launcher_sends_its_group_is_not_sent_twice(counted, name):
-    """A second signal, which nobody passes on either, comes after what was passed on of the first."""
+    """A second signal, which nobody passes on either, comes after what was passed on."""
     start, noted, release = counted
     job = start()
     for sent in (name, "USR1" if name != "USR1" else "HUP"):
@@ -264,8 +264,8 @@ def test_one_that_waits_behind_its_last_line_is_told_of(launch):
     job = launch([*PYTHON, OVER])
     job.until("bad batch 17\n")
     said = job.until("interpreter")
-    assert re.search(r"^rankinit: rank 2 raised ValueError: bad batch 17 and has not ended for 3\d s: "
-                     "its interpreter is behind the last line of Python$", said, re.M), said
+    assert re.search(r"^rankinit: rank 2 raised ValueError: bad batch 17 and has not ended for "
+                     r"3\d s: its interpreter is behind the last line of Python$", said, re.M), said
     os.killpg(busy.pid, signal.SIGTERM)
     os.killpg(job.pid, signal.SIGKILL)
     assert [line for line in end(busy)[2] if "has not ended" in line] == []

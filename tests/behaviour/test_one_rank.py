@@ -17,13 +17,15 @@ LOSES = "raise RuntimeError('Connection closed by peer [10.255.255.1]:3333')"
 
 KILLED = "import os; os.kill(os.getpid(), 9)"
 ENDS = {     # what is the first line, the last one, and the exit status
-    RAISES: (r"rank {0} \(local rank 0, pid \d+ on \S+\) failed \(node {0} of 2\): exit status 1, .*",
-             {"cause": "exception", "class": "own", "retry": "never", "rank": "{0}", "node": "{0}"}, 1),
+    RAISES: (r"rank {0} \(local rank 0, pid \d+ on \S+\) failed \(node {0} of 2\): "
+             r"exit status 1, .*",
+             {"cause": "exception", "class": "own", "retry": "never", "rank": "{0}",
+              "node": "{0}"}, 1),
     KILLED: (r"rank {0} \(local rank 0, pid \d+ on \S+\) failed \(node {0} of 2\): "
              r"killed by SIGKILL \(9\), .*",
              {"cause": "killed", "class": "own", "rank": "{0}", "node": "{0}"}, 137),
-    LOSES: (r"rank {0} lost a peer on another node \(node {0} of 2\); a rank there went first: look "
-            r"at that node's log", {"cause": "unknown", "class": "loss", "retry": "same"}, 1),
+    LOSES: (r"rank {0} lost a peer on another node \(node {0} of 2\); a rank there went first: "
+            r"look at that node's log", {"cause": "unknown", "class": "loss", "retry": "same"}, 1),
 }
 
 
