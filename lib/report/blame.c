@@ -2,6 +2,7 @@
 #include "report/blame.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 
 /* Behind a traceback Python runs what is registered for its exit, as an upload. */
 enum { EXIT_SECONDS = 60 };
+enum { HOOK = 40 };		/* bytes of "[rank3]: " */
 
 /* --- what an end is evidence of ---------------------------------------------- */
 
@@ -85,6 +87,25 @@ static bool ended_of_traceback(const struct ri_rank_outcome *rank)
 		return false;
 	return rank->leaving || rank->lingered_s > 0 || rank->course == RI_COURSE_LEFT ||
 		is_fresh(rank);
+}
+
+/*
+ * Did no code catch its last traceback? Python calls sys.excepthook for these alone, and since 2.1
+ * that of torch writes the rank before each line (torch/distributed/distributed_c10d.py,
+ * _distributed_excepthook). What has written more of its own work called the hook itself.
+ */
+static bool is_uncaught(const struct ri_rank_outcome *rank)
+{
+	const struct ri_traceback *traceback = &rank->evidence.words.traceback;
+	const struct ri_span prefix = traceback->prefix;
+	char hook[HOOK];
+	int length = snprintf(hook, sizeof(hook), "[rank%llu]: ", (unsigned long long)rank->rank);
+
+	if (!rank->evidence.printed || traceback->aside || rank->evidence.words.goes_on || rank->course == RI_COURSE_RUNNING ||
+		rank->evidence.words.tells_of_stop || !is_fresh(rank))
+		return false;
+	return rank->wrote.hooked || (prefix.length == (size_t)length &&
+		memcmp(prefix.at, hook, prefix.length) == 0);
 }
 
 static enum ri_telling find_telling(const struct ri_rank_outcome *rank)
@@ -172,6 +193,7 @@ static void take_stop(struct ri_rank_outcome *rank)
 		: words->last_loss);
 	rank->evidence.printed = words->has_traceback && words->traceback.last.length > 0 &&
 		rank->evidence.loss == NULL && (runs || !words->tells_of_stop);
+	rank->evidence.uncaught = is_uncaught(rank);
 }
 
 /*
@@ -446,6 +468,44 @@ static bool may_be_here(const struct ri_outcome *outcome)
 	return false;
 }
 
+/* Was it so before another one lost a peer? That has its words in a stream of both, or a time. */
+static bool raised_before(const struct ri_rank_outcome *rank, const struct ri_rank_outcome *loser)
+{
+	struct timespec lost = loser->evidence.words.has_traceback ? loser->traceback_at
+		: ri_moment_find(loser).at;
+
+	if (rank->wrote.place > 0 || loser->wrote.place > 0)
+		return rank->wrote.place > 0 && rank->wrote.place < loser->wrote.place;
+	return rank->traceback_at.tv_sec > 0 && ri_time_is_before(rank->traceback_at, lost);
+}
+
+/*
+ * The only one that had an exception of its own, which no code caught, when it was told to stop:
+ * its launcher saw another one end first, which had lost it.
+ */
+static bool find_raiser(const struct ri_outcome *outcome, size_t *out)
+{
+	struct ri_rank_outcome *ranks = outcome->ranks;
+	size_t printed = 0;
+
+	for (size_t i = 0; i < outcome->count; i++) {
+		if (ranks[i].evidence.class != RI_CLASS_LOSS && !ranks[i].told)
+			return false;
+		if (ranks[i].evidence.printed && printed++ == 0)
+			*out = i;
+	}
+	if (printed != 1 || !ranks[*out].evidence.uncaught || outcome->stop.signal != 0)
+		return false;
+	for (size_t i = 0; i < outcome->count; i++)
+		if (ranks[i].evidence.class == RI_CLASS_LOSS &&
+			!raised_before(&ranks[*out], &ranks[i]))
+			return false;
+	ranks[*out].evidence.class = RI_CLASS_OWN;
+	ranks[*out].evidence.ended_of_traceback = true;
+	ranks[*out].evidence.printed = false;
+	return true;
+}
+
 /* The watchdogs of all ranks tell in which collective each is, and one is out of step. */
 static bool find_out_of_step(const struct ri_outcome *outcome, size_t *out)
 {
@@ -471,6 +531,10 @@ void ri_blame_find(struct ri_outcome *outcome)
 	if (outcome->ranks[loss].evidence.loss->kind == RI_LOSS_MISMATCH &&
 		ri_mismatch_odd(outcome, &outcome->named)) {
 		outcome->blame = RI_BLAME_HELD;
+		return;
+	}
+	if (find_raiser(outcome, &outcome->named)) {
+		outcome->first = (ssize_t)outcome->named;
 		return;
 	}
 	leavers = count_leavers(outcome, &outcome->named);

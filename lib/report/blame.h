@@ -60,7 +60,9 @@ static inline bool ri_time_is_before(struct timespec a, struct timespec b)
  *    word counts as such if it had begun before the first loss was seen.
  * 2. Another end without a word, unless losses came before it and there are
  *    other nodes, where the loss may have come from.
- * 3. Losses alone. On one node: a rank that had ended with 0 before; a rank that
+ * 3. Losses alone. One that was stopped while it ended of an exception that no code caught, by the
+ *    hook of torch that wrote it, before all losses and as the only one: that becomes an end of
+ *    its own. On one node: a rank that had ended with 0 before; a rank that
  *    did not time out when all others did; a rank that NCCL's watchdogs prove out
  *    of step with all others (report/collectives.h). Otherwise rankinit cannot tell.
  *

@@ -279,12 +279,12 @@ static size_t drop_unknown(struct ri_rank_outcome *ranks, size_t count)
 
 /* Copies the lines of a rank, or with NULL those of no rank, to *room. Returns them. */
 static struct ri_span copy_lines(const struct ri_launched_source *source,
-	const struct ri_owner *owner, char **room)
+	const struct ri_owner *owner, char **room, struct ri_words_place *place)
 {
 	struct ri_span out = { *room, 0 };
 
 	out.length = ri_lines_of(source->text, owner, *room,
-		(size_t)(source->room + RI_LAUNCHED_WORDS - *room));
+		(size_t)(source->room + RI_LAUNCHED_WORDS - *room), place);
 	*room += out.length;
 	/* the launcher may have put its words elsewhere: that it wrote none is not known */
 	if (out.length == 0)
@@ -381,38 +381,54 @@ static void share_loss(struct ri_rank_outcome *ranks, size_t count,
 	if (count_losses(loser, words) < alike)
 		return;
 	for (size_t i = 0; i < count; i++)
-		if (is_alike(&ranks[i], loser))
+		if (is_alike(&ranks[i], loser)) {
 			ranks[i].wrote.tail = words;
+			ranks[i].wrote.place = loser->wrote.place;
+		}
+}
+
+/* Words of a loss that bear no owner may be of any: what begins behind them is not before all. */
+static void note_place(struct ri_rank_outcome *rank, const struct ri_words_place *own,
+	const struct ri_words_place *shared)
+{
+	bool late = own->traceback == 0 || (own->loss > 0 && own->loss < own->traceback);
+
+	rank->wrote.hooked = own->hooked && (shared->loss == 0 || own->traceback < shared->loss);
+	rank->wrote.place = late ? own->loss : own->traceback;
 }
 
 /* Words that bear no owner go to the first failure that has none of its own, and may have them. */
 static void give_words(const struct ri_launched_source *source, struct ri_rank_outcome *ranks,
 	size_t count)
 {
+	struct ri_words_place unowned, place;
 	struct ri_rank_outcome *silent = NULL;
 	char *room = source->room;
 	struct ri_span shared;
 
+	ri_lines_of(source->text, NULL, room, 0, &unowned);
 	for (size_t i = 0; i < count; i++) {
 		struct ri_rank_outcome *rank = &ranks[i];
+		const struct ri_owner owner = { .rank = (int64_t)rank->rank, .pid = rank->pid,
+			.local_rank = (int64_t)rank->local_rank };
 
 		/* one that left with 0 may have logged why */
 		if ((!ri_rank_failed(rank) && rank->end != RI_END_EXITED) ||
 			rank->wrote.tail.at != NULL)
 			continue;
-		rank->wrote.tail = copy_lines(source,
-			&(struct ri_owner){ .rank = (int64_t)rank->rank, .pid = rank->pid,
-				.local_rank = (int64_t)rank->local_rank }, &room);
+		rank->wrote.tail = copy_lines(source, &owner, &room, &place);
+		note_place(rank, &place, &unowned);
 		if (rank->wrote.tail.length == 0 && ri_rank_failed(rank) && !rank->told &&
 			(silent == NULL || rank->order < silent->order))
 			silent = rank;
 	}
 	if (silent == NULL)
 		return;
-	shared = cut_shared(copy_lines(source, NULL, &room));
+	shared = cut_shared(copy_lines(source, NULL, &room, &place));
 	if (shared.at == NULL || !explain(source, *silent, shared))
 		return;
 	silent->wrote.tail = shared;
+	silent->wrote.place = unowned.loss;
 	ri_class_find(silent);
 	if (silent->evidence.class == RI_CLASS_LOSS)
 		share_loss(ranks, count, silent);
@@ -468,11 +484,12 @@ static void give_actor_words(const struct ri_launched_source *source, struct ri_
 	const struct ri_actor *actor, struct ri_rank_outcome *rank)
 {
 	char *room = source->room + driver.length;
+	struct ri_words_place place;
 
 	rank->wrote.tail.at = NULL;
 	if (!actor->raised)
 		rank->wrote.tail = copy_lines(source, &(struct ri_owner){ .rank = -1,
-			.local_rank = -1, .pid = actor->pid }, &room);
+			.local_rank = -1, .pid = actor->pid }, &room, &place);
 	/* that the actor died is no more than is said already */
 	if (rank->wrote.tail.at == NULL &&
 		(actor->raised || ri_loss_of_exception(actor->exception) == NULL))
@@ -487,6 +504,7 @@ static void tell_others_of(const struct ri_launched_source *source,
 	const struct ri_rank_outcome *named, struct ri_rank_outcome *out, size_t count)
 {
 	char *room = source->room + RI_LAUNCHED_WORDS / 2;
+	struct ri_words_place place;
 	bool lost = named->evidence.class == RI_CLASS_LOSS;
 
 	for (size_t i = 0; i < count; i++) {
@@ -498,7 +516,7 @@ static void tell_others_of(const struct ri_launched_source *source,
 		rank->told = !lost || !ri_time_is_before(rank->ended, source->traceback);
 		if (!rank->told)
 			rank->wrote.tail = copy_lines(source, &(struct ri_owner){ .rank = -1,
-				.local_rank = -1, .pid = rank->pid }, &room);
+				.local_rank = -1, .pid = rank->pid }, &room, &place);
 	}
 }
 
@@ -541,6 +559,7 @@ static bool tell_rays(const struct ri_launched_source *source, struct ri_rank_ou
 	size_t room, size_t *count)
 {
 	char *words = source->room;
+	struct ri_words_place place;
 	struct ri_span driver;
 
 	if (source->actor == NULL || source->held_count > 0 || room < 2)
@@ -549,7 +568,7 @@ static bool tell_rays(const struct ri_launched_source *source, struct ri_rank_ou
 	*count = 0;
 	if (source->text.at == NULL)
 		return source->of_ray;
-	driver = copy_lines(source, NULL, &words);
+	driver = copy_lines(source, NULL, &words, &place);
 	if (!source->of_ray && (has_other_words(source) || !ri_actor_is_rays(driver)))
 		return false;
 	if (ri_actor_find(driver, source->actor))

@@ -112,6 +112,9 @@ struct ri_rank_wrote {
 	size_t head;		/* of these, how a traceback began whose middle was not kept */
 	bool cut;		/* there were more: the first line is half of one */
 	uint64_t total;		/* all of these bytes: with the same number, the same; 0: unknown */
+	/* of a stream of several ranks: */
+	bool hooked;		/* the last traceback is of torch's hook, for what was not caught */
+	size_t place;		/* where it begins, or a loss before it, from 1; 0: not known */
 	struct ri_span torch_error;	/* its TORCHELASTIC_ERROR_FILE; at NULL: none */
 };
 
@@ -125,7 +128,8 @@ struct ri_evidence {
 	enum ri_class class;
 	const struct ri_loss *loss;	/* whose words it ended with, or NULL */
 	bool witnessed;		/* the traceback whose time is known is what it ended of */
-	bool printed;		/* a traceback that it did not end of, as far as is known */
+	bool printed;		/* a traceback that it did not end of, as far as is known; */
+	bool uncaught;		/* but no code caught that, by the hook that wrote it */
 	bool killed_others;	/* it says so itself */
 	bool complained;	/* lines that may explain its end have a word for an error */
 };
@@ -257,7 +261,7 @@ struct ri_outcome {
 	const char *launch;	/* "process", "node", "none" */
 	const char *host;	/* name of this node, or NULL */
 	const char *command;	/* argv[0], or NULL */
-	const struct ri_rank_outcome *ranks;
+	struct ri_rank_outcome *ranks;
 	size_t count;		/* at least 1 */
 	bool single;		/* one rank, of a job whose others are watched elsewhere */
 	bool of_hydra;		/* and its launcher stops no others of one without MPI */

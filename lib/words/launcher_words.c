@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "words/line.h"
 #include "words/shared_prefix.h"
+#include "words/loss.h"
 
 static const struct {
 	int number;
@@ -172,6 +173,7 @@ bool ri_owner_find(struct ri_span line, enum ri_labels labels, struct ri_owner *
 				ri_span_trim_start(said.message).length) % 2);
 	}
 	out->is_rank = last >= LEVEL_WORKER;
+	out->of_program = last == LEVEL_PROGRAM;
 	return last != LEVEL_NONE;
 }
 
@@ -499,19 +501,41 @@ size_t ri_launcher_words_read(struct ri_span text, struct ri_rank_said *out, siz
 	return kept;
 }
 
-size_t ri_lines_of(struct ri_span text, const struct ri_owner *rank, char *room, size_t size)
+/* Is that line one of the lines of this rank, or with NULL one without a label? */
+static bool is_one_of(const struct ri_owner *owner, const struct ri_owner *rank)
+{
+	return rank != NULL ? is_of(owner, rank)
+		: owner->rank < 0 && owner->local_rank < 0 && owner->pid <= 0;
+}
+
+static void note_place(struct ri_words_place *place, const struct ri_owner *owner, size_t at)
+{
+	const struct ri_loss *loss = ri_loss_row(ri_line_trim(owner->rest));
+
+	if (loss != NULL && loss->kind != RI_LOSS_OWN && place->loss == 0)
+		place->loss = at;
+	if (is_header(owner->rest)) {
+		place->traceback = at;
+		place->hooked = owner->of_program;
+	}
+}
+
+size_t ri_lines_of(struct ri_span text, const struct ri_owner *rank, char *room, size_t size,
+	struct ri_words_place *place)
 {
 	struct scan scan = begin_scan(text);
 	struct ri_owner owner;
 	size_t used = 0, header = 0;
-	bool launchers, owned;
+	bool launchers;
 
+	*place = (struct ri_words_place){ .loss = 0 };
 	while (read_next(&scan, &owner, &launchers)) {
-		owned = owner.rank >= 0 || owner.local_rank >= 0 || owner.pid > 0;
-		if (scan.ends_own && !owned && rank == NULL)
+		if (scan.ends_own && rank == NULL && is_one_of(&owner, NULL))
 			used = header;
-		if (launchers || (rank == NULL ? owned : !is_of(&owner, rank)) ||
-			owner.rest.length >= size - used)
+		if (launchers || !is_one_of(&owner, rank))
+			continue;
+		note_place(place, &owner, (size_t)(owner.rest.at - text.at) + 1);
+		if (owner.rest.length >= size - used)
 			continue;
 		memcpy(room + used, owner.rest.at, owner.rest.length);
 		used += owner.rest.length;

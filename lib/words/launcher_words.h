@@ -47,6 +47,7 @@ struct ri_owner {
 	struct ri_span rest;	/* of the line; a bar of progress in front of a label is left out */
 	/* the last label is the rank's own or its launcher's for it: a launcher has none */
 	bool is_rank;
+	bool of_program;	/* it is the rank's own */
 };
 
 /* Numbers alone count where three in four lines that are no launcher's bear them. */
@@ -70,10 +71,18 @@ bool ri_owner_find(struct ri_span line, enum ri_labels labels, struct ri_owner *
  */
 size_t ri_launcher_words_read(struct ri_span text, struct ri_rank_said *out, size_t room);
 
+/* Where words of a rank stand in such a text, counted from 1; 0: it has none. */
+struct ri_words_place {
+	size_t traceback;	/* the header of the last one */
+	bool hooked;		/* torch's exception hook wrote that header */
+	size_t loss;		/* the first line that tells of a loss */
+};
+
 /*
  * Copy the lines of a rank, without their labels, or with NULL those that bear none and are no
- * launcher's, with '\n' behind each, up to size bytes. Returns how many bytes.
+ * launcher's, with '\n' behind each, up to size bytes. Returns how many bytes. *place is of all.
  */
-size_t ri_lines_of(struct ri_span text, const struct ri_owner *rank, char *room, size_t size);
+size_t ri_lines_of(struct ri_span text, const struct ri_owner *rank, char *room, size_t size,
+	struct ri_words_place *place);
 
 #endif

@@ -191,6 +191,8 @@ static void read_traceback(struct ri_span text, struct ri_words *out)
 			break;
 		out->message_lines += ri_noise_count(line);
 	}
+	out->goes_on = ri_noise_count(ri_span_skip(text,
+		(size_t)(rest.at + rest.length - text.at))) > 0;
 	out->loss = ri_words_loss(text, traceback, &own);
 	out->workers_loss = find_loss_of_workers(text, traceback);
 	out->tells_of_stop = tells_of_stop(traceback);

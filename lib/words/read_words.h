@@ -16,6 +16,7 @@ struct ri_words {
 	bool has_traceback;	/* false: all down to the empty line is zero */
 	struct ri_traceback traceback;
 	size_t message_lines;	/* below its first that say something, up to a loss */
+	bool goes_on;		/* lines that say something stand behind it */
 	const struct ri_loss *loss;	/* that the exception tells of, or NULL */
 	/* where torchrun says that workers failed, and all of them tell of a loss; or NULL */
 	const struct ri_loss *workers_loss;

@@ -44,14 +44,16 @@ static size_t count_lines(struct ri_span text)
 static void check_lines(struct ri_span text, const struct ri_owner *rank)
 {
 	char *room = malloc(text.length + 2), *little = malloc(16);
+	struct ri_words_place place;
 	size_t used, few;
 
 	CHECK(room != NULL && little != NULL);
-	used = ri_lines_of(text, rank, room, text.length + 2);
+	used = ri_lines_of(text, rank, room, text.length + 2, &place);
+	CHECK(place.traceback <= text.length && place.loss <= text.length);
 	CHECK(used <= text.length + 1);
 	CHECK(used == 0 || room[used - 1] == '\n');
 	CHECK(count_lines((struct ri_span){ room, used }) <= count_lines(text));
-	few = ri_lines_of(text, rank, little, 16);
+	few = ri_lines_of(text, rank, little, 16, &place);
 	CHECK(few <= 16);
 	free(room);
 	free(little);

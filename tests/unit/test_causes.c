@@ -121,7 +121,7 @@ static const struct {
 static enum ri_cause_word of_exception(const char *exception)
 {
 	static struct ri_reason reason;
-	const struct ri_rank_outcome rank = {
+	struct ri_rank_outcome rank = {
 		.end = RI_END_EXITED, .exit_code = 1, .evidence.ended_of_traceback = true,
 	};
 	const struct ri_outcome outcome = { .ranks = &rank, .count = 1, .reason = &reason };
@@ -373,7 +373,7 @@ static void clocks(void **state)
 static enum ri_cause_word of_two(enum ri_blame blame, struct ri_rank_outcome named)
 {
 	const struct ri_loss loss = { .kind = RI_LOSS_CLOCK, .shape = "" };
-	const struct ri_rank_outcome ranks[] = {
+	struct ri_rank_outcome ranks[] = {
 		{ .end = RI_END_EXITED, .exit_code = 1, .evidence = { .class = RI_CLASS_LOSS,
 			.loss = &loss } }, named,
 	};

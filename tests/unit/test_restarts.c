@@ -59,7 +59,7 @@ static const char *verdict(void)
 }
 
 /* How these ranks of a launcher failed, whose classes are found. */
-static void describe(const struct ri_rank_outcome *ranks, size_t count)
+static void describe(struct ri_rank_outcome *ranks, size_t count)
 {
 	struct ri_outcome outcome = {
 		.ranks = ranks, .count = count, .launched = true, .reason = &scratch,
@@ -73,7 +73,7 @@ static void describe(const struct ri_rank_outcome *ranks, size_t count)
 
 static void a_rank_that_raised(void **state)
 {
-	const struct ri_rank_outcome ranks[] = {
+	struct ri_rank_outcome ranks[] = {
 		rank_of(0, 0, ""),
 		rank_of(1, 1, "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n"
 			"ValueError: bad token=hunter2\n"),
@@ -113,7 +113,7 @@ static void a_rank_with_an_error_file(void **state)
 
 static void ranks_that_lost_another_node(void **state)
 {
-	const struct ri_rank_outcome ranks[] = {
+	struct ri_rank_outcome ranks[] = {
 		rank_of(0, 1, "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n"
 			"RuntimeError: [gloo/transport/tcp/pair.cc:553] Connection closed by peer "
 			"[10.0.0.1]:3\n"),
@@ -127,7 +127,7 @@ static void ranks_that_lost_another_node(void **state)
 
 static void where_no_rank_is_known(void **state)
 {
-	const struct ri_rank_outcome ranks[] = { rank_of(0, 0, "") };
+	struct ri_rank_outcome ranks[] = { rank_of(0, 0, "") };
 
 	(void)state;
 	describe(ranks, 0);

@@ -140,7 +140,7 @@ static void any_bytes(void **state)
 	}
 }
 
-static const struct ri_rank_outcome ranks[2] = {
+static struct ri_rank_outcome ranks[2] = {
 	{ .rank = 4, .end = RI_END_EXITED },
 	{ .rank = 5, .end = RI_END_SIGNALED, .signal = SIGSEGV, .evidence.class = RI_CLASS_OWN },
 };
@@ -181,7 +181,7 @@ static void whose_end(void **state)
 static void an_actor_of_rays(void **state)
 {
 	static const struct ri_actor actor = { .rank = 2 };
-	const struct ri_rank_outcome driver = { .end = RI_END_EXITED, .exit_code = 1,
+	struct ri_rank_outcome driver = { .end = RI_END_EXITED, .exit_code = 1,
 		.actor = &actor, .evidence.class = RI_CLASS_OWN };
 	const struct ri_outcome outcome = { .ranks = &driver, .count = 1, .host = "a" };
 	struct ri_verdict brief;
