@@ -101,11 +101,18 @@ static bool is_uncaught(const struct ri_rank_outcome *rank)
 	char hook[HOOK];
 	int length = snprintf(hook, sizeof(hook), "[rank%llu]: ", (unsigned long long)rank->rank);
 
-	if (!rank->evidence.printed || traceback->aside || rank->evidence.words.goes_on || rank->course == RI_COURSE_RUNNING ||
-		rank->evidence.words.tells_of_stop || !is_fresh(rank))
+	if (!rank->evidence.printed || traceback->aside || rank->evidence.words.goes_on ||
+		rank->course == RI_COURSE_RUNNING || rank->evidence.words.tells_of_stop || !is_fresh(rank))
 		return false;
 	return rank->wrote.hooked || (prefix.length == (size_t)length &&
 		memcmp(prefix.at, hook, prefix.length) == 0);
+}
+
+/* An abort may be that of a watchdog, or a victim's: where its words were not read, who knows? */
+static bool is_mute(const struct ri_rank_outcome *rank)
+{
+	return rank->wrote.unread != RI_UNREAD_NOT && rank->wrote.tail.at == NULL &&
+		!rank->told && ri_rank_signal(rank) == SIGABRT;
 }
 
 static enum ri_telling find_telling(const struct ri_rank_outcome *rank)
@@ -203,7 +210,7 @@ static void take_stop(struct ri_rank_outcome *rank)
 static void take_lines(struct ri_rank_outcome *rank)
 {
 	/* SIGPIPE comes because another process, the reader of the pipe, has ended */
-	bool own = rank->end == RI_END_SIGNALED && rank->signal != SIGPIPE;
+	bool own = rank->end == RI_END_SIGNALED && rank->signal != SIGPIPE && !is_mute(rank);
 	/* NCCL's watchdog aborts those that lost others; no words hide another signal or status */
 	enum ri_telling telling = rank->evidence.telling;
 	bool explained = telling == RI_TELLING_WORD || telling == RI_TELLING_LOG ||
@@ -525,6 +532,10 @@ void ri_blame_find(struct ri_outcome *outcome)
 
 	outcome->blame = RI_BLAME_FIRST;
 	outcome->first = find_first(outcome, loss);
+	if (outcome->first >= 0 && is_mute(&outcome->ranks[outcome->first]) &&
+		!outcome->ranks[outcome->first].evidence.ended_of_file &&
+		(outcome->count > 1 || has_others(outcome)))
+		outcome->blame = RI_BLAME_UNKNOWN;
 	if (outcome->first >= 0 || loss < 0)
 		return;
 	outcome->first = loss;

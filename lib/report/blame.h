@@ -66,6 +66,7 @@ static inline bool ri_time_is_before(struct timespec a, struct timespec b)
  *    did not time out when all others did; a rank that NCCL's watchdogs prove out
  *    of step with all others (report/collectives.h). Otherwise rankinit cannot tell.
  *
+ * An abort of which no words could be read is none of its own, and no rank is named for it alone.
  * A rank that had been told to stop counts only with what it says itself, and
  * not at all where the stop came from outside.
  */

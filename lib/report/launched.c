@@ -45,6 +45,38 @@ static bool is_past(const struct ri_launched_source *source, const struct ri_lau
 	return false;
 }
 
+static bool is_shared(const struct ri_launched_source *source, const struct ri_launched_stream *one)
+{
+	for (size_t i = 0; i < source->stream_count; i++)
+		if (&source->streams[i] != one && source->streams[i].inode == one->inode &&
+			source->streams[i].device == one->device)
+			return true;
+	return false;
+}
+
+/* What it wrote to a file of its own, or why that is not known. */
+static void take_stream(const struct ri_launched_source *source, size_t index,
+	struct ri_rank_outcome *out)
+{
+	if (source->seen[index].has_file)
+		out->wrote.unread = RI_UNREAD_FILE;
+	else if (source->text.at == NULL)
+		out->wrote.unread = RI_UNREAD_TERMINAL;
+	for (size_t i = 0; i < source->stream_count; i++) {
+		const struct ri_launched_stream *stream = &source->streams[i];
+
+		if (stream->item != index || stream->length > RI_LAUNCHED_STREAM)
+			continue;
+		out->wrote.unread = RI_UNREAD_NOT;
+		if (is_shared(source, stream))
+			return;
+		out->wrote.tail = (struct ri_span){ stream->bytes, stream->length };
+		/* a traceback with nothing behind it is as old as that; another clock says nothing */
+		if (!ri_time_is_before(out->ended, stream->written))
+			out->traceback_at = stream->written;
+	}
+}
+
 /* What is known of one beside its end: its file of torch's, and an exception that it had. */
 static void note_more(const struct ri_launched_source *source, size_t index,
 	struct ri_rank_outcome *out)
@@ -93,6 +125,7 @@ static size_t take_seen(const struct ri_launched_source *source, struct ri_rank_
 			out[at].exit_code = source->command->exit_code;
 			out[at].signal = source->command->signal;
 		}
+		take_stream(source, i, &out[at]);
 		note_more(source, i, &out[at]);
 		count += at == count;
 	}
@@ -424,7 +457,7 @@ static void give_words(const struct ri_launched_source *source, struct ri_rank_o
 	}
 	if (silent == NULL)
 		return;
-	shared = cut_shared(copy_lines(source, NULL, &room, &place));
+	shared = cut_shared(copy_lines(source, NULL, &room, NULL));
 	if (shared.at == NULL || !explain(source, *silent, shared))
 		return;
 	silent->wrote.tail = shared;
@@ -484,12 +517,11 @@ static void give_actor_words(const struct ri_launched_source *source, struct ri_
 	const struct ri_actor *actor, struct ri_rank_outcome *rank)
 {
 	char *room = source->room + driver.length;
-	struct ri_words_place place;
 
 	rank->wrote.tail.at = NULL;
 	if (!actor->raised)
 		rank->wrote.tail = copy_lines(source, &(struct ri_owner){ .rank = -1,
-			.local_rank = -1, .pid = actor->pid }, &room, &place);
+			.local_rank = -1, .pid = actor->pid }, &room, NULL);
 	/* that the actor died is no more than is said already */
 	if (rank->wrote.tail.at == NULL &&
 		(actor->raised || ri_loss_of_exception(actor->exception) == NULL))
@@ -504,7 +536,6 @@ static void tell_others_of(const struct ri_launched_source *source,
 	const struct ri_rank_outcome *named, struct ri_rank_outcome *out, size_t count)
 {
 	char *room = source->room + RI_LAUNCHED_WORDS / 2;
-	struct ri_words_place place;
 	bool lost = named->evidence.class == RI_CLASS_LOSS;
 
 	for (size_t i = 0; i < count; i++) {
@@ -516,7 +547,7 @@ static void tell_others_of(const struct ri_launched_source *source,
 		rank->told = !lost || !ri_time_is_before(rank->ended, source->traceback);
 		if (!rank->told)
 			rank->wrote.tail = copy_lines(source, &(struct ri_owner){ .rank = -1,
-				.local_rank = -1, .pid = rank->pid }, &room, &place);
+				.local_rank = -1, .pid = rank->pid }, &room, NULL);
 	}
 }
 
@@ -559,7 +590,6 @@ static bool tell_rays(const struct ri_launched_source *source, struct ri_rank_ou
 	size_t room, size_t *count)
 {
 	char *words = source->room;
-	struct ri_words_place place;
 	struct ri_span driver;
 
 	if (source->actor == NULL || source->held_count > 0 || room < 2)
@@ -568,12 +598,22 @@ static bool tell_rays(const struct ri_launched_source *source, struct ri_rank_ou
 	*count = 0;
 	if (source->text.at == NULL)
 		return source->of_ray;
-	driver = copy_lines(source, NULL, &words, &place);
+	driver = copy_lines(source, NULL, &words, NULL);
 	if (!source->of_ray && (has_other_words(source) || !ri_actor_is_rays(driver)))
 		return false;
 	if (ri_actor_find(driver, source->actor))
 		*count = tell_actor(source, driver, out, room);
 	return true;
+}
+
+/* The words are in one file of several ranks, as "torchrun ... 2>FILE" in a script makes it. */
+static void take_shared(struct ri_launched_source *source)
+{
+	for (size_t i = 0; i < source->stream_count; i++)
+		if (source->streams[i].length <= RI_LAUNCHED_STREAM &&
+			is_shared(source, &source->streams[i]))
+			source->text = (struct ri_span){ source->streams[i].bytes,
+				source->streams[i].length };
 }
 
 size_t ri_launched_outcomes(const struct ri_launched_source *given, struct ri_rank_outcome *out,
@@ -602,6 +642,7 @@ size_t ri_launched_outcomes(const struct ri_launched_source *given, struct ri_ra
 	if (first == NULL && !left)
 		return 0;
 	mark_told(source, out, count, first);
+	take_shared(&all);
 	if (source->text.at != NULL)
 		give_words(source, out, count);
 	qsort(out, count, sizeof(*out), compare_ranks);

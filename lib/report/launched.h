@@ -22,6 +22,8 @@ enum {
 	RI_LAUNCHED_WORDS = 2 * (RI_OUTPUT_TAIL + RI_OUTPUT_HEAD),
 	RI_LAUNCHED_ERRORS = 16,	/* error files of torch's, of the ranks that ended first */
 	RI_LAUNCHED_ERROR = 65536,	/* bytes of one; a larger one is not read */
+	RI_LAUNCHED_STREAMS = 64,	/* files that ranks had open as stderr */
+	RI_LAUNCHED_STREAM = 65536,	/* bytes of one, from its end */
 };
 
 /* What a rank wrote where its launcher's TORCHELASTIC_ERROR_FILE said. */
@@ -31,6 +33,15 @@ struct ri_launched_error {
 	char bytes[RI_LAUNCHED_ERROR];
 };
 
+/* What a rank wrote to a file that it had open as stderr. */
+struct ri_launched_stream {
+	uint32_t item;		/* index of that rank */
+	uint32_t length;
+	uint64_t device, inode;	/* with the same, several have one file */
+	struct timespec written;	/* CLOCK_REALTIME, the last of it */
+	char bytes[RI_LAUNCHED_STREAM + 1];	/* whole lines, but for the last */
+};
+
 /* One that was seen while it lived. */
 struct ri_launched {
 	pid_t pid, parent;
@@ -38,6 +49,7 @@ struct ri_launched {
 	int64_t rank, local_rank;	/* local_rank -1: not known */
 	int64_t local_ranks;	/* that the launcher starts on this node; 0: not known */
 	int64_t restarts, most_restarts;	/* of its launcher's, before this one began */
+	bool has_file;		/* as its stderr */
 	bool is_rank;		/* false: one below it is, as was seen later */
 	unsigned order;		/* 1: it ended first; 0: it lives, as far as is known */
 	struct timespec started, ended;	/* CLOCK_REALTIME */
@@ -60,7 +72,9 @@ struct ri_launched_source {
 	size_t count;
 	const struct ri_launched_error *errors;
 	size_t error_count;
-	struct ri_span text;	/* the last bytes of the launcher's stderr; at NULL: not kept */
+	const struct ri_launched_stream *streams;
+	size_t stream_count;
+	struct ri_span text;	/* the last bytes of the launcher's stderr; at NULL: a terminal */
 	bool cut;		/* its first line may be half of one, and is left out */
 	struct timespec stopped;	/* CLOCK_REALTIME, a stop from outside; 0: none came */
 	struct timespec started, ended;	/* the launcher did */

@@ -115,6 +115,8 @@ struct ri_rank_wrote {
 	/* of a stream of several ranks: */
 	bool hooked;		/* the last traceback is of torch's hook, for what was not caught */
 	size_t place;		/* where it begins, or a loss before it, from 1; 0: not known */
+	/* where its tail may have said why it ended, and rankinit cannot read that */
+	enum ri_unread { RI_UNREAD_NOT, RI_UNREAD_TERMINAL, RI_UNREAD_FILE } unread;
 	struct ri_span torch_error;	/* its TORCHELASTIC_ERROR_FILE; at NULL: none */
 };
 

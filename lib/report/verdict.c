@@ -321,6 +321,8 @@ struct ri_why ri_why_find(const struct ri_outcome *outcome)
 	first = &outcome->ranks[outcome->first];
 	if (first->evidence.loss != NULL)
 		return why_of(of_loss(outcome, first->evidence.loss));
+	if (outcome->blame == RI_BLAME_UNKNOWN)
+		return ri_why_unknown;
 	return of_end(outcome, first);
 }
 

@@ -528,13 +528,15 @@ size_t ri_lines_of(struct ri_span text, const struct ri_owner *rank, char *room,
 	size_t used = 0, header = 0;
 	bool launchers;
 
-	*place = (struct ri_words_place){ .loss = 0 };
+	if (place != NULL)
+		*place = (struct ri_words_place){ .loss = 0 };
 	while (read_next(&scan, &owner, &launchers)) {
 		if (scan.ends_own && rank == NULL && is_one_of(&owner, NULL))
 			used = header;
 		if (launchers || !is_one_of(&owner, rank))
 			continue;
-		note_place(place, &owner, (size_t)(owner.rest.at - text.at) + 1);
+		if (place != NULL)
+			note_place(place, &owner, (size_t)(owner.rest.at - text.at) + 1);
 		if (owner.rest.length >= size - used)
 			continue;
 		memcpy(room + used, owner.rest.at, owner.rest.length);

@@ -80,7 +80,8 @@ struct ri_words_place {
 
 /*
  * Copy the lines of a rank, without their labels, or with NULL those that bear none and are no
- * launcher's, with '\n' behind each, up to size bytes. Returns how many bytes. *place is of all.
+ * launcher's, with '\n' behind each, up to size bytes. Returns how many bytes. *place is of all;
+ * NULL: it is not asked for.
  */
 size_t ri_lines_of(struct ri_span text, const struct ri_owner *rank, char *room, size_t size,
 	struct ri_words_place *place);

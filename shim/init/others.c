@@ -16,6 +16,7 @@
 #include "base/number.h"
 #include "hang/judge.h"
 #include "hang/look.h"
+#include "init/rank_files.h"
 #include "say/torch_file.h"
 #include "system/clock.h"
 #include "system/held_path.h"
@@ -34,7 +35,6 @@ enum {
 	AGAIN_MS = 250,		/* a job may print traceback after traceback */
 	LOOK_MS = 2000,		/* that one may take */
 	END_MS = 200,		/* for the last word */
-	ERROR_PATH = 512,	/* bytes of one that is read, and its end */
 	BELL = 0,		/* the descriptor that the helper has of it */
 	STEP_MS = 2,
 	REAPED_MS = 50,		/* until the ranks of a launcher that has ended are reaped, too */
@@ -59,6 +59,8 @@ struct table {
 	struct ri_launched items[RI_LAUNCHED];
 	volatile uint32_t error_count;
 	struct ri_launched_error errors[RI_LAUNCHED_ERRORS];
+	volatile uint32_t stream_count;
+	struct ri_launched_stream streams[RI_LAUNCHED_STREAMS];
 };
 
 static struct {
@@ -73,7 +75,7 @@ static struct {
 /* --- in the helper --------------------------------------------------------- */
 
 static int pidfds[RI_LAUNCHED];	/* of each item; -1: its end is known */
-static char error_files[RI_LAUNCHED][ERROR_PATH];	/* of each, where it may write; or "" */
+static struct ri_rank_files *files;	/* of each */
 static int orders, ends;	/* a signalfd; an epoll(7), which keeps the order of ends */
 static struct ri_autopsy_region *region;
 static unsigned ended;
@@ -153,9 +155,8 @@ static void add_item(const struct ri_hang_process *process)
 		.local_rank = process->local_rank, .local_ranks = process->local_ranks,
 		.started = time_of(born),
 	};
-	if (!ri_autopsy_variable(process->pid, RI_TORCH_FILE, error_files[at], ERROR_PATH) ||
-		error_files[at][0] != '/')
-		error_files[at][0] = '\0';
+	ri_rank_files_find(process->pid, process->parent, &files[at]);
+	item->has_file = files[at].said[0] != '\0';
 	own.table->count++;
 	if (item->restarts > 0)
 		tell_news();
@@ -259,7 +260,7 @@ static void look_for_ranks(void)
 static bool is_shared(uint32_t item)
 {
 	for (uint32_t i = 0; i < own.table->count; i++)
-		if (i != item && strcmp(error_files[i], error_files[item]) == 0)
+		if (i != item && strcmp(files[i].error, files[item].error) == 0)
 			return true;
 	return false;
 }
@@ -281,14 +282,30 @@ static void read_errors(void)
 		read_up_to++;
 		while (i < table->count && table->items[i].order != read_up_to)
 			i++;
-		if (i == table->count || error_files[i][0] == '\0' || is_shared(i))
+		if (i == table->count || files[i].error[0] == '\0' || is_shared(i))
 			continue;
 		error->item = i;
-		error->length = (uint32_t)ri_torch_file_take(AT_FDCWD, error_files[i],
+		error->length = (uint32_t)ri_torch_file_take(AT_FDCWD, files[i].error,
 			table->items[i].ended, geteuid(), error->bytes, sizeof(error->bytes));
 		table->error_count += error->length > 0;
 	}
 	read_up_to = ended;
+}
+
+/* Of the start that has ended last. All are read anew: a launcher may have written there since. */
+static void read_streams(void)
+{
+	struct table *table = own.table;
+
+	table->stream_count = 0;
+	for (uint32_t i = 0; i < table->count && table->stream_count < RI_LAUNCHED_STREAMS; i++) {
+		struct ri_launched_stream *stream = &table->streams[table->stream_count];
+
+		stream->item = i;
+		table->stream_count += table->items[i].is_rank &&
+			table->items[i].restarts == table->items[table->count - 1].restarts &&
+			ri_rank_files_read(&files[i], stream);
+	}
 }
 
 /* An end has an order and a time; how it came is known when the launcher has reaped the rank. */
@@ -302,6 +319,9 @@ static void take_end(struct ri_launched *item, int *pidfd)
 		changed = true;
 		if (!has_living()) {
 			read_errors();
+			/* for what is told of that start, where another one follows */
+			if (item->most_restarts > 0)
+				read_streams();
 			tell_news();
 		}
 	}
@@ -343,26 +363,28 @@ static void write_down_the_rest(void)
 	} while (open && ri_now_ms() < until);
 	if (has_living())
 		read_errors();
+	read_streams();
 }
 
 static bool make_room(void)
 {
 	const ri_sigset told = RI_MASK_OF(LOOK) | RI_MASK_OF(LAST);
 	struct epoll_event event = { .events = EPOLLIN, .data.u32 = RI_LAUNCHED };
-	struct rlimit files;
+	struct rlimit open_files;
 
 	if (dup2(own.bell[1], BELL) < 0)
 		return false;
 	ri_close_between(BELL + 1, ~0u);
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		files.rlim_cur = files.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &files);
+	if (getrlimit(RLIMIT_NOFILE, &open_files) == 0) {
+		open_files.rlim_cur = open_files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &open_files);
 	}
 	ri_mask_set(RI_MASK_ALL);
 	orders = (int)syscall(SYS_signalfd4, -1, &told, sizeof(told), SFD_NONBLOCK);
 	ends = epoll_create1(0);
 	region = ri_pages(sizeof(*region));
-	return orders >= 0 && ends >= 0 && region != NULL &&
+	files = ri_pages(RI_LAUNCHED * sizeof(*files));
+	return orders >= 0 && ends >= 0 && region != NULL && files != NULL &&
 		epoll_ctl(ends, EPOLL_CTL_ADD, orders, &event) == 0;
 }
 
@@ -491,6 +513,14 @@ size_t ri_others_errors(const struct ri_launched_error **out)
 
 	*out = own.table == NULL ? NULL : own.table->errors;
 	return count > RI_LAUNCHED_ERRORS ? RI_LAUNCHED_ERRORS : count;
+}
+
+size_t ri_others_streams(const struct ri_launched_stream **out)
+{
+	uint32_t count = own.table == NULL ? 0 : own.table->stream_count;
+
+	*out = own.table == NULL ? NULL : own.table->streams;
+	return count > RI_LAUNCHED_STREAMS ? RI_LAUNCHED_STREAMS : count;
 }
 
 size_t ri_others_seen(const struct ri_launched **out)

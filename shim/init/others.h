@@ -48,6 +48,9 @@ bool ri_others_heard(void);
 /* What those of them wrote that ended, in torch's error files. Returns how many. */
 size_t ri_others_errors(const struct ri_launched_error **out);
 
+/* The same of what they wrote to files that they had open as stderr. */
+size_t ri_others_streams(const struct ri_launched_stream **out);
+
 /* All that were seen, in the order in which they were found. Returns how many. */
 size_t ri_others_seen(const struct ri_launched **out);
 

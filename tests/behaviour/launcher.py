@@ -20,8 +20,9 @@ def start(attempt):
             os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=world,
                               LOCAL_WORLD_SIZE=world, ATTEMPT=str(attempt))
             if "ERRORS" in os.environ:
-                os.environ["TORCHELASTIC_ERROR_FILE"] = os.path.abspath(
-                    os.environ["ERRORS"] % (attempt, rank))
+                error = os.environ["ERRORS"] % (attempt, rank)
+                os.environ["TORCHELASTIC_ERROR_FILE"] = (
+                    error if "RELATIVE" in os.environ else os.path.abspath(error))
             if tells:
                 os.environ.update(TORCHELASTIC_RESTART_COUNT=str(attempt),
                                   TORCHELASTIC_MAX_RESTARTS=str(restarts))

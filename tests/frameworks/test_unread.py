@@ -2,6 +2,7 @@
 """torchrun stops the culprit, writes to a terminal, or has its ranks write to files."""
 
 import os
+import pty
 import re
 import resource
 import subprocess
@@ -46,3 +47,55 @@ def test_a_victim_that_aborts_first(python_with, tmp_path, fault):
         return
     assert lines[0] == "rankinit: cannot tell which rank failed first: rank 0 lost a peer", lines
     assert last == ("unknown", "loss", "same", None), lines
+
+
+def on_terminal(words, folder, **variables):
+    """The same where torchrun's stderr is a terminal."""
+    terminal, inner = pty.openpty()
+    job = subprocess.Popen([PROGRAM, "--", *words], env=environment(**variables), cwd=folder,
+                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=inner,
+                           preexec_fn=without_core)
+    os.close(inner)
+    said = b""
+    try:
+        while part := os.read(terminal, 65536):
+            said += part
+    except OSError:     # it has no writer any more
+        pass
+    os.close(terminal)
+    assert job.wait(timeout=SECONDS) == 1, said
+    lines = [re.sub("\x1b[^m]*m", "", line) for line in said.decode().splitlines()]
+    lines = [line for line in lines if line.startswith("rankinit: ")]
+    return lines, LAST.match(lines[-1]).groups()
+
+
+PLACES = {
+    "pipe": (run, []),
+    "terminal": (on_terminal, []),
+    "terminal-record": (on_terminal, ["--log-dir=logs"]),
+    "redirects-relative": (run, ["--redirects=3", "--log-dir=logs"]),
+    "redirects-absolute": (run, ["--redirects=3", "--log-dir={folder}/logs"]),
+    "redirects-terminal": (on_terminal, ["--redirects=3", "--log-dir=logs"]),
+    "tee": (run, ["--tee=3", "--log-dir=logs"]),
+    "tee-terminal": (on_terminal, ["--tee=3", "--log-dir=logs"]),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_where_its_words_are(python_with, tmp_path, place):
+    """The right rank, with its exception where that can be read, or none. RUNS=20 repeats it."""
+    how, options = PLACES[place]
+    words = [python_with("torch"), *RUN, *(one.format(folder=tmp_path) for one in options), LOSING]
+    found = []
+    for _ in range(int(os.environ.get("RUNS", "1"))):
+        lines, last = how(words, tmp_path, **({"RECORD": "1"} if "record" in place else {}))
+        assert last[3] in ("1", None), lines
+        if place != "terminal":
+            assert "rankinit:   ValueError: bad batch 2" in lines, lines
+            assert last == ("exception", "own", "never", "1"), lines
+        elif last[0] != "exception":    # its exception may have been seen from outside
+            assert "stderr is a terminal, which rankinit does not read" in str(lines), lines
+            assert last[:3] == ("unknown", "unknown", "same"), lines
+        found.append(last)
+    print(place, len(found), "right", sum(one[3] == "1" for one in found), "none",
+          sum(one[3] is None for one in found))
