@@ -102,7 +102,8 @@ static bool is_uncaught(const struct ri_rank_outcome *rank)
 	int length = snprintf(hook, sizeof(hook), "[rank%llu]: ", (unsigned long long)rank->rank);
 
 	if (!rank->evidence.printed || traceback->aside || rank->evidence.words.goes_on ||
-		rank->course == RI_COURSE_RUNNING || rank->evidence.words.tells_of_stop || !is_fresh(rank))
+		rank->course == RI_COURSE_RUNNING || rank->evidence.words.tells_of_stop ||
+		!is_fresh(rank))
 		return false;
 	return rank->wrote.hooked || (prefix.length == (size_t)length &&
 		memcmp(prefix.at, hook, prefix.length) == 0);

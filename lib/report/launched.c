@@ -45,7 +45,8 @@ static bool is_past(const struct ri_launched_source *source, const struct ri_lau
 	return false;
 }
 
-static bool is_shared(const struct ri_launched_source *source, const struct ri_launched_stream *one)
+static bool is_shared(const struct ri_launched_source *source,
+	const struct ri_launched_stream *one)
 {
 	for (size_t i = 0; i < source->stream_count; i++)
 		if (&source->streams[i] != one && source->streams[i].inode == one->inode &&
@@ -71,7 +72,7 @@ static void take_stream(const struct ri_launched_source *source, size_t index,
 		if (is_shared(source, stream))
 			return;
 		out->wrote.tail = (struct ri_span){ stream->bytes, stream->length };
-		/* a traceback with nothing behind it is as old as that; another clock says nothing */
+		/* its last traceback is no younger; another clock's time says nothing */
 		if (!ri_time_is_before(out->ended, stream->written))
 			out->traceback_at = stream->written;
 	}

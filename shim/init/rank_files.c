@@ -42,7 +42,7 @@ static void find_error(pid_t pid, pid_t parent, char out[RI_RANK_PATH])
 		out[0] = '\0';
 }
 
-/* proc(5), fdinfo: "flags:\t0102001", in octal, of which O_APPEND is the 2 before the last three. */
+/* proc(5), fdinfo: "flags:\t0102001", in octal: O_APPEND is the 2 before the last three. */
 static void take_append(void *out, const char *line)
 {
 	size_t length = strlen(line);

@@ -20,9 +20,6 @@ enum { RANKS = 4 };
 #define LOST HEAD "RuntimeError: [/gloo/transport/tcp/pair.cc:1] Connection closed by peer " \
 	"[10.0.0.5]:4711\n"
 #define LATE HEAD "RuntimeError: [/gloo/transport/tcp/unbound_buffer.cc:1] Timed out waiting 1ms\n"
-/* As torch's hook writes it, which is called for what no code caught. */
-#define HOOKED(rank) "[rank" rank "]: Traceback (most recent call last):\n[rank" rank "]:   File " \
-	"\"a.py\", line 1, in f\n[rank" rank "]: ValueError: bad batch 17\n"
 #define ABORTED "terminate called after throwing an instance of 'c10::DistBackendError'\n" \
 	"  what():  [Rank 1] Watchdog caught collective operation timeout: x\n" \
 	"frame #0: x\n"
@@ -466,98 +463,6 @@ static void a_wait_that_another_rank_of_this_node_may_have_caused(void **state)
 	expect(0, RI_BLAME_ELSEWHERE);
 }
 
-/* Its launcher saw the abort of one that lost it first, and stopped it. */
-static void begin_raised(const char *words)
-{
-	give_back(NULL);
-	begin(NULL);
-	exits(0, 0, LOST "terminate called without an active exception\n", 151);
-	is_killed(0, SIGABRT);
-	exits(1, 0, words, 150);
-	is_stopped(1);
-	exits(2, 1, LOST, 152);
-	is_stopped(3);
-}
-
-static void one_that_was_stopped_of_what_it_did_not_catch(void **state)
-{
-	(void)state;
-	begin_raised(HOOKED("1"));
-	expect(1, RI_BLAME_FIRST);
-	assert_int_equal(ranks[1].evidence.class, RI_CLASS_OWN);
-	assert_true(ranks[1].evidence.ended_of_traceback);
-	assert_false(ranks[1].evidence.printed);
-	/* what libraries say behind it; on several nodes; as a launcher's text has it */
-	begin_raised(HOOKED("1") "[rank1]:[W1122 01:02:03.4 a.cpp:1] x\nwandb: x\n");
-	expect(1, RI_BLAME_FIRST);
-	begin_raised(HOOKED("1"));
-	of_two_nodes();
-	expect(1, RI_BLAME_FIRST);
-	begin_raised(OWN);
-	ranks[0].traceback_at.tv_sec = ranks[1].traceback_at.tv_sec =
-		ranks[2].traceback_at.tv_sec = 0;
-	ranks[1].wrote.hooked = true;
-	ranks[1].wrote.place = 5;
-	ranks[0].wrote.place = 6;
-	ranks[2].wrote.place = 7;
-	expect(1, RI_BLAME_FIRST);
-	ranks[2].wrote.place = 4;
-	expect(0, RI_BLAME_UNKNOWN);
-	ranks[2].wrote.place = 0;
-	expect(0, RI_BLAME_UNKNOWN);
-}
-
-#define HOOK "[rank1]: Traceback (most recent call last):\n[rank1]:   File \"a.py\", line 1, in f\n"
-
-/* Each of them may be well, or a victim. */
-static void one_that_may_have_caught_what_it_printed(void **state)
-{
-	static const char *const words[] = {
-		/* it may have caught it, and so it may where another rank's number is there */
-		OWN, HOOKED("3"), "[rank1]: 12:00 ERROR " OWN,
-		/* it went on */
-		HOOKED("1") "step 7 of 9\n",
-		/* it lost another one; a stop, a thread; it breaks off */
-		HOOK "[rank1]: RuntimeError: Connection closed by peer [::1]:1\n",
-		HOOK "[rank1]: KeyboardInterrupt\n",
-		"Exception in thread Thread-1:\n" HOOKED("1"),
-		HOOK, "",
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		begin_raised(words[i]);
-		expect(2, RI_BLAME_UNKNOWN);
-	}
-	/* its program ran afterwards; that was a minute before its end; the others lost one before */
-	begin_raised(HOOKED("1"));
-	ranks[1].course = RI_COURSE_RUNNING;
-	expect(2, RI_BLAME_UNKNOWN);
-	begin_raised(HOOKED("1"));
-	ranks[1].traceback_at.tv_sec = 140;
-	expect(2, RI_BLAME_UNKNOWN);
-	begin_raised(HOOKED("1"));
-	ranks[2].traceback_at.tv_sec = 149;
-	expect(2, RI_BLAME_UNKNOWN);
-	/* it is not alone: each may have come of the other */
-	begin_raised(HOOKED("1"));
-	exits(3, 0, HOOKED("3"), 150);
-	expect(2, RI_BLAME_UNKNOWN);
-	exits(3, 0, OWN, 150);
-	expect(2, RI_BLAME_UNKNOWN);
-	/* one that ended with 0 is what the others lost, and one that was killed is the first */
-	begin_raised(HOOKED("1"));
-	ranks[3] = (struct ri_rank_outcome){ .end = RI_END_EXITED, .ended.tv_sec = 140 };
-	expect(2, RI_BLAME_LEFT);
-	begin_raised(HOOKED("1"));
-	is_killed(2, SIGSEGV);
-	expect(2, RI_BLAME_FIRST);
-	/* and where somebody stopped the job none of them is told of */
-	begin_raised(HOOKED("1"));
-	outcome.stop.signal = SIGTERM;
-	expect(2, RI_BLAME_UNKNOWN);
-}
-
 /* It logged an exception, went on, and was stopped for another one. */
 static void an_exception_that_was_handled(void **state)
 {
@@ -682,10 +587,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(losses_alone, begin, finish),
 		cmocka_unit_test_setup_teardown(
 			a_wait_that_another_rank_of_this_node_may_have_caused, begin, finish),
-		cmocka_unit_test_setup_teardown(
-			one_that_was_stopped_of_what_it_did_not_catch, begin, finish),
-		cmocka_unit_test_setup_teardown(one_that_may_have_caught_what_it_printed, begin,
-			finish),
 		cmocka_unit_test_setup_teardown(an_exception_that_was_handled, begin, finish),
 		cmocka_unit_test_setup_teardown(one_that_left_early, begin, finish),
 		cmocka_unit_test_setup_teardown(who_was_told_did_not_leave, begin, finish),

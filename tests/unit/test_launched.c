@@ -103,46 +103,6 @@ static void test_words_that_bear_numbers(void **state)
 	assert_false(has_words(0, "closed by peer"));
 }
 
-#define HOOKED(rank, what) "[rank" rank "]: Traceback (most recent call last):\n[rank" rank "]:   File " \
-	"\"train.py\", line 3, in <module>\n[rank" rank "]: " what "\n"
-#define LOST "RuntimeError: [/gloo/transport/tcp/pair.cc:1] Connection closed by peer [::1]:3"
-#define TERMINATED "terminate called without an active exception\n"
-#define BUG "ValueError: bad batch 17"
-
-/* torchrun stops the culprit where the abort of another one comes first: its place tells. */
-static void test_one_that_was_stopped_of_its_exception(void **state)
-{
-	static const struct {
-		const char *text;
-		enum ri_blame blame;
-	} cases[] = {
-		{ HOOKED("1", BUG) HOOKED("0", LOST) TERMINATED, RI_BLAME_FIRST },
-		{ HOOKED("1", BUG) "[rank0]:[E1129 1:2 NCCL.cpp:1] [Rank 0] NCCL watchdog thread "
-			"terminated with exception: NCCL error: remote process exited or there was a "
-			"network error\n[rank0]: " LOST "\n" TERMINATED, RI_BLAME_FIRST },
-		{ "[rank0]: step 1\n[default1]:" HOOKED("1", BUG) HOOKED("0", LOST), RI_BLAME_FIRST },
-		/* after a loss, of a rank or of nobody knows whom */
-		{ HOOKED("0", LOST) HOOKED("1", BUG) TERMINATED, RI_BLAME_UNKNOWN },
-		{ "[rank0]: " LOST "\n" HOOKED("1", BUG) HOOKED("0", LOST), RI_BLAME_UNKNOWN },
-		{ LOST "\n" HOOKED("1", BUG) HOOKED("0", LOST) TERMINATED, RI_BLAME_UNKNOWN },
-		/* another's label tells whose it is, and not that no code caught it */
-		{ "[default1]:Traceback (most recent call last):\n[default1]:  File \"a.py\", line 3, "
-			"in <module>\n[default1]:" BUG "\n" HOOKED("0", LOST), RI_BLAME_UNKNOWN },
-	};
-	const struct ri_launched items[] = { seen(10, 0, 1, SIGABRT), seen(11, 1, 2, SIGTERM) };
-	struct ri_outcome outcome = { .ranks = ranks, .count = 2, .launched = true };
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		assert_int_equal(outcomes(items, 2, cases[i].text, 0), 2);
-		assert_int_equal(ranks[0].evidence.class, RI_CLASS_LOSS);
-		assert_true(ranks[1].told);
-		ri_blame_find(&outcome);
-		assert_int_equal(outcome.blame, cases[i].blame);
-		assert_int_equal(outcome.first, cases[i].blame == RI_BLAME_FIRST ? 1 : 0);
-	}
-}
-
 /* What it lost may have been "TOKEN=". */
 static void test_half_a_line_is_left_out(void **state)
 {
@@ -575,7 +535,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_words_without_a_number),
 		cmocka_unit_test(test_words_that_bear_numbers),
-		cmocka_unit_test(test_one_that_was_stopped_of_its_exception),
 		cmocka_unit_test(test_half_a_line_is_left_out),
 		cmocka_unit_test(test_the_first_that_lost_no_other),
 		cmocka_unit_test(test_ends_without_words),

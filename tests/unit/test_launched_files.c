@@ -13,11 +13,12 @@
 #include "report/launched.h"
 #include "report/verdict.h"
 #include "report/verdict_lines.h"
+#include "words/launcher_words.h"
 
 enum { EXIT_1 = 1 << 8 };
 
-#define HOOKED(rank, what) "[rank" rank "]: Traceback (most recent call last):\n[rank" rank "]:   File " \
-	"\"train.py\", line 3, in <module>\n[rank" rank "]: " what "\n"
+#define HOOKED(rank, what) "[rank" rank "]: Traceback (most recent call last):\n" \
+	"[rank" rank "]:   File \"train.py\", line 3, in <module>\n[rank" rank "]: " what "\n"
 #define BUG "ValueError: bad batch 17"
 #define LOST "RuntimeError: [/gloo/transport/tcp/pair.cc:1] Connection closed by peer [::1]:3"
 #define TERMINATED "terminate called without an active exception\n"
@@ -142,8 +143,8 @@ static void test_an_abort_without_its_words(void **state)
 	expect_why(RI_CAUSE_UNKNOWN, RI_RETRY_SAME);
 	items[0].has_file = items[1].has_file = false;
 	expect(0, RI_BLAME_UNKNOWN, RI_UNREAD_TERMINAL);
-	assert_non_null(strstr(lines(), "stderr is a terminal, which rankinit does not read; behind "
-		"the command 2>&1 | cat lets rankinit read it\n"));
+	assert_non_null(strstr(lines(), "stderr is a terminal, which rankinit does not read; "
+		"behind the command 2>&1 | cat lets rankinit read it\n"));
 	/* the same of a shell in between, and where the next one has no words either */
 	items[0].wait_status = 134 << 8;
 	expect(0, RI_BLAME_UNKNOWN, RI_UNREAD_TERMINAL);
@@ -163,12 +164,77 @@ static void test_an_abort_without_its_words(void **state)
 	expect(1, RI_BLAME_FIRST, RI_UNREAD_NOT);
 }
 
+/* torchrun stops the culprit where the abort of another one comes first: its place tells. */
+static void test_one_that_was_stopped_of_its_exception(void **state)
+{
+	static const struct {
+		const char *text;
+		enum ri_blame blame;
+	} cases[] = {
+		{ HOOKED("1", BUG) HOOKED("0", LOST) TERMINATED, RI_BLAME_FIRST },
+		{ HOOKED("1", BUG) "[rank0]:[E1129 1:2 NCCL.cpp:1] [Rank 0] NCCL error: remote "
+			"process exited or there was a network error\n[rank0]: " LOST "\n"
+			TERMINATED, RI_BLAME_FIRST },
+		{ "[rank0]: step 1\n[default1]:" HOOKED("1", BUG) HOOKED("0", LOST),
+			RI_BLAME_FIRST },
+		/* after a loss, of a rank or of nobody knows whom */
+		{ HOOKED("0", LOST) HOOKED("1", BUG) TERMINATED, RI_BLAME_UNKNOWN },
+		{ "[rank0]: " LOST "\n" HOOKED("1", BUG) HOOKED("0", LOST), RI_BLAME_UNKNOWN },
+		{ LOST "\n" HOOKED("1", BUG) HOOKED("0", LOST) TERMINATED, RI_BLAME_UNKNOWN },
+		/* another's label tells whose it is, and not that no code caught it */
+		{ "[default1]:Traceback (most recent call last):\n[default1]:  File \"a.py\", "
+			"line 3, in <module>\n[default1]:" BUG "\n" HOOKED("0", LOST),
+			RI_BLAME_UNKNOWN },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		begin(SIGABRT, SIGTERM, NULL, NULL);
+		items[0].has_file = items[1].has_file = false;
+		source.text = (struct ri_span){ cases[i].text, strlen(cases[i].text) };
+		expect(cases[i].blame == RI_BLAME_FIRST, cases[i].blame, RI_UNREAD_NOT);
+		assert_int_equal(ranks[0].evidence.class, RI_CLASS_LOSS);
+	}
+}
+
+static struct ri_words_place place;
+
+static void read_place(const char *text, int64_t rank)
+{
+	const struct ri_owner owner = { .rank = rank, .local_rank = -1 };
+
+	ri_lines_of((struct ri_span){ text, strlen(text) }, rank < 0 ? NULL : &owner, room,
+		sizeof(room), &place);
+}
+
+static void test_where_words_begin(void **state)
+{
+	static const char text[] = "[rank1]: step 1\n"
+		HOOKED("1", BUG)
+		"[/gloo/transport/tcp/pair.cc:1] Connection closed by peer [::1]:1\n"
+		"[default0]:Traceback (most recent call last):\n";
+
+	(void)state;
+	read_place(text, 1);
+	assert_int_equal(place.traceback, strstr(text, "Traceback") - text + 1);
+	assert_true(place.hooked);
+	assert_int_equal(place.loss, 0);
+	read_place(text, -1);
+	assert_int_equal(place.loss, strstr(text, "[/gloo") - text + 1);
+	assert_int_equal(place.traceback, 0);
+	/* torchrun's label is before what was caught, too */
+	read_place(strstr(text, "[default0]"), 0);
+	assert_false(place.hooked);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_files_of_their_own),
 		cmocka_unit_test(test_one_file_of_all),
 		cmocka_unit_test(test_an_abort_without_its_words),
+		cmocka_unit_test(test_one_that_was_stopped_of_its_exception),
+		cmocka_unit_test(test_where_words_begin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -59,13 +59,11 @@ static const char *read_words(struct ri_span text)
 	return shown;
 }
 
-static struct ri_words_place place;
-
 static const char *read_lines(struct ri_span text, int64_t rank)
 {
 	const struct ri_owner owner = { .rank = rank, .local_rank = -1 };
 	size_t used = ri_lines_of(text, rank < 0 ? NULL : &owner, lines, sizeof(lines) - 1,
-		&place);
+		NULL);
 
 	lines[used] = '\0';
 	return lines;
@@ -522,29 +520,9 @@ static void test_little_room(void **state)
 	assert_int_equal(said[0].rank, 1);
 	assert_true(said[0].first);
 	assert_int_equal(ri_launcher_words_read(text, said, 0), 0);
-	assert_int_equal(ri_lines_of(text, NULL, lines, 0, &place), 0);
-	assert_int_equal(ri_lines_of(SPAN_OF("abc\n"), NULL, lines, 3, &place), 0);
-	assert_int_equal(ri_lines_of(SPAN_OF("abc\n"), NULL, lines, 4, &place), 4);
-}
-
-static void test_where_words_begin(void **state)
-{
-	static const char text[] = "[rank1]: step 1\n"
-		"[rank1]: Traceback (most recent call last):\n[rank1]:   File \"a\"\n[rank1]: E: x\n"
-		"[/gloo/transport/tcp/pair.cc:1] Connection closed by peer [::1]:1\n"
-		"[default0]:Traceback (most recent call last):\n";
-
-	(void)state;
-	read_lines(SPAN_OF(text), 1);
-	assert_int_equal(place.traceback, strstr(text, "Traceback") - text + 1);
-	assert_true(place.hooked);
-	assert_int_equal(place.loss, 0);
-	read_lines(SPAN_OF(text), -1);
-	assert_int_equal(place.loss, strstr(text, "[/gloo") - text + 1);
-	assert_int_equal(place.traceback, 0);
-	/* torchrun's label is before what was caught, too */
-	read_lines(SPAN_OF(strstr(text, "[default0]")), 0);
-	assert_false(place.hooked);
+	assert_int_equal(ri_lines_of(text, NULL, lines, 0, NULL), 0);
+	assert_int_equal(ri_lines_of(SPAN_OF("abc\n"), NULL, lines, 3, NULL), 0);
+	assert_int_equal(ri_lines_of(SPAN_OF("abc\n"), NULL, lines, 4, NULL), 4);
 }
 
 /* It is neither a line without a label nor one of rank 0. */
@@ -553,8 +531,8 @@ static bool is_launchers(struct ri_span line)
 	static const struct ri_owner rank = { .rank = 0, .local_rank = -1 };
 	char room[512];
 
-	return ri_lines_of(line, NULL, room, sizeof(room), &place) == 0 &&
-		ri_lines_of(line, &rank, room, sizeof(room), &place) == 0;
+	return ri_lines_of(line, NULL, room, sizeof(room), NULL) == 0 &&
+		ri_lines_of(line, &rank, room, sizeof(room), NULL) == 0;
 }
 
 static void test_a_line_of_the_launcher(void **state)
@@ -612,7 +590,6 @@ int main(void)
 		cmocka_unit_test(test_words_behind_a_message),
 		cmocka_unit_test(test_failure_of_the_launcher),
 		cmocka_unit_test(test_little_room),
-		cmocka_unit_test(test_where_words_begin),
 		cmocka_unit_test(test_a_line_of_the_launcher),
 	};
 
