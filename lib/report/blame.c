@@ -2,7 +2,6 @@
 #include "report/blame.h"
 
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +11,6 @@
 
 /* Behind a traceback Python runs what is registered for its exit, as an upload. */
 enum { EXIT_SECONDS = 60 };
-enum { HOOK = 40 };		/* bytes of "[rank3]: " */
 
 /* --- what an end is evidence of ---------------------------------------------- */
 
@@ -97,16 +95,15 @@ static bool ended_of_traceback(const struct ri_rank_outcome *rank)
 static bool is_uncaught(const struct ri_rank_outcome *rank)
 {
 	const struct ri_traceback *traceback = &rank->evidence.words.traceback;
-	const struct ri_span prefix = traceback->prefix;
-	char hook[HOOK];
-	int length = snprintf(hook, sizeof(hook), "[rank%llu]: ", (unsigned long long)rank->rank);
+	RI_TEXT(hook, 40);
 
+	ri_text_addf(&hook, "[rank%llu]: ", (unsigned long long)rank->rank);
 	if (!rank->evidence.printed || traceback->aside || rank->evidence.words.goes_on ||
 		rank->course == RI_COURSE_RUNNING || rank->evidence.words.tells_of_stop ||
 		!is_fresh(rank))
 		return false;
-	return rank->wrote.hooked || (prefix.length == (size_t)length &&
-		memcmp(prefix.at, hook, prefix.length) == 0);
+	return rank->wrote.hooked || ri_span_same(traceback->prefix,
+		(struct ri_span){ hook.bytes, hook.length });
 }
 
 /* An abort may be that of a watchdog, or a victim's: where its words were not read, who knows? */

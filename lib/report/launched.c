@@ -12,7 +12,6 @@
 #include "words/line.h"
 
 enum {
-	TRACEBACKS = 64,	/* in which that of the first failure is looked for */
 	SAID = 64,		/* ends that a launcher tells of */
 	HOST = 64,		/* bytes of an address */
 };
@@ -311,163 +310,6 @@ static size_t drop_unknown(struct ri_rank_outcome *ranks, size_t count)
 	return kept;
 }
 
-/* Copies the lines of a rank, or with NULL those of no rank, to *room. Returns them. */
-static struct ri_span copy_lines(const struct ri_launched_source *source,
-	const struct ri_owner *owner, char **room, struct ri_words_place *place)
-{
-	struct ri_span out = { *room, 0 };
-
-	out.length = ri_lines_of(source->text, owner, *room,
-		(size_t)(source->room + RI_LAUNCHED_WORDS - *room), place);
-	*room += out.length;
-	/* the launcher may have put its words elsewhere: that it wrote none is not known */
-	if (out.length == 0)
-		out.at = NULL;
-	return out;
-}
-
-/* Is it what the end of another process, or a stop, makes of a rank? */
-static bool is_news(struct ri_span exception)
-{
-	static const char *const types[] = {
-		"ConnectionResetError", "BrokenPipeError", "EOFError", "KeyboardInterrupt",
-	};
-
-	return ri_span_has_any(exception, types, 4) || ri_loss_of_exception(exception) != NULL;
-}
-
-/*
- * Words without an owner, which several may have written: up to the last exception that brings no
- * news. One before it may be what another rank had caught.
- */
-static struct ri_span cut_shared(struct ri_span shared)
-{
-	struct ri_span rest = shared;
-	struct ri_traceback one;
-
-	for (int i = 0; i < TRACEBACKS && ri_traceback_find(rest, &one); i++) {
-		const char *end = one.whole.at + one.whole.length;
-
-		if (!is_news(one.last))
-			return (struct ri_span){ shared.at, (size_t)(end - shared.at) };
-		rest.length = (size_t)(one.whole.at - rest.at);
-	}
-	return shared;
-}
-
-/* Do words without an owner explain exactly this end? Else they may be another rank's. */
-static bool explain(const struct ri_launched_source *source, struct ri_rank_outcome rank,
-	struct ri_span words)
-{
-	struct ri_last_words last;
-
-	rank.wrote.tail = words;
-	rank.traceback_at = source->traceback;
-	ri_class_find(&rank);
-	ri_last_words_find(words, NULL, rank.evidence.telling, ri_rank_signal(&rank), &last);
-	return rank.evidence.ended_of_traceback || rank.evidence.loss != NULL || last.count > 0;
-}
-
-/*
- * How many ranks these words tell to have lost others as the loser did: each says so once, in a
- * runtime's words on its abort, or in its exception.
- */
-static size_t count_losses(const struct ri_rank_outcome *loser, struct ri_span words)
-{
-	bool aborted = ri_rank_signal(loser) == SIGABRT;
-	struct ri_last_words last;
-	struct ri_traceback one;
-	struct ri_span line;
-	size_t count = 0;
-
-	while (aborted && ri_span_line(&words, &line)) {
-		if (!ri_shape_fits(line, loser->evidence.loss->shape))
-			continue;
-		ri_last_words_find(line, NULL, RI_TELLING_HANDLER, 0, &last);
-		count += last.count > 0;
-	}
-	while (!aborted && count < TRACEBACKS && ri_traceback_find(words, &one)) {
-		count += ri_loss_of_exception(one.last) != NULL;
-		words.length = (size_t)(one.whole.at - words.at);
-	}
-	return count;
-}
-
-/* Did it end as the other one did, and has no words of its own? */
-static bool is_alike(const struct ri_rank_outcome *rank, const struct ri_rank_outcome *other)
-{
-	return !rank->told && rank->wrote.tail.length == 0 && rank->end == other->end &&
-		rank->signal == other->signal && rank->exit_code == other->exit_code;
-}
-
-/*
- * Words without an owner tell that the loser lost others. Where they tell it as often as ranks
- * ended so, each of these said it: none of them is to be taken for the one that was lost.
- */
-static void share_loss(struct ri_rank_outcome *ranks, size_t count,
-	const struct ri_rank_outcome *loser)
-{
-	const struct ri_span words = loser->wrote.tail;
-	size_t alike = 1;
-
-	for (size_t i = 0; i < count; i++)
-		alike += is_alike(&ranks[i], loser);
-	if (count_losses(loser, words) < alike)
-		return;
-	for (size_t i = 0; i < count; i++)
-		if (is_alike(&ranks[i], loser)) {
-			ranks[i].wrote.tail = words;
-			ranks[i].wrote.place = loser->wrote.place;
-		}
-}
-
-/* Words of a loss that bear no owner may be of any: what begins behind them is not before all. */
-static void note_place(struct ri_rank_outcome *rank, const struct ri_words_place *own,
-	const struct ri_words_place *shared)
-{
-	bool late = own->traceback == 0 || (own->loss > 0 && own->loss < own->traceback);
-
-	rank->wrote.hooked = own->hooked && (shared->loss == 0 || own->traceback < shared->loss);
-	rank->wrote.place = late ? own->loss : own->traceback;
-}
-
-/* Words that bear no owner go to the first failure that has none of its own, and may have them. */
-static void give_words(const struct ri_launched_source *source, struct ri_rank_outcome *ranks,
-	size_t count)
-{
-	struct ri_words_place unowned, place;
-	struct ri_rank_outcome *silent = NULL;
-	char *room = source->room;
-	struct ri_span shared;
-
-	ri_lines_of(source->text, NULL, room, 0, &unowned);
-	for (size_t i = 0; i < count; i++) {
-		struct ri_rank_outcome *rank = &ranks[i];
-		const struct ri_owner owner = { .rank = (int64_t)rank->rank, .pid = rank->pid,
-			.local_rank = (int64_t)rank->local_rank };
-
-		/* one that left with 0 may have logged why */
-		if ((!ri_rank_failed(rank) && rank->end != RI_END_EXITED) ||
-			rank->wrote.tail.at != NULL)
-			continue;
-		rank->wrote.tail = copy_lines(source, &owner, &room, &place);
-		note_place(rank, &place, &unowned);
-		if (rank->wrote.tail.length == 0 && ri_rank_failed(rank) && !rank->told &&
-			(silent == NULL || rank->order < silent->order))
-			silent = rank;
-	}
-	if (silent == NULL)
-		return;
-	shared = cut_shared(copy_lines(source, NULL, &room, NULL));
-	if (shared.at == NULL || !explain(source, *silent, shared))
-		return;
-	silent->wrote.tail = shared;
-	silent->wrote.place = unowned.loss;
-	ri_class_find(silent);
-	if (silent->evidence.class == RI_CLASS_LOSS)
-		share_loss(ranks, count, silent);
-}
-
 /* --- of Ray's drivers ------------------------------------------------------ */
 
 /* Does another launcher tell of an end? Then the ranks are its own, and use Ray. */
@@ -521,7 +363,7 @@ static void give_actor_words(const struct ri_launched_source *source, struct ri_
 
 	rank->wrote.tail.at = NULL;
 	if (!actor->raised)
-		rank->wrote.tail = copy_lines(source, &(struct ri_owner){ .rank = -1,
+		rank->wrote.tail = ri_launched_lines(source, &(struct ri_owner){ .rank = -1,
 			.local_rank = -1, .pid = actor->pid }, &room, NULL);
 	/* that the actor died is no more than is said already */
 	if (rank->wrote.tail.at == NULL &&
@@ -547,7 +389,7 @@ static void tell_others_of(const struct ri_launched_source *source,
 		rank->order += lost ? 0 : 1;
 		rank->told = !lost || !ri_time_is_before(rank->ended, source->traceback);
 		if (!rank->told)
-			rank->wrote.tail = copy_lines(source, &(struct ri_owner){ .rank = -1,
+			rank->wrote.tail = ri_launched_lines(source, &(struct ri_owner){ .rank = -1,
 				.local_rank = -1, .pid = rank->pid }, &room, NULL);
 	}
 }
@@ -599,7 +441,7 @@ static bool tell_rays(const struct ri_launched_source *source, struct ri_rank_ou
 	*count = 0;
 	if (source->text.at == NULL)
 		return source->of_ray;
-	driver = copy_lines(source, NULL, &words, NULL);
+	driver = ri_launched_lines(source, NULL, &words, NULL);
 	if (!source->of_ray && (has_other_words(source) || !ri_actor_is_rays(driver)))
 		return false;
 	if (ri_actor_find(driver, source->actor))
@@ -645,7 +487,7 @@ size_t ri_launched_outcomes(const struct ri_launched_source *given, struct ri_ra
 	mark_told(source, out, count, first);
 	take_shared(&all);
 	if (source->text.at != NULL)
-		give_words(source, out, count);
+		ri_launched_give_words(source, out, count);
 	qsort(out, count, sizeof(*out), compare_ranks);
 	return count;
 }
