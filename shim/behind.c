@@ -39,36 +39,45 @@ enum {
 	STOP_MS = 100,		/* from a stop of the rank to ours */
 	VICTIM_MS = 100,	/* that its end waits for: the launcher is to see the first one's */
 	MANY = 64,		/* above it a line of each victim helps nobody */
-	READER_MS = 2000,	/* for a launcher that does not read, at the end */
+	READER_MS = 10000,	/* for a launcher that does not read, at the end */
+	SOON_S = 3,		/* from a traceback to the end of the interpreter */
 	OVER_MS = 30000,	/* of silence after the last line of Python: most end sooner */
-	FRESH_S = 60,		/* before a stop: an exception that was printed then is told of */
+	LONG_S = 60,		/* after a stop what ends a rank is something else */
 };
 
 #define STOPS (RI_MASK_OF(SIGTERM) | RI_MASK_OF(SIGINT) | RI_MASK_OF(SIGHUP))
 
 static struct {
-	pid_t launcher;		/* whose signals the whole process group has; 0: not known */
+	pid_t launcher;		/* whose signals the whole process group has; 0: that is Slurm */
+	ri_sigset early;	/* came before there was a rank */
+	ri_sigset got;		/* since own.stopped: whatever came from outside */
 	bool by_step;		/* what Slurm sends reaches the rank as well */
 	struct timespec stopped;	/* CLOCK_REALTIME, by the first of STOPS; 0: none came */
 	bool dying;		/* before that the rank had begun to end */
 	bool looks;		/* it has printed a traceback */
+	bool over;		/* and soon after it had no interpreter any more */
 	bool told;		/* that it does not get to its end */
 	char text[2 * RI_VERDICT_SIZE];	/* lines of ours that go out in one write */
 	size_t length;
 } own;
 
-/* The parent of the leader of our process group made that group, and signals it. */
+/* The parent of the leader of our process group has made it, and signals it; 0: not known. */
 static pid_t find_launcher(const struct ri_found *found)
 {
-	struct ri_procstat leader;
-	pid_t group = getpgrp();
+	struct ri_procstat leader, launcher;
 
-	if (ri_source_signals(found->topology.identity) != RI_SIGNALS_GROUP)
-		return 0;
-	if (group == getpid())
-		return getppid();
-	return group > 0 && ri_descendants_are_shown() && ri_proc_read(group, &leader)
-		? leader.parent : 0;
+	return ri_proc_is_ours(getpid()) && ri_proc_read(getpgrp(), &leader) &&
+		ri_proc_read(leader.parent, &launcher) &&
+		ri_source_is_launcher(found->topology.identity, launcher.name) ? launcher.pid : 0;
+}
+
+bool ri_behind_knows_launcher(const struct ri_found *found)
+{
+	enum ri_source_signals signals = ri_source_signals(found->topology.identity);
+
+	if (signals == RI_SIGNALS_GROUP)
+		own.launcher = find_launcher(found);
+	return signals == RI_SIGNALS_STEP || own.launcher != 0;
 }
 
 /* The rank has its own copies, which end with it; the launcher may wait for that. */
@@ -95,11 +104,23 @@ static int reap(struct ri_children *children)
 	return pid < 0 ? -1 : pid == child->pid;
 }
 
-/* One of STOPS is there, in the queue or taken. What the rank does from now on may be for it. */
+/*
+ * What came from outside, in the queue or taken: what the rank does from now on may be for it. Not
+ * what it does long after it.
+ */
 static bool is_stopped(void)
 {
-	if (own.stopped.tv_sec == 0 && (ri_mask_pending() & STOPS & ri_mask_stops()) != 0)
-		ri_clock_read(CLOCK_REALTIME, &own.stopped);
+	ri_sigset pending = ri_mask_pending() & ~RI_MASK_OF(SIGCHLD);
+	struct timespec now;
+
+	ri_clock_read(CLOCK_REALTIME, &now);
+	if (own.stopped.tv_sec != 0 && now.tv_sec - own.stopped.tv_sec > LONG_S) {
+		own.stopped = (struct timespec){ .tv_sec = 0 };
+		own.got = 0;
+	}
+	own.got |= pending;
+	if (own.stopped.tv_sec == 0 && (pending & STOPS & ri_mask_stops()) != 0)
+		own.stopped = now;
 	return own.stopped.tv_sec != 0;
 }
 
@@ -110,6 +131,7 @@ static void begin_looks(void *run, bool by_ray)
 	if (!own.looks)
 		ri_linger_begin(&((const struct ri_run *)run)->found.options);
 	own.looks = !is_stopped();
+	own.over = false;
 	ri_linger_suspect();
 }
 
@@ -121,13 +143,18 @@ static void tell_over(struct ri_run *run)
 {
 	static struct ri_reason reason;
 	struct ri_output *output = &run->started.output;
+	const struct ri_child *child = &run->started.children.items[0];
 	struct ri_rank_outcome rank = { .pid = 0 };
 	int64_t silent_ms = ri_now_ms() - output->heard_ms;
 	RI_TEXT(out, RI_MAX_LINE);
 
+	/* one that it went on from: that was no end of the program */
+	ri_failure_describe(child, output, 0, &rank);
+	if (!own.over && ri_seconds_between(rank.traceback_at, child->course_at) > SOON_S)
+		return;
+	own.over = true;
 	if (own.told || silent_ms < OVER_MS)
 		return;
-	ri_failure_describe(&run->started.children.items[0], output, 0, &rank);
 	rank.end = RI_END_EXITED;
 	rank.exit_code = 1;
 	ri_clock_read(CLOCK_REALTIME, &rank.ended);
@@ -138,8 +165,9 @@ static void tell_over(struct ri_run *run)
 	own.told = true;
 	ri_text_add_bytes(&out, reason.traceback.last.at, reason.traceback.last.length);
 	ri_log(RI_LEVEL_ALWAYS, "rank %lld raised %s and has not ended for %lld s: its interpreter "
-		"is behind the last line of Python", (long long)ri_found_single_rank(&run->found),
-		out.bytes, (long long)silent_ms / 1000);
+		"has ended, and it waits in MPI_Finalize or another exit handler",
+		(long long)ri_found_single_rank(&run->found), out.bytes,
+		(long long)silent_ms / 1000);
 }
 
 static void take_time(struct ri_run *run)
@@ -167,80 +195,83 @@ static int64_t time_left(struct ri_output *output)
 	return due > now ? due - now : 0;
 }
 
-/* What the rank does not have from its sender already it gets from us. */
+/* Has the rank the signal already? Who is in our process group signals all of it. */
+static bool has_all(const siginfo_t *info)
+{
+	/* the kernel's own are a terminal's, for all that are in its foreground */
+	if (info->si_code == SI_KERNEL || (own.by_step && ri_step_sent(info)))
+		return true;
+	return info->si_code == SI_USER && info->si_pid > 0 &&
+		((own.launcher != 0 && info->si_pid == own.launcher) ||
+		getpgid(info->si_pid) == getpgrp());
+}
+
 static void take_signal(const siginfo_t *info, pid_t rank)
 {
 	ri_sigset bit = RI_MASK_OF(info->si_signo);
+	bool stops = (bit & STOPS & ri_mask_stops()) != 0 && own.stopped.tv_sec == 0;
 	struct ri_procstat process;
 
 	if (info->si_signo == SIGCHLD || info->si_pid == getpid() || ri_helper_took(info))
 		return;
 	/* Open MPI sends SIGCONT first, a moment before; of the stop itself it may be dying now */
-	if (bit == RI_MASK_OF(SIGCONT) && ri_proc_read(rank, &process) && process.dying)
-		own.dying = !is_stopped();
-	if ((bit & STOPS & ri_mask_stops()) != 0 && own.stopped.tv_sec == 0)
+	if ((bit == RI_MASK_OF(SIGCONT) || stops) && ri_proc_read(rank, &process))
+		own.dying = own.dying || process.dumping || (process.dying && !stops &&
+			!is_stopped());
+	own.got |= bit;
+	if (stops)
 		ri_clock_read(CLOCK_REALTIME, &own.stopped);
-	/* the kernel's own are a terminal's, for all that are in its foreground */
-	if (info->si_code == SI_KERNEL || (own.by_step && ri_step_sent(info)) ||
-		(own.launcher != 0 && info->si_code == SI_USER && info->si_pid == own.launcher))
-		return;
-	ri_children_signal(rank, info->si_signo);
+	/* one that has made a group of its own, as timeout(1) does, has it from nobody else */
+	if (getpgid(rank) != getpgrp())
+		ri_children_signal(getpgid(rank) > 0 ? -getpgid(rank) : rank, info->si_signo);
+	else if ((own.early & bit) != 0 || !has_all(info))
+		ri_children_signal(rank, info->si_signo);
+	own.early &= ~bit;
 }
 
-/* By a signal that a launcher stops with, or with the status of a shell that it stopped. */
-static bool ended_of_stop(const struct ri_child *child)
+/* Signals that a program's own mistakes make; what ends it by another one came from outside. */
+#define FAULTS (RI_MASK_OF(SIGSEGV) | RI_MASK_OF(SIGBUS) | RI_MASK_OF(SIGFPE) | \
+	RI_MASK_OF(SIGILL) | RI_MASK_OF(SIGABRT) | RI_MASK_OF(SIGSYS) | RI_MASK_OF(SIGTRAP) | \
+	RI_MASK_OF(SIGPIPE))
+
+/* The signal that may have come from outside, also by the status of a shell; 0: none. */
+static ri_sigset sent_signal(const struct ri_child *child)
 {
 	int number = ri_verdict_status(child->wait_status) - 128;
+	ri_sigset bit = number > 0 && number <= RI_SIGNAL_MAX ? RI_MASK_OF(number) : 0;
 
-	return number > 0 && number <= RI_SIGNAL_MAX && (RI_MASK_OF(number) & STOPS) != 0;
+	return WIFSIGNALED(child->wait_status) ? bit & ~FAULTS & ~RI_MASK_OF(SIGKILL)
+		: bit & STOPS;
 }
 
 /* Slurm signals the processes of a step one by one. Where it is SIGKILL we are the next to end. */
 static void wait_for_stop(const struct ri_child *child)
 {
 	bool killed = own.launcher == 0 && child->wait_status == SIGKILL;
+	ri_sigset sent = sent_signal(child);
 	siginfo_t info;
 
-	if ((killed || ended_of_stop(child)) && !is_stopped() &&
-		ri_mask_wait_for(STOPS, &info, STOP_MS) != 0)
-		ri_clock_read(CLOCK_REALTIME, &own.stopped);
+	is_stopped();
+	if ((own.got & sent) == 0 && (killed || sent != 0) &&
+		ri_mask_wait_for(sent | STOPS, &info, STOP_MS) != 0) {
+		own.got |= RI_MASK_OF(info.si_signo);
+		if (own.stopped.tv_sec == 0)
+			ri_clock_read(CLOCK_REALTIME, &own.stopped);
+	}
 }
 
 /*
- * Did it end because it was stopped? Not so if it was on its way out before: its end had begun, or
- * it ended with a status, of an exception that it had printed before.
+ * Did it end because it was stopped, or by another signal that we have, too? Not so if its end had
+ * begun before, or if it made the signal itself. A status may be what its handler makes of a stop,
+ * and an exception that was printed before may have been caught: it is not named for these.
  */
-static bool was_stopped(const struct ri_child *child, const struct ri_rank_outcome *rank)
+static bool was_stopped(const struct ri_child *child)
 {
-	bool killed = rank->end == RI_END_SIGNALED;
+	bool fault = WIFSIGNALED(child->wait_status) &&
+		(RI_MASK_OF(WTERMSIG(child->wait_status)) & FAULTS) != 0;
 
-	if (own.stopped.tv_sec == 0)
-		return false;
-	if (own.dying && !ended_of_stop(child))
-		return false;
-	return killed || rank->traceback_at.tv_sec == 0 ||
-		!ri_time_is_before(rank->traceback_at, own.stopped) ||
-		!rank->evidence.ended_of_traceback;
-}
-
-/* What had been printed shortly before the stop may be why, and is no proof of it. */
-static void tell_stopped(struct ri_rank_outcome *rank)
-{
-	static struct ri_reason reason;
-	RI_TEXT(out, RI_MAX_LINE);
-
-	rank->told = true;
-	ri_class_find(rank);
-	if (!rank->evidence.printed || !ri_time_is_before(rank->traceback_at, own.stopped) ||
-		own.stopped.tv_sec - rank->traceback_at.tv_sec > FRESH_S)
-		return;
-	ri_reason_find(rank, &reason);
-	if (!reason.has_traceback)
-		return;
-	ri_text_add_bytes(&out, reason.traceback.last.at, reason.traceback.last.length);
-	ri_log(RI_LEVEL_ALWAYS, "rank %llu was stopped %.1f s after it had printed: %s",
-		(unsigned long long)rank->rank,
-		ri_seconds_between(rank->traceback_at, own.stopped), out.bytes);
+	return (own.got & sent_signal(child)) != 0 ||
+		(own.stopped.tv_sec != 0 && !own.dying && !fault);
 }
 
 /* A line for it, and its end comes a moment after the first one's. A stop ends the waiting. */
@@ -325,13 +356,19 @@ int ri_run_behind(struct ri_run *run, struct ri_launch *launch)
 	int status, reaped;
 
 	ri_descendants_init(launch->self);
-	own.launcher = find_launcher(&run->found);
 	own.by_step = ri_step_tells_all(&run->found.env);
 	launch->die_with_us = true;
 	ri_clock_read(CLOCK_REALTIME, &run->started.at);
 	ri_judge_plan(ri_judge_answer, run, 1);
-	if (ri_ranks_spawn(NULL, launch, children, output, &run->err) < 0)
+	if (ri_ranks_spawn(NULL, launch, children, output, &run->err) < 0) {
+		/* no process more: then without one */
+		launch->outputs[0] = launch->outputs[1] = -1;
+		launch->die_with_us = false;
+		if (run->err.code == RI_CODE_SPAWN_REFUSED)
+			ri_launch_replace(launch, &run->err);
 		return ri_run_fail(run);
+	}
+	own.early = ri_mask_pending() & ~RI_MASK_OF(SIGCHLD);
 	leave_stdio();
 	if (chdir("/") < 0)
 		ri_log(RI_LEVEL_NOTE, "cannot change to /: %s", strerror(errno));
@@ -361,9 +398,9 @@ int ri_run_behind(struct ri_run *run, struct ri_launch *launch)
 	ri_topology_get(&run->found.topology, RI_FACT_RANK, &rank.rank);
 	ri_failure_describe(child, output, 0, &rank);
 	ri_class_find(&rank);
-	if (was_stopped(child, &rank)) {
-		tell_stopped(&rank);
-	} else if (rank.evidence.class == RI_CLASS_LOSS) {
+	if (was_stopped(child))
+		return end_alike(run, status);
+	if (rank.evidence.class == RI_CLASS_LOSS) {
 		tell_victim(run, &rank);
 	} else {
 		ri_log_through(hold_line);

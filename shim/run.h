@@ -138,7 +138,13 @@ int ri_run_simulate(struct ri_run *run);
 int ri_run_start(struct ri_run *run);
 
 /*
- * behind.c: start one rank that its launcher owns, and tell why it failed. Returns the exit status;
+ * behind.c: is it known whom the launcher of this one rank signals? By the source, and by the
+ * program that made our process group.
+ */
+bool ri_behind_knows_launcher(const struct ri_found *found);
+
+/*
+ * Start one rank that its launcher owns, and tell why it failed. Returns the exit status;
  * where a signal ended the rank it ends this process as well.
  */
 int ri_run_behind(struct ri_run *run, struct ri_launch *launch);

@@ -2,6 +2,7 @@
 #include "attempt.h"
 #include "run.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -57,9 +58,9 @@ static enum stance find_stance(const struct ri_found *found, pid_t self)
 	if (!is_left_to_manager(found, self))
 		return STANCE_INIT;
 	return ri_found_single_rank(found) >= 0 &&
-			ri_source_signals(found->topology.identity) != RI_SIGNALS_UNKNOWN &&
 			ri_env_get(&found->env, RI_OUTER_VARIABLE) == NULL &&
-			!isatty(STDERR_FILENO) ? STANCE_BEHIND : STANCE_COMMAND;
+			fcntl(STDERR_FILENO, F_GETFD) >= 0 && !isatty(STDERR_FILENO) &&
+			ri_behind_knows_launcher(found) ? STANCE_BEHIND : STANCE_COMMAND;
 }
 
 /* Of each child that starts here, whether they are ranks or not. */
@@ -96,7 +97,9 @@ static int prepare_output(struct ri_run *run)
 	run->started.words_alone = !wishes.keeps_stderr &&
 		run->started.starter == RI_STARTER_PYTHON && !isatty(STDERR_FILENO);
 	wishes.keeps_stderr = wishes.keeps_stderr || run->started.words_alone ||
-		run->started.behind;
+		run->started.behind ||
+		(ri_found_single_rank(&run->found) >= 0 &&
+			ri_output_is_wanted(&run->found.options));
 	wishes.by_lines = run->started.behind;
 	status = ri_output_prepare(&run->started.output, &wishes, &run->arena, &run->err);
 	/* files that a variable asks for are no reason to start nothing: the ranks print */

@@ -11,6 +11,7 @@ enum {
 	 * the files of a process are closed (kernel/exit.c, do_exit).
 	 */
 	EXITING = 0x4,
+	DUMPCORE = 0x200,	/* PF_DUMPCORE, set before the core is written (fs/coredump.c) */
 	/* fields that are read, by their number in proc(5) */
 	PARENT = 4, GROUP = 5, SESSION = 6, FLAGS = 9, FAULTS = 10, USER_TICKS = 14,
 	KERNEL_TICKS = 15, STARTED = 22, BLOCKED = 32, IGNORED = 33, CAUGHT = 34,
@@ -52,6 +53,7 @@ bool ri_procstat_read(const char *text, struct ri_procstat *out)
 	*out = (struct ri_procstat){ .pid = (pid_t)pid, .parent = (pid_t)fields[PARENT],
 		.group = (pid_t)fields[GROUP], .session = (pid_t)fields[SESSION], .state = state,
 		.dying = (fields[FLAGS] & EXITING) != 0 || state == 'Z' || state == 'X',
+		.dumping = (fields[FLAGS] & DUMPCORE) != 0,
 		.started = fields[STARTED], .blocked = fields[BLOCKED], .ignored = fields[IGNORED],
 		.caught = fields[CAUGHT], .faults = fields[FAULTS],
 		.ticks = fields[USER_TICKS] + fields[KERNEL_TICKS] };

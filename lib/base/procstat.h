@@ -17,6 +17,7 @@ struct ri_procstat {
 	char state;		/* 'R', 'S', 'D', 'T', 'Z', ... */
 	char name[16];		/* cut by the kernel; may hold any byte */
 	bool dying;		/* its end has begun, or it is a zombie */
+	bool dumping;		/* the kernel writes its core */
 	uint64_t started;	/* clock ticks since boot: tells a reused pid */
 	uint64_t ticks;		/* of a CPU that it was given, for itself and in the kernel */
 	uint64_t faults;	/* pages of memory that it was given without reading them */

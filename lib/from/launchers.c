@@ -229,6 +229,7 @@ const struct ri_source ri_source_hydra = {
 	.mpi = RI_SOURCE_MPICH,
 	/* HYD_pmcd_pmip_send_signal() of src/pm/hydra/proxy */
 	.signals = RI_SIGNALS_GROUP,
+	.launchers = "hydra_pmi_proxy",
 	.once = "mpiexec -n NODES -ppn 1 rankinit -- COMMAND",
 	.over_ssh = true,
 	.reads = RI_READS(

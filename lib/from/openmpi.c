@@ -401,6 +401,7 @@ const struct ri_source ri_source_openmpi = {
 	.mpi = RI_SOURCE_OPENMPI,
 	/* kill_local() of orte/mca/odls/default/odls_default_module.c; PRRTE has the same */
 	.signals = RI_SIGNALS_GROUP,
+	.launchers = "mpirun|mpiexec|orterun|orted|prterun|prte|prted",
 	.once = "mpirun --map-by ppr:1:node rankinit -- COMMAND",
 	.over_ssh = true,
 	.reads = RI_READS(

@@ -35,6 +35,18 @@ enum ri_source_signals ri_source_signals(const char *identity)
 	return source == NULL ? RI_SIGNALS_UNKNOWN : source->signals;
 }
 
+bool ri_source_is_launcher(const char *identity, const char *name)
+{
+	const struct ri_source *source = find_source(identity);
+	const char *at = source == NULL ? NULL : source->launchers;
+	size_t length = strcspn(name, ".");
+
+	for (; at != NULL; at = strchr(at, '|') == NULL ? NULL : strchr(at, '|') + 1)
+		if (strcspn(at, "|") == length && strncmp(at, name, length) == 0)
+			return true;
+	return false;
+}
+
 enum ri_source_mpi ri_source_mpi(const char *identity)
 {
 	const struct ri_source *source = find_source(identity);

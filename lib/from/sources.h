@@ -48,6 +48,8 @@ struct ri_source {
 	bool manages;		/* it started each rank itself and watches over it */
 	enum ri_source_mpi mpi;	/* whose processes its ranks are */
 	enum ri_source_signals signals;
+	/* Of RI_SIGNALS_GROUP the programs that start its ranks, "a|b", as /proc names them. */
+	const char *launchers;
 	bool over_ssh;		/* its ranks may lack what their container was given */
 	bool of_container;	/* its variables are the container's: process 1 has them, too */
 	/* A file alone may tell that it is there: --source=NAME reads it unseen. */
@@ -136,6 +138,9 @@ bool ri_source_manages(const char *identity);
 
 /* How does that source signal its ranks? */
 enum ri_source_signals ri_source_signals(const char *identity);
+
+/* Is a program of this name, which may end in ".openmpi" or so, one that starts its ranks? */
+bool ri_source_is_launcher(const char *identity, const char *name);
 
 /* Whose MPI job is a process with this identity one of? Of none for NULL. */
 enum ri_source_mpi ri_source_mpi(const char *identity);

@@ -202,6 +202,9 @@ static size_t move(struct ri_output *output, struct ri_stream *stream, size_t mo
 		if (!sink->blocked)
 			ri_sink_flush(sink);
 	}
+	/* alone it would have a SIGPIPE, too */
+	if (sink->by_lines && sink->why == EPIPE && stream->fd >= 0)
+		end_stream(output, stream);
 	return moved;
 }
 
@@ -395,7 +398,8 @@ void ri_output_finish(struct ri_output *output, bool stopped)
 		moved = move_rest(output, &left) || moved;
 		if (!left && !out->blocked && !err->blocked)
 			break;
-		if (moved && !stopped)
+		/* a rank alone would wait for its reader as well: its launcher has a time for it */
+		if ((moved && !stopped) || err->by_lines)
 			deadline = ri_now_ms() + FINISH_MS;
 		waited = deadline > ri_now_ms();
 		if (waited && wait_once(output, deadline - ri_now_ms(), false))

@@ -304,7 +304,7 @@ static int make_streams(const struct plan *plan)
 		if (make_stream(plan, i / 2, i % 2) < 0)
 			return -1;
 	/* one command whose stderr alone is kept: where both go to one place, their order stays */
-	if (count > 1 || streams[0].given >= 0 || streams[1].fd < 0 ||
+	if (count > 1 || plan->wishes->by_lines || streams[0].given >= 0 || streams[1].fd < 0 ||
 		!is_same(STDOUT_FILENO, STDERR_FILENO))
 		return 0;
 	streams[0].given = ri_fd_move_up(fcntl(streams[1].given, F_DUPFD_CLOEXEC, 0));

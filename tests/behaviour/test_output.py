@@ -276,9 +276,7 @@ def test_a_log_that_is_truncated(box):
 def test_a_rank_of_mpirun_is_looked_after(box):
     """What would become the command stays its parent."""
     script = "cat /proc/$PPID/comm"
-    for options, parent in ((["--log-prefix"], "[13] rankinit"),
-                            (["--log-prefix", "--supervise=auto"], "[13] rankinit"),
-                            (["--supervise=never"], "nsrun")):
+    for options, parent in (["--log-prefix"], "[13] rankinit"), ([], "nsrun"):
         result = box.run(*options, *SH, script, env=RANK, place="below")
         assert result.out.decode().strip() == parent
 

@@ -35,6 +35,7 @@ COMPILE = ["gcc" if os.path.exists("/etc/alpine-release") else "musl-gcc",
            "-static", "-O2", "-Wall", "-Wextra", "-Werror",
            "-idirafter", "/usr/include", "-idirafter", "/usr/include/x86_64-linux-gnu"]
 SOURCES = {"deny": "tests/fault/deny.c", "nsrun": "tests/conformance/nsrun.c",
+           "orted": "tests/conformance/nsrun.c",
            "probe": "tests/conformance/probe.c"}
 CALL = re.compile(r"^(\w+)\((.*?)(?:\)\s+= (.*)|)$")
 
@@ -77,9 +78,10 @@ class Scenario:
     status: int = 7
     nsrun: list = field(default_factory=list)   # further options for it
     waits: float = 0.0      # seconds that it takes although nothing is wrong
+    parent: str = "nsrun"   # what that is called
 
     def words(self, report, go, tty):
-        words = [actor("nsrun"), "-r", str(report), "-g", str(go)]
+        words = [actor(self.parent), "-r", str(report), "-g", str(go)]
         words += self.nsrun + (["-t", tty] if tty else [])
         words += ["--"] if self.pid1 else ["-n", "--"]
         words += [actor("deny"), *self.deny, "--"] if self.deny else []

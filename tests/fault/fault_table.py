@@ -112,7 +112,8 @@ SCENARIOS = {
     "bind": Scenario(EXIT, [*STAY, "--bind-to=numa"]),
     # of a launcher, which may have bound it, and perhaps with a GPU
     "bound": Scenario(EXIT, [*STAY, "--bind-to=numa", "--checks=none"], env=ONE_OF_TWO),
-    "behind": Scenario(SAYS, ["--checks=none"], env=ONE_OF_TWO),
+    # a launcher's name decides whether its signals are known
+    "behind": Scenario(SAYS, ["--checks=none"], env=ONE_OF_TWO, parent="orted", nsrun=["-B"]),
     "places": Scenario([PROBE, "/dev/null", "exit=0"],
                        ["--nproc-per-node=1", "--bind-to=numa", "--checks=none"], status=0),
     # what nothing is wrong with
@@ -272,7 +273,6 @@ TABLE = [
     ("behind", "open null", SAME, {"EMFILE": SAME}),
     ("behind", "chdir", SAME, {"EACCES": SAME}),
     ("behind", "poll", SAME),
-    ("behind", "rt_sigtimedwait", SAME),
     ("behind", "wait4", ENDS, {"EINTR": SAME}),
     ("behind", "epoll_create1", UNREAD, {"EMFILE": UNREAD}),
     ("behind", "signalfd4", UNREAD, {"EMFILE": UNREAD}),
