@@ -48,15 +48,31 @@ static char *cut(const char *bytes, size_t size, size_t step, size_t *length)
 	return out;
 }
 
+/* Where the line ends that begins here: "\r\n" is one end. */
+static char *find_end(char *line, size_t length)
+{
+	char *end = line;
+
+	while (end < line + length && *end != '\n' && *end != '\r')
+		end++;
+	CHECK(end < line + length);
+	return *end == '\r' && end + 1 < line + length && end[1] == '\n' ? end + 1 : end;
+}
+
 /* Take away what was put in: prefixes, and the ends of pieces. */
 static size_t rejoin(char *out, size_t length)
 {
 	size_t kept = 0, at = 0;
 
 	while (at < length) {
-		char *end = memchr(out + at, '\n', length - at);
+		char *end = find_end(out + at, length - at);
 
-		CHECK(end != NULL && length - at > PREFIX);
+		/* a return alone is no line */
+		if (end == out + at && *end == '\r') {
+			out[kept++] = out[at++];
+			continue;
+		}
+		CHECK(length - at > PREFIX);
 		CHECK(memcmp(out + at, "[7]", 3) == 0);
 		CHECK(out[at + 3] == ' ' || (out[at + 3] == '+' && kept > 0));
 		if (out[at + 3] == '+')
@@ -74,7 +90,7 @@ static void check_lines(const char *bytes, size_t size, size_t step)
 {
 	size_t length, other;
 	char *out = cut(bytes, size, step, &length), *whole = cut(bytes, size, MOST, &other);
-	bool ended = size == 0 || bytes[size - 1] == '\n';
+	bool ended = size == 0 || bytes[size - 1] == '\n' || bytes[size - 1] == '\r';
 
 	CHECK(length == other && memcmp(out, whole, length) == 0);
 	length = rejoin(out, length);
