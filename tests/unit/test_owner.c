@@ -102,7 +102,8 @@ static const char *lines_of_one(const char *text)
 {
 	const struct ri_owner one = { .rank = 1, .local_rank = -1 };
 
-	shown[ri_lines_of(SPAN_OF(text), &one, shown, sizeof(shown) - 1)] = '\0';
+	shown[ri_lines_of(SPAN_OF(text), &one, shown, sizeof(shown) - 1,
+			&(struct ri_words_place){ .loss = 0 })] = '\0';
 	return shown;
 }
 

@@ -23,6 +23,7 @@ static const char *read_all(char *out, size_t size, struct ri_span text)
 	static char lines[1 << 16];
 	const struct ri_owner one = { .rank = 1, .local_rank = 1 };
 	struct ri_rank_said said[ROOM];
+	struct ri_words_place place;
 	size_t count = ri_launcher_words_read(text, said, ROOM);
 	struct ri_text written;
 
@@ -39,7 +40,8 @@ static const char *read_all(char *out, size_t size, struct ri_span text)
 		ri_text_add(&written, said[i].owned ? " owned\n" : "\n");
 	}
 	for (int of_rank = 0; of_rank < 2; of_rank++) {
-		count = ri_lines_of(text, of_rank == 1 ? &one : NULL, lines, sizeof(lines));
+		count = ri_lines_of(text, of_rank == 1 ? &one : NULL, lines, sizeof(lines),
+			&place);
 		ri_text_addf(&written, "--\n%.*s", (int)count, lines);
 	}
 	return out;
