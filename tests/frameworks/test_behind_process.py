@@ -7,6 +7,7 @@ stderr and of stdin are as with --supervise=never, the control of each test.
 import collections
 import hashlib
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -160,15 +161,21 @@ NAMED = ["unshare", "--uts", "sh", "-c", f'hostname {"h" * 60} && exec "$@"', "s
 def test_a_long_verdict_is_one_write():
     """pipe(7), O_DIRECT: what one write has put there is what one read gets, up to PIPE_BUF."""
     reader, writer = os.pipe2(os.O_DIRECT | os.O_CLOEXEC)
+    # whose signals are known: the rank leads its group, and its parent is called so
+    with open("/proc/self/comm", "r+", encoding="ascii") as name:
+        called = name.read().strip()
+        name.write("orted")
     job = subprocess.Popen(
         [*NAMED, PROGRAM, "--", sys.executable, "-c", LAST], stderr=writer,
         env=clean_env(OMPI_COMM_WORLD_RANK="2", OMPI_COMM_WORLD_SIZE="4",
-                      OMPI_COMM_WORLD_LOCAL_RANK="2", OMPI_COMM_WORLD_LOCAL_SIZE="4"))
+                      OMPI_COMM_WORLD_LOCAL_RANK="2", OMPI_COMM_WORLD_LOCAL_SIZE="4"),
+        start_new_session=True)
     os.close(writer)
     writes = []
     while part := os.read(reader, 1 << 16):
         writes.append(part)
     os.close(reader)
+    pathlib.Path("/proc/self/comm").write_text(called, encoding="ascii")
     assert job.wait() == 3
     # what the rank wrote comes by an opening of its own, and may stand before it in one read
     mine = [part[part.index(b"rankinit: "):] for part in writes if b"rankinit: " in part]
