@@ -55,7 +55,9 @@ def launch(rankinit):
         job = subprocess.Popen(
             [*program, rankinit, "--checks=none", *options, "--", *command],
             env={**BASE, "MASTER_ADDR": "127.0.0.1", **(OPENMPI if env is None else env)},
-            stdin=more.pop("stdin", subprocess.DEVNULL), start_new_session=True, **more)
+            stdin=more.pop("stdin", subprocess.DEVNULL), start_new_session=True,
+            # nohup(1) before the tests is not meant for what they start
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL), **more)
         os.close(theirs)
         job.packets, job.until = lambda: packets(ours), lambda word: until(ours, word)
         started.append((job, ours))
