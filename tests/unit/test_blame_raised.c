@@ -11,85 +11,13 @@
 #include <cmocka.h>
 
 #include "report/blame.h"
-#include "topology_of.h"
-
-enum { RANKS = 4 };
-
-#define HEAD "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n"
-#define OWN HEAD "ValueError: bad batch 17\n"
-#define LOST HEAD "RuntimeError: [/gloo/transport/tcp/pair.cc:1] Connection closed by peer " \
-	"[10.0.0.5]:4711\n"
+#include "blame_of.h"
 
 /* As torch's hook writes it, which is called for what no code caught. */
 #define HOOK(rank) "[rank" rank "]: Traceback (most recent call last):\n" \
 	"[rank" rank "]:   File \"a.py\", line 1, in f\n"
 #define HOOKED(rank) HOOK(rank) "[rank" rank "]: ValueError: bad batch 17\n"
 
-static struct ri_rank_outcome ranks[RANKS];
-static struct ri_outcome outcome;
-
-/* Four ranks of one node that ran from second 100 to 200, in this order, and exited with 0. */
-static int begin(void **state)
-{
-	give_back(state);
-	for (unsigned i = 0; i < RANKS; i++)
-		ranks[i] = (struct ri_rank_outcome){
-			.rank = i, .local_rank = i, .pid = (pid_t)(10 + i), .end = RI_END_EXITED,
-			.order = i + 1, .started = { .tv_sec = 100 }, .wrote.tail.at = "",
-			.ended = { .tv_sec = 200, .tv_nsec = (long)i * 1000 },
-		};
-	outcome = (struct ri_outcome){
-		.topology = &topology, .ranks = ranks, .count = RANKS, .first = -1,
-	};
-	return 0;
-}
-
-static int finish(void **state)
-{
-	give_back(state);
-	return 0;
-}
-
-static void of_two_nodes(void)
-{
-	take(LIST("OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=8",
-		"OMPI_COMM_WORLD_LOCAL_RANK=0", "OMPI_COMM_WORLD_LOCAL_SIZE=4"));
-}
-
-/* Ended with this status, of these words, which appeared at that second; 0: no traceback. */
-static void exits(int index, int code, const char *words, time_t second)
-{
-	ranks[index].exit_code = code;
-	ranks[index].wrote.tail.at = words;
-	ranks[index].wrote.tail.length = strlen(words);
-	ranks[index].traceback_at.tv_sec = second;
-}
-
-static void is_killed(int index, int number)
-{
-	ranks[index].end = RI_END_SIGNALED;
-	ranks[index].signal = number;
-}
-
-/* By us, after the first failure. */
-static void is_stopped(int index)
-{
-	is_killed(index, SIGTERM);
-	ranks[index].told = true;
-}
-
-static void judge(void)
-{
-	for (int i = 0; i < RANKS; i++)
-		ri_class_find(&ranks[i]);
-	ri_blame_find(&outcome);
-}
-
-static void expect(int first, enum ri_blame blame)
-{
-	judge();
-	assert_int_equal(outcome.first, first);
-	assert_int_equal(outcome.blame, blame);
 }
 
 /* Its launcher saw the abort of one that lost it first, and stopped it. */
