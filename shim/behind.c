@@ -395,11 +395,11 @@ int ri_run_behind(struct ri_run *run, struct ri_launch *launch)
 	status = ri_verdict_status(child->wait_status);
 	if (status == 0)
 		return ri_run_end(run, 0);
+	if (was_stopped(child))
+		return end_alike(run, status);
 	ri_topology_get(&run->found.topology, RI_FACT_RANK, &rank.rank);
 	ri_failure_describe(child, output, 0, &rank);
 	ri_class_find(&rank);
-	if (was_stopped(child))
-		return end_alike(run, status);
 	if (rank.evidence.class == RI_CLASS_LOSS) {
 		tell_victim(run, &rank);
 	} else {
