@@ -13,9 +13,12 @@ tells = "TELLS" in os.environ
 signal.signal(signal.SIGTERM, lambda *_: [os.kill(pid, 15) for pid in ranks])
 def start(attempt):
     for rank, command in enumerate(sys.argv[1:]):
+        # one that is told to stop before it is a shell is not to take that for its parent's
+        signal.pthread_sigmask(signal.SIG_BLOCK, {{signal.SIGTERM}})
         pid = os.fork()
         if pid == 0:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {{signal.SIGTERM}})
             world = str(len(sys.argv) - 1)
             os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=world,
                               LOCAL_WORLD_SIZE=world, ATTEMPT=str(attempt))
@@ -28,6 +31,7 @@ def start(attempt):
                                   TORCHELASTIC_MAX_RESTARTS=str(restarts))
             os.execv("/bin/sh", ["sh", "-c", command])
         ranks[pid] = rank
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {{signal.SIGTERM}})
 for attempt in range(restarts + 1):
     start(attempt)
     failed = False
