@@ -17,7 +17,7 @@ enum {
 
 _Static_assert((int)RI_WIRE_OPENING == (int)RI_SEAL_OPENING, "opening");
 
-static const unsigned char magic[4] = { 'R', 'K', 'L', '3' };
+static const unsigned char magic[4] = { 'R', 'K', 'L', '4' };
 
 void ri_wire_kill(struct ri_wire *wire, const char *why)
 {

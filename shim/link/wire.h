@@ -18,7 +18,7 @@
 
 enum {
 	RI_WIRE_NONCE = 32,
-	RI_WIRE_HEAD = 4 + 1,	/* "RKL3", 1 for a key */
+	RI_WIRE_HEAD = 4 + 1,	/* "RKL4", 1 for a key */
 	RI_WIRE_OPENING = RI_WIRE_HEAD + RI_WIRE_NONCE + RI_SEAL_POINT,
 	RI_WIRE_PROOF_MS = 2000,	/* until the other side has proved itself */
 	RI_WIRE_END_MS = 1000,	/* until what is still to be sent has gone */

@@ -205,7 +205,7 @@ class Peer:
 
     # The opening.
 
-    def opening(self, keyed=None, magic=b"RKL3", point=None):
+    def opening(self, keyed=None, magic=b"RKL4", point=None):
         self.scalar = os.urandom(32)
         keyed = self.keyed if keyed is None else keyed
         point = x25519(self.scalar) if point is None else point

@@ -149,7 +149,7 @@ def an_older_version_calls(centre):
     """Its opening is shorter, and it is answered at once, so that it can say why."""
     peer = Peer(connect(centre.port()), NAME)
     peer.put(b"RKL1\1" + bytes(32))
-    assert peer.take(OPENING).startswith(b"RKL3\1")
+    assert peer.take(OPENING).startswith(b"RKL4\1")
     assert peer.is_closed()
 
 
@@ -172,7 +172,7 @@ def test_a_captured_centre(box, net):
         else:
             sock, _ = listener.accept()
             sock.sendall(recorded[0])
-            assert Peer(sock, NAME).take(10000).startswith(b"RKL3\1")
+            assert Peer(sock, NAME).take(10000).startswith(b"RKL4\1")
             sock.close()
             member.is_unharmed()
             obeys(member, listener)
@@ -388,7 +388,7 @@ def held(count, beginning=b""):
     return socks
 
 
-STATED = b"RKL3\1" + bytes(32) + BASE
+STATED = b"RKL4\1" + bytes(32) + BASE
 BEGINNINGS = {
     "silent": b"", "a byte": b"R", "an opening": STATED,
     "a frame that has begun": STATED + b"\x20\x00" + bytes(100),

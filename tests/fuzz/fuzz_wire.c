@@ -106,7 +106,7 @@ static void put_frame(const char *text, size_t length)
 static void begin_peer(char kind)
 {
 	static const unsigned char scalar[RI_SEAL_SCALAR] = { 1 };
-	unsigned char opening[RI_WIRE_OPENING] = { 'R', 'K', 'L', kind == 'v' ? '1' : '3' };
+	unsigned char opening[RI_WIRE_OPENING] = { 'R', 'K', 'L', kind == 'v' ? '1' : '4' };
 	struct ri_seal_openings openings;
 	bool fits = kind != 'k' && kind != 'z' && kind != 'v';
 	size_t size = kind == 'v' ? 37 : sizeof(opening);
