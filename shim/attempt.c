@@ -162,10 +162,8 @@ static bool all_are_gone(void)
 }
 
 /* What is the same in each attempt, what the last one left, and how this one has failed. */
-static void begin_next(const struct ri_run *run, const struct ri_outcome *outcome,
-	enum ri_cause_word cause)
+static void begin_next(const struct ri_run *run, struct ri_restart *failed)
 {
-	static struct ri_restart restart;
 	const struct ri_carried *before = run->found.carried;
 	struct ri_carried *next = own.next;
 	struct ri_text text;
@@ -179,21 +177,17 @@ static void begin_next(const struct ri_run *run, const struct ri_outcome *outcom
 		next->restarts.launcher = ri_restarts_own;
 		memcpy(next->name, own.name, sizeof(next->name));
 	}
-	restart.number = ++next->attempt;
+	failed->number = ++next->attempt;
 	next->program = own.program;
 	next->lines = run->started.output.lines;
-	restart.most = run->found.options.restarts;
-	ri_clock_read(CLOCK_REALTIME, &restart.at);
-	ri_restart_describe(&restart, outcome);
+	failed->most = run->found.options.restarts;
+	ri_clock_read(CLOCK_REALTIME, &failed->at);
 	next->restarts.all++;
 	if (next->restarts.count < RI_RESTARTS)
-		next->restarts.items[next->restarts.count++] = restart;
+		next->restarts.items[next->restarts.count++] = *failed;
 	ri_text_init(&text, next->failure, sizeof(next->failure));
-	ri_restart_add_failure(&text, &restart);
+	ri_restart_add_failure(&text, failed);
 	ri_text_replace_controls(next->failure);
-	ri_text_init(&text, next->signature, sizeof(next->signature));
-	if (restart.known)
-		ri_again_sign(&text, cause, &restart.first, restart.words);
 }
 
 /*
@@ -263,7 +257,9 @@ bool ri_attempt_decide(struct ri_run *run, const struct ri_outcome *outcome, int
 	const struct ri_carried *before = run->found.carried;
 	const struct ri_supervised *ended = &run->started.supervised;
 	const struct timespec *began = &run->started.at;
+	static struct ri_restart restart;
 	struct timespec now;
+	struct ri_text text;
 
 	if (run->found.options.disabled || run->found.options.restarts == 0 || status == 0)
 		return false;
@@ -283,7 +279,11 @@ bool ri_attempt_decide(struct ri_run *run, const struct ri_outcome *outcome, int
 			(now.tv_nsec - began->tv_nsec) / 1000000,
 	};
 	if (own.next != NULL) {
-		begin_next(run, outcome, own.failed.why.cause);
+		ri_restart_describe(&restart, outcome);
+		begin_next(run, &restart);
+		ri_text_init(&text, own.next->signature, sizeof(own.next->signature));
+		if (restart.known)
+			ri_again_sign(&text, own.failed.why.cause, &restart.first, restart.words);
 		own.failed.signature = own.next->signature;
 	}
 	own.why = ri_again_decide(&own.failed);
@@ -297,7 +297,9 @@ bool ri_attempt_follow(struct ri_run *run, const struct ri_outcome *outcome, int
 	struct ri_judged *out)
 {
 	const struct ri_link_decision *decision = ri_link_decision();
+	static struct ri_restart restart;
 	struct ri_carried *next = own.next;
+	struct ri_verdict verdict;
 
 	if (next == NULL || ri_link_key() == NULL)
 		return false;
@@ -306,7 +308,11 @@ bool ri_attempt_follow(struct ri_run *run, const struct ri_outcome *outcome, int
 		own.why = own.remains ? RI_AGAIN_REMAINS : RI_AGAIN_REFUSED;
 		return false;
 	}
-	begin_next(run, outcome, out->verdict.why.cause);
+	verdict = decision->verdict;
+	verdict.status = status;
+	verdict.retries = ri_found_attempt(&run->found);
+	ri_restart_describe_job(&restart, &verdict, decision->text);
+	begin_next(run, &restart);
 	next->link.on = true;
 	memcpy(next->link.key, ri_link_key(), sizeof(next->link.key));
 	next->link.verdict = out->verdict;
@@ -314,8 +320,6 @@ bool ri_attempt_follow(struct ri_run *run, const struct ri_outcome *outcome, int
 	next->link.verdict.mark = decision->verdict.mark;
 	next->link.verdict.node = decision->verdict.node;
 	ri_text_copy(next->link.text, sizeof(next->link.text), decision->text);
-	ri_text_copy(next->failure, sizeof(next->failure), decision->text);
-	next->failure[strcspn(next->failure, "\n")] = '\0';
 	carry(outcome, out);
 	return true;
 }

@@ -63,6 +63,7 @@ static void read_failure(struct ri_reported_failure *out, const struct ri_report
 	struct ri_report_failure said;
 	struct ri_report_restart restart;
 	struct ri_report_cause cause;
+	const char *why;
 	bool hinted;
 
 	ri_members_read(ri_report_verdict, file->verdict, &verdict, arena);
@@ -88,11 +89,12 @@ static void read_failure(struct ri_reported_failure *out, const struct ri_report
 			cause.subject, cause.text, hinted ? "; " : "", hinted ? cause.hint : ""));
 	add_lines(lines, said.reason, arena);
 	ri_members_read(ri_report_restart, json_array_get(file->restarts, 0), &restart, arena);
+	why = restart.job_verdict != NULL ? restart.job_verdict : restart.exception;
 	if (count > 0)
 		add_line(lines, RI_REPORTED_LINES, ri_arena_format(arena, "before it: the ranks "
 			"had been started again %zu time%s%s%s", count, count == 1 ? "" : "s",
-			restart.exception == NULL ? "" : ", at first for ",
-			restart.exception == NULL ? "" : restart.exception));
+			why == NULL ? "" : restart.job_verdict != NULL ? ", at first: "
+			: ", at first for ", why == NULL ? "" : why));
 }
 
 /* The group of the only rank that does not wait for other ranks; NULL: there are more, or none. */

@@ -78,6 +78,7 @@ static bool is_failure(const struct ri_restart *in)
 
 	return in->number >= 1 && in->number <= MOST_TIMES && in->most <= MOST_TIMES &&
 		is_flag(&in->known) && is_flag(&in->alone) && is_time(in->at) &&
+		is_flag(&in->of_job) && ri_verdict_is_sound(&in->verdict) &&
 		first->rank < RI_MAX_RANKS && first->local_rank < RI_MAX_RANKS && first->pid >= 0 &&
 		(unsigned)first->end <= RI_END_EXEC_FAILED &&
 		first->exit_code >= 0 && first->exit_code <= 255 &&

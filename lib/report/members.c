@@ -126,6 +126,8 @@ const struct ri_report_member ri_report_restart[] = {
 	ROW(restart, at, TIME, 0),
 	ROW(restart, rank, JSON, 0),
 	ROW(restart, exception, TEXT, 255),
+	ROW(restart, verdict, JSON, 0),
+	ROW(restart, job_verdict, TEXT, SENTENCE),
 	{ .type = RI_MEMBER_END },
 };
 

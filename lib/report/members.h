@@ -85,6 +85,8 @@ struct ri_report_restart {
 	int64_t number, most, at;
 	json_t *rank;
 	const char *exception;
+	json_t *verdict;
+	const char *job_verdict;
 };
 
 struct ri_report_found {

@@ -204,7 +204,11 @@ struct ri_restarts {
 		bool known;		/* which rank had failed: */
 		struct ri_rank_outcome first;	/* without its words */
 		bool alone;		/* which is no rank: the command */
-		char words[RI_RESTART_WORDS];	/* its exception, without secrets; or "" */
+		/* all nodes start theirs again: what they heard, and no rank is known above */
+		bool of_job;
+		struct ri_verdict verdict;
+		/* its exception, without secrets, or ""; of_job: the verdict's first line */
+		char words[RI_RESTART_WORDS];
 	} items[RI_RESTARTS];
 	size_t count;
 	uint64_t all;		/* with those that are not listed */

@@ -246,7 +246,11 @@ static json_t *list_restarts(struct ri_json *json, const struct ri_restarts *res
 			.most = restart->most == 0 ? -1 : (int64_t)restart->most,
 			.at = ri_time_us(restart->at), .rank = !restart->known ? json_null()
 				: describe_rank(json, &failed, &restart->first),
-			.exception = restart->words[0] == '\0' ? NULL : restart->words,
+			.exception = restart->of_job || restart->words[0] == '\0' ? NULL
+				: restart->words,
+			.verdict = ri_verdict_json(json, restart->of_job ? &restart->verdict
+				: NULL),
+			.job_verdict = restart->of_job ? restart->words : NULL,
 		};
 
 		ri_json_append(json, list, ri_members_write(json, ri_report_restart, &told));

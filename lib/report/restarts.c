@@ -38,6 +38,17 @@ void ri_restart_describe(struct ri_restart *restart, const struct ri_outcome *ou
 	restart->first.evidence.words = (struct ri_words){ .has_traceback = false };
 }
 
+void ri_restart_describe_job(struct ri_restart *restart, const struct ri_verdict *verdict,
+	const char *text)
+{
+	struct ri_text words;
+
+	restart->of_job = true;
+	restart->verdict = *verdict;
+	ri_text_init(&words, restart->words, sizeof(restart->words));
+	ri_text_add_bytes(&words, text, strcspn(text, "\n"));
+}
+
 /* "failed: exit status 1, after 0.595 s: ValueError: bad batch 17", in a line that began there. */
 static void add_failure(struct ri_text *out, size_t begun, const struct ri_restart *restart)
 {
@@ -58,7 +69,7 @@ void ri_restart_add_failure(struct ri_text *out, const struct ri_restart *restar
 	size_t begun = out->length;
 
 	if (!restart->known) {
-		ri_text_add(out, "the ranks failed");
+		ri_text_add(out, restart->of_job ? restart->words : "the ranks failed");
 		return;
 	}
 	if (restart->alone)
@@ -103,7 +114,11 @@ void ri_restarts_add(struct ri_text *out, const struct ri_restarts *restarts)
 		ri_text_add(out, " once");
 	else
 		ri_text_addf(out, " %llu times", (unsigned long long)restarts->all);
-	if (first->known) {
+	if (first->of_job) {
+		ri_text_add(out, restarts->all > 1 ? ", at first: " : ": ");
+		ri_text_add_shown(out, first->words,
+			RI_VERDICT_COLUMNS - (out->length - begun));
+	} else if (first->known) {
 		ri_text_add(out, restarts->all > 1 ? ", at first because " : ", because ");
 		if (first->alone)
 			ri_text_add(out, "it ");

@@ -19,7 +19,17 @@ extern const char ri_restarts_own[];
  */
 void ri_restart_describe(struct ri_restart *restart, const struct ri_outcome *outcome);
 
-/* Append how its first failure ended, "rank 2 (local rank 2, pid 17) failed: exit status 1". */
+/*
+ * The same of a job of several nodes: by the verdict that all of them heard, whose first line names
+ * the rank and its node. What failed here may be a victim.
+ */
+void ri_restart_describe_job(struct ri_restart *restart, const struct ri_verdict *verdict,
+	const char *text);
+
+/*
+ * Append how its first failure ended, "rank 2 (local rank 2, pid 17) failed: exit status 1", or
+ * that line.
+ */
 void ri_restart_add_failure(struct ri_text *out, const struct ri_restart *restart);
 
 /* Append what is said when this one of them happens, without an end of the line. */

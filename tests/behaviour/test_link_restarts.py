@@ -2,6 +2,7 @@
 """--restarts over several nodes: all of them start their ranks again together, or none does."""
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -9,6 +10,7 @@ import signal
 import pytest
 
 import peek
+import schema
 from box import refused
 from peek import wait_until
 from test_link import KEY, OTHER_KEY, WAITS, Nodes, go
@@ -81,6 +83,35 @@ def test_the_same_failure_twice(box):
         assert restarts(node) == ["1"], node.lines
         assert OFF + "they failed in the same way before, and came no further" in node.lines
     assert (ended[0].status, ended[1].status) == (122, 137)
+
+
+@pytest.mark.parametrize("nodes", [2, 3])
+def test_a_victim_is_not_why_they_started_again(box, nodes):
+    """Rank 1 is killed, the others end of that without a word: every node says rank 1 of it."""
+    loses = "while kill -0 $(cat @FOLDER/pid) 2>/dev/null; do sleep 0.02; done; exit 1"
+    its = job(box, nodes, "[ $RANK = 1 ] && echo $$ >@FOLDER/pid~ && mv @FOLDER/pid~ @FOLDER/pid; "
+              "[ $A = 1 ] && { [ $RANK = 0 ] && exit 7; exec sleep 60; }; "
+              "until [ -e @FOLDER/pid ]; do sleep 0.02; done; "
+              f"[ $RANK = 1 ] && kill -9 $$; {loses}", "--restarts=1",
+              of={node: [f"--report=@FOLDER/report{node}.json"] for node in range(nodes)})
+    ended = its.wait()
+    assert ended[0].status == 7, ended
+    reports = [os.path.join(its.job.folder, f"report{node}.json") for node in range(nodes)]
+    for node, path in enumerate(reports):
+        first = next(match for match in map(AGAIN.fullmatch, ended[node].lines) if match)
+        why = first[0].removeprefix("rankinit: ").partition("; the ranks start again")[0]
+        assert why.startswith("rank 1 (") and "(node 1 of " in why and "SIGKILL (9)" in why
+        assert f"rankinit:   rankinit had started the ranks again once: {why}" in ended[node].lines
+        with open(path, encoding="utf-8") as file:
+            report = json.load(file)
+        schema.check(report, "report")
+        (restart,) = report["restarts"]
+        assert (restart["job_verdict"], restart["rank"], restart["exception"]) == (why, None, None)
+        verdict = restart["verdict"]
+        assert (verdict["rank"], verdict["node"], verdict["cause"]) == (1, 1, "killed"), verdict
+        assert verdict["status"] == (137 if node == 1 else 1), verdict
+    page = box.run("--blame", *reports).out.decode()
+    assert f"before it: the ranks had been started again 1 time, at first: {why}" in page, page
 
 
 def test_what_would_fail_again(box):

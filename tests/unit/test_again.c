@@ -193,6 +193,11 @@ static void test_what_was_not_written_here_is_not_read(void **state)
 
 	(void)state;
 	got.pid = -1;
+	carried.restarts.items[0].verdict.node = -2;
+	ri_carried_write(&carried, bytes);
+	assert_false(ri_carried_read(&got, bytes, length));
+	carried.restarts.items[0].verdict.node = 0;
+	ri_carried_write(&carried, bytes);
 	assert_false(ri_carried_read(&got, bytes, length - 1));
 	assert_false(ri_carried_read(&got, bytes, 0));
 	bytes[0] ^= 1;

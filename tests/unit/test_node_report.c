@@ -94,6 +94,10 @@ static void test_restarts(void **state)
 		"\"restarts\": [null]}", why), 0);
 	assert_string_equal(report.failure.lines.at[0], "before it: the ranks had been started "
 		"again 1 time");
+	assert_int_equal(read(&report, BEGIN RANKS ", \"first_failure\": {\"rank\": 3}, "
+		"\"restarts\": [{\"job_verdict\": \"rank 1 failed first\"}]}", why), 0);
+	assert_string_equal(report.failure.lines.at[0], "before it: the ranks had been started "
+		"again 1 time, at first: rank 1 failed first");
 	/* of a job that did not fail they are none */
 	assert_int_equal(read(&report, BEGIN RANKS ", \"first_failure\": null, "
 		"\"restarts\": [{\"exception\": \"ValueError: bad\", \"number\": 1}]}", why), 0);

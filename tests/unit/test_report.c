@@ -418,6 +418,18 @@ static void restarts_before_it(void **state)
 	member = json_object_get(member, "rank");
 	assert_int_equal(json_integer_value(json_object_get(member, "rank")), 9);
 	json_decref(object);
+	/* all nodes started theirs: what failed here is not why */
+	restarts.items[0] = (struct ri_restart){ .of_job = true, .words = "rank 1 failed first",
+		.verdict = { .rank = 1, .node = 2 } };
+	object = report();
+	member = json_array_get(json_object_get(object, "restarts"), 0);
+	assert_true(json_is_null(json_object_get(member, "rank")));
+	assert_true(json_is_null(json_object_get(member, "exception")));
+	assert_string_equal(json_string_value(json_object_get(member, "job_verdict")),
+		"rank 1 failed first");
+	member = json_object_get(member, "verdict");
+	assert_int_equal(json_integer_value(json_object_get(member, "node")), 2);
+	json_decref(object);
 }
 
 static void why_a_start_failed(void **state)

@@ -142,6 +142,19 @@ static void where_no_rank_is_known(void **state)
 	assert_string_equal(verdict(), "  the launcher had started its ranks again once\n");
 }
 
+static void a_job_of_several_nodes(void **state)
+{
+	static const char text[] = "rank 1 (local rank 0, pid 7 on b) failed first (node 1 of 2): "
+		"killed by SIGKILL (9)\n  its last line was\n";
+	const struct ri_verdict job = { .rank = 1, .node = 1 };
+
+	(void)state;
+	ri_restart_describe_job(&restarts.items[0], &job, text);
+	assert_int_equal(restarts.items[0].verdict.node, 1);
+	assert_string_equal(verdict(), "  torchrun had started its ranks again once: rank 1 (local "
+		"rank 0, pid 7 on b) failed first (node 1 of 2): killed by SIGKILL (9)\n");
+}
+
 static void an_exception_without_end(void **state)
 {
 	struct ri_restart *restart = &restarts.items[0];
@@ -170,6 +183,7 @@ int main(void)
 		cmocka_unit_test_setup(a_rank_with_an_error_file, begin),
 		cmocka_unit_test_setup(ranks_that_lost_another_node, begin),
 		cmocka_unit_test_setup(where_no_rank_is_known, begin),
+		cmocka_unit_test_setup(a_job_of_several_nodes, begin),
 		cmocka_unit_test_setup(an_exception_without_end, begin),
 	};
 
