@@ -3,7 +3,6 @@
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import time
@@ -47,7 +46,14 @@ def step():
 step()
 """
 
-# Behind the collectives, whose lines stay what they are.
+# Behind what member.py has, and the collectives: their lines stay what they are.
+MET = """
+work_alone = work
+
+def work(peers):
+    open(f"met-{RANK}", "w").close()
+    work_alone(peers)
+"""
 IS_THERE = "\nimport os\nopen('there-' + os.environ['RANK'], 'w').close()\n"
 
 
@@ -60,7 +66,8 @@ def folder(tmp_path_factory):
     (where / "bin" / "rankinit").symlink_to(PROGRAM)
     for name in ("job", "hung", "silent"):
         (where / name).mkdir()
-    shutil.copy(os.path.join(ROOT, "tests", "failures", "member.py"), where)
+    with open(os.path.join(ROOT, "tests", "failures", "member.py"), encoding="utf-8") as member:
+        (where / "member.py").write_text(member.read() + MET)
     (where / "wait.py").write_text(WAITING)
     torch = where / "site-packages" / "torch" / "distributed"
     torch.mkdir(parents=True)
@@ -111,15 +118,29 @@ def stop_waiting(pid, folder, seconds):
         path.unlink()
 
 
+def hang(folder, rank, ranks):
+    """When all ranks have met, as --simulate does it: they may need longer than five seconds."""
+    wait_until(lambda: len(list(folder.glob("met-*"))) == ranks, "ranks that have met")
+    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+        if f"RANK={rank}".encode() in peek.read(pid, "environ").split(b"\0") \
+                and peek.read(pid, "cmdline").endswith(b"healthy.py\0") \
+                and os.path.realpath(f"/proc/{pid}/cwd") == os.path.realpath(folder):
+            os.kill(pid, signal.SIGSTOP)
+
+
 def run(command, folder, seconds=2):
-    """Where it would be stopped after eight seconds the test does that, so long after all wait."""
-    waits = "stop=8 " in command
-    command = command.replace("stop=8 ", "stop=90 ")
+    """What --simulate would do after some seconds the test does when all ranks are so far."""
+    waits, hangs = "stop=8 " in command, ",hang=3@5," in command
+    command = command.replace("stop=8 ", "stop=90 ").replace(",hang=3@5,stop=30", ",stop=90")
+    for path in folder.glob("met-*"):
+        path.unlink()
     with subprocess.Popen([*ALONE, "sh", "-c", command], cwd=folder, stdin=subprocess.DEVNULL,
                           env={"PATH": f"{folder}/bin:{os.environ['PATH']}", "LC_ALL": "C.UTF-8"},
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         if waits:
             stop_waiting(process.pid, folder, seconds)
+        if hangs:
+            hang(folder, 3, 4)
         out, err = process.communicate(timeout=100)
     return process.returncode, out, err
 
