@@ -86,13 +86,14 @@ static void call_all(const struct ri_addresses *found)
 	ri_helper.found = *found;
 	for (int n = 0; n < found->count; n++)
 		for (size_t i = 0; i < RI_LINK_PORTS && part->ports[i] != 0; i++) {
-			size_t session = ri_helper_find_line();
+			size_t session = ri_helper_take_line();
 
 			if (session == 0)
 				return;
 			length = ri_socket_address_make(&address, found->list[n], part->ports[i]);
 			ri_wire_call(&ri_helper.lines[session].wire, &address.any, length,
 				ri_helper.now);
+			ri_helper_tend(session);
 			ri_helper.calling = true;
 		}
 }
@@ -122,10 +123,12 @@ void ri_helper_look_after_calls(void)
 
 		if (!wire->calls || wire->state == RI_WIRE_FREE || i == ri_helper.joined)
 			continue;
-		if (ri_helper.joined != 0 || ri_helper.member.over)
+		if (ri_helper.joined != 0 || ri_helper.member.over) {
 			ri_wire_kill(wire, "another one was found");
-		else
+			ri_helper_tend(i);
+		} else {
 			calls = true;
+		}
 	}
 	if (ri_helper.calling && !calls)
 		call_later();

@@ -9,7 +9,6 @@
 #include "system/log.h"
 
 enum {
-	UNPROVED_MOST = 256,
 	SILENT_MS = 20,		/* then a caller that has sent no opening gives way */
 	CROWDED_MS = 250,	/* and one that has, but has not proved the key */
 	BACKLOG = 4096,
@@ -20,14 +19,13 @@ int ri_helper_reserve(void)
 {
 	struct rlimit limit = { .rlim_cur = 1024 };
 	rlim_t left, most = RI_LINK_PORTS * RI_NAME_ADDRESSES + 1;
-	struct ri_wire_room *rooms;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);
 	}
 	if (ri_helper.is_centre)
-		most = ri_helper.setup->part.nodes + UNPROVED_MOST;
+		most = ri_helper.setup->part.nodes + RI_HELPER_STRANGERS;
 	left = limit.rlim_cur > OTHERS ? limit.rlim_cur - OTHERS : 0;
 	ri_helper.count = (size_t)(most > left ? left : most) + 1;
 	/* with fewer lines than nodes, or than ports, the others are not heard */
@@ -39,12 +37,20 @@ int ri_helper_reserve(void)
 			ri_code_name(RI_CODE_LINK_FILES));
 	ri_helper.lines = ri_arena_array(&ri_helper.arena, ri_helper.count,
 		sizeof(*ri_helper.lines));
-	rooms = ri_arena_array(&ri_helper.arena, ri_helper.count, sizeof(*rooms));
-	if (ri_helper.lines == NULL || rooms == NULL)
+	ri_helper.events = ri_arena_array(&ri_helper.arena, ri_helper.count,
+		sizeof(*ri_helper.events));
+	ri_helper.rooms.all = ri_arena_array(&ri_helper.arena, ri_helper.count,
+		sizeof(*ri_helper.rooms.all));
+	ri_helper.lines_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (ri_helper.lines == NULL || ri_helper.events == NULL || ri_helper.rooms.all == NULL ||
+		ri_helper.lines_fd < 0)
 		return -1;
 	for (size_t i = 0; i < ri_helper.count; i++)
-		ri_helper.lines[i] = (struct ri_line){
-			.wire = { .fd = -1, .room = &rooms[i] }, .node = -1 };
+		ri_helper.lines[i] = (struct ri_line){ .node = -1,
+			.wire = { .fd = -1, .rooms = &ri_helper.rooms },
+			.next = i > 0 && i + 1 < ri_helper.count ? i + 1 : 0 };
+	ri_helper.free = ri_helper.count > 1 ? 1 : 0;
+	ri_helper.lines_due = INT64_MAX;
 	return 0;
 }
 
@@ -97,37 +103,66 @@ static int64_t gives_way_at(const struct ri_wire *wire)
 	return wire->born + (wire->state == RI_WIRE_GREETING ? SILENT_MS : CROWDED_MS);
 }
 
+/* Those that have proved the key, or are gone, are strangers no more. */
+static void count_strangers(void)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < ri_helper.stranger_count; i++) {
+		const struct ri_wire *wire = &ri_helper.lines[ri_helper.strangers[i]].wire;
+
+		if (wire->state != RI_WIRE_FREE && !wire->proved)
+			ri_helper.strangers[count++] = ri_helper.strangers[i];
+	}
+	ri_helper.stranger_count = count;
+}
+
 int64_t ri_helper_room_at(size_t *stranger)
 {
 	int64_t at = INT64_MAX;
-	size_t unproved = 0;
 
 	*stranger = 0;
-	for (size_t i = 1; i < ri_helper.count; i++) {
-		const struct ri_wire *wire = &ri_helper.lines[i].wire;
+	count_strangers();
+	for (size_t i = 0; i < ri_helper.stranger_count; i++) {
+		const struct ri_wire *wire = &ri_helper.lines[ri_helper.strangers[i]].wire;
 
-		if (wire->state == RI_WIRE_FREE || wire->calls || wire->proved)
-			continue;
-		unproved++;
 		if (gives_way_at(wire) < at) {
 			at = gives_way_at(wire);
-			*stranger = i;
+			*stranger = ri_helper.strangers[i];
 		}
 	}
-	if (unproved < UNPROVED_MOST && ri_helper_find_line() != 0) {
+	if (ri_helper.stranger_count < RI_HELPER_STRANGERS && ri_helper.free != 0) {
 		*stranger = 0;
 		at = ri_helper.now;
 	}
 	return at > ri_helper.listen_at ? at : ri_helper.listen_at;
 }
 
+static void take_caller(int fd, size_t stranger)
+{
+	size_t session;
+
+	if (stranger != 0) {
+		ri_wire_kill(&ri_helper.lines[stranger].wire, "others wait");
+		ri_helper_tend(stranger);
+		ri_helper_bury_dead();
+		count_strangers();
+	}
+	session = ri_helper_take_line();
+	ri_wire_accept(&ri_helper.lines[session].wire, fd, ri_helper.now);
+	ri_helper.strangers[ri_helper.stranger_count++] = session;
+	ri_helper_tend(session);
+}
+
 void ri_helper_accept(void)
 {
 	size_t stranger;
+	int fd;
 
-	for (int i = 0; i < UNPROVED_MOST && ri_helper_room_at(&stranger) <= ri_helper.now; i++) {
-		int fd = accept4(ri_helper.listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-
+	for (int i = 0; i < RI_HELPER_STRANGERS; i++) {
+		if (ri_helper_room_at(&stranger) > ri_helper.now)
+			return;
+		fd = accept4(ri_helper.listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		/* accept(2): what went wrong with one that called is no reason to wait */
 		if (fd < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED))
 			return;
@@ -142,10 +177,6 @@ void ri_helper_accept(void)
 			ri_helper.listen_at = ri_helper.now + CROWDED_MS;
 			return;
 		}
-		if (stranger != 0) {
-			ri_wire_kill(&ri_helper.lines[stranger].wire, "others wait");
-			ri_helper_bury(stranger);
-		}
-		ri_wire_accept(&ri_helper.lines[ri_helper_find_line()].wire, fd, ri_helper.now);
+		take_caller(fd, stranger);
 	}
 }

@@ -7,6 +7,8 @@
 #ifndef RI_SHIM_LINK_HELPER_STATE_H
 #define RI_SHIM_LINK_HELPER_STATE_H
 
+#include <sys/epoll.h>
+
 #include "base/arena.h"
 #include "hang/together.h"
 #include "link/centre.h"
@@ -16,11 +18,16 @@
 #include "link/look_up.h"
 #include "link/setup.h"
 
+enum { RI_HELPER_STRANGERS = 256 };	/* callers at once that have not proved the key */
+
 /* A wire, and whose it is: at the centre, of a node. */
 struct ri_line {
 	struct ri_wire wire;
 	int64_t node;		/* -1: it has not said hello */
 	int64_t asked_us;	/* of a caller: when it said hello, by CLOCK_MONOTONIC */
+	uint32_t watched;	/* what its wire is polled for; 0: it is not */
+	bool doomed;		/* it is one of those to be buried */
+	size_t next;		/* of these, or of those that are free; 0: none */
 };
 
 struct ri_helper {
@@ -32,6 +39,13 @@ struct ri_helper {
 	int64_t listen_at;	/* not before: what called could not be taken */
 	struct ri_line *lines;	/* line n is session n; 0 is unused */
 	size_t count;
+	size_t open;		/* lines that are not free */
+	size_t free, dead;	/* the first of each; 0: none */
+	int lines_fd;		/* polls all lines at once (epoll(7)) */
+	struct epoll_event *events;	/* of these */
+	int64_t lines_due;	/* no line is given up before */
+	struct ri_wire_rooms rooms;
+	size_t strangers[RI_HELPER_STRANGERS], stranger_count;	/* lines of theirs */
 	size_t joined;		/* a member's line to the centre; 0: none */
 	size_t current;		/* the line of which something is handled */
 	struct ri_member member;
@@ -54,6 +68,7 @@ struct ri_helper {
 	bool left;		/* and all that it had to say */
 	bool closed;		/* and the helper lets go of its connections */
 	int64_t close_at;
+	int64_t passed_at, due;	/* when all nodes were looked at, and are to be again */
 	int64_t now;
 };
 
@@ -67,11 +82,14 @@ void ri_helper_begin_centre(void);
 
 extern const struct ri_wire_ear ri_helper_ear;
 
-/* A line is dead: tell the centre or the member so, and free the line. */
-void ri_helper_bury(size_t session);
+/* A line that was free, or 0. */
+size_t ri_helper_take_line(void);
 
-/* A line that is free, or 0. */
-size_t ri_helper_find_line(void);
+/* After each call that may change a wire: poll for what it waits for now, or bury it later. */
+void ri_helper_tend(size_t session);
+
+/* Of each line that is dead tell the centre or the member so, and free the line. */
+void ri_helper_bury_dead(void);
 
 /* dial.c */
 

@@ -112,6 +112,7 @@ static void send_to(void *context, size_t session, const struct ri_link_message 
 	} else {
 		ri_wire_send(&ri_helper.lines[session].wire, message);
 	}
+	ri_helper_tend(session);
 }
 
 static void drop(void *context, size_t session)
@@ -120,6 +121,7 @@ static void drop(void *context, size_t session)
 	if (session != 0) {
 		ri_helper.lines[session].node = -1;
 		ri_wire_end(&ri_helper.lines[session].wire, ri_helper.now);
+		ri_helper_tend(session);
 	}
 }
 
@@ -141,12 +143,14 @@ static void send_to_centre(void *context, const struct ri_link_message *message)
 	(void)context;
 	if (!ri_helper.is_centre && message->kind == RI_LINK_HELLO)
 		ri_helper.lines[session].asked_us = ri_now_us();
-	if (!ri_helper.is_centre)
-		ri_wire_send(&ri_helper.lines[session].wire, message);
-	else if (message->kind == RI_LINK_HELLO)
+	if (ri_helper.is_centre && message->kind == RI_LINK_HELLO) {
 		ri_centre_hello(&ri_helper.centre, 0, &message->hello, ri_helper.now);
-	else
+	} else if (ri_helper.is_centre) {
 		hear_node(0, 0, message);
+	} else {
+		ri_wire_send(&ri_helper.lines[session].wire, message);
+		ri_helper_tend(session);
+	}
 }
 
 static void open_line(void *context, struct ri_wire *wire)
@@ -194,7 +198,40 @@ static bool take(void *context, struct ri_wire *wire, const struct ri_link_messa
 
 const struct ri_wire_ear ri_helper_ear = { open_line, take, NULL };
 
-void ri_helper_bury(size_t session)
+size_t ri_helper_take_line(void)
+{
+	size_t session = ri_helper.free;
+
+	ri_helper.free = ri_helper.lines[session].next;
+	ri_helper.open += session != 0;
+	return session;
+}
+
+void ri_helper_tend(size_t session)
+{
+	struct ri_line *line = &ri_helper.lines[session];
+	struct epoll_event wanted = { .events = (uint32_t)ri_wire_events(&line->wire) };
+	int how = line->watched == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+
+	if (session == 0 || line->wire.state == RI_WIRE_FREE)
+		return;
+	wanted.data.u64 = session;
+	if (wanted.events != 0 && wanted.events != line->watched) {
+		if (epoll_ctl(ri_helper.lines_fd, how, line->wire.fd, &wanted) < 0)
+			ri_wire_kill(&line->wire, strerror(errno));
+		else
+			line->watched = wanted.events;
+	}
+	if (line->wire.until < ri_helper.lines_due)
+		ri_helper.lines_due = line->wire.until;
+	if (line->wire.state != RI_WIRE_DEAD || line->doomed)
+		return;
+	line->doomed = true;
+	line->next = ri_helper.dead;
+	ri_helper.dead = session;
+}
+
+static void bury(size_t session)
 {
 	struct ri_line *line = &ri_helper.lines[session];
 	struct ri_wire *wire = &line->wire;
@@ -227,16 +264,25 @@ void ri_helper_bury(size_t session)
 		ri_helper.joined = 0;
 		ri_helper.alone_at = ri_helper.now;
 	}
+	if (line->watched != 0)
+		epoll_ctl(ri_helper.lines_fd, EPOLL_CTL_DEL, wire->fd, NULL);
 	ri_wire_close(wire);
 	line->node = -1;
+	line->watched = 0;
+	line->doomed = false;
+	line->next = ri_helper.free;
+	ri_helper.free = session;
+	ri_helper.open--;
 }
 
-size_t ri_helper_find_line(void)
+void ri_helper_bury_dead(void)
 {
-	for (size_t i = 1; i < ri_helper.count; i++)
-		if (ri_helper.lines[i].wire.state == RI_WIRE_FREE)
-			return i;
-	return 0;
+	while (ri_helper.dead != 0) {
+		size_t session = ri_helper.dead;
+
+		ri_helper.dead = ri_helper.lines[session].next;
+		bury(session);
+	}
 }
 
 void ri_helper_begin_member(void)

@@ -16,6 +16,7 @@ enum {
 	JUDGE_MS = 2500,	/* for the verdict: the centre may wait for a better word */
 	FOUND_MS = 2000,	/* for what a look of all nodes finds */
 	FIND_MS = 4500,		/* to find a centre, or for nodes that may call yet */
+	NODES_A_MS = 1000,	/* of a large job so many are looked at, at most */
 };
 
 struct ri_helper ri_helper;
@@ -152,8 +153,6 @@ static bool is_settled(void)
 /* The others are told that this is the end, and close their side when they have read all. */
 static bool is_closed(void)
 {
-	bool lines = false;
-
 	if (!ri_helper.closing ||
 		(!ri_helper.closed && !is_settled() && ri_helper.now < close_at()))
 		return false;
@@ -164,17 +163,18 @@ static bool is_closed(void)
 			ri_centre_close(&ri_helper.centre, ri_helper.now);
 		else
 			ri_member_give_up(&ri_helper.member);
-		for (size_t i = 1; i < ri_helper.count; i++)
-			if (ri_helper.lines[i].wire.state != RI_WIRE_FREE)
-				ri_wire_end(&ri_helper.lines[i].wire, ri_helper.now);
+		for (size_t i = 1; i < ri_helper.count; i++) {
+			if (ri_helper.lines[i].wire.state == RI_WIRE_FREE)
+				continue;
+			ri_wire_end(&ri_helper.lines[i].wire, ri_helper.now);
+			ri_helper_tend(i);
+		}
 		if (ri_helper.listener >= 0)
 			close(ri_helper.listener);
 		ri_helper.listener = -1;
 	}
-	for (size_t i = 1; i < ri_helper.count; i++)
-		lines = lines || (ri_helper.lines[i].wire.state != RI_WIRE_FREE &&
-			ri_helper.lines[i].wire.state != RI_WIRE_DEAD);
-	return !lines || ri_helper.now >= ri_helper.close_at;
+	ri_helper_bury_dead();
+	return ri_helper.open == 0 || ri_helper.now >= ri_helper.close_at;
 }
 
 /* The loop. */
@@ -186,7 +186,9 @@ static int64_t earlier(int64_t a, int64_t b)
 
 static int64_t find_due(void)
 {
-	int64_t due = ri_member_due(&ri_helper.member);
+	int64_t due = earlier(ri_member_due(&ri_helper.member), ri_helper.lines_due);
+	int64_t room_at;
+	size_t stranger;
 
 	if (ri_helper.is_centre)
 		due = earlier(due, earlier(ri_centre_due(&ri_helper.centre),
@@ -199,63 +201,83 @@ static int64_t find_due(void)
 		due = earlier(due, ri_helper.look_up.until);
 	if (ri_helper.closing)
 		due = earlier(due, ri_helper.closed ? ri_helper.close_at : close_at());
-	for (size_t i = 1; i < ri_helper.count; i++)
-		if (ri_helper.lines[i].wire.state == RI_WIRE_DEAD)
-			due = ri_helper.now;	/* killed behind its turn: it is to be buried */
-		else if (ri_helper.lines[i].wire.state != RI_WIRE_FREE)
-			due = earlier(due, ri_helper.lines[i].wire.until);
-	return due;
+	if (ri_helper.dead != 0)
+		due = ri_helper.now;	/* killed behind its turn: it is to be buried */
+	/* who calls may have to wait for a stranger */
+	room_at = ri_helper.listener < 0 ? 0 : ri_helper_room_at(&stranger);
+	return room_at > ri_helper.now ? earlier(due, room_at) : due;
 }
 
-enum { INNER, LISTENER, LOOK_UP, LINES };
+enum { INNER, LISTENER, LOOK_UP, LINES, POLLS };
 
-/* What to wait for: first what there is one of, then each line. */
-static int wait(struct pollfd *polls)
+/* What there is one of, and all lines together. Returns how many of these have something. */
+static int wait(struct pollfd polls[POLLS])
 {
-	int64_t due = find_due(), room_at = INT64_MAX, left;
 	size_t stranger;
+	bool listens = ri_helper.listener >= 0 && ri_helper_room_at(&stranger) <= ri_helper.now;
+	int64_t left = ri_helper.due - ri_helper.now;
+	int count;
 
-	polls[INNER] = (struct pollfd){ .events = POLLIN };
 	polls[INNER].fd = ri_helper.left ? -1 : ri_helper.inner;
-	if (ri_helper.listener >= 0)
-		room_at = ri_helper_room_at(&stranger);
-	polls[LISTENER] = (struct pollfd){ .events = POLLIN };
-	polls[LISTENER].fd = room_at <= ri_helper.now ? ri_helper.listener : -1;
-	polls[LOOK_UP] = (struct pollfd){ .fd = ri_helper.look_up.fd, .events = POLLIN };
-	polls[LINES].fd = -1;	/* of line 0, which is none */
-	for (size_t i = 1; i < ri_helper.count; i++) {
-		const struct ri_wire *wire = &ri_helper.lines[i].wire;
-
-		polls[LINES + i] = (struct pollfd){ .events = ri_wire_events(wire) };
-		polls[LINES + i].fd = polls[LINES + i].events == 0 ? -1 : wire->fd;
+	polls[LISTENER].fd = listens ? ri_helper.listener : -1;
+	polls[LOOK_UP].fd = ri_helper.look_up.fd;
+	polls[LINES].fd = ri_helper.lines_fd;
+	for (int i = 0; i < POLLS; i++) {
+		polls[i].events = POLLIN;
+		polls[i].revents = 0;
 	}
-	if (room_at > ri_helper.now)
-		due = earlier(due, room_at);
-	left = due - ri_helper.now;
-	return poll(polls, LINES + ri_helper.count, due == INT64_MAX ? -1
-		: left < 0 ? 0 : left > INT32_MAX ? INT32_MAX : (int)left);
+	if (poll(polls, POLLS, ri_helper.due == INT64_MAX ? -1
+		: left < 0 ? 0 : left > INT32_MAX ? INT32_MAX : (int)left) < 0 && errno != EINTR)
+		_exit(1);
+	count = polls[LINES].revents == 0 ? 0
+		: epoll_wait(ri_helper.lines_fd, ri_helper.events, (int)ri_helper.count, 0);
+	return count < 0 ? 0 : count;
 }
 
-static void go_on(const struct pollfd *polls)
+static void go_on_with(size_t session, uint32_t events)
 {
-	/* what was said comes before what is due: a deadline may pass while we are stopped */
+	struct ri_wire *wire = &ri_helper.lines[session].wire;
+
+	ri_helper.current = session;
+	if (wire->state != RI_WIRE_FREE && wire->state != RI_WIRE_DEAD)
+		ri_wire_go_on(wire, (short)events, &ri_helper.setup->keys, &ri_helper_ear,
+			ri_helper.now);
+	ri_helper_tend(session);
+	ri_helper_bury_dead();
+}
+
+/* What was said comes before what is due: a deadline may pass while we are stopped. */
+static void hear(const struct pollfd polls[POLLS], int lines)
+{
 	if (polls[INNER].revents != 0)
 		hear_init();
-	for (size_t i = 1; i < ri_helper.count; i++) {
-		struct ri_wire *wire = &ri_helper.lines[i].wire;
-
-		ri_helper.current = i;
-		if (wire->state != RI_WIRE_FREE && wire->state != RI_WIRE_DEAD)
-			ri_wire_go_on(wire, polls[LINES + i].revents, &ri_helper.setup->keys,
-				&ri_helper_ear, ri_helper.now);
-		if (wire->state == RI_WIRE_DEAD)
-			ri_helper_bury(i);
+	for (int i = 0; i < lines; i++)
+		go_on_with(ri_helper.events[i].data.u64, ri_helper.events[i].events);
+	if (ri_helper.now >= ri_helper.lines_due) {
+		ri_helper.lines_due = INT64_MAX;
+		for (size_t i = 1; i < ri_helper.count; i++)
+			go_on_with(i, 0);
 	}
 	if (polls[LISTENER].revents != 0 && ri_helper.listener >= 0)
 		ri_helper_accept();
 	if (ri_helper.look_up.fd >= 0 &&
 		(polls[LOOK_UP].revents != 0 || ri_helper.now >= ri_helper.look_up.until))
 		ri_helper_end_look_up();
+}
+
+/*
+ * What is due, and is this the end? That looks at all nodes: of a large job not at each word, but
+ * once in some milliseconds.
+ */
+static bool is_over(void)
+{
+	int64_t again_at = ri_helper.passed_at + (int64_t)(ri_helper.count / NODES_A_MS);
+
+	if (ri_helper.now < again_at) {
+		ri_helper.due = again_at;
+		return false;
+	}
+	ri_helper.passed_at = ri_helper.now;
 	ri_member_pass(&ri_helper.member, ri_helper.now);
 	if (ri_helper.is_centre) {
 		ri_centre_pass(&ri_helper.centre, ri_helper.now);
@@ -265,13 +287,18 @@ static void go_on(const struct pollfd *polls)
 	} else if (!ri_helper.closed) {
 		ri_helper_look_after_calls();
 	}
+	ri_helper_bury_dead();
+	if (is_closed())
+		return true;
+	ri_helper.due = find_due();
+	return false;
 }
 
 void ri_link_help(void *context)
 {
 	const struct ri_link_inside *inside = context;
 	int inner = inside->inner;
-	struct pollfd *polls;
+	struct pollfd polls[POLLS];
 
 	/* where stderr is closed no connection is to become it: PID 1 takes no lines */
 	if (fcntl(STDERR_FILENO, F_GETFD) < 0)
@@ -288,9 +315,7 @@ void ri_link_help(void *context)
 	ri_helper.inner = inner;
 	ri_helper.listener = ri_helper.look_up.fd = -1;
 	ri_helper.now = ri_helper.alone_at = read_clock();
-	polls = ri_helper_reserve() < 0 ? NULL
-		: ri_arena_array(&ri_helper.arena, LINES + ri_helper.count, sizeof(*polls));
-	if (polls == NULL)
+	if (ri_helper_reserve() < 0)
 		_exit(1);
 	ri_helper_begin_member();
 	if (ri_helper.is_centre) {
@@ -299,10 +324,10 @@ void ri_link_help(void *context)
 	} else {
 		ri_helper.call_at = ri_helper.now;
 	}
-	while (!is_closed()) {
-		if (wait(polls) < 0 && errno != EINTR)
-			_exit(1);
+	while (!is_over()) {
+		int lines = wait(polls);
+
 		ri_helper.now = read_clock();
-		go_on(polls);
+		hear(polls, lines);
 	}
 }

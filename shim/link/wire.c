@@ -27,13 +27,40 @@ void ri_wire_kill(struct ri_wire *wire, const char *why)
 	wire->why = why;
 }
 
+/* For bytes that wait. There is one for each wire. */
+static struct ri_wire_room *need_room(struct ri_wire *wire)
+{
+	struct ri_wire_rooms *rooms = wire->rooms;
+
+	if (wire->room != NULL)
+		return wire->room;
+	if (rooms->free == NULL) {
+		wire->room = &rooms->all[rooms->used++];
+	} else {
+		wire->room = rooms->free;
+		rooms->free = wire->room->next;
+	}
+	return wire->room;
+}
+
+static void leave_room(struct ri_wire *wire)
+{
+	if (wire->room == NULL || wire->in_count > 0 || wire->out_end > wire->out_begin)
+		return;
+	wire->room->next = wire->rooms->free;
+	wire->rooms->free = wire->room;
+	wire->room = NULL;
+}
+
 void ri_wire_close(struct ri_wire *wire)
 {
 	if (wire->fd >= 0)
 		close(wire->fd);
 	ri_seal_wipe(wire->scalar, sizeof(wire->scalar));
 	ri_seal_wipe(&wire->seals, sizeof(wire->seals));
-	*wire = (struct ri_wire){ .fd = -1, .room = wire->room };
+	wire->in_count = wire->out_begin = wire->out_end = 0;
+	leave_room(wire);
+	*wire = (struct ri_wire){ .fd = -1, .rooms = wire->rooms };
 }
 
 static void begin(struct ri_wire *wire, int fd, enum ri_wire_state state, int64_t now)
@@ -45,7 +72,7 @@ static void begin(struct ri_wire *wire, int fd, enum ri_wire_state state, int64_
 		{ IPPROTO_TCP, TCP_USER_TIMEOUT, UNHEARD_MS }, { IPPROTO_TCP, TCP_NODELAY, 1 },
 	};
 
-	*wire = (struct ri_wire){ .fd = fd, .room = wire->room, .state = state,
+	*wire = (struct ri_wire){ .fd = fd, .rooms = wire->rooms, .state = state,
 		.calls = state == RI_WIRE_CONNECTING, .born = now,
 		.until = now + RI_WIRE_PROOF_MS };
 	for (size_t i = 0; fd >= 0 && i < sizeof(settings) / sizeof(settings[0]); i++)
@@ -86,44 +113,55 @@ short ri_wire_events(const struct ri_wire *wire)
 	return 0;
 }
 
-static void flush(struct ri_wire *wire)
+/* Returns how many bytes the kernel takes now: all of them, where the other side is gone. */
+static size_t give(struct ri_wire *wire, const unsigned char *bytes, size_t count)
 {
+	size_t given = 0;
 	ssize_t sent;
 
-	while (wire->out_begin < wire->out_end) {
-		sent = send(wire->fd, wire->room->out + wire->out_begin,
-			wire->out_end - wire->out_begin, MSG_DONTWAIT | MSG_NOSIGNAL);
+	while (given < count) {
+		sent = send(wire->fd, bytes + given, count - given, MSG_DONTWAIT | MSG_NOSIGNAL);
 		if (sent < 0 && errno == EINTR)
 			continue;
 		if (sent < 0 && errno == EAGAIN)
-			return;
-		if (sent < 0) {
-			/* its last words may wait to be read: then its end comes behind them */
-			wire->deaf = true;
 			break;
-		}
-		wire->out_begin += (size_t)sent;
+		/* its last words may wait to be read: then its end comes behind them */
+		wire->deaf = sent < 0;
+		if (wire->deaf)
+			return count;
+		given += (size_t)sent;
 	}
-	wire->out_begin = wire->out_end = 0;
+	return given;
 }
 
-static void put(struct ri_wire *wire, const void *bytes, size_t count)
+static void flush(struct ri_wire *wire)
 {
-	unsigned char *out = wire->room->out;
-	size_t waits = wire->out_end - wire->out_begin;
+	if (wire->out_end > wire->out_begin)
+		wire->out_begin += give(wire, wire->room->out + wire->out_begin,
+			wire->out_end - wire->out_begin);
+	leave_room(wire);
+}
+
+static void put(struct ri_wire *wire, const unsigned char *bytes, size_t count)
+{
+	size_t waits = wire->out_end - wire->out_begin, given;
+	unsigned char *out;
 
 	if (wire->deaf)
 		return;
-	if (waits + count > sizeof(wire->room->out)) {
+	given = waits > 0 ? 0 : give(wire, bytes, count);
+	if (given == count)
+		return;
+	if (waits + count - given > RI_WIRE_OUT) {
 		ri_wire_kill(wire, "it does not read");
 		return;
 	}
+	out = need_room(wire)->out;
 	if (waits > 0)
 		memmove(out, out + wire->out_begin, waits);
-	memcpy(out + waits, bytes, count);
+	memcpy(out + waits, bytes + given, count - given);
 	wire->out_begin = 0;
-	wire->out_end = waits + count;
-	flush(wire);
+	wire->out_end = waits + count - given;
 }
 
 /* This side's opening, with a nonce and a point that were never used. */
@@ -273,7 +311,9 @@ static void read_some(struct ri_wire *wire, const struct ri_wire_keys *keys,
 		used = take_bytes(wire, bytes, count, keys, ear);
 		/* the beginning of a frame, at most */
 		wire->in_count = wire->state == RI_WIRE_DEAD ? 0 : count - used;
-		memcpy(wire->room->in, bytes + used, wire->in_count);
+		if (wire->in_count > 0)
+			memcpy(need_room(wire)->in, bytes + used, wire->in_count);
+		leave_room(wire);
 	}
 }
 

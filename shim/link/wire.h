@@ -42,10 +42,18 @@ struct ri_wire_keys {
 	bool keyed;
 };
 
-/* Pages of it are touched only where a peer sends or reads slowly. */
+/* A wire has one while a peer sends or reads slowly. */
 struct ri_wire_room {
+	struct ri_wire_room *next;	/* of those that are free */
 	unsigned char in[RI_SEAL_FRAME];	/* part of a frame, or of an opening */
 	unsigned char out[RI_WIRE_OUT];	/* what the kernel has not taken */
+};
+
+/* One for each wire, of which few are used at a time: pages of the others are never touched. */
+struct ri_wire_rooms {
+	struct ri_wire_room *all;
+	size_t used;			/* of all: the rest has never been */
+	struct ri_wire_room *free;	/* used ones, the last first; or NULL */
 };
 
 struct ri_wire {
@@ -66,7 +74,8 @@ struct ri_wire {
 	unsigned char scalar[RI_SEAL_SCALAR];	/* of this side's point, until seals are made */
 	struct ri_seal_openings openings;
 	struct ri_seal_pair seals;
-	struct ri_wire_room *room;	/* the owner's; it stays when the wire is closed */
+	struct ri_wire_rooms *rooms;	/* the owner's; it stays when the wire is closed */
+	struct ri_wire_room *room;	/* of these; NULL: nothing waits */
 	size_t in_count;
 	size_t out_begin, out_end;
 };

@@ -15,6 +15,7 @@ enum { MESSAGES_MOST = 4096, STREAM_MOST = 1 << 20 };
 static struct {
 	struct ri_wire wire;
 	struct ri_wire_room room;
+	struct ri_wire_rooms rooms;
 	struct ri_wire_keys keys;
 	struct ri_seal_pair seals;	/* the peer's */
 	int fd;				/* its end */
@@ -116,7 +117,8 @@ static void begin_peer(char kind)
 	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
 	own.fd = ends[0];
 	own.keys.keyed = true;
-	own.wire.room = &own.room;
+	own.rooms.all = &own.room;
+	own.wire.rooms = &own.rooms;
 	ri_wire_accept(&own.wire, ends[1], 0);
 	opening[4] = kind != 'k';
 	if (kind != 'z')
@@ -170,7 +172,7 @@ static void finish(void)
 		go_on(POLLIN | POLLHUP);
 	CHECK(own.wire.state == RI_WIRE_DEAD);
 	ri_wire_close(&own.wire);
-	CHECK(own.wire.state == RI_WIRE_FREE);
+	CHECK(own.wire.state == RI_WIRE_FREE && own.wire.room == NULL && own.rooms.used <= 1);
 	close(own.fd);
 }
 
