@@ -4,6 +4,7 @@ docs/coming-from.md: both lines of each block are run, theirs where its program 
 here, and do the same; where ours gives more, by so much.
 """
 
+import json
 import os
 import re
 import shutil
@@ -132,6 +133,17 @@ def test_rankinit_becomes_process_1_behind_nvidias_entrypoint(box, nvidias):
         BANNER, "part of 1", "rankinit CUDA_DRIVER_OK 0"]
     control = nvidias("sh", "-c", what)
     assert control.out.decode().splitlines()[2] == "sh CUDA_DRIVER_OK"
+
+
+def test_no_word_behind_nvidias_entrypoint(box, nvidias, tmp_path):
+    """docker run -it IMAGE: the CMD of the page is a shell. Without one the launch is refused."""
+    with open(PAGE, encoding="utf-8") as file:
+        words, = re.findall(r"`CMD (\[.*?\])`", file.read())
+    (tmp_path / "typed").write_text("echo $BASH; exit 3\n")
+    with open(tmp_path / "typed", "rb") as typed:
+        result = nvidias(box.rankinit, *json.loads(words), stdin=typed)
+    assert result.status == 3 and result.out.decode().splitlines()[2].endswith("/bash"), result
+    assert nvidias(box.rankinit).status == 125, "the control"
 
 
 def test_options_behind_nvidias_entrypoint(box, nvidias):
