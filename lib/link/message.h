@@ -20,7 +20,7 @@ enum {
 	RI_LINK_TEXT = 3072,	/* of the lines in one, '\0' included; escaped twice that */
 	RI_LINK_GROUPS_TEXT = 7936,	/* of a node's groups: JSON escapes the '\n' alone */
 	RI_LINK_WORD = 65,	/* of a host's name or a version, '\0' included */
-	RI_LINK_LIFE = 16,
+	RI_LINK_LIFE = RI_SEAL_LIFE,
 	/* from a look of all nodes until the centre says what was found */
 	RI_LINK_LOOK_MS = 5000,
 	RI_LINK_SOON_MS = 1500,	/* where a stop waits for it */
@@ -122,7 +122,7 @@ struct ri_link_go {
 	enum ri_link_step step;
 	bool go;
 	char text[RI_LINK_TEXT];	/* why not, as lines; "" where it goes on */
-	/* Of the helper's packet, to leave: the job's; else zeroes. No other node hears it. */
+	/* Of the helper's packet, to leave: of the next attempt; else zeroes. No node hears it. */
 	unsigned char key[RI_SEAL_KEY];
 };
 

@@ -66,20 +66,13 @@ int ri_seal_job_key(unsigned char out[RI_SEAL_KEY], const char *job, const void 
 	return 0;
 }
 
-void ri_seal_attempt_key(unsigned char out[RI_SEAL_KEY], const unsigned char job_key[RI_SEAL_KEY],
-	uint64_t attempt)
+void ri_seal_next_key(unsigned char out[RI_SEAL_KEY], const unsigned char key[RI_SEAL_KEY],
+	const unsigned char life[RI_SEAL_LIFE])
 {
 	crypto_generichash_state state;
-	unsigned char number[8];
 
-	if (attempt == 0) {
-		memcpy(out, job_key, RI_SEAL_KEY);
-		return;
-	}
-	for (size_t i = sizeof(number); i-- > 0; attempt >>= 8)
-		number[i] = (unsigned char)attempt;
-	begin_hash(&state, job_key, of_attempt);
-	end_hash(&state, out, number, sizeof(number));
+	begin_hash(&state, key, of_attempt);
+	end_hash(&state, out, life, RI_SEAL_LIFE);
 }
 
 /*

@@ -24,6 +24,7 @@
 enum {
 	RI_SEAL_SECRET = 32,	/* bytes of a secret, at least */
 	RI_SEAL_KEY = 32,
+	RI_SEAL_LIFE = 16,	/* of a centre */
 	RI_SEAL_SCALAR = 32,
 	RI_SEAL_POINT = 32,
 	RI_SEAL_OPENING = 69,	/* what is said in the clear: docs/link.md; its point is last */
@@ -43,11 +44,12 @@ int ri_seal_job_key(unsigned char out[RI_SEAL_KEY], const char *job, const void 
 	size_t secret_length);
 
 /*
- * The key of a later attempt of the job, whose ranks have started again: no frame of another one
- * opens with it. The first attempt is 0, and has the job's own.
+ * The key of the attempt behind the one that has this key, whose centre had this life, drawn at
+ * random: no frame of another attempt, or of another run of the job, opens with it. The first
+ * attempt has the job's own.
  */
-void ri_seal_attempt_key(unsigned char out[RI_SEAL_KEY], const unsigned char job_key[RI_SEAL_KEY],
-	uint64_t attempt);
+void ri_seal_next_key(unsigned char out[RI_SEAL_KEY], const unsigned char key[RI_SEAL_KEY],
+	const unsigned char life[RI_SEAL_LIFE]);
 
 /* One direction. All zero, it is over: it makes no frame and opens none. */
 struct ri_seal {

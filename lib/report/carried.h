@@ -31,7 +31,7 @@ enum {
 /* Of a job of several nodes: what its link leaves (shim/link). */
 struct ri_carried_link {
 	bool on;
-	unsigned char key[RI_CARRIED_KEY];	/* of the job's first attempt */
+	unsigned char key[RI_CARRIED_KEY];	/* of the attempt that begins */
 	struct ri_verdict verdict;	/* on the last one; this node would have ended so */
 	char text[RI_CARRIED_VERDICT];	/* the same as lines */
 };

@@ -42,7 +42,8 @@ static void tell_init(void *context, const struct ri_link_message *message)
 		dup2(ri_helper.inner, STDIN_FILENO);	/* where its place was: see PID 1's side */
 	told = *message;
 	if (told.kind == RI_LINK_GO && told.go.go && told.go.step == RI_LINK_LEAVE)
-		memcpy(told.go.key, ri_helper.setup->restarts.key, sizeof(told.go.key));
+		ri_seal_next_key(told.go.key, ri_helper.setup->keys.job,
+			ri_helper.member.self.centre.bytes);
 	if (send(ri_helper.inner, &told, sizeof(told), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		ri_log(RI_LEVEL_NOTE, "link: %s", strerror(errno));
 	ri_seal_wipe(&told, sizeof(told));

@@ -134,7 +134,7 @@ static int bind_place(const unsigned char job_key[RI_SEAL_KEY], uint64_t node)
 /* Also where the helper dies: it is this rankinit that is the node. */
 static int take_place(const struct ri_link_setup *setup)
 {
-	own.place = bind_place(setup->restarts.key, setup->part.node);
+	own.place = bind_place(setup->keys.job, setup->part.node);
 	if (own.place < 0)	/* where the kernel has no such names each is on its own */
 		return errno == EADDRINUSE ? -1 : 0;
 	ri_kept_fds_add(own.place);

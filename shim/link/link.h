@@ -89,7 +89,7 @@ bool ri_link_await(enum ri_link_step step, int64_t most_ms);
 /* Why they do not, as lines, where node 0 has said so; or NULL. */
 const char *ri_link_why_not(enum ri_link_step step);
 
-/* All leave this attempt: the key of the job's first one, for the next; else NULL. */
+/* All leave this attempt: the key of the next one; else NULL. */
 const unsigned char *ri_link_key(void);
 
 /*

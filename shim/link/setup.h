@@ -24,7 +24,6 @@ struct ri_link_sight {
 
 /* --restarts. */
 struct ri_link_restarts {
-	unsigned char key[RI_SEAL_KEY];	/* of the job's first attempt */
 	uint64_t attempt;	/* this one; 0: the first */
 	uint64_t left;		/* that may follow; 0: none */
 	uint64_t wait_ms;	/* for a node that does not come */

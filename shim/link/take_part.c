@@ -106,20 +106,17 @@ static int find_keys(const struct ri_link_job *job, struct ri_link_setup *setup,
 
 	if (job->before != NULL) {
 		setup->keys.keyed = job->before->link.on;
-		memcpy(setup->restarts.key, job->before->link.key, RI_SEAL_KEY);
+		memcpy(setup->keys.job, job->before->link.key, RI_SEAL_KEY);
 		ri_seal_wipe(job->before->link.key, RI_SEAL_KEY);
-	} else {
-		status = find_secret(&job->options->given.link_key, &secret, err);
-		setup->keys.keyed = secret.length > 0;
-		if (status == 0)
-			ri_seal_job_key(setup->restarts.key, job->part.job,
-				setup->keys.keyed ? secret.bytes : NULL, secret.length);
-		ri_seal_wipe(secret.bytes, sizeof(secret.bytes));
-		if (status < 0)
-			return status;
+		return 0;
 	}
-	ri_seal_attempt_key(setup->keys.job, setup->restarts.key, setup->restarts.attempt);
-	return 0;
+	status = find_secret(&job->options->given.link_key, &secret, err);
+	setup->keys.keyed = secret.length > 0;
+	if (status == 0)
+		ri_seal_job_key(setup->keys.job, job->part.job,
+			setup->keys.keyed ? secret.bytes : NULL, secret.length);
+	ri_seal_wipe(secret.bytes, sizeof(secret.bytes));
+	return status;
 }
 
 /* The helper lives in a copy of our memory: what it needs may lie on our stack. */
@@ -168,7 +165,6 @@ static int begin(const struct ri_link_job *job, struct ri_error *err)
 			"same name; give each job a port of its own: --master-port=PORT [%s]",
 			ri_code_name(RI_CODE_LINK_APART));
 	ri_seal_wipe(&setup.keys, sizeof(setup.keys));
-	ri_seal_wipe(&setup.restarts, sizeof(setup.restarts));
 	return status;
 }
 

@@ -56,9 +56,9 @@ def job_key(name, secret=SECRET):
     return blake2b(b"rankinit link 1: job\0", name, key=of_secret)
 
 
-def attempt_key(key, attempt):
-    """Of a later attempt of the job that has this key."""
-    return blake2b(b"rankinit link 1: attempt\0", struct.pack(">Q", attempt), key=key)
+def next_key(key, centre):
+    """Of the attempt behind the one that has this key, whose centre had this life."""
+    return blake2b(b"rankinit link 1: attempt\0", bytes.fromhex(centre), key=key)
 
 
 BASE = b"\x09" + bytes(31)

@@ -9,7 +9,8 @@ import pytest
 import link_peer
 import peek
 from link_node import centre_hello, net  # noqa: F401  a fixture
-from link_peer import OPENING, SECRET, Peer, answer, attempt_key, go, job_name, listen, verdict
+from link_peer import (OPENING, SECRET, Peer, answer, go, job_name, life, listen, next_key,
+                       verdict)
 from peek import wait_until
 from test_link import Nodes
 from test_link_restarts import NOT, attempts, pids_of
@@ -75,11 +76,11 @@ def leaving(box, listener, tool, *strace):
     return job, peer, rankinit
 
 
-def next_attempt(listener):
-    """The same node calls again, with the key of the next attempt."""
+def next_attempt(listener, centre=life(1)):
+    """The same node calls again, with the key of the attempt behind the one of that centre."""
     while True:
         peer = Peer(listener.accept()[0], job_name(2), centre=True)
-        peer.key = attempt_key(peer.key, 1)
+        peer.key = next_key(peer.key, centre)
         theirs = peer.take(OPENING)
         if len(theirs) < OPENING:
             continue
@@ -103,6 +104,17 @@ def test_all_leave_and_start(box, net, tool):
     with listen() as listener:
         job, peer, _ = leaving(box, listener, tool)
         peer.say(go("leave"))
+        starts(job, next_attempt(listener))
+
+
+@link_peer.needs_sodium
+def test_the_next_attempt_of_another_run(box, net, tool):
+    """The job's name, its secret and the number are the same, and the first centre was another."""
+    with listen() as listener:
+        job, peer, _ = leaving(box, listener, tool)
+        peer.say(go("leave"))
+        with pytest.raises(AssertionError, match="does not open"):
+            next_attempt(listener, life(2))
         starts(job, next_attempt(listener))
 
 
