@@ -87,6 +87,8 @@ int ri_attempt_take(struct ri_run *run)
 	}
 	close((int)fd);
 	fcntl(carried->program, F_SETFD, FD_CLOEXEC);
+	if (carried->link.place > 0)
+		fcntl(carried->link.place, F_SETFD, FD_CLOEXEC);
 	ri_mask_inherited = carried->mask;
 	prctl(PR_SET_NAME, carried->name, 0, 0, 0);
 	run->found.carried = carried;
@@ -315,6 +317,7 @@ bool ri_attempt_follow(struct ri_run *run, const struct ri_outcome *outcome, int
 	begin_next(run, &restart);
 	next->link.on = true;
 	memcpy(next->link.key, ri_link_key(), sizeof(next->link.key));
+	next->link.place = ri_link_place();
 	next->link.verdict = out->verdict;
 	next->link.verdict.status = status;
 	next->link.verdict.mark = decision->verdict.mark;
@@ -381,6 +384,8 @@ void ri_attempt_execute(struct ri_run *run, const struct ri_judged *answer)
 	if (leave_carried(answer) && (own.envp = make_environment(run)) != NULL &&
 		fchdir(own.folder) == 0 &&
 		fcntl(own.memory, F_SETFD, 0) == 0 && fcntl(own.program, F_SETFD, 0) == 0) {
+		if (own.next->link.place > 0)
+			fcntl(own.next->link.place, F_SETFD, 0);
 		ri_said_forget();
 		if (run->started.output.raised)
 			setrlimit(RLIMIT_NOFILE, &run->started.output.files_before);

@@ -32,6 +32,7 @@ enum {
 struct ri_carried_link {
 	bool on;
 	unsigned char key[RI_CARRIED_KEY];	/* of the attempt that begins */
+	int place;		/* descriptor of the node's name in its network; 0: none */
 	struct ri_verdict verdict;	/* on the last one; this node would have ended so */
 	char text[RI_CARRIED_VERDICT];	/* the same as lines */
 };

@@ -134,7 +134,8 @@ static int bind_place(const unsigned char job_key[RI_SEAL_KEY], uint64_t node)
 /* Also where the helper dies: it is this rankinit that is the node. */
 static int take_place(const struct ri_link_setup *setup)
 {
-	own.place = bind_place(setup->keys.job, setup->part.node);
+	own.place = setup->restarts.place > 0 ? setup->restarts.place
+		: bind_place(setup->keys.job, setup->part.node);
 	if (own.place < 0)	/* where the kernel has no such names each is on its own */
 		return errno == EADDRINUSE ? -1 : 0;
 	ri_kept_fds_add(own.place);
@@ -229,17 +230,24 @@ static void lose_helper(void)
 			"goes on without it [%s]", ri_code_name(RI_CODE_LINK_REFUSED));
 }
 
+/* This node is none of the job's any more: another rankinit of its network may be it. */
+static void leave_place(void)
+{
+	if (own.place >= 0)
+		close(own.place);
+	own.place = -1;
+}
+
 /* The first one lasts. */
 static void take_decision(const struct ri_link_decision *told)
 {
 	if (own.judged)
 		return;
 	own.judged = true;
-	/* the job is over: the next attempt may start beside what is left of this one */
-	if (own.place >= 0)
-		close(own.place);
-	own.place = -1;
 	decision = *told;
+	/* the job is over: one that follows may start beside what is left of this one */
+	if (!decision.again)
+		leave_place();
 	own.failed = own.failed || decision.order;
 }
 
@@ -272,6 +280,8 @@ static void take(struct ri_link_message *message)
 			break;
 		own.answered[go->step] = true;
 		own.goes[go->step] = go->go;
+		if (!go->go)
+			leave_place();
 		ri_text_copy(room->why_not[go->step], RI_LINK_TEXT, go->text);
 		/* the key is no longer than this needed where the packet was */
 		memcpy(own.key, go->key, sizeof(own.key));
@@ -396,6 +406,11 @@ const char *ri_link_why_not(enum ri_link_step step)
 const unsigned char *ri_link_key(void)
 {
 	return own.answered[RI_LINK_LEAVE] && own.goes[RI_LINK_LEAVE] ? own.key : NULL;
+}
+
+int ri_link_place(void)
+{
+	return own.place < 0 ? 0 : own.place;
 }
 
 void ri_link_finish(int64_t most_ms)

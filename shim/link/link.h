@@ -92,6 +92,9 @@ const char *ri_link_why_not(enum ri_link_step step);
 /* All leave this attempt: the key of the next one; else NULL. */
 const unsigned char *ri_link_key(void);
 
+/* The descriptor of the name that this node has in its network, for the next attempt; 0: none. */
+int ri_link_place(void);
+
 /*
  * All was said: wait until the helper is done, as long as it thinks fit and at most so long. A
  * stop in the queue of which the others do not know ends it. The helper is gone afterwards.

@@ -25,6 +25,7 @@ struct ri_link_sight {
 /* --restarts. */
 struct ri_link_restarts {
 	uint64_t attempt;	/* this one; 0: the first */
+	int place;		/* that the last one left; 0: none */
 	uint64_t left;		/* that may follow; 0: none */
 	uint64_t wait_ms;	/* for a node that does not come */
 	uint64_t last_mark;	/* of the failure that ended the last attempt; 0: none did */
@@ -49,7 +50,7 @@ struct ri_link_setup {
 struct ri_link_inside {
 	const struct ri_link_setup *setup;
 	int inner;		/* a SOCK_SEQPACKET socket; its packets are messages */
-	int place;		/* open as long as it runs (link.c); -1: there is none */
+	int place;		/* open until there is a verdict (link.c); -1: there is none */
 };
 
 /*

@@ -137,6 +137,7 @@ static int begin(const struct ri_link_job *job, struct ri_error *err)
 
 	if (before != NULL) {
 		setup.restarts.attempt = before->attempt;
+		setup.restarts.place = before->link.place;
 		setup.restarts.last_mark = before->link.verdict.mark;
 		setup.restarts.last_lines = before->lines;
 	}

@@ -6,6 +6,7 @@ a sidecar), is no node of the job, whatever has become of the link of the one th
 
 import signal
 
+import peek
 from peek import wait_until
 from test_link_init import REFUSED, fail, helper, ready, said, side_by_side  # noqa: F401
 
@@ -76,6 +77,31 @@ def the_next_one_of_a_node(nodes):
     assert next_one.stop().status == 0
 
 
+# What of its descriptors is a socket it says; it takes its time to end.
+STARTS_AGAIN = 'echo "$RANKINIT_ATTEMPT $(ls -l /proc/$$/fd | grep -c socket:)" >>@FOLDER/log; ' \
+    "[ $RANKINIT_ATTEMPT = 1 ] && exec sleep 60; " \
+    "trap 'until [ -e @FOLDER/go ]; do sleep 0.02; done; exit 1' TERM; while :; do sleep 0.02; done"
+
+
+def while_the_ranks_start_again(nodes):
+    """From the verdict on, when ranks may still write, to the next attempt, and in that one."""
+    jobs = [nodes.start(index, "--nproc-per-node=1", "--restarts=1", "--", "sh", "-c",
+                        STARTS_AGAIN) for index in (0, 1)]
+    for job in jobs:
+        job.until("0 0")
+    jobs[1].signal(signal.SIGKILL, [pid for pid in peek.children(jobs[1].pid)
+                                    if peek.stat(pid)[0] == "sh"][0])
+    wait_until(lambda: "failed first" in jobs[0].error_text(), "the verdict")
+    for index in 0, 1:
+        look(nodes, index)
+    with open(f"{jobs[0].folder}/go", "w", encoding="ascii"):
+        pass
+    for index, job in enumerate(jobs):
+        job.until("1 0")
+        look(nodes, index)
+    assert [job.stop().status for job in reversed(jobs)] == [143, 143]
+
+
 def test_somebody_who_looks(side_by_side):
     side_by_side([where_the_helper_is_gone, without_a_loss, the_same_node_of_another_job,
-                  the_next_one_of_a_node])
+                  the_next_one_of_a_node, while_the_ranks_start_again])

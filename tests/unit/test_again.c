@@ -33,7 +33,7 @@ static int begin(void **state)
 		.pid = 7, .attempt = 2, .mask = ~(uint64_t)0, .began = { 1769817600, 5 },
 		.lines = 12, .program = 5, .name = "rankinit", .signature = "killed 1 3 0 9",
 		.failure = "rank 1 failed", .last_line = "verdict cause=killed",
-		.link = { .on = true, .key = { [31] = 7 },
+		.link = { .on = true, .key = { [31] = 7 }, .place = 6,
 			.verdict = { .why = { RI_CAUSE_KILLED, RI_RETRY_SAME },
 				.class = RI_CLASS_OWN, .status = 122, .rank = 3, .node = -1,
 				.mark = 9 },
@@ -174,6 +174,7 @@ static void test_what_is_carried_comes_back(void **state)
 	assert_string_equal(got.last_line, "verdict cause=killed");
 	assert_true(got.link.on);
 	assert_memory_equal(got.link.key, carried.link.key, RI_CARRIED_KEY);
+	assert_int_equal(got.link.place, 6);
 	assert_memory_equal(&got.link.verdict, &carried.link.verdict, sizeof(got.link.verdict));
 	assert_string_equal(got.link.text, carried.link.text);
 	assert_ptr_equal(got.restarts.launcher, ri_restarts_own);
@@ -207,6 +208,10 @@ static void test_what_was_not_written_here_is_not_read(void **state)
 	ri_carried_write(&carried, bytes);
 	assert_false(ri_carried_read(&got, bytes, length));
 	carried.attempt = 2;
+	carried.link.place = -1;
+	ri_carried_write(&carried, bytes);
+	assert_false(ri_carried_read(&got, bytes, length));
+	carried.link.place = 0;
 	strcpy(carried.failure, "rank\033[1m");
 	ri_carried_write(&carried, bytes);
 	assert_false(ri_carried_read(&got, bytes, length));
