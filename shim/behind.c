@@ -2,8 +2,8 @@
 /*
  * One rank behind a launcher that owns it: mpirun, mpiexec.hydra or srun. The launcher is to see
  * what it would see without rankinit: the same process group, the same signals and the same end,
- * neither later nor otherwise; docs/verdict.md, "Behind a launcher", has what its users see. So
- * nothing is swept, adopted or waited for here, and nothing is closed that the launcher watches:
+ * neither later nor otherwise; docs/launchers.md has what users see ("One rankinit for each rank").
+ * So nothing is swept, adopted or waited for here, and nothing is closed that the launcher watches:
  * Hydra kills all ranks when the last copy of a rank's PMI_FD is closed before MPI_Finalize. What
  * the rank writes to stderr passes through, and tells at its end why it failed.
  */

@@ -14,7 +14,7 @@
  * Words that were read in the same bytes before (wrote.total) are not read again.
  *
  * How it ended comes first, by the kernel or its launcher's word; then the words that explain
- * exactly this end (docs/verdict.md has them in order). own: an exception that is no loss, in words
+ * exactly this end (docs/judging.md has them in order). own: an exception that is no loss, in words
  * or in torch's file; a signal that we did not send; a failed exec. loss: it says that a peer, the
  * store or the clock ended it, and its end is one that such words explain. unknown: a status other
  * than 0, without a word. stopped: we had told it, and no look proved more.
