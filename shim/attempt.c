@@ -163,6 +163,15 @@ static bool all_are_gone(void)
 	return errno == ECHILD;
 }
 
+static int64_t lasted_ms(const struct ri_run *run)
+{
+	const struct timespec *began = &run->started.at;
+	struct timespec now;
+
+	ri_clock_read(CLOCK_REALTIME, &now);
+	return (now.tv_sec - began->tv_sec) * 1000 + (now.tv_nsec - began->tv_nsec) / 1000000;
+}
+
 /* What is the same in each attempt, what the last one left, and how this one has failed. */
 static void begin_next(const struct ri_run *run, struct ri_restart *failed)
 {
@@ -182,6 +191,7 @@ static void begin_next(const struct ri_run *run, struct ri_restart *failed)
 	failed->number = ++next->attempt;
 	next->program = own.program;
 	next->lines = run->started.output.lines;
+	next->quick = ri_again_quick(next->quick, lasted_ms(run));
 	failed->most = run->found.options.restarts;
 	ri_clock_read(CLOCK_REALTIME, &failed->at);
 	next->restarts.all++;
@@ -258,14 +268,11 @@ bool ri_attempt_decide(struct ri_run *run, const struct ri_outcome *outcome, int
 {
 	const struct ri_carried *before = run->found.carried;
 	const struct ri_supervised *ended = &run->started.supervised;
-	const struct timespec *began = &run->started.at;
 	static struct ri_restart restart;
-	struct timespec now;
 	struct ri_text text;
 
 	if (run->found.options.disabled || run->found.options.restarts == 0 || status == 0)
 		return false;
-	ri_clock_read(CLOCK_REALTIME, &now);
 	own.alone = ri_outcome_is_alone(outcome);
 	own.failed = (struct ri_again_case){
 		.restarts = run->found.options.restarts, .attempt = ri_found_attempt(&run->found),
@@ -277,8 +284,7 @@ bool ri_attempt_decide(struct ri_run *run, const struct ri_outcome *outcome, int
 		.signature = "", .before = before == NULL ? "" : before->signature,
 		.lines = run->started.output.lines,
 		.lines_before = before == NULL ? 0 : before->lines,
-		.lasted_ms = (now.tv_sec - began->tv_sec) * 1000 +
-			(now.tv_nsec - began->tv_nsec) / 1000000,
+		.lasted_ms = lasted_ms(run),
 	};
 	if (own.next != NULL) {
 		ri_restart_describe(&restart, outcome);

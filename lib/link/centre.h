@@ -62,10 +62,13 @@ struct ri_centre {
 	uint64_t last_mark;		/* of what had ended the last attempt; 0: nothing had */
 	bool (*progressed)(void *context);	/* has this one come further than that? */
 	bool gathers;	/* its ranks wait for all nodes: until then no end decides */
+	uint64_t quick;	/* attempts before this one that were over in no time, in a row */
 	/* The rest starts as zeroes. */
 	int64_t begun, roll_at, settle_at;
 	int64_t ask_at;		/* while it settles */
 	int64_t failed_at;	/* when the first failure was heard; 0: none was */
+	int64_t ran_at;		/* muster.h: since when all may run; 0: from the start */
+	int64_t pause_until;	/* muster.h: no node leaves before */
 	size_t called;			/* nodes that have */
 	bool rolled;			/* a roll call has named a missing node */
 	bool foreign;			/* a node with another key or of another job called */

@@ -10,6 +10,7 @@ enum {
 	ROLL_MOST_MS = 3600000,
 	FIND_MS = 500,		/* for the way of what was found */
 	FRESH_MS = 2000,	/* groups that are older are no answer */
+	SILENT_MS = RI_LINK_BEAT_MS + 1000,	/* a node 0 that waits says more by then */
 };
 
 static void __attribute__((format(printf, 2, 3))) say(const struct ri_member *member,
@@ -73,11 +74,28 @@ static void send_vote(struct ri_member *member, const struct ri_member_step *ste
 		member->send(member->context, &go);
 }
 
+/* Its ranks cannot start without the others. */
+static bool drop_step(struct ri_member *member, enum ri_link_step step, const char *why)
+{
+	static struct ri_link_message none;
+	RI_TEXT(line, RI_MAX_LINE);
+
+	if (!ri_member_waits_for_all(member, step))
+		return false;
+	ri_text_addf(&line, "the ranks do not start again: %s", why);
+	none = (struct ri_link_message){ .kind = RI_LINK_GO, .go.step = step };
+	ri_link_text_set(none.go.text, line.bytes);
+	member->steps[step].answered = true;
+	member->tell(member->context, &none);
+	return true;
+}
+
 static void leave(struct ri_member *member, const char *why)
 {
 	member->over = true;
 	member->roll_at = 0;
-	say(member, "%s; the job goes on without the link of this node", why);
+	if (!drop_step(member, RI_LINK_START, why) && !drop_step(member, RI_LINK_LEAVE, why))
+		say(member, "%s; the job goes on without the link of this node", why);
 }
 
 static void join(struct ri_member *member, const struct ri_link_hello *hello, int64_t now)
@@ -149,13 +167,15 @@ static void say_foreign(struct ri_member *member, const char *lines)
 	member->say(member->context, text.bytes);
 }
 
-static void take_verdict(struct ri_member *member, const struct ri_link_message *message)
+static void take_verdict(struct ri_member *member, const struct ri_link_message *message,
+	int64_t now)
 {
 	struct ri_link_message told = *message;
 
 	if (member->judged)
 		return;
 	member->judged = true;
+	member->judged_at = now;
 	told.decision.order = told.decision.order && member->keyed && member->self.may_stop;
 	told.decision.again = told.decision.again && member->keyed && member->self.restarts > 0;
 	member->again = told.decision.again;
@@ -241,6 +261,8 @@ void ri_member_vote(struct ri_member *member, const struct ri_link_go *vote)
 	step->able = step->able || vote->go;
 	if (member->joined)
 		send_vote(member, step);
+	if (member->over)
+		drop_step(member, vote->step, "node 0 has sent this node away");
 }
 
 bool ri_member_waits_for_all(const struct ri_member *member, enum ri_link_step step)
@@ -259,6 +281,7 @@ bool ri_member_hear(struct ri_member *member, const struct ri_link_message *mess
 {
 	if (message->kind != RI_LINK_HELLO && !member->joined)
 		return false;
+	member->heard_at = now;
 	switch (message->kind) {
 	case RI_LINK_HELLO:
 		take_hello(member, &message->hello, now);
@@ -275,7 +298,7 @@ bool ri_member_hear(struct ri_member *member, const struct ri_link_message *mess
 		say_foreign(member, message->news.text);
 		break;
 	case RI_LINK_VERDICT:
-		take_verdict(member, message);
+		take_verdict(member, message, now);
 		break;
 	case RI_LINK_LOOK:
 		take_look(member, message, now);
@@ -353,15 +376,50 @@ void ri_member_give_up(const struct ri_member *member)
 		member->trouble[0] == '\0' ? "" : ": ", member->trouble);
 }
 
+int64_t ri_member_waits_until(const struct ri_member *member, int64_t end_ms, int64_t wait_ms)
+{
+	int64_t own = member->judged_at + end_ms + wait_ms;
+	int64_t heard = member->heard_at + RI_LINK_BEAT_MS + wait_ms;
+
+	return own > heard ? own : heard;
+}
+
 int64_t ri_member_due(const struct ri_member *member)
 {
-	return member->roll_at == 0 ? INT64_MAX : member->roll_at;
+	if (member->roll_at != 0)
+		return member->roll_at;
+	return member->waits_since == 0 ? INT64_MAX : member->silent_at;
+}
+
+/* What waits for a word of node 0 says so: it may be frozen, and its connection is there still. */
+static void look_for_silence(struct ri_member *member, int64_t now)
+{
+	bool waits = ri_member_waits_for_all(member, RI_LINK_START) ||
+		(member->again && ri_member_waits_for_all(member, RI_LINK_LEAVE));
+	int64_t since;
+
+	if (!waits || member->self.node == 0) {
+		member->waits_since = 0;
+		return;
+	}
+	if (member->waits_since == 0)
+		member->waits_since = now;
+	since = member->heard_at > member->waits_since ? member->heard_at : member->waits_since;
+	if (member->silent_at < since + SILENT_MS)
+		member->silent_at = since + SILENT_MS;
+	if (now < member->silent_at)
+		return;
+	member->silent_at = now + (now - since);
+	say(member, "this node waits to start its ranks again, and has not heard node 0 (%s) for "
+		"%lld s; look at its log", member->centre_name, (long long)(now - since) / 1000);
 }
 
 void ri_member_pass(struct ri_member *member, int64_t now)
 {
 	int64_t waited = now - member->begun;
 
+	if (member->roll_at == 0)
+		look_for_silence(member, now);
 	if (member->roll_at == 0 || now < member->roll_at)
 		return;
 	member->rolled = true;

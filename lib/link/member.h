@@ -36,7 +36,11 @@ struct ri_member {
 	bool rolled;			/* it was said that node 0 does not answer */
 	bool told_lost;			/* that a connection ended */
 	bool judged;
+	int64_t judged_at;
 	bool again;			/* by that verdict */
+	int64_t heard_at;		/* from the centre, at last */
+	int64_t waits_since;		/* for all to take a step; 0: it does not */
+	int64_t silent_at;		/* then it is said that node 0 does not answer */
 	struct ri_member_step {
 		bool votes;		/* this node has said whether it can, */
 		struct ri_link_go vote;	/* so, */
@@ -76,11 +80,20 @@ void ri_member_shut_out(struct ri_member *member, const char *why);
 void ri_member_reach(struct ri_member *member, enum ri_link_phase phase);
 void ri_member_end(struct ri_member *member, const struct ri_link_end *end);
 
-/* PID 1 says whether this node can take a step; the last word counts. */
+/*
+ * PID 1 says whether this node can take a step; the last word counts. Where node 0 has sent the
+ * node away it hears at once that none is taken.
+ */
 void ri_member_vote(struct ri_member *member, const struct ri_link_go *vote);
 
 /* Has it said that it can, be it taken back since, and not heard whether all do? */
 bool ri_member_waits_for_all(const struct ri_member *member, enum ri_link_step step);
+
+/*
+ * Until when does it wait for all to leave, with a connection that may be to a node 0 which is
+ * frozen? end_ms is what an order gives ranks to end, wait_ms what nodes wait for each other.
+ */
+int64_t ri_member_waits_until(const struct ri_member *member, int64_t end_ms, int64_t wait_ms);
 
 /*
  * PID 1 asks that all nodes look, and says what its own ranks do, which answers each look of the

@@ -24,6 +24,7 @@ enum {
 	/* from a look of all nodes until the centre says what was found */
 	RI_LINK_LOOK_MS = 5000,
 	RI_LINK_SOON_MS = 1500,	/* where a stop waits for it */
+	RI_LINK_BEAT_MS = 10000,	/* in which nodes that wait for others hear of node 0 */
 };
 
 /* The end of the year 9999, in microseconds since 1970: no clock says more. */
@@ -83,7 +84,7 @@ struct ri_link_end {
 };
 
 struct ri_link_news {
-	char text[RI_LINK_TEXT];	/* one line or more, likewise */
+	char text[RI_LINK_TEXT];	/* lines, likewise; "": all still wait */
 };
 
 /* The verdict on the job, and what each node is to do. */

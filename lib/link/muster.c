@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "link/muster.h"
 
+#include "report/restarts.h"
+
 enum { NAMED_MAX = 8 };		/* nodes in one line */
 
 bool ri_muster_is_open(const struct ri_muster *muster)
@@ -9,6 +11,13 @@ bool ri_muster_is_open(const struct ri_muster *muster)
 
 	return !muster->over && (muster->step == RI_LINK_START ? centre->gathers
 		: centre->decided && centre->decision.again);
+}
+
+static void send_to_all(const struct ri_centre *centre, const struct ri_link_message *message)
+{
+	for (size_t i = 0; i < centre->count; i++)
+		if (centre->nodes[i].here)
+			centre->send(centre->context, centre->nodes[i].session, message);
 }
 
 /* The first word stands. From now on the ends of an attempt that has begun count. */
@@ -24,9 +33,14 @@ static void say(struct ri_muster *muster, bool go, const char *why)
 		.go = { .step = muster->step, .go = go } };
 	ri_link_text_set(muster->said.go.text, line.bytes);
 	centre->gathers = centre->gathers && !go;
-	for (size_t i = 0; i < centre->count; i++)
-		if (centre->nodes[i].here)
-			centre->send(centre->context, centre->nodes[i].session, &muster->said);
+	muster->since = 0;
+	send_to_all(centre, &muster->said);
+}
+
+void ri_muster_refuse(struct ri_muster *muster, const char *why)
+{
+	if (ri_muster_is_open(muster))
+		say(muster, false, why);
 }
 
 void ri_muster_greet(const struct ri_muster *muster, size_t session)
@@ -50,50 +64,130 @@ void ri_muster_hear(struct ri_muster *muster, size_t node, size_t session,
 		say(muster, false, vote->text);
 }
 
-/* By when this node has to be there. A lost one may come back, and one that is late may come. */
+/* Do the others wait for it? Behind the word to start they do until its ranks run. */
+static bool is_awaited(const struct ri_muster *muster, const struct ri_centre_node *node)
+{
+	return muster->over ? node->phase == RI_LINK_STARTING && !node->ended
+		: !node->here || !node->ready[muster->step];
+}
+
+/*
+ * By when this node has to be there. A lost one may come back, and one that is late may come; the
+ * ranks of one that is here get the time that an order gives them.
+ */
 static int64_t due_of(const struct ri_muster *muster, const struct ri_centre_node *node)
 {
+	const struct ri_centre *centre = muster->centre;
+
+	if (!is_awaited(muster, node))
+		return INT64_MAX;
 	if (muster->step == RI_LINK_START)
-		return node->here && node->ready[RI_LINK_START] ? INT64_MAX
-			: muster->centre->begun + muster->wait_ms;
-	return node->here ? INT64_MAX : muster->wait_ms +
-		(node->lost_at == 0 ? muster->centre->failed_at : node->lost_at);
+		return centre->begun + muster->wait_ms;
+	if (node->here)
+		return centre->failed_at + muster->end_ms + muster->wait_ms;
+	return (node->lost_at == 0 ? centre->failed_at : node->lost_at) + muster->wait_ms;
+}
+
+/* The first of these; INT64_MAX: all are there. */
+static int64_t find_due(const struct ri_muster *muster)
+{
+	int64_t due = INT64_MAX, at;
+
+	for (size_t i = 0; i < muster->centre->count; i++) {
+		at = due_of(muster, &muster->centre->nodes[i]);
+		due = at < due ? at : due;
+	}
+	return due;
 }
 
 int64_t ri_muster_due(const struct ri_muster *muster)
 {
-	int64_t due = INT64_MAX;
+	int64_t beat_at = muster->since == 0 ? INT64_MAX : muster->beat_at, due;
 
 	if (!ri_muster_is_open(muster))
-		return due;
-	for (size_t i = 0; i < muster->centre->count; i++) {
-		int64_t at = due_of(muster, &muster->centre->nodes[i]);
+		return beat_at;
+	due = find_due(muster);
+	if (due == INT64_MAX)
+		due = muster->centre->pause_until;
+	return beat_at < due ? beat_at : due;
+}
 
-		due = at < due ? at : due;
+/* Append the nodes that are waited for, and had to be there by then. Returns how many. */
+static size_t add_awaited(struct ri_text *out, const struct ri_muster *muster, int64_t by)
+{
+	const struct ri_centre *centre = muster->centre;
+	size_t count = 0;
+
+	for (size_t i = 0; i < centre->count; i++) {
+		const struct ri_centre_node *node = &centre->nodes[i];
+
+		/* of one that has not called the roll call speaks */
+		if (!is_awaited(muster, node) || due_of(muster, node) > by ||
+			(by == INT64_MAX && !node->called))
+			continue;
+		if (count++ >= NAMED_MAX)
+			continue;
+		ri_text_add(out, count == 1 ? "" : ", ");
+		ri_centre_add_node(out, centre, i);
 	}
-	return due;
+	if (count > NAMED_MAX)
+		ri_text_addf(out, " and %zu more", count - NAMED_MAX);
+	return count;
 }
 
 /* "node 2 (worker-2) has not come within 60 s" */
 static void give_up(struct ri_muster *muster, int64_t now)
 {
 	const struct ri_centre *centre = muster->centre;
-	size_t late = 0;
+	int64_t waited = muster->wait_ms;
+	bool here = false;
 	RI_TEXT(why, RI_MAX_LINE);
+	size_t late = add_awaited(&why, muster, now);
 
-	for (size_t i = 0; i < centre->count; i++) {
-		if (due_of(muster, &centre->nodes[i]) > now)
-			continue;
-		if (late++ >= NAMED_MAX)
-			continue;
-		ri_text_add(&why, late == 1 ? "" : ", ");
-		ri_centre_add_node(&why, centre, i);
-	}
-	if (late > NAMED_MAX)
-		ri_text_addf(&why, " and %zu more", late - NAMED_MAX);
-	ri_text_addf(&why, " %s not come within %lld s", late == 1 ? "has" : "have",
-		(long long)muster->wait_ms / 1000);
+	for (size_t i = 0; i < centre->count; i++)
+		here = here || (centre->nodes[i].here && due_of(muster, &centre->nodes[i]) <= now);
+	if (here && muster->step == RI_LINK_LEAVE)
+		waited += muster->end_ms;
+	ri_text_addf(&why, " %s not %s within %lld s", late == 1 ? "has" : "have", !here ? "come"
+		: muster->step == RI_LINK_LEAVE ? "ended the ranks" : "said to be ready",
+		(long long)waited / 1000);
 	say(muster, false, why.bytes);
+}
+
+/* It still waits; at times whom for: a node that is frozen keeps its connection. */
+static void beat(struct ri_muster *muster, int64_t now)
+{
+	const struct ri_centre *centre = muster->centre;
+	int64_t waited = now - muster->since;
+	RI_TEXT(names, RI_MAX_LINE);
+	RI_TEXT(line, RI_LINK_TEXT);
+	struct ri_link_message news = { .kind = RI_LINK_NEWS };
+	size_t late = add_awaited(&names, muster, INT64_MAX);
+
+	muster->beat_at = now + RI_LINK_BEAT_MS;
+	if (muster->over && (late == 0 || centre->decided)) {
+		muster->since = 0;
+		return;
+	}
+	if (late > 0 && waited >= muster->line_ms) {
+		muster->line_ms *= 2;
+		ri_text_addf(&line, "%s for %lld s: %zu of %zu nodes %s not %s: %s; look at %s",
+			muster->over ? "all nodes could start their ranks, and have waited"
+			: "all nodes wait to start the ranks again,", (long long)waited / 1000,
+			late, centre->count, late == 1 ? "has" : "have", muster->over
+			? "said that they run" : muster->step == RI_LINK_LEAVE
+			? "said that the last ones have ended" : "said to be ready", names.bytes,
+			late == 1 ? "its log" : "their logs");
+	}
+	ri_link_text_set(news.news.text, line.bytes);
+	send_to_all(centre, &news);
+}
+
+static void begin_waiting(struct ri_muster *muster, int64_t now)
+{
+	muster->since = now;
+	muster->beat_at = now + RI_LINK_BEAT_MS;
+	muster->line_ms = RI_LINK_BEAT_MS;
 }
 
 /* What stands against it on this node by now, which may have come late; NULL: nothing. */
@@ -101,7 +195,11 @@ static const char *find_bar(const struct ri_muster *muster, const struct ri_cent
 {
 	if (node->ended && node->class == RI_CLASS_STOPPED)
 		return "was stopped from outside";
-	if (muster->step == RI_LINK_START || !node->here)
+	if (muster->step == RI_LINK_START)
+		return NULL;
+	if (node->ended && node->class == RI_CLASS_NONE)
+		return "has ended, all of its ranks with 0";
+	if (!node->here)
 		return NULL;
 	/* nobody tells its ranks to end: they are no part of what failed */
 	if (!node->taken)
@@ -109,30 +207,53 @@ static const char *find_bar(const struct ri_muster *muster, const struct ri_cent
 	return node->restarts == 0 ? "may not restart them any more (--restarts)" : NULL;
 }
 
-void ri_muster_pass(struct ri_muster *muster, int64_t now)
+/* A node that cannot ends the wait at once. */
+static void look_for_bars(struct ri_muster *muster)
 {
 	const struct ri_centre *centre = muster->centre;
-	bool all = true;
-	const char *bar;
 
 	for (size_t i = 0; i < centre->count && ri_muster_is_open(muster); i++) {
-		const struct ri_centre_node *node = &centre->nodes[i];
+		const char *bar = find_bar(muster, &centre->nodes[i]);
 		RI_TEXT(why, RI_MAX_LINE);
 
-		all = all && node->here && node->ready[muster->step];
-		bar = find_bar(muster, node);
 		if (bar == NULL)
 			continue;
 		ri_centre_add_node(&why, centre, i);
 		ri_text_addf(&why, " %s", bar);
 		say(muster, false, why.bytes);
 	}
-	if (!ri_muster_is_open(muster))
-		return;
-	if (all)
-		say(muster, true, "");
-	else if (now >= ri_muster_due(muster))
-		give_up(muster, now);
+}
+
+/* Does a node wait for others? Also for the ranks of those that were told to start them. */
+static bool is_waiting(const struct ri_muster *muster)
+{
+	if (muster->step == RI_LINK_START)
+		return muster->over ? muster->said.go.go : ri_muster_is_open(muster);
+	for (size_t i = 0; i < muster->centre->count && ri_muster_is_open(muster); i++)
+		if (muster->centre->nodes[i].ready[RI_LINK_LEAVE])
+			return true;
+	return false;
+}
+
+void ri_muster_pass(struct ri_muster *muster, int64_t now)
+{
+	bool was_open = ri_muster_is_open(muster);
+	int64_t due;
+
+	look_for_bars(muster);
+	if (ri_muster_is_open(muster)) {
+		due = find_due(muster);
+		if (due == INT64_MAX && now >= muster->centre->pause_until) {
+			say(muster, true, "");
+			muster->centre->ran_at = now;
+		} else if (now >= due) {
+			give_up(muster, now);
+		}
+	}
+	if (was_open && muster->since == 0 && is_waiting(muster))
+		begin_waiting(muster, now);
+	else if (muster->since != 0 && now >= muster->beat_at)
+		beat(muster, now);
 }
 
 /* What stands against it on a node: *why. One that has not come yet may come. */
@@ -161,6 +282,25 @@ static bool is_banned(const struct ri_centre *centre, struct ri_text *why)
 	return false;
 }
 
+/* What fails as soon as it is started starts again more slowly each time. */
+static void pause_before(struct ri_centre *centre, struct ri_text *lines)
+{
+	int64_t ran_at = centre->ran_at == 0 ? centre->begun : centre->ran_at, pause;
+	uint64_t quick = ri_again_quick(centre->quick, centre->failed_at - ran_at);
+
+	pause = ri_again_pause_ms(quick, centre->decision.verdict.why.cause);
+	if (pause == 0)
+		return;
+	centre->pause_until = centre->failed_at + pause;
+	ri_text_addf(lines, "  the ranks start again in %lld s at the earliest: the last ",
+		(long long)pause / 1000);
+	if (quick > 1)
+		ri_text_addf(lines, "%llu attempts each ended", (unsigned long long)quick);
+	else
+		ri_text_add(lines, "attempt ended");
+	ri_text_add(lines, " within a minute\n");
+}
+
 void ri_link_restart_decide(struct ri_centre *centre, struct ri_text *lines)
 {
 	const struct ri_verdict *verdict = &centre->decision.verdict;
@@ -178,6 +318,8 @@ void ri_link_restart_decide(struct ri_centre *centre, struct ri_text *lines)
 		!centre->progressed(centre->context))
 		ri_text_add(&why, "they failed in the same way before, and came no further");
 	centre->decision.again = why.length == 0 && !is_banned(centre, &why);
-	if (!centre->decision.again)
+	if (centre->decision.again)
+		pause_before(centre, lines);
+	else
 		ri_text_addf(lines, "  the ranks do not start again: %s\n", why.bytes);
 }

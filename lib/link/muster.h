@@ -18,7 +18,10 @@ struct ri_muster {
 	struct ri_centre *centre;
 	enum ri_link_step step;
 	int64_t wait_ms;	/* for a node that has not come, or was lost */
+	int64_t end_ms;		/* to leave: more for one that is here, whose ranks end */
 	/* The rest starts as zeroes. */
+	int64_t since;		/* nodes wait; 0: none does */
+	int64_t beat_at, line_ms;	/* when they hear that node 0 does, and whom it waits for */
 	bool over;		/* it was said, as follows */
 	struct ri_link_message said;
 };
@@ -39,7 +42,14 @@ bool ri_muster_is_open(const struct ri_muster *muster);
 /* When it ends at the latest, or INT64_MAX. */
 int64_t ri_muster_due(const struct ri_muster *muster);
 
-/* Call this behind each thing that was heard, and when it is due. */
+/* No node can take it: why, in words that say so of all. */
+void ri_muster_refuse(struct ri_muster *muster, const char *why);
+
+/*
+ * Call this behind each thing that was heard, and when it is due. As long as nodes wait, each hears
+ * of it by RI_LINK_NEWS, with the names of those they wait for, or empty; also behind the start,
+ * until the ranks of all nodes run.
+ */
 void ri_muster_pass(struct ri_muster *muster, int64_t now);
 
 /*
@@ -47,7 +57,7 @@ void ri_muster_pass(struct ri_muster *muster, int64_t now);
  * For struct ri_centre, which has just decided; its decision has a verdict, and gets whether they
  * do: not where no rank of the job has ended well, or on a node that is not
  * there any more, or that could not start it again. If node 0 was asked for restarts, and there is
- * none, the lines of the verdict get the reason.
+ * none, the lines of the verdict get the reason; where there is one after a pause, they say that.
  */
 void ri_link_restart_decide(struct ri_centre *centre, struct ri_text *lines);
 

@@ -42,6 +42,7 @@ struct ri_carried {
 	uint64_t attempt;	/* that begins: 1 for the first restart */
 	uint64_t mask;		/* signals that were blocked when rankinit was first executed */
 	struct timespec began;	/* the first attempt, CLOCK_REALTIME */
+	uint64_t quick;		/* attempts in a row that were over in no time: restarts.h */
 	uint64_t lines;		/* of rank 0 in the last attempt, as far as they were read */
 	int program;		/* descriptor of rankinit itself, O_PATH */
 	char name[RI_CARRIED_NAME];	/* of the process, which an exec by a descriptor changes */

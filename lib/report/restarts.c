@@ -9,6 +9,8 @@
 
 enum {
 	LONG_MS = 60000,	/* an attempt of that length has got somewhere */
+	PAUSE_DOUBLED = 5,	/* from one second on, */
+	PAUSE_MOST_MS = 30000,	/* to this */
 	FEW = 20,		/* columns in which an exception says nothing */
 };
 
@@ -177,6 +179,21 @@ void ri_again_add(struct ri_text *out, enum ri_again why, const struct ri_again_
 			strerror(failed->error), ri_code_name(RI_CODE_RESTARTS_REFUSED));
 	else
 		ri_text_add(out, reasons[why]);
+}
+
+uint64_t ri_again_quick(uint64_t before, int64_t lasted_ms)
+{
+	return lasted_ms < LONG_MS ? before + 1 : 0;
+}
+
+/* Linux forgets a connection's port after a minute, TCP_TIMEWAIT_LEN in include/net/tcp.h. */
+int64_t ri_again_pause_ms(uint64_t quick, enum ri_cause_word cause)
+{
+	uint64_t doubled = quick + (cause == RI_CAUSE_RENDEZVOUS ? 5 : 0);
+
+	if (quick == 0 || doubled < 2)
+		return 0;
+	return doubled - 2 < PAUSE_DOUBLED ? (int64_t)1000 << (doubled - 2) : PAUSE_MOST_MS;
 }
 
 void ri_again_sign(struct ri_text *out, enum ri_cause_word cause,

@@ -70,6 +70,18 @@ enum ri_again ri_again_decide(const struct ri_again_case *failed);
 void ri_again_add(struct ri_text *out, enum ri_again why, const struct ri_again_case *failed);
 
 /*
+ * How many attempts in a row were over in less than a minute, with one that lasted so long, where
+ * before it there were so many.
+ */
+uint64_t ri_again_quick(uint64_t before, int64_t lasted_ms);
+
+/*
+ * How long the ranks wait behind so many of them, the last of which had this cause, before they
+ * start again. 0: not at all, as behind an attempt that got somewhere.
+ */
+int64_t ri_again_pause_ms(uint64_t quick, enum ri_cause_word cause);
+
+/*
  * Append what two failures have in common that are the same: the cause, the rank, and the first
  * line of its exception, or else how it ended. words: the exception without secrets, or "".
  */

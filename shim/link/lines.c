@@ -92,7 +92,7 @@ static void keep_news(const struct ri_link_message *message)
 {
 	struct ri_link_sight *sight = ri_helper.setup->sight;
 
-	if (message->kind == RI_LINK_NEWS && sight != NULL)
+	if (message->kind == RI_LINK_NEWS && message->news.text[0] != '\0' && sight != NULL)
 		ri_text_copy(ri_helper.setup->keys.keyed ? sight->roll_call : sight->unproved,
 			RI_LINK_TEXT, message->news.text);
 }
@@ -364,12 +364,14 @@ void ri_helper_begin_centre(void)
 		.orders = setup->orders && setup->keys.keyed,
 		.self = ri_helper.member.self, .roll_ms = (int64_t)setup->roll_ms,
 		.again = ri_link_restart_decide, .progressed = has_progressed,
-		.last_mark = setup->restarts.last_mark, .gathers = setup->restarts.attempt > 0,
+		.last_mark = setup->restarts.last_mark, .quick = setup->restarts.quick,
+		.gathers = setup->restarts.attempt > 0,
 	};
 	for (int step = RI_LINK_START; step <= RI_LINK_LEAVE; step++)
 		ri_helper.musters[step] = (struct ri_muster){ .centre = &ri_helper.centre,
 			.step = (enum ri_link_step)step,
-			.wait_ms = (int64_t)setup->restarts.wait_ms };
+			.wait_ms = (int64_t)setup->restarts.wait_ms,
+			.end_ms = (int64_t)setup->restarts.end_ms };
 	if (ri_helper.centre.nodes == NULL)
 		_exit(1);
 	ri_helper.round = (struct ri_round){ .centre = &ri_helper.centre, .add = add_groups,

@@ -66,13 +66,18 @@ static bool waits_to_leave(void)
 		(ri_helper.is_centre && ri_muster_is_open(&ri_helper.musters[RI_LINK_LEAVE]));
 }
 
-/* Then it goes on for as long as there is a node 0, or may be. */
+/* Then it goes on for as long as node 0 says that all wait, or may come back. */
 static int64_t close_at(void)
 {
+	const struct ri_link_restarts *restarts = &ri_helper.setup->restarts;
+
 	if (ri_helper.left || !waits_to_leave())
 		return ri_helper.close_at;
-	return ri_helper.is_centre || ri_helper.joined != 0 ? INT64_MAX
-		: ri_helper.alone_at + (int64_t)ri_helper.setup->restarts.wait_ms;
+	if (ri_helper.is_centre)
+		return INT64_MAX;
+	return ri_helper.joined == 0 ? ri_helper.alone_at + (int64_t)restarts->wait_ms
+		: ri_member_waits_until(&ri_helper.member, (int64_t)restarts->end_ms,
+			(int64_t)restarts->wait_ms);
 }
 
 /* This node has said that it cannot start its ranks. */
@@ -294,6 +299,18 @@ static bool is_over(void)
 	return false;
 }
 
+/* No other node can come to this attempt, so none needs to wait for that. */
+static void refuse_unreachable(void)
+{
+	struct ri_muster *start = &ri_helper.musters[RI_LINK_START];
+
+	if (ri_helper.listener < 0)
+		ri_muster_refuse(start, "node 0 cannot listen for the others");
+	else if (ri_helper.count < ri_helper.setup->part.nodes)
+		ri_muster_refuse(start, "node 0 may not open a file for each of the others; raise "
+			"the limit: docker run --ulimit nofile=N");
+}
+
 void ri_link_help(void *context)
 {
 	const struct ri_link_inside *inside = context;
@@ -321,6 +338,7 @@ void ri_link_help(void *context)
 	if (ri_helper.is_centre) {
 		ri_helper_begin_centre();
 		ri_helper_listen();
+		refuse_unreachable();
 	} else {
 		ri_helper.call_at = ri_helper.now;
 	}

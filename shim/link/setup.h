@@ -28,6 +28,8 @@ struct ri_link_restarts {
 	int place;		/* that the last one left; 0: none */
 	uint64_t left;		/* that may follow; 0: none */
 	uint64_t wait_ms;	/* for a node that does not come */
+	uint64_t end_ms;	/* more for one whose ranks end: --link-grace */
+	uint64_t quick;		/* attempts before this one that were over in no time */
 	uint64_t last_mark;	/* of the failure that ended the last attempt; 0: none did */
 	uint64_t last_lines;	/* that the first rank printed in that one */
 };

@@ -130,7 +130,9 @@ static int begin(const struct ri_link_job *job, struct ri_error *err)
 		.roll_ms = options->roll_call_ms, .host = job->host,
 		.ranks = job->context->fan_out, .restarts = { .left = job->restarts,
 			.wait_ms = options->restart_wait_ms == 0 ? EVER_MS
-				: options->restart_wait_ms },
+				: options->restart_wait_ms,
+			.end_ms = options->link_grace_ms == 0 ? EVER_MS
+				: options->link_grace_ms },
 	};
 	struct ri_rendezvous place;
 	int status;
@@ -140,6 +142,7 @@ static int begin(const struct ri_link_job *job, struct ri_error *err)
 		setup.restarts.place = before->link.place;
 		setup.restarts.last_mark = before->link.verdict.mark;
 		setup.restarts.last_lines = before->lines;
+		setup.restarts.quick = before->quick;
 	}
 	status = find_keys(job, &setup, err);
 	if (hosts->state == RI_STATE_KNOWN) {
@@ -239,13 +242,15 @@ static int permit_again(const struct ri_link_job *job, struct ri_error *err)
 {
 	uint64_t wait_ms = job->options->restart_wait_ms;
 	const char *why;
+	bool goes;
 
 	/* the attempt before this one may have left it in the queue: first */
 	if (ri_mask_pending_stop() != 0)
 		return 0;
 	ri_link_vote(RI_LINK_START, NULL);
-	if (ri_link_await(RI_LINK_START, (int64_t)(wait_ms == 0 ? EVER_MS : wait_ms) + LATE_MS) ||
-		ri_mask_pending_stop() != 0)
+	goes = ri_link_await(RI_LINK_START, (int64_t)(wait_ms == 0 ? EVER_MS : wait_ms) + LATE_MS);
+	/* a verdict on this attempt may come with the word that all start */
+	if ((goes && ri_link_decision() == NULL) || ri_mask_pending_stop() != 0)
 		return 0;
 	why = ri_link_why_not(RI_LINK_START);
 	if (why != NULL)

@@ -116,6 +116,20 @@ void ri_link_stop(const struct ri_link_job *job, int number)
 	ri_link_finish(FINISH_MS);
 }
 
+/*
+ * This node has waited in vain for the word that all start. The others may have heard it, and would
+ * wait for these ranks without end: its own word is what ends them.
+ */
+static void tell_unheard(const struct ri_link_job *job)
+{
+	RI_TEXT(line, RI_MAX_LINE);
+
+	refuse_step(job, RI_LINK_START, "has not heard that all nodes can");
+	ri_link_add_node(&line, job->part.node, job->host);
+	ri_text_add(&line, " has not started its ranks: it has not heard that all nodes can\n");
+	ri_link_say(job, RI_CLASS_OWN, ri_why_unknown, line.bytes);
+}
+
 void ri_link_refuse(const struct ri_link_job *job, const struct ri_error *err, const char *reasons)
 {
 	RI_TEXT(line, RI_MAX_LINE);
@@ -138,6 +152,9 @@ void ri_link_refuse(const struct ri_link_job *job, const struct ri_error *err, c
 			line.bytes);
 	} else {
 		refuse_step(job, RI_LINK_LEAVE, "had not started its ranks");
+		if (job->before != NULL && ri_link_decision() == NULL &&
+			ri_link_why_not(RI_LINK_START) == NULL)
+			tell_unheard(job);
 	}
 	ri_link_finish(FINISH_MS);
 }

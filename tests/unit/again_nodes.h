@@ -16,6 +16,7 @@ enum {
 	WIRES = 512,
 	EVENTS = 2048,
 	WAIT_MS = 60000,	/* --restart-wait */
+	RANKS_MS = 100000,	/* --link-grace */
 	SLACK_MS = 5000,	/* more for a member: node 0 may have begun later */
 	JUDGE_MS = 2500,
 	FIND_MS = 4500,		/* where node 0 may not have begun yet */
@@ -370,7 +371,7 @@ static void take_verdict(void *context, const struct ri_link_decision *verdict)
 	} else if ((node->state == WAITS || node->state == REFUSES) && !verdict->again)
 		end_node(node);
 	else if (node->state == RUNS_RANKS && verdict->order)
-		plan(after(0, happens(20) ? 100000 : 500), GONE, node->number);
+		plan(after(0, happens(20) ? RANKS_MS : 500), GONE, node->number);
 	if (node->state == RUNS_RANKS && verdict->again && world.mutant == VOTES_EARLY)
 		vote(node, RI_LINK_LEAVE, true);
 }

@@ -142,7 +142,8 @@ static void begin_life(struct node *node)
 			.progressed = centre_progressed };
 		for (int i = RI_LINK_START; i <= RI_LINK_LEAVE; i++)
 			world.musters[i] = (struct ri_muster){ .centre = &world.centre,
-				.step = (enum ri_link_step)i, .wait_ms = WAIT_MS };
+				.step = (enum ri_link_step)i, .wait_ms = WAIT_MS,
+				.end_ms = RANKS_MS };
 		ri_centre_begin(&world.centre, world.now);
 		ri_member_connect(&node->member, world.now);
 	} else {

@@ -9,7 +9,7 @@
 #include "centre_of.h"
 #include "link/muster.h"
 
-enum { WAIT_MS = 60000 };
+enum { WAIT_MS = 60000, RANKS_MS = 300000 };
 
 static struct ri_muster musters[2];
 static bool progressed;
@@ -29,7 +29,7 @@ static int begin_restarts(void **state)
 	centre.progressed = has_progressed;
 	for (int i = RI_LINK_START; i <= RI_LINK_LEAVE; i++)
 		musters[i] = (struct ri_muster){ .centre = &centre,
-			.step = (enum ri_link_step)i, .wait_ms = WAIT_MS };
+			.step = (enum ri_link_step)i, .wait_ms = WAIT_MS, .end_ms = RANKS_MS };
 	all_come();
 	for (size_t i = 0; i < NODES; i++) {
 		nodes[i].restarts = 2;
@@ -116,10 +116,116 @@ static void test_all_leave_when_all_ranks_have_ended(void **state)
 	}
 	vote(0, RI_LINK_LEAVE, true);
 	vote(2, RI_LINK_LEAVE, true);
-	pass_all(10 * WAIT_MS);
+	pass_all(RANKS_MS);
 	assert_int_equal(count(RI_LINK_GO), 0);
 	vote(3, RI_LINK_LEAVE, true);
 	assert_said(RI_LINK_LEAVE, true, "");
+}
+
+static const char *news_of(size_t session)
+{
+	const struct ri_link_message *said = last(session, RI_LINK_NEWS);
+
+	return said == NULL ? NULL : said->news.text;
+}
+
+/* Its kernel keeps the connection: the others say whom they wait for, and do not for ever. */
+static void test_a_node_that_is_frozen(void **state)
+{
+	static const int64_t lines[] = { 10, 20, 40, 80 };
+	char text[RI_LINK_TEXT];
+
+	(void)state;
+	fail_with(7, false);
+	sent_count = 0;
+	pass_all(30000);
+	assert_null(news_of(0));	/* as long as none of them waits */
+	for (size_t i = 0; i < NODES; i++)
+		if (i != 2)
+			vote(i, RI_LINK_LEAVE, true);
+	for (int64_t at = RI_LINK_BEAT_MS, next = 0; at <= 80000; at += RI_LINK_BEAT_MS) {
+		assert_int_equal(ri_muster_due(&musters[RI_LINK_LEAVE]), now + RI_LINK_BEAT_MS);
+		sent_count = 0;
+		pass_all(RI_LINK_BEAT_MS);
+		snprintf(text, sizeof(text), "all nodes wait to start the ranks again, for %lld s: "
+			"1 of 4 nodes has not said that the last ones have ended: node 2 (gpu-2); "
+			"look at its log\n", (long long)lines[next]);
+		assert_int_equal(count(RI_LINK_NEWS), NODES);
+		assert_string_equal(news_of(3), at == lines[next] * 1000 ? text : "");
+		next += at == lines[next] * 1000;
+	}
+	sent_count = 0;
+	pass_all(RANKS_MS + WAIT_MS - 110000 - RI_CENTRE_OWN_MS - 1);
+	assert_int_equal(count(RI_LINK_GO), 0);
+	pass_all(1);
+	assert_said(RI_LINK_LEAVE, false, "the ranks do not start again: node 2 (gpu-2) has not "
+		"ended the ranks within 360 s\n");
+	assert_int_equal(ri_muster_due(&musters[RI_LINK_LEAVE]), INT64_MAX);
+}
+
+/* Its last ones ended with 0 as the verdict came: it does not come to the next attempt. */
+static void test_a_node_that_ended_well_behind_the_verdict(void **state)
+{
+	(void)state;
+	fail_with(7, false);
+	vote(0, RI_LINK_LEAVE, true);
+	end(2, RI_CLASS_NONE);
+	ri_centre_lose(&centre, 2, 2, now);
+	pass_all(0);
+	assert_said(RI_LINK_LEAVE, false, "the ranks do not start again: node 2 (gpu-2) has ended, "
+		"all of its ranks with 0\n");
+}
+
+/* What fails at once does so more slowly each time: the words, and no step before. */
+static void assert_paused(int64_t pause, const char *text)
+{
+	fail_with(7, false);
+	assert_true(last(3, RI_LINK_VERDICT)->decision.again);
+	assert_string_equal(last(3, RI_LINK_VERDICT)->decision.text, text);
+	for (size_t i = 0; i < NODES; i++)
+		vote(i, RI_LINK_LEAVE, true);
+	if (pause > 0) {
+		assert_int_equal(count(RI_LINK_GO), 0);
+		assert_int_equal(ri_muster_due(&musters[RI_LINK_LEAVE]),
+			now + pause - RI_CENTRE_OWN_MS);
+		pass_all(pause - RI_CENTRE_OWN_MS);
+	}
+	assert_said(RI_LINK_LEAVE, true, "");
+}
+
+static void test_a_pause_before_what_fails_at_once(void **state)
+{
+	(void)state;
+	centre.quick = 3;
+	assert_paused(4000, "rank of node 1\n  why\n  the ranks start again in 4 s at the "
+		"earliest: the last 4 attempts each ended within a minute\n");
+	begin_restarts(state);
+	assert_paused(0, "rank of node 1\n  why\n");
+	/* the time counts since all could start */
+	begin_restarts(state);
+	centre.quick = 3;
+	pass(60000);
+	assert_paused(0, "rank of node 1\n  why\n");
+	begin_restarts(state);
+	centre.quick = 3;
+	pass(60000);
+	centre.ran_at = now - 59000;
+	assert_paused(4000, "rank of node 1\n  why\n  the ranks start again in 4 s at the "
+		"earliest: the last 4 attempts each ended within a minute\n");
+}
+
+/* A stop does not wait for the end of it. */
+static void test_a_stop_in_a_pause(void **state)
+{
+	(void)state;
+	centre.quick = 3;
+	fail_with(7, false);
+	for (size_t i = 0; i < NODES; i++)
+		vote(i, RI_LINK_LEAVE, true);
+	end(3, RI_CLASS_STOPPED);
+	pass_all(0);
+	assert_said(RI_LINK_LEAVE, false,
+		"the ranks do not start again: node 3 (gpu-3) was stopped from outside\n");
 }
 
 static void test_what_stands_against_it(void **state)
@@ -228,8 +334,8 @@ static void test_a_node_that_is_lost(void **state)
 		if (i != 2)
 			vote(i, RI_LINK_LEAVE, true);
 	ri_centre_lose(&centre, 2, 2, now);
-	assert_int_equal(ri_muster_due(&musters[RI_LINK_LEAVE]), now + WAIT_MS);
 	pass_all(WAIT_MS - 1);
+	assert_int_equal(ri_muster_due(&musters[RI_LINK_LEAVE]), now + 1);
 	assert_int_equal(count(RI_LINK_GO), 0);
 	pass_all(1);
 	assert_said(RI_LINK_LEAVE, false, "the ranks do not start again: node 2 (gpu-2) has not "
@@ -306,10 +412,59 @@ static void test_some_do_not_come(void **state)
 	ri_centre_lose(&centre, 1, 1, now);
 	vote(0, RI_LINK_START, true);
 	vote(2, RI_LINK_START, true);
+	ri_centre_lose(&centre, 3, 3, now);
+	pass_all(WAIT_MS - 1);
 	assert_int_equal(ri_muster_due(&musters[RI_LINK_START]), centre.begun + WAIT_MS);
-	pass_all(WAIT_MS);
+	assert_int_equal(count(RI_LINK_GO), 0);
+	pass_all(1);
 	assert_said(RI_LINK_START, false, "the ranks do not start again: node 1 (gpu-1), node 3 "
 		"(gpu-3) have not come within 60 s\n");
+}
+
+static void test_one_that_has_come_is_not_ready(void **state)
+{
+	gather(state);
+	for (size_t i = 0; i < NODES - 1; i++)
+		vote(i, RI_LINK_START, true);
+	pass_all(RI_LINK_BEAT_MS);
+	assert_string_equal(news_of(1), "all nodes wait to start the ranks again, for 10 s: 1 of 4 "
+		"nodes has not said to be ready: node 3 (gpu-3); look at its log\n");
+	pass_all(WAIT_MS - RI_LINK_BEAT_MS);
+	assert_said(RI_LINK_START, false, "the ranks do not start again: node 3 (gpu-3) has not "
+		"said to be ready within 60 s\n");
+	pass_all(10 * WAIT_MS);
+	assert_int_equal(ri_muster_due(&musters[RI_LINK_START]), INT64_MAX);
+}
+
+/* The word to start may be lost on its way: where a node does not say that its ranks run. */
+static void test_all_may_start_and_one_does_not(void **state)
+{
+	gather(state);
+	for (size_t i = 0; i < NODES; i++)
+		vote(i, RI_LINK_START, true);
+	for (size_t i = 0; i < NODES - 1; i++)
+		reach(i, RI_LINK_RUNNING);
+	sent_count = 0;
+	pass_all(RI_LINK_BEAT_MS);
+	assert_string_equal(news_of(0), "all nodes could start their ranks, and have waited for "
+		"10 s: 1 of 4 nodes has not said that they run: node 3 (gpu-3); look at its log\n");
+	reach(3, RI_LINK_RUNNING);
+	sent_count = 0;
+	pass_all(RI_LINK_BEAT_MS);
+	assert_int_equal(sent_count, 0);
+	assert_int_equal(ri_muster_due(&musters[RI_LINK_START]), INT64_MAX);
+}
+
+static void test_no_node_can_come(void **state)
+{
+	gather(state);
+	ri_muster_refuse(&musters[RI_LINK_START], "node 0 cannot listen for the others");
+	assert_said(RI_LINK_START, false,
+		"the ranks do not start again: node 0 cannot listen for the others\n");
+	/* the first attempt waits for none */
+	begin_restarts(state);
+	ri_muster_refuse(&musters[RI_LINK_START], "why");
+	assert_int_equal(count(RI_LINK_GO), 0);
 }
 
 static void test_a_stop_comes_before_all_have_started(void **state)
@@ -329,6 +484,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RESTARTS(test_all_leave_when_all_ranks_have_ended),
+		RESTARTS(test_a_node_that_is_frozen),
+		RESTARTS(test_a_node_that_ended_well_behind_the_verdict),
+		RESTARTS(test_a_pause_before_what_fails_at_once),
+		RESTARTS(test_a_stop_in_a_pause),
+		RESTARTS(test_one_that_has_come_is_not_ready),
+		RESTARTS(test_all_may_start_and_one_does_not),
+		RESTARTS(test_no_node_can_come),
 		RESTARTS(test_what_stands_against_it),
 		RESTARTS(test_what_does_not),
 		RESTARTS(test_without_restarts),
