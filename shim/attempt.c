@@ -12,9 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "base/number.h"
-#include "init/judged.h"
 #include "init/leftovers.h"
 #include "link/link.h"
 #include "report/restarts.h"
@@ -23,8 +20,6 @@
 #include "system/clock.h"
 #include "system/helper.h"
 #include "system/kept_fds.h"
-#include "system/mask.h"
-#include "system/said.h"
 
 enum {
 	FIRST_FD = 3,

@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -19,14 +18,11 @@
 #include <unistd.h>
 
 #include "base/procstat.h"
-#include "base/signals.h"
 #include "from/sources.h"
 #include "hang/course.h"
 #include "init/descendants.h"
 #include "init/leavers.h"
 #include "init/signalling.h"
-#include "judge/ends.h"
-#include "judging.h"
 #include "report/blame.h"
 #include "report/reason.h"
 #include "report/verdict_lines.h"
@@ -61,22 +57,16 @@ static struct {
 	size_t length;
 } own;
 
-/* The parent of the leader of our process group has made it, and signals it; 0: not known. */
-static pid_t find_launcher(const struct ri_found *found)
-{
-	struct ri_procstat leader, launcher;
-
-	return ri_proc_is_ours(getpid()) && ri_proc_read(getpgrp(), &leader) &&
-		ri_proc_read(leader.parent, &launcher) &&
-		ri_source_is_launcher(found->topology.identity, launcher.name) ? launcher.pid : 0;
-}
-
 bool ri_behind_knows_launcher(const struct ri_found *found)
 {
 	enum ri_source_signals signals = ri_source_signals(found->topology.identity);
+	struct ri_procstat leader, launcher;
 
-	if (signals == RI_SIGNALS_GROUP)
-		own.launcher = find_launcher(found);
+	/* the parent of the leader of our process group has made it, and signals it */
+	if (signals == RI_SIGNALS_GROUP && ri_proc_is_ours(getpid()) &&
+		ri_proc_read(getpgrp(), &leader) && ri_proc_read(leader.parent, &launcher) &&
+		ri_source_is_launcher(found->topology.identity, launcher.name))
+		own.launcher = launcher.pid;
 	return signals == RI_SIGNALS_STEP || own.launcher != 0;
 }
 

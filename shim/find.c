@@ -8,12 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/limits.h"
 #include "base/overlay.h"
 #include "from/from.h"
 #include "from/sources.h"
 #include "launch/master.h"
-#include "launch/placement.h"
 #include "link/part.h"
 #include "model/derive.h"
 #include "output/pattern.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "judging.h"
+#include "run.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "attempt.h"
-#include "base/arena.h"
 #include "from/sources.h"
 #include "hang/autopsy.h"
 #include "init/leavers.h"

@@ -14,8 +14,6 @@
 #include "say/json_memory.h"
 #include "say/print.h"
 #include "say/state_file.h"
-#include "system/apart.h"
-#include "system/mask.h"
 #include "attempt.h"
 #include "run.h"
 

@@ -4,14 +4,9 @@
 #include <signal.h>
 #include <string.h>
 
-#include "base/signals.h"
-#include "command/expand.h"
 #include "init/spawn_ranks.h"
 #include "launch/launch.h"
-#include "launch/placement.h"
 #include "model/derive.h"
-#include "options/options.h"
-#include "report/carried.h"
 #include "say/torch_file.h"
 #include "say/two_rankinits.h"
 #include "say/whole_file.h"

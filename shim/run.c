@@ -6,7 +6,6 @@
 #include "say/state_file.h"
 #include "say/two_rankinits.h"
 #include "system/helper.h"
-#include "system/said.h"
 
 struct ri_preflight ri_run_plan_preflight(struct ri_run *run)
 {

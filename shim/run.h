@@ -18,7 +18,6 @@
 #include "link/job.h"
 #include "preflight/preflight.h"
 #include "say/torch_file.h"
-#include "system/log.h"
 
 /* Who may start ranks that are no children of ours? */
 enum ri_starter {
@@ -148,6 +147,17 @@ bool ri_behind_knows_launcher(const struct ri_found *found);
  * where a signal ended the rank it ends this process as well.
  */
 int ri_run_behind(struct ri_run *run, struct ri_launch *launch);
+
+/*
+ * judging.c: the judge, a process that PID 1 forks to read what ranks wrote, and to say why they
+ * failed. How PID 1 asks, and what it believes, says init/judged.h.
+ */
+
+/* Answers the question. run is a struct ri_run, of which it may change what it likes. */
+void ri_judge_answer(enum ri_question question, struct ri_judged *out, void *run);
+
+/* What there is to tell where nothing was started, and rankinit ends with this status, and why. */
+struct ri_outcome ri_judge_none(struct ri_run *run, int status, enum ri_retry retry);
 
 /* tell.c: options that need somebody who stays to write something. */
 bool ri_telling_is_wanted(const struct ri_options *options);

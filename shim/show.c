@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run.h"
 
-#include "base/limits.h"
-#include "base/number.h"
 #include "model/derive.h"
 #include "redact/redact.h"
 #include "say/print.h"
-#include "system/apart.h"
 
 /*
  * --local-rank names the rank whose variables are printed, where several are

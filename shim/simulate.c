@@ -5,12 +5,9 @@
  */
 #include "run.h"
 
-#include <string.h>
 
 #include "base/overlay.h"
 #include "from/sources.h"
-#include "judging.h"
-#include "output/pattern.h"
 #include "play/play_job.h"
 #include "system/clock.h"
 

@@ -14,15 +14,10 @@
 #include "init/others.h"
 #include "init/restarted.h"
 #include "init/signalling.h"
-#include "init/supervise.h"
-#include "init/terminal.h"
-#include "judging.h"
-#include "launch/launch.h"
 #include "link/link.h"
 #include "say/state_file.h"
 #include "say/two_rankinits.h"
 #include "system/clock.h"
-#include "system/mask.h"
 
 /* Does a process manager own this one rank, and nothing asks for an init? */
 static bool is_left_to_manager(const struct ri_found *found, pid_t self)

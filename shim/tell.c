@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "attempt.h"
-#include "judging.h"
 #include "run.h"
 
 #include <errno.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/arena.h"
 #include "check/print.h"
-#include "init/judged.h"
 #include "init/tell_nodes.h"
 #include "link/link.h"
 #include "report/launched.h"
@@ -17,7 +14,6 @@
 #include "say/report_file.h"
 #include "say/state_file.h"
 #include "say/two_rankinits.h"
-#include "system/apart.h"
 #include "system/clock.h"
 
 enum {

@@ -16,12 +16,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "base/env.h"
-#include "base/error.h"
 #include "base/host.h"
 #include "check/wishes.h"
-#include "demand/demand.h"
 #include "model/topology.h"
 
 struct ri_checking;

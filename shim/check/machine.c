@@ -9,13 +9,10 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "base/cgroup.h"
 #include "base/mounts.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "demand/demand.h"
-#include "node/sysfile.h"
 
 enum { STATUS_FILE = 8192, MOUNTS_FILE = 262144 };
 

@@ -12,7 +12,6 @@
 
 #include "check/machine.h"
 #include "check/software.h"
-#include "node/sysfile.h"
 #include "redact/redact.h"
 
 enum {

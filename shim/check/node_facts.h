@@ -7,7 +7,6 @@
 #ifndef RI_SHIM_CHECK_NODE_FACTS_H
 #define RI_SHIM_CHECK_NODE_FACTS_H
 
-#include "base/text.h"
 #include "check/check.h"
 #include "report/outcome.h"
 

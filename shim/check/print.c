@@ -323,36 +323,34 @@ void ri_check_print_text(const struct ri_check_report *report, struct ri_text *o
 	print_sum(&page, report);
 }
 
-static json_t *describe(struct ri_json *json, const struct ri_check_report *report,
-	const struct ri_check_result *result)
-{
-	const char *cause = ri_check_cause(report, result);
-	json_t *object = json_object();
-	char text[RI_CHECK_TEXT];
-
-	ri_check_text(result, text);
-	ri_json_put(json, object, "id", json_string(id_of(result)));
-	ri_json_put(json, object, "status", json_string(statuses[result->status].name));
-	ri_json_put(json, object, "code", result->code == RI_CODE_NONE ? json_null()
-		: json_string(ri_code_name((enum ri_code)result->code)));
-	ri_json_put(json, object, "subject", ri_json_string(json, result->subject, "subject"));
-	ri_json_put(json, object, "text", ri_json_string(json, text, "text"));
-	ri_json_put(json, object, "expected", result->expected[0] == '\0' ? json_null()
-		: ri_json_string(json, result->expected, "expected"));
-	ri_json_put(json, object, "hint", result->hint[0] == '\0' ? json_null()
-		: ri_json_string(json, result->hint, "hint"));
-	ri_json_put(json, object, "because_of", cause == NULL ? json_null() : json_string(cause));
-	ri_json_put(json, object, "ms", json_real((double)result->us / 1000));
-	return object;
-}
-
 json_t *ri_check_json(struct ri_json *json, const struct ri_check_report *report)
 {
 	json_t *object = json_object(), *list = json_array(), *named;
 	const struct ri_node_facts *facts = report->facts;
 
-	for (size_t i = 0; i < report->count; i++)
-		ri_json_append(json, list, describe(json, report, &report->items[i]));
+	for (size_t i = 0; i < report->count; i++) {
+		const struct ri_check_result *result = &report->items[i];
+		const char *cause = ri_check_cause(report, result);
+		json_t *item = json_object();
+		char text[RI_CHECK_TEXT];
+
+		ri_check_text(result, text);
+		ri_json_put(json, item, "id", json_string(id_of(result)));
+		ri_json_put(json, item, "status", json_string(statuses[result->status].name));
+		ri_json_put(json, item, "code", result->code == RI_CODE_NONE ? json_null()
+			: json_string(ri_code_name((enum ri_code)result->code)));
+		ri_json_put(json, item, "subject",
+			ri_json_string(json, result->subject, "subject"));
+		ri_json_put(json, item, "text", ri_json_string(json, text, "text"));
+		ri_json_put(json, item, "expected", result->expected[0] == '\0' ? json_null()
+			: ri_json_string(json, result->expected, "expected"));
+		ri_json_put(json, item, "hint", result->hint[0] == '\0' ? json_null()
+			: ri_json_string(json, result->hint, "hint"));
+		ri_json_put(json, item, "because_of",
+			cause == NULL ? json_null() : json_string(cause));
+		ri_json_put(json, item, "ms", json_real((double)result->us / 1000));
+		ri_json_append(json, list, item);
+	}
 	ri_json_put(json, object, "schema", json_string("rankinit-check-1"));
 	ri_json_put(json, object, "fit", json_boolean(!report->unfit));
 	ri_json_put(json, object, "checks", list);

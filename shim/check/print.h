@@ -5,8 +5,6 @@
 
 #include <stdbool.h>
 
-#include "base/error.h"
-#include "base/text.h"
 #include "check/runner.h"
 #include "model/json.h"
 

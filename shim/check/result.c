@@ -2,7 +2,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/text.h"
 #include "check/check.h"
 
 bool ri_check_is_shared(const struct ri_checking *checking)

@@ -13,9 +13,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 
-#include "base/arena.h"
 #include "base/signals.h"
 #include "system/clock.h"
 #include "system/helper.h"

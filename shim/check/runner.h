@@ -7,9 +7,7 @@
 #ifndef RI_SHIM_CHECK_RUNNER_H
 #define RI_SHIM_CHECK_RUNNER_H
 
-#include "base/error.h"
 #include "check/check.h"
-#include "check/wishes.h"
 
 enum {
 	/*

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/number.h"
 #include "say/print.h"
 #include "hang/wording.h"
 #include "system/clock.h"

@@ -6,16 +6,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "base/limits.h"
-#include "base/number.h"
-#include "base/path.h"
-#include "base/text.h"
-#include "hang/facts.h"
 #include "hang/judge.h"
 #include "hang/look.h"
 #include "hang/wording.h"
-#include "python/python.h"
 #include "redact/redact.h"
 #include "system/helper.h"
 #include "system/clock.h"
@@ -179,15 +172,6 @@ static void read_stack(struct ri_python *python, const struct ri_python_thread *
 	ri_python_stack(python, thread, stack);
 }
 
-/* What a thread was started for: the outermost frame that is not of threading itself. */
-static const struct ri_python_frame *find_work(const struct ri_python_stack *stack)
-{
-	for (size_t i = stack->count; i > 0; i--)
-		if (!is_of(&stack->frames[i - 1], "threading.py"))
-			return &stack->frames[i - 1];
-	return NULL;
-}
-
 /* Which of them are daemons, for which it does not wait, is not known. */
 static void add_threads(struct ri_python *python, const struct ri_python_threads *threads,
 	struct ri_text *out)
@@ -195,12 +179,15 @@ static void add_threads(struct ri_python *python, const struct ri_python_threads
 	const struct ri_python_frame *frame;
 	struct ri_python_stack stack;
 	uint64_t code = 0;
-	size_t named = 0;
+	size_t named = 0, at;
 
 	ri_text_add(out, threads->count == 2 ? " for a thread" : " for one of its threads");
 	for (size_t i = threads->count - 1; i > 0 && named < NAMED; i--) {
 		read_stack(python, &threads->list[i - 1], &stack);
-		frame = find_work(&stack);
+		/* what it was started for: the outermost frame that is not of threading itself */
+		for (at = stack.count; at > 0 && is_of(&stack.frames[at - 1], "threading.py");)
+			at--;
+		frame = at == 0 ? NULL : &stack.frames[at - 1];
 		if (frame == NULL || frame->code == code)
 			continue;
 		code = frame->code;

@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "base/arena.h"
 #include "hang/judge.h"
 #include "hang/wording.h"
 #include "system/clock.h"

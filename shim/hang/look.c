@@ -10,9 +10,7 @@
 #include <unistd.h>
 
 #include "base/number.h"
-#include "base/procstat.h"
 #include "base/text.h"
-#include "hang/facts.h"
 #include "hang/judge.h"
 #include "system/clock.h"
 #include "system/own_proc.h"

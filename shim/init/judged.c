@@ -7,8 +7,6 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "base/arena.h"
-#include "system/clock.h"
 #include "system/helper.h"
 #include "system/log.h"
 

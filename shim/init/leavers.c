@@ -6,9 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "base/limits.h"
-#include "base/path.h"
 #include "hang/course.h"
 #include "init/descendants.h"
 #include "init/judged.h"

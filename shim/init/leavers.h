@@ -16,10 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "launch/children.h"
-#include "init/output.h"
 #include "init/supervise.h"
-#include "options/options.h"
 #include "report/launched.h"
 
 /*

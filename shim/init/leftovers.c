@@ -8,13 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/path.h"
 #include "command/words.h"
 #include "init/descendants.h"
 #include "init/others.h"
 #include "init/signalling.h"
 #include "link/link.h"
-#include "system/log.h"
 #include "system/own_proc.h"
 
 enum {

@@ -14,7 +14,6 @@
 #define RI_SHIM_INIT_LEFTOVERS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <sys/types.h>
 
 #include "base/procstat.h"

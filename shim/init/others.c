@@ -12,8 +12,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "base/number.h"
 #include "hang/judge.h"
 #include "hang/look.h"
 #include "init/rank_files.h"

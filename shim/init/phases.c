@@ -12,7 +12,6 @@
 #include "link/link.h"
 #include "say/state_file.h"
 #include "system/clock.h"
-#include "system/log.h"
 
 enum {
 	GRACE_AFTER_END_MS = 10000,	/* for what a command left, without --grace */

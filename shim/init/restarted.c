@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "init/restarted.h"
 
-#include "base/arena.h"
-#include "init/judged.h"
 #include "init/others.h"
 #include "system/log.h"
 

@@ -10,8 +10,6 @@
 
 #include "init/judged.h"
 #include "init/output.h"
-#include "report/launched.h"
-#include "report/outcome.h"
 
 /* An attempt of which nobody has told yet. */
 struct ri_restarted_attempt {

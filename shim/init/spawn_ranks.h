@@ -5,7 +5,6 @@
 
 #include "launch/children.h"
 #include "init/output.h"
-#include "launch/launch.h"
 
 /* What a rank has of its own. */
 struct ri_rank {

@@ -10,11 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/signals.h"
 #include "hang/autopsy.h"
 #include "hang/course.h"
 #include "init/descendants.h"
-#include "init/judged.h"
 #include "init/leavers.h"
 #include "init/leftovers.h"
 #include "init/others.h"
@@ -28,8 +26,6 @@
 #include "system/clock.h"
 #include "system/helper.h"
 #include "system/kept_fds.h"
-#include "system/log.h"
-#include "system/mask.h"
 
 enum {
 	ORPHANS_AT_ONCE = 256,	/* before signals and deadlines are looked at again */

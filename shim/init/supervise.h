@@ -12,9 +12,7 @@
 #include "launch/children.h"
 #include "init/output.h"
 #include "init/terminal.h"
-#include "launch/launch.h"
 #include "link/job.h"
-#include "options/options.h"
 #include "report/outcome.h"
 #include "system/mask.h"
 

@@ -6,9 +6,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/limits.h"
-#include "base/path.h"
-#include "base/signals.h"
 #include "hang/course.h"
 #include "link/link.h"
 #include "report/blame.h"

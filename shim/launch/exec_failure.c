@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/text.h"
 #include "image/program.h"
 
 static int too_big(const struct ri_launch *launch, struct ri_error *err)

@@ -13,7 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/arena.h"
 #include "image/program.h"
 #include "launch/children.h"
 #include "redact/redact.h"

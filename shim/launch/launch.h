@@ -16,11 +16,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
-#include "base/arena.h"
-#include "base/error.h"
-#include "base/signals.h"
 #include "launch/privileges.h"
-#include "node/node.h"
 
 struct ri_launch {
 	pid_t self;		/* getpid() */

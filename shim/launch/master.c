@@ -9,10 +9,8 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/limits.h"
 #include "base/loopback.h"
 #include "from/own_address.h"
 #include "launch/children.h"

@@ -6,9 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/limits.h"
 #include "from/sources.h"
-#include "model/wishes.h"
 #include "node/gpus.h"
 #include "system/own_proc.h"
 

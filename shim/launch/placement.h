@@ -6,7 +6,6 @@
 #ifndef RI_SHIM_LAUNCH_PLACEMENT_H
 #define RI_SHIM_LAUNCH_PLACEMENT_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "model/context.h"

@@ -9,9 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/number.h"
 #include "base/overlay.h"
-#include "base/path.h"
 #include "command/words.h"
 #include "options/table.h"
 #include "redact/redact.h"

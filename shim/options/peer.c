@@ -6,9 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/number.h"
-#include "base/path.h"
-
 static const struct {
 	const char *name;
 	enum ri_peer peer;

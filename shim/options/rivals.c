@@ -2,8 +2,6 @@
 /* Options that exclude each other. */
 #include <string.h>
 
-#include "base/number.h"
-#include "command/command.h"
 #include "options/table.h"
 
 /* Two options, and the values with which they exclude each other. */

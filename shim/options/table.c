@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/limits.h"
-#include "base/number.h"
 #include "from/sources.h"
 #include "link/seal.h"
 #include "link/secret.h"

@@ -7,7 +7,6 @@
 #ifndef RI_SHIM_OPTIONS_TABLE_H
 #define RI_SHIM_OPTIONS_TABLE_H
 
-#include "base/number.h"
 #include "options/options.h"
 
 enum ri_option_kind { ACTION, SETTING, POLICY };

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/path.h"
 #include "options/table.h"
 #include "redact/redact.h"
 

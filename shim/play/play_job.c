@@ -12,17 +12,12 @@
 
 #include <jansson.h>
 
-#include "base/signals.h"
-#include "base/text.h"
-#include "launch/children.h"
 #include "init/leftovers.h"
 #include "launch/master.h"
 #include "report/members.h"
-#include "report/outcome.h"
 #include "system/clock.h"
 #include "system/kept_fds.h"
 #include "system/log.h"
-#include "system/mask.h"
 
 enum {
 	TRIES = 16,

@@ -10,11 +10,8 @@
 
 #include "base/overlay.h"
 #include "from/sources.h"
-#include "launch/children.h"
 #include "launch/placement.h"
-#include "node/place.h"
 #include "options/table.h"
-#include "system/mask.h"
 
 /*
  * Options that the outer rankinit takes for itself: nothing is required of a machine that

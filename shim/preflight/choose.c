@@ -5,7 +5,6 @@
 #include "command/words.h"
 #include "preflight/preflight.h"
 #include "system/log.h"
-#include "system/said.h"
 
 /* Not one of those that only their name brings in, or "deep". */
 static bool is_common(size_t number, bool deep)

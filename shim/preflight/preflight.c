@@ -9,7 +9,6 @@
 #include "check/machine.h"
 #include "check/node_facts.h"
 #include "check/print.h"
-#include "check/runner.h"
 #include "from/sources.h"
 #include "system/apart.h"
 #include "system/log.h"

@@ -27,7 +27,6 @@
 #include <mpi.h>
 #endif
 
-#include "node/probe_answer.h"
 #include "probe/program.h"
 
 /*

@@ -11,7 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/path.h"
 #include "base/signals.h"
 #include "check/runner.h"
 #include "check/software.h"

@@ -10,10 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/arena.h"
 #include "blame/reports.h"
 #include "say/json_memory.h"
-#include "system/log.h"
 
 enum {
 	/* more than rankinit writes: 512 ranks, a traceback, 4,096 hosts */

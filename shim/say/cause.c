@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/arena.h"
 #include "check/check.h"
 #include "demand/demand.h"
 #include "system/apart.h"

@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/number.h"
 #include "check/print.h"
 #include "report/report.h"
 #include "report/verdict.h"

@@ -9,12 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/text.h"
 #include "output/pattern.h"
 #include "say/print.h"
 #include "say/whole_file.h"
 #include "system/apart.h"
-#include "system/log.h"
 #include "system/own_proc.h"
 
 enum {

@@ -148,19 +148,6 @@ int ri_write_patiently(int fd, const char *bytes, size_t length)
 	return sink.lost > 0 ? -1 : 0;
 }
 
-static int write_whole(int fd, const char *bytes, size_t length)
-{
-	while (length > 0) {
-		ssize_t count = write(fd, bytes, length);
-
-		if (count < 0 && errno != EINTR)
-			return -1;
-		bytes += count < 0 ? 0 : count;
-		length -= count < 0 ? 0 : (size_t)count;
-	}
-	return 0;
-}
-
 static int make_new(const struct ri_held_path *spot, char name[RI_SPOT_NEW])
 {
 	const struct ri_held_path new = { spot->folder, name };
@@ -186,7 +173,7 @@ static int replace(struct ri_whole_file *file, const char *bytes, size_t length)
 		fd = make_new(spot, name);
 	if (fd < 0)
 		return -1;
-	if (write_whole(fd, bytes, length) < 0 ||
+	if (ri_write_patiently(fd, bytes, length) < 0 ||
 		(file->mode != 0 && (fchmod(fd, file->mode) < 0 || fsync(fd) < 0))) {
 		saved = errno;
 		close(fd);

@@ -20,7 +20,6 @@
 #include "system/clock.h"
 #include "system/helper.h"
 #include "system/log.h"
-#include "system/mask.h"
 #include "system/raw_call.h"
 
 enum {
@@ -164,21 +163,11 @@ static bool has_left(int fd, struct left *left)
 	return true;
 }
 
-/* What has left its answer ends in a moment, and is not to cost a whole step of ri_helper_end. */
-static void await_end(pid_t pid)
-{
-	struct pollfd end = { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
-
-	if (end.fd < 0)
-		return;
-	poll(&end, 1, LOOK_MS);
-	close(end.fd);
-}
-
 static int fork_and_wait(const struct ri_apart *call)
 {
 	struct forked forked = { .call = call };
 	struct left left = { .result = -1 };
+	struct pollfd end = { .events = POLLIN };
 	int64_t begun = ri_now_ms();
 	bool said = false, ends = false;
 	pid_t pid;
@@ -197,8 +186,12 @@ static int fork_and_wait(const struct ri_apart *call)
 				call->meanwhile(call->argument);
 			left.error = find_end(call, ri_now_ms() - begun, &said);
 		}
-		if (ends)
-			await_end(pid);
+		/* what has left its answer ends in a moment: that is not to cost a whole step */
+		end.fd = ends ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+		if (end.fd >= 0) {
+			poll(&end, 1, LOOK_MS);
+			close(end.fd);
+		}
 		ri_helper_end(pid, 0, NULL);
 	}
 	close(forked.ends[0]);

@@ -59,4 +59,14 @@ void ri_log_without(const struct ri_error *err, const char *so);
 
 void ri_log_findings(const struct ri_findings *findings);
 
+/*
+ * Was this word said before in this PID namespace, by another rankinit of the container? It counts
+ * as said from here on: an empty file in /dev/shm, which a container has even where its root is
+ * read-only, keeps it in mind. In doubt it was not.
+ */
+bool ri_was_said(const char *word);
+
+/* Process 1 ends, and its namespace: no other process would take that file away. */
+void ri_said_forget(void);
+
 #endif

@@ -24,7 +24,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 enum ri_sink_kind {
 	RI_SINK_NONE,		/* closed, or its reader has gone: all is lost */

@@ -44,42 +44,35 @@ struct judging {
 		const char *name);
 };
 
-/* Ask, and find the GPUs that CUDA_VISIBLE_DEVICES leaves. */
-static void ask(struct look *look, const struct ri_checking *checking, const char *library)
-{
-	/* CUDA Programming Guide, "CUDA Environment Variables" */
-	const char *visible = ri_env_get(checking->env, "CUDA_VISIBLE_DEVICES");
-	const struct ri_prober_order order = { .what = "nvml", .library = library,
-		.until_us = ri_now_us() + (int64_t)PROBE_MS * 1000 };
-	struct ri_probe *said = &look->prober.said;
-
-	ri_prober_run(&look->prober, checking, &order);
-	look->hidden = visible != NULL && (visible[0] == '\0' || visible[0] == '-');
-	look->unlisted = ri_gpu_states_seen(look->seen, said->gpus, said->gpu_count,
-		ri_check_gpus(checking));
-	for (size_t i = 0; i < said->gpu_count; i++)
-		look->count += look->seen[i];
-}
-
 /* What was said, asked once in a process. NULL: nothing is to be asked: a skip, or unknown. */
 static const struct look *look_at(struct ri_checking *checking)
 {
 	static struct look look;
 	static bool asked;
-	const char *library;
+	/* CUDA Programming Guide, "CUDA Environment Variables" */
+	const char *visible = ri_env_get(checking->env, "CUDA_VISIBLE_DEVICES");
+	struct ri_probe *said = &look.prober.said;
+	struct ri_prober_order order = { .what = "nvml" };
 
 	if (!checking->asked && ri_check_nvidia(checking)->control == ENOENT) {
 		ri_check_skip(checking, "GPUs", "no NVIDIA driver is here");
 		return NULL;
 	}
-	library = ri_check_cuda(checking)->management.file.path;
-	if (library == NULL) {
+	order.library = ri_check_cuda(checking)->management.file.path;
+	if (order.library == NULL) {
 		ri_check_unprobed(checking, "libnvidia-ml.so.1",
 			"is not in this container, so no GPU can be asked how it is");
 		return NULL;
 	}
-	if (!asked)
-		ask(&look, checking, library);
+	if (!asked) {
+		order.until_us = ri_now_us() + (int64_t)PROBE_MS * 1000;
+		ri_prober_run(&look.prober, checking, &order);
+		look.hidden = visible != NULL && (visible[0] == '\0' || visible[0] == '-');
+		look.unlisted = ri_gpu_states_seen(look.seen, said->gpus, said->gpu_count,
+			ri_check_gpus(checking));
+		for (size_t i = 0; i < said->gpu_count; i++)
+			look.count += look.seen[i];
+	}
 	asked = true;
 	if (look.hidden)
 		ri_check_skip(checking, "GPUs", "CUDA_VISIBLE_DEVICES hides all of them");
@@ -177,8 +170,6 @@ static void judge_all(struct ri_checking *checking)
 	else
 		ri_check_skip(checking, "GPUs", "%s", judging->silent);
 }
-
-/* gpu.health */
 
 static const char reset_hint[] =
 	"for the job: another node; node admin: end what uses the GPU, then nvidia-smi --gpu-reset";
@@ -344,8 +335,6 @@ const struct ri_check ri_check_gpu_health = {
 	.run = check_health,
 };
 
-/* gpu.remap */
-
 static const char remap_failed_hint[] =
 	"for the job: another node; node admin: have the GPU replaced (NVIDIA GPU Memory Error "
 	"Management, \"RMA Policy\")";
@@ -389,8 +378,6 @@ const struct ri_check ri_check_gpu_remap = {
 	},
 };
 
-/* gpu.ecc */
-
 static void judge_ecc(struct ri_checking *checking, const struct ri_gpu_state *gpu,
 	const char *name)
 {
@@ -428,8 +415,6 @@ const struct ri_check ri_check_gpu_ecc = {
 		.silent = "have no ECC, or it is off", .judge = judge_ecc,
 	},
 };
-
-/* gpu.busy */
 
 /*
  * From where on taken memory is worth a word; the larger of both counts. An idle driver with

@@ -117,8 +117,6 @@ const struct ri_check ri_check_ib_peermem = {
 
 /* --- of the image ----------------------------------------------------------- */
 
-/* ib.libs */
-
 static void check_libs(struct ri_checking *checking)
 {
 	const struct ri_rdma_core *core;
@@ -175,8 +173,6 @@ const struct ri_check ri_check_ib_libs = {
 	.in_image = true,
 	.run = check_libs,
 };
-
-/* ib.provider */
 
 static void judge_provider(struct ri_checking *checking, const char *driver)
 {

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "check/check.h"
 #include "check/ib/ib.h"
 #include "check/software.h"
 #include "image/settings.h"

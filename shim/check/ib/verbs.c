@@ -47,8 +47,6 @@ static const struct ri_prober *probe(const struct ri_checking *checking)
 	return &prober;
 }
 
-/* ib.verbs */
-
 static void say_device(struct ri_checking *checking, const struct ri_probe_device *device)
 {
 	/* IBV_LINK_LAYER_... */
@@ -187,8 +185,6 @@ const struct ri_check ri_check_ib_verbs = {
 	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),
 	.run = check_verbs,
 };
-
-/* ib.memory */
 
 static void check_memory(struct ri_checking *checking)
 {

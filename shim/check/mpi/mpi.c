@@ -30,8 +30,6 @@ static void ask_mpi(struct ri_checking *checking)
 	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_MPI));
 }
 
-/* mpi.present */
-
 static void say_apart(struct ri_checking *checking, const struct ri_mpi_library *library)
 {
 	const struct ri_demand *demand = ri_demands_find(checking->demands, RI_TOPIC_MPI);
@@ -116,8 +114,6 @@ const struct ri_check ri_check_mpi_present = {
 	.run = check_present,
 };
 
-/* mpi.launcher */
-
 static void check_launcher(struct ri_checking *checking)
 {
 	const struct ri_mpi *mpi = ri_check_mpi(checking);
@@ -151,8 +147,6 @@ const struct ri_check ri_check_mpi_launcher = {
 	.in_image = true,
 	.run = check_launcher,
 };
-
-/* mpi.match */
 
 /*
  * Who has started this rank, or would start ranks from here: *launcher, which
@@ -241,8 +235,6 @@ const struct ri_check ri_check_mpi_match = {
 	.in_image = true,
 	.run = check_match,
 };
-
-/* mpi.version: what a library says of itself when it is loaded */
 
 static void try_library(struct ri_checking *checking, const struct ri_mpi_library *library,
 	int64_t until)

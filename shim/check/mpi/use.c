@@ -43,8 +43,6 @@ static const struct ri_mpi_library *find_judged(struct ri_checking *checking)
 	return NULL;
 }
 
-/* mpi.mca */
-
 static void check_mca(struct ri_checking *checking)
 {
 	const struct ri_mpi_library *library = find_judged(checking);
@@ -81,8 +79,6 @@ const struct ri_check ri_check_mpi_mca = {
 	.run = check_mca,
 };
 
-/* mpi.ucx */
-
 static void check_ucx(struct ri_checking *checking)
 {
 	const struct ri_mpi_library *library = find_judged(checking);
@@ -111,8 +107,6 @@ const struct ri_check ri_check_mpi_ucx = {
 	.in_image = true,
 	.run = check_ucx,
 };
-
-/* mpi.root */
 
 static bool is_one(const struct ri_env *env, const char *name)
 {
@@ -154,8 +148,6 @@ const struct ri_check ri_check_mpi_root = {
 		"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, or mpirun --allow-run-as-root",
 	.run = check_root,
 };
-
-/* mpi.cma */
 
 /* Filters of system calls see no difference between our own memory and another's. */
 static bool is_forbidden(void)
@@ -231,8 +223,6 @@ const struct ri_check ri_check_mpi_cma = {
 	.topics = RI_ABOUT(MPI),
 	.run = check_cma,
 };
-
-/* mpi.ssh */
 
 static void check_ssh(struct ri_checking *checking)
 {
