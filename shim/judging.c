@@ -329,6 +329,8 @@ static void judge_failure(struct ri_run *run, struct ri_judged *out)
 		return;
 	outcome = gather(run, false, &first);
 	ri_link_judge_end(&run->started.job, &outcome, &out->said);
+	if (out->said.kind == RI_LINK_END)
+		out->said.end.open = out->open;
 }
 
 /*

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "link/question.h"
+
 enum {
 	NAMED_MAX = 8,		/* nodes in one line */
 	ENDS_MOST = 16,		/* that are news: of a thousand nodes the others end alike */
@@ -193,20 +195,6 @@ static void weigh(struct ri_centre *centre, const struct ri_link_end *end)
 	}
 }
 
-/* A rank may have raised, closed its connections, and take long to end. */
-static void ask(struct ri_centre *centre, int64_t now)
-{
-	const struct ri_link_message message = { .kind = RI_LINK_ASK };
-
-	centre->ask_at = now + RI_CENTRE_ASK_MS;
-	for (size_t i = 0; i < centre->count; i++) {
-		const struct ri_centre_node *node = &centre->nodes[i];
-
-		if (node->here && node->taken && (!node->ended || node->class == RI_CLASS_LOSS))
-			centre->send(centre->context, node->session, &message);
-	}
-}
-
 /* An end that another node's may explain, or precede: it gets the time to come. */
 static void settle(struct ri_centre *centre, const struct ri_link_end *end, int64_t now)
 {
@@ -217,8 +205,10 @@ static void settle(struct ri_centre *centre, const struct ri_link_end *end, int6
 	centre->losers += class == RI_CLASS_LOSS;
 	if (centre->failed_at == 0)
 		centre->failed_at = now;
-	if (centre->settle_at == 0)
-		ask(centre, now);
+	if (class == RI_CLASS_OWN && !centre->questions)
+		ri_question_begin(centre, now);
+	else if (centre->settle_at == 0)
+		ri_question_ask(centre, now);
 	if (centre->settle_at == 0 || until < centre->settle_at)
 		centre->settle_at = until;
 	weigh(centre, end);
@@ -226,7 +216,7 @@ static void settle(struct ri_centre *centre, const struct ri_link_end *end, int6
 	for (size_t i = 0; i < centre->count; i++)
 		all_heard = all_heard && centre->nodes[i].ended && !centre->nodes[i].lives &&
 			centre->nodes[i].class != RI_CLASS_LOSS;
-	if (all_heard)
+	if (all_heard || ri_question_is_over(centre))
 		decide_best(centre, now);
 }
 
@@ -257,6 +247,7 @@ static void take_end(struct ri_centre *centre, size_t node, const struct ri_link
 	member->ended = true;
 	member->class = class;
 	member->lives = said->lives;
+	member->open = said->open;
 	end = *said;
 	end.verdict.node = (int64_t)node;
 	if (class == RI_CLASS_NONE) {
@@ -286,6 +277,12 @@ bool ri_centre_hear(struct ri_centre *centre, size_t node, size_t session,
 		if (counts && message->phase > member->phase)
 			member->phase = message->phase;
 		centre->leaving = centre->leaving || (counts && message->phase == RI_LINK_LEAVING);
+		return true;
+	}
+	if (message->kind == RI_LINK_ANSWER) {
+		member->answered = member->answered || (counts && centre->questions);
+		if (centre->settle_at != 0 && ri_question_is_over(centre))
+			decide_best(centre, now);
 		return true;
 	}
 	if (message->kind != RI_LINK_END)
@@ -408,6 +405,7 @@ int64_t ri_centre_hello(struct ri_centre *centre, size_t session, const struct r
 		if (!ri_link_life_is(&member->life, &hello->life)) {
 			member->phase = RI_LINK_STARTING;
 			member->told = member->awaited = member->barred = false;
+			member->answered = false;
 			memset(member->ready, 0, sizeof(member->ready));
 			member->owed = 0;
 			member->born = now - (int64_t)hello->age_ms;
@@ -528,7 +526,7 @@ void ri_centre_pass(struct ri_centre *centre, int64_t now)
 	if (centre->settle_at != 0 && now >= centre->settle_at)
 		decide_best(centre, now);
 	else if (centre->settle_at != 0 && now >= centre->ask_at)
-		ask(centre, now);
+		ri_question_ask(centre, now);
 	if (centre->roll_at != 0 && !centre->decided && now >= centre->roll_at)
 		call_roll(centre, now);
 	for (size_t i = 0; i < centre->count; i++) {

@@ -30,6 +30,8 @@ struct ri_centre_node {
 	bool barred;			/* muster.h: it said that it cannot */
 	bool ended;
 	bool lives;			/* a rank of it is still on its way out */
+	bool open;			/* by its end: another one may have failed before */
+	bool answered;			/* question.h: nothing of it was unheard */
 	bool silent;			/* that was news */
 	bool told;			/* it has the verdict */
 	bool awaited;			/* round.h: it is to say what its ranks do */
@@ -66,6 +68,8 @@ struct ri_centre {
 	/* The rest starts as zeroes. */
 	int64_t begun, roll_at, settle_at;
 	int64_t ask_at;		/* while it settles */
+	bool questions;		/* question.h: an answer ends the wait, */
+	size_t clear;		/* and of so many nodes, the first ones, nothing more can come */
 	int64_t failed_at;	/* when the first failure was heard; 0: none was */
 	int64_t ran_at;		/* muster.h: since when all may run; 0: from the start */
 	int64_t pause_until;	/* muster.h: no node leaves before */

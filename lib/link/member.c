@@ -252,6 +252,29 @@ static void take_go(struct ri_member *member, const struct ri_link_message *mess
 	member->tell(member->context, message);
 }
 
+/* Each question has a number of its own: an answer to the one before, or to another centre, is none. */
+static void take_ask(struct ri_member *member, const struct ri_link_message *message)
+{
+	static struct ri_link_message told;
+
+	if (!member->keyed || member->judged)	/* strangers wake no PID 1 */
+		return;
+	told = *message;
+	told.ask.number = ++member->asks;
+	member->waits = told.ask.waits;
+	member->tell(member->context, &told);
+}
+
+void ri_member_answer(struct ri_member *member, uint64_t number)
+{
+	static const struct ri_link_message answer = { .kind = RI_LINK_ANSWER };
+
+	if (!member->joined || !member->waits || number != member->asks)
+		return;
+	member->waits = false;
+	member->send(member->context, &answer);
+}
+
 void ri_member_vote(struct ri_member *member, const struct ri_link_go *vote)
 {
 	struct ri_member_step *step = &member->steps[vote->step];
@@ -291,8 +314,7 @@ bool ri_member_hear(struct ri_member *member, const struct ri_link_message *mess
 		member->tell(member->context, message);
 		break;
 	case RI_LINK_ASK:
-		if (member->keyed && !member->judged)	/* strangers wake no PID 1 */
-			member->tell(member->context, message);
+		take_ask(member, message);
 		break;
 	case RI_LINK_NEWS:
 		say_foreign(member, message->news.text);
@@ -323,7 +345,7 @@ void ri_member_lose(struct ri_member *member, const char *why)
 {
 	bool unexpected = member->joined && !member->closed && !member->over;
 
-	member->joined = false;
+	member->joined = member->waits = false;
 	member->end_heard = member->end_heard && member->judged;
 	member->shut_out = member->closed && !member->met;
 	ri_text_copy(member->trouble, sizeof(member->trouble), member->shut_out

@@ -50,6 +50,8 @@ struct ri_member {
 	bool has_end, end_heard;
 	unsigned said, looked;		/* lines and looks of a centre that proves nothing */
 	bool owes;			/* the groups of a look */
+	uint64_t asks;			/* how often PID 1 was asked, */
+	bool waits;			/* and whether the centre waits for the last answer */
 	int64_t kept_at;		/* when PID 1 said its groups last; 0: never */
 	struct ri_link_groups kept;
 	int64_t find_at;		/* by then it hears what was found; 0: it awaits nothing */
@@ -88,6 +90,9 @@ void ri_member_vote(struct ri_member *member, const struct ri_link_go *vote);
 
 /* Has it said that it can, be it taken back since, and not heard whether all do? */
 bool ri_member_waits_for_all(const struct ri_member *member, enum ri_link_step step);
+
+/* PID 1, or what it has left, answers the question of that number: nothing of it is unheard. */
+void ri_member_answer(struct ri_member *member, uint64_t number);
 
 /*
  * Until when does it wait for all to leave, with a connection that may be to a node 0 which is

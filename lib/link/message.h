@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the nodes of a job say to each other, as docs/link.md lists it: eleven messages, each a
+ * What the nodes of a job say to each other, as docs/link.md lists it: twelve messages, each a
  * JSON object of at most RI_LINK_FRAME bytes. Names that a reader does not know are skipped,
  * so that a later version may say more.
  */
@@ -75,6 +75,7 @@ struct ri_link_end {
 	struct ri_verdict verdict;
 	bool fatal;		/* the job cannot go on without these ranks */
 	bool lives;		/* its rank has raised, and is still on its way out */
+	bool open;		/* another rank of the node may have failed before, and lives */
 	/*
 	 * When, in microseconds since 1970; 0: that is not known. Within a node by its own clock,
 	 * between nodes by that of node 0, give or take error_us.
@@ -93,6 +94,15 @@ struct ri_link_decision {
 	bool order;		/* the member is to stop */
 	bool again;		/* the ranks of all nodes are to start again when all have ended */
 	char text[RI_LINK_TEXT];
+};
+
+/*
+ * Has a rank of this node ended, other than with 0, begun an exception, or been told to stop, and
+ * the centre has not heard how that ends?
+ */
+struct ri_link_ask {
+	bool waits;		/* the verdict does, for the answer that there is none */
+	uint64_t number;	/* of a packet to PID 1, which has it in its answer; no other hears it */
 };
 
 /* All nodes shall look at what their ranks do: a member asks for it, the centre says it. */
@@ -129,7 +139,8 @@ struct ri_link_go {
 
 enum ri_link_kind {
 	RI_LINK_HELLO, RI_LINK_PHASE, RI_LINK_END, RI_LINK_HEARD, RI_LINK_NEWS, RI_LINK_VERDICT,
-	RI_LINK_ASK,		/* does a rank of this node end of an exception? */
+	RI_LINK_ASK,		/* is there something of this node that the centre has not heard? */
+	RI_LINK_ANSWER,		/* there is not */
 	RI_LINK_LOOK, RI_LINK_GROUPS, RI_LINK_FOUND, RI_LINK_GO,
 };
 
@@ -141,6 +152,8 @@ struct ri_link_message {
 		struct ri_link_end end;
 		struct ri_link_news news;
 		struct ri_link_decision decision;
+		struct ri_link_ask ask;
+		uint64_t answers;	/* the number of an ask, in a packet of PID 1's */
 		struct ri_link_look look;
 		struct ri_link_groups groups;
 		struct ri_link_found found;

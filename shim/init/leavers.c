@@ -10,6 +10,7 @@
 #include "init/descendants.h"
 #include "init/judged.h"
 #include "init/others.h"
+#include "report/blame.h"
 #include "system/clock.h"
 #include "system/log.h"
 #include "system/own_proc.h"
@@ -21,6 +22,7 @@ enum {
 	SAID = 4,		/* ranks of which a line is said after one look */
 	TELL_MS = 30000,	/* after an exception: most programs have ended by then */
 	SOON_MS = 200,		/* after a traceback: what it is of may be aborted at its exit */
+	FRESH_S = 2,		/* so long a rank may end of what it has printed */
 	BUSY_MS = 1000,		/* another look is on its way */
 };
 
@@ -129,6 +131,32 @@ bool ri_leavers_find(struct ri_children *children, const struct ri_output *outpu
 		found = found || leaves;
 	}
 	return found;
+}
+
+bool ri_leavers_may_fail(const struct ri_children *children, struct ri_output *output)
+{
+	struct timespec fresh;
+
+	if (!ri_descendants_are_shown() || !ri_output_catch_up(output))
+		return true;
+	ri_clock_read(CLOCK_REALTIME, &fresh);
+	fresh.tv_sec -= FRESH_S;
+	for (size_t i = 0; i < children->started; i++) {
+		const struct ri_child *child = &children->items[i];
+		struct timespec at = ri_output_traceback(output, i);
+		struct ri_procstat process;
+
+		if (!child->lives)
+			continue;
+		if (child->leaving || child->gone_at.tv_sec != 0 ||
+			!ri_proc_read(child->pid, &process) || process.dying)
+			return true;
+		/* one that it goes on with was caught; what it does in the first moment may change */
+		if (at.tv_sec != 0 &&
+			(ri_time_is_before(fresh, at) || !ri_child_was_looked_at(child, at)))
+			return true;
+	}
+	return false;
 }
 
 /* --- those that do not get to their end ------------------------------------ */

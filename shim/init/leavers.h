@@ -46,6 +46,12 @@ void ri_leavers_prepare_stop(struct ri_children *children, const struct ri_outpu
  */
 bool ri_leavers_find(struct ri_children *children, const struct ri_output *output);
 
+/*
+ * May a rank that lives have failed by now, as far as the kernel and its stderr show? It dies, or
+ * has begun an exception that it may end of.
+ */
+bool ri_leavers_may_fail(const struct ri_children *children, struct ri_output *output);
+
 /* The ranks run, or their launcher does. The options last as long as the job. */
 void ri_linger_begin(const struct ri_options *options);
 

@@ -215,6 +215,22 @@ void ri_output_move_last(struct ri_output *output, size_t index)
 			move(output, &output->streams[i], RI_OUTPUT_READ);
 }
 
+bool ri_output_catch_up(struct ri_output *output)
+{
+	bool all = true;
+
+	for (size_t i = 1; output->streams != NULL && i < 2 * output->count; i += 2) {
+		struct ri_stream *stream = &output->streams[i];
+		size_t moved = RI_OUTPUT_READ;
+
+		for (int reads = 0; reads < BATCH && moved == RI_OUTPUT_READ && stream->fd >= 0 &&
+			!ri_sink_is_full(&stream->group->sink); reads++)
+			moved = move(output, stream, RI_OUTPUT_READ);
+		all = all && (stream->fd < 0 || moved < RI_OUTPUT_READ);
+	}
+	return all;
+}
+
 static void move_group(struct ri_output *output, struct ri_stream_group *group)
 {
 	struct epoll_event events[BATCH];

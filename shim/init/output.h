@@ -160,6 +160,12 @@ int ri_output_wait(struct ri_output *output, siginfo_t *info, int64_t timeout_ms
 void ri_output_move_last(struct ri_output *output, size_t index);
 
 /*
+ * Move what the ranks have written to stderr by now. Returns false where some of it stays, as in
+ * front of a full sink.
+ */
+bool ri_output_catch_up(struct ri_output *output);
+
+/*
  * Move what is in the pipes now; their end is not waited for, since processes
  * that we do not know may hold them. A reader that is slow gets its time, as
  * long as it reads at all (FINISH_MS), and little of it after a stop or when

@@ -383,6 +383,32 @@ static void look_with_others(const struct ri_supervisor *sv)
 	ri_link_print_found();
 }
 
+/* Could another node take an end that is on its way for a later one, if it heard of none now? */
+static bool has_unheard(const struct ri_supervisor *sv)
+{
+	const struct ri_launched *others;
+
+	/* the ranks of a launcher end before it, and it may not have noticed */
+	return sv->setting->has_others || ri_others_seen(&others) > 0 ||
+		ri_mask_pending_stop() != 0 || ri_course_is_asked() ||
+		ri_judge_due() != INT64_MAX ||
+		(sv->phase < RI_PHASE_TOLD && ri_nodes_have_news(sv->setting->job)) ||
+		ri_leavers_may_fail(sv->children, sv->output);
+}
+
+/* A rank may have raised, closed its connections, and take long to end. */
+static void answer_others(struct ri_supervisor *sv)
+{
+	bool asked = ri_link_was_asked();
+
+	if (!asked && !ri_link_owes_answer())
+		return;
+	if (sv->phase < RI_PHASE_TOLD && ri_leavers_find(sv->children, sv->output))
+		ri_nodes_tell(sv->setting->job);
+	if (ri_link_owes_answer() && !has_unheard(sv))
+		ri_link_answer();
+}
+
 static void hear_others(struct ri_supervisor *sv)
 {
 	bool judged = ri_link_hear();
@@ -392,9 +418,8 @@ static void hear_others(struct ri_supervisor *sv)
 	take_course(sv);
 	if (sv->phase == RI_PHASE_LOOKING && !ri_autopsy_is_looking() && !ri_course_is_asked())
 		ri_phase_happen(sv, RI_EVENT_LOOKED);
-	if (ri_link_was_asked() && !judged && sv->phase < RI_PHASE_TOLD &&
-		ri_leavers_find(sv->children, sv->output))
-		ri_nodes_tell(sv->setting->job);
+	if (!judged)
+		answer_others(sv);
 	if (ri_link_is_on())
 		look_with_others(sv);
 	if (!judged)

@@ -13,6 +13,11 @@ static bool has_failed(const struct ri_children *children)
 	return children->refused != 0;
 }
 
+bool ri_nodes_have_news(const struct ri_link_job *job)
+{
+	return has_failed(job->children) && ri_judge_is_news(RI_ASK_FAILED);
+}
+
 void ri_nodes_tell(const struct ri_link_job *job)
 {
 	bool failed;

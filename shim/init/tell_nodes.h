@@ -12,6 +12,9 @@
 /* How this node has ended by now, or what stops it; again where more is known of it. */
 void ri_nodes_tell(const struct ri_link_job *job);
 
+/* Has a rank failed, or does one leave, and no judge has seen how? */
+bool ri_nodes_have_news(const struct ri_link_job *job);
+
 /* What the judge has found of that; NULL: it died. */
 void ri_nodes_tell_judged(const struct ri_link_job *job, const struct ri_judged *answer);
 

@@ -38,6 +38,10 @@ static void tell_init(void *context, const struct ri_link_message *message)
 		ri_member_tell_groups(&ri_helper.member, &none, ri_helper.now);
 		return;
 	}
+	if (message->kind == RI_LINK_ASK && ri_helper.closing && ri_helper.member.has_end) {
+		ri_member_answer(&ri_helper.member, message->ask.number);
+		return;
+	}
 	if (message->kind == RI_LINK_VERDICT)
 		dup2(ri_helper.inner, STDIN_FILENO);	/* where its place was: see PID 1's side */
 	told = *message;

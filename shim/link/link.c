@@ -36,6 +36,7 @@ static struct {
 	bool failed;		/* this node, or the job: others are to hear it */
 	bool judged;
 	bool asked;
+	uint64_t owed;		/* the number of a question that is not answered; 0: there is none */
 	bool awaits;		/* what a look of all nodes finds */
 	bool looks, soon;	/* the centre said that it shall look */
 	bool found;		/* and what was found, */
@@ -244,6 +245,7 @@ static void take_decision(const struct ri_link_decision *told)
 	if (own.judged)
 		return;
 	own.judged = true;
+	own.owed = 0;
 	decision = *told;
 	/* the job is over: one that follows may start beside what is left of this one */
 	if (!decision.again)
@@ -257,7 +259,8 @@ static void take(struct ri_link_message *message)
 
 	switch (message->kind) {
 	case RI_LINK_ASK:
-		own.asked = own.asked || !own.judged;
+		own.asked = !own.judged;
+		own.owed = own.judged || !message->ask.waits ? 0 : message->ask.number;
 		break;
 	case RI_LINK_LOOK:
 		own.looks = own.awaits = true;
@@ -318,6 +321,18 @@ bool ri_link_was_asked(void)
 
 	own.asked = false;
 	return asked;
+}
+
+bool ri_link_owes_answer(void)
+{
+	return own.fd >= 0 && own.owed != 0;
+}
+
+void ri_link_answer(void)
+{
+	room->said.answers = own.owed;
+	own.owed = 0;
+	tell(RI_LINK_ANSWER);
 }
 
 bool ri_link_is_to_look(bool *soon)

@@ -43,8 +43,12 @@ void ri_link_end(const struct ri_link_end *end);
 /* Take what the helper has said. Returns true where the verdict was among it. */
 bool ri_link_hear(void);
 
-/* Has the centre asked since the last call whether a rank ends of an exception? */
+/* Has the centre asked since the last call whether something of this node is unheard? */
 bool ri_link_was_asked(void);
+
+/* Does it wait for the answer that there is nothing? That goes out with ri_link_answer(). */
+bool ri_link_owes_answer(void);
+void ri_link_answer(void);
 
 /* All nodes shall look at what their ranks do; soon: a stop waits for it. */
 void ri_link_look(bool soon);

@@ -94,6 +94,8 @@ static void begin_closing(void)
 	int64_t most = FLUSH_MS;
 
 	ri_helper.closing = true;
+	if (ri_helper.member.has_end)	/* PID 1 answers nothing any more */
+		ri_member_answer(&ri_helper.member, ri_helper.member.asks);
 	if (awaits_verdict() && ri_helper.member.joined)
 		most = JUDGE_MS;
 	/* node 0 is to hear of it, too, and may not have begun this attempt yet */
@@ -125,6 +127,8 @@ static void hear_init(void)
 		ri_member_vote(&ri_helper.member, &message.go);
 		if (message.go.step == RI_LINK_LEAVE)
 			begin_closing();
+	} else if (message.kind == RI_LINK_ANSWER) {
+		ri_member_answer(&ri_helper.member, message.answers);
 	} else if (message.kind == RI_LINK_LOOK) {
 		ri_member_look(&ri_helper.member, &message.look, ri_helper.now);
 	} else if (message.kind == RI_LINK_GROUPS) {

@@ -63,7 +63,7 @@ def come(node, wanted):
 
 def decision(peer):
     """What it hears but for the question whether a rank of its node raised an exception."""
-    while (said := peer.hear()) == {"say": "ask"}:
+    while (said := peer.hear())["say"] == "ask":
         pass
     return said
 

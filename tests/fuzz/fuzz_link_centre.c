@@ -70,7 +70,7 @@ static void hear_end(size_t node, size_t session, unsigned more, int64_t now)
 
 	end = (struct ri_link_message){ .kind = RI_LINK_END, .end = {
 		.verdict.class = (enum ri_class)(more % (RI_CLASS_OWN + 1)),
-		.fatal = (more & 8) != 0, .lives = (more & 16) != 0,
+		.fatal = (more & 8) != 0, .lives = (more & 16) != 0, .open = (more & 32) != 0,
 		.at_us = (uint64_t)(more >> 5) * 1000, .error_us = (more & 4) * 400,
 		.verdict.mark = more >> 6, .verdict.rank = -1,
 		.text = "rank\n" } };
@@ -128,6 +128,10 @@ static void hear(unsigned what, unsigned more, int64_t now)
 		if (more % 4 == 3)
 			ri_centre_break(&centre, (size_t)node, session, more * 100);
 		of_session[session] = session == 0 ? 0 : -1;
+	} else if (what % 4 == 0 && node >= 0 && (more & 0x40) != 0) {
+		const struct ri_link_message answer = { .kind = RI_LINK_ANSWER };
+
+		CHECK(ri_centre_hear(&centre, (size_t)node, session, &answer, now));
 	} else if (what % 4 == 0 && node >= 0) {
 		const struct ri_link_go vote = { .go = (more & 2) != 0 };
 

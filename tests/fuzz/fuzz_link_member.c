@@ -20,7 +20,9 @@ static void send_nothing(void *context, const struct ri_link_message *message)
 	(void)context;
 	CHECK(message->kind == RI_LINK_HELLO || message->kind == RI_LINK_PHASE ||
 		message->kind == RI_LINK_END || message->kind == RI_LINK_LOOK ||
-		message->kind == RI_LINK_GROUPS || message->kind == RI_LINK_GO);
+		message->kind == RI_LINK_GROUPS || message->kind == RI_LINK_GO ||
+		message->kind == RI_LINK_ANSWER);
+	CHECK(message->kind != RI_LINK_ANSWER || (member.keyed && !member.waits));
 	answers += message->kind == RI_LINK_GROUPS;
 	CHECK(answers <= looks && (member.keyed || answers <= LOOKS_MOST));
 	CHECK(message->kind != RI_LINK_END ||
@@ -37,7 +39,7 @@ static void tell(void *context, const struct ri_link_message *message)
 	if (message->kind == RI_LINK_HEARD)
 		CHECK(member.end_heard);
 	else if (message->kind == RI_LINK_ASK)
-		CHECK(!member.judged);
+		CHECK(!member.judged && message->ask.number == member.asks);
 	else if (message->kind == RI_LINK_LOOK)
 		CHECK(member.keyed || ++asked <= LOOKS_MOST);
 	else if (message->kind == RI_LINK_FOUND)
@@ -92,6 +94,8 @@ static unsigned hear(unsigned what, unsigned more, int64_t now)
 	} else if (message.kind == RI_LINK_GO) {
 		message.go = (struct ri_link_go){ .step = (enum ri_link_step)(more & 1),
 			.go = (more & 2) != 0 };
+	} else if (message.kind == RI_LINK_ASK) {
+		message.ask.waits = (more & 1) != 0;
 	} else if (message.kind == RI_LINK_FOUND && more % 4 != 0) {
 		message.found.rank = more;
 		make_text(message.found.text, more % 4);
@@ -119,7 +123,9 @@ static unsigned play(unsigned what, unsigned more, int64_t now)
 		return 0;
 	case 2:
 		can[vote.step] = what % 8 == 7 ? vote.go : can[vote.step];
-		if (what % 2 == 0)
+		if (what % 16 == 14)
+			ri_member_answer(&member, member.asks - more % 2);
+		else if (what % 2 == 0)
 			ri_member_end(&member, &end);
 		else if (what % 8 == 7)
 			ri_member_vote(&member, &vote);

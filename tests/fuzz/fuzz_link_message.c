@@ -32,6 +32,7 @@ static const char *text_of(const struct ri_link_message *message)
 	case RI_LINK_PHASE:
 	case RI_LINK_HEARD:
 	case RI_LINK_ASK:
+	case RI_LINK_ANSWER:
 	case RI_LINK_LOOK:
 		break;
 	}

@@ -53,7 +53,7 @@ static void keep_told(void *context, const struct ri_link_message *message)
 		heard++;
 		break;
 	case RI_LINK_ASK:
-		asked++;
+		asked = message->ask.number;
 		break;
 	case RI_LINK_LOOK:
 		looked++;
@@ -320,6 +320,39 @@ static void test_a_question(void **state)
 	assert_int_equal(asked, 1);
 }
 
+static size_t answers(void)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < to_centre_count; i++)
+		sum += to_centre[i].kind == RI_LINK_ANSWER;
+	return sum;
+}
+
+/* To the last question alone, once, and not to another connection's. */
+static void test_an_answer(void **state)
+{
+	const struct ri_link_message ask = { .kind = RI_LINK_ASK, .ask.waits = true };
+
+	(void)state;
+	from_centre(RI_LINK_TAKEN);
+	assert_true(is_heard(RI_LINK_ASK));
+	ri_member_answer(&member, asked);
+	assert_int_equal(answers(), 0);
+	assert_true(ri_member_hear(&member, &ask, now));
+	assert_int_equal(asked, 2);
+	ri_member_answer(&member, 1);
+	assert_int_equal(answers(), 0);
+	ri_member_answer(&member, 2);
+	ri_member_answer(&member, 2);
+	assert_int_equal(answers(), 1);
+	assert_true(ri_member_hear(&member, &ask, now));
+	ri_member_lose(&member, "connection lost");
+	from_centre(RI_LINK_TAKEN);
+	ri_member_answer(&member, asked);
+	assert_int_equal(answers(), 1);
+}
+
 static bool hear_look(void)
 {
 	const struct ri_link_message look = { .kind = RI_LINK_LOOK };
@@ -543,6 +576,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		MEMBER(test_a_member_joins),
 		MEMBER(test_a_question),
+		MEMBER(test_an_answer),
 		MEMBER(test_steps_of_all_nodes),
 		MEMBER(test_a_word_that_is_taken_back),
 		MEMBER(test_no_step_without_a_key),

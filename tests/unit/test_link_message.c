@@ -139,7 +139,13 @@ static void test_phases_and_heard(void **state)
 		assert_int_equal(round_trip(&said).phase, phase);
 	}
 	round_trip(&heard);
-	round_trip(&(struct ri_link_message){ .kind = RI_LINK_ASK });
+	for (int waits = 0; waits < 2; waits++) {
+		struct ri_link_message ask = { .kind = RI_LINK_ASK, .ask = { waits != 0, 7 } };
+
+		assert_int_equal(round_trip(&ask).ask.waits, waits != 0);
+		assert_int_equal(round_trip(&ask).ask.number, 0);	/* no other node hears it */
+	}
+	round_trip(&(struct ri_link_message){ .kind = RI_LINK_ANSWER, .answers = 7 });
 }
 
 static void test_a_look_of_all_nodes(void **state)

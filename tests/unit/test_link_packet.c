@@ -48,7 +48,14 @@ static void test_what_is_written_reads_the_same(void **state)
 		assert_string_equal(read.end.text, "why\n");
 	}
 	round_trip(&(struct ri_link_message){ .kind = RI_LINK_HEARD });
-	round_trip(&(struct ri_link_message){ .kind = RI_LINK_ASK });
+	for (int waits = 0; waits < 2; waits++) {
+		round_trip(&(struct ri_link_message){ .kind = RI_LINK_ASK,
+			.ask = { waits != 0, 7 } });
+		assert_int_equal(read.ask.waits, waits != 0);
+		assert_int_equal(read.ask.number, 7);
+	}
+	round_trip(&(struct ri_link_message){ .kind = RI_LINK_ANSWER, .answers = 7 });
+	assert_int_equal(read.answers, 7);
 }
 
 static void test_verdicts(void **state)
