@@ -28,15 +28,19 @@ NAMES = sorted([f"rankinit-{VERSION}-linux-{arch}.tar.gz" for arch in DEBIAN] +
                [f"rankinit-{VERSION}-oci.tar", f"rankinit-{VERSION}.spdx.json", "SHA256SUMS"])
 
 
-# The ways of docs/install.md: name -> its lines, with their margin.
-with open(os.path.join(TOP, "docs", "install.md"), encoding="ascii") as page:
-    WAYS = dict(re.findall(r"^<!-- (?:run|file): (\w+) -->\n\n((?:    .*\n|\n(?=    ))+)",
-                           page.read(), re.M))
+def ways(page):
+    """Of a page of docs: name -> its lines, with their margin."""
+    with open(os.path.join(TOP, "docs", page), encoding="ascii") as file:
+        return dict(re.findall(r"^<!-- (?:run|file): (\w+) -->\n\n((?:    .*\n|\n(?=    ))+)",
+                               file.read(), re.M))
 
 
-def printed(name):
+WAYS, REMOVED = ways("install.md"), ways("upgrading.md")
+
+
+def printed(name, page=None):
     """Without the margin; for this machine's architecture, as the page asks its reader to."""
-    text = re.sub(r"^    ", "", WAYS[name], flags=re.M)
+    text = re.sub(r"^    ", "", (page or WAYS)[name], flags=re.M)
     if HOST == "aarch64":
         text = text.replace("amd64", "arm64").replace("x86_64", "aarch64")
     return text

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from conftest import DIST, HERE, HOST, NAMES, TOP, VERSION, WAYS, debian, printed, run
+from conftest import (DIST, HERE, HOST, NAMES, REMOVED, TOP, VERSION, WAYS, debian, printed, run)
 
 SUITES = ["bookworm", "trixie"]
 ARCHIVES = os.path.join(TOP, "build", "fresh", "archives")
@@ -41,6 +41,7 @@ def enter(root, tmp_path, script, folder=DIST, namespaces=()):
 def test_the_page_has_all_ways():
     assert list(WAYS) == ["check", "deb", "tarball", "wheel", "image", "Dockerfile",
                           "source"]
+    assert list(REMOVED) == ["deb", "wheel", "tarball"]
 
 
 @pytest.mark.parametrize("suite", SUITES)
@@ -50,8 +51,8 @@ def test_package(root, suite, tmp_path):
 dpkg -L rankinit | grep -q /usr/share/bash-completion/completions/rankinit
 test -s /usr/share/bash-completion/completions/rankinit
 for page in rankinit rankinit-probe; do gzip -t /usr/share/man/man8/$page.8.gz; done
-rankinit-probe verbs | grep -q '^rankinit-probe 1$'
-dpkg --purge rankinit
+rankinit-probe verbs | grep -q '^rankinit-probe 2$'
+""" + printed("deb", REMOVED) + """
 test ! -e /usr/bin/rankinit
 """)
     assert status == 0, said
@@ -62,6 +63,8 @@ def test_tarball(root, suite, tmp_path):
     status, said = enter(root(suite), tmp_path, printed("check") + printed("tarball") + USED + """
 test -s /usr/local/share/man/man8/rankinit.8
 test "$(command -v rankinit)" = /usr/local/bin/rankinit
+""" + printed("tarball", REMOVED) + """
+test -z "$(find /usr/local -type f)"
 """)
     assert status == 0, said
 

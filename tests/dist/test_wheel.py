@@ -11,8 +11,8 @@ import zipfile
 
 import pytest
 
-from conftest import (DIST, HOST, NAMES, TOP, VERSION, built, debian, in_tarball, printed, read,
-                      run)
+from conftest import (DIST, HOST, NAMES, REMOVED, TOP, VERSION, built, debian, in_tarball,
+                      printed, read, run)
 from test_install import USED, enter
 
 ARCHES = ("aarch64", "x86_64")
@@ -255,7 +255,7 @@ GONE = "hash -r; if command -v rankinit; then exit 93; fi\n"
 def test_pip_where_no_compiler_is(slim):
     """The lines of the page. The control is a package to compile, for which there is nothing."""
     status, said = slim("python3 -m venv /env\n" + printed("wheel") + USED +
-                        "pip uninstall -y rankinit\n" + GONE, f"{DIST}/{name(HOST)}")
+                        printed("wheel", REMOVED) + GONE, f"{DIST}/{name(HOST)}")
     assert status == 0, said
     status, said = slim("""
 python3 -m venv /env
