@@ -62,18 +62,20 @@ static void add_below(struct ri_text *out, const char *lines, size_t most)
 	}
 }
 
-static void tell(struct ri_centre *centre, const char *line)
+void ri_centre_tell(struct ri_centre *centre, const char *line)
 {
 	struct ri_link_message news = { .kind = RI_LINK_NEWS };
 
 	ri_link_text_set(news.news.text, line);
-	for (size_t i = 0; i < centre->count; i++)
+	for (size_t i = 0; i < centre->count; i++) {
 		if (centre->nodes[i].here)
 			centre->send(centre->context, centre->nodes[i].session, &news);
+		if (centre->nodes[i].guest.here)
+			centre->send(centre->context, centre->nodes[i].guest.session, &news);
+	}
 }
 
-/* Its ranks may be stopped for what decided the job, unless they failed or ended themselves. */
-static void send_verdict(struct ri_centre *centre, size_t node)
+void ri_centre_send_verdict(struct ri_centre *centre, size_t node)
 {
 	struct ri_link_message message = { .kind = RI_LINK_VERDICT,
 		.decision = centre->decision };
@@ -81,7 +83,7 @@ static void send_verdict(struct ri_centre *centre, size_t node)
 	bool culprit = centre->decision.verdict.node == (int64_t)node;
 	bool rival = centre->tied && centre->ends[1].verdict.node == (int64_t)node;
 
-	message.decision.order = centre->orders && centre->fatal && !centre->leaving &&
+	message.decision.order = centre->orders && centre->fatal && centre->left == 0 &&
 		member->taken && member->may_stop && (member->lives || (!culprit && !rival)) &&
 		!(member->ended &&
 			(member->class == RI_CLASS_NONE || member->class == RI_CLASS_STOPPED));
@@ -104,11 +106,10 @@ static void decide(struct ri_centre *centre, const char *text, int64_t now)
 	ri_link_text_set(centre->decision.text, lines.bytes);
 	for (size_t i = 0; i < centre->count; i++)
 		if (centre->nodes[i].here)
-			send_verdict(centre, i);
+			ri_centre_send_verdict(centre, i);
 }
 
-/* That end ended the job, but for a stop, which the others get themselves. */
-static void decide_for(struct ri_centre *centre, const struct ri_link_end *end,
+void ri_centre_decide_for(struct ri_centre *centre, const struct ri_link_end *end,
 	const char *text, int64_t now)
 {
 	struct ri_verdict *verdict = &centre->decision.verdict;
@@ -161,7 +162,7 @@ static void decide_best(struct ri_centre *centre, int64_t now)
 		for (size_t i = 0; i < 2; i++)
 			add_below(&lines, centre->ends[i].text,
 				RI_LINK_TEXT / 2 - RI_MAX_QUOTE * 2);
-		decide_for(centre, best, lines.bytes, now);
+		ri_centre_decide_for(centre, best, lines.bytes, now);
 		return;
 	}
 	ri_text_add(&lines, best->text);
@@ -170,7 +171,7 @@ static void decide_best(struct ri_centre *centre, int64_t now)
 		ri_text_add(&lines, "  before that, and without a word:\n");
 		add_below(&lines, other->text, RI_LINK_TEXT);
 	}
-	decide_for(centre, best, lines.bytes, now);
+	ri_centre_decide_for(centre, best, lines.bytes, now);
 }
 
 /* Keep the best two; of a node that says more than before, that. */
@@ -232,7 +233,14 @@ static void tell_end(struct ri_centre *centre, size_t node, const char *words)
 	if (strncmp(words, name.bytes, name.length) != 0)
 		ri_text_addf(&lines, "%s: ", name.bytes);
 	ri_text_add(&lines, words);
-	tell(centre, lines.bytes);
+	ri_centre_tell(centre, lines.bytes);
+}
+
+/* A rank of it has ended with 0. */
+static void leave(struct ri_centre *centre, size_t node)
+{
+	centre->left += !centre->nodes[node].left;
+	centre->nodes[node].left = true;
 }
 
 static void take_end(struct ri_centre *centre, size_t node, const struct ri_link_end *said,
@@ -251,7 +259,7 @@ static void take_end(struct ri_centre *centre, size_t node, const struct ri_link
 	end = *said;
 	end.verdict.node = (int64_t)node;
 	if (class == RI_CLASS_NONE) {
-		centre->leaving = true;
+		leave(centre, node);
 	} else if (centre->decided || centre->gathers) {
 		return;
 	} else if (!end.fatal) {
@@ -260,7 +268,7 @@ static void take_end(struct ri_centre *centre, size_t node, const struct ri_link
 		centre->ends[0].verdict.class > RI_CLASS_LOSS) {
 		decide_best(centre, now);	/* a failure was there before the stop */
 	} else if (class == RI_CLASS_STOPPED) {
-		decide_for(centre, &end, end.text, now);
+		ri_centre_decide_for(centre, &end, end.text, now);
 	} else {
 		settle(centre, &end, now);
 	}
@@ -276,7 +284,8 @@ bool ri_centre_hear(struct ri_centre *centre, size_t node, size_t session,
 	if (message->kind == RI_LINK_PHASE) {
 		if (counts && message->phase > member->phase)
 			member->phase = message->phase;
-		centre->leaving = centre->leaving || (counts && message->phase == RI_LINK_LEAVING);
+		if (counts && message->phase == RI_LINK_LEAVING)
+			leave(centre, node);
 		return true;
 	}
 	if (message->kind == RI_LINK_ANSWER) {
@@ -291,166 +300,6 @@ bool ri_centre_hear(struct ri_centre *centre, size_t node, size_t session,
 		take_end(centre, node, &message->end, now);
 	centre->send(centre->context, session, &heard);
 	return true;
-}
-
-static void answer(struct ri_centre *centre, size_t session, enum ri_link_place place, int64_t now)
-{
-	struct ri_link_message hello = { .kind = RI_LINK_HELLO, .hello = centre->self };
-
-	hello.hello.place = place;
-	hello.hello.age_ms = (uint64_t)(now - centre->begun);
-	centre->send(centre->context, session, &hello);
-}
-
-/*
- * Both live, and a platform's restart ends the older one first. The life that is still connected
- * goes, and does not call again.
- */
-static void send_away(struct ri_centre *centre, size_t node, const char *for_host, int64_t now)
-{
-	struct ri_centre_node *member = &centre->nodes[node];
-	RI_TEXT(line, RI_MAX_LINE);
-
-	ri_text_addf(&line, "two machines call themselves node %zu: ", node);
-	ri_text_add_shown(&line, member->host, RI_LINK_WORD);
-	ri_text_add(&line, " and ");
-	ri_text_add_shown(&line, for_host, RI_LINK_WORD);
-	tell(centre, line.bytes);
-	answer(centre, member->session, RI_LINK_REPLACED, now);
-	centre->drop(centre->context, member->session);
-	member->here = false;
-	member->lost_at = member->heard_at = now;
-}
-
-/* Younger than the failure: it may be one of the next attempt. */
-static bool is_younger(const struct ri_centre *centre, const struct ri_link_hello *hello,
-	int64_t now)
-{
-	return centre->failed_at != 0 && hello->age_ms <= (uint64_t)(now - centre->failed_at);
-}
-
-/* What to make of a life, where the centre knows another one of its node. */
-static enum ri_link_place place_another(struct ri_centre *centre, size_t node,
-	const struct ri_link_hello *hello, int64_t now)
-{
-	const struct ri_link_end killed = { .fatal = true,
-		.verdict = { .why = { RI_CAUSE_KILLED, RI_RETRY_SAME }, .class = RI_CLASS_OWN,
-			.rank = -1, .node = (int64_t)node, .mark = RI_CENTRE_LOSSES } };
-	struct ri_centre_node *member = &centre->nodes[node];
-	RI_TEXT(line, RI_MAX_LINE);
-	int64_t born = now - (int64_t)hello->age_ms;
-	bool ran = member->phase != RI_LINK_STARTING;
-	bool after = !member->here && born > member->lost_at;
-
-	/* it proves nothing: who came first stays */
-	if (!centre->keyed && member->here)
-		return RI_LINK_LATER;
-	if (born < member->born)
-		return RI_LINK_REPLACED;
-	/* its ranks ran, it is gone without a word, and here is another: that is proof */
-	if (!centre->decided && after && ran && !member->ended && member->taken &&
-		member->may_stop) {
-		ri_centre_add_node(&line, centre, node);
-		ri_text_add(&line, " failed first: it was started again, and ended before without "
-			"a word, as of SIGKILL for the whole container\n");
-		decide_for(centre, &killed, line.bytes, now);
-	}
-	if (centre->decided)
-		return RI_LINK_LATER;
-	if (member->here)
-		send_away(centre, node, hello->host, now);
-	return after && member->taken && !ran && !member->ended && !is_younger(centre, hello, now)
-		? RI_LINK_TAKEN
-		: RI_LINK_GUEST;
-}
-
-/* Of which node, and what becomes of it? */
-static enum ri_link_place place(struct ri_centre *centre, size_t session,
-	const struct ri_link_hello *hello, int64_t now)
-{
-	struct ri_centre_node *member;
-
-	if (hello->nodes != centre->count)
-		return RI_LINK_SIZE;
-	if ((hello->node == 0) != (session == 0))
-		return RI_LINK_OTHER;
-	member = &centre->nodes[hello->node];
-	centre->called += !member->called;
-	member->called = true;
-	if (!ri_link_life_is_none(&hello->centre) &&
-		!ri_link_life_is(&hello->centre, &centre->self.life))
-		return RI_LINK_OTHER;
-	/* its ranks had met those of a node 0 before this one: of another attempt */
-	if (ri_link_life_is_none(&hello->centre) && hello->met_ms > (uint64_t)(now - centre->begun))
-		return RI_LINK_OTHER;
-	if (ri_link_life_is(&member->life, &hello->life))
-		return member->taken ? RI_LINK_TAKEN : RI_LINK_GUEST;
-	if (!ri_link_life_is_none(&member->life))
-		return place_another(centre, hello->node, hello, now);
-	return is_younger(centre, hello, now) ? RI_LINK_GUEST : RI_LINK_TAKEN;
-}
-
-int64_t ri_centre_hello(struct ri_centre *centre, size_t session, const struct ri_link_hello *hello,
-	int64_t now)
-{
-	enum ri_link_place is = place(centre, session, hello, now);
-	struct ri_centre_node *member;
-	char line[RI_MAX_LINE];
-
-	answer(centre, session, is, now);
-	if (is == RI_LINK_TAKEN || is == RI_LINK_GUEST) {
-		member = &centre->nodes[hello->node];
-		if (member->here)	/* the same life on a new connection: the old one is dead */
-			centre->drop(centre->context, member->session);
-		if (!ri_link_life_is(&member->life, &hello->life)) {
-			member->phase = RI_LINK_STARTING;
-			member->told = member->awaited = member->barred = false;
-			member->answered = false;
-			memset(member->ready, 0, sizeof(member->ready));
-			member->owed = 0;
-			member->born = now - (int64_t)hello->age_ms;
-		}
-		member->life = hello->life;
-		member->taken = is == RI_LINK_TAKEN;
-		member->may_stop = hello->may_stop;
-		member->restarts = hello->restarts;
-		member->here = true;
-		member->silent = false;
-		member->session = session;
-		ri_text_copy(member->host, sizeof(member->host), hello->host);
-		if (centre->decided)
-			send_verdict(centre, hello->node);
-	} else {
-		centre->drop(centre->context, session);
-	}
-	if (centre->called == centre->count && centre->roll_at != 0) {
-		centre->roll_at = 0;
-		snprintf(line, sizeof(line), "all %zu nodes have come, after %lld s",
-			centre->count, (long long)(now - centre->begun) / 1000);
-		if (centre->rolled)
-			tell(centre, line);
-	}
-	return is == RI_LINK_TAKEN || is == RI_LINK_GUEST ? (int64_t)hello->node : -1;
-}
-
-void ri_centre_lose(struct ri_centre *centre, size_t node, size_t session, int64_t now)
-{
-	struct ri_centre_node *member = &centre->nodes[node];
-
-	if (!member->here || member->session != session)
-		return;
-	member->here = false;
-	member->lost_at = member->heard_at = now;
-}
-
-void ri_centre_break(struct ri_centre *centre, size_t node, size_t session, int64_t quiet_ms)
-{
-	struct ri_centre_node *member = &centre->nodes[node];
-
-	if (member->here || member->session != session)
-		return;
-	member->heard_at = member->lost_at - quiet_ms;
-	member->told = false;
 }
 
 /*
@@ -479,7 +328,7 @@ static void call_roll(struct ri_centre *centre, int64_t now)
 		ri_text_add(&line, "; look whether they run, with --link and the same key");
 	centre->rolled = true;
 	centre->roll_at = now + (waited < ROLL_MOST_MS ? waited : ROLL_MOST_MS);
-	tell(centre, line.bytes);
+	ri_centre_tell(centre, line.bytes);
 }
 
 /* One that was lost, and has not come back. */
@@ -540,11 +389,4 @@ void ri_centre_pass(struct ri_centre *centre, int64_t now)
 		if (!centre->decided)
 			tell_end(centre, i, words);
 	}
-}
-
-void ri_centre_close(struct ri_centre *centre, int64_t now)
-{
-	for (size_t i = 0; i < centre->count; i++)
-		if (centre->nodes[i].here)
-			answer(centre, centre->nodes[i].session, RI_LINK_LATER, now);
 }

@@ -18,8 +18,19 @@ enum {
 	RI_CENTRE_SILENT_MS = 60000,	/* a connection that was lost so long ago is news */
 };
 
+/* Another life of a node than the one that has its place: it is told, and decides nothing. */
+struct ri_centre_guest {
+	struct ri_link_life life;	/* none: there was none */
+	bool here;			/* it has a session */
+	bool may_stop;
+	bool moved;			/* its host has another name */
+	size_t session;
+	int64_t born, called_at;
+};
+
 struct ri_centre_node {
 	struct ri_link_life life;	/* none: it has not called */
+	struct ri_centre_guest guest;
 	int64_t born;			/* when that life began, as its age says */
 	bool called;			/* a caller that proved the key said it is this node */
 	bool taken;
@@ -28,6 +39,9 @@ struct ri_centre_node {
 	uint64_t restarts;
 	bool ready[2];			/* muster.h: it can take that step */
 	bool barred;			/* muster.h: it said that it cannot */
+	bool closed;			/* it is not here, and closed its last session itself */
+	bool vacant;			/* lives.h: another life may take its place */
+	bool left;			/* a rank of it has ended with 0 */
 	bool ended;
 	bool lives;			/* a rank of it is still on its way out */
 	bool open;			/* by its end: another one may have failed before */
@@ -74,9 +88,10 @@ struct ri_centre {
 	int64_t ran_at;		/* muster.h: since when all may run; 0: from the start */
 	int64_t pause_until;	/* muster.h: no node leaves before */
 	size_t called;			/* nodes that have */
+	size_t guests;			/* that are here */
 	bool rolled;			/* a roll call has named a missing node */
 	bool foreign;			/* a node with another key or of another job called */
-	bool leaving;			/* a rank of the job has ended with 0 */
+	size_t left;		/* nodes of which a rank has ended with 0 */
 	bool decided;
 	bool fatal;			/* what decided it ended the job */
 	struct ri_link_decision decision;
@@ -84,7 +99,7 @@ struct ri_centre {
 	struct ri_link_end ends[2];
 	size_t end_count, losers;
 	bool tied;		/* the verdict names both */
-	unsigned ends_told;
+	unsigned ends_told, twins;	/* lines about these: of ends, of second lives */
 };
 
 /* The host of a node: by its own words, else by the job's list; or "". */
@@ -92,6 +107,14 @@ const char *ri_centre_host(const struct ri_centre *centre, size_t node);
 
 /* "node 3 (gpu-0514)" */
 void ri_centre_add_node(struct ri_text *out, const struct ri_centre *centre, size_t node);
+
+/* A line for all who are connected. */
+void ri_centre_tell(struct ri_centre *centre, const char *line);
+
+/* This end decides, with that text; and what a node is told of it that has come since. */
+void ri_centre_decide_for(struct ri_centre *centre, const struct ri_link_end *end,
+	const char *text, int64_t now);
+void ri_centre_send_verdict(struct ri_centre *centre, size_t node);
 
 /* The first call. */
 void ri_centre_begin(struct ri_centre *centre, int64_t now);
@@ -110,12 +133,12 @@ int64_t ri_centre_hello(struct ri_centre *centre, size_t session, const struct r
 bool ri_centre_hear(struct ri_centre *centre, size_t node, size_t session,
 	const struct ri_link_message *message, int64_t now);
 
-/* The session is over. */
+/* The session is over: the other side has closed it. */
 void ri_centre_lose(struct ri_centre *centre, size_t node, size_t session, int64_t now);
 
 /*
- * The session that is over was not closed, but broke, as where a cable is cut: what was sent last
- * may not have arrived, and it had been quiet for so long.
+ * The session that is over was not closed by the other side, but broke, as where a cable is cut:
+ * what was sent last may not have arrived, and it had been quiet for so long.
  */
 void ri_centre_break(struct ri_centre *centre, size_t node, size_t session, int64_t quiet_ms);
 

@@ -100,7 +100,8 @@ static void leave(struct ri_member *member, const char *why)
 
 static void join(struct ri_member *member, const struct ri_link_hello *hello, int64_t now)
 {
-	if (hello->place == RI_LINK_TAKEN)
+	/* one of a command that may end, as one that prepares node 0, binds nobody */
+	if (hello->place == RI_LINK_TAKEN && hello->may_stop)
 		member->self.centre = hello->life;
 	member->joined = true;
 	member->met = true;
@@ -129,9 +130,6 @@ static void take_hello(struct ri_member *member, const struct ri_link_hello *hel
 		break;
 	case RI_LINK_LATER:
 		member->closed = true;
-		break;
-	case RI_LINK_REPLACED:
-		leave(member, "another machine calls itself this node, and came later");
 		break;
 	case RI_LINK_OTHER:
 		leave(member, "node 0 was started again");

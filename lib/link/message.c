@@ -27,7 +27,6 @@ static const char *const places[] = {
 	[RI_LINK_TAKEN] = "taken",
 	[RI_LINK_GUEST] = "guest",
 	[RI_LINK_LATER] = "later",
-	[RI_LINK_REPLACED] = "replaced",
 	[RI_LINK_OTHER] = "other",
 	[RI_LINK_SIZE] = "size",
 };

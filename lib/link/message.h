@@ -40,8 +40,7 @@ enum ri_link_place {
 	RI_LINK_TAKEN,		/* one of the job */
 	RI_LINK_GUEST,		/* told what there is to tell; its own words change nothing */
 	RI_LINK_LATER,		/* this centre's job is over: call again, there may be another */
-	RI_LINK_REPLACED,	/* a newer life of the node is here: do not call again */
-	RI_LINK_OTHER,		/* another centre has taken it, or it is one itself: likewise */
+	RI_LINK_OTHER,		/* another centre has taken it, or it is one itself: never again */
 	RI_LINK_SIZE,		/* it counts the nodes otherwise: likewise */
 };
 

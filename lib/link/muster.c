@@ -310,7 +310,7 @@ void ri_link_restart_decide(struct ri_centre *centre, struct ri_text *lines)
 		verdict->class == RI_CLASS_STOPPED)
 		return;
 	/* a verdict without a name is one of losses alone */
-	if (centre->leaving)
+	if (centre->left > 0)
 		ri_text_add(&why, "a rank of the job had ended with 0");
 	else if (verdict->node >= 0 && verdict->why.retry == RI_RETRY_NEVER)
 		ri_text_add(&why, "they would fail in the same way");

@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "hang/together.h"
 #include "link/centre.h"
+#include "link/lives.h"
 #include "link/member.h"
 #include "link/muster.h"
 #include "link/round.h"

@@ -183,6 +183,12 @@ static bool hear_centre(size_t session, const struct ri_link_message *message)
 	return true;
 }
 
+/* A guest takes no step with the others. */
+static bool is_member(const struct ri_line *line, size_t session)
+{
+	return line->node >= 0 && ri_helper.centre.nodes[line->node].session == session;
+}
+
 static bool take(void *context, struct ri_wire *wire, const struct ri_link_message *message)
 {
 	size_t session = ri_helper.current;
@@ -196,7 +202,7 @@ static bool take(void *context, struct ri_wire *wire, const struct ri_link_messa
 	if (message->kind != RI_LINK_HELLO)
 		return false;
 	line->node = ri_centre_hello(&ri_helper.centre, session, &message->hello, ri_helper.now);
-	for (int step = RI_LINK_START; line->node >= 0 && step <= RI_LINK_LEAVE; step++)
+	for (int step = RI_LINK_START; is_member(line, session) && step <= RI_LINK_LEAVE; step++)
 		ri_muster_greet(&ri_helper.musters[step], session);
 	return true;
 }
@@ -255,7 +261,7 @@ static void bury(size_t session)
 		if (line->node >= 0)
 			ri_centre_lose(&ri_helper.centre, (size_t)line->node, session,
 				ri_helper.now);
-		if (line->node >= 0 && wire->broken)
+		if (line->node >= 0 && !wire->closed)
 			ri_centre_break(&ri_helper.centre, (size_t)line->node, session,
 				wire->quiet_ms);
 	} else if (!ri_helper.closed && (ri_helper.joined == 0 || ri_helper.joined == session)) {

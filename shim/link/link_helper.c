@@ -201,7 +201,7 @@ static int64_t find_due(void)
 
 	if (ri_helper.is_centre)
 		due = earlier(due, earlier(ri_centre_due(&ri_helper.centre),
-			ri_round_due(&ri_helper.round)));
+			earlier(ri_lives_due(&ri_helper.centre), ri_round_due(&ri_helper.round))));
 	for (int i = RI_LINK_START; ri_helper.is_centre && i <= RI_LINK_LEAVE; i++)
 		due = earlier(due, ri_muster_due(&ri_helper.musters[i]));
 	if (ri_helper.call_at != 0 && !ri_helper.closed && ri_member_calls(&ri_helper.member))
@@ -290,6 +290,7 @@ static bool is_over(void)
 	ri_member_pass(&ri_helper.member, ri_helper.now);
 	if (ri_helper.is_centre) {
 		ri_centre_pass(&ri_helper.centre, ri_helper.now);
+		ri_lives_pass(&ri_helper.centre, ri_helper.now);
 		for (int i = RI_LINK_START; i <= RI_LINK_LEAVE; i++)
 			ri_muster_pass(&ri_helper.musters[i], ri_helper.now);
 		ri_round_pass(&ri_helper.round, ri_helper.now);

@@ -248,7 +248,6 @@ static void break_off(struct ri_wire *wire, int error)
 	if (error != ECONNRESET &&
 		getsockopt(wire->fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0)
 		wire->quiet_ms = info.tcpi_last_ack_recv;
-	wire->broken = true;
 	ri_wire_kill(wire, strerror(error));
 }
 
@@ -301,7 +300,8 @@ static void read_some(struct ri_wire *wire, const struct ri_wire_keys *keys,
 		got = recv(wire->fd, bytes + count, sizeof(bytes) - count, MSG_DONTWAIT);
 		if (got < 0 && errno != EAGAIN && errno != EINTR)
 			break_off(wire, errno);
-		else if (got == 0)
+		wire->closed = got == 0 && wire->in_count == 0;
+		if (got == 0)
 			ri_wire_kill(wire, wire->calls && wire->state == RI_WIRE_OPEN &&
 				!wire->proved ? "it has another key, or is of another job"
 				: "it closed the connection");

@@ -69,8 +69,8 @@ struct ri_wire {
 	int64_t born;
 	int64_t until;		/* when it is given up; INT64_MAX: never */
 	const char *why;	/* where it is dead */
-	bool broken;		/* ... and the other side did not close it */
-	int64_t quiet_ms;	/* ... but was heard last so long before */
+	bool closed;		/* ... and the other side closed it, behind a whole message */
+	int64_t quiet_ms;	/* ... and it was heard last so long before */
 	unsigned char scalar[RI_SEAL_SCALAR];	/* of this side's point, until seals are made */
 	struct ri_seal_openings openings;
 	struct ri_seal_pair seals;

@@ -38,7 +38,7 @@ def test_who_came_first_stays(box, net):
 
 
 def test_who_proves_itself_later(box, net):
-    """The control: with the secret the newer one counts, and the log says so."""
+    """The control: with the secret the newer one is told what happens, and the log says so."""
     centre = Node(box)
     older = joins(centre, 1, 11, age_ms=5000)
     assert hellos(centre, SECRET, 1) == ["guest"]

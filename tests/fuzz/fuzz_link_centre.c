@@ -6,6 +6,7 @@
  * look is asked for in a round, which ends.
  */
 #include "fuzz.h"
+#include "link/lives.h"
 #include "link/muster.h"
 #include "link/round.h"
 
@@ -182,10 +183,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		hear(data[i], data[i + 1], now);
 		if (ri_centre_due(&centre) <= now)
 			ri_centre_pass(&centre, now);
+		ri_lives_pass(&centre, now);
 		for (int step = 0; step < 2; step++)
 			ri_muster_pass(&musters[step], now);
 		ri_round_pass(&a_round, now);
 		CHECK(ri_centre_due(&centre) > now && ri_round_due(&a_round) > now);
+		CHECK(ri_lives_due(&centre) > now);
 		CHECK(ri_muster_due(&musters[0]) > now && ri_muster_due(&musters[1]) > now);
 	}
 	CHECK(ri_centre_misses(&centre) || centre.called == NODES);

@@ -219,6 +219,8 @@ static void lose_wire(struct event *event)
 		return;
 	if (event->to_centre && wire->heard >= 0)
 		ri_centre_lose(&world.centre, (size_t)wire->heard, event->wire, world.now);
+	if (event->to_centre && wire->heard >= 0 && wire->broken)
+		ri_centre_break(&world.centre, (size_t)wire->heard, event->wire, 0);
 	if (event->to_centre || node->wire != event->wire)
 		return;
 	node->wire = 0;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "link/centre.h"
+#include "link/lives.h"
 
 enum { NODES = 4, SENT = 64 };
 
@@ -136,6 +136,7 @@ static inline void pass(int64_t ms)
 {
 	now += ms;
 	ri_centre_pass(&centre, now);
+	ri_lives_pass(&centre, now);
 }
 
 static inline void assert_verdict(size_t session, size_t node, bool order)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "link/centre.h"
+#include "link/lives.h"
 #include "link/member.h"
 
 enum {
@@ -28,7 +28,8 @@ enum what { START, CALL, RUN, FAIL, LOSE, STOP, DONE, DIE, BREAK, ARRIVE, WIRE_L
 struct wire {			/* a connection */
 	size_t life, centre;	/* the member's and the centre's */
 	bool ends[2];		/* as its member, as its centre sees it: open? */
-	bool broken;		/* nothing arrives any more */
+	bool broken;		/* nothing arrives any more, */
+	bool cut;		/* and no end of a process is the reason */
 	int64_t last[2];	/* nothing overtakes: to the member, to the centre */
 	int64_t node;		/* as the centre has it; -1: it has not said hello */
 };
@@ -209,7 +210,8 @@ static void start(struct life *life)
 	if (life->node == 0) {
 		life->centre = (struct ri_centre){ .send = centre_send, .drop = centre_drop,
 			.host = centre_host, .context = life, .nodes = life->nodes,
-			.count = world.count, .orders = world.keyed, .self = self,
+			.count = world.count, .keyed = world.keyed, .orders = world.keyed,
+			.self = self,
 			.roll_ms = 10000 };
 		ri_centre_begin(&life->centre, world.now);
 		ri_member_connect(&life->member, world.now);
@@ -287,8 +289,11 @@ static void lose_end(struct event *event)
 
 	wire->ends[event->to_centre] = false;
 	if (event->to_centre) {
-		if (centre->alive && wire->node >= 0)
-			ri_centre_lose(&centre->centre, (size_t)wire->node, event->wire, world.now);
+		if (!centre->alive || wire->node < 0)
+			return;
+		ri_centre_lose(&centre->centre, (size_t)wire->node, event->wire, world.now);
+		if (wire->cut)
+			ri_centre_break(&centre->centre, (size_t)wire->node, event->wire, 0);
 	} else if (member->wire == event->wire) {
 		member->wire = 0;
 		if (member->alive) {
@@ -397,8 +402,10 @@ static void happen(struct event *event)
 		die(life);
 		break;
 	case BREAK:
-		if (!world.wires[event->wire].broken)
-			break_wire(event->wire);
+		if (world.wires[event->wire].broken)
+			break;
+		world.wires[event->wire].cut = true;
+		break_wire(event->wire);
 		break;
 	case ARRIVE:
 		arrive(event);
@@ -421,6 +428,8 @@ static int64_t due_of(const struct life *life)
 		return INT64_MAX;
 	due = ri_member_due(&life->member);
 	other = life->node == 0 ? ri_centre_due(&life->centre) : INT64_MAX;
+	due = other < due ? other : due;
+	other = life->node == 0 ? ri_lives_due(&life->centre) : INT64_MAX;
 	return other < due ? other : due;
 }
 
@@ -451,8 +460,10 @@ static bool step(void)
 		return false;
 	world.now = due;
 	ri_member_pass(&world.lives[late].member, world.now);
-	if (world.lives[late].node == 0)
+	if (world.lives[late].node == 0) {
 		ri_centre_pass(&world.lives[late].centre, world.now);
+		ri_lives_pass(&world.lives[late].centre, world.now);
+	}
 	return true;
 }
 

@@ -118,112 +118,6 @@ static void test_latecomers(void **state)
 	assert_verdict(3, 1, false);
 }
 
-static void test_a_restart_before_the_ranks_ran(void **state)
-{
-	(void)state;
-	all_come();
-	ri_centre_lose(&centre, 2, 2, now);
-	now += 5000;
-	assert_int_equal(call(2, true), 2);
-	assert_int_equal(place_of(12), RI_LINK_TAKEN);
-	assert_false(centre.decided);
-}
-
-static void test_a_restart_after_the_ranks_ran(void **state)
-{
-	(void)state;
-	all_come();
-	reach(2, RI_LINK_RUNNING);
-	ri_centre_lose(&centre, 2, 2, now);
-	now += 5000;
-	assert_int_equal(call(2, true), -1);
-	assert_int_equal(place_of(12), RI_LINK_LATER);
-	assert_true(centre.decided && centre.decision.verdict.node >= 0);
-	assert_int_equal(centre.decision.verdict.node, 2);
-	assert_string_equal(centre.decision.text, "node 2 (gpu-2) failed first: it was started "
-		"again, and ended before without a word, as of SIGKILL for the whole container\n");
-	assert_true(last(1, RI_LINK_VERDICT)->decision.order);
-	assert_int_equal(last(1, RI_LINK_VERDICT)->decision.verdict.class, RI_CLASS_OWN);
-	assert_int_equal(centre.decision.verdict.why.cause, RI_CAUSE_KILLED);
-	assert_int_equal(centre.decision.verdict.rank, -1);
-	assert_null(last(12, RI_LINK_VERDICT));
-}
-
-/* The same of a command that may be started again: no proof of anything. */
-static void test_a_restart_of_a_script(void **state)
-{
-	struct ri_link_hello hello = a_hello(2, false);
-
-	(void)state;
-	hello.may_stop = false;
-	assert_int_equal(ri_centre_hello(&centre, 2, &hello, now), 2);
-	reach(2, RI_LINK_RUNNING);
-	ri_centre_lose(&centre, 2, 2, now);
-	now += 5000;
-	assert_int_equal(call(2, true), 2);
-	assert_int_equal(place_of(12), RI_LINK_GUEST);
-	assert_false(centre.decided);
-	end_from(2, 12, RI_CLASS_OWN, true);
-	assert_false(centre.decided);
-}
-
-static void test_a_restart_after_an_end(void **state)
-{
-	(void)state;
-	all_come();
-	reach(2, RI_LINK_RUNNING);
-	end(2, RI_CLASS_NONE);
-	ri_centre_lose(&centre, 2, 2, now);
-	now += 5000;
-	assert_int_equal(call(2, true), 2);
-	assert_int_equal(place_of(12), RI_LINK_GUEST);
-	end_from(2, 12, RI_CLASS_OWN, true);
-	assert_false(centre.decided);
-}
-
-static void test_a_restart_after_the_verdict(void **state)
-{
-	(void)state;
-	all_come();
-	end(2, RI_CLASS_OWN);
-	ri_centre_lose(&centre, 2, 2, now);
-	pass(5000);
-	assert_int_equal(call(2, true), -1);
-	assert_int_equal(place_of(12), RI_LINK_LATER);
-	assert_null(last(12, RI_LINK_VERDICT));
-}
-
-/* What is left of the attempt before, and finds this centre by its name. */
-static void test_an_older_life(void **state)
-{
-	struct ri_link_hello hello = a_hello(2, true);
-
-	(void)state;
-	all_come();
-	reach(2, RI_LINK_RUNNING);
-	ri_centre_lose(&centre, 2, 2, now);
-	now += 5000;
-	hello.age_ms = 60000;
-	assert_int_equal(ri_centre_hello(&centre, 12, &hello, now), -1);
-	assert_int_equal(place_of(12), RI_LINK_REPLACED);
-	assert_false(centre.decided);
-}
-
-static void test_two_machines_are_one_node(void **state)
-{
-	(void)state;
-	all_come();
-	reach(2, RI_LINK_RUNNING);
-	now += 5000;
-	assert_int_equal(call(2, true), 2);
-	assert_int_equal(place_of(2), RI_LINK_REPLACED);
-	assert_int_equal(dropped[0], 2);
-	assert_int_equal(place_of(12), RI_LINK_GUEST);
-	assert_false(centre.decided);
-	assert_string_equal(last(1, RI_LINK_NEWS)->news.text,
-		"two machines call themselves node 2: gpu-2 and gpu-2b\n");
-}
-
 /* The job. */
 
 static void test_an_end_of_its_own(void **state)
@@ -474,13 +368,6 @@ int main(void)
 		CENTRE(test_a_member_comes_back),
 		CENTRE(test_a_second_connection_of_one_life),
 		CENTRE(test_latecomers),
-		CENTRE(test_a_restart_before_the_ranks_ran),
-		CENTRE(test_a_restart_after_the_ranks_ran),
-		CENTRE(test_a_restart_of_a_script),
-		CENTRE(test_a_restart_after_an_end),
-		CENTRE(test_a_restart_after_the_verdict),
-		CENTRE(test_an_older_life),
-		CENTRE(test_two_machines_are_one_node),
 		CENTRE(test_an_end_of_its_own),
 		CENTRE(test_an_end_without_a_word),
 		CENTRE(test_a_loss_waits_for_a_better_word),

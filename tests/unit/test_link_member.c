@@ -189,7 +189,7 @@ static void test_an_end_is_said_again(void **state)
 
 static void test_a_member_is_sent_away(void **state)
 {
-	static const enum ri_link_place away[] = { RI_LINK_REPLACED, RI_LINK_OTHER, RI_LINK_SIZE };
+	static const enum ri_link_place away[] = { RI_LINK_OTHER, RI_LINK_SIZE };
 
 	for (size_t i = 0; i < sizeof(away) / sizeof(away[0]); i++) {
 		begin_member(state);
@@ -200,6 +200,21 @@ static void test_a_member_is_sent_away(void **state)
 		assert_int_equal(lines, 1);
 		assert_int_equal(ri_member_due(&member), INT64_MAX);
 	}
+}
+
+/* Node 0 prepares itself by a command that may end: who was there then is of no other job. */
+static void test_a_centre_that_binds_nobody(void **state)
+{
+	struct ri_link_message hello = { .kind = RI_LINK_HELLO, .hello = a_hello(0) };
+
+	(void)state;
+	hello.hello.place = RI_LINK_TAKEN;
+	hello.hello.may_stop = false;
+	assert_true(ri_member_hear(&member, &hello, now));
+	assert_true(member.joined);
+	assert_true(ri_link_life_is_none(&member.self.centre));
+	from_centre(RI_LINK_TAKEN);
+	assert_false(ri_link_life_is_none(&member.self.centre));
 }
 
 static void test_a_member_calls_later(void **state)
@@ -589,6 +604,7 @@ int main(void)
 		MEMBER(test_what_was_said_before_there_was_a_centre),
 		MEMBER(test_an_end_is_said_again),
 		MEMBER(test_a_member_is_sent_away),
+		MEMBER(test_a_centre_that_binds_nobody),
 		MEMBER(test_a_member_calls_later),
 		MEMBER(test_no_centre),
 		MEMBER(test_a_failure_without_a_centre),

@@ -39,7 +39,7 @@ static struct ri_link_message a_hello(void)
 		.hello = { .life = { { 1, 0x7f, 0x80, 0xff } }, .centre = { { [15] = 9 } },
 			.node = 999, .nodes = 1000, .age_ms = 86400000, .met_ms = 5000,
 			.may_stop = true, .restarts = 3,
-			.place = RI_LINK_REPLACED, .clock_us = 1769860800000000, .host = "gpu-0514",
+			.place = RI_LINK_OTHER, .clock_us = 1769860800000000, .host = "gpu-0514",
 			.version = "0.1.0" },
 	};
 }
@@ -57,7 +57,7 @@ static void test_hello(void **state)
 	assert_int_equal(read.hello.met_ms, 5000);
 	assert_true(read.hello.may_stop);
 	assert_int_equal(read.hello.restarts, 3);
-	assert_int_equal(read.hello.place, RI_LINK_REPLACED);
+	assert_int_equal(read.hello.place, RI_LINK_OTHER);
 	assert_int_equal(read.hello.clock_us, 1769860800000000);
 	assert_string_equal(read.hello.host, "gpu-0514");
 	assert_string_equal(read.hello.version, "0.1.0");
@@ -256,7 +256,7 @@ static void test_what_is_out_of_bounds_is_refused(void **state)
 		{ "\"age_ms\":86400000", "\"age_ms\":-1" },
 		{ "\"met_ms\":5000", "\"met_ms\":-1" },
 		{ "\"may_stop\":true", "\"may_stop\":1" },
-		{ "\"restarts\":3", "\"restarts\":-1" }, { "\"replaced\"", "\"REPLACED\"" },
+		{ "\"restarts\":3", "\"restarts\":-1" }, { "\"other\"", "\"OTHER\"" },
 		{ "017f80ff", "017f80f" }, { "017f80ff", "017f80fg" }, { "017f80ff", "017F80ff" },
 		{ "gpu-0514", "gpu\\n0514" }, { "\"centre\"", "\"last\"" },
 	};

@@ -53,6 +53,33 @@ static void test_no_false_stop(void **state)
 	}
 }
 
+/*
+ * The same beside copies of containers, which run, fail, end and are killed: a copy is no node, and
+ * is known not to be while the first life of its node calls again.
+ */
+static void test_copies_decide_nothing(void **state)
+{
+	size_t guests = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= runs / 2; seed++) {
+		begin_world(seed, true, true);
+		for (size_t i = 1; i < world.count; i++) {
+			if (!happens(60))
+				continue;
+			plan_node(1, i, 200000);
+			plan(210000 + (int64_t)draw(100000), happens(50) ? FAIL : DONE, NODES + i);
+			plan(320000, DIE, NODES + i);
+		}
+		run_world();
+		for (size_t i = 0; i < world.count; i++) {
+			check(seed, !world.lives[i].judged, "a verdict of a copy");
+			guests += world.lives[NODES + i].member.met;
+		}
+	}
+	assert_true(guests > runs / 4);
+}
+
 /* One rank fails of itself, in a network that is well: everybody knows which, and is stopped. */
 static void test_one_failure(void **state)
 {
@@ -208,6 +235,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_no_false_stop),
+		cmocka_unit_test(test_copies_decide_nothing),
 		cmocka_unit_test(test_one_failure),
 		cmocka_unit_test(test_no_secret),
 		cmocka_unit_test(test_two_attempts),
