@@ -10,7 +10,6 @@
 #include <stdbool.h>
 
 #include "base/arena.h"
-#include "base/error.h"
 #include "report/outcome.h"
 
 struct ri_found;

@@ -17,7 +17,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/procstat.h"
 #include "from/sources.h"
 #include "hang/course.h"
 #include "init/descendants.h"

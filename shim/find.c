@@ -113,7 +113,6 @@ static int count_ranks(struct ri_found *found, struct ri_error *err)
 	return 0;
 }
 
-/* The content of --hostfile, where that is given. */
 static int read_hostfile(struct ri_wishes *wishes, const struct ri_context *context,
 	struct ri_error *err)
 {
@@ -148,7 +147,6 @@ static int read_hostfile(struct ri_wishes *wishes, const struct ri_context *cont
 	return 0;
 }
 
-/* Who are we? */
 static int find_topology(struct ri_found *found, struct ri_error *err)
 {
 	struct ri_topology *topology = &found->topology;

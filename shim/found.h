@@ -7,12 +7,7 @@
 #ifndef RI_SHIM_FOUND_H
 #define RI_SHIM_FOUND_H
 
-#include "base/arena.h"
-#include "base/env.h"
-#include "base/error.h"
-#include "command/command.h"
 #include "launch/placement.h"
-#include "options/options.h"
 #include "report/carried.h"
 #include "system/log.h"
 

@@ -167,7 +167,6 @@ static int print_state(void *argument)
 	return ri_state_print(&run->found.options, &run->arena, &run->err);
 }
 
-/* Actions that run nothing. */
 static int answer(struct ri_run *run)
 {
 	switch (run->found.options.action) {

@@ -12,7 +12,6 @@
 #include "say/whole_file.h"
 #include "to/to.h"
 
-/* A variable of all ranks. */
 static int set_variable(struct ri_rank_source *source, const char *name, const char *value,
 	struct ri_error *err)
 {

@@ -6,11 +6,7 @@
 #include <time.h>
 
 #include "check/node_facts.h"
-#include "check/runner.h"
 #include "found.h"
-#include "launch/children.h"
-#include "init/judged.h"
-#include "init/output.h"
 #include "init/spawn_ranks.h"
 #include "init/supervise.h"
 #include "judge/ends.h"

@@ -10,7 +10,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/host.h"
 #include "node/sysfile.h"
 
 /* setrlimit(2); of a recorded machine from proc/self/limits. */

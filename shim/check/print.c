@@ -8,7 +8,6 @@
 #include "model/page.h"
 #include "system/log.h"
 
-/* "shm.size" */
 static const char *id_of(const struct ri_check_result *result)
 {
 	return ri_check_ids()[result->check];

@@ -17,7 +17,6 @@
 #include "base/signals.h"
 #include "system/clock.h"
 #include "system/helper.h"
-#include "system/mask.h"
 
 enum {
 	LOOKS = 20,		/* how often a child that goes on is asked where it is */
@@ -248,7 +247,6 @@ static bool watch(struct run *run, pid_t pid, bool *hung, int *status)
 	}
 }
 
-/* Say what became of it. */
 static void blame(struct run *run, size_t number, bool hung, int status)
 {
 	char text[160], hint[160], name[RI_SIGNAL_NAME], doing[RI_CHECK_SUBJECT];

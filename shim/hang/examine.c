@@ -8,7 +8,6 @@
 #include "hang/judge.h"
 #include "hang/wording.h"
 #include "system/clock.h"
-#include "system/mask.h"
 #include "system/helper.h"
 #include "system/own_proc.h"
 

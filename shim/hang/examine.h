@@ -3,7 +3,6 @@
 #ifndef RI_SHIM_HANG_EXAMINE_H
 #define RI_SHIM_HANG_EXAMINE_H
 
-#include "base/error.h"
 #include "hang/look.h"
 #include "options/options.h"
 

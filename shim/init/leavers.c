@@ -33,17 +33,9 @@ enum {
 static bool waits_for_signal(pid_t pid)
 {
 	static const char function[] = "do_sigtimedwait";
-	char path[32], text[sizeof(function)] = "";
-	int fd;
+	char text[sizeof(function)];
 
-	snprintf(path, sizeof(path), "/proc/%d/wchan", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	if (read(fd, text, sizeof(text) - 1) < 0)
-		text[0] = '\0';
-	close(fd);
-	return strcmp(text, function) == 0;
+	return ri_proc_text(pid, "wchan", text, sizeof(text)) && strcmp(text, function) == 0;
 }
 
 void ri_leavers_look(struct ri_children *children, bool always)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "command/words.h"
+#include "hang/look.h"
 #include "init/descendants.h"
 #include "init/others.h"
 #include "init/signalling.h"
@@ -40,20 +41,6 @@ void ri_leftovers_add_relay(const char *program)
 	ri_text_copy(relay, sizeof(relay), ri_path_name(program));
 }
 
-/* proc(5), "exe"; ptrace(2): not shown of a process of another user to one without privileges. */
-static bool read_program(const struct ri_procstat *process, char *out, size_t size)
-{
-	char link[32];
-	ssize_t length;
-
-	snprintf(link, sizeof(link), "/proc/%d/exe", (int)process->pid);
-	length = readlink(link, out, size - 1);
-	if (length < 0)
-		return false;
-	out[length] = '\0';
-	return true;
-}
-
 /*
  * Is this process its living parent's to stop? A program that outlives a SIGTERM has caught it, and
  * passes it on, as launchers do, or needs its children for a checkpoint. A shell runs its trap at
@@ -68,8 +55,9 @@ static bool is_left_to_parent(const struct ri_procstat *process)
 	char program[PATH_MAX];
 	struct ri_procstat parent;
 
+	/* ptrace(2): not shown of a process of another user to one without privileges */
 	if (!ri_descendants_read_parent(process, &parent) || parent.dying ||
-		!read_program(&parent, program, sizeof(program)))
+		!ri_autopsy_link(program, sizeof(program), "/proc/%d/exe", (int)parent.pid))
 		return false;
 	return ri_word_shell(program) == NULL ||
 		((process->ignored & bit) != 0 && (parent.ignored & bit) == 0);
@@ -230,8 +218,8 @@ static const char *find_waiting_shell(pid_t pid)
 	 * A script has its own name there, so the file that is executed decides, and the name only
 	 * where the kernel does not show that file.
 	 */
-	shell = ri_word_shell(read_program(&process, program, sizeof(program)) ? program
-		: process.name);
+	shell = ri_word_shell(ri_autopsy_link(program, sizeof(program), "/proc/%d/exe", (int)pid)
+		? program : process.name);
 	if (shell != NULL)
 		ri_descendants_each(find_child, &parent);
 	return parent == 0 ? shell : NULL;

@@ -20,7 +20,6 @@
 #include "system/held_path.h"
 #include "system/helper.h"
 #include "system/kept_fds.h"
-#include "system/mask.h"
 #include "system/own_proc.h"
 
 enum {

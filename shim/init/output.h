@@ -28,7 +28,6 @@
 #include <time.h>
 
 #include "base/arena.h"
-#include "base/error.h"
 #include "launch/launch.h"
 #include "options/options.h"
 #include "output/lines.h"

@@ -199,17 +199,6 @@ void ri_signal_children(const struct ri_children *children, int number, bool gro
 
 /* --- by a Slurm step ------------------------------------------------------- */
 
-/* What stands in the file, as a string; empty where it cannot be read. */
-static void read_text(const char *path, char *text, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t length = fd < 0 ? 0 : read(fd, text, size - 1);
-
-	text[length < 0 ? 0 : length] = '\0';
-	if (fd >= 0)
-		close(fd);
-}
-
 /*
  * Do the signals reach more than the task? ".../job_7/step_0/..." is how
  * proctrack/cgroup names its groups, in version 1 and 2 alike (Slurm
@@ -224,7 +213,7 @@ bool ri_step_tells_all(const struct ri_env *env)
 	/* set for every task of a step (Slurm src/common/env.c) */
 	if (ri_env_get(env, "SLURM_STEP_ID") == NULL)
 		return false;
-	read_text("/proc/self/cgroup", text, sizeof(text));
+	ri_proc_text(0, "cgroup", text, sizeof(text));
 	for (job = strstr(text, "/job_"); job != NULL; job = strstr(job + 1, "/job_")) {
 		step = strstr(job, "/step_");
 		if (step != NULL && memchr(job, '\n', (size_t)(step - job)) == NULL)
@@ -235,12 +224,10 @@ bool ri_step_tells_all(const struct ri_env *env)
 
 bool ri_step_sent(const siginfo_t *info)
 {
-	char path[32], name[32];
+	char name[32];
 
 	/* 0: a process of another PID namespace sent it, and which cannot be known */
-	if (info->si_code != SI_USER || info->si_pid == 0)
-		return false;
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)info->si_pid);
-	read_text(path, name, sizeof(name));
-	return strcmp(name, "slurmstepd\n") == 0;
+	return info->si_code == SI_USER && info->si_pid != 0 &&
+		ri_proc_text(info->si_pid, "comm", name, sizeof(name)) &&
+		strcmp(name, "slurmstepd\n") == 0;
 }

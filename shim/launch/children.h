@@ -15,8 +15,6 @@
 #include <time.h>
 
 #include "base/arena.h"
-#include "base/error.h"
-#include "base/text.h"
 #include "report/outcome.h"
 
 struct ri_child {

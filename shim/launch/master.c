@@ -17,7 +17,6 @@
 #include "system/clock.h"
 #include "system/helper.h"
 #include "system/log.h"
-#include "system/mask.h"
 #include "system/name_service.h"
 
 enum {

@@ -9,7 +9,6 @@
 
 #include <stdbool.h>
 
-#include "base/error.h"
 #include "model/topology.h"
 #include "options/options.h"
 

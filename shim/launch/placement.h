@@ -8,10 +8,7 @@
 
 #include <stdint.h>
 
-#include "model/context.h"
 #include "model/explain.h"
-#include "model/topology.h"
-#include "node/place.h"
 #include "options/options.h"
 
 /* What the ranks of this node get, and which of them is the first that we start. */

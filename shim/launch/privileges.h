@@ -11,9 +11,6 @@
 #include <sys/capability.h>
 
 #include "base/account.h"
-#include "base/arena.h"
-#include "base/error.h"
-#include "base/host.h"
 #include "options/options.h"
 
 /* What the child has to do; all zero: nothing. */

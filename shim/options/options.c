@@ -20,7 +20,6 @@ enum {
 	WORD = 48,	/* bytes of an option that is not ours, as it is named */
 };
 
-/* By its name without "--". */
 static const struct ri_option *find_long(const char *word)
 {
 	for (size_t i = 0; i < RI_OPTION_COUNT; i++)
@@ -114,7 +113,6 @@ static const struct {
 		"rankinit -- torchrun --rdzv-endpoint=... ..." },
 };
 
-/* NULL: no habit. */
 static const char *find_habit(const char *word)
 {
 	for (size_t i = 0; i < sizeof(habits) / sizeof(habits[0]); i++)

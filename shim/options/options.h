@@ -8,8 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/env.h"
-#include "base/error.h"
 #include "base/signals.h"
 #include "base/text.h"
 #include "check/wishes.h"

@@ -19,7 +19,6 @@ static void add_synopsis(struct ri_text *out, const struct ri_option *option)
 			optional ? "]" : "");
 }
 
-/* Words of the help text, folded into lines that fit 80 columns. */
 static void add_folded(struct ri_text *out, const char *words)
 {
 	enum { INDENT = 10, WIDTH = 79 };

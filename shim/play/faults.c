@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/procstat.h"
 #include "hang/look.h"
 #include "init/descendants.h"
 #include "init/leftovers.h"

@@ -152,7 +152,6 @@ static int take_away(struct ri_env_edits *edits, const struct ri_members *member
 	return ri_env_edits_add(edits, edit, members->arena, err);
 }
 
-/* The files of the platform, and the addresses of the node. */
 static char *make_overlay(const struct ri_members *members, const struct ri_shape_member *member)
 {
 	const struct ri_simulation *simulation = members->simulation;

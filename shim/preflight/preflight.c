@@ -79,7 +79,6 @@ static bool speaks(const struct ri_preflight *of)
 		local_rank == 0;
 }
 
-/* What is asked for, and by whom. */
 static void find_demands(const struct ri_preflight *of, struct ri_demands *demands)
 {
 	struct ri_asked *job = &demands->of[RI_ASKER_SOURCE];

@@ -3,12 +3,8 @@
 #ifndef RI_SHIM_PREFLIGHT_PREFLIGHT_H
 #define RI_SHIM_PREFLIGHT_PREFLIGHT_H
 
-#include "base/arena.h"
-#include "base/env.h"
-#include "base/error.h"
 #include "base/host.h"
 #include "check/runner.h"
-#include "command/command.h"
 #include "model/topology.h"
 #include "options/options.h"
 

@@ -17,7 +17,6 @@
 #include "system/clock.h"
 #include "system/helper.h"
 #include "system/kept_fds.h"
-#include "system/mask.h"
 #include "system/own_proc.h"
 
 static const char program_name[] = "rankinit-probe";
@@ -30,23 +29,16 @@ enum { ADDRESSES_GIB = 4 };	/* what it may map: libraries of GPUs are large */
  * names a file to write (VERBS_LOG_FILE), runs other code (LD_PRELOAD) or
  * makes a flood (LD_DEBUG), and no secrets.
  */
-static const struct {
-	const char *name;
-	const char *cite;
-} passed[] = {
-	{ "PATH", "environ(7)" },
-	{ "HOME", "environ(7)" },
-	{ "LD_LIBRARY_PATH", "ld.so(8)" },
-	/* rtld.optional_static_tls decides whether some libraries can be loaded */
-	{ "GLIBC_TUNABLES", "glibc manual, Dynamic Linking Tunables" },
-	{ "IBV_DRIVERS", "rdma-core libibverbs/dynamic_driver.c" },
-	{ "RDMAV_DRIVERS", "rdma-core libibverbs/dynamic_driver.c" },
-	{ "IBV_FORK_SAFE", "rdma-core libibverbs/init.c" },
-	{ "RDMAV_FORK_SAFE", "rdma-core libibverbs/init.c" },
-	{ "RDMAV_HUGEPAGES_SAFE", "rdma-core libibverbs/memory.c" },
-	{ "SYSFS_PATH", "rdma-core libibverbs/sysfs.c" },
-	{ "OPAL_PREFIX", "Open MPI opal/mca/installdirs/env" },
-	{ "I_MPI_ROOT", "Intel MPI Developer Guide, \"File Structure\"" },
+static const char *const passed[] = {
+	/* environ(7); ld.so(8) */
+	"PATH", "HOME", "LD_LIBRARY_PATH",
+	/* glibc manual, Dynamic Linking Tunables: some libraries cannot be loaded without one */
+	"GLIBC_TUNABLES",
+	/* rdma-core libibverbs: dynamic_driver.c, init.c, memory.c, sysfs.c */
+	"IBV_DRIVERS", "RDMAV_DRIVERS", "IBV_FORK_SAFE", "RDMAV_FORK_SAFE", "RDMAV_HUGEPAGES_SAFE",
+	"SYSFS_PATH",
+	/* Open MPI opal/mca/installdirs/env; Intel MPI Developer Guide, "File Structure" */
+	"OPAL_PREFIX", "I_MPI_ROOT",
 };
 
 enum { PASSED = sizeof(passed) / sizeof(passed[0]) };
@@ -128,7 +120,7 @@ static int begin(struct probing *probing, const struct ri_env *env)
 	int error = 0;
 
 	for (size_t i = 0; i < PASSED; i++) {
-		const struct ri_env_entry *entry = ri_env_find(env, passed[i].name);
+		const struct ri_env_entry *entry = ri_env_find(env, passed[i]);
 
 		if (entry != NULL)
 			probing->environment[count++] = (char *)(uintptr_t)entry->text;

@@ -7,10 +7,6 @@
 #ifndef RI_SHIM_SAY_PRINT_H
 #define RI_SHIM_SAY_PRINT_H
 
-#include "base/arena.h"
-#include "base/env.h"
-#include "base/error.h"
-#include "base/text.h"
 #include "check/runner.h"
 #include "model/explain.h"
 #include "options/options.h"

@@ -9,7 +9,6 @@
 #include <stdbool.h>
 
 #include "base/arena.h"
-#include "base/error.h"
 #include "check/runner.h"
 #include "options/options.h"
 #include "report/outcome.h"

@@ -9,7 +9,6 @@
 #include <sys/types.h>
 
 #include "base/arena.h"
-#include "base/error.h"
 #include "model/topology.h"
 #include "options/options.h"
 #include "report/state.h"

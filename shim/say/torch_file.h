@@ -14,7 +14,6 @@
 #include <sys/types.h>
 #include <time.h>
 
-#include "base/arena.h"
 #include "base/env.h"
 #include "base/span.h"
 #include "system/held_path.h"

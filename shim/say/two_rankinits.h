@@ -15,7 +15,6 @@
 
 #include <stdbool.h>
 
-#include "base/arena.h"
 #include "base/env.h"
 #include "report/verdict.h"
 

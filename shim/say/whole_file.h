@@ -12,8 +12,6 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "base/arena.h"
-#include "base/error.h"
 #include "model/topology.h"
 #include "options/options.h"
 #include "system/held_path.h"

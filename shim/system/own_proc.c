@@ -22,23 +22,31 @@ bool ri_proc_is_ours(pid_t self)
 	return length == (ssize_t)strlen(own) && memcmp(link, own, (size_t)length) == 0;
 }
 
-bool ri_proc_read(pid_t pid, struct ri_procstat *out)
+bool ri_proc_text(pid_t pid, const char *name, char *text, size_t size)
 {
-	char path[32], text[STAT_SIZE];
-	ssize_t length;
+	char path[32];
+	ssize_t length = 0;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (pid == 0)
+		snprintf(path, sizeof(path), "/proc/self/%s", name);
+	else
+		snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
 	/* a mount over /proc may have a FIFO at this path */
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	length = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (length <= 0)
-		return false;
-	text[length] = '\0';
-	return ri_procstat_read(text, out);
+	if (fd >= 0) {
+		length = read(fd, text, size - 1);
+		close(fd);
+	}
+	text[length < 0 ? 0 : length] = '\0';
+	return length > 0;
+}
+
+bool ri_proc_read(pid_t pid, struct ri_procstat *out)
+{
+	char text[STAT_SIZE];
+
+	return ri_proc_text(pid, "stat", text, sizeof(text)) && ri_procstat_read(text, out);
 }
 
 bool ri_proc_birth(pid_t pid, uint64_t *born)

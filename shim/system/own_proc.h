@@ -16,6 +16,12 @@
  */
 bool ri_proc_is_ours(pid_t self);
 
+/*
+ * A file that /proc has of a process, "stat" or "wchan", as a string; pid 0: of ourselves, also
+ * where it is not that of our namespace. False, and "", where it is empty or cannot be read.
+ */
+bool ri_proc_text(pid_t pid, const char *name, char *text, size_t size);
+
 /* What /proc says of a process. False where that cannot be known. */
 bool ri_proc_read(pid_t pid, struct ri_procstat *out);
 

@@ -13,7 +13,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/mounts.h"
 #include "base/path.h"
 #include "base/text.h"
 #include "check/check.h"
@@ -176,7 +175,6 @@ static bool find_path(const struct ri_checking *checking, enum path_use use, siz
 	return false;
 }
 
-/* The subject as a result shows it. */
 static const char *show_subject(const struct named_path *named, char out[64])
 {
 	snprintf(out, 64, "%.*s", (int)named->length, named->subject);

@@ -177,7 +177,6 @@ static const char library_hint[] =
 	"outside the image: -e NVIDIA_DRIVER_CAPABILITIES=compute,utility, so that the container "
 	"gets libnvidia-ml; see gpu.libver and gpu.open";
 
-/* The first answer of a GPU with this error. */
 static bool has_error(const struct ri_gpu_state *gpu, uint64_t error)
 {
 	if (gpu->answer.error == error)

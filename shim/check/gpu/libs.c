@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "check/check.h"
 #include "check/software.h"
 
 static const char libcuda[] = "libcuda.so.1";

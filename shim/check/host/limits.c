@@ -4,10 +4,8 @@
  * tell, and by limits that ranks inherit from the program that started it.
  */
 
-#include "check/check.h"
 #include "check/ib/ib.h"
 #include "check/machine.h"
-#include "node/sysfile.h"
 
 #define RANK_MEMORY ((uint64_t)2 << 30)
 

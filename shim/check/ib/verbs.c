@@ -11,7 +11,6 @@
 #include "check/ib/ib.h"
 #include "check/machine.h"
 #include "check/software.h"
-#include "node/sysfile.h"
 #include "probe/prober.h"
 #include "system/clock.h"
 

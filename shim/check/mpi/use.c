@@ -29,7 +29,6 @@ static const struct ri_mpi_library *find_openmpi(const struct ri_checking *check
 	return NULL;
 }
 
-/* Is there anything to judge? Says why not. */
 static const struct ri_mpi_library *find_judged(struct ri_checking *checking)
 {
 	const struct ri_mpi_library *library = find_openmpi(checking);
