@@ -7,7 +7,6 @@
 #include "base/limits.h"
 #include "base/number.h"
 #include "base/path.h"
-#include "base/text.h"
 #include "command/words.h"
 
 #define RI_LAUNCHER(symbol, name_, mode_, pet_, keeps_, counts_, shortens_, apart_, letters_, \

@@ -10,7 +10,6 @@
 
 #include "base/text.h"
 #include "command/command.h"
-#include "model/wishes.h"
 
 struct rule {
 	enum ri_code code;

@@ -4,8 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/limits.h"
-
 static const struct {
 	const char *name;
 	enum ri_fact_group group;

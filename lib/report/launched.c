@@ -9,7 +9,6 @@
 
 #include "report/actor.h"
 #include "words/launcher_words.h"
-#include "words/line.h"
 
 enum {
 	SAID = 64,		/* ends that a launcher tells of */
@@ -77,32 +76,6 @@ static void take_stream(const struct ri_launched_source *source, size_t index,
 	}
 }
 
-/* What is known of one beside its end: its file of torch's, and an exception that it had. */
-static void note_more(const struct ri_launched_source *source, size_t index,
-	struct ri_rank_outcome *out)
-{
-	for (size_t i = 0; i < source->error_count; i++) {
-		const struct ri_launched_error *error = &source->errors[i];
-
-		if (error->item == index && error->length <= RI_LAUNCHED_ERROR &&
-			out->wrote.torch_error.at == NULL)
-			out->wrote.torch_error = (struct ri_span){ error->bytes, error->length };
-	}
-	for (size_t i = 0; i < source->held_count; i++) {
-		const struct ri_launched_held *held = &source->held[i];
-
-		/* one that ended of itself said its own words */
-		if (held->index != index || out->end == RI_END_EXITED)
-			continue;
-		out->in_hand = held->in_hand;
-		out->course = held->in_hand ? RI_COURSE_RUNNING : RI_COURSE_LEFT;
-		out->traceback_at = held->raised;
-		out->lingered_s = held->lingered_s;
-		out->held = held->in_hand || held->lingered_s > 0 ? held->held : NULL;
-		out->wrote.tail = held->words;
-	}
-}
-
 /* A launcher that restarts its ranks gives each number again: the last one counts. */
 static size_t take_seen(const struct ri_launched_source *source, struct ri_rank_outcome *out,
 	size_t room)
@@ -126,21 +99,30 @@ static size_t take_seen(const struct ri_launched_source *source, struct ri_rank_
 			out[at].signal = source->command->signal;
 		}
 		take_stream(source, i, &out[at]);
-		note_more(source, i, &out[at]);
+		for (size_t k = 0; k < source->error_count; k++) {
+			const struct ri_launched_error *error = &source->errors[k];
+
+			if (error->item == i && error->length <= RI_LAUNCHED_ERROR &&
+				out[at].wrote.torch_error.at == NULL)
+				out[at].wrote.torch_error = (struct ri_span){ error->bytes,
+					error->length };
+		}
+		for (size_t k = 0; k < source->held_count; k++) {
+			const struct ri_launched_held *held = &source->held[k];
+
+			/* one that ended of itself said its own words */
+			if (held->index != i || out[at].end == RI_END_EXITED)
+				continue;
+			out[at].in_hand = held->in_hand;
+			out[at].course = held->in_hand ? RI_COURSE_RUNNING : RI_COURSE_LEFT;
+			out[at].traceback_at = held->raised;
+			out[at].lingered_s = held->lingered_s;
+			out[at].held = held->in_hand || held->lingered_s > 0 ? held->held : NULL;
+			out[at].wrote.tail = held->words;
+		}
 		count += at == count;
 	}
 	return count;
-}
-
-/* Was each rank of the node seen? One that was not may have failed before all of these. */
-static bool is_whole(const struct ri_launched_source *source, size_t count)
-{
-	int64_t most = 0;
-
-	for (size_t i = 0; i < source->count; i++)
-		if (source->seen[i].is_rank && source->seen[i].local_ranks > most)
-			most = source->seen[i].local_ranks;
-	return most > 0 && count >= (size_t)most;
 }
 
 /* Launchers send SIGTERM to the ranks that are left after a failure, and then SIGKILL. */
@@ -181,21 +163,6 @@ static struct ri_rank_outcome *find_first(struct ri_rank_outcome *ranks, size_t 
 		if (ranks[i].order > 0 || (ranks[i].signal == SIGKILL) != (i == 0))
 			return NULL;
 	return count > 0 ? &ranks[0] : NULL;
-}
-
-/* And gives it the first place, where the kernel did not. NULL: there was a stop alone. */
-static void mark_told(const struct ri_launched_source *source, struct ri_rank_outcome *ranks,
-	size_t count, struct ri_rank_outcome *first)
-{
-	for (size_t i = 0; i < count; i++) {
-		struct ri_rank_outcome *rank = &ranks[i];
-		bool stopped = source->stopped.tv_sec != 0 &&
-			!ri_time_is_before(rank->ended, source->stopped);
-
-		rank->told = stopped || (first != NULL && rank != first &&
-			may_be_stopped(rank, rank->order > 0 && rank->order < first->order));
-		rank->order = rank == first ? 1 : rank->order + 2;
-	}
 }
 
 /* The rank that a record is of, by the surest number that both have, or NULL. */
@@ -242,21 +209,6 @@ static struct ri_rank_outcome *find_namesake(uint64_t number, struct ri_rank_out
 	return NULL;
 }
 
-/* One whose end was not seen. */
-static void take_word(const struct ri_rank_said *said, const struct ri_launched_source *source,
-	struct ri_rank_outcome *rank)
-{
-	rank->word_of = said->launcher;
-	rank->ended = source->ended;
-	rank->end = said->signal > 0 ? RI_END_SIGNALED : RI_END_EXITED;
-	rank->signal = said->signal > 0 ? said->signal : 0;
-	rank->exit_code = said->exit_code > 0 ? said->exit_code : 0;
-	rank->oom = said->out_of_memory && rank->signal == SIGKILL;
-	if (rank->pid == 0 && said->pid > 0)
-		rank->pid = (pid_t)said->pid;
-	rank->first_said = said->first;
-}
-
 /*
  * What the launcher says of ends that the kernel did not tell. A line that bears the label of a
  * rank is that rank's, whatever it says.
@@ -293,8 +245,18 @@ static size_t take_words(const struct ri_launched_source *source, struct ri_rank
 				ranks[count++] = (struct ri_rank_outcome){ .signal = SIGKILL,
 					.pid = source->command->pid, .end = RI_END_SIGNALED };
 		}
-		if (rank != NULL && !is_known(rank))
-			take_word(&said[i], source, rank);
+		if (rank != NULL && !is_known(rank)) {
+			/* One whose end was not seen. */
+			rank->word_of = said[i].launcher;
+			rank->ended = source->ended;
+			rank->end = said[i].signal > 0 ? RI_END_SIGNALED : RI_END_EXITED;
+			rank->signal = said[i].signal > 0 ? said[i].signal : 0;
+			rank->exit_code = said[i].exit_code > 0 ? said[i].exit_code : 0;
+			rank->oom = said[i].out_of_memory && rank->signal == SIGKILL;
+			if (rank->pid == 0 && said[i].pid > 0)
+				rank->pid = (pid_t)said[i].pid;
+			rank->first_said = said[i].first;
+		}
 	}
 	return count;
 }
@@ -355,22 +317,6 @@ static void describe_actor(const struct ri_launched_source *source, const struct
 	rank->exit_code = actor->exit_code;
 }
 
-/* One that died may have said why; what another raised is in its driver's words. */
-static void give_actor_words(const struct ri_launched_source *source, struct ri_span driver,
-	const struct ri_actor *actor, struct ri_rank_outcome *rank)
-{
-	char *room = source->room + driver.length;
-
-	rank->wrote.tail.at = NULL;
-	if (!actor->raised)
-		rank->wrote.tail = ri_launched_lines(source, &(struct ri_owner){ .rank = -1,
-			.local_rank = -1, .pid = actor->pid }, &room, NULL);
-	/* that the actor died is no more than is said already */
-	if (rank->wrote.tail.at == NULL &&
-		(actor->raised || ri_loss_of_exception(actor->exception) == NULL))
-		rank->wrote.tail = driver;
-}
-
 /*
  * All others ended because the driver did. Where the one that is named lost another one, that may
  * be the first of those that had ended before.
@@ -402,6 +348,7 @@ static size_t tell_actor(const struct ri_launched_source *source, struct ri_span
 	ssize_t at = find_actor(source, actor);
 	size_t count = drop_unknown(out, take_seen(source, out, room - 1));
 	struct ri_rank_outcome *named = out;
+	char *words;
 
 	if (at >= 0) {
 		/* its place among those that were seen, or behind them */
@@ -418,7 +365,17 @@ static size_t tell_actor(const struct ri_launched_source *source, struct ri_span
 	describe_actor(source, actor, named);
 	named->told = source->stopped.tv_sec != 0 &&
 		!ri_time_is_before(named->ended, source->stopped);
-	give_actor_words(source, driver, actor, named);
+
+	/* One that died may have said why; what another raised is in its driver's words. */
+	words = source->room + driver.length;
+	named->wrote.tail.at = NULL;
+	if (!actor->raised)
+		named->wrote.tail = ri_launched_lines(source, &(struct ri_owner){ .rank = -1,
+			.local_rank = -1, .pid = actor->pid }, &words, NULL);
+	/* that the actor died is no more than is said already */
+	if (named->wrote.tail.at == NULL &&
+		(actor->raised || ri_loss_of_exception(actor->exception) == NULL))
+		named->wrote.tail = driver;
 	ri_class_find(named);
 	named->order = named->evidence.class == RI_CLASS_LOSS ? named->order : 1;
 	tell_others_of(source, named, out, count);
@@ -449,16 +406,6 @@ static bool tell_rays(const struct ri_launched_source *source, struct ri_rank_ou
 	return true;
 }
 
-/* The words are in one file of several ranks, as "torchrun ... 2>FILE" in a script makes it. */
-static void take_shared(struct ri_launched_source *source)
-{
-	for (size_t i = 0; i < source->stream_count; i++)
-		if (source->streams[i].length <= RI_LAUNCHED_STREAM &&
-			is_shared(source, &source->streams[i]))
-			source->text = (struct ri_span){ source->streams[i].bytes,
-				source->streams[i].length };
-}
-
 size_t ri_launched_outcomes(const struct ri_launched_source *given, struct ri_rank_outcome *out,
 	size_t room)
 {
@@ -468,6 +415,7 @@ size_t ri_launched_outcomes(const struct ri_launched_source *given, struct ri_ra
 	size_t count;
 	struct ri_span half;
 	bool whole, left = false;
+	int64_t most = 0;
 
 	/* what that line lost may have been the name of a secret */
 	if (given->cut)
@@ -477,15 +425,32 @@ size_t ri_launched_outcomes(const struct ri_launched_source *given, struct ri_ra
 	if (source->python && source->of_ray)
 		return 0;
 	count = take_seen(source, out, room);
-	whole = is_whole(source, count);
+	/* Was each rank of the node seen? One that was not may have failed before all of these. */
+	for (size_t i = 0; i < source->count; i++)
+		if (source->seen[i].is_rank && source->seen[i].local_ranks > most)
+			most = source->seen[i].local_ranks;
+	whole = most > 0 && count >= (size_t)most;
 	count = drop_unknown(out, take_words(source, out, count, room));
 	first = find_first(out, count, whole);
 	for (size_t i = 0; i < count; i++)
 		left |= out[i].course == RI_COURSE_LEFT;
 	if (first == NULL && !left)
 		return 0;
-	mark_told(source, out, count, first);
-	take_shared(&all);
+	/* The first one gets the first place where the kernel did not give it. */
+	for (size_t i = 0; i < count; i++) {
+		struct ri_rank_outcome *rank = &out[i];
+		bool stopped = source->stopped.tv_sec != 0 &&
+			!ri_time_is_before(rank->ended, source->stopped);
+
+		rank->told = stopped || (first != NULL && rank != first &&
+			may_be_stopped(rank, rank->order > 0 && rank->order < first->order));
+		rank->order = rank == first ? 1 : rank->order + 2;
+	}
+	/* The words may be in one file of all of them: "torchrun ... 2>FILE" in a script. */
+	for (size_t i = 0; i < all.stream_count; i++)
+		if (all.streams[i].length <= RI_LAUNCHED_STREAM &&
+			is_shared(&all, &all.streams[i]))
+			all.text = (struct ri_span){ all.streams[i].bytes, all.streams[i].length };
 	if (source->text.at != NULL)
 		ri_launched_give_words(source, out, count);
 	qsort(out, count, sizeof(*out), compare_ranks);

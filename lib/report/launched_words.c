@@ -99,27 +99,6 @@ static bool is_alike(const struct ri_rank_outcome *rank, const struct ri_rank_ou
 		rank->signal == other->signal && rank->exit_code == other->exit_code;
 }
 
-/*
- * Words without an owner tell that the loser lost others. Where they tell it as often as ranks
- * ended so, each of these said it: none of them is to be taken for the one that was lost.
- */
-static void share_loss(struct ri_rank_outcome *ranks, size_t count,
-	const struct ri_rank_outcome *loser)
-{
-	const struct ri_span words = loser->wrote.tail;
-	size_t alike = 1;
-
-	for (size_t i = 0; i < count; i++)
-		alike += is_alike(&ranks[i], loser);
-	if (count_losses(loser, words) < alike)
-		return;
-	for (size_t i = 0; i < count; i++)
-		if (is_alike(&ranks[i], loser)) {
-			ranks[i].wrote.tail = words;
-			ranks[i].wrote.place = loser->wrote.place;
-		}
-}
-
 /* Words of a loss that bear no owner may be of any: what begins behind them is not before all. */
 static void note_place(struct ri_rank_outcome *rank, const struct ri_words_place *own,
 	const struct ri_words_place *shared)
@@ -136,7 +115,8 @@ void ri_launched_give_words(const struct ri_launched_source *source,
 	struct ri_words_place unowned, place;
 	struct ri_rank_outcome *silent = NULL;
 	char *room = source->room;
-	struct ri_span shared;
+	struct ri_span shared, words;
+	size_t alike = 1;
 
 	ri_lines_of(source->text, NULL, room, 0, &unowned);
 	for (size_t i = 0; i < count; i++) {
@@ -162,6 +142,20 @@ void ri_launched_give_words(const struct ri_launched_source *source,
 	silent->wrote.tail = shared;
 	silent->wrote.place = unowned.loss;
 	ri_class_find(silent);
-	if (silent->evidence.class == RI_CLASS_LOSS)
-		share_loss(ranks, count, silent);
+	if (silent->evidence.class != RI_CLASS_LOSS)
+		return;
+	/*
+	 * Where words without an owner tell a loss as often as ranks ended so, each of these said
+	 * it: none of them is to be taken for the one that was lost.
+	 */
+	words = silent->wrote.tail;
+	for (size_t i = 0; i < count; i++)
+		alike += is_alike(&ranks[i], silent);
+	if (count_losses(silent, words) < alike)
+		return;
+	for (size_t i = 0; i < count; i++)
+		if (is_alike(&ranks[i], silent)) {
+			ranks[i].wrote.tail = words;
+			ranks[i].wrote.place = silent->wrote.place;
+		}
 }

@@ -11,133 +11,22 @@
 #include "words/loss.h"
 
 enum {
-	WORD = 256,		/* bytes of a name or a value */
-	SENTENCE = 1024,
+	RI_MEMBER_WORD = 256,	/* bytes of a name or a value */
+	RI_MEMBER_SENTENCE = 1024,
 	YEARS_MOST = 9999,
 };
 
 const char ri_report_schema[] = "rankinit-report-1";
 
-#define LAST_RANK (RI_MAX_RANKS - 1)
-
-/* TABLE: the members of each part, in their order; docs/report.schema.json says what they are. */
-#define ROW(part, name, type, most) \
-	{ #name, RI_MEMBER_##type, offsetof(struct ri_report_##part, name), most }
-
-const struct ri_report_member ri_report_file[] = {
-	ROW(file, schema, TEXT, WORD),
-	ROW(file, version, TEXT, 0),
-	ROW(file, exit_status, NUMBER, 255),
-	ROW(file, launch, TEXT, 0),
-	ROW(file, host, TEXT, WORD),
-	ROW(file, started, TIME, 0),
-	ROW(file, ended, TIME, 0),
-	ROW(file, topology, JSON, 0),
-	ROW(file, ranks, JSON, 0),
-	ROW(file, first_failure, JSON, 0),
-	ROW(file, verdict, JSON, 0),
-	ROW(file, refusal, JSON, 0),
-	ROW(file, job_verdict, TEXT, SENTENCE),
-	ROW(file, stop, JSON, 0),
-	ROW(file, facts, JSON, 0),
-	ROW(file, roll_call, TEXT, 0),
-	ROW(file, roll_call_unproved, TEXT, 0),
-	ROW(file, clock, JSON, 0),
-	ROW(file, restarts, JSON, 0),
-	ROW(file, autopsy, JSON, 0),
-	ROW(file, job_autopsy, JSON, 0),
-	ROW(file, job_verdict_node, NUMBER, LAST_RANK),
-	ROW(file, check, JSON, 0),
-	{ .type = RI_MEMBER_END },
-};
-
-const struct ri_report_member ri_report_rank[] = {
-	ROW(rank, rank, NUMBER, LAST_RANK),
-	ROW(rank, local_rank, NUMBER, LAST_RANK),
-	ROW(rank, pid, NUMBER, INT64_MAX),
-	ROW(rank, state, STATE, 0),
-	ROW(rank, exit_code, NUMBER, 255),
-	ROW(rank, signal, TEXT, 0),
-	ROW(rank, told, BOOL, 0),
-	ROW(rank, word_of, TEXT, 0),
-	ROW(rank, class, CLASS, 0),
-	ROW(rank, lost, LOST, 0),
-	ROW(rank, work, JSON, 0),
-	ROW(rank, started, TIME, 0),
-	ROW(rank, ended, TIME, 0),
-	ROW(rank, log, TEXT, 0),
-	{ .type = RI_MEMBER_END },
-};
-
-const struct ri_report_member ri_report_failure[] = {
-	ROW(failure, rank, NUMBER, LAST_RANK),
-	ROW(failure, local_rank, NUMBER, LAST_RANK),
-	ROW(failure, class, CLASS, 0),
-	ROW(failure, elsewhere, BOOL, 0),
-	ROW(failure, node, TEXT, 0),
-	ROW(failure, kind, TEXT, WORD),
-	ROW(failure, exit_code, NUMBER, 255),
-	ROW(failure, signal, TEXT, 24),
-	ROW(failure, at, TIME, 0),
-	ROW(failure, cause, JSON, 0),
-	ROW(failure, reason, JSON, 0),
-	ROW(failure, traceback, JSON, 0),
-	ROW(failure, last_lines, JSON, 0),
-	ROW(failure, torch_error, JSON, 0),
-	{ .type = RI_MEMBER_END },
-};
-
-const struct ri_report_member ri_report_cause[] = {
-	ROW(cause, code, TEXT, 0),
-	ROW(cause, subject, TEXT, 255),
-	ROW(cause, text, TEXT, 500),
-	ROW(cause, hint, TEXT, 255),
-	{ .type = RI_MEMBER_END },
-};
-
-const struct ri_report_member ri_report_verdict[] = {
-	ROW(verdict, cause, TEXT, WORD),
-	ROW(verdict, class, CLASS, 0),
-	ROW(verdict, retry, TEXT, WORD),
-	ROW(verdict, rank, NUMBER, LAST_RANK),
-	ROW(verdict, node, NUMBER, LAST_RANK),
-	ROW(verdict, host, TEXT, 0),
-	ROW(verdict, status, NUMBER, 255),
-	ROW(verdict, retries, NUMBER, INT64_MAX),
-	ROW(verdict, failed_before, JSON, 0),
-	{ .type = RI_MEMBER_END },
-};
-
-const struct ri_report_member ri_report_stop[] = {
-	ROW(stop, signal, TEXT, 0),
-	ROW(stop, at, TIME, 0),
-	{ .type = RI_MEMBER_END },
-};
-
-const struct ri_report_member ri_report_clock[] = {
-	ROW(clock, ahead_s, REAL, 0),
-	ROW(clock, error_s, REAL, 0),
-	{ .type = RI_MEMBER_END },
-};
-
-const struct ri_report_member ri_report_restart[] = {
-	ROW(restart, number, NUMBER, INT64_MAX),
-	ROW(restart, most, NUMBER, INT64_MAX),
-	ROW(restart, at, TIME, 0),
-	ROW(restart, rank, JSON, 0),
-	ROW(restart, exception, TEXT, 255),
-	ROW(restart, verdict, JSON, 0),
-	ROW(restart, job_verdict, TEXT, SENTENCE),
-	{ .type = RI_MEMBER_END },
-};
-
-const struct ri_report_member ri_report_found[] = {
-	ROW(found, at, TIME, 0),
-	ROW(found, rank, NUMBER, LAST_RANK),
-	ROW(found, node, NUMBER, LAST_RANK),
-	ROW(found, text, TEXT, SENTENCE),
-	{ .type = RI_MEMBER_END },
-};
+/* The table of each part ends with RI_MEMBER_END. */
+#define RI_PART(part) const struct ri_report_member ri_report_##part[] = {
+#define RI_MEMBER(part, name, type, most) \
+	{ #name, RI_MEMBER_##type, offsetof(struct ri_report_##part, name), most },
+#define RI_PART_END { .type = RI_MEMBER_END } };
+#include "report/members.def"
+#undef RI_PART
+#undef RI_MEMBER
+#undef RI_PART_END
 
 /* The word for a value of a type that has words; NULL: it has none, which is null. */
 static const char *word_of(enum ri_member_type type, int value)

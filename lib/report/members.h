@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The members of a report as they stand in the file. --report fills these structs in, and --blame
- * reads them back; members.c has one table for both.
+ * reads them back; members.def is the table of both.
  *
  * A number below 0, a text of NULL, a time of 0 and a class of RI_CLASS_NONE are null. A time is
  * in microseconds since 1970. A json_t is a part that has a form of its own: for the writer, which
@@ -19,80 +19,24 @@
 #include "base/arena.h"
 #include "model/json.h"
 
-struct ri_report_file {
-	const char *schema, *version;
-	int64_t exit_status;
-	const char *launch, *host;
-	int64_t started, ended;
-	json_t *topology, *ranks, *first_failure, *verdict, *refusal;
-	const char *job_verdict;
-	json_t *stop, *facts;
-	const char *roll_call, *roll_call_unproved;
-	json_t *clock, *restarts, *autopsy, *job_autopsy;
-	int64_t job_verdict_node;
-	json_t *check;
-};
+/* struct ri_report_file, struct ri_report_rank, ...: a field for each row. */
+#define RI_MEMBER_AS_NUMBER int64_t
+#define RI_MEMBER_AS_REAL double	/* not a number: null */
+#define RI_MEMBER_AS_TEXT const char *
+#define RI_MEMBER_AS_BOOL bool
+#define RI_MEMBER_AS_TIME int64_t
+#define RI_MEMBER_AS_CLASS int	/* enum ri_class */
+#define RI_MEMBER_AS_STATE int	/* enum ri_rank_end */
+#define RI_MEMBER_AS_LOST int	/* enum ri_loss_kind; RI_LOSS_OWN is null */
+#define RI_MEMBER_AS_JSON json_t *
 
-struct ri_report_rank {
-	int64_t rank, local_rank, pid;
-	int state;		/* enum ri_rank_end */
-	int64_t exit_code;
-	const char *signal;
-	bool told;
-	const char *word_of;
-	int class;		/* enum ri_class */
-	int lost;		/* enum ri_loss_kind; RI_LOSS_OWN is null */
-	json_t *work;
-	int64_t started, ended;
-	const char *log;
-};
-
-struct ri_report_failure {
-	int64_t rank, local_rank;
-	int class;		/* enum ri_class */
-	bool elsewhere;
-	const char *node, *kind;
-	int64_t exit_code;
-	const char *signal;
-	int64_t at;
-	json_t *cause, *reason, *traceback, *last_lines, *torch_error;
-};
-
-struct ri_report_cause {
-	const char *code, *subject, *text, *hint;
-};
-
-struct ri_report_verdict {
-	const char *cause;
-	int class;		/* enum ri_class */
-	const char *retry;
-	int64_t rank, node;
-	const char *host;
-	int64_t status, retries;
-	json_t *failed_before;
-};
-
-struct ri_report_stop {
-	const char *signal;
-	int64_t at;
-};
-
-struct ri_report_clock {
-	double ahead_s, error_s;	/* not a number: null */
-};
-
-struct ri_report_restart {
-	int64_t number, most, at;
-	json_t *rank;
-	const char *exception;
-	json_t *verdict;
-	const char *job_verdict;
-};
-
-struct ri_report_found {
-	int64_t at, rank, node;
-	const char *text;
-};
+#define RI_PART(part) struct ri_report_##part {
+#define RI_MEMBER(part, name, type, most) RI_MEMBER_AS_##type name;
+#define RI_PART_END };
+#include "report/members.def"
+#undef RI_PART
+#undef RI_MEMBER
+#undef RI_PART_END
 
 extern const char ri_report_schema[];	/* "rankinit-report-1" */
 
@@ -113,8 +57,6 @@ struct ri_report_member {
 	const char *name;
 	enum ri_member_type type;
 	size_t at;		/* its offset in the struct */
-	/* a greater number is null to a reader; bytes of a text that a reader keeps, 0: it does
-	 * not want it */
 	int64_t most;
 };
 

@@ -219,15 +219,6 @@ static bool tells_of_stop(struct ri_span tail)
 	return ri_span_has_any(tail, stops, sizeof(stops) / sizeof(stops[0]));
 }
 
-/* Did another rank of this node end with 0, which this one waited for? */
-static bool has_left(const struct ri_outcome *outcome)
-{
-	for (size_t i = 0; outcome->blame == RI_BLAME_FIRST && i < outcome->count; i++)
-		if (outcome->ranks[i].end == RI_END_EXITED && outcome->ranks[i].exit_code == 0)
-			return true;
-	return false;
-}
-
 /* The ranks did not meet where nobody opened the store. */
 static enum ri_cause_word of_clock(const struct ri_loss *loss)
 {
@@ -243,8 +234,10 @@ static enum ri_cause_word of_loss(const struct ri_outcome *outcome, const struct
 	if (outcome->blame == RI_BLAME_LEFT)
 		return tells_of_stop(outcome->ranks[outcome->named].wrote.tail)
 			? RI_CAUSE_PREEMPTED : RI_CAUSE_EARLY_EXIT;
-	if (has_left(outcome))
-		return RI_CAUSE_EARLY_EXIT;
+	/* Did another rank of this node end with 0, which this one waited for? */
+	for (size_t i = 0; outcome->blame == RI_BLAME_FIRST && i < outcome->count; i++)
+		if (outcome->ranks[i].end == RI_END_EXITED && outcome->ranks[i].exit_code == 0)
+			return RI_CAUSE_EARLY_EXIT;
 	if (loss->kind == RI_LOSS_CLOCK) {
 		/* NCCL's watchdogs name the collectives in which ranks wait */
 		ri_works_find(outcome, &works);
@@ -286,35 +279,12 @@ static struct ri_why of_status(const struct ri_outcome *outcome,
 	return (struct ri_why){ RI_CAUSE_UNKNOWN, own ? RI_RETRY_NEVER : RI_RETRY_SAME };
 }
 
-/* How it ended comes first, then the words that explain exactly that. */
-static struct ri_why of_end(const struct ri_outcome *outcome, const struct ri_rank_outcome *rank)
-{
-	bool raised = rank->evidence.ended_of_traceback || rank->evidence.ended_of_file;
-	int number = ri_rank_signal(rank);
-	enum ri_cause_word found;
-
-	if (rank->end == RI_END_EXEC_FAILED)
-		return why_of(RI_CAUSE_EXEC);
-	if (rank->oom)
-		return why_of(RI_CAUSE_OOM_HOST);
-	if (ri_signal_is_foreign(number) && (!raised || !rank->told))
-		return why_of(RI_CAUSE_KILLED);
-	if ((raised || rank->evidence.telling >= RI_TELLING_LOG) &&
-		(find_in_words(outcome, &found) || find_in_file(rank, &found)))
-		return why_of(found);
-	if (outcome->cause != NULL && (outcome->cause->code == RI_CODE_SHM_FREE_SMALL ||
-		outcome->cause->code == RI_CODE_SHM_SIZE_SMALL))
-		return why_of(RI_CAUSE_SHM_FULL);
-	if (raised)
-		return why_of(RI_CAUSE_EXCEPTION);
-	if (number == 0)
-		return of_status(outcome, rank);
-	return why_of(number == SIGPIPE ? RI_CAUSE_UNKNOWN : RI_CAUSE_SIGNAL);
-}
-
 struct ri_why ri_why_find(const struct ri_outcome *outcome)
 {
 	const struct ri_rank_outcome *first;
+	bool raised;
+	int number;
+	enum ri_cause_word found;
 
 	if (outcome->first < 0)
 		return why_of(outcome->stop.signal != 0 ? RI_CAUSE_PREEMPTED : RI_CAUSE_UNKNOWN);
@@ -323,7 +293,26 @@ struct ri_why ri_why_find(const struct ri_outcome *outcome)
 		return why_of(of_loss(outcome, first->evidence.loss));
 	if (outcome->blame == RI_BLAME_UNKNOWN)
 		return ri_why_unknown;
-	return of_end(outcome, first);
+	/* How it ended comes first, then the words that explain exactly that. */
+	raised = first->evidence.ended_of_traceback || first->evidence.ended_of_file;
+	number = ri_rank_signal(first);
+	if (first->end == RI_END_EXEC_FAILED)
+		return why_of(RI_CAUSE_EXEC);
+	if (first->oom)
+		return why_of(RI_CAUSE_OOM_HOST);
+	if (ri_signal_is_foreign(number) && (!raised || !first->told))
+		return why_of(RI_CAUSE_KILLED);
+	if ((raised || first->evidence.telling >= RI_TELLING_LOG) &&
+		(find_in_words(outcome, &found) || find_in_file(first, &found)))
+		return why_of(found);
+	if (outcome->cause != NULL && (outcome->cause->code == RI_CODE_SHM_FREE_SMALL ||
+		outcome->cause->code == RI_CODE_SHM_SIZE_SMALL))
+		return why_of(RI_CAUSE_SHM_FULL);
+	if (raised)
+		return why_of(RI_CAUSE_EXCEPTION);
+	if (number == 0)
+		return of_status(outcome, first);
+	return why_of(number == SIGPIPE ? RI_CAUSE_UNKNOWN : RI_CAUSE_SIGNAL);
 }
 
 /* --- the verdict, its line and its member of the report ---------------------- */

@@ -198,20 +198,6 @@ static void add_first(struct ri_text *out, const struct ri_outcome *outcome, boo
 	add_end(out, first);
 }
 
-/* Why its words are not here, and what to do, where words could tell why it ended. */
-static void add_unread(struct ri_text *out, const struct ri_rank_outcome *rank)
-{
-	int number = ri_rank_signal(rank);
-
-	if (rank->wrote.unread != RI_UNREAD_NOT && rank->wrote.tail.at == NULL &&
-		!rank->evidence.ended_of_file && (number == 0 || number == SIGABRT))
-		ri_text_addf(out, "  why is not known: %s\n",
-			rank->wrote.unread == RI_UNREAD_FILE
-			? "rankinit could not read the file that was its stderr"
-			: "stderr is a terminal, which rankinit does not read; behind the command "
-				"2>&1 | cat lets rankinit read it");
-}
-
 /* Losses alone, and not the one that caused them. */
 static void add_losers(struct ri_text *out, const struct ri_outcome *outcome, bool of_job)
 {
@@ -479,13 +465,21 @@ static void add_failure(struct ri_text *out, const struct ri_outcome *outcome, b
 	const struct ri_rank_outcome *first = &outcome->ranks[outcome->first];
 	const struct ri_cause *cause = outcome->cause;
 	RI_TEXT(text, 4 * RI_VERDICT_COLUMNS);
+	int number;
 
 	add_headline(out, outcome, of_job);
 	if (first->held != NULL)
 		ri_text_addf(out, "  seen before the stop: %s\n", first->held);
 	add_out_of_step(out, outcome, first->evidence.loss);
 	ri_reason_add(out, first, outcome->reason);
-	add_unread(out, first);
+	number = ri_rank_signal(first);
+	if (first->wrote.unread != RI_UNREAD_NOT && first->wrote.tail.at == NULL &&
+		!first->evidence.ended_of_file && (number == 0 || number == SIGABRT))
+		ri_text_addf(out, "  why is not known: %s\n",
+			first->wrote.unread == RI_UNREAD_FILE
+			? "rankinit could not read the file that was its stderr"
+			: "stderr is a terminal, which rankinit does not read; behind the command "
+				"2>&1 | cat lets rankinit read it");
 	if (ri_outcome_is_silent(outcome))
 		ri_text_add(out, "  if its ranks write files, look there: torchrun names their "
 			"folder with --log-dir=DIR\n");

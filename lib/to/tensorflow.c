@@ -13,7 +13,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "to/tf_config.h"
 #include "to/writing.h"
 

@@ -4,7 +4,6 @@
 
 #include "base/limits.h"
 #include "base/number.h"
-#include "to/nodes.h"
 #include "to/writing.h"
 
 /* Which rank it is, and where the ranks meet. */
