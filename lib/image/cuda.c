@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "image/cuda.h"
+#include "image/image.h"
 
 #include <jansson.h>
 #include <string.h>

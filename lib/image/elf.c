@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "image/elf.h"
+#include "image/image.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "image/library.h"
+#include "image/image.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "image/program.h"
+#include "image/image.h"
 
 #include <string.h>
 #include <sys/stat.h>

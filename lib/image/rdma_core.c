@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "image/rdma_core.h"
+#include "image/image.h"
 
 #include <inttypes.h>
 #include <stdio.h>

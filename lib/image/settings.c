@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "image/settings.h"
+#include "image/image.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -7,9 +7,7 @@
 #define RI_SHIM_CHECK_SOFTWARE_H
 
 #include "check/check.h"
-#include "image/cuda.h"
-#include "image/mpi.h"
-#include "image/rdma_core.h"
+#include "image/image.h"
 #include "node/gpus.h"
 
 const struct ri_loader *ri_check_loader(const struct ri_checking *checking);

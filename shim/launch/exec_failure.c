@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "image/program.h"
+#include "image/image.h"
 
 static int too_big(const struct ri_launch *launch, struct ri_error *err)
 {

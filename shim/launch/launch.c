@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "image/program.h"
+#include "image/image.h"
 #include "launch/children.h"
 #include "redact/redact.h"
 #include "system/apart.h"

@@ -10,7 +10,7 @@
 #define RI_SHIM_PROBE_PROBER_H
 
 #include "check/check.h"
-#include "image/library.h"
+#include "image/image.h"
 #include "node/probe_answer.h"
 
 enum {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Input: the note of cuda-compat, the toolkit's version.json, or a version. */
 #include "fuzz.h"
-#include "image/cuda.h"
+#include "image/image.h"
 
 static void check_version(const char *version)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Input: an ELF file. Whatever it says, names are strings and nothing is left open. */
 #include "fuzz.h"
-#include "image/elf.h"
+#include "image/image.h"
 
 static struct ri_host host;
 static int file;

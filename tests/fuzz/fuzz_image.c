@@ -3,10 +3,7 @@
  * Input: an image as fuzz_tree.h has it. Which libraries, launchers and parameters
  * are found in it, and that each of them is there.
  */
-#include "image/cuda.h"
-#include "image/mpi.h"
-#include "image/rdma_core.h"
-#include "image/settings.h"
+#include "image/image.h"
 #include "fuzz_tree.h"
 
 static struct fuzz_tree tree;

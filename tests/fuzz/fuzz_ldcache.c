@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Input: /etc/ld.so.cache. What is found by a name of it lies within it. */
 #include "fuzz.h"
-#include "image/library.h"
+#include "image/image.h"
 
 static void check_string(const char *string, const char *bytes, size_t size)
 {

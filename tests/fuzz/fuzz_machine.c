@@ -3,12 +3,12 @@
  * Input: a machine as fuzz_tree.h has it, of which the hardware and the limits are
  * read, and on which ranks are placed.
  */
-#include "image/rdma_core.h"
+#include "image/image.h"
 #include "node/gpus.h"
-#include "node/sysfile.h"
 #include "node/interfaces.h"
 #include "node/place.h"
 #include "node/rdma.h"
+#include "node/sysfile.h"
 #include "fuzz_tree.h"
 
 static struct fuzz_tree tree;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Input: a file of MCA parameters. Each is read once, names are words. */
 #include "fuzz.h"
-#include "image/settings.h"
+#include "image/image.h"
 
 static bool is_name(const char *name)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Input: a file of NCCL's settings. What is found stands in it, behind its name. */
 #include "fuzz.h"
-#include "image/settings.h"
+#include "image/image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -2,7 +2,7 @@
 /* Input: what a process wrote in place of rankinit-probe. All that is kept is text and bounded. */
 #include "fuzz.h"
 #include "base/arena.h"
-#include "image/mpi.h"
+#include "image/image.h"
 #include "node/probe_answer.h"
 
 static struct ri_probe probe;

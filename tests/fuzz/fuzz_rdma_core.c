@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Input: a file of libibverbs.d; its first line is also the name of a provider. */
 #include "fuzz.h"
-#include "image/rdma_core.h"
+#include "image/image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

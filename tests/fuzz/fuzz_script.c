@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Input: the beginning of a file. A name that is found stands in it, and is one word. */
 #include "fuzz.h"
-#include "image/program.h"
+#include "image/image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

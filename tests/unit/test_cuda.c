@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "image/cuda.h"
+#include "image/image.h"
 
 static void test_versions(void **state)
 {

@@ -8,9 +8,9 @@
 
 #include <elf.h>
 
-#include "image/elf.h"
-#include "tree.h"
+#include "image/image.h"
 #include "library_of.h"
+#include "tree.h"
 
 static struct tree tree;
 static struct ri_host host;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image/library.h"
+#include "image/image.h"
 
 #if defined(__aarch64__)
 enum { OURS = 0x0a03, OTHER = 0x0303 };

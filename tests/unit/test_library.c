@@ -8,7 +8,7 @@
 
 #include <elf.h>
 
-#include "image/library.h"
+#include "image/image.h"
 #include "tree.h"
 
 static struct tree tree;

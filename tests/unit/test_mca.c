@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "image/settings.h"
+#include "image/image.h"
 #include "tree.h"
 
 static struct tree tree;

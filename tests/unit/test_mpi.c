@@ -6,9 +6,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "image/mpi.h"
-#include "tree.h"
+#include "image/image.h"
 #include "library_of.h"
+#include "tree.h"
 
 static struct tree tree;
 static struct ri_arena arena;

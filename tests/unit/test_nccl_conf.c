@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "image/settings.h"
+#include "image/image.h"
 #include "tree.h"
 
 static struct tree tree;

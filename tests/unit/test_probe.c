@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "image/mpi.h"
+#include "image/image.h"
 #include "node/probe_answer.h"
 
 static struct ri_probe probe;

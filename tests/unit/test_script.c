@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "image/program.h"
+#include "image/image.h"
 
 static struct ri_script script;
 

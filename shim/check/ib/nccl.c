@@ -9,7 +9,7 @@
 
 #include "check/ib/ib.h"
 #include "check/software.h"
-#include "image/settings.h"
+#include "image/image.h"
 #include "node/interfaces.h"
 
 /* A setting: its name, its value, and where it stands if that is not a variable. */

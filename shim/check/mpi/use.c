@@ -16,7 +16,7 @@
 #include "check/machine.h"
 #include "check/software.h"
 #include "from/sources.h"
-#include "image/settings.h"
+#include "image/image.h"
 
 /* The Open MPI that programs load, else one that lies apart; NULL: none. */
 static const struct ri_mpi_library *find_openmpi(const struct ri_checking *checking)
