@@ -204,6 +204,12 @@ $(O)/tests/joblook: tests/python/joblook.c $(patsubst %,$(O)/shim/%.o, \
 	$(call say,CC)
 	$(Q)$(CC) $(BASE_CPPFLAGS) $(BASE_CFLAGS) $(CFLAGS) -o $@ $^ $(LDFLAGS) $(LDLIBS)
 
+# All nodes of a job but one.
+$(O)/tests/members: tests/link/members.c $(O)/shim/link/wire.o $(O)/librankinit.a
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(BASE_CPPFLAGS) $(BASE_CFLAGS) $(CFLAGS) -o $@ $^ $(LDFLAGS) $(LDLIBS)
+
 # Its judge goes wrong of certain bytes.
 WILD := ri_words_read ri_judge_answer
 $(O)/tests/rankinit-wild: tests/fault/wild/judge.c $(SHIM_OBJ) $(O)/librankinit.a
@@ -213,7 +219,8 @@ $(O)/tests/rankinit-wild: tests/fault/wild/judge.c $(SHIM_OBJ) $(O)/librankinit.
 		$(LDFLAGS) $(LDLIBS)
 
 .PHONY: actors
-actors: $(TEST_PROGRAMS) $(O)/tests/pystack $(O)/tests/joblook $(O)/tests/rankinit-wild
+actors: $(TEST_PROGRAMS) $(O)/tests/pystack $(O)/tests/joblook $(O)/tests/members \
+	$(O)/tests/rankinit-wild
 
 # In the object tree of this build's kind: make SAN=1 unit-programs
 $(O)/tests/test_%: tests/unit/test_%.c $(O)/librankinit.a

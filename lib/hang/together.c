@@ -19,8 +19,8 @@ enum {
 
 struct told_node {
 	char host[HOST];
-	char *text;		/* RI_GROUPS_MAX bytes, once it has answered */
-	size_t size, groups;
+	char *text;		/* its answer, in so much room */
+	size_t room, size, groups;
 	uint64_t first, count;	/* its ranks; count 0: not known */
 	bool answered;
 };
@@ -30,7 +30,7 @@ struct ri_together {
 	struct told_node *nodes;
 	size_t node_count, answered;
 	uint64_t world;
-	uint16_t *owners;	/* of each rank that was told of: its node, and one */
+	uint32_t *owners;	/* of each rank that was told of: its node, and one */
 	uint64_t owner_count;
 	struct ri_groups groups;	/* those of the node that is read */
 	struct ri_arena scratch;
@@ -67,7 +67,7 @@ struct ri_together *ri_together_new(struct ri_arena *arena, size_t nodes, uint64
 {
 	struct ri_together *together;
 
-	together = nodes > RI_TOGETHER_NODES || world > RI_MAX_RANKS ? NULL
+	together = nodes > RI_MAX_RANKS || world > RI_MAX_RANKS ? NULL
 		: ri_arena_alloc(arena, sizeof(*together));
 	if (together == NULL)
 		return NULL;
@@ -176,8 +176,10 @@ bool ri_together_add(struct ri_together *together, size_t node, const char *host
 	together->fault[0] = '\0';
 	note_host(one, host);
 	forget(together, node);
-	if (one->text == NULL)
-		one->text = ri_arena_alloc(together->arena, RI_GROUPS_MAX);
+	if (one->room <= size) {
+		one->text = ri_arena_alloc(together->arena, size + 1);
+		one->room = one->text == NULL ? 0 : size + 1;
+	}
 	if (one->text == NULL || !ri_groups_read(groups, text, size)) {
 		out = begin_fault(together, node);
 		ri_text_add(&out, one->text == NULL ? "there is no memory" : groups->fault);
@@ -186,7 +188,7 @@ bool ri_together_add(struct ri_together *together, size_t node, const char *host
 	if (!owns_ranks(together, node))
 		return false;
 	for (size_t i = 0; i < groups->rank_count; i++)
-		together->owners[groups->ranks[i].rank] = (uint16_t)(node + 1);
+		together->owners[groups->ranks[i].rank] = (uint32_t)node + 1;
 	memcpy(one->text, text, size);
 	one->size = size;
 	one->groups = groups->count;

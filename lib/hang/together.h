@@ -16,10 +16,7 @@
 #include "base/arena.h"
 #include "hang/groups.h"
 
-enum {
-	RI_TOGETHER_NODES = 4096,
-	RI_TOGETHER_TEXT = 512,		/* bytes of the sentence, '\0' included */
-};
+enum { RI_TOGETHER_TEXT = 512 };	/* bytes of the sentence, '\0' included */
 
 struct ri_together;
 
@@ -39,8 +36,8 @@ struct ri_together_found {
 
 /*
  * For one moment of a job of so many nodes. world: its ranks; 0: not known. All memory is the
- * arena's, at most 9 kB for each node that answers. NULL: there are more than RI_TOGETHER_NODES
- * nodes or RI_MAX_RANKS ranks, or there is no memory. A node, below, is less than their number.
+ * arena's, as much as all answers and 200 bytes for each node. NULL: there are more than
+ * RI_MAX_RANKS nodes or ranks, or there is no memory. A node, below, is less than their number.
  */
 struct ri_together *ri_together_new(struct ri_arena *arena, size_t nodes, uint64_t world);
 

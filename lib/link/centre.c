@@ -214,8 +214,8 @@ static void settle(struct ri_centre *centre, const struct ri_link_end *end, int6
 		centre->settle_at = until;
 	weigh(centre, end);
 	/* could another node still tell an end that says more? */
-	for (size_t i = 0; i < centre->count; i++)
-		all_heard = all_heard && centre->nodes[i].ended && !centre->nodes[i].lives &&
+	for (size_t i = 0; i < centre->count && all_heard; i++)
+		all_heard = centre->nodes[i].ended && !centre->nodes[i].lives &&
 			centre->nodes[i].class != RI_CLASS_LOSS;
 	if (all_heard || ri_question_is_over(centre))
 		decide_best(centre, now);

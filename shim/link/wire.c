@@ -226,13 +226,19 @@ void ri_wire_send(struct ri_wire *wire, const struct ri_link_message *message)
 {
 	static unsigned char frame[RI_SEAL_FRAME];
 	static char json[RI_LINK_FRAME + 1];
-	struct ri_text text = ri_text_of(json, sizeof(json));
+	static struct ri_link_message last;	/* what json says; all nodes may get the same */
+	static size_t length;
+	struct ri_text text;
 	size_t size;
 
 	if (wire->state != RI_WIRE_OPEN)
 		return;
-	size = ri_link_message_render(message, &text) < 0 ? 0
-		: ri_seal_frame(&wire->seals.out, json, text.length, frame);
+	if (length == 0 || memcmp(&last, message, sizeof(last)) != 0) {
+		text = ri_text_of(json, sizeof(json));
+		length = ri_link_message_render(message, &text) < 0 ? 0 : text.length;
+		last = *message;
+	}
+	size = length == 0 ? 0 : ri_seal_frame(&wire->seals.out, json, length, frame);
 	if (size == 0)
 		ri_wire_kill(wire, "a message cannot be made");
 	else
@@ -291,9 +297,11 @@ static void read_some(struct ri_wire *wire, const struct ri_wire_keys *keys,
 {
 	static unsigned char bytes[2 * RI_SEAL_FRAME];
 	size_t count, used;
+	bool is_all = false;
 	ssize_t got;
 
-	for (int i = 0; i < READS_AT_ONCE && wire->state != RI_WIRE_DEAD; i++) {
+	/* what comes behind a short read is polled for again */
+	for (int i = 0; i < READS_AT_ONCE && !is_all && wire->state != RI_WIRE_DEAD; i++) {
 		count = wire->in_count;
 		if (count > 0)
 			memcpy(bytes, wire->room->in, count);
@@ -307,6 +315,7 @@ static void read_some(struct ri_wire *wire, const struct ri_wire_keys *keys,
 				: "it closed the connection");
 		if (got <= 0)
 			return;
+		is_all = (size_t)got < sizeof(bytes) - count;
 		count += (size_t)got;
 		used = take_bytes(wire, bytes, count, keys, ear);
 		/* the beginning of a frame, at most */

@@ -51,10 +51,10 @@ class Node:
             "--link", "-v", *options, "--", *(command or COMMAND),
             program=before[0] if before else program, env={**env, **more.pop("env", {})}, **more)
         self.job.until("ready")
-        self.helper = wait_until(self._find_helper, "a helper")
+        self.helper = wait_until(self.find_helper, "a helper")
         self.name = job_name(nodes)
 
-    def _find_helper(self):
+    def find_helper(self):
         found = [pid for pid in peek.children(self.job.pid)
                  if (peek.stat(pid) or ("",))[0] == "rankinit-link"]
         return found[0] if found else None
@@ -79,7 +79,7 @@ class Node:
     def is_unharmed(self):
         """Nothing crashed, nobody was stopped, nobody was believed."""
         assert peek.state(self.job.pid) in ("S", "R", "D")
-        assert self._find_helper() == self.helper
+        assert self.find_helper() == self.helper
         assert peek.state(self.helper) in ("S", "R", "D")
         assert "stopped" not in self.job.log()
         assert LOST not in self.said() and "failed first" not in self.said(), self.said()

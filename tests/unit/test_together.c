@@ -355,7 +355,7 @@ static void test_bounds(void **state)
 {
 	(void)state;
 	ri_arena_release(&arena);
-	assert_null(ri_together_new(&arena, RI_TOGETHER_NODES + 1, 1));
+	assert_null(ri_together_new(&arena, RI_MAX_RANKS + 1, 1));
 	assert_null(ri_together_new(&arena, 1, RI_MAX_RANKS + 1));
 	/* a sentence that is too long is cut, its end stays */
 	begin(3, 0);
