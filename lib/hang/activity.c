@@ -4,9 +4,8 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "hang/hang.h"
 #include "redact/redact.h"
-#include "hang/judge.h"
-#include "hang/wording.h"
 
 enum { SHOWN = 120, DEEPEST = 4 };
 

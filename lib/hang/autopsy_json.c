@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "report/outcome.h"
+#include "hang/hang.h"
 #include "redact/redact.h"
-#include "hang/wording.h"
+#include "report/outcome.h"
 
 enum { LONGEST = 1024 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "hang/facts.h"
+#include "hang/hang.h"
 
 #include <limits.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "hang/groups.h"
+#include "hang/together.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +7,7 @@
 #include "base/number.h"
 #include "base/path.h"
 #include "base/text.h"
-#include "hang/judge.h"
-#include "hang/wording.h"
+#include "hang/hang.h"
 #include "redact/redact.h"
 
 enum {

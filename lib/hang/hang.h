@@ -10,10 +10,119 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/types.h>
 #include <time.h>
 
-#include "hang/facts.h"
+#include <jansson.h>
+
+#include "base/mounts.h"
+#include "base/span.h"
+#include "base/text.h"
+#include "model/json.h"
+
+/*
+ * Files below /proc/PID that say what a process does (proc(5); kernel documentation,
+ * filesystems/proc.rst and scheduler/sched-stats.rst). Texts end in '\0'. Of /proc/PID/syscall: in
+ * which system call a thread waits; calls.def has what is known of the calls.
+ */
+
+/* The number behind "NAME:" at the start of a line, as in status, io and fdinfo. */
+bool ri_hang_read_field(const char *text, const char *name, uint64_t *out);
+
+/* The function of the kernel that it waits in, of wchan; "" where that says "0": in none. */
+void ri_hang_read_wchan(const char *text, char *out, size_t size);
+
+/* The mount of that id in the text of /proc/PID/mountinfo, which is cut. False: there is none. */
+bool ri_hang_find_mount(char *mountinfo, uint64_t id, struct ri_mount *out);
+
+/* How surely variables make a process a rank, from the least to the most. */
+enum ri_hang_claim {
+	RI_HANG_NO_RANK,
+	RI_HANG_STEP_RANK,	/* srun, flux run: also of a launcher that these started */
+	RI_HANG_NODE_RANK,	/* RANK, without LOCAL_RANK: also of a node's launcher */
+	RI_HANG_MPI_RANK,
+	RI_HANG_OWN_RANK,	/* RANK and LOCAL_RANK, or what Lightning sets in place of RANK */
+};
+
+/* Where a process is in its job, and on its node; -1: not known. */
+struct ri_hang_place {
+	int64_t rank, local_rank, local_ranks;
+};
+
+/* What variables of launchers say; of several launchers the first one in the table counts. */
+struct ri_hang_launched {
+	int64_t rank, local_rank, local_ranks;
+	size_t source, place_source;
+	bool has_place;
+};
+
+/* What the variables of a process say of its rank; -1: nothing. Begin with ri_hang_unsaid. */
+struct ri_hang_identity {
+	int64_t rank, local_rank, local_ranks, pmix_rank;
+	int64_t restarts, most_restarts;	/* of torchrun's ranks; -1: it tells none */
+	int64_t world, nodes, node_rank;
+	struct ri_hang_launched launched[2];	/* true: of MPI's ranks; false: of others */
+};
+
+extern const struct ri_hang_identity ri_hang_unsaid;
+
+/* Notes what one variable says, as "NAME=VALUE". */
+void ri_hang_note_variable(struct ri_hang_identity *said, const char *variable);
+
+/* The rank that they claim together; *place is left as it is where they claim none. */
+enum ri_hang_claim ri_hang_claim_of(const struct ri_hang_identity *said,
+	struct ri_hang_place *place);
+
+enum ri_call_kind {
+	RI_CALL_FILE,
+	RI_CALL_SLEEP,
+	RI_CALL_LOCK,
+	RI_CALL_CHILD,
+	RI_CALL_EVENT,
+	RI_CALL_VFORK,
+	RI_CALL_EXEC,
+	RI_CALL_SIGNAL,
+	RI_CALL_END,
+};
+
+struct ri_call_row {
+	long number;
+	const char *name;
+	enum ri_call_kind kind;
+	int file, path;		/* its argument; -1: none */
+};
+
+enum ri_call_state {
+	RI_CALL_UNKNOWN,	/* not read, or not readable */
+	RI_CALL_RUNNING,	/* it runs, or could: no call holds it */
+	RI_CALL_OUTSIDE,	/* it waits, and not in a call: for memory, or stopped */
+	RI_CALL_INSIDE,
+};
+
+struct ri_call {
+	enum ri_call_state state;
+	long number;		/* of RI_CALL_INSIDE */
+	uint64_t arguments[6];
+};
+
+/* Read the text of the file. False, and *out untouched, where it is none. */
+bool ri_call_read(const char *text, struct ri_call *out);
+
+/* What is known of the call that it is inside of, or NULL. */
+const struct ri_call_row *ri_call_row(const struct ri_call *call);
+
+/* Does it wait for the time alone? So does a poll(2) of no file. */
+bool ri_call_sleeps(const struct ri_call *call);
+
+/* The descriptor that it waits for; -1: none. */
+int ri_call_file(const struct ri_call *call);
+
+/* The child that it waits for, by the number that the process knows; -1: any, or none. */
+int ri_call_child(const struct ri_call *call);
+
+/* Where in the memory of the process the path lies; 0: there is none. */
+uint64_t ri_call_path(const struct ri_call *call);
 
 struct ri_wait_row;
 
@@ -184,5 +293,159 @@ static inline struct ri_hang_look *ri_hang_newer(struct ri_hang *hang)
 {
 	return &hang->looks[hang->last];
 }
+
+/* What each process of a look does, which of them do the same, and which holds up the others. */
+
+/* waits.def: functions of Python libraries in which a process waits. */
+enum ri_wait_kind {
+	RI_WAIT_COLLECTIVE,
+	RI_WAIT_BACKWARD,
+	RI_WAIT_PEERS,
+	RI_WAIT_LOADER,
+	RI_WAIT_WORK,
+	RI_WAIT_LOADS,
+	RI_WAIT_DATA,
+	RI_WAIT_LOCK,
+	RI_WAIT_THREAD,
+	RI_WAIT_CHILD,
+	RI_WAIT_DEBUGGER,
+};
+
+struct ri_wait_row {
+	enum ri_wait_kind kind;
+	const char *file, *function;
+	size_t reach;
+};
+
+/*
+ * The row for a function of that file, with so many frames further in, or NULL. A qualified
+ * name's last part counts ("Queue.get").
+ */
+const struct ri_wait_row *ri_wait_find(const char *file, const char *function, size_t inner);
+
+/* The last part of a qualified name. */
+static inline const char *ri_wait_name(const char *function)
+{
+	const char *dot = strrchr(function, '.');
+
+	return dot == NULL ? function : dot + 1;
+}
+
+/*
+ * find_ranks.c: which processes are the ranks, by their environments and their parents.
+ *
+ * Sets is_rank, and rank also of what runs below one, from rank and claim as they were read. The
+ * outermost process that claims to be a rank is one: what it starts inherits the claim, or gets
+ * one of its own. A launcher claims less than what it starts, and another number than most of
+ * that. Each number belongs to one process, the eldest. The processes come in the order of pid.
+ *
+ * Sets missing, too: the numbers of this node that no process has. They are known where torchrun's
+ * variables say how many there are, at least three quarters of them are there, or all but one of
+ * three, and each process that the same parent started is one of them.
+ */
+void ri_hang_find_ranks(struct ri_hang_look *look);
+
+/*
+ * Give each process of the newer look its class, its group and the child that it waits for, and
+ * find the suspect. The look before says which processes stand still.
+ */
+void ri_hang_judge(struct ri_hang *hang);
+
+/*
+ * The row of the outermost frame of the main thread that waits.def has: the function that the
+ * program called, not those that it consists of. NULL: there is none. Sets waits_at.
+ */
+const struct ri_wait_row *ri_hang_find_wait(struct ri_hang_process *process);
+
+/* Is process i a data loader's worker of that process, or of a server of that? */
+bool ri_hang_is_worker(const struct ri_hang_look *look, size_t i, pid_t of);
+
+/*
+ * It waits for other ranks and does not move: it used hardly any CPU, or all of it, as libraries do
+ * that wait by asking again and again.
+ */
+bool ri_hang_waits_still(const struct ri_hang *hang, const struct ri_hang_process *process);
+
+/* Did it begin to wait anew since the look before? Then it went on, though it is where it was. */
+bool ri_hang_woke(const struct ri_hang_process *process);
+
+/* Do both looks suspect the same rank of the same thing? Else no rank is suspected any more. */
+bool ri_hang_looks_agree(struct ri_hang *hang);
+
+/* After a loss: is this process ending, or may it be? */
+bool ri_hang_is_lost(const struct ri_hang *hang, const struct ri_hang_process *process);
+
+/*
+ * move.c: where a rank's main thread was in Python at some time, and how much the processes had
+ * worked that run for it.
+ */
+struct ri_hang_moment {
+	pid_t pid;		/* 0: there is no such moment yet */
+	uint64_t hash, main_ns, faults;
+	uint64_t ticks, stacks;	/* of all its threads, and of all processes below it */
+	int64_t at_us;
+};
+
+/*
+ * Has any rank moved since these moments? They become those of the newer look. A rank stands still
+ * if it has the same stack, and its main thread used no CPU, or used all of the time and got no
+ * memory. If it does not wait for other ranks, its threads and children must stand still, too.
+ * True also where this cannot be known. Without ranks the topmost Python processes count.
+ */
+bool ri_hang_has_moved(struct ri_hang *hang, struct ri_hang_moment *moments, size_t room);
+
+/* The first rank whose Python stack could not be read; NULL: there is none. */
+const struct ri_hang_process *ri_hang_find_unreadable(struct ri_hang *hang);
+
+/*
+ * The autopsy for people and for programs. Names of processes and files are foreign: secrets are
+ * hidden, bytes that a terminal could take for a command are quoted, and there are RI_HANG_LINES
+ * lines at most.
+ */
+
+enum {
+	RI_HANG_LINES = 48,
+	RI_HANG_COLUMNS = 400,	/* of one line; a terminal breaks it */
+	RI_HANG_SHOWN = RI_HANG_LINES * RI_HANG_COLUMNS * 2,
+};
+
+/* What was judged, as lines that end in '\n'. */
+void ri_hang_say(struct ri_hang *hang, struct ri_text *out);
+
+/* The same as an object; memory that runs out is noted in *json. */
+json_t *ri_hang_json(struct ri_json *json, struct ri_hang *hang);
+
+/* "blocked", "collective": the name of a class for programs. */
+const char *ri_hang_class_name(enum ri_hang_class class);
+
+/* The class of that name. False, and *out untouched: there is none. */
+bool ri_hang_class_read(struct ri_span name, enum ri_hang_class *out);
+
+/* The frame of the main thread in the program itself, or its innermost one; NULL: no stack. */
+const struct ri_hang_frame *ri_hang_find_place(const struct ri_hang_process *process);
+
+/*
+ * Append what a process does: "sleeps, train.py:55 in step"; or, without the process's own place,
+ * "sleeps".
+ */
+void ri_hang_add_activity(struct ri_text *out, const struct ri_hang_look *look, size_t i,
+	bool placed);
+
+/* Append why there is no Python stack of it, unless there is one, or it runs no Python. */
+void ri_hang_add_no_stack(struct ri_text *out, const struct ri_hang *hang,
+	const struct ri_hang_process *process);
+
+/* A file's name without its secrets, all of it: a part may lack the word that marks a secret. */
+const char *ri_hang_redact_file(const char *file);
+
+/*
+ * The same, without where a library lies, which says little: the path below site-packages, or below
+ * lib/python3.11.
+ */
+const char *ri_hang_short_file(const char *path);
+
+/* Why it cannot be known whether a process moves, as "rank 0 (sleep): it runs no Python". */
+void ri_hang_say_unreadable(const struct ri_hang *hang, const struct ri_hang_process *process,
+	struct ri_text *out);
 
 #endif

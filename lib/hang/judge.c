@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "hang/judge.h"
+#include "hang/hang.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whether any rank gets on, from one look of --stall to the next. */
-#include "hang/judge.h"
+#include "hang/hang.h"
 
 enum {
 	HARDLY_EVER = 200,	/* its main thread was on a CPU for less than one in so many */

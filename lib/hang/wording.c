@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "hang/wording.h"
+#include "hang/hang.h"
 
 #include <string.h>
 
 #include "redact/redact.h"
-#include "hang/judge.h"
 
 enum {
 	SHOWN = 100,		/* columns of a path, a name */

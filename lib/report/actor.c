@@ -6,8 +6,7 @@
 
 #include "base/limits.h"
 #include "base/number.h"
-#include "words/launcher_words.h"
-#include "words/traceback.h"
+#include "words/words.h"
 
 enum {
 	SAID = 16,		/* that one exception names */

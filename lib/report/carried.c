@@ -5,7 +5,7 @@
 
 #include "base/limits.h"
 #include "report/restarts.h"
-#include "words/loss.h"
+#include "words/words.h"
 
 /* The same binary reads what it wrote, but in another process: no pointer in it means anything. */
 struct written {

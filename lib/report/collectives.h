@@ -12,7 +12,7 @@
 
 #include "base/text.h"
 #include "report/outcome.h"
-#include "words/collective.h"
+#include "words/words.h"
 
 enum {
 	RI_KINDS = 4,		/* different calls that are told; the rest is left out */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "report/actor.h"
-#include "words/launcher_words.h"
+#include "words/words.h"
 
 enum {
 	SAID = 64,		/* ends that a launcher tells of */

@@ -4,10 +4,7 @@
 
 #include <signal.h>
 
-#include "words/last_words.h"
-#include "words/launcher_words.h"
-#include "words/line.h"
-#include "words/traceback.h"
+#include "words/words.h"
 
 enum { TRACEBACKS = 64 };	/* in which that of the first failure is looked for */
 

@@ -8,7 +8,7 @@
 
 #include "base/limits.h"
 #include "base/number.h"
-#include "words/loss.h"
+#include "words/words.h"
 
 enum {
 	RI_MEMBER_WORD = 256,	/* bytes of a name or a value */

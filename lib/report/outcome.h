@@ -18,8 +18,7 @@
 #include "base/span.h"
 #include "base/text.h"
 #include "model/topology.h"
-#include "words/last_words.h"
-#include "words/read_words.h"
+#include "words/words.h"
 
 struct ri_actor;
 struct ri_inner_word;

@@ -6,7 +6,7 @@
 
 #include "redact/redact.h"
 #include "report/torch_error.h"
-#include "words/line.h"
+#include "words/words.h"
 
 enum {
 	MIN_FRAME_LINES = 4,

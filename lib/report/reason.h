@@ -7,8 +7,8 @@
 #define RI_REPORT_REASON_H
 
 #include "base/text.h"
-#include "words/last_words.h"
 #include "report/outcome.h"
+#include "words/words.h"
 
 enum {
 	RI_VERDICT_COLUMNS = 240,

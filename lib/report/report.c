@@ -11,7 +11,7 @@
 #include "report/members.h"
 #include "report/torch_error.h"
 #include "report/verdict.h"
-#include "words/loss.h"
+#include "words/words.h"
 
 enum { MAX_LINE = 4096 };	/* of a log, or of the path of one */
 

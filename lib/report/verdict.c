@@ -12,8 +12,7 @@
 #include "report/members.h"
 #include "report/reason.h"
 #include "report/torch_error.h"
-#include "words/line.h"
-#include "words/loss.h"
+#include "words/words.h"
 
 enum { MESSAGE_LINES = 8 };	/* after the first, that are looked at */
 

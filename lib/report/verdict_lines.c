@@ -8,12 +8,12 @@
 
 #include "base/path.h"
 #include "base/signals.h"
+#include "redact/redact.h"
 #include "report/actor.h"
 #include "report/blame.h"
-#include "words/loss.h"
 #include "report/collectives.h"
 #include "report/restarts.h"
-#include "redact/redact.h"
+#include "words/words.h"
 
 enum {
 	MAX_GROUPS = 6,		/* of ranks that ended alike */

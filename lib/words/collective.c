@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "words/collective.h"
+#include "words/words.h"
 
 #include <string.h>
 
 #include "base/number.h"
 #include "base/text.h"
-#include "words/line.h"
 
 enum what { WORK, STATUS, GROUP };
 

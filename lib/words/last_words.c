@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "words/last_words.h"
+#include "words/words.h"
 
 #include <signal.h>
 #include <string.h>
-
-#include "words/launcher_words.h"
-#include "words/line.h"
-#include "words/read_words.h"
 
 enum {
 	MAX_WORDS = 3,		/* lines that decide */
@@ -111,7 +107,7 @@ static void collect(struct ri_span text, int signal, struct ri_last_words *out)
 {
 	struct reader reader = { .out = out };
 	struct ri_span line;
-	enum ri_line kind;
+	enum ri_line_kind kind;
 
 	out->count = 0;
 	while (ri_span_line(&text, &line)) {
@@ -154,10 +150,10 @@ static bool find_warning(struct ri_span text, struct ri_span *out)
 }
 
 /* The first of the last lines that names an error. Returns false where none does. */
-static bool find_name(struct ri_span text, enum ri_line least, struct ri_span *out)
+static bool find_name(struct ri_span text, enum ri_line_kind least, struct ri_span *out)
 {
 	struct ri_span line;
-	enum ri_line kind;
+	enum ri_line_kind kind;
 	size_t near = 0;
 	bool found = false;
 

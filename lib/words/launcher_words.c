@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "words/launcher_words.h"
+#include "words/words.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -9,9 +9,6 @@
 #include "base/number.h"
 #include "base/signals.h"
 #include "base/text.h"
-#include "words/line.h"
-#include "words/shared_prefix.h"
-#include "words/loss.h"
 
 static const struct {
 	int number;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "words/line.h"
+#include "words/words.h"
 
 #include <string.h>
 
@@ -11,7 +11,7 @@ enum {
 };
 
 static const struct {
-	enum ri_line kind;
+	enum ri_line_kind kind;
 	const char *shape;
 } rows[] = {
 #define RI_LINE(kind_, shape_, source_) { RI_LINE_##kind_, shape_ },
@@ -150,7 +150,7 @@ bool ri_shape_read(struct ri_span line, const char *shape, ri_field_take *take, 
 	return fit(line, shape, take, out) != NULL;
 }
 
-enum ri_line ri_line_kind(struct ri_span line)
+enum ri_line_kind ri_line_kind(struct ri_span line)
 {
 	line = ri_line_trim(line);
 	if (line.length == 0)
@@ -165,14 +165,14 @@ enum ri_line ri_line_kind(struct ri_span line)
 
 bool ri_noise_hides(struct ri_span line)
 {
-	enum ri_line kind = ri_line_kind(line);
+	enum ri_line_kind kind = ri_line_kind(line);
 
 	return kind > RI_LINE_PLAIN && kind < RI_LINE_WORD;
 }
 
 bool ri_noise_is(struct ri_span line)
 {
-	enum ri_line kind = ri_line_kind(line);
+	enum ri_line_kind kind = ri_line_kind(line);
 
 	return (kind != RI_LINE_PLAIN && kind != RI_LINE_WORD) ||
 		ri_span_starts(ri_line_trim(line), "File \"");

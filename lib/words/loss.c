@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "words/loss.h"
+#include "words/words.h"
 
 #include <string.h>
-
-#include "words/line.h"
 
 static const struct ri_loss table[] = {
 #define RI_LOSS(kind_, shape_, source_) { RI_LOSS_##kind_, RI_LOSS_LOG_NONE, shape_ },

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "words/read_words.h"
+#include "words/words.h"
 
 #include <signal.h>
 #include <string.h>
-
-#include "words/launcher_words.h"
-#include "words/line.h"
 
 enum {
 	LAST_LINES = 20,	/* in which an error is looked for */
@@ -217,7 +214,7 @@ static void read_last_lines(struct ri_span text, struct ri_words *out)
 	struct ri_span line;
 
 	for (int i = 0; i < LAST_LINES && ri_span_last_line(&text, &line); i++) {
-		enum ri_line kind = ri_line_kind(line);
+		enum ri_line_kind kind = ri_line_kind(line);
 
 		if (kind == RI_LINE_LAST)
 			out->aborted = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "words/shared_prefix.h"
+#include "words/words.h"
 
 #include <string.h>
 

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "words/traceback.h"
+#include "words/words.h"
 
 #include <string.h>
 
 #include "output/tail.h"
-#include "words/line.h"
-#include "words/loss.h"
 
 enum {
 	MAX_MESSAGE_LINES = 16,

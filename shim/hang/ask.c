@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hang/hang.h"
 #include "say/print.h"
-#include "hang/wording.h"
 #include "system/clock.h"
 
 enum {

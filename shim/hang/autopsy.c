@@ -11,12 +11,11 @@
 #include <unistd.h>
 
 #include "hang/examine.h"
-#include "hang/judge.h"
-#include "hang/groups.h"
-#include "hang/wording.h"
+#include "hang/hang.h"
+#include "hang/together.h"
 #include "system/clock.h"
-#include "system/log.h"
 #include "system/helper.h"
+#include "system/log.h"
 
 enum {
 	AGAIN_MS = 10000,	/* between two by signal */

@@ -71,7 +71,7 @@ bool ri_autopsy_is_together(void);
 bool ri_autopsy_look_together(bool soon);
 
 /*
- * What the last look saw, for the other nodes (hang/groups.h), once; "" where it had no answer.
+ * What the last look saw, for the other nodes (hang/together.h), once; "" where it had no answer.
  * NULL: there was none since the last call.
  */
 const char *ri_autopsy_take_groups(void);

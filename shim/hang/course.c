@@ -6,12 +6,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "hang/judge.h"
+#include "hang/hang.h"
 #include "hang/look.h"
-#include "hang/wording.h"
 #include "redact/redact.h"
-#include "system/helper.h"
 #include "system/clock.h"
+#include "system/helper.h"
 #include "system/own_proc.h"
 
 enum {

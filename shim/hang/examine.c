@@ -5,8 +5,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "hang/judge.h"
-#include "hang/wording.h"
+#include "hang/hang.h"
 #include "system/clock.h"
 #include "system/helper.h"
 #include "system/own_proc.h"

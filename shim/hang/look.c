@@ -11,7 +11,7 @@
 
 #include "base/number.h"
 #include "base/text.h"
-#include "hang/judge.h"
+#include "hang/hang.h"
 #include "system/clock.h"
 #include "system/own_proc.h"
 

@@ -13,8 +13,8 @@
 #include <sys/types.h>
 
 #include "base/procstat.h"
-#include "python/python.h"
 #include "hang/hang.h"
+#include "python/python.h"
 
 enum {
 	RI_AUTOPSY_LISTED = 32768,	/* processes of the machine that are gone through */

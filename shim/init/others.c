@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "hang/judge.h"
+#include "hang/hang.h"
 #include "hang/look.h"
 #include "init/rank_files.h"
 #include "say/torch_file.h"

@@ -57,7 +57,7 @@ void ri_link_look(bool soon);
 bool ri_link_is_to_look(bool *soon);
 
 /*
- * What the ranks of this node do, as hang/groups.h has it; "": it cannot be said. It may come
+ * What the ranks of this node do, as hang/together.h has it; "": it cannot be said. It may come
  * before the centre asks, and is good for a moment.
  */
 void ri_link_groups(const char *text);

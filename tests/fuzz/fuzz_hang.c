@@ -10,11 +10,9 @@
  *     p  enum ri_hang_python    c  ms of CPU     n  waits    u i d r x  a flag
  * A line "cut", "seccomp", "yama" or "loss" is none of a process.
  */
+#include "hang/hang.h"
+#include "hang/together.h"
 #include "fuzz.h"
-#include "hang/facts.h"
-#include "hang/groups.h"
-#include "hang/judge.h"
-#include "hang/wording.h"
 
 enum { PROCESSES = 64 };
 

@@ -3,10 +3,8 @@
  * Each line is something; what is found of the last words lies in the text, without an end; and
  * what they say of the end is read.
  */
+#include "words/words.h"
 #include "fuzz.h"
-#include "words/last_words.h"
-#include "words/line.h"
-#include "words/read_words.h"
 
 static void check_inside(struct ri_span text, struct ri_span span)
 {

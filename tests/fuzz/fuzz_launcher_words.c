@@ -4,9 +4,9 @@
  * is kept where there is little room, and each byte of a rank's lines is one of the text. So does
  * what is told of an actor of Ray's.
  */
-#include "fuzz.h"
 #include "report/actor.h"
-#include "words/launcher_words.h"
+#include "words/words.h"
+#include "fuzz.h"
 
 enum { ROOM = 64, FEW = 2 };
 

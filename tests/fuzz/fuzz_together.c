@@ -4,8 +4,8 @@
  * the end node 0 again. The first byte says how many nodes there are, and whether it is known which
  * ranks they have.
  */
-#include "fuzz.h"
 #include "hang/together.h"
+#include "fuzz.h"
 
 enum { NODES = 8, RANKS = 4 };
 

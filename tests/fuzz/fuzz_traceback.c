@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is found lies in the text, and what is one line has no end of one. */
 #include "fuzz.h"
-#include "words/traceback.h"
+#include "words/words.h"
 
 static void check_inside(struct ri_span text, struct ri_span span)
 {

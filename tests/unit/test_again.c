@@ -12,7 +12,7 @@
 
 #include "report/carried.h"
 #include "report/restarts.h"
-#include "words/loss.h"
+#include "words/words.h"
 
 static const struct ri_loss loss = { .kind = RI_LOSS_CLOCK };
 static struct ri_again_case failed;

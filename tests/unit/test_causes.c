@@ -12,7 +12,7 @@
 #include "report/blame.h"
 #include "report/reason.h"
 #include "report/verdict.h"
-#include "words/loss.h"
+#include "words/words.h"
 #include "words_samples.h"
 
 static void each_word_has_a_name_of_its_own(void **state)

@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "hang/examine.h"
-#include "hang/wording.h"
+#include "hang/hang.h"
 #include "system/mask.h"
 
 enum { RANKS = 3, WORKERS = RANKS, OTHERS = 1, ALL = RANKS + WORKERS + OTHERS };

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "words/collective.h"
+#include "words/words.h"
 
 #define SPAN_OF(text) ((struct ri_span){ (text), strlen(text) })
 #define SAYS "RuntimeError: Detected mismatch between collectives on ranks. Rank "

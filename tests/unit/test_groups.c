@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "hang/groups.h"
-#include "hang/judge.h"
+#include "hang/hang.h"
+#include "hang/together.h"
 
 #define TORCH "/v/site-packages/torch/"
 

@@ -12,9 +12,7 @@
 
 #include <cmocka.h>
 
-#include "hang/facts.h"
-#include "hang/judge.h"
-#include "hang/wording.h"
+#include "hang/hang.h"
 
 static struct ri_call call_of(int number, uint64_t first, uint64_t second)
 {

@@ -12,9 +12,7 @@
 
 #include <cmocka.h>
 
-#include "hang/facts.h"
-#include "hang/judge.h"
-#include "hang/wording.h"
+#include "hang/hang.h"
 
 /* read(3, ...), as fs/proc/base.c prints it */
 static const char inside[] =

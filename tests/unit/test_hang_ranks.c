@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "hang/judge.h"
+#include "hang/hang.h"
 
 static const struct ri_hang_frame waiting[] = {
 	{ "/v/site-packages/torch/distributed/distributed_c10d.py", "all_reduce", 10 },

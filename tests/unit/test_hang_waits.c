@@ -9,8 +9,7 @@
 
 #include <cmocka.h>
 
-#include "hang/judge.h"
-#include "hang/wording.h"
+#include "hang/hang.h"
 
 static const struct ri_hang_frame training[] = { { "/job/train.py", "step", 55 } };
 static const struct ri_hang_frame forward[] = {

@@ -13,7 +13,7 @@
 #include "report/launched.h"
 #include "report/verdict.h"
 #include "report/verdict_lines.h"
-#include "words/launcher_words.h"
+#include "words/words.h"
 
 enum { EXIT_1 = 1 << 8 };
 

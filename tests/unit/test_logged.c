@@ -9,8 +9,7 @@
 
 #include <cmocka.h>
 
-#include "words/last_words.h"
-#include "words/read_words.h"
+#include "words/words.h"
 
 #define SPAN_OF(text) ((struct ri_span){ (text), strlen(text) })
 #define RAISED "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n"

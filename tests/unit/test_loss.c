@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "report/blame.h"
-#include "words/read_words.h"
+#include "words/words.h"
 #include "words_samples.h"
 
 #define SPAN_OF(text) ((struct ri_span){ (text), strlen(text) })

@@ -9,8 +9,7 @@
 
 #include <cmocka.h>
 
-#include "words/last_words.h"
-#include "words/line.h"
+#include "words/words.h"
 #include "words_samples.h"
 
 static struct ri_span span(const char *text)
@@ -56,7 +55,7 @@ static void shapes(void **state)
 static void each_row(void **state)
 {
 	static const struct {
-		enum ri_line kind;
+		enum ri_line_kind kind;
 		const char *shape, *source;
 	} rows[] = {
 #define RI_LINE(kind_, shape_, source_) { RI_LINE_##kind_, shape_, source_ },

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
+#include "words/words.h"
 #include "said_of.h"
-#include "words/launcher_words.h"
 
 static char shown[256];
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "words/read_words.h"
+#include "words/words.h"
 
 #define HEADER "Traceback (most recent call last):\n"
 #define FRAME(function) "  File \"/app/train.py\", line 9, in " function "\n    go()\n"

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
+#include "words/words.h"
 #include "said_of.h"
-#include "words/launcher_words.h"
 
 enum { ROOM = 16 };
 

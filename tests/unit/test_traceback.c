@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "words/traceback.h"
+#include "words/words.h"
 
 #define HEADER "Traceback (most recent call last):\n"
 #define CHAIN "\nDuring handling of the above exception, another exception occurred:\n\n"

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "words/traceback.h"
+#include "words/words.h"
 
 #define SPAN_OF(text) ((struct ri_span){ (text), strlen(text) })
 #define HEADER "Traceback (most recent call last):"

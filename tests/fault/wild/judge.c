@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "init/judged.h"
-#include "words/read_words.h"
+#include "words/words.h"
 
 enum harm {
 	SEGFAULT = 0xf8, ABORT, OVERFLOW, SILENCE, SCRIBBLE, FLOOD, GARBAGE, ENDLESS,
