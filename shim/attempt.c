@@ -15,11 +15,11 @@
 #include "init/leftovers.h"
 #include "link/link.h"
 #include "report/restarts.h"
-#include "run.h"
 #include "say/report_file.h"
 #include "system/clock.h"
 #include "system/helper.h"
 #include "system/kept_fds.h"
+#include "run.h"
 
 enum {
 	FIRST_FD = 3,

@@ -2,7 +2,7 @@
 /*
  * --restarts: when the ranks have failed and all of them are gone, rankinit executes itself again,
  * as it was executed at first. So nothing of one attempt is left in the next but what is carried
- * (report/carried.h), in a memory file that cannot be changed any more.
+ * (report/restarts.h), in a memory file that cannot be changed any more.
  */
 #ifndef RI_SHIM_ATTEMPT_H
 #define RI_SHIM_ATTEMPT_H

@@ -23,12 +23,11 @@
 #include "init/leavers.h"
 #include "init/signalling.h"
 #include "report/blame.h"
-#include "report/reason.h"
-#include "report/verdict_lines.h"
-#include "run.h"
+#include "report/verdict.h"
 #include "system/clock.h"
 #include "system/helper.h"
 #include "system/own_proc.h"
+#include "run.h"
 
 enum {
 	STOP_MS = 100,		/* from a stop of the rank to ours */

@@ -8,20 +8,20 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/overlay.h"
+#include "base/host.h"
 #include "from/from.h"
 #include "from/sources.h"
 #include "launch/master.h"
 #include "link/part.h"
 #include "model/derive.h"
-#include "output/pattern.h"
+#include "output/output.h"
 #include "say/two_rankinits.h"
 #include "system/apart.h"
 #include "system/clock.h"
 #include "system/held_path.h"
 #include "system/mask.h"
 #include "system/own_proc.h"
-#include "to/nodes.h"
+#include "to/to.h"
 
 static enum ri_host_proc ask_proc(void)
 {

@@ -8,7 +8,7 @@
 #define RI_SHIM_FOUND_H
 
 #include "launch/placement.h"
-#include "report/carried.h"
+#include "report/restarts.h"
 #include "system/log.h"
 
 struct ri_launch;

@@ -7,7 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "attempt.h"
 #include "from/sources.h"
 #include "hang/autopsy.h"
 #include "init/leavers.h"
@@ -15,15 +14,16 @@
 #include "init/restarted.h"
 #include "launch/master.h"
 #include "link/link.h"
-#include "report/actor.h"
 #include "report/blame.h"
 #include "report/launched.h"
-#include "report/reason.h"
+#include "report/outcome.h"
 #include "report/restarts.h"
+#include "report/verdict.h"
 #include "say/cause.h"
 #include "say/report_file.h"
 #include "say/two_rankinits.h"
 #include "system/clock.h"
+#include "attempt.h"
 
 /* --- how the ranks ended, of all that PID 1 knows and they wrote -------------- */
 

@@ -5,8 +5,7 @@
  */
 #include "run.h"
 
-
-#include "base/overlay.h"
+#include "base/host.h"
 #include "from/sources.h"
 #include "play/play_job.h"
 #include "system/clock.h"

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "command/words.h"
+#include "command/command.h"
 #include "from/sources.h"
 #include "hang/autopsy.h"
 #include "init/others.h"

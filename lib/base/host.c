@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/limits.h"
-#include "base/open_how.h"
 
 enum { TRIES = 4 };		/* of openat2(2), then the way is walked by name */
 

@@ -10,11 +10,47 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 
 #include "base/arena.h"
-#include "base/path.h"
+#include "base/error.h"
+
+/* Names of files: the parts of a path. */
+
+enum { RI_PATH_SIZE = 1024 };
+
+/* What follows the last '/'. */
+const char *ri_path_name(const char *path);
+
+/*
+ * The folder of a path without its last name into a buffer of RI_PATH_SIZE
+ * bytes; called twice, that of "/opt/mpi/bin/mpirun" is "/opt/mpi". The root's
+ * folder is "".
+ */
+void ri_path_folder(const char *path, char *folder);
+
+/* FOLDER/NAME into a buffer of RI_PATH_SIZE bytes; false where it does not fit. */
+bool ri_path_join(char *path, const char *folder, const char *name);
+
+/* Is path inside of folder, or the folder itself? Both without links. */
+bool ri_path_below(const char *path, const char *folder);
+
+/* linux/openat2.h, spelled here since musl 1.2.3 has no name for it. */
+
+struct ri_open_how {
+	uint64_t flags;
+	uint64_t mode;
+	uint64_t resolve;
+};
+
+enum { RI_RESOLVE_NO_SYMLINKS = 0x04, RI_RESOLVE_IN_ROOT = 0x10 };
+
+#ifndef SYS_openat2
+#define SYS_openat2 437
+#endif
 
 /* What /proc of a machine shows. */
 enum ri_host_proc {
@@ -113,5 +149,41 @@ bool ri_host_has(struct ri_host *host, const char *path);
 
 /* Is there a folder at this path, or a link to one? */
 bool ri_host_has_folder(struct ri_host *host, const char *path);
+
+/*
+ * What --simulate gives each rankinit that it starts, in the variable RANKINIT_SIMULATED:
+ * the machine that it plays. A JSON object; what else stands in it is left alone.
+ *
+ *     name       of the machine, instead of its host name
+ *     files      an object: the text of each path, read instead of the machine's own file;
+ *                /proc/net/fib_trie and /proc/net/if_inet6 say which address is its own
+ *     from       when it comes, in milliseconds of CLOCK_MONOTONIC; 0: it is there
+ *     job        what tells this job from others that are simulated here; or left out
+ *     unfit      the start of the ranks, 1 the first, for which it is not fit; or left out
+ *
+ * It stays in the environment of what they start: another rankinit below them plays
+ * the same machine.
+ */
+
+#define RI_OVERLAY_VARIABLE "RANKINIT_SIMULATED"
+
+struct ri_overlay {
+	const char *name;
+	const struct ri_host_file *files;	/* end with a NULL path */
+	uint64_t from_ms;
+	const char *job;			/* or NULL */
+	uint64_t unfit;				/* 0: it is always fit */
+};
+
+/* Read its value. RI_CODE_OPTION_VALUE where it is none; its texts live in the arena. */
+int ri_overlay_read(struct ri_overlay *out, const char *text, struct ri_arena *arena,
+	struct ri_error *err);
+
+/* Read it, and play that machine from here on. */
+int ri_overlay_play(struct ri_host *host, struct ri_overlay *out, const char *text,
+	struct ri_arena *arena, struct ri_error *err);
+
+/* The same as text, in the arena; NULL when out of memory. */
+char *ri_overlay_write(const struct ri_overlay *overlay, struct ri_arena *arena);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/overlay.h"
+#include "base/host.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/path.h"
+#include "base/host.h"
 
 #include <stdio.h>
 #include <string.h>

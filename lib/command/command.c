@@ -4,10 +4,9 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/host.h"
 #include "base/limits.h"
 #include "base/number.h"
-#include "base/path.h"
-#include "command/words.h"
 
 #define RI_LAUNCHER(symbol, name_, mode_, pet_, keeps_, counts_, shortens_, apart_, letters_, \
 	longs_) \

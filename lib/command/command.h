@@ -9,10 +9,43 @@
 #define RI_COMMAND_COMMAND_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/env.h"
 #include "base/span.h"
+
+/*
+ * Words of a command that is not ours: the names of shells, and options. Which
+ * of these take a value in a word of their own is said by lists as in
+ * launchers.def.
+ */
+
+/* The name of the shell that this is a path or the name of: "bash"; NULL: of none. */
+const char *ri_word_shell(const char *word);
+
+/* "-" alone is none. */
+bool ri_word_is_option(const char *word);
+
+/*
+ * Are the first length bytes of the word this name, which '\0' or a blank
+ * ends, with '_' for '-' or not?
+ */
+bool ri_word_is_name(const char *word, const char *name, size_t length);
+
+/* Does the name begin with the first length bytes of the word, likewise? */
+bool ri_word_begins(const char *name, const char *word, size_t length);
+
+/* Is the name in a list with blanks between, or where it may be cut short the beginning of one? */
+bool ri_word_is_listed(const char *list, const char *name, bool shortens);
+
+/* The first letter of "abc" (of the word "-abc") that takes a value, or NULL. */
+const char *ri_word_find_valued(const char *letters, const char *cluster);
+
+/* What follows the option at words, and its value. shortens: long names may be cut short. */
+char *const *ri_word_skip_option(const char *letters, const char *longs, bool shortens,
+	char *const *words);
 
 enum ri_mode {
 	RI_MODE_AUTO,		/* by the command: what is asked for, never an answer */
@@ -104,5 +137,27 @@ const char *ri_command_name(const struct ri_command *command);
 
 /* "auto", "process", "node", "none". */
 const char *ri_mode_name(enum ri_mode mode);
+
+/*
+ * Variables in the command's arguments. A container's CMD is no shell, so
+ * `--local_rank $LOCAL_RANK` arrives as it was written.
+ */
+
+enum ri_expand {
+	/* "$NAME" and "${NAME}" alone, and what ends in "=$NAME" or "=${NAME}" */
+	RI_EXPAND_AUTO,
+	RI_EXPAND_ALL,	/* wherever they stand in an argument */
+	RI_EXPAND_OFF,
+};
+
+/*
+ * The words of a command with each NAME that stands in variables, and is not
+ * removed there, replaced by its value. All other text stays, byte for byte:
+ * there is no quoting, "$$" and "\$" mean nothing, and what was put in is not
+ * looked at again. argv[0], the command itself, stays. Returns argv where
+ * nothing changes, else a new list; NULL when out of memory.
+ */
+char *const *ri_expand_words(char *const *argv, enum ri_expand how,
+	const struct ri_env_edits *variables, struct ri_arena *arena);
 
 #endif

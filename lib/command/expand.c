@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "command/expand.h"
+#include "command/command.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "command/words.h"
+#include "command/command.h"
 
 #include <string.h>
 
-#include "base/path.h"
+#include "base/host.h"
 
 const char *ri_word_shell(const char *word)
 {

@@ -6,8 +6,7 @@
 #include "base/limits.h"
 #include "base/number.h"
 #include "base/text.h"
-#include "from/endpoint.h"
-#include "from/hostlist.h"
+#include "from/reading.h"
 
 /*
  * The grammar is all that Open MPI (hostfile in mpirun(1)), DeepSpeed

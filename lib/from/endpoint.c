@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "from/endpoint.h"
+#include "from/reading.h"
 
 #include <arpa/inet.h>
 #include <string.h>

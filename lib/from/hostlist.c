@@ -4,13 +4,13 @@
  * to write them. Only the bounds stand between a short text and a
  * very long list.
  */
-#include "from/hostlist.h"
+#include "from/allocation.h"
 
 #include <string.h>
 
 #include "base/limits.h"
 #include "base/number.h"
-#include "from/endpoint.h"
+#include "from/reading.h"
 
 enum {
 	MAX_GROUPS = 8,		/* pairs of brackets in a name; Slurm itself stops earlier */

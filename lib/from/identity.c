@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "model/wishes.h"
+#include "model/context.h"
 
 static bool is_by_hand(const struct ri_source *source)
 {

@@ -9,7 +9,7 @@
 #include "from/allocation.h"
 #include "from/own_address.h"
 #include "from/reading.h"
-#include "model/wishes.h"
+#include "model/context.h"
 
 #define OPTIONS "rankinit(8)"
 

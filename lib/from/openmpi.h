@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "from/endpoint.h"
+#include "from/reading.h"
 
 /* The index of the daemon whose URI this is; false where there is none. */
 bool ri_ompi_uri_index(const char *uri, uint64_t *index);

@@ -5,7 +5,7 @@
 
 #include "base/loopback.h"
 #include "base/number.h"
-#include "model/wishes.h"
+#include "model/context.h"
 #include "redact/redact.h"
 
 const char *ri_reading_get(const struct ri_reading *reading, const char *variable)

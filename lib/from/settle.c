@@ -10,8 +10,8 @@
 
 #include "base/loopback.h"
 #include "base/text.h"
+#include "model/context.h"
 #include "model/derive.h"
-#include "model/wishes.h"
 
 static bool is_manual(const struct ri_fact *claim)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "from/shape.h"
+#include "from/sources.h"
 
 #include <string.h>
 

@@ -11,7 +11,6 @@
 
 #include "base/number.h"
 #include "from/allocation.h"
-#include "from/hostlist.h"
 #include "from/reading.h"
 
 #define ENV "Slurm src/common/env.c"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "model/wishes.h"
+#include "model/context.h"
 
 const struct ri_source *const ri_sources[] = {
 #define RI_SOURCE(name) &ri_source_##name,

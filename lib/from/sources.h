@@ -6,9 +6,150 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/arena.h"
 #include "base/env.h"
-#include "from/shape.h"
 #include "model/topology.h"
+
+/*
+ * The rows of what a source reads, each of which has all that is said of one variable; and its
+ * shapes, what the platform leaves for the members of a job, the other way round: --simulate
+ * makes a job of these. They set nothing that the source does not read. Where it has one
+ * shape, its values stand in the rows of what it reads.
+ *
+ * The value of a row has places between angle brackets:
+ *
+ *     <rank> <world_size> <local_rank> <ranks>   the process; how many a node has
+ *     <node> <nodes> <worker> <workers>          the node; both without node 0
+ *     <host> <port>                              the node's address, and a port of its own
+ *     <master> <master_port>                     the same of node 0
+ *     <each:SEP>...</each> <others:SEP>...</others>
+ *                                                once for each node, or each but node 0
+ */
+
+/* What a variable's presence says of its source. */
+enum ri_sign {
+	RI_NO_SIGN = 0,
+	RI_SEEN = 1,		/* each of these is set, as ri_source_sees has it */
+	RI_ONE_SEEN = 2,	/* one of these is set at least */
+	RI_TEXT = 4,		/* with one of those: and it is not blank */
+};
+
+/* How ri_claim_rows claims what a variable says: by the function of reading.h so named. */
+enum ri_take {
+	RI_TAKE_NOTHING,
+	RI_TAKE_NUMBER,
+	RI_TAKE_FILLED,
+	RI_TAKE_ELSE,		/* as filled, if the row above claims nothing */
+	RI_TAKE_LABEL,
+	RI_TAKE_HOST,
+	RI_TAKE_GPUS,
+	RI_TAKE_COMMAS,		/* hosts with commas between, or one on each line */
+	RI_TAKE_LINES,
+};
+
+/* A row's take and fact. */
+#define RI_NUMBER(fact_) RI_TAKE_NUMBER, .fact = RI_FACT_##fact_
+#define RI_FILLED(fact_) RI_TAKE_FILLED, .fact = RI_FACT_##fact_
+#define RI_ELSE(fact_) RI_TAKE_ELSE, .fact = RI_FACT_##fact_
+#define RI_JOB_NAME RI_TAKE_LABEL, .fact = RI_FACT_JOB_ID
+#define RI_MASTER RI_TAKE_HOST, .fact = RI_FACT_MASTER_ADDR
+#define RI_GPUS RI_TAKE_GPUS, .fact = RI_FACT_NPROC
+#define RI_HOSTS(between_) RI_TAKE_##between_, .fact = RI_FACT_HOSTS
+
+/*
+ * One variable or file that a source reads. Most sources are rows alone:
+ *
+ *	{ "NODE", "index of this node", CITE, RI_SEEN, RI_NUMBER(NODE_RANK), "<node>" },
+ *
+ * A row without a take is read by the source's own functions.
+ */
+struct ri_source_row {
+	const char *name;
+	const char *meaning;	/* what it says, in one line */
+	const char *cite;	/* where that was read: a document or a source file */
+	unsigned char sign;	/* bits of enum ri_sign */
+	enum ri_take take : 8;
+	enum ri_fact_id fact : 8;
+	const char *value;	/* what a simulated job has there; NULL: not set in it */
+};
+
+/* Of which nodes a row is, and of jobs with how many; none of a pair: of both. */
+enum ri_shape_of {
+	RI_OF_FIRST = 1,
+	RI_OF_OTHERS = 2,
+	RI_OF_ONE_NODE = 4,
+	RI_OF_SEVERAL_NODES = 8,
+};
+
+enum { RI_MAX_SHAPE_FILES = 8 };
+
+/*
+ * A row's name stands in the table of what its source reads, or of what another one does
+ * that reads there too: torch's own names, those of Azure Batch in a job of Azure ML.
+ */
+struct ri_shape_row {
+	const char *name;	/* of a variable; what begins with '/' is a file */
+	const char *value;
+	unsigned of;		/* bits of enum ri_shape_of; 0: of all */
+};
+
+struct ri_shape {
+	const char *name;	/* the source's, or that with _KIND behind it */
+	const char *summary;	/* who starts what, for --list=simulations */
+	const struct ri_source_row *const *reads;	/* those with a value; or NULL */
+	const struct ri_shape_row *rows;	/* and these; end with a NULL name; or NULL */
+	/* The same of the launcher inside an allocation, or of what the job's author states. */
+	const struct ri_shape_row *beside;
+	enum ri_scope scope;	/* each process is started, or a container on each node */
+	unsigned port;		/* the master's by default; 0: 29500 */
+	unsigned grace_s;	/* between a stop's SIGTERM and SIGKILL */
+	/* The other nodes run on where one failed, and end by themselves. */
+	bool goes_on;
+	/* What the platform calls a job that ended well, failed, was stopped; NULL: nothing. */
+	const char *succeeded, *failed, *stopped;
+};
+
+/* A shape's rows, of struct ri_shape_row. */
+#define RI_SHAPE_ROWS(...) (const struct ri_shape_row[]){ __VA_ARGS__, { .name = NULL } }
+
+/* Ends a shape: where its grace_s, goes_on and states were read. No start needs that. */
+#define RI_CITE(where)
+
+/* Between SIGTERM and SIGKILL a pod has 30 s by default. */
+#define RI_SHAPE_POD \
+	"kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle, Termination of Pods"
+
+/* What mpirun of Open MPI sets, for those that are machines it runs on: openmpi.c. */
+extern const struct ri_shape_row ri_shape_of_mpirun[];
+
+/* What the job's author says where the platform does not: the nodes, and the master alone. */
+extern const struct ri_shape_row ri_shape_states_nodes[];
+#define ri_shape_states_master (ri_shape_states_nodes + 1)
+
+/* One member of a simulated job: a process, or a node, whose local_rank is 0. */
+struct ri_shape_member {
+	size_t nodes, ranks;	/* of the job; of each node */
+	size_t node, local_rank;
+	unsigned port;		/* the master's: node n's own is n above it */
+};
+
+/* One of its rows, those beside first. False past the last. */
+bool ri_shape_row_at(const struct ri_shape *shape, size_t index, struct ri_shape_row *out);
+
+bool ri_shape_row_is_of(const struct ri_shape_row *row, const struct ri_shape_member *member);
+
+/* The value of the row, in the arena. NULL when out of memory. */
+char *ri_shape_value(const struct ri_shape_row *row, const struct ri_shape_member *member,
+	struct ri_arena *arena);
+
+/* The master's port by default. */
+unsigned ri_shape_port(const struct ri_shape *shape);
+
+/* Does a row say the port of the master, <master_port>? */
+bool ri_shape_says_port(const struct ri_shape *shape);
+
+/* The address of the node on a machine that plays all of them: 127.0.0.2 is that of node 0. */
+char *ri_shape_host(size_t node, struct ri_arena *arena);
 
 struct ri_reading;
 struct ri_wishes;

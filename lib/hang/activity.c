@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/path.h"
+#include "base/host.h"
 #include "hang/hang.h"
 #include "redact/redact.h"
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/host.h"
 #include "base/number.h"
-#include "base/path.h"
 #include "base/text.h"
 #include "hang/hang.h"
 #include "redact/redact.h"

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/host.h"
 #include "base/limits.h"
-#include "base/path.h"
 
 /* --- the loader's table -------------------------------------------------- */
 

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/host.h"
 #include "base/number.h"
-#include "base/path.h"
 
 enum { SCRIPT_SIZE = 32768 };
 

@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "base/path.h"
+#include "base/host.h"
 #include "base/text.h"
 
 /* --- NCCL ------------------------------------------------------------------- */

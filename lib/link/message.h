@@ -111,7 +111,7 @@ struct ri_link_look {
 
 /* What the ranks of a node did when it looked. */
 struct ri_link_groups {
-	char text[RI_LINK_GROUPS_TEXT];	/* lines as hang/together.h has them; "": it did not look */
+	char text[RI_LINK_GROUPS_TEXT];	/* lines of hang/together.h; "": it did not look */
 };
 
 /* What all of that says together. */

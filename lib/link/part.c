@@ -4,11 +4,11 @@
 #include <arpa/inet.h>
 #include <string.h>
 
+#include "base/host.h"
 #include "base/loopback.h"
 #include "base/number.h"
-#include "base/overlay.h"
 #include "command/command.h"
-#include "model/wishes.h"
+#include "model/context.h"
 
 enum { C10D_PORT = 29400 };	/* PyTorch c10d_rendezvous_backend.py, _create_tcp_store */
 

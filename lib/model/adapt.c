@@ -11,8 +11,8 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "command/command.h"
+#include "model/context.h"
 #include "model/derive.h"
-#include "model/wishes.h"
 
 static bool get(const struct ri_context *context, const char *variable, uint64_t *out)
 {

@@ -14,7 +14,6 @@
 #include "base/error.h"
 #include "base/number.h"
 #include "base/text.h"
-#include "model/context.h"
 
 enum ri_fact_id {
 #define RI_FACT(symbol, name, group, min, max) RI_FACT_##symbol,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/wishes.h"
+#include "model/context.h"
 
 #include <string.h>
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
+#include "base/host.h"
 #include "base/number.h"
-#include "base/path.h"
 #include "base/text.h"
 #include "node/sysfile.h"
 

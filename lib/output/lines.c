@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "output/lines.h"
+#include "output/output.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "output/pattern.h"
+#include "output/output.h"
 
 #include <inttypes.h>
 #include <string.h>

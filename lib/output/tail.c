@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "output/tail.h"
+#include "output/output.h"
 
 #include <string.h>
 

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "from/shape.h"
+#include "from/sources.h"
 
 enum {
 	RI_MAX_SIMULATED = 256,		/* ranks of a job, all on one machine */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "redact/below.h"
+#include "redact/token.h"
 
 #include "base/text.h"
 

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "redact/below.h"
 #include "redact/secrecy.h"
 #include "redact/token.h"
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/carried.h"
+#include "report/restarts.h"
 
 #include <string.h>
 
 #include "base/limits.h"
-#include "report/restarts.h"
 #include "words/words.h"
 
 /* The same binary reads what it wrote, but in another process: no pointer in it means anything. */

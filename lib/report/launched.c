@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/actor.h"
+#include "report/outcome.h"
 #include "words/words.h"
 
 enum {

@@ -6,7 +6,6 @@
 #ifndef RI_REPORT_OUTCOME_H
 #define RI_REPORT_OUTCOME_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,11 +13,37 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include <jansson.h>
+
 #include "base/error.h"
 #include "base/span.h"
 #include "base/text.h"
 #include "model/topology.h"
 #include "words/words.h"
+
+/*
+ * Which actor or task of Ray's a driver ended of, by the exception that it ended with. An actor
+ * outlives what it raises, and so no end of a process tells of it.
+ */
+
+/* The spans point into the text that was read. */
+struct ri_actor {
+	struct ri_span name;	/* its class, "Worker"; of a task its function; or empty */
+	bool is_task;
+	struct ri_span host;	/* where it ran, by its address; or empty */
+	int64_t pid;
+	int64_t rank;		/* that its repr() tells; -1: it does not */
+	bool raised;		/* an exception; else it died */
+	int exit_code;		/* that Ray knows; -1: it does not */
+	bool out_of_memory;
+	struct ri_span exception;	/* that the driver ended with: "Type: message" */
+};
+
+/* Does a driver that wrote this to its stderr end with an exception of Ray's? */
+bool ri_actor_is_rays(struct ri_span text);
+
+/* The last one that this exception names, which is the innermost. False: it names none. */
+bool ri_actor_find(struct ri_span text, struct ri_actor *out);
 
 struct ri_actor;
 struct ri_inner_word;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/blame.h"
-#include "report/reason.h"
+#include "report/verdict.h"
 
 #include <string.h>
 

@@ -7,8 +7,8 @@
 #include <jansson.h>
 
 #include "base/signals.h"
-#include "report/actor.h"
 #include "report/members.h"
+#include "report/outcome.h"
 #include "report/torch_error.h"
 #include "report/verdict.h"
 #include "words/words.h"

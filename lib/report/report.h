@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "model/json.h"
 #include "report/outcome.h"
-#include "report/verdict_lines.h"
+#include "report/verdict.h"
 
 /* All of it is borrowed. */
 struct ri_report {

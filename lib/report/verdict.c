@@ -6,11 +6,10 @@
 
 #include "base/error.h"
 #include "redact/redact.h"
-#include "report/actor.h"
 #include "report/blame.h"
 #include "report/collectives.h"
 #include "report/members.h"
-#include "report/reason.h"
+#include "report/outcome.h"
 #include "report/torch_error.h"
 #include "words/words.h"
 

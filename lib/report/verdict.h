@@ -11,6 +11,52 @@
 #include "base/text.h"
 #include "model/json.h"
 #include "report/outcome.h"
+#include "words/words.h"
+
+/*
+ * Why a rank ended, as far as it said so itself: what stands below the first
+ * line of the verdict.
+ */
+
+enum {
+	RI_VERDICT_COLUMNS = 240,
+	RI_REASON_LINES = 14,	/* that ri_reason_add appends, at most */
+	RI_MAX_TAIL = 65536,	/* bytes of it that are looked at */
+};
+
+/*
+ * Why a rank ended, as far as it said so itself, without secrets. It is large:
+ * keep it in static storage.
+ */
+struct ri_reason {
+	const struct ri_rank_outcome *rank;	/* whose it is, of so many bytes: */
+	uint64_t total;		/* 0: not known */
+	bool shows;		/* a traceback in these: it ended of it, or had printed it */
+	char text[2 * RI_MAX_TAIL];	/* what it wrote; the spans point in here */
+	bool has_traceback;
+	struct ri_traceback traceback;
+	struct ri_last_words words;	/* without a traceback, or shortly before it */
+	struct ri_span lines[RI_LAST_LINES];	/* the last ones that are no noise */
+	size_t line_count;	/* where there is only noise: that */
+};
+
+/*
+ * Look for the reason in what a rank wrote to stderr: ri_class_find has said which of its words
+ * explain its end. Where *out is the reason of this rank and the same bytes already, it stays.
+ */
+void ri_reason_find(const struct ri_rank_outcome *rank, struct ri_reason *out);
+
+/*
+ * Append the lines that tell the reason, each ended by '\n': the exception, what
+ * caused it and the innermost frames; or torch's error file; or the words that a
+ * runtime died with and the last lines, or where to look if there are none; then
+ * where its log is.
+ */
+void ri_reason_add(struct ri_text *out, const struct ri_rank_outcome *rank,
+	const struct ri_reason *reason);
+
+/* Append a line that somebody else wrote behind words of ours, cut to what fits, and its end. */
+void ri_reason_add_line(struct ri_text *out, const char *before, struct ri_span line);
 
 /* Of a stop from outside; where nothing is known, or nothing failed. */
 extern const struct ri_why ri_why_stopped, ri_why_unknown;
@@ -113,5 +159,42 @@ void ri_inner_word_write(const struct ri_inner_word *word, char bytes[RI_INNER_W
  * another version, or has a number that no word has.
  */
 bool ri_inner_word_read(struct ri_inner_word *out, const char *bytes, size_t length);
+
+/*
+ * The verdict for people: the rank that failed first and why, then what the
+ * others did. However many ranks there are and however much they wrote, it
+ * has at most RI_VERDICT_LINES lines of at most RI_VERDICT_COLUMNS, no
+ * secrets and nothing that a terminal could take for a command.
+ */
+
+enum {
+	RI_VERDICT_LINES = 30,
+	RI_VERDICT_PRINTED = 3,		/* lines of ri_verdict_add_printed, at most */
+	/* holds any: a column has up to four bytes */
+	RI_VERDICT_SIZE = RI_VERDICT_LINES * (RI_VERDICT_COLUMNS * 4 + 1) + 1,
+	RI_VERDICT_PRINTED_SIZE = RI_VERDICT_PRINTED * (RI_VERDICT_COLUMNS * 4 + 1) + 1,
+};
+
+/*
+ * The first of these lines, about the failure of this node as that of the whole job: for the
+ * other nodes.
+ */
+void ri_verdict_render_job(const struct ri_outcome *outcome, struct ri_text *out);
+
+/*
+ * Append a line for each of the first ranks that were stopped, and had printed an exception that
+ * they did not end of as far as is known, or that had not got to their end when a stop came from
+ * outside, and before those one for a rank that had logged an error and left with 0 before the
+ * others: for outcome->printed. The scratch is used up.
+ */
+void ri_verdict_add_printed(struct ri_text *out, const struct ri_outcome *outcome,
+	struct ri_reason *scratch);
+
+/*
+ * Append the lines, each ended by '\n'. None where nothing failed; where a stop came from outside,
+ * none unless the status is other than 0. A verdict on the whole job comes first, and then what
+ * that does not say of this node.
+ */
+void ri_verdict_render(const struct ri_outcome *outcome, struct ri_text *out);
 
 #endif

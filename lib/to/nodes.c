@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "to/nodes.h"
+#include "to/to.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,8 +9,7 @@
 #include "base/loopback.h"
 #include "base/number.h"
 #include "command/command.h"
-#include "command/words.h"
-#include "model/wishes.h"
+#include "model/context.h"
 
 enum { MAX_WORDS = 64 };	/* of one command in a shell's line */
 

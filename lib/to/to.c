@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "command/command.h"
-#include "model/wishes.h"
+#include "model/context.h"
 #include "to/writing.h"
 
 #define RI_FRAMEWORK(name) extern const struct ri_framework ri_framework_##name;

@@ -10,8 +10,7 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "command/command.h"
-#include "command/words.h"
-#include "to/nodes.h"
+#include "to/to.h"
 #include "to/writing.h"
 
 #define RENDEZVOUS "PyTorch torch/distributed/rendezvous.py, _env_rendezvous_handler"

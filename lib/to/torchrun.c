@@ -10,8 +10,8 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "command/command.h"
-#include "model/wishes.h"
-#include "to/nodes.h"
+#include "model/context.h"
+#include "to/to.h"
 #include "to/writing.h"
 
 #define ARGPARSE "PyTorch torch/distributed/argparse_util.py, env; run.py, get_args_parser"

@@ -235,7 +235,7 @@ const struct ri_framework ri_framework_accelerate = {
 /*
  * Hugging Face's Trainer. Without LOCAL_RANK, and with several GPUs to see, every rank runs on
  * all of them by itself, and says nothing. Old scripts take --local_rank too: "$LOCAL_RANK" in
- * an argument is replaced (command/expand.h).
+ * an argument is replaced (command/command.h).
  */
 #define ARGUMENTS "Transformers src/transformers/training_args.py, TrainingArguments"
 

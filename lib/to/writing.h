@@ -9,7 +9,6 @@
 #include "command/command.h"
 #include "model/context.h"
 #include "model/topology.h"
-#include "model/wishes.h"
 
 struct ri_writing;
 
@@ -43,7 +42,7 @@ struct ri_framework {
 	 * What each process gets: a rank, or the one of a node that starts ranks.
 	 * What it needs must be told where the framework is asked for: else
 	 * RI_CODE_FRAMEWORK_INCOMPLETE. Where to meet a launcher may know itself
-	 * (to/nodes.h).
+	 * (to/to.h).
 	 */
 	struct ri_share rank;
 	struct ri_share node;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "output/tail.h"
+#include "output/output.h"
 
 enum {
 	MAX_MESSAGE_LINES = 16,

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/host.h"
 #include "hang/hang.h"
 #include "hang/look.h"
 #include "redact/redact.h"

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/arena.h"
 #include "system/helper.h"
 #include "system/log.h"
 

@@ -16,7 +16,7 @@
 
 #include "base/limits.h"
 #include "link/message.h"
-#include "report/carried.h"
+#include "report/restarts.h"
 #include "system/apart.h"
 
 enum ri_question {
@@ -53,7 +53,7 @@ struct ri_judged {
 	uint8_t tells;		/* a rankinit above this one is told */
 	uint8_t follows;	/* the last line comes after one that may have no end */
 	uint32_t carried_length;
-	_Alignas(8) char carried[RI_CARRIED_SIZE];	/* with this (report/carried.h) */
+	_Alignas(8) char carried[RI_CARRIED_SIZE];	/* with this (report/restarts.h) */
 	char last_line[RI_VERDICT_LINE_SIZE];	/* "": it has none */
 	/* Lines of rankinit's own, as they are printed, before the last one. */
 	volatile uint32_t length;

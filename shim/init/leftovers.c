@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "command/words.h"
+#include "command/command.h"
 #include "hang/look.h"
 #include "init/descendants.h"
 #include "init/others.h"

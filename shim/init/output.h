@@ -30,8 +30,7 @@
 #include "base/arena.h"
 #include "launch/launch.h"
 #include "options/options.h"
-#include "output/lines.h"
-#include "output/tail.h"
+#include "output/output.h"
 #include "system/sink.h"
 
 struct ri_output_rank {

@@ -13,7 +13,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "output/pattern.h"
+#include "output/output.h"
 #include "system/apart.h"
 #include "system/held_path.h"
 #include "system/mask.h"

@@ -9,9 +9,9 @@
 #define RI_SHIM_INIT_SUPERVISE_H
 
 #include "check/machine.h"
-#include "launch/children.h"
 #include "init/output.h"
 #include "init/terminal.h"
+#include "launch/children.h"
 #include "link/job.h"
 #include "report/outcome.h"
 #include "system/mask.h"

@@ -10,7 +10,7 @@
 #include "link/link.h"
 #include "report/blame.h"
 #include "report/restarts.h"
-#include "report/verdict_lines.h"
+#include "report/verdict.h"
 #include "system/clock.h"
 #include "system/log.h"
 #include "system/own_proc.h"

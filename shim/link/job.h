@@ -8,8 +8,8 @@
 #include "link/message.h"
 #include "link/part.h"
 #include "options/options.h"
-#include "report/carried.h"
 #include "report/outcome.h"
+#include "report/restarts.h"
 #include "system/mask.h"
 
 /*

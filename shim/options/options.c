@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/overlay.h"
-#include "command/words.h"
+#include "base/host.h"
+#include "command/command.h"
 #include "options/table.h"
 #include "redact/redact.h"
-#include "report/carried.h"
+#include "report/restarts.h"
 
 enum {
 	DASHES = sizeof("--") - 1,

@@ -12,8 +12,7 @@
 #include "base/text.h"
 #include "check/wishes.h"
 #include "command/command.h"
-#include "command/expand.h"
-#include "model/wishes.h"
+#include "model/context.h"
 #include "node/place.h"
 #include "play/simulation.h"
 

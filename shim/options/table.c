@@ -10,7 +10,7 @@
 #include "from/sources.h"
 #include "link/seal.h"
 #include "link/secret.h"
-#include "output/pattern.h"
+#include "output/output.h"
 #include "redact/redact.h"
 #include "to/to.h"
 

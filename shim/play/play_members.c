@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/overlay.h"
+#include "base/host.h"
 #include "from/sources.h"
 #include "launch/placement.h"
 #include "options/table.h"

@@ -2,7 +2,7 @@
 /* Which checks run, and what is said of those that do not though they are required. */
 #include <string.h>
 
-#include "command/words.h"
+#include "command/command.h"
 #include "preflight/preflight.h"
 #include "system/log.h"
 

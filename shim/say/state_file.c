@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "output/pattern.h"
+#include "output/output.h"
 #include "say/print.h"
 #include "say/whole_file.h"
 #include "system/apart.h"

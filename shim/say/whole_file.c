@@ -12,10 +12,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "output/pattern.h"
+#include "output/output.h"
 #include "system/clock.h"
-#include "system/sink.h"
 #include "system/kept_fds.h"
+#include "system/sink.h"
 
 const char *ri_whole_file_name(const struct ri_given *option, const struct ri_topology *topology,
 	struct ri_arena *arena, struct ri_error *err)

@@ -29,7 +29,7 @@ struct ri_whole_file {
 
 /*
  * The path that an option names: %r, %l, %n and %h stand for what is known
- * of this process (output/pattern.h), and a relative name counts from where
+ * of this process (output/output.h), and a relative name counts from where
  * rankinit was started. NULL with RI_CODE_OPTION_VALUE, REPORT_REFUSED or
  * MEMORY.
  */

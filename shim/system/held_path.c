@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/open_how.h"
+#include "base/host.h"
 
 enum {
 	FIRST_FD = 3,		/* 0 to 2 are the ranks', even where they are closed */

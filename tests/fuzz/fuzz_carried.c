@@ -4,9 +4,8 @@
  * what is read is written so that it reads the same. The input is laid over what rankinit writes,
  * from the place on that its first two bytes say, so that more than the first check is reached.
  */
-#include "fuzz.h"
-#include "report/carried.h"
 #include "report/restarts.h"
+#include "fuzz.h"
 
 static struct ri_carried carried, again;
 static unsigned char bytes[RI_CARRIED_SIZE], written[RI_CARRIED_SIZE];

@@ -5,13 +5,12 @@
  * mode, and expansion changes nothing but references to what is written. The
  * same text is a script, too: what it is said to import stands in it.
  */
-#include "fuzz.h"
 #include "command/command.h"
-#include "command/expand.h"
-#include "to/writing.h"
 #include "to/to.h"
-#include "linked.h"
+#include "to/writing.h"
 #include "../unit/stages_of.h"
+#include "fuzz.h"
+#include "linked.h"
 
 enum { MAX_STRINGS = 256, INPUT_SIZE = 16384 };
 

@@ -11,14 +11,14 @@
 
 #include "base/loopback.h"
 #include "base/number.h"
-#include "from/endpoint.h"
-#include "fuzz.h"
+#include "command/command.h"
+#include "from/reading.h"
 #include "model/explain.h"
 #include "model/page.h"
-#include "command/command.h"
 #include "to/to.h"
-#include "linked.h"
 #include "../unit/stages_of.h"
+#include "fuzz.h"
+#include "linked.h"
 
 enum { MAX_STRINGS = 256, INPUT_SIZE = 16384 };
 

@@ -6,8 +6,8 @@
 #include "fuzz.h"
 
 #include "base/limits.h"
-#include "from/endpoint.h"
-#include "from/hostlist.h"
+#include "from/allocation.h"
+#include "from/reading.h"
 
 static struct ri_arena arena;
 

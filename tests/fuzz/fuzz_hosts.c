@@ -7,9 +7,9 @@
 #include "fuzz.h"
 
 #include "base/limits.h"
-#include "from/endpoint.h"
 #include "from/allocation.h"
-#include "model/wishes.h"
+#include "from/reading.h"
+#include "model/context.h"
 #include "../unit/stages_of.h"
 
 static struct ri_arena arena;

@@ -6,9 +6,9 @@
  */
 #include <string.h>
 
-#include "fuzz.h"
 #include "report/blame.h"
 #include "report/verdict.h"
+#include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -10,7 +10,7 @@
 #include <errno.h>
 
 #include "init/judged.h"
-#include "report/carried.h"
+#include "report/restarts.h"
 #include "system/helper.h"
 #include "system/log.h"
 

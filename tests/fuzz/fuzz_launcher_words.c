@@ -4,7 +4,7 @@
  * is kept where there is little room, and each byte of a rank's lines is one of the text. So does
  * what is told of an actor of Ray's.
  */
-#include "report/actor.h"
+#include "report/outcome.h"
 #include "words/words.h"
 #include "fuzz.h"
 

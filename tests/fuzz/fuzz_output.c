@@ -7,9 +7,7 @@
  */
 #include "fuzz.h"
 
-#include "output/lines.h"
-#include "output/pattern.h"
-#include "output/tail.h"
+#include "output/output.h"
 
 enum { PREFIX = 4, MOST = 4 * RI_OUTPUT_LINE };
 

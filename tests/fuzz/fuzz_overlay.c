@@ -5,8 +5,8 @@
  */
 #include "fuzz.h"
 
+#include "base/host.h"
 #include "base/limits.h"
-#include "base/overlay.h"
 
 static struct ri_arena arena;
 

@@ -6,7 +6,7 @@
  */
 #include "fuzz.h"
 
-#include "from/endpoint.h"
+#include "from/reading.h"
 #include "../unit/stages_of.h"
 
 #define CONFIG "opt/ml/input/config/resourceconfig.json"

@@ -4,8 +4,8 @@
  * faults that can happen in it; what is refused names the option.
  */
 #include "from/sources.h"
-#include "fuzz.h"
 #include "play/simulation.h"
+#include "fuzz.h"
 
 static void check_fault(const struct ri_simulation *job, const struct ri_fault *fault)
 {

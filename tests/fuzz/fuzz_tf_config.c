@@ -4,11 +4,11 @@
  * read is judged; what is written for the hosts, whatever stood there, is one
  * that is taken, with a task for each of them.
  */
-#include "from/endpoint.h"
-#include "fuzz.h"
-#include "model/wishes.h"
+#include "from/reading.h"
+#include "model/context.h"
 #include "to/tf_config.h"
 #include "to/to.h"
+#include "fuzz.h"
 
 enum { HOSTS = 64 };
 

@@ -5,10 +5,10 @@
  */
 #include <jansson.h>
 
-#include "fuzz.h"
 #include "report/blame.h"
 #include "report/report.h"
 #include "report/verdict.h"
+#include "fuzz.h"
 
 static void check_text(char *text)
 {

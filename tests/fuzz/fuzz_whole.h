@@ -6,13 +6,13 @@
 #ifndef RI_TESTS_FUZZ_WHOLE_H
 #define RI_TESTS_FUZZ_WHOLE_H
 
-#include "fuzz.h"
-#include "model/explain.h"
-#include "model/wishes.h"
-#include "options/options.h"
 #include "command/command.h"
+#include "model/context.h"
+#include "model/explain.h"
+#include "options/options.h"
 #include "to/to.h"
 #include "../unit/stages_of.h"
+#include "fuzz.h"
 
 enum { FUZZ_WORDS = 128 };
 

@@ -80,7 +80,7 @@ class Kind:
                 yield f"{path}: not the name of a source or framework"
 
 
-# Sources that bring no shape (lib/from/shape.h) for --simulate, and why.
+# Sources that bring no shape (lib/from/sources.h) for --simulate, and why.
 NO_SHAPE = {
     "manual": "the user's options, which go on as they are",
     "rankinit": "an outer rankinit, which is started with a job of another source",
@@ -97,7 +97,7 @@ def check_shapes(kind):
         has = re.search(rf"^const struct ri_source ri_source_{name} = {{\n(?:(?!^}}).*\n)*?"
                         r"\tRI_SHAPES\(", read(path), re.M) is not None
         if not has and name not in NO_SHAPE:
-            yield f"{path}: {name} has no RI_SHAPES for --simulate (lib/from/shape.h)"
+            yield f"{path}: {name} has no RI_SHAPES for --simulate (lib/from/sources.h)"
         if has and name in NO_SHAPE:
             yield f"{path}: {name} has RI_SHAPES, but NO_SHAPE of tables.py says that it has none"
     for path in sorted({path for _, path in defined}):

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Real libraries made by the compiler where the test runs: no code, no needs
- * but the stated ones. Include after cmocka.h and tree.h.
+ * but the stated ones. Include after cmocka.h.
  */
 #ifndef RI_TESTS_LIBRARY_OF_H
 #define RI_TESTS_LIBRARY_OF_H
 
 #include <errno.h>
 #include <sys/wait.h>
+
+#include "tree.h"
 
 /* Ends the test as skipped where there is no gcc. */
 static inline void need_compiler(void)

@@ -3,10 +3,10 @@
 #ifndef RI_TESTS_OPTIONS_OF_H
 #define RI_TESTS_OPTIONS_OF_H
 
-#include "model/wishes.h"
+#include "command/command.h"
+#include "model/context.h"
 #include "node/place.h"
 #include "options/options.h"
-#include "command/command.h"
 
 struct options_of {
 	struct ri_options read;

@@ -5,7 +5,7 @@
 
 #include "from/from.h"
 #include "model/derive.h"
-#include "to/nodes.h"
+#include "to/to.h"
 
 static inline int ri_topology_read(struct ri_topology *out, const struct ri_context *context,
 	struct ri_error *err)

@@ -10,7 +10,6 @@
 
 #include <cmocka.h>
 
-#include "report/carried.h"
 #include "report/restarts.h"
 #include "words/words.h"
 

@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "report/blame.h"
-#include "report/reason.h"
 #include "report/verdict.h"
 #include "words/words.h"
 #include "words_samples.h"

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
+#include "command/command.h"
 #include "out_of_memory.h"
-#include "command/expand.h"
 
 #define LIST(...) ((char *const *)(uintptr_t)(const char *const[]){ __VA_ARGS__, NULL })
 

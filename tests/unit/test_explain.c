@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "model/context.h"
 #include "model/explain.h"
 #include "model/page.h"
-#include "model/wishes.h"
 #include "to/to.h"
 #include "topology_of.h"
 

@@ -6,9 +6,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model/wishes.h"
-#include "to/writing.h"
+#include "model/context.h"
 #include "to/to.h"
+#include "to/writing.h"
 #include "topology_of.h"
 
 /* One process on each of two nodes. */

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
-#include "from/endpoint.h"
 #include "from/openmpi.h"
 #include "from/reading.h"
 #include "out_of_memory.h"

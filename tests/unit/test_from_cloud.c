@@ -9,11 +9,11 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
-#include "model/wishes.h"
+#include "model/context.h"
 #include "out_of_memory.h"
 #include "topology_of.h"
-#include "watched.h"
 #include "tree.h"
+#include "watched.h"
 
 #define BATCH "AZ_BATCH_HOST_LIST=10.0.0.4,10.0.0.5"
 #define ARN "TRAINING_JOB_ARN=arn:aws:sagemaker:us-west-2:123456789012:training-job/resnet"

@@ -14,12 +14,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/overlay.h"
-#include "model/wishes.h"
-#include "node/place.h"
+#include "base/host.h"
 #include "command/command.h"
-#include "to/writing.h"
+#include "model/context.h"
+#include "node/place.h"
 #include "to/to.h"
+#include "to/writing.h"
 #include "edits_of.h"
 #include "golden_cases.h"
 #include "options_of.h"

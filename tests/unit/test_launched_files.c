@@ -12,7 +12,6 @@
 #include "report/blame.h"
 #include "report/launched.h"
 #include "report/verdict.h"
-#include "report/verdict_lines.h"
 #include "words/words.h"
 
 enum { EXIT_1 = 1 << 8 };

@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "report/actor.h"
 #include "report/blame.h"
 #include "report/launched.h"
-#include "report/verdict_lines.h"
+#include "report/outcome.h"
+#include "report/verdict.h"
 
 enum { EXIT_1 = 1 << 8, EXIT_3 = 3 << 8 };
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "link/part.h"
-#include "model/wishes.h"
+#include "model/context.h"
 #include "topology_of.h"
 
 /* Two pods of a PyTorchJob, of which this is the second. */

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "from/allocation.h"
-#include "model/wishes.h"
+#include "model/context.h"
 #include "out_of_memory.h"
 #include "topology_of.h"
 

@@ -6,7 +6,6 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "to/nodes.h"
 #include "to/to.h"
 #include "topology_of.h"
 

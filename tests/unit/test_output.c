@@ -8,9 +8,7 @@
 
 #include <cmocka.h>
 
-#include "output/lines.h"
-#include "output/pattern.h"
-#include "output/tail.h"
+#include "output/output.h"
 #include "thinned.h"
 
 /* Names of logs. */

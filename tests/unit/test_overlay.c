@@ -12,9 +12,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/host.h"
 #include "base/limits.h"
 #include "base/loopback.h"
-#include "base/overlay.h"
 #include "from/own_address.h"
 #include "tree.h"
 

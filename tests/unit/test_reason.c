@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "report/blame.h"
-#include "report/reason.h"
+#include "report/verdict.h"
 
 #define HEADER "Traceback (most recent call last):\n"
 #define LIBRARY "  File \"/env/lib/python3.11/site-packages/torch/x.py\", line 5, in g\n    h()\n"

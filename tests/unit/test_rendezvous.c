@@ -6,9 +6,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "base/overlay.h"
+#include "base/host.h"
 #include "link/part.h"
-#include "model/wishes.h"
+#include "model/context.h"
 #include "topology_of.h"
 
 /* Two pods of a PyTorchJob, of which this is the second. */

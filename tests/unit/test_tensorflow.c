@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "base/limits.h"
-#include "model/wishes.h"
+#include "model/context.h"
 #include "to/tf_config.h"
 #include "to/to.h"
 #include "out_of_memory.h"

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "report/actor.h"
+#include "report/outcome.h"
 #include "report/verdict.h"
 
 static const struct ri_verdict some = {

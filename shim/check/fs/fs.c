@@ -13,7 +13,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/path.h"
+#include "base/host.h"
 #include "base/text.h"
 #include "check/check.h"
 #include "check/machine.h"
