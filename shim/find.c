@@ -13,7 +13,7 @@
 #include "from/sources.h"
 #include "launch/master.h"
 #include "link/part.h"
-#include "model/derive.h"
+#include "model/topology.h"
 #include "output/output.h"
 #include "say/two_rankinits.h"
 #include "system/apart.h"

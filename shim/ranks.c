@@ -6,7 +6,7 @@
 
 #include "init/spawn_ranks.h"
 #include "launch/launch.h"
-#include "model/derive.h"
+#include "model/topology.h"
 #include "say/torch_file.h"
 #include "say/two_rankinits.h"
 #include "say/whole_file.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run.h"
 
-#include "model/derive.h"
+#include "model/topology.h"
 #include "redact/redact.h"
 #include "say/print.h"
 

@@ -2,12 +2,8 @@
 #include "base/account.h"
 
 #include <errno.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 
-#include "base/limits.h"
-#include "base/number.h"
 #include "base/text.h"
 
 enum { WORD = 256 };

@@ -7,11 +7,6 @@
 #ifndef RI_BASE_ACCOUNT_H
 #define RI_BASE_ACCOUNT_H
 
-#include <stddef.h>
-#include <sys/types.h>
-
-#include "base/arena.h"
-#include "base/error.h"
 #include "base/host.h"
 
 /* Whom a process shall run as. */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/number.h"
+#include "base/text.h"
 
 bool ri_cgroup_next(const char **text, struct ri_cgroup_member *out)
 {

@@ -9,10 +9,6 @@
 #ifndef RI_BASE_CGROUP_H
 #define RI_BASE_CGROUP_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/host.h"
 
 enum {

@@ -10,10 +10,6 @@
 #ifndef RI_BASE_ENV_H
 #define RI_BASE_ENV_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/arena.h"
 #include "base/error.h"
 

@@ -8,9 +8,6 @@
 #ifndef RI_BASE_HOST_H
 #define RI_BASE_HOST_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/mounts.h"
 
-#include <stddef.h>
 #include <string.h>
 
-#include "base/number.h"
+#include "base/text.h"
 
 /* Fields before the optional ones, whose end is a lone "-". */
 enum { AT_ID = 0, AT_ROOT = 3, AT_POINT = 4, AT_FLAGS = 5, FIXED = 6 };

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/number.h"
+#include "base/text.h"
 
 #include <string.h>
 #include <strings.h>
-
-#include "base/text.h"
 
 static bool is_digit(char c)
 {

@@ -2,12 +2,10 @@
 #include "base/signals.h"
 
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-#include "base/number.h"
 #include "base/text.h"
 
 /* POSIX and Linux names (signal(7)), without "SIG". */

@@ -9,7 +9,6 @@
 #ifndef RI_BASE_SIGNALS_H
 #define RI_BASE_SIGNALS_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/span.h"
+#include "base/text.h"
 
 #include <string.h>
-
-#include "base/text.h"
 
 bool ri_span_line(struct ri_span *rest, struct ri_span *line)
 {

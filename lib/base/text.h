@@ -12,6 +12,106 @@
 
 #include "base/limits.h"
 
+/* A piece of somebody else's text, which need not end in '\0'. */
+
+struct ri_span {
+	const char *at;
+	size_t length;
+};
+
+/*
+ * Take the next line off *rest, without its '\n' and the '\r' before that. A
+ * last line without an end counts. Returns false when nothing is left.
+ */
+bool ri_span_line(struct ri_span *rest, struct ri_span *line);
+
+/* Take the last line off *rest. Returns false when nothing is left. */
+bool ri_span_last_line(struct ri_span *rest, struct ri_span *line);
+
+/* Are their bytes the same? */
+bool ri_span_same(struct ri_span a, struct ri_span b);
+
+bool ri_span_starts(struct ri_span span, const char *start);
+bool ri_span_ends(struct ri_span span, const char *end);
+
+/* Does the word, which is not empty, stand anywhere in it? */
+bool ri_span_has(struct ri_span span, const char *word);
+
+/* The same for any of count words. */
+bool ri_span_has_any(struct ri_span span, const char *const *words, size_t count);
+
+/* Without its first count bytes, of which it may have fewer. */
+struct ri_span ri_span_skip(struct ri_span span, size_t count);
+
+/* What stands behind the first place of the word; empty where it does not stand there. */
+struct ri_span ri_span_after(struct ri_span span, const char *word);
+
+/* Without blanks at its start; at its end. */
+struct ri_span ri_span_trim_start(struct ri_span span);
+struct ri_span ri_span_trim_end(struct ri_span span);
+
+/*
+ * Strict numbers: the only place where text becomes a number.
+ *
+ * Blanks around a number are allowed, since Python's int() takes them and
+ * schedulers write them. A sign, hexadecimal, digits too many, or anything
+ * after the number is an error: a rank read wrong is worse than none.
+ */
+
+enum ri_number_fault {
+	RI_NUMBER_OK,
+	RI_NUMBER_EMPTY,	/* nothing, or blanks alone */
+	RI_NUMBER_SYNTAX,	/* not a decimal number from end to end */
+	RI_NUMBER_RANGE,	/* a number, but outside min..max */
+};
+
+struct ri_range {
+	uint64_t min;
+	uint64_t max;
+};
+
+/*
+ * Read text as a whole number within range. *out is written only when the
+ * answer is RI_NUMBER_OK. fault_at, where not NULL, gets the offset of the
+ * byte at fault (the first digit, where the number is out of range).
+ */
+enum ri_number_fault ri_number_read(
+	const char *text, struct ri_range range, uint64_t *out, size_t *fault_at);
+
+/*
+ * Read the digits that text starts with, for grammars that have numbers in
+ * their midst. Returns how many there are; 0, and *out as it was, where there
+ * are none or more than a number holds.
+ */
+size_t ri_digits_read(const char *text, uint64_t *out);
+
+/* The same for text that need not end in '\0'. */
+size_t ri_digits_of(struct ri_span span, uint64_t *out);
+
+/* The same of hexadecimal digits in either case, without a "0x" before them. */
+size_t ri_hex_read(const char *text, uint64_t *out);
+
+/*
+ * Read seconds, "10" or "0.25", as milliseconds; range is in seconds. Digits
+ * past the third are refused, not rounded.
+ */
+enum ri_number_fault ri_seconds_read(
+	const char *text, struct ri_range range, uint64_t *out_ms, size_t *fault_at);
+
+/*
+ * yes/no, true/false, on/off, 1/0, any case. Returns false, and leaves *out,
+ * where text is none of them.
+ */
+bool ri_bool_read(const char *text, bool *out);
+
+/*
+ * Kubernetes gives every pod NAME_PORT=tcp://ADDRESS:PORT for each service of
+ * its namespace (kubernetes.io, "Discovering services", environment
+ * variables), so a service called "master" overwrites MASTER_PORT. Such a
+ * value is no number gone wrong, it means that the variable is absent.
+ */
+bool ri_is_service_link(const char *text);
+
 static inline bool ri_is_blank(char c)
 {
 	return c == ' ' || c == '\t';

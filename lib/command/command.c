@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "command/command.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include "base/host.h"
 #include "base/limits.h"
-#include "base/number.h"
 
 #define RI_LAUNCHER(symbol, name_, mode_, pet_, keeps_, counts_, shortens_, apart_, letters_, \
 	longs_) \

@@ -14,7 +14,7 @@
 
 #include "base/arena.h"
 #include "base/env.h"
-#include "base/span.h"
+#include "base/text.h"
 
 /*
  * Words of a command that is not ours: the names of shells, and options. Which

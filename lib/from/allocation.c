@@ -4,9 +4,6 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "base/number.h"
-#include "base/text.h"
-#include "from/reading.h"
 
 /*
  * The grammar is all that Open MPI (hostfile in mpirun(1)), DeepSpeed

@@ -7,7 +7,6 @@
 #include <strings.h>
 
 #include "from/own_address.h"
-#include "from/reading.h"
 
 #define SKYPILOT "docs.skypilot.co, Environment Variables and Secrets"
 

@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "base/number.h"
-#include "base/text.h"
 
 static bool is_digit(char c)
 {

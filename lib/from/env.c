@@ -17,7 +17,7 @@
  */
 #include <string.h>
 
-#include "base/number.h"
+#include "base/text.h"
 #include "from/quartet.h"
 
 #define RUNPOD "docs.runpod.io, Instant Clusters, Configuration reference"

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "model/context.h"
-
 /* Is what it shares with others one of them's that is there and comes first? */
 static bool is_taken(const struct ri_reading *reading, const struct ri_source *const *at)
 {

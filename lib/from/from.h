@@ -2,15 +2,12 @@
 /*
  * From the environment to facts, in three steps: read the sources (from.c), choose
  * the identity (identity.c), settle the claims (settle.c). What is derived then is
- * model/derive.h's.
+ * model/topology.h's.
  */
 #ifndef RI_FROM_FROM_H
 #define RI_FROM_FROM_H
 
-#include "base/error.h"
 #include "from/reading.h"
-#include "model/context.h"
-#include "model/topology.h"
 
 /*
  * Step 1: have every source that is there say what it knows. Fills in the

@@ -9,8 +9,6 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "base/number.h"
-#include "from/reading.h"
 
 enum {
 	MAX_GROUPS = 8,		/* pairs of brackets in a name; Slurm itself stops earlier */

@@ -6,7 +6,6 @@
 #include <inttypes.h>
 
 #include "from/allocation.h"
-#include "from/reading.h"
 
 #define GLOO "Horovod horovod/runner/gloo_run.py, create_slot_env_vars"
 #define HOSTS "Horovod horovod/runner/common/util/hosts.py, get_host_assignments"

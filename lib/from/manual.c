@@ -8,7 +8,6 @@
 
 #include "from/allocation.h"
 #include "from/own_address.h"
-#include "from/reading.h"
 #include "model/context.h"
 
 #define OPTIONS "rankinit(8)"

@@ -10,9 +10,6 @@
 
 #include "base/limits.h"
 #include "base/loopback.h"
-#include "base/number.h"
-#include "base/text.h"
-#include "from/reading.h"
 
 /* Digits alone, length of them, which no other one follows, as a number. */
 static bool read_number(const char *text, size_t length, uint64_t *out)

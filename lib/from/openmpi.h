@@ -13,8 +13,6 @@
 #ifndef RI_FROM_OPENMPI_H
 #define RI_FROM_OPENMPI_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "from/reading.h"

@@ -11,8 +11,6 @@
 #ifndef RI_FROM_OWN_ADDRESS_H
 #define RI_FROM_OWN_ADDRESS_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "from/reading.h"

@@ -11,7 +11,6 @@
 
 #include "base/limits.h"
 #include "from/from.h"
-#include "from/reading.h"
 
 #define ENVIRON "/proc/1/environ"
 

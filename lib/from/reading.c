@@ -4,8 +4,6 @@
 #include <string.h>
 
 #include "base/loopback.h"
-#include "base/number.h"
-#include "model/context.h"
 #include "redact/redact.h"
 
 const char *ri_reading_get(const struct ri_reading *reading, const char *variable)

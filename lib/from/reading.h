@@ -7,14 +7,10 @@
 #ifndef RI_FROM_READING_H
 #define RI_FROM_READING_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "base/error.h"
-#include "base/span.h"
+#include "base/text.h"
 #include "from/sources.h"
 #include "model/context.h"
-#include "model/topology.h"
 
 /*
  * "host", "host:port", "[address]", "[address]:port" and a bare IPv6 address,

@@ -15,7 +15,6 @@
 #include <jansson.h>
 
 #include "base/limits.h"
-#include "base/text.h"
 #include "from/reading.h"
 
 #define GUIDE \

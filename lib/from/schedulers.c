@@ -5,9 +5,7 @@
  */
 #include <string.h>
 
-#include "base/text.h"
 #include "from/allocation.h"
-#include "from/reading.h"
 
 #define MOM "OpenPBS src/resmom/start_exec.c"
 

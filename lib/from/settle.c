@@ -11,7 +11,7 @@
 #include "base/loopback.h"
 #include "base/text.h"
 #include "model/context.h"
-#include "model/derive.h"
+#include "model/topology.h"
 
 static bool is_manual(const struct ri_fact *claim)
 {

@@ -9,9 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/number.h"
 #include "from/allocation.h"
-#include "from/reading.h"
 
 #define ENV "Slurm src/common/env.c"
 #define TASK "Slurm src/slurmd/slurmstepd/task.c"

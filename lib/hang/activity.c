@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What one process does, in words. */
 #include <errno.h>
-#include <string.h>
 
 #include "base/host.h"
 #include "hang/hang.h"

@@ -2,12 +2,9 @@
 #include "hang/hang.h"
 
 #include <limits.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "base/number.h"
-#include "base/text.h"
 #include "from/sources.h"
 
 bool ri_hang_read_field(const char *text, const char *name, uint64_t *out)

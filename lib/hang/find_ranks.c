@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hang/hang.h"
 
-#include <string.h>
-
 enum {
 	DEEPEST = 512,		/* generations */
 	CLAIMS = RI_HANG_OWN_RANK + 1,

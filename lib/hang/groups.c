@@ -2,12 +2,8 @@
 #include "hang/together.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/host.h"
-#include "base/number.h"
-#include "base/text.h"
-#include "hang/hang.h"
 #include "redact/redact.h"
 
 enum {

@@ -17,7 +17,6 @@
 #include <jansson.h>
 
 #include "base/mounts.h"
-#include "base/span.h"
 #include "base/text.h"
 #include "model/json.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hang/hang.h"
 
-#include <string.h>
-
 enum {
 	HALF_BUSY = 2,		/* one in so many microseconds: it runs */
 	DEEPEST = 8,		/* generations between a rank and its workers */

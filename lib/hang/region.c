@@ -2,7 +2,6 @@
 #include "hang/hang.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static int compare(const void *pid, const void *process)
 {

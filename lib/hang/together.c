@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
-
 enum {
 	FEW = 4,		/* one in so many ranks may differ, or be not told of */
 	LEAST = 3,		/* with fewer ranks nobody is odd */

@@ -9,13 +9,8 @@
 #ifndef RI_HANG_TOGETHER_H
 #define RI_HANG_TOGETHER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/arena.h"
 #include "base/limits.h"
-#include "base/span.h"
 #include "hang/hang.h"
 
 /*

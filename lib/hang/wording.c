@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hang/hang.h"
 
-#include <string.h>
-
 #include "redact/redact.h"
 
 enum {

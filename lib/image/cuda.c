@@ -4,8 +4,6 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "base/host.h"
-#include "base/number.h"
 #include "base/text.h"
 
 enum { NOTE_SIZE = 2048, JSON_SIZE = 65536 };

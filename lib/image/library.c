@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/host.h"
 #include "base/limits.h"
 
 /* --- the loader's table -------------------------------------------------- */

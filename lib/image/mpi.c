@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/host.h"
-#include "base/number.h"
+#include "base/text.h"
 
 enum { SCRIPT_SIZE = 32768 };
 

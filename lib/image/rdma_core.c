@@ -5,8 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/host.h"
-#include "base/number.h"
+#include "base/text.h"
 
 /* Names in a folder, and one file of it. */
 enum { LIST_SIZE = 32768, FILE_SIZE = 4096 };

@@ -4,7 +4,6 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "base/host.h"
 #include "base/text.h"
 
 /* --- NCCL ------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 
 #include "base/host.h"
 #include "base/loopback.h"
-#include "base/number.h"
+#include "base/text.h"
 #include "command/command.h"
 #include "model/context.h"
 

@@ -8,11 +8,7 @@
 
 #include "base/limits.h"
 #include "base/loopback.h"
-#include "base/number.h"
-#include "base/text.h"
-#include "command/command.h"
 #include "model/context.h"
-#include "model/derive.h"
 
 static bool get(const struct ri_context *context, const char *variable, uint64_t *out)
 {

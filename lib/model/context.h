@@ -6,12 +6,8 @@
 #ifndef RI_MODEL_CONTEXT_H
 #define RI_MODEL_CONTEXT_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/arena.h"
 #include "base/env.h"
-#include "base/error.h"
 #include "base/host.h"
 #include "command/command.h"
 #include "model/topology.h"

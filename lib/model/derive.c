@@ -3,12 +3,11 @@
  * What must hold between the facts, and what follows from them: how many nodes there are, and
  * ranks on this one; then this node's place, and where to meet.
  */
-#include "model/derive.h"
+#include "model/context.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "command/command.h"
 
 struct rule {

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/page.h"
 #include "redact/redact.h"
 
 /* Where columns begin. */

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <jansson.h>
-
 #include "model/json.h"
 #include "redact/redact.h"
 

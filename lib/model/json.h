@@ -7,12 +7,8 @@
 #ifndef RI_MODEL_JSON_H
 #define RI_MODEL_JSON_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include <jansson.h>
 
-#include "base/text.h"
 #include "model/topology.h"
 
 /* How documents are written: a number of decimals as few digits as it has. */

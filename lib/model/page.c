@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/page.h"
+#include "model/explain.h"
 
 #include <stdarg.h>
 #include <stdio.h>

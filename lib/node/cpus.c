@@ -4,9 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/number.h"
-#include "node/sysfile.h"
-
 /* Every other CPU of RI_MAX_CPUS, which is the longest list, takes 10 KiB. */
 enum { LIST_SIZE = 16384, WORDS = RI_MAX_CPUS / 64 };
 

@@ -5,9 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/number.h"
-#include "node/sysfile.h"
-
 /*
  * CUDA Programming Guide, "CUDA Environment Variables": indices or UUIDs, also
  * their beginnings; unset is all, empty is none, and what cannot be there ends

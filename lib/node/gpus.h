@@ -7,8 +7,6 @@
 #ifndef RI_NODE_GPUS_H
 #define RI_NODE_GPUS_H
 
-#include <stdbool.h>
-
 #include "node/node.h"
 
 struct ri_gpu {

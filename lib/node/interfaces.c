@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "node/interfaces.h"
+#include "node/node.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-
-#include "node/sysfile.h"
 
 #define CLASS "sys/class/net"
 #define BLANKS " \t\r"

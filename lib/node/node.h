@@ -11,11 +11,100 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/cgroup.h"
 #include "base/env.h"
 #include "base/error.h"
 #include "base/host.h"
 #include "base/limits.h"
+#include "base/mounts.h"
 #include "base/text.h"
+
+/*
+ * What the kernel says in small files of /proc, /sys and of cgroups: single values, and how much
+ * of what a process may use.
+ */
+
+/*
+ * Files that hold one value (kernel documentation, filesystems/sysfs.rst). They may be absent, and
+ * reading one may fail with EINVAL or EIO: then there is no value.
+ */
+
+/* The first line without the blanks around it; false, and "", where there is none. */
+bool ri_sysfile_line(struct ri_host *host, const char *path, char *line, size_t size);
+
+/* The number with which the file begins: 4 of "4: ACTIVE". */
+bool ri_sysfile_number(struct ri_host *host, const char *path, uint64_t *out);
+
+/*
+ * What stands in the text of a file behind NAME and end at the start of a line, past the blanks
+ * there; NULL: no line begins so.
+ */
+const char *ri_sysfile_field(const char *text, const char *name, char end);
+
+/* The rest of its line without the blanks around it; false, and "": it is empty or too long. */
+bool ri_sysfile_rest(const char *text, char *line, size_t size);
+
+/* What a process may do and how much, as its /proc/PID says (proc(5)). */
+
+/* linux/capability.h: the bit of each that a check asks for */
+enum {
+	RI_CAP_IPC_LOCK = 14,
+	RI_CAP_SYS_PTRACE = 19,
+};
+
+/* Of /proc/PID/status. */
+struct ri_status {
+	uint64_t effective;	/* CapEff */
+	uint64_t uid;		/* the effective one */
+	int seccomp;		/* 0, 1 or 2; -1: not said */
+};
+
+/* Read the text of the file. False, and *out untouched, without capabilities in it. */
+bool ri_status_read(const char *text, struct ri_status *out);
+
+bool ri_status_has(const struct ri_status *status, int capability);
+
+/* Of /proc/PID/limits. */
+enum ri_limit_name {
+	RI_LIMIT_CORE,
+	RI_LIMIT_MEMLOCK,
+	RI_LIMIT_NOFILE,
+	RI_LIMIT_NPROC,
+	RI_LIMIT_STACK,
+	RI_LIMIT_COUNT,
+};
+
+#define RI_UNLIMITED UINT64_MAX
+
+struct ri_limit {
+	uint64_t soft;
+	uint64_t hard;
+};
+
+/* Find one in the text of such a file. False, and *out untouched, where it is not in it. */
+bool ri_limit_read(const char *text, enum ri_limit_name name, struct ri_limit *out);
+
+/* The same from the machine's proc/self/limits. */
+bool ri_limit_read_file(struct ri_host *host, enum ri_limit_name name, struct ri_limit *out);
+
+/*
+ * What our cgroup grants. A limit of any cgroup around it is one of ours, as far as these are
+ * mounted (kernel documentation, admin-guide/cgroup-v2.rst and cgroup-v1/).
+ */
+enum ri_group_kind {
+	RI_GROUP_CPU,		/* thousandths of a CPU, at least 1 */
+	RI_GROUP_MEMORY,	/* bytes */
+	RI_GROUP_PIDS,		/* processes and threads */
+};
+
+struct ri_group_limit {
+	uint64_t number;		/* UINT64_MAX: none is set */
+	char path[RI_CGROUP_PATH];	/* the file that says so; empty: none does */
+};
+
+/* The smallest of a kind. False where no such file is there, or none of the CPU says a number. */
+bool ri_group_limit_find(struct ri_group_limit *out, enum ri_group_kind kind,
+	struct ri_host *host, struct ri_arena *arena);
 
 /*
  * Sets of CPUs, and the lists that the kernel writes of them: "0-3,8-11" (cpuset(7), "List
@@ -77,5 +166,76 @@ int ri_cpus_count(const struct ri_node *node, uint64_t *count, struct ri_error *
  * used, RI_CODE_GPU_UNKNOWN for GPUs that are there and cannot be counted.
  */
 int ri_gpus_count(const struct ri_node *node, uint64_t *count, struct ri_error *err);
+
+/* Network interfaces, lists that choose among them, and this node's name. */
+
+/* Of sysfs (kernel documentation, ABI/testing/sysfs-class-net). */
+enum { RI_MAX_INTERFACES = 1024 };	/* a host shows one for each of its pods */
+
+struct ri_interface {
+	const char *name;
+	bool down;		/* it says so itself */
+	bool loopback;
+};
+
+struct ri_interfaces {
+	struct ri_interface *list;	/* by name */
+	size_t count;
+	bool known;		/* /sys/class/net can be read */
+};
+
+/* Returns 0, perhaps with none, or -1 with RI_CODE_MEMORY. */
+int ri_interfaces_find(struct ri_interfaces *out, struct ri_host *host, struct ri_arena *arena,
+	struct ri_error *err);
+
+/* The node's name, from /proc/sys/kernel/hostname; false, and "", where it is not shown. */
+bool ri_hostname_read(struct ri_host *host, char *name, size_t size);
+
+/*
+ * The first address that the text of /etc/hosts has for a name (hosts(5)), in
+ * any case. False, and *address untouched, where it has none.
+ */
+bool ri_hosts_find(const char *text, const char *name, char *address, size_t size);
+
+/* Lists by which variables choose among interfaces or HCAs: "eth0,ib". */
+enum ri_choice_kind {
+	RI_CHOICE_NCCL,		/* beginnings of names; names where the list begins with "=" */
+	RI_CHOICE_NAMES,	/* names alone: neither "^" nor "=" means anything */
+};
+
+struct ri_choice {
+	const char *rest;	/* of the list */
+	bool exact;		/* its words are whole names */
+	bool excludes;		/* "^": all but these */
+};
+
+void ri_choice_init(struct ri_choice *choice, const char *list, enum ri_choice_kind kind);
+
+/*
+ * The next word, without the ":1" of a port. A longer one than word holds is
+ * cut. False when there is none left.
+ */
+bool ri_choice_next(struct ri_choice *choice, char *word, size_t size);
+
+bool ri_choice_matches(const struct ri_choice *choice, const char *word, const char *name);
+
+/* Is the name chosen by the list? An empty list chooses all, a lone "^" none (NCCL). */
+bool ri_choice_takes(const char *list, enum ri_choice_kind kind, const char *name);
+
+/* What kind of storage is behind a path, by the table of mounts alone. */
+
+enum ri_storage {
+	RI_STORAGE_LOCAL,	/* a disk, memory, an image */
+	RI_STORAGE_BLOBFUSE,	/* Azure Blob Storage by FUSE */
+	RI_STORAGE_CIFS,	/* Azure Files, another SMB share */
+	RI_STORAGE_NFS,
+	RI_STORAGE_FUSE,	/* another program's file system */
+	RI_STORAGE_PARALLEL,	/* Lustre, BeeGFS, GPFS and the like, made for many readers */
+};
+
+enum ri_storage ri_storage_of(const struct ri_mount *mount);
+
+/* "an Azure blob mount (blobfuse)" */
+const char *ri_storage_name(enum ri_storage storage);
 
 #endif

@@ -7,10 +7,6 @@
 #ifndef RI_NODE_PLACE_H
 #define RI_NODE_PLACE_H
 
-#include <stdbool.h>
-
-#include "base/env.h"
-#include "node/sysfile.h"
 #include "node/node.h"
 
 /* How much of the machine's CPUs is ours: those we may run on, and our time on them. */

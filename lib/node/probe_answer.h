@@ -8,10 +8,6 @@
 #ifndef RI_NODE_PROBE_ANSWER_H
 #define RI_NODE_PROBE_ANSWER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "node/gpus.h"
 #include "node/rdma.h"
 

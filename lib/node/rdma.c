@@ -6,10 +6,7 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
-#include "base/host.h"
-#include "base/number.h"
-#include "base/text.h"
-#include "node/sysfile.h"
+#include "node/node.h"
 
 #define CLASS "sys/class/infiniband"
 /* Linux drivers/infiniband/core/device.c: 1, or 0 where rdma-system(8) set "exclusive". */

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/number.h"
 #include "base/text.h"
 
 enum { WORD = 8, PORT = 4 };	/* hexadecimal digits */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "node/storage.h"
+#include "node/node.h"
 
 #include <string.h>
 

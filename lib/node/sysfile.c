@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "node/sysfile.h"
+#include "node/node.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#include "base/limits.h"
-#include "base/mounts.h"
-#include "base/number.h"
-#include "base/text.h"
 
 /* A file of sysfs is at most a page (kernel documentation, filesystems/sysfs.rst). */
 enum { PAGE = 4096 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output/output.h"
 
-#include <stdint.h>
 #include <string.h>
 
 static char *add(char *out, const char *bytes, size_t length)

@@ -7,9 +7,7 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "base/number.h"
 #include "base/text.h"
-#include "from/sources.h"
 
 #define FORM "expected NAME:NODESxRANKS, as openmpi:2x4, and faults behind commas"
 #define EXAMPLE "expected it as in %s"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "python/remote.h"
+#include "python/python.h"
 
 #include <string.h>
 

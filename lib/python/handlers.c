@@ -6,7 +6,7 @@
  * on, and the range's own target stands right behind that. A way out of it without the exception
  * has to take it off the stack, and that instruction (POP_EXCEPT) belongs to no range of it.
  */
-#include "python/remote.h"
+#include "python/python.h"
 
 enum {
 	RANGES = 512,		/* of one function; the largest of the standard library has 160 */

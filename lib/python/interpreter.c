@@ -3,9 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/number.h"
 #include "base/text.h"
-#include "python/remote.h"
+#include "python/python.h"
 
 enum {
 	MINORS = RI_PYTHON_NEWEST - RI_PYTHON_OLDEST + 1,

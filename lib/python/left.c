@@ -14,7 +14,7 @@
  */
 #include <string.h>
 
-#include "python/remote.h"
+#include "python/python.h"
 
 enum {
 	TRIES = 4,

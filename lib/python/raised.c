@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "python/remote.h"
+#include "python/python.h"
 
 enum {
 	DEEPEST = 256,		/* generators and coroutines that handle one within another's */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "python/remote.h"
+#include "python/python.h"
 
 enum {
 	LARGEST_CODE = 1 << 28,	/* bytes of one function, past which a pointer is torn */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "redact/token.h"
 
-#include "base/text.h"
-
 enum { MARKS = 4 };	/* tags and anchors before one value */
 
 bool ri_below_begins(struct ri_tokens *in, size_t at, struct ri_below *out)

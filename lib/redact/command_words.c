@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "redact/secrecy.h"
+#include "redact/token.h"
 
 enum { MAX_NAMES = 64 };	/* in a word: one with more of them is some text */
 

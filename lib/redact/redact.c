@@ -10,7 +10,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "redact/secrecy.h"
 #include "redact/token.h"
 
 enum { NEAR = 256 };	/* from a value to the name of it beside it, or to its command */

@@ -14,7 +14,6 @@
 #define RI_REDACT_REDACT_H
 
 #include "base/arena.h"
-#include "base/span.h"
 #include "base/text.h"
 
 /* What stands in the place of a secret. */

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "redact/secrecy.h"
+#include "redact/token.h"
 
 #include <ctype.h>
 #include <stdint.h>
 #include <string.h>
 #include <strings.h>
-
-#include "base/text.h"
 
 enum {
 	MAX_NAME = 64,		/* bytes of a name that are looked at, from its end */

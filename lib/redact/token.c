@@ -5,9 +5,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/number.h"
-#include "base/text.h"
-
 enum {
 	MAX_SLASHES = 16, LONG, HEXADECIMAL, SPELLED,	/* forms of a quote */
 	MANY_LOOKS = 48,	/* for a byte of the text: then a few bytes ahead must do */

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/outcome.h"
 
-#include <string.h>
 #include <strings.h>
 
 #include "base/limits.h"
-#include "base/number.h"
-#include "words/words.h"
 
 enum {
 	SAID = 16,		/* that one exception names */

@@ -5,9 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/collectives.h"
 #include "report/torch_error.h"
-#include "words/words.h"
 
 /* Behind a traceback Python runs what is registered for its exit, as an upload. */
 enum { EXIT_SECONDS = 60 };

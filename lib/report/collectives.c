@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/collectives.h"
+#include "report/blame.h"
 
 #include <string.h>
 

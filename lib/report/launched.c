@@ -5,9 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "report/outcome.h"
 #include "words/words.h"
 
 enum {

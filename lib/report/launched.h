@@ -6,14 +6,7 @@
 #ifndef RI_REPORT_LAUNCHED_H
 #define RI_REPORT_LAUNCHED_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-#include <time.h>
-
 #include "base/limits.h"
-#include "base/span.h"
 #include "report/outcome.h"
 
 enum {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "base/number.h"
+#include "base/text.h"
 #include "words/words.h"
 
 enum {

@@ -16,7 +16,6 @@
 #include <jansson.h>
 
 #include "base/error.h"
-#include "base/span.h"
 #include "base/text.h"
 #include "model/topology.h"
 #include "words/words.h"

@@ -6,7 +6,6 @@
 
 #include "redact/redact.h"
 #include "report/torch_error.h"
-#include "words/words.h"
 
 enum {
 	MIN_FRAME_LINES = 4,

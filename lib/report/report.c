@@ -2,15 +2,10 @@
 #include "report/report.h"
 
 #include <stdio.h>
-#include <string.h>
-
-#include <jansson.h>
 
 #include "base/signals.h"
 #include "report/members.h"
-#include "report/outcome.h"
 #include "report/torch_error.h"
-#include "report/verdict.h"
 #include "words/words.h"
 
 enum { MAX_LINE = 4096 };	/* of a log, or of the path of one */

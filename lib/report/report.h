@@ -6,9 +6,6 @@
 #ifndef RI_REPORT_REPORT_H
 #define RI_REPORT_REPORT_H
 
-#include "base/text.h"
-#include "model/json.h"
-#include "report/outcome.h"
 #include "report/verdict.h"
 
 /* All of it is borrowed. */

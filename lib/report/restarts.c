@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "report/torch_error.h"
-#include "report/verdict.h"
 
 enum {
 	LONG_MS = 60000,	/* an attempt of that length has got somewhere */

@@ -6,14 +6,6 @@
 #ifndef RI_REPORT_RESTARTS_H
 #define RI_REPORT_RESTARTS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-#include <time.h>
-
-#include "base/text.h"
-#include "report/outcome.h"
 #include "report/verdict.h"
 
 /* The launcher of those that rankinit started itself. */

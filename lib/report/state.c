@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/state.h"
 
-#include <string.h>
-
-#include "base/number.h"
 #include "report/outcome.h"
 
 static const char magic[] = "rankinit-state-1 ";

@@ -3,10 +3,8 @@
 
 #include <string.h>
 
-#include "base/number.h"
-#include "base/text.h"
 #include "redact/redact.h"
-#include "redact/secrecy.h"
+#include "redact/token.h"
 
 enum {
 	MAX_DEPTH = 16,		/* real ones have three */

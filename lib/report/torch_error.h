@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/text.h"
 #include "model/json.h"
-#include "base/span.h"
 
 struct ri_torch_error {
 	char message[512];	/* "Type: text", cut to what fits */

@@ -2,16 +2,11 @@
 #include "report/verdict.h"
 
 #include <signal.h>
-#include <string.h>
 
-#include "base/error.h"
 #include "redact/redact.h"
 #include "report/blame.h"
-#include "report/collectives.h"
 #include "report/members.h"
-#include "report/outcome.h"
 #include "report/torch_error.h"
-#include "words/words.h"
 
 enum { MESSAGE_LINES = 8 };	/* after the first, that are looked at */
 

@@ -8,10 +8,8 @@
 #ifndef RI_REPORT_VERDICT_H
 #define RI_REPORT_VERDICT_H
 
-#include "base/text.h"
 #include "model/json.h"
 #include "report/outcome.h"
-#include "words/words.h"
 
 /*
  * Why a rank ended, as far as it said so itself: what stands below the first

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/verdict.h"
 
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/host.h"
 #include "base/signals.h"
 #include "redact/redact.h"
 #include "report/blame.h"
-#include "report/collectives.h"
-#include "report/outcome.h"
 #include "report/restarts.h"
 #include "words/words.h"
 

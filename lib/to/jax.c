@@ -12,7 +12,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/number.h"
 #include "base/text.h"
 #include "to/writing.h"
 

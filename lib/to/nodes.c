@@ -7,9 +7,8 @@
 
 #include "base/limits.h"
 #include "base/loopback.h"
-#include "base/number.h"
+#include "base/text.h"
 #include "command/command.h"
-#include "model/context.h"
 
 enum { MAX_WORDS = 64 };	/* of one command in a shell's line */
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "base/number.h"
+#include "base/text.h"
 
 static const char variable[] = "TF_CONFIG";
 

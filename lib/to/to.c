@@ -3,10 +3,6 @@
 
 #include <string.h>
 
-#include "command/command.h"
-#include "model/context.h"
-#include "to/writing.h"
-
 #define RI_FRAMEWORK(name) extern const struct ri_framework ri_framework_##name;
 #include "to/frameworks.def"
 #undef RI_FRAMEWORK

@@ -11,8 +11,6 @@
 
 #include "base/env.h"
 #include "base/error.h"
-#include "model/context.h"
-#include "model/topology.h"
 #include "to/writing.h"
 
 /* The table; ends with NULL. */

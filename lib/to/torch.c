@@ -7,11 +7,8 @@
 
 #include "base/limits.h"
 #include "base/loopback.h"
-#include "base/number.h"
 #include "base/text.h"
-#include "command/command.h"
 #include "to/to.h"
-#include "to/writing.h"
 
 #define RENDEZVOUS "PyTorch torch/distributed/rendezvous.py, _env_rendezvous_handler"
 #define ELASTIC "PyTorch torch/distributed/run.py, Environment Variables"

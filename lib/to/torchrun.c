@@ -7,12 +7,8 @@
 #include <string.h>
 
 #include "base/loopback.h"
-#include "base/number.h"
 #include "base/text.h"
-#include "command/command.h"
-#include "model/context.h"
 #include "to/to.h"
-#include "to/writing.h"
 
 #define ARGPARSE "PyTorch torch/distributed/argparse_util.py, env; run.py, get_args_parser"
 

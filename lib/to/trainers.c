@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "base/number.h"
+#include "base/text.h"
 #include "to/writing.h"
 
 /* Which rank it is, and where the ranks meet. */

@@ -3,9 +3,6 @@
 
 #include <string.h>
 
-#include "base/number.h"
-#include "base/text.h"
-
 enum what { WORK, STATUS, GROUP };
 
 static const struct {

@@ -6,9 +6,7 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "base/number.h"
 #include "base/signals.h"
-#include "base/text.h"
 
 static const struct {
 	int number;

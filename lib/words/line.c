@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "base/text.h"
-
 enum {
 	LONG = 4096,		/* bytes of a line that are compared */
 	STILL = 3,		/* states of a bar that is only closed */

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "base/number.h"
-
 enum { LEAST = 8, ENDS = 12 };	/* lines; places where the prefix may end */
 
 static const char ends[] = " \t]:|>)";	/* the last byte of a label */

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/span.h"
+#include "base/text.h"
 
 /*
  * One line of a rank's stderr: what it says without what others put around it, which shape of a

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/mounts.h"
-#include "base/number.h"
 #include "base/text.h"
 #include "demand/demand.h"
 

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "node/sysfile.h"
+#include "node/node.h"
 
 /* setrlimit(2); of a recorded machine from proc/self/limits. */
 bool ri_machine_limit(struct ri_host *host, enum ri_limit_name name, struct ri_limit *out);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "check/node_facts.h"
-#include "model/page.h"
+#include "model/explain.h"
 #include "system/log.h"
 
 static const char *id_of(const struct ri_check_result *result)

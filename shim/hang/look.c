@@ -9,7 +9,6 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "base/number.h"
 #include "base/text.h"
 #include "hang/hang.h"
 #include "system/clock.h"

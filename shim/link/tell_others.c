@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/signals.h"
-#include "base/span.h"
+#include "base/text.h"
 #include "link/link.h"
 #include "report/blame.h"
 #include "say/report_file.h"

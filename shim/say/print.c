@@ -14,7 +14,7 @@
 #include "check/node_facts.h"
 #include "check/print.h"
 #include "from/sources.h"
-#include "model/page.h"
+#include "model/explain.h"
 #include "to/to.h"
 
 enum { ANSWER = 262144 };

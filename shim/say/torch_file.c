@@ -11,8 +11,8 @@
 
 #include "report/blame.h"
 #include "system/apart.h"
-#include "system/log.h"
 #include "system/kept_fds.h"
+#include "system/log.h"
 
 enum {
 	NAME_SIZE = 32,

@@ -15,7 +15,7 @@
 #include <time.h>
 
 #include "base/env.h"
-#include "base/span.h"
+#include "base/text.h"
 #include "system/held_path.h"
 
 #define RI_TORCH_FILE "TORCHELASTIC_ERROR_FILE"

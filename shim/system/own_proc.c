@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/number.h"
+#include "base/text.h"
 #include "node/sockets.h"
 
 enum { STAT_SIZE = 1024 };

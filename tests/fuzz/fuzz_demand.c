@@ -7,7 +7,7 @@
 
 #include "check/wishes.h"
 #include "demand/demand.h"
-#include "node/sysfile.h"
+#include "node/node.h"
 
 /* As --checks, and as the variable of --require where the command line has some. */
 static void check_others(const char *text)

@@ -10,11 +10,10 @@
 #include <stdlib.h>
 
 #include "base/loopback.h"
-#include "base/number.h"
+#include "base/text.h"
 #include "command/command.h"
 #include "from/reading.h"
 #include "model/explain.h"
-#include "model/page.h"
 #include "to/to.h"
 #include "../unit/stages_of.h"
 #include "fuzz.h"

@@ -5,10 +5,9 @@
  */
 #include "image/image.h"
 #include "node/gpus.h"
-#include "node/interfaces.h"
+#include "node/node.h"
 #include "node/place.h"
 #include "node/rdma.h"
-#include "node/sysfile.h"
 #include "fuzz_tree.h"
 
 static struct fuzz_tree tree;

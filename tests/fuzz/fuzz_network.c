@@ -4,9 +4,8 @@
  * of mounts; and the same once more behind a line "%%".
  */
 #include "base/loopback.h"
+#include "node/node.h"
 #include "fuzz.h"
-#include "node/interfaces.h"
-#include "node/storage.h"
 
 static void check_choice(const char *list, enum ri_choice_kind kind)
 {

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "base/number.h"
+#include "base/text.h"
 #include "fuzz.h"
 
 enum { UNTOUCHED = 987654321 };

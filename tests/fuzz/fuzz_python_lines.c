@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Input: a byte, '0' for 3.9 to '3' for 3.12 and all later ones, and a table of lines. */
 #include "fuzz.h"
-#include "python/remote.h"
+#include "python/python.h"
 
 enum { ADDRESS = 0x10000, HEADER = 32, PAGE = 4096 };
 

@@ -3,8 +3,8 @@
  * Input: /proc/self/cgroup, a line "%%", the mounts, a line "%%", and the
  * quota of both versions. Beside the root lies a quota that no path may reach.
  */
+#include "node/node.h"
 #include "fuzz.h"
-#include "node/sysfile.h"
 
 static struct ri_host host;
 static int cgroup_fd, mounts_fd, max_fd, cfs_fd;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a rank wrote names a work by letters and digits; one alone is out of step with three. */
 #include "fuzz.h"
-#include "report/collectives.h"
+#include "report/blame.h"
 
 enum { RANKS = 16 };
 

@@ -29,7 +29,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "python/remote.h"
 #include "python/python.h"
 
 static const char *const answers[] = { "ok", "none", "unknown", "unreadable", "changed" };

@@ -6,7 +6,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/span.h"
 #include "base/text.h"
 
 #define SPAN_OF(text) ((struct ri_span){ (text), strlen(text) })

@@ -4,7 +4,7 @@
 #define RI_TESTS_STAGES_OF_H
 
 #include "from/from.h"
-#include "model/derive.h"
+#include "model/topology.h"
 #include "to/to.h"
 
 static inline int ri_topology_read(struct ri_topology *out, const struct ri_context *context,

@@ -11,7 +11,7 @@
 
 #include "check/wishes.h"
 #include "demand/demand.h"
-#include "node/sysfile.h"
+#include "node/node.h"
 #include "tree.h"
 
 static struct ri_check_wishes wishes;

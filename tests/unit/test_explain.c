@@ -11,7 +11,6 @@
 
 #include "model/context.h"
 #include "model/explain.h"
-#include "model/page.h"
 #include "to/to.h"
 #include "topology_of.h"
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "report/collectives.h"
+#include "report/blame.h"
 
 static bool is_same(const void *a, const void *b)
 {

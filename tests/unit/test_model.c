@@ -5,7 +5,6 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model/derive.h"
 #include "model/topology.h"
 #include "topology_of.h"
 

@@ -7,8 +7,7 @@
 #include <cmocka.h>
 
 #include "base/loopback.h"
-#include "node/interfaces.h"
-#include "node/storage.h"
+#include "node/node.h"
 #include "tree.h"
 
 static struct ri_arena arena;

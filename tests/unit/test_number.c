@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "base/number.h"
+#include "base/text.h"
 
 /* What neither an answer nor an offset should ever be in these tests. */
 enum { UNTOUCHED = 987654321 };

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "base/number.h"
+#include "base/text.h"
 #include "options/table.h"
 
 static struct ri_options options;

@@ -10,7 +10,6 @@
 
 #include <cmocka.h>
 
-#include "python/remote.h"
 #include "python/python.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

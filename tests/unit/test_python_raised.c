@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Exceptions that a thread has in hand, or that have left the program: recorded images. */
 #include "../python/changed.h"
-#include "python/remote.h"
+#include "python/python.h"
 
 /* --- exceptions in hand: tests/python/raises.py */
 

@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "base/limits.h"
-#include "redact/secrecy.h"
 #include "redact/redact.h"
+#include "redact/token.h"
 #include "thinned.h"
 
 struct pair {

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "report/collectives.h"
+#include "report/blame.h"
 
 #define SPAN_OF(text) ((struct ri_span){ (text), strlen(text) })
 #define CAUGHT " Watchdog caught collective operation timeout: WorkNCCL("

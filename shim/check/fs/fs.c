@@ -17,7 +17,7 @@
 #include "base/text.h"
 #include "check/check.h"
 #include "check/machine.h"
-#include "node/storage.h"
+#include "node/node.h"
 
 enum path_use { DATA, OUTPUT };
 

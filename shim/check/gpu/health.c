@@ -12,7 +12,7 @@
 #include "base/signals.h"
 #include "base/text.h"
 #include "check/software.h"
-#include "node/sysfile.h"
+#include "node/node.h"
 #include "probe/prober.h"
 #include "system/clock.h"
 

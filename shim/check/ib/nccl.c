@@ -10,7 +10,7 @@
 #include "check/ib/ib.h"
 #include "check/software.h"
 #include "image/image.h"
-#include "node/interfaces.h"
+#include "node/node.h"
 
 /* A setting: its name, its value, and where it stands if that is not a variable. */
 struct setting {

@@ -8,7 +8,7 @@
 
 #include "base/loopback.h"
 #include "check/check.h"
-#include "node/interfaces.h"
+#include "node/node.h"
 #include "system/name_service.h"
 
 enum {
