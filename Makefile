@@ -196,6 +196,12 @@ $(O)/tests/pystack: tests/python/pystack.c $(O)/librankinit.a
 	$(call say,CC)
 	$(Q)$(CC) $(BASE_CPPFLAGS) $(BASE_CFLAGS) $(CFLAGS) -o $@ $^ $(LDFLAGS)
 
+# Whom node 0 names for failures of several nodes, in virtual time.
+$(O)/tests/spread: tests/unit/spread.c $(O)/librankinit.a
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(BASE_CPPFLAGS) $(BASE_CFLAGS) $(CFLAGS) -o $@ $^ $(LDFLAGS) $(LDLIBS)
+
 # Looks at the ranks of several nodes at one moment.
 $(O)/tests/joblook: tests/python/joblook.c $(patsubst %,$(O)/shim/%.o, \
 		hang/examine hang/list hang/look system/helper \
@@ -220,7 +226,7 @@ $(O)/tests/rankinit-wild: tests/fault/wild/judge.c $(SHIM_OBJ) $(O)/librankinit.
 
 .PHONY: actors
 actors: $(TEST_PROGRAMS) $(O)/tests/pystack $(O)/tests/joblook $(O)/tests/members \
-	$(O)/tests/rankinit-wild
+	$(O)/tests/spread $(O)/tests/rankinit-wild
 
 # In the object tree of this build's kind: make SAN=1 unit-programs
 $(O)/tests/test_%: tests/unit/test_%.c $(O)/librankinit.a

@@ -144,8 +144,8 @@ bool ri_leavers_may_fail(const struct ri_children *children, struct ri_output *o
 			!ri_proc_read(child->pid, &process) || process.dying)
 			return true;
 		/* one that it goes on with was caught; what it does in the first moment may change */
-		if (at.tv_sec != 0 &&
-			(ri_time_is_before(fresh, at) || !ri_child_was_looked_at(child, at)))
+		if (at.tv_sec != 0 && (ri_time_is_before(fresh, at) ||
+			child->course != RI_COURSE_RUNNING || !ri_child_was_looked_at(child, at)))
 			return true;
 	}
 	return false;
