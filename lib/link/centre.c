@@ -206,10 +206,8 @@ static void settle(struct ri_centre *centre, const struct ri_link_end *end, int6
 	centre->losers += class == RI_CLASS_LOSS;
 	if (centre->failed_at == 0)
 		centre->failed_at = now;
-	if (class == RI_CLASS_OWN && !centre->questions)
-		ri_question_begin(centre, now);
-	else if (centre->settle_at == 0)
-		ri_question_ask(centre, now);
+	if (centre->settle_at == 0 || (class == RI_CLASS_OWN && !centre->questions))
+		ri_question_ask(centre, class, now);
 	if (centre->settle_at == 0 || until < centre->settle_at)
 		centre->settle_at = until;
 	weigh(centre, end);
@@ -375,7 +373,7 @@ void ri_centre_pass(struct ri_centre *centre, int64_t now)
 	if (centre->settle_at != 0 && now >= centre->settle_at)
 		decide_best(centre, now);
 	else if (centre->settle_at != 0 && now >= centre->ask_at)
-		ri_question_ask(centre, now);
+		ri_question_ask(centre, RI_CLASS_LOSS, now);
 	if (centre->roll_at != 0 && !centre->decided && now >= centre->roll_at)
 		call_roll(centre, now);
 	for (size_t i = 0; i < centre->count; i++) {

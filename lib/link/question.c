@@ -10,21 +10,16 @@ static bool is_clear(const struct ri_centre_node *node)
 		node->class != RI_CLASS_LOSS);
 }
 
-void ri_question_ask(struct ri_centre *centre, int64_t now)
+void ri_question_ask(struct ri_centre *centre, enum ri_class class, int64_t now)
 {
-	const struct ri_link_message message = { .kind = RI_LINK_ASK,
-		.ask.waits = centre->questions };
+	struct ri_link_message message = { .kind = RI_LINK_ASK };
 
+	centre->questions = centre->questions || (class == RI_CLASS_OWN && centre->keyed);
+	message.ask.waits = centre->questions;
 	centre->ask_at = now + RI_CENTRE_ASK_MS;
 	for (size_t i = 0; i < centre->count; i++)
 		if (centre->nodes[i].here && !is_clear(&centre->nodes[i]))
 			centre->send(centre->context, centre->nodes[i].session, &message);
-}
-
-void ri_question_begin(struct ri_centre *centre, int64_t now)
-{
-	centre->questions = centre->keyed;
-	ri_question_ask(centre, now);
 }
 
 /* A node that was clear once is not looked at again: thousands answer, one after the other. */

@@ -9,13 +9,13 @@
 
 #include "link/centre.h"
 
-/* An end counts while it settles; then each node is asked of which more may come. */
-void ri_question_ask(struct ri_centre *centre, int64_t now);
+/*
+ * An end of that class was heard, or settles still: ask each node of which more may come. Behind an
+ * end of its own answers end the wait; they prove nothing without a secret.
+ */
+void ri_question_ask(struct ri_centre *centre, enum ri_class class, int64_t now);
 
-/* An end of its own was heard, and answers end the wait for an earlier one. */
-void ri_question_begin(struct ri_centre *centre, int64_t now);
-
-/* Was it begun, and can no node tell of an earlier end any more? Once it is over it stays so. */
+/* Do they, and can no node tell of an earlier end any more? Once it is over it stays so. */
 bool ri_question_is_over(struct ri_centre *centre);
 
 #endif
