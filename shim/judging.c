@@ -11,7 +11,6 @@
 #include "hang/autopsy.h"
 #include "init/leavers.h"
 #include "init/others.h"
-#include "init/restarted.h"
 #include "launch/master.h"
 #include "link/link.h"
 #include "report/blame.h"

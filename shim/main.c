@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hang/examine.h"
+#include "hang/look.h"
 #include "launch/master.h"
 #include "redact/redact.h"
 #include "say/json_memory.h"

@@ -10,7 +10,7 @@
 #include "init/spawn_ranks.h"
 #include "init/supervise.h"
 #include "judge/ends.h"
-#include "launch/privileges.h"
+#include "launch/launch.h"
 #include "link/job.h"
 #include "preflight/preflight.h"
 #include "say/torch_file.h"

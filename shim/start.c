@@ -12,7 +12,6 @@
 #include "from/sources.h"
 #include "hang/autopsy.h"
 #include "init/others.h"
-#include "init/restarted.h"
 #include "init/signalling.h"
 #include "link/link.h"
 #include "say/state_file.h"

@@ -345,28 +345,25 @@ static bool has_nothing_to_tell(const struct ri_run *run, int status)
 
 /*
  * As one rank of many rankinit is no container's init, and its launcher takes the end; and where
- * nothing is read that a rank wrote there is nothing to be afraid of. A report waits for its mount.
+ * nothing is read that a rank wrote there is nothing to be afraid of: then it judges itself. A
+ * report waits for its mount.
  */
-static bool judges_itself(const struct ri_run *run)
-{
-	bool has_words = run->started.output.memories != NULL ||
-		run->started.torch_files.folder != NULL || run->started.has_others;
-
-	return run->found.options.given.report.value == NULL && (!has_words ||
-		(ri_found_single_rank(&run->found) >= 0 && ri_found_is_managed(&run->found)));
-}
-
 static const struct ri_judged *ask_judge(const struct ri_run *run, const char **why)
 {
 	const struct ri_given *report = &run->found.options.given.report;
+	bool has_words = run->started.output.memories != NULL ||
+		run->started.torch_files.folder != NULL || run->started.has_others;
 	const struct ri_apart limits = {
 		.subject = report->subject, .path = report->value,
 		.most_ms = REPORT_MS, .deaf_ms = REPORT_STOP_MS,
 	};
 
 	*why = "no memory is left";
-	return judges_itself(run) ? ri_judge_here(RI_ASK_ENDED)
-		: ri_judge_wait(RI_ASK_ENDED, report->value == NULL ? NULL : &limits, why);
+	if (report->value != NULL)
+		return ri_judge_wait(RI_ASK_ENDED, &limits, why);
+	return !has_words || (ri_found_single_rank(&run->found) >= 0 &&
+			ri_found_is_managed(&run->found)) ? ri_judge_here(RI_ASK_ENDED)
+		: ri_judge_wait(RI_ASK_ENDED, NULL, why);
 }
 
 /* The judge has not answered: what the kernel said, and that nobody knows more. */

@@ -55,20 +55,6 @@ static size_t match(const char *word, size_t length, struct ri_check_set *set)
 	return count;
 }
 
-/* Add what stands beside those of the set, for one who asks for these by their ids. */
-static void add_parts(struct ri_check_set *set)
-{
-	/* TABLE: what a demand stands for beside the check of its name */
-	static const char *const parts[][2] = {
-		{ "gpu.health", "gpu.remap" },
-	};
-
-	for (size_t part = 0; part < sizeof(parts) / sizeof(parts[0]); part++)
-		for (size_t i = 0; i < COUNT; i++)
-			if (ri_check_set_has(set, i) && strcmp(ids[i], parts[part][0]) == 0)
-				match(parts[part][1], strlen(parts[part][1]), set);
-}
-
 /* One word of a list, cut at its '='. */
 struct word {
 	char name[RI_CHECK_WORD];
@@ -345,7 +331,10 @@ int ri_check_read_demands(struct ri_check_wishes *wishes, enum ri_asker asker,
 		return 0;
 	if (list != NULL && read_list(&reading, list, err) < 0)
 		return -1;
-	add_parts(&asked.by_id);
+	/* who asks for the one by its id asks for the other */
+	for (size_t i = 0; i < COUNT; i++)
+		if (ri_check_set_has(&asked.by_id, i) && strcmp(ids[i], "gpu.health") == 0)
+			match("gpu.remap", strlen("gpu.remap"), &asked.by_id);
 	if (!adds) {
 		wishes->demands.of[asker] = asked;
 		wishes->stated[asker] = !option.twin;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --autopsy PID: what the processes below PID do, as far as the user of rankinit may see it. */
-#include "hang/examine.h"
+#include "hang/look.h"
 
 #include <errno.h>
 #include <string.h>

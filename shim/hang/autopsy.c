@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "hang/examine.h"
 #include "hang/hang.h"
+#include "hang/look.h"
 #include "hang/together.h"
 #include "system/clock.h"
 #include "system/helper.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "hang/examine.h"
+#include "hang/look.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Looking at processes from outside, which stops none, attaches to none and sends no signal. A
- * worker that can be given up (examine.h) reads what may have to wait for a process's memory, and
+ * worker that can be given up (examine.c) reads what may have to wait for a process's memory, and
  * PID 1 reads none of that.
  */
 #ifndef RI_SHIM_HANG_LOOK_H
@@ -14,6 +14,7 @@
 
 #include "base/procstat.h"
 #include "hang/hang.h"
+#include "options/options.h"
 #include "python/python.h"
 
 enum {
@@ -103,5 +104,32 @@ int ri_autopsy_yama(void);
 /* What lib/python asks for of a process, whose number lies at *pid as long as it is asked. */
 bool ri_autopsy_read_maps(pid_t pid, struct ri_python_maps *maps);
 struct ri_python_memory ri_autopsy_memory(pid_t *pid);
+
+/* examine.c: a whole autopsy: two looks, or three, each by a worker that may be given up. */
+
+struct ri_autopsy_wish {
+	pid_t root;
+	const pid_t *own;	/* children of rankinit: they are looked at before all others */
+	size_t own_count;
+	int64_t (*now_ms)(void);	/* the clock that the times below are of */
+	bool after_loss;
+	const char *why;	/* as hang.h has it */
+	int64_t interval_ms;	/* between the looks */
+	int64_t most_ms;	/* for all of it */
+	bool once;		/* one look: only where each Python thread is (ri_hang_has_moved) */
+	bool takes_time;	/* where one is suspected there is a third look, 2 s later */
+};
+
+/* Memory for it, shared with the workers; NULL and errno: there is none. */
+struct ri_autopsy_region *ri_autopsy_open(void);
+
+/* Returns false where root is no process. All that is found is judged. */
+bool ri_autopsy_examine(struct ri_autopsy_region *region, const struct ri_autopsy_wish *wish);
+
+/* All of it as JSON, by jansson's flags. False: there is no memory or no room for it. */
+bool ri_autopsy_dump(struct ri_hang *hang, size_t flags, struct ri_text *out);
+
+/* ask.c: --autopsy PID, on standard output. Returns the exit status, or -1 and why. */
+int ri_autopsy_print(const struct ri_options *options, struct ri_error *err);
 
 #endif

@@ -204,34 +204,27 @@ static bool find_child(const struct ri_procstat *process, void *parent)
 	return *number != 0;
 }
 
-/* The name of this child, if it is a shell that has a child of its own to wait for, or NULL. */
-static const char *find_waiting_shell(pid_t pid)
-{
-	pid_t parent = pid;
-	struct ri_procstat process;
-	char program[PATH_MAX];
-	const char *shell;
-
-	if (!ri_descendants_are_shown() || !ri_proc_read(pid, &process))
-		return NULL;
-	/*
-	 * A script has its own name there, so the file that is executed decides, and the name only
-	 * where the kernel does not show that file.
-	 */
-	shell = ri_word_shell(ri_autopsy_link(program, sizeof(program), "/proc/%d/exe", (int)pid)
-		? program : process.name);
-	if (shell != NULL)
-		ri_descendants_each(find_child, &parent);
-	return parent == 0 ? shell : NULL;
-}
-
 void ri_leftovers_say_shell(const struct ri_children *children)
 {
 	for (size_t i = 0; i < children->started; i++) {
 		const struct ri_child *child = &children->items[i];
-		const char *name = child->lives ? find_waiting_shell(child->pid) : NULL;
+		struct ri_procstat process;
+		char program[PATH_MAX];
+		pid_t parent = child->pid;
+		const char *name;
 
-		if (name == NULL)
+		if (!child->lives || !ri_descendants_are_shown() ||
+			!ri_proc_read(child->pid, &process))
+			continue;
+		/*
+		 * A script has its own name there, so the file that is executed decides, and the
+		 * name only where the kernel does not show that file.
+		 */
+		name = ri_word_shell(ri_autopsy_link(program, sizeof(program), "/proc/%d/exe",
+			(int)child->pid) ? program : process.name);
+		if (name != NULL)
+			ri_descendants_each(find_child, &parent);
+		if (name == NULL || parent != 0)
 			continue;
 		ri_log(RI_LEVEL_WARNING, "waiting for %s (pid %d), which handles SIGTERM only "
 			"after the program that it runs has ended; with --grace=25 rankinit stops "

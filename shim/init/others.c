@@ -14,7 +14,6 @@
 
 #include "hang/hang.h"
 #include "hang/look.h"
-#include "init/rank_files.h"
 #include "say/torch_file.h"
 #include "system/clock.h"
 #include "system/held_path.h"

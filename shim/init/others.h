@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "init/judged.h"
+#include "init/output.h"
 #include "report/launched.h"
 
 /*
@@ -53,5 +55,72 @@ size_t ri_others_streams(const struct ri_launched_stream **out);
 
 /* All that were seen, in the order in which they were found. Returns how many. */
 size_t ri_others_seen(const struct ri_launched **out);
+
+/*
+ * restarted.c: a launcher that starts its ranks again after a failure, as torchrun does with
+ * --max-restarts: it is said when it happens, and in the verdict and the report of a job that fails
+ * in the end. The new ranks show it, by TORCHELASTIC_RESTART_COUNT in their environment. PID 1
+ * takes down which attempts there were; the judge reads how they failed, and says it.
+ */
+
+/* An attempt of which nobody has told yet. */
+struct ri_restarted_attempt {
+	size_t at;		/* the first rank of the next one, as ri_others_seen has them */
+	uint64_t from, to;	/* of the bytes on the launcher's stderr, what belongs to it */
+	size_t number;		/* of all of which somebody tells, from 0 on */
+	uint64_t restarts;	/* by then, with those of which nobody does */
+};
+
+/* The name of the launcher lasts; it may be NULL. */
+void ri_restarted_begin(const char *launcher);
+
+/* Has an attempt ended? Then ask. Call it after each wake-up; without news it costs nothing. */
+void ri_restarted_hear(struct ri_output *output);
+
+/* The loop ends: wait for what the judge has to tell. */
+void ri_restarted_finish(void);
+
+/* The judge's answer; NULL: it died. */
+void ri_restarted_take(const struct ri_judged *answer);
+
+/*
+ * For the judge: those of which nobody has told, and where all that were told of are kept, which
+ * are in memory that judges share. Returns how many.
+ */
+size_t ri_restarted_waiting(const struct ri_restarted_attempt **out, struct ri_restarts **all);
+
+/* Where on the launcher's stderr the attempt begins that runs, or ran last. */
+uint64_t ri_restarted_begun(void);
+
+/* All that were told of, for the judge; NULL: there was none. */
+const struct ri_restarts *ri_restarted_seen(void);
+
+/*
+ * rank_files.c: the files of a rank that a launcher started: torch's error file, and what it has
+ * open as stderr where that is a file, as torchrun's --redirects and --tee make it. The helper that
+ * watches the ranks asks for them, as their user: a mount that does not answer holds that alone.
+ */
+
+enum { RI_RANK_PATH = 512 };	/* bytes of a path, and its end; a longer one is left out */
+
+struct ri_rank_files {
+	char error[RI_RANK_PATH];	/* torch's, absolute; or "" */
+	char said[RI_RANK_PATH];	/* a regular file that it has open as stderr; or "" */
+	dev_t device;		/* of that */
+	ino_t inode;
+	off_t from;		/* what stood there before may be another job's */
+};
+
+/*
+ * Find them while the rank lives. A relative name in TORCHELASTIC_ERROR_FILE counts from the folder
+ * of its parent, which made the name (torch/distributed/elastic/multiprocessing/api.py).
+ */
+void ri_rank_files_find(pid_t pid, pid_t parent, struct ri_rank_files *out);
+
+/*
+ * Read the last whole lines that the file has got since. Sets all of *out but .item. Returns false
+ * where there is no such file, or it is another one by now.
+ */
+bool ri_rank_files_read(const struct ri_rank_files *files, struct ri_launched_stream *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "init/rank_files.h"
+#include "init/others.h"
 
 #include <fcntl.h>
 #include <stdbool.h>

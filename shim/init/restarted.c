@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "init/restarted.h"
 
 #include "init/others.h"
 #include "system/log.h"

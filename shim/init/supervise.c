@@ -17,7 +17,6 @@
 #include "init/leftovers.h"
 #include "init/others.h"
 #include "init/phases.h"
-#include "init/restarted.h"
 #include "init/signalling.h"
 #include "init/tell_nodes.h"
 #include "link/link.h"

@@ -64,33 +64,28 @@ static int cannot_be_run(const char *path, const char *command, struct ri_error 
 	return ri_fail_hint(err, "check that line, and that the image contains this file");
 }
 
-/* A whole line that came as one word, since somebody quoted it. */
-static int one_word(const char *command, struct ri_error *err)
-{
-	RI_TEXT(shown, RI_QUOTE_SIZE);
-
-	ri_text_add_shown(&shown, command, RI_QUOTE_SIZE / 4 - 1);
-	ri_fail(err, RI_CODE_EXEC_NOT_FOUND, command,
-		"it is one word that contains a space, and no command has that name");
-	if (strpbrk(command, "&|;<>$`\n") != NULL)
-		return ri_fail_hint(err, "to run a shell line, use a shell: rankinit -- sh -c '%s'",
-			shown.bytes);
-	return ri_fail_hint(err, "write each word separately, without quotes around them: "
-		"rankinit -- %s; in a list (CMD of a Dockerfile, command: of Kubernetes) each word "
-		"is a string of its own", shown.bytes);
-}
-
 static int not_found(const struct ri_launch *launch, struct ri_error *err)
 {
 	const char *command = launch->argv[0];
 	char quoted[RI_QUOTE_SIZE];
+	RI_TEXT(shown, RI_QUOTE_SIZE);
 
 	if (command[0] == '\0') {
 		ri_fail(err, RI_CODE_EXEC_NOT_FOUND, "COMMAND", "it is an empty string");
 		return ri_fail_hint(err, "is a variable in the command not set?");
 	}
-	if (strpbrk(command, " \t\n") != NULL)
-		return one_word(command, err);
+	/* a whole line that came as one word, since somebody quoted it */
+	if (strpbrk(command, " \t\n") != NULL) {
+		ri_text_add_shown(&shown, command, RI_QUOTE_SIZE / 4 - 1);
+		ri_fail(err, RI_CODE_EXEC_NOT_FOUND, command,
+			"it is one word that contains a space, and no command has that name");
+		return strpbrk(command, "&|;<>$`\n") != NULL
+			? ri_fail_hint(err, "to run a shell line, use a shell: rankinit -- sh -c "
+				"'%s'", shown.bytes)
+			: ri_fail_hint(err, "write each word separately, without quotes around "
+				"them: rankinit -- %s; in a list (CMD of a Dockerfile, command: of "
+				"Kubernetes) each word is a string of its own", shown.bytes);
+	}
 	ri_fail(err, RI_CODE_EXEC_NOT_FOUND, command, "there is no such command");
 	if (command[0] == '-')
 		return ri_fail_hint(err, "options of rankinit go before --");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "launch/privileges.h"
+#include "launch/launch.h"
 
 #include <errno.h>
 #include <linux/capability.h>

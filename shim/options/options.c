@@ -326,17 +326,6 @@ static int read_twins(struct ri_options *options, const struct ri_env *env,
 	return status;
 }
 
-/*
- * What Kubernetes sets in every pod for a service called "rankinit"
- * (kubernetes.io, "Accessing the Service", environment variables).
- */
-static bool is_service_variable(const char *rest)
-{
-	return strncmp(rest, "SERVICE_HOST", 12) == 0 || strncmp(rest, "SERVICE_PORT", 12) == 0 ||
-		strcmp(rest, "PORT") == 0 || (strncmp(rest, "PORT_", 5) == 0 && rest[5] >= '0' &&
-						     rest[5] <= '9');
-}
-
 static void judge_unknown_twin(struct ri_options *options, const struct ri_env_entry *entry,
 	const char *name, struct ri_findings *findings)
 {
@@ -382,6 +371,7 @@ static void judge_twins(struct ri_options *options, const struct ri_env *env,
 		RI_ATTEMPT_VARIABLE, RI_OUTER_VARIABLE,
 	};
 	char name[128];
+	const char *rest;
 	bool known;
 
 	for (size_t i = 0; i < env->count; i++) {
@@ -390,7 +380,14 @@ static void judge_twins(struct ri_options *options, const struct ri_env *env,
 		if (!may_be_twin(entry))
 			continue;
 		snprintf(name, sizeof(name), "%.*s", (int)entry->name_length, entry->text);
-		known = is_service_variable(name + PREFIX_LENGTH);
+		/*
+		 * What Kubernetes sets in every pod for a service called "rankinit"
+		 * (kubernetes.io, "Accessing the Service", environment variables).
+		 */
+		rest = name + PREFIX_LENGTH;
+		known = strncmp(rest, "SERVICE_HOST", 12) == 0 || strcmp(rest, "PORT") == 0 ||
+			strncmp(rest, "SERVICE_PORT", 12) == 0 ||
+			(strncmp(rest, "PORT_", 5) == 0 && rest[5] >= '0' && rest[5] <= '9');
 		for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++)
 			known |= strcmp(name, others[k]) == 0;
 		if (!known)

@@ -269,28 +269,25 @@ static int write_document(char *text, enum ri_code code, const char *subject, co
 	return status;
 }
 
-static int write_json(const struct ri_env_edits *edits, struct ri_error *err)
-{
-	struct ri_json json = { .escapes = 0 };
-	json_t *object = json_object();
-	char *text;
-
-	for (size_t i = 0; i < edits->count; i++)
-		ri_json_put(&json, object, edits->items[i].name, edits->items[i].value == NULL
-			? json_null() : json_string(edits->items[i].value));
-	text = json.incomplete ? NULL : ri_json_dumps(object, JSON_INDENT(2) | JSON_SORT_KEYS);
-	json_decref(object);
-	return write_document(text, RI_CODE_OUTPUT, "--print-env",
-		"a value cannot be written as JSON: it is not UTF-8, or memory ran out", err);
-}
-
 int ri_print_env(const char *format, const struct ri_env_edits *edits, struct ri_error *err)
 {
 	bool shell = format == NULL || strcmp(format, "shell") == 0;
-	char end = !shell && strcmp(format, "null") == 0 ? '\0' : '\n';
+	char end = !shell && strcmp(format, "null") == 0 ? '\0' : '\n', *text;
+	struct ri_json json = { .escapes = 0 };
+	json_t *object;
 
-	if (!shell && strcmp(format, "json") == 0)
-		return write_json(edits, err);
+	if (!shell && strcmp(format, "json") == 0) {
+		object = json_object();
+		for (size_t i = 0; i < edits->count; i++)
+			ri_json_put(&json, object, edits->items[i].name,
+				edits->items[i].value == NULL ? json_null()
+				: json_string(edits->items[i].value));
+		text = json.incomplete ? NULL
+			: ri_json_dumps(object, JSON_INDENT(2) | JSON_SORT_KEYS);
+		json_decref(object);
+		return write_document(text, RI_CODE_OUTPUT, "--print-env", "a value cannot be "
+			"written as JSON: it is not UTF-8, or memory ran out", err);
+	}
 	for (size_t i = 0; i < edits->count; i++) {
 		const struct ri_env_edit *edit = &edits->items[i];
 

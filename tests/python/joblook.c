@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "hang/examine.h"
+#include "hang/look.h"
 #include "hang/together.h"
 
 enum { MOST_MS = 20000, INTERVAL_MS = 200 };

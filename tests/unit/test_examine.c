@@ -17,8 +17,8 @@
 
 #include <cmocka.h>
 
-#include "hang/examine.h"
 #include "hang/hang.h"
+#include "hang/look.h"
 #include "system/mask.h"
 
 enum { RANKS = 3, WORKERS = RANKS, OTHERS = 1, ALL = RANKS + WORKERS + OTHERS };

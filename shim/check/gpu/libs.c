@@ -25,53 +25,44 @@ static void say_bad(struct ri_checking *checking, enum ri_code code, const char 
 	ri_check_warn(checking, code, subject, "%s: no program here finds a GPU", what);
 }
 
-static void say_none(struct ri_checking *checking, const struct ri_cuda *cuda)
-{
-	const struct ri_library *file = &cuda->driver.file;
-	struct ri_library apart;
-	char what[128];
-
-	if (ri_loader_find_apart(ri_check_loader(checking), libcuda, &apart)) {
-		say_bad(checking, RI_CODE_GPU_LIBCUDA_APART, apart.path,
-			"is in a folder that the loader does not search");
-		ri_check_hint(checking, "%s", path_hint);
-		return;
-	}
-	if (file->foreign != NULL) {
-		snprintf(what, sizeof(what), "is for %s, and there is no other libcuda",
-			ri_elf_machine_name(file->machine));
-		say_bad(checking, RI_CODE_GPU_LIBCUDA_FOREIGN, file->foreign, what);
-	} else if (file->gone != NULL) {
-		say_bad(checking, RI_CODE_GPU_LIBCUDA_MISSING, file->gone,
-			"is listed in /etc/ld.so.cache, but missing");
-	} else {
-		say_bad(checking, RI_CODE_GPU_LIBCUDA_MISSING, libcuda,
-			"is not in this container");
-	}
-}
-
 static void check_libcuda(struct ri_checking *checking)
 {
 	const struct ri_cuda *cuda = ri_check_cuda(checking);
+	const struct ri_library *file = &cuda->driver.file;
 	struct ri_host *host = checking->host;
+	struct ri_library apart;
+	char what[128];
 
 	if (cuda->stub != NULL) {
 		say_bad(checking, RI_CODE_GPU_LIBCUDA_STUB, cuda->stub,
 			"is the stub of CUDA's toolkit, not the driver's libcuda");
 		ri_check_hint(checking, "%s", stub_hint);
-	} else if (cuda->driver.file.path == NULL && !ri_host_has(host, "lib") &&
+	} else if (file->path == NULL && !ri_host_has(host, "lib") &&
 		!ri_host_has(host, "usr/lib") && !ri_host_has(host, "lib64")) {
 		/* the tree shows a machine, and nothing of an image */
 		ri_check_unknown(checking, RI_CODE_GPU_LIBCUDA_UNKNOWN, libcuda,
 			"no library folder was found");
-	} else if (cuda->driver.file.path == NULL) {
-		say_none(checking, cuda);
-	} else if (cuda->driver.file.fault != RI_ELF_OK) {
-		say_bad(checking, RI_CODE_GPU_LIBCUDA_BROKEN, cuda->driver.file.path,
-			ri_check_library_fault(&cuda->driver.file));
+	} else if (file->path == NULL &&
+		ri_loader_find_apart(ri_check_loader(checking), libcuda, &apart)) {
+		say_bad(checking, RI_CODE_GPU_LIBCUDA_APART, apart.path,
+			"is in a folder that the loader does not search");
+		ri_check_hint(checking, "%s", path_hint);
+	} else if (file->path == NULL && file->foreign != NULL) {
+		snprintf(what, sizeof(what), "is for %s, and there is no other libcuda",
+			ri_elf_machine_name(file->machine));
+		say_bad(checking, RI_CODE_GPU_LIBCUDA_FOREIGN, file->foreign, what);
+	} else if (file->path == NULL && file->gone != NULL) {
+		say_bad(checking, RI_CODE_GPU_LIBCUDA_MISSING, file->gone,
+			"is listed in /etc/ld.so.cache, but missing");
+	} else if (file->path == NULL) {
+		say_bad(checking, RI_CODE_GPU_LIBCUDA_MISSING, libcuda,
+			"is not in this container");
+	} else if (file->fault != RI_ELF_OK) {
+		say_bad(checking, RI_CODE_GPU_LIBCUDA_BROKEN, file->path,
+			ri_check_library_fault(file));
 	} else {
-		ri_check_pass(checking, cuda->driver.file.path, "found by %s",
-			ri_library_place_name(cuda->driver.file.place));
+		ri_check_pass(checking, file->path, "found by %s",
+			ri_library_place_name(file->place));
 	}
 }
 
@@ -166,46 +157,35 @@ static const char wrong_hint[] =
 	"in the job's environment: take the compat folder off LD_LIBRARY_PATH; inside the image: "
 	"remove cuda-compat-*, or install that of a newer CUDA";
 
-/* The driver's libcuda is in use, and not that of cuda-compat. */
-static void judge_toolkit(struct ri_checking *checking, const struct ri_cuda *cuda,
-	const char *kernel)
+static void check_compat(struct ri_checking *checking)
 {
+	const char *kernel = ri_check_nvidia(checking)->version;
+	const struct ri_cuda *cuda = ri_check_cuda(checking);
+	const struct ri_cuda_library *compat = &cuda->compat;
 	const char *least = cuda->toolkit[0] == '\0' ? NULL : ri_cuda_least_driver(cuda->toolkit);
-	bool fits = cuda->compat.file.path != NULL &&
-		ri_cuda_compat_fits(cuda->compat.version, &cuda->note, kernel);
+	bool fits = ri_cuda_compat_fits(compat->version, &cuda->note, kernel);
 
-	if (cuda->toolkit[0] == '\0') {
+	if (kernel[0] == '\0') {
+		ri_check_unknown(checking, RI_CODE_GPU_COMPAT_UNKNOWN, version_file,
+			"does not show the driver's version");
+	} else if (!cuda->compat_used && cuda->toolkit[0] == '\0') {
 		ri_check_skip(checking, "CUDA_VERSION",
 			"cannot tell which CUDA the image is built for");
-	} else if (least == NULL) {
+	} else if (!cuda->compat_used && least == NULL) {
 		ri_check_skip(checking, cuda->toolkit_origin, "rankinit does not know which driver "
 			"CUDA %s needs", cuda->toolkit);
-	} else if (ri_version_compare(kernel, least) >= 0) {
+	} else if (!cuda->compat_used && ri_version_compare(kernel, least) >= 0) {
 		ri_check_pass(checking, version_file, "the driver %s is new enough for CUDA %s "
 			"(%s)", kernel, cuda->toolkit, cuda->toolkit_origin);
-	} else {
+	} else if (!cuda->compat_used) {
+		fits = fits && compat->file.path != NULL;
 		ri_check_warn(checking, fits ? RI_CODE_GPU_COMPAT_UNUSED : RI_CODE_GPU_COMPAT_OLD,
 			version_file, "the driver %s is too old for CUDA %s (%s)%s", kernel,
 			cuda->toolkit, cuda->toolkit_origin,
 			fits ? ", and cuda-compat, which would fit, is not used" : "");
 		ri_check_expected(checking, "%s or newer", least);
 		ri_check_hint(checking, "%s", fits ? unused_hint : old_hint);
-	}
-}
-
-static void check_compat(struct ri_checking *checking)
-{
-	const char *kernel = ri_check_nvidia(checking)->version;
-	const struct ri_cuda *cuda = ri_check_cuda(checking);
-	const struct ri_cuda_library *compat = &cuda->compat;
-
-	if (kernel[0] == '\0') {
-		ri_check_unknown(checking, RI_CODE_GPU_COMPAT_UNKNOWN, version_file,
-			"does not show the driver's version");
-	} else if (!cuda->compat_used) {
-		judge_toolkit(checking, cuda, kernel);
-	} else if (compat->version[0] == '\0' ||
-		ri_cuda_compat_fits(compat->version, &cuda->note, kernel)) {
+	} else if (compat->version[0] == '\0' || fits) {
 		ri_check_pass(checking, compat->file.path, "is cuda-compat, and fits the driver %s",
 			kernel);
 	} else {

@@ -13,45 +13,37 @@
 
 /* --- in the kernel ---------------------------------------------------------- */
 
-/* OFED is for the adapters of one maker alone. */
-static void judge_none(struct ri_checking *checking, const struct ri_hcas *hcas,
-	const struct ri_demand *demand)
+static void check_ofed(struct ri_checking *checking)
 {
+	const struct ri_demand *demand = ri_demands_find(checking->demands, RI_TOPIC_OFED);
+	const struct ri_hcas *hcas = ri_ib_look(checking);
 	const char *driver = hcas->count == 0 ? "" : hcas->list[0].driver;
-	bool mellanox = false;
+	bool mellanox = hcas->count == 0;
+	struct ri_ofed ofed;
+	char what[128];
 
+	/* OFED is for the adapters of one maker alone */
 	for (size_t i = 0; i < hcas->count; i++)
 		mellanox |= strncmp(hcas->list[i].driver, "mlx", 3) == 0 ||
 			strncmp(hcas->list[i].name, "mlx", 3) == 0;
-	if (hcas->count == 0 && demand == NULL) {
+	ri_ofed_read(&ofed, checking->host);
+	snprintf(what, sizeof(what), "the kernel's own driver%s%s",
+		ofed.version[0] == '\0' ? "" : ", version ", ofed.version);
+	if (ofed.kind == RI_OFED_NONE && hcas->count == 0 && demand == NULL) {
 		ri_check_skip(checking, "/sys/module", "no RDMA device is here");
-	} else if (hcas->count == 0 || mellanox) {
+	} else if (ofed.kind == RI_OFED_NONE && mellanox) {
 		ri_check_unknown(checking, RI_CODE_IB_OFED_UNKNOWN, "/sys/module",
 			"neither mlx5_core nor mlx4_core is shown");
 		ri_check_advise(checking);
-	} else if (demand == NULL) {
+	} else if (ofed.kind == RI_OFED_NONE && demand == NULL) {
 		ri_check_skip(checking, hcas->list[0].name, "is not from Mellanox");
-	} else {
+	} else if (ofed.kind == RI_OFED_NONE) {
 		ri_check_lack(checking, RI_CODE_IB_OFED_OTHER, hcas->list[0].name,
 			"is not from Mellanox%s%s", driver[0] == '\0' ? "" : ", its driver is ",
 			driver);
 		ri_check_expected(checking, "MLNX_OFED or DOCA-OFED (%s)", demand->subject);
 		ri_check_hint(checking, "outside the image: a machine with Mellanox adapters; if "
 			"these are enough, request ib.uverbs and ib.libs instead of ofed");
-	}
-}
-
-static void check_ofed(struct ri_checking *checking)
-{
-	const struct ri_demand *demand = ri_demands_find(checking->demands, RI_TOPIC_OFED);
-	struct ri_ofed ofed;
-	char what[128];
-
-	ri_ofed_read(&ofed, checking->host);
-	snprintf(what, sizeof(what), "the kernel's own driver%s%s",
-		ofed.version[0] == '\0' ? "" : ", version ", ofed.version);
-	if (ofed.kind == RI_OFED_NONE) {
-		judge_none(checking, ri_ib_look(checking), demand);
 	} else if (ofed.kind == RI_OFED_MELLANOX) {
 		ri_check_pass(checking, ofed.module, "the driver of %s %s", ri_ofed_name(&ofed),
 			ofed.version);
