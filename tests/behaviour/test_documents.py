@@ -223,6 +223,13 @@ def test_the_commands_of_make_are_there():
         assert {one or other for one, other in named} <= set(targets), page
 
 
+def test_the_files_that_are_named_are_there():
+    """But NAME, which is the reader's own."""
+    for page in ["README.md", *glob.glob("docs/*.md", root_dir=ROOT)]:
+        for path in re.findall(r"`((?:lib|shim|tests|images)/[\w./-]+)", read(page)):
+            assert "NAME" in path or os.path.exists(os.path.join(ROOT, path)), (page, path)
+
+
 def test_the_readme_is_short():
     assert read("README.md").count("\n") <= 120
 
