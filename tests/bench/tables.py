@@ -192,24 +192,27 @@ def nodes(rows, problems, bound):
 
 
 def restart(rows, problems):
-    """rows: (nodes, name) -> {median, q1, q3, rounds} in ns."""
+    """rows: (nodes, name) -> {ended, median, q1, q3, rounds} in ns."""
     def ms(nanoseconds):
         return f"{nanoseconds / 1e6:.1f}"
 
     def target(count, name, median):
-        limit = 50 if count == 1 else 1000
+        limit = 50 if count == 1 else 250 if count <= 4 else 1000
         return judge(median / 1e6, limit, "ms") if name == "rankinit" else ""
 
     def cells(count, name, row):
         peer = rows.get((count, "torchrun"))
-        return [name, count, ms(row["median"]), f"{ms(row['q1'])}-{ms(row['q3'])}",
+        return [name, count, ms(row["ended"]), ratio(row["ended"], peer and peer["ended"]),
+                ms(row["median"]), f"{ms(row['q1'])}-{ms(row['q3'])}",
                 ratio(row["median"], peer and peer["median"]), row["rounds"],
                 target(count, name, row["median"])]
 
-    print_table("From the death of a rank to the first lines of all the new ones", [
-        "variant", "nodes", "median ms", "quartiles", "/torchrun", "rounds", "target"], [
+    print_table("From the death of a rank to the end of the others, and to the first lines of all "
+                "the new ones", [
+        "variant", "nodes", "others ms", "/torchrun", "new ms", "quartiles", "/torchrun", "rounds",
+        "target"], [
         cells(*key, row) for key, row in rows.items()] + [
-        [name, count, None, None, None, None, reason]
+        [name, count, None, None, None, None, None, None, reason]
         for (count, name), reason in problems.items()])
 
 
