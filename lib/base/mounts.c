@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/mounts.h"
+#include "base/proc.h"
 
 #include <string.h>
 

@@ -4,11 +4,6 @@
 #include <string.h>
 #include <strings.h>
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 static const char *skip_blanks(const char *p)
 {
 	while (ri_is_space(*p))
@@ -21,7 +16,7 @@ static const char *read_digits(const char *p, uint64_t *value, bool *fits)
 {
 	*value = 0;
 	*fits = true;
-	for (; is_digit(*p); p++) {
+	for (; ri_is_digit(*p); p++) {
 		if (__builtin_mul_overflow(*value, 10, value) ||
 			__builtin_add_overflow(*value, (uint64_t)(*p - '0'), value))
 			*fits = false;
@@ -53,7 +48,7 @@ size_t ri_digits_of(struct ri_span span, uint64_t *out)
 
 static unsigned hex_of(char c)
 {
-	if (is_digit(c))
+	if (ri_is_digit(c))
 		return (unsigned)(c - '0');
 	return c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
 		: c >= 'A' && c <= 'F' ? (unsigned)(c - 'A') + 10 : 16;
@@ -85,8 +80,8 @@ static enum ri_number_fault read_value(const char *text, struct ri_range range, 
 	bool fits;
 
 	end = read_digits(start, &value, &fits);
-	if (in_ms && end != start && *end == '.' && is_digit(end[1]))
-		for (end++; is_digit(*end) && unit > 0; end++, unit /= 10)
+	if (in_ms && end != start && *end == '.' && ri_is_digit(end[1]))
+		for (end++; ri_is_digit(*end) && unit > 0; end++, unit /= 10)
 			ms += unit * (uint64_t)(*end - '0');
 	tail = skip_blanks(end);
 	if (*start == '\0') {

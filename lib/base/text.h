@@ -112,6 +112,18 @@ bool ri_bool_read(const char *text, bool *out);
  */
 bool ri_is_service_link(const char *text);
 
+/* Of ASCII, whatever the locale: a digit. */
+static inline bool ri_is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* A letter, a digit or '_'. */
+static inline bool ri_is_word(char c)
+{
+	return ri_is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
 static inline bool ri_is_blank(char c)
 {
 	return c == ' ' || c == '\t';

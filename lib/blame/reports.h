@@ -10,12 +10,7 @@
 #ifndef RI_BLAME_REPORTS_H
 #define RI_BLAME_REPORTS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/arena.h"
-#include "base/limits.h"
 #include "base/text.h"
 #include "report/members.h"
 #include "report/verdict.h"

@@ -230,8 +230,7 @@ static bool is_python(const struct place *place)
 
 static bool is_of_name(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-		c == '_' || c == '-' || c == '.';
+	return ri_is_word(c) || c == '-' || c == '.';
 }
 
 bool ri_command_text_names_launcher(struct ri_span text)

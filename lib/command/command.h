@@ -8,11 +8,6 @@
 #ifndef RI_COMMAND_COMMAND_H
 #define RI_COMMAND_COMMAND_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/arena.h"
 #include "base/env.h"
 #include "base/text.h"
 

@@ -7,8 +7,6 @@
 #ifndef RI_FROM_ALLOCATION_H
 #define RI_FROM_ALLOCATION_H
 
-#include <stdint.h>
-
 #include "base/arena.h"
 #include "from/reading.h"
 

@@ -6,20 +6,10 @@
 
 #include "base/limits.h"
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static bool is_name_byte(char c)
-{
-	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
 static bool is_name(struct ri_span text)
 {
 	for (size_t i = 0; i < text.length; i++)
-		if (!is_name_byte(text.at[i]) &&
+		if (!ri_is_word(text.at[i]) &&
 			(i == 0 || (text.at[i] != '.' && text.at[i] != '-')))
 			return false;
 	return text.length > 0;
@@ -38,7 +28,7 @@ static bool is_ipv4(struct ri_span text)
 		const char *start = at;
 		unsigned value = 0;
 
-		for (; at < end && is_digit(*at) && at - start < 3; at++)
+		for (; at < end && ri_is_digit(*at) && at - start < 3; at++)
 			value = 10 * value + (unsigned)(*at - '0');
 		if (at == start || value > 255 || (*start == '0' && at - start > 1))
 			return false;
@@ -72,7 +62,7 @@ bool ri_is_host(struct ri_span text)
 		return false;
 	if (is_name(text)) {
 		for (size_t i = 0; i < text.length; i++)
-			if (!is_digit(text.at[i]) && text.at[i] != '.')
+			if (!ri_is_digit(text.at[i]) && text.at[i] != '.')
 				return true;
 		return is_ipv4(text);
 	}
@@ -130,7 +120,7 @@ bool ri_endpoint_read(struct ri_span text, struct ri_endpoint *out)
 		/* digits alone, no blanks */
 		length = (size_t)(made.host.at + made.host.length - colon - 1);
 		if (length == 0 || length >= sizeof(copy) ||
-			!is_digit(colon[1]) || !is_digit(colon[length]))
+			!ri_is_digit(colon[1]) || !ri_is_digit(colon[length]))
 			return false;
 		memcpy(copy, colon + 1, length);
 		copy[length] = '\0';
@@ -151,7 +141,7 @@ size_t ri_host_fault(const char *text, size_t length)
 	const char *colon;
 
 	for (size_t i = 0; i < host.length; i++)
-		if (!is_name_byte(host.at[i]) && strchr(".-:[]%", host.at[i]) == NULL)
+		if (!ri_is_word(host.at[i]) && strchr(".-:[]%", host.at[i]) == NULL)
 			return (size_t)(host.at - text) + i;
 	colon = host.length == 0 ? NULL : find_port(host);
 	return (size_t)((colon == NULL ? host.at : colon + 1) - text);

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/text.h"
 
 const struct ri_shape_row ri_shape_states_nodes[] = {

@@ -4,9 +4,7 @@
 #define RI_FROM_SOURCES_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
-#include "base/arena.h"
 #include "base/env.h"
 #include "model/topology.h"
 

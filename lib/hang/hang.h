@@ -7,16 +7,13 @@
 #ifndef RI_HANG_HANG_H
 #define RI_HANG_HANG_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/types.h>
 #include <time.h>
 
 #include <jansson.h>
 
-#include "base/mounts.h"
+#include "base/proc.h"
 #include "base/text.h"
 #include "model/json.h"
 

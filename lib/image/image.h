@@ -4,10 +4,7 @@
 #define RI_IMAGE_IMAGE_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include "base/arena.h"
 #include "base/env.h"
 #include "base/host.h"
 

@@ -6,7 +6,6 @@
 #ifndef RI_MODEL_CONTEXT_H
 #define RI_MODEL_CONTEXT_H
 
-#include "base/arena.h"
 #include "base/env.h"
 #include "base/host.h"
 #include "command/command.h"

@@ -8,8 +8,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "command/command.h"
-
 struct rule {
 	enum ri_code code;
 	enum ri_fact_id fact;

@@ -7,10 +7,6 @@
 #ifndef RI_MODEL_TOPOLOGY_H
 #define RI_MODEL_TOPOLOGY_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/error.h"
 #include "base/text.h"
 

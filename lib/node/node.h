@@ -6,17 +6,9 @@
 #ifndef RI_NODE_NODE_H
 #define RI_NODE_NODE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/arena.h"
 #include "base/cgroup.h"
 #include "base/env.h"
-#include "base/error.h"
-#include "base/host.h"
-#include "base/limits.h"
-#include "base/mounts.h"
+#include "base/proc.h"
 #include "base/text.h"
 
 /*

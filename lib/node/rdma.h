@@ -9,12 +9,6 @@
 #ifndef RI_NODE_RDMA_H
 #define RI_NODE_RDMA_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/arena.h"
-#include "base/error.h"
 #include "base/host.h"
 
 enum {

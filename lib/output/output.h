@@ -4,8 +4,6 @@
 #define RI_OUTPUT_OUTPUT_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "base/arena.h"
 #include "base/limits.h"

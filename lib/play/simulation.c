@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/text.h"
 
 #define FORM "expected NAME:NODESxRANKS, as openmpi:2x4, and faults behind commas"

@@ -6,8 +6,6 @@
 #ifndef RI_PLAY_SIMULATION_H
 #define RI_PLAY_SIMULATION_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"

@@ -42,11 +42,6 @@ static bool is_letter(char c)
 	return isalpha((unsigned char)c);
 }
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 static size_t count(struct ri_span text, int (*is_kind)(int))
 {
 	size_t count = 0;
@@ -119,10 +114,10 @@ static bool begins_word(struct ri_span name, size_t i)
 {
 	char before = i == 0 ? '_' : name.at[i - 1], c = name.at[i];
 
-	if (is_letter(c) == is_letter(before) && is_digit(c) == is_digit(before))
+	if (is_letter(c) == is_letter(before) && ri_is_digit(c) == ri_is_digit(before))
 		return isupper((unsigned char)c) && (!isupper((unsigned char)before) ||
 			(i + 1 < name.length && islower((unsigned char)name.at[i + 1])));
-	return is_letter(c) || is_digit(c);
+	return is_letter(c) || ri_is_digit(c);
 }
 
 /* Where the word begins that the name ends in, '_' and the like left out, or SIZE_MAX. */
@@ -133,7 +128,7 @@ static size_t find_end(struct ri_span name, struct ri_span word)
 	while (at > 0 && left > 0 && word.at[left - 1] != '*') {
 		char c = name.at[--at];
 
-		if (!is_letter(c) && !is_digit(c))
+		if (!is_letter(c) && !ri_is_digit(c))
 			continue;
 		if (tolower((unsigned char)c) != word.at[--left])
 			return SIZE_MAX;
@@ -215,7 +210,7 @@ static bool is_number(struct ri_span value)
 	if (ri_span_starts(value, "0x") || ri_span_starts(value, "0X"))
 		return value.length <= 18 &&
 			past(value, 2, "0123456789abcdefABCDEF") == value.length;
-	if (i == value.length || !is_digit(value.at[i]))
+	if (i == value.length || !ri_is_digit(value.at[i]))
 		return false;
 	i = past(value, i, "0123456789.,_:/");
 	if (i + 1 < value.length && (value.at[i] == 'e' || value.at[i] == 'E'))
@@ -269,11 +264,11 @@ bool ri_value_is_random(struct ri_span value)
 	size_t run = 0, changes = 0;
 
 	for (size_t i = 0; i < value.length; i++) {
-		if (!is_letter(value.at[i]) && !is_digit(value.at[i])) {
+		if (!is_letter(value.at[i]) && !ri_is_digit(value.at[i])) {
 			run = changes = 0;
 			continue;
 		}
-		changes += run > 0 && is_digit(value.at[i]) != is_digit(value.at[i - 1]);
+		changes += run > 0 && ri_is_digit(value.at[i]) != ri_is_digit(value.at[i - 1]);
 		run++;
 		if ((run >= RANDOM_RUN && changes > 1) || (run >= LONG_RUN && changes > 0))
 			return true;

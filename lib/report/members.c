@@ -3,10 +3,8 @@
 #include "report/members.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/text.h"
 #include "words/words.h"
 

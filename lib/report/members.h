@@ -11,7 +11,6 @@
 #define RI_REPORT_MEMBERS_H
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <time.h>
 
 #include <jansson.h>

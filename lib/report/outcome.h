@@ -6,9 +6,6 @@
 #ifndef RI_REPORT_OUTCOME_H
 #define RI_REPORT_OUTCOME_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/types.h>
 #include <time.h>

@@ -7,9 +7,6 @@
 #ifndef RI_REPORT_STATE_H
 #define RI_REPORT_STATE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 #include <time.h>
 

@@ -10,9 +10,6 @@
 #ifndef RI_REPORT_TORCH_ERROR_H
 #define RI_REPORT_TORCH_ERROR_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/text.h"
 #include "model/json.h"
 

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/text.h"
 
 static const char variable[] = "TF_CONFIG";

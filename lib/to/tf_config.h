@@ -6,10 +6,6 @@
 #ifndef RI_TO_TF_CONFIG_H
 #define RI_TO_TF_CONFIG_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/arena.h"
 #include "base/error.h"
 

@@ -6,11 +6,7 @@
 #ifndef RI_TO_TO_H
 #define RI_TO_TO_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "base/env.h"
-#include "base/error.h"
 #include "to/writing.h"
 
 /* The table; ends with NULL. */

@@ -2,7 +2,6 @@
 /* Libraries on top of torch that read its names by themselves: what a rank of each is given. */
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/text.h"
 #include "to/writing.h"
 

@@ -60,27 +60,18 @@ static bool take_last(struct ri_span *rest, int64_t *out)
 	return true;
 }
 
-static bool is_of_word(char c)
-{
-	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-		c == '_';
-}
-
-static bool is_of_name(char c)
-{
-	return is_of_word(c) || (c != '\0' && strchr(":.-()", c) != NULL);
-}
-
 /* Up to one of the ends; nothing where it is longer or has other bytes than a name. */
 static bool take_name(struct ri_span *rest, const char *ends, char *out, size_t size)
 {
 	size_t length = 0;
 
 	while (length < rest->length && strchr(ends, rest->at[length]) == NULL) {
-		if (length + 1 >= size || !is_of_name(rest->at[length]))
+		char c = rest->at[length];
+
+		if (length + 1 >= size ||
+			!(ri_is_word(c) || (c != '\0' && strchr(":.-()", c) != NULL)))
 			return false;
-		out[length] = rest->at[length];
-		length++;
+		out[length++] = c;
 	}
 	out[length] = '\0';
 	*rest = ri_span_skip(*rest, length);
@@ -208,11 +199,6 @@ bool ri_work_is_same(const struct ri_work *a, const struct ri_work *b)
 		!b->has_size || (a->in == b->in && a->out == b->out);
 }
 
-static bool is_of_shape(char c)
-{
-	return (c >= '0' && c <= '9') || c == ',' || c == ' ';
-}
-
 /* The bytes that belong to it, as many as there is room for. */
 static void copy(char *out, size_t size, struct ri_span text, bool (*is_of)(char))
 {
@@ -223,6 +209,11 @@ static void copy(char *out, size_t size, struct ri_span text, bool (*is_of)(char
 		length++;
 	}
 	out[length] = '\0';
+}
+
+static bool is_of_shape(char c)
+{
+	return ri_is_digit(c) || c == ',' || c == ' ';
 }
 
 /* "Rank 7 is running collective: CollectiveFingerPrint(...)", up to the other one's. */
@@ -238,7 +229,7 @@ static bool read_call(struct ri_span text, struct ri_fingerprint *out)
 		return false;
 	/* "(SequenceNumber=101, OpType=REDUCE, TensorShape=[1], ...)"; a barrier has no shape */
 	text = ri_span_skip(text, sizeof(running) - 1);
-	copy(out->op, sizeof(out->op), ri_span_after(text, "OpType="), is_of_word);
+	copy(out->op, sizeof(out->op), ri_span_after(text, "OpType="), ri_is_word);
 	out->has_sequence =
 		ri_digits_of(ri_span_after(text, "(SequenceNumber="), &out->sequence) > 0;
 	copy(out->shape, sizeof(out->shape), ri_span_after(text, ", TensorShape=["), is_of_shape);

@@ -57,19 +57,17 @@ static bool find_header(struct ri_span line, struct ri_span *prefix)
 	return !ri_span_ends(*prefix, "C++ ");
 }
 
-static bool is_name_byte(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-		c == '_' || c == '.' || c == '<' || c == '>' || (unsigned char)c >= 0x80;
-}
-
 /* "Type", "package.Type: message", Ray's "RayTaskError(Type): message"; no line of a log. */
 static bool is_exception(struct ri_span line)
 {
 	size_t length = 0;
 
-	while (length < line.length && is_name_byte(line.at[length]))
-		length++;
+	for (; length < line.length; length++) {
+		char c = line.at[length];
+
+		if (!ri_is_word(c) && c != '.' && c != '<' && c != '>' && (unsigned char)c < 0x80)
+			break;
+	}
 	if (ri_span_starts(ri_span_skip(line, length), "(") &&
 		ri_span_ends((struct ri_span){ line.at, length }, "RayTaskError")) {
 		while (length < line.length && line.at[length] != ')')

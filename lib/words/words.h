@@ -3,10 +3,6 @@
 #ifndef RI_WORDS_WORDS_H
 #define RI_WORDS_WORDS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/text.h"
 
 /*

@@ -9,7 +9,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/mounts.h"
+#include "base/proc.h"
 #include "base/text.h"
 #include "demand/demand.h"
 

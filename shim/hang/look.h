@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/procstat.h"
+#include "base/proc.h"
 #include "hang/hang.h"
 #include "options/options.h"
 #include "python/python.h"

@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "base/procstat.h"
+#include "base/proc.h"
 
 enum { RI_GENERATIONS = 512 };	/* between a descendant and rankinit, that are walked at most */
 

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "base/procstat.h"
+#include "base/proc.h"
 #include "launch/children.h"
 #include "system/log.h"
 

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 
 #include "base/env.h"
-#include "base/procstat.h"
+#include "base/proc.h"
 #include "launch/children.h"
 
 /*

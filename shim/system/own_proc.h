@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/procstat.h"
+#include "base/proc.h"
 
 /*
  * Is /proc that of our own PID namespace? After unshare --pid without a new

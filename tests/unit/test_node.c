@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "base/mounts.h"
+#include "base/proc.h"
 #include "node/place.h"
 #include "tree.h"
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "base/procstat.h"
+#include "base/proc.h"
 
 /* Fields 6 to 22 of a real line; the last one is the start time. */
 #define REST " 9 0 -1 4194304 1 0 0 0 2 1 0 0 20 0 1 0 7718"

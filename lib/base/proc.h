@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the kernel says in /proc: of a process, of mounts. */
+#ifndef RI_BASE_PROC_H
+#define RI_BASE_PROC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * One process as /proc/PID/stat tells it (proc(5), fields 1 to 6, 9, 10, 14, 15, 22, 33 and 34).
+ */
+
+struct ri_procstat {
+	pid_t pid;
+	pid_t parent;
+	pid_t group;
+	pid_t session;		/* 0: its leader is not of our PID namespace */
+	char state;		/* 'R', 'S', 'D', 'T', 'Z', ... */
+	char name[16];		/* cut by the kernel; may hold any byte */
+	bool dying;		/* its end has begun, or it is a zombie */
+	bool dumping;		/* the kernel writes its core */
+	uint64_t started;	/* clock ticks since boot: tells a reused pid */
+	uint64_t ticks;		/* of a CPU that it was given, for itself and in the kernel */
+	uint64_t faults;	/* pages of memory that it was given without reading them */
+	uint64_t blocked;	/* of signals 1 to 31, 1 << (number - 1), by its first thread */
+	uint64_t ignored;	/* the same, those that do nothing */
+	uint64_t caught;	/* the same, those with a handler */
+};
+
+/*
+ * Read the text of the file. Returns false, and leaves *out, if it is not one. Where it ends before
+ * the signals, all of them count as blocked, as ignored and as caught.
+ */
+bool ri_procstat_read(const char *text, struct ri_procstat *out);
+
+/*
+ * /proc/self/mountinfo: what is mounted where (proc(5); kernel documentation,
+ * filesystems/proc.rst, 3.5).
+ */
+
+/* One mount. The strings lie in the text that was read. */
+struct ri_mount {
+	uint64_t id;
+	const char *root;	/* what of the file system is mounted: "/" is all of it */
+	const char *point;	/* where */
+	const char *flags;	/* of this mount: "ro,nosuid,relatime" */
+	const char *type;	/* "tmpfs", "cgroup2" */
+	const char *source;	/* of what: a device, "server:/export", a program, "none", "" */
+	const char *options;	/* of the file system: "rw,size=65536k" */
+};
+
+/*
+ * Take the next line off *text, which is cut into strings; \040 and the like
+ * become what they stand for. Lines that are no mounts are passed over. False
+ * when there is no more.
+ */
+bool ri_mount_next(char **text, struct ri_mount *out);
+
+/*
+ * The mount that a path lies on: the longest mount point that it begins with,
+ * of equal ones the last. text is cut up as by ri_mount_next; path is absolute,
+ * without "..", "." or links. False where no mount holds it.
+ */
+bool ri_mount_of(char *text, const char *path, struct ri_mount *out);
+
+#endif
