@@ -7,7 +7,8 @@
 #include "link/question.h"
 
 enum {
-	NAMED_MAX = 8,		/* nodes in one line */
+	NAMED_MAX = 10,		/* nodes, or ranges of them, in one line */
+	SUSPECTS = 8,		/* each in a line */
 	ENDS_MOST = 16,		/* that are news: of a thousand nodes the others end alike */
 	ROLL_MOST_MS = 3600000,
 };
@@ -26,18 +27,44 @@ void ri_centre_add_node(struct ri_text *out, const struct ri_centre *centre, siz
 	ri_link_add_node(out, node, ri_centre_host(centre, node));
 }
 
+size_t ri_centre_add_listed(struct ri_text *out, struct ri_centre *centre)
+{
+	struct ri_ranges ranges = { .out = out, .between = ", " };
+	size_t count = 0, said = 0;
+
+	for (size_t i = 0; i < centre->count; i++)
+		count += centre->nodes[i].listed;
+	ri_text_add(out, count > NAMED_MAX ? "nodes " : "");
+	for (size_t i = 0; i < centre->count; i++) {
+		if (!centre->nodes[i].listed)
+			continue;
+		centre->nodes[i].listed = false;
+		if (count <= NAMED_MAX) {
+			ri_text_add(out, said++ == 0 ? "" : ", ");
+			ri_centre_add_node(out, centre, i);
+		} else if (ranges.count < NAMED_MAX || i == ranges.last + 1) {
+			ri_ranges_add(&ranges, i);
+			said++;
+		}
+	}
+	ri_ranges_end(&ranges);
+	if (count > said)
+		ri_text_addf(out, " and %zu more", count - said);
+	return count;
+}
+
 /* Nodes that may explain a loss, each in a line: without a word, or gone. */
 static void add_suspects(struct ri_text *out, const struct ri_centre *centre, int64_t now)
 {
 	size_t named = 0;
 
-	for (size_t i = 0; i < centre->count && named < NAMED_MAX; i++) {
+	for (size_t i = 0; i < centre->count; i++) {
 		const struct ri_centre_node *node = &centre->nodes[i];
 		bool done = node->ended && node->class == RI_CLASS_NONE;
 		bool left = !done && node->phase == RI_LINK_LEAVING;
 		bool gone = !node->here && !node->ended && !ri_link_life_is_none(&node->life);
 
-		if (!done && !left && !gone)
+		if ((!done && !left && !gone) || named++ >= SUSPECTS)
 			continue;
 		ri_text_add(out, left ? "  a rank of " : "  ");
 		ri_centre_add_node(out, centre, i);
@@ -46,8 +73,10 @@ static void add_suspects(struct ri_text *out, const struct ri_centre *centre, in
 		else
 			ri_text_addf(out, " has been silent for %lld s\n",
 				(long long)(now - node->heard_at) / 1000);
-		named++;
 	}
+	if (named > SUSPECTS)
+		ri_text_addf(out, "  and %zu more nodes are silent, or ranks of them had ended "
+			"with 0\n", named - SUSPECTS);
 }
 
 /* Lines of a node below ours, as many whole ones as there are in so many bytes. */
@@ -306,20 +335,14 @@ bool ri_centre_hear(struct ri_centre *centre, size_t node, size_t session,
  */
 static void call_roll(struct ri_centre *centre, int64_t now)
 {
-	size_t missing = centre->count - centre->called, named = 0;
 	int64_t waited = now - centre->begun;
 	RI_TEXT(line, RI_MAX_LINE);
 
-	ri_text_addf(&line, "waiting for %zu of %zu nodes for %lld s:", missing, centre->count,
-		(long long)waited / 1000);
-	for (size_t i = 0; i < centre->count && named < NAMED_MAX; i++) {
-		if (centre->nodes[i].called)
-			continue;
-		ri_text_add(&line, named++ == 0 ? " " : ", ");
-		ri_centre_add_node(&line, centre, i);
-	}
-	if (missing > named)
-		ri_text_addf(&line, " and %zu more", missing - named);
+	ri_text_addf(&line, "waiting for %zu of %zu nodes for %lld s: ",
+		centre->count - centre->called, centre->count, (long long)waited / 1000);
+	for (size_t i = 0; i < centre->count; i++)
+		centre->nodes[i].listed = !centre->nodes[i].called;
+	ri_centre_add_listed(&line, centre);
 	if (centre->foreign)
 		ri_text_add(&line, "; a node that called has another key, or is of another job");
 	else if (!centre->rolled)
@@ -334,6 +357,31 @@ static bool becomes_silent(const struct ri_centre_node *member)
 {
 	return !member->here && !member->ended && !member->silent &&
 		!ri_link_life_is_none(&member->life);
+}
+
+/* Those that were lost within one second are told of in one line. */
+static int64_t silent_at(const struct ri_centre_node *member)
+{
+	return (member->heard_at + RI_CENTRE_SILENT_MS + 999) / 1000 * 1000;
+}
+
+static void tell_silent(struct ri_centre *centre, int64_t now)
+{
+	RI_TEXT(line, RI_MAX_LINE);
+	size_t count;
+
+	for (size_t i = 0; i < centre->count; i++) {
+		struct ri_centre_node *member = &centre->nodes[i];
+
+		member->listed = becomes_silent(member) && now >= silent_at(member);
+		member->silent = member->silent || member->listed;
+	}
+	count = ri_centre_add_listed(&line, centre);
+	if (count == 0 || centre->decided || centre->ends_told++ >= ENDS_MOST)
+		return;
+	ri_text_addf(&line, ": silent for %d s; look whether %s", RI_CENTRE_SILENT_MS / 1000,
+		count == 1 ? "it still runs" : "they still run");
+	ri_centre_tell(centre, line.bytes);
 }
 
 bool ri_centre_misses(const struct ri_centre *centre)
@@ -360,31 +408,18 @@ int64_t ri_centre_due(const struct ri_centre *centre)
 	if (centre->roll_at != 0 && !centre->decided && centre->roll_at < due)
 		due = centre->roll_at;
 	for (size_t i = 0; i < centre->count; i++)
-		if (becomes_silent(&centre->nodes[i]) &&
-			centre->nodes[i].heard_at + RI_CENTRE_SILENT_MS < due)
-			due = centre->nodes[i].heard_at + RI_CENTRE_SILENT_MS;
+		if (becomes_silent(&centre->nodes[i]) && silent_at(&centre->nodes[i]) < due)
+			due = silent_at(&centre->nodes[i]);
 	return due;
 }
 
 void ri_centre_pass(struct ri_centre *centre, int64_t now)
 {
-	char words[RI_MAX_LINE];
-
 	if (centre->settle_at != 0 && now >= centre->settle_at)
 		decide_best(centre, now);
 	else if (centre->settle_at != 0 && now >= centre->ask_at)
 		ri_question_ask(centre, RI_CLASS_LOSS, now);
 	if (centre->roll_at != 0 && !centre->decided && now >= centre->roll_at)
 		call_roll(centre, now);
-	for (size_t i = 0; i < centre->count; i++) {
-		struct ri_centre_node *member = &centre->nodes[i];
-
-		if (!becomes_silent(member) || now < member->heard_at + RI_CENTRE_SILENT_MS)
-			continue;
-		member->silent = true;
-		snprintf(words, sizeof(words), "silent for %d s; look whether it still runs",
-			RI_CENTRE_SILENT_MS / 1000);
-		if (!centre->decided)
-			tell_end(centre, i, words);
-	}
+	tell_silent(centre, now);
 }

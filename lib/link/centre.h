@@ -47,6 +47,7 @@ struct ri_centre_node {
 	bool open;			/* by its end: another one may have failed before */
 	bool answered;			/* question.h: nothing of it was unheard */
 	bool silent;			/* that was news */
+	bool listed;			/* ri_centre_add_listed names it next */
 	bool told;			/* it has the verdict */
 	bool awaited;			/* round.h: it is to say what its ranks do */
 	unsigned owed;			/* round.h: looks that it has not answered */
@@ -107,6 +108,12 @@ const char *ri_centre_host(const struct ri_centre *centre, size_t node);
 
 /* "node 3 (gpu-0514)" */
 void ri_centre_add_node(struct ri_text *out, const struct ri_centre *centre, size_t node);
+
+/*
+ * "node 2, node 3 (worker-3)", or of more than ten "nodes 12-47, 51 and 3000 more": all nodes that
+ * are listed, which they are not any more. Returns how many.
+ */
+size_t ri_centre_add_listed(struct ri_text *out, struct ri_centre *centre);
 
 /* A line for all who are connected. */
 void ri_centre_tell(struct ri_centre *centre, const char *line);

@@ -3,8 +3,6 @@
 
 #include "report/restarts.h"
 
-enum { NAMED_MAX = 8 };		/* nodes in one line */
-
 bool ri_muster_is_open(const struct ri_muster *muster)
 {
 	const struct ri_centre *centre = muster->centre;
@@ -115,24 +113,16 @@ int64_t ri_muster_due(const struct ri_muster *muster)
 /* Append the nodes that are waited for, and had to be there by then. Returns how many. */
 static size_t add_awaited(struct ri_text *out, const struct ri_muster *muster, int64_t by)
 {
-	const struct ri_centre *centre = muster->centre;
-	size_t count = 0;
+	struct ri_centre *centre = muster->centre;
 
 	for (size_t i = 0; i < centre->count; i++) {
-		const struct ri_centre_node *node = &centre->nodes[i];
+		struct ri_centre_node *node = &centre->nodes[i];
 
 		/* of one that has not called the roll call speaks */
-		if (!is_awaited(muster, node) || due_of(muster, node) > by ||
-			(by == INT64_MAX && !node->called))
-			continue;
-		if (count++ >= NAMED_MAX)
-			continue;
-		ri_text_add(out, count == 1 ? "" : ", ");
-		ri_centre_add_node(out, centre, i);
+		node->listed = is_awaited(muster, node) && due_of(muster, node) <= by &&
+			(by != INT64_MAX || node->called);
 	}
-	if (count > NAMED_MAX)
-		ri_text_addf(out, " and %zu more", count - NAMED_MAX);
-	return count;
+	return ri_centre_add_listed(out, centre);
 }
 
 /* "node 2 (worker-2) has not come within 60 s" */

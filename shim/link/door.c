@@ -29,12 +29,17 @@ int ri_helper_reserve(void)
 	left = limit.rlim_cur > OTHERS ? limit.rlim_cur - OTHERS : 0;
 	ri_helper.count = (size_t)(most > left ? left : most) + 1;
 	/* with fewer lines than nodes, or than ports, the others are not heard */
-	if (ri_helper.count <= (ri_helper.is_centre ? ri_helper.setup->part.nodes : RI_LINK_PORTS))
+	if (ri_helper.is_centre && ri_helper.count <= ri_helper.setup->part.nodes)
+		ri_log(RI_LEVEL_WARNING, "link: this process may have %llu open files, so node 0 "
+			"can hold the connections of %zu nodes, and the job has %llu others; raise "
+			"the limit: docker run --ulimit nofile=%llu [%s]",
+			(unsigned long long)limit.rlim_cur, ri_helper.count - 1,
+			(unsigned long long)ri_helper.setup->part.nodes - 1,
+			(unsigned long long)(most + OTHERS), ri_code_name(RI_CODE_LINK_FILES));
+	else if (!ri_helper.is_centre && ri_helper.count <= RI_LINK_PORTS)
 		ri_log(RI_LEVEL_WARNING, "link: this process may have %llu open files, too few "
-			"for %s; raise the limit: docker run --ulimit nofile=N [%s]",
-			(unsigned long long)limit.rlim_cur,
-			ri_helper.is_centre ? "a connection of each node" : "calls to node 0",
-			ri_code_name(RI_CODE_LINK_FILES));
+			"for calls to node 0; raise the limit: docker run --ulimit nofile=N [%s]",
+			(unsigned long long)limit.rlim_cur, ri_code_name(RI_CODE_LINK_FILES));
 	ri_helper.lines = ri_arena_array(&ri_helper.arena, ri_helper.count,
 		sizeof(*ri_helper.lines));
 	ri_helper.events = ri_arena_array(&ri_helper.arena, ri_helper.count,

@@ -27,7 +27,7 @@ enum {
 	NAMES_MS = 15000,	/* for the names of the other nodes */
 	AGAIN_MS = 3000,	/* a call without an answer is looked at twice */
 	PORT_MS = 3000,		/* for an answer of node 0's port */
-	NODES = 1024,		/* of more nodes none is named */
+	NODES = RI_ARRIVAL_PEERS,		/* of more nodes none is named */
 	CHUNK = 65536,
 };
 
