@@ -29,27 +29,12 @@ static const struct {
 
 enum { NAME_COUNT = sizeof(names) / sizeof(names[0]) };
 
-/* "RTMIN", "RTMIN+3", "RTMAX", "RTMAX-2"; -1 if text is none of them. */
-static int read_realtime(const char *text)
-{
-	const struct ri_range range = { 0, RI_SIGNAL_MAX - RI_SIGNAL_RTMIN };
-	bool from_top = strncasecmp(text, "RTMAX", 5) == 0;
-	uint64_t offset = 0;
-
-	if (!from_top && strncasecmp(text, "RTMIN", 5) != 0)
-		return -1;
-	if (text[5] != '\0') {
-		if (text[5] != (from_top ? '-' : '+') ||
-			ri_number_read(text + 6, range, &offset, NULL) != RI_NUMBER_OK)
-			return -1;
-	}
-	return from_top ? RI_SIGNAL_MAX - (int)offset : RI_SIGNAL_RTMIN + (int)offset;
-}
-
 int ri_signal_read(const char *text)
 {
 	const struct ri_range range = { 1, RI_SIGNAL_MAX };
-	uint64_t number;
+	const struct ri_range offsets = { 0, RI_SIGNAL_MAX - RI_SIGNAL_RTMIN };
+	uint64_t number, offset = 0;
+	bool from_top;
 
 	if (ri_number_read(text, range, &number, NULL) == RI_NUMBER_OK)
 		return (int)number;
@@ -61,7 +46,14 @@ int ri_signal_read(const char *text)
 	for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++)
 		if (strcasecmp(text, aliases[i].name) == 0)
 			return aliases[i].number;
-	return read_realtime(text);
+	/* "RTMIN", "RTMIN+3", "RTMAX", "RTMAX-2"; -1 if text is none of them. */
+	from_top = strncasecmp(text, "RTMAX", 5) == 0;
+	if (!from_top && strncasecmp(text, "RTMIN", 5) != 0)
+		return -1;
+	if (text[5] != '\0' && (text[5] != (from_top ? '-' : '+') ||
+		ri_number_read(text + 6, offsets, &offset, NULL) != RI_NUMBER_OK))
+		return -1;
+	return from_top ? RI_SIGNAL_MAX - (int)offset : RI_SIGNAL_RTMIN + (int)offset;
 }
 
 const char *ri_signal_name(int number, char buffer[RI_SIGNAL_NAME])

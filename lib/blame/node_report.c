@@ -116,34 +116,11 @@ static const json_t *find_odd(const json_t *groups)
 	return odd;
 }
 
-/* The main thread's stack, the innermost frame first. */
-static void add_stack(struct ri_reported_lines *lines, const json_t *group, struct ri_arena *arena)
-{
-	const json_t *thread = json_array_get(json_object_get(group, "threads"), 0);
-	const json_t *frames = json_object_get(thread, "frames");
-
-	if (!json_is_true(json_object_get(thread, "main")))
-		return;
-	for (size_t i = 0; i < json_array_size(frames) && lines->count < RI_REPORTED_DEEDS; i++) {
-		const json_t *frame = json_array_get(frames, i);
-		const char *file = keep(json_object_get(frame, "file"), RI_REPORTED_WORD, arena);
-		const char *function = keep(json_object_get(frame, "function"), RI_REPORTED_WORD,
-			arena);
-		int64_t line = ri_member_number(json_object_get(frame, "line"), INT32_MAX);
-
-		if (file == NULL || function == NULL)
-			return;
-		add_line(lines, RI_REPORTED_DEEDS, line < 0
-			? ri_arena_format(arena, "%s in %s", file, function)
-			: ri_arena_format(arena, "%s:%d in %s", file, (int)line, function));
-	}
-}
-
 /* What most of the others did, and the stack of this one; own is its group, where that is known. */
 static void add_deeds(struct ri_reported_autopsy *out, const json_t *groups, const json_t *own,
 	struct ri_arena *arena)
 {
-	const json_t *most = NULL;
+	const json_t *most = NULL, *thread, *frames;
 	const char *did;
 	size_t count = 0;
 
@@ -165,7 +142,25 @@ static void add_deeds(struct ri_reported_autopsy *out, const json_t *groups, con
 		add_line(&out->lines, RI_REPORTED_DEEDS, count == 1
 			? ri_arena_format(arena, "another rank there %s", did)
 			: ri_arena_format(arena, "%zu other ranks there: each %s", count, did));
-	add_stack(&out->lines, own, arena);
+	/* The main thread's stack, the innermost frame first. */
+	thread = json_array_get(json_object_get(own, "threads"), 0);
+	frames = json_object_get(thread, "frames");
+	if (!json_is_true(json_object_get(thread, "main")))
+		return;
+	for (size_t i = 0;
+		i < json_array_size(frames) && out->lines.count < RI_REPORTED_DEEDS; i++) {
+		const json_t *frame = json_array_get(frames, i);
+		const char *file = keep(json_object_get(frame, "file"), RI_REPORTED_WORD, arena);
+		const char *function = keep(json_object_get(frame, "function"), RI_REPORTED_WORD,
+			arena);
+		int64_t line = ri_member_number(json_object_get(frame, "line"), INT32_MAX);
+
+		if (file == NULL || function == NULL)
+			return;
+		add_line(&out->lines, RI_REPORTED_DEEDS, line < 0
+			? ri_arena_format(arena, "%s in %s", file, function)
+			: ri_arena_format(arena, "%s:%d in %s", file, (int)line, function));
+	}
 }
 
 /* A rank that the job does not have is none. */

@@ -151,22 +151,11 @@ static bool uses_compat(const struct ri_cuda *cuda, const char *kernel)
 		strcmp(ri_path_name(real), ri_path_name(cuda->compat.file.real)) == 0;
 }
 
-/* CUDA Toolkit: lib64/stubs, which is for linking on machines without a driver. */
-static void find_stub(struct ri_cuda *out, const struct ri_loader *loader)
+void ri_cuda_find(struct ri_cuda *out, const struct ri_loader *loader, const char *kernel)
 {
 	static const char *const paths[] = { "/usr/local/cuda/lib64/stubs/libcuda.so.1",
 		"/usr/local/cuda/lib64/stubs/libcuda.so" };
 
-	if (out->driver.file.path != NULL && strstr(out->driver.file.path, "/stubs/") != NULL)
-		out->stub = out->driver.file.path;
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
-		if (out->driver.file.path == NULL && out->stub == NULL &&
-			ri_host_has(loader->image->host, paths[i]))
-			out->stub = paths[i];
-}
-
-void ri_cuda_find(struct ri_cuda *out, const struct ri_loader *loader, const char *kernel)
-{
 	/* what NVIDIA's CUDA images set, and what a toolkit has */
 	static const char variable[] = "CUDA_VERSION", path[] = "/usr/local/cuda/version.json";
 	/* where cuda-compat-* and NVIDIA's framework images have it (CUDA Compatibility) */
@@ -180,7 +169,13 @@ void ri_cuda_find(struct ri_cuda *out, const struct ri_loader *loader, const cha
 	*out = (struct ri_cuda){ .stub = NULL };
 	find_one(&out->driver, loader, driver_name);
 	find_one(&out->management, loader, "libnvidia-ml.so.1");
-	find_stub(out, loader);
+	/* CUDA Toolkit: lib64/stubs, which is for linking on machines without a driver. */
+	if (out->driver.file.path != NULL && strstr(out->driver.file.path, "/stubs/") != NULL)
+		out->stub = out->driver.file.path;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		if (out->driver.file.path == NULL && out->stub == NULL &&
+			ri_host_has(loader->image->host, paths[i]))
+			out->stub = paths[i];
 	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]) && !compat; i++)
 		compat = ri_loader_look(loader, folders[i], driver_name, &out->compat.file);
 	if (compat)

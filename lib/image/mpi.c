@@ -34,21 +34,6 @@ static bool has_below(const struct ri_loader *loader, const char *folder, const 
 	return ri_path_join(path, folder, name) && ri_host_has(loader->image->host, path);
 }
 
-/* Of ".../lib", ".../lib64", ".../lib/x86_64-linux-gnu", Intel's ".../lib/release_mt". */
-static const char *prefix_of_library(const struct ri_loader *loader, const char *real)
-{
-	char folder[RI_PATH_SIZE];
-
-	ri_path_folder(real, folder);
-	if (strncmp(ri_path_name(folder), "release", 7) == 0 ||
-		strncmp(ri_path_name(folder), "debug", 5) == 0 ||
-		strstr(ri_path_name(folder), "-linux-") != NULL)
-		ri_path_folder(folder, folder);
-	if (strncmp(ri_path_name(folder), "lib", 3) == 0)
-		ri_path_folder(folder, folder);
-	return keep(loader, folder);
-}
-
 /*
  * Intel MPI Developer Guide, "File Structure": I_MPI_ROOT; its library for
  * 64-bit integers, which no other MPI has.
@@ -279,6 +264,7 @@ static const struct ri_mpi_library *add_library(struct ri_mpi *out,
 {
 	struct ri_mpi_library *library = &out->libraries[out->library_count];
 	struct ri_elf elf;
+	char folder[RI_PATH_SIZE];
 
 	for (size_t i = 0; i < out->library_count; i++)
 		if (strcmp(out->libraries[i].file.real, file->real) == 0)
@@ -286,7 +272,15 @@ static const struct ri_mpi_library *add_library(struct ri_mpi *out,
 	if (out->library_count == RI_MPI_MOST)
 		return NULL;
 	*library = (struct ri_mpi_library){ .file = *file };
-	library->prefix = prefix_of_library(loader, file->real);
+	/* Of ".../lib", ".../lib64", ".../lib/x86_64-linux-gnu", Intel's ".../lib/release_mt". */
+	ri_path_folder(file->real, folder);
+	if (strncmp(ri_path_name(folder), "release", 7) == 0 ||
+		strncmp(ri_path_name(folder), "debug", 5) == 0 ||
+		strstr(ri_path_name(folder), "-linux-") != NULL)
+		ri_path_folder(folder, folder);
+	if (strncmp(ri_path_name(folder), "lib", 3) == 0)
+		ri_path_folder(folder, folder);
+	library->prefix = keep(loader, folder);
 	if (ri_elf_open(&elf, loader->image->host, file->real) == RI_ELF_OK)
 		judge_opened(loader, &elf, library);
 	ri_elf_close(&elf);

@@ -206,14 +206,18 @@ static void read_traceback(struct ri_span text, struct ri_words *out)
 		ri_span_starts(traceback->last, "EOFError: EOF when reading a line");
 }
 
-static void read_last_lines(struct ri_span text, struct ri_words *out)
+void ri_words_read(struct ri_span text, struct ri_words *out)
 {
+	struct ri_span own, rest = text, line;
 	static const char *const errors[] = {
 		"ERROR", "Error", "error:", "FATAL", "Fatal", "fatal:", "CRITICAL",
 	};
-	struct ri_span line;
 
-	for (int i = 0; i < LAST_LINES && ri_span_last_line(&text, &line); i++) {
+	*out = (struct ri_words){ .has_traceback = false };
+	out->has_traceback = ri_traceback_find(text, &out->traceback);
+	if (out->has_traceback)
+		read_traceback(text, out);
+	for (int i = 0; i < LAST_LINES && ri_span_last_line(&rest, &line); i++) {
 		enum ri_line_kind kind = ri_line_kind(line);
 
 		if (kind == RI_LINE_LAST)
@@ -222,17 +226,6 @@ static void read_last_lines(struct ri_span text, struct ri_words *out)
 			ri_span_has_any(line, errors, sizeof(errors) / sizeof(errors[0])))
 			out->complains = true;
 	}
-}
-
-void ri_words_read(struct ri_span text, struct ri_words *out)
-{
-	struct ri_span own;
-
-	*out = (struct ri_words){ .has_traceback = false };
-	out->has_traceback = ri_traceback_find(text, &out->traceback);
-	if (out->has_traceback)
-		read_traceback(text, out);
-	read_last_lines(text, out);
 	out->last_loss = ri_words_loss(text, NULL, &own);
 	out->has_calls = ri_fingerprints_find(text, out->calls);
 	out->has_work = ri_work_find(text, &out->work);
