@@ -11,6 +11,8 @@ enum {
 	FIND_MS = 500,		/* for the way of what was found */
 	FRESH_MS = 2000,	/* groups that are older are no answer */
 	SILENT_MS = RI_LINK_BEAT_MS + 1000,	/* a node 0 that waits says more by then */
+	FRESH_US = 2000000,	/* nor is a comparison of clocks, to tell an end by it */
+	TIME_MS = 300000,	/* between two of them */
 };
 
 static void __attribute__((format(printf, 2, 3))) say(const struct ri_member *member,
@@ -56,13 +58,35 @@ static void send_phase(struct ri_member *member)
 static void send_end(struct ri_member *member)
 {
 	struct ri_link_message end = { .kind = RI_LINK_END, .end = member->end };
-	int64_t at = (int64_t)end.end.at_us - member->ahead_us;
 
-	if (end.end.at_us == 0 || !member->compared || at < 0 || at > RI_LINK_CLOCK)
-		at = 0;
-	end.end.at_us = (uint64_t)at;
-	end.end.error_us = at == 0 ? 0 : (uint64_t)member->error_us;
+	ri_clocks_convert(&member->node_0, &end.end);
 	member->send(member->context, &end);
+}
+
+static void ask_time(struct ri_member *member)
+{
+	const struct ri_link_message time = { .kind = RI_LINK_TIME };
+
+	member->asks_time = true;
+	member->send(member->context, &time);
+}
+
+/*
+ * An end that may be named first is told when the clocks were compared just now: this machine may
+ * have stood still since the last time.
+ */
+static void tell_end(struct ri_member *member)
+{
+	const struct ri_clocks *clocks = &member->node_0;
+	int64_t compared_us = clocks->seen_us + clocks->ahead_us;
+
+	if (clocks->drift && clocks->seen_us != 0 && !member->asks_time &&
+		member->end.verdict.class > RI_CLASS_LOSS &&
+		(int64_t)member->end.at_us > compared_us + FRESH_US)
+		ask_time(member);
+	member->holds = member->asks_time;
+	if (!member->holds)
+		send_end(member);
 }
 
 /* Of a step of which the centre has said nothing yet. */
@@ -117,8 +141,22 @@ static void join(struct ri_member *member, const struct ri_link_hello *hello, in
 		send_phase(member);
 	if (member->has_end && !member->end_heard)
 		send_end(member);
+	member->ask_at = member->node_0.seen_us == 0 ? 0 : now + TIME_MS;
 	for (size_t i = 0; i < sizeof(member->steps) / sizeof(member->steps[0]); i++)
 		send_vote(member, &member->steps[i]);
+}
+
+/* The caller has compared the clocks. */
+static void take_time(struct ri_member *member, int64_t now)
+{
+	bool held = member->holds;
+
+	member->asks_time = member->holds = false;
+	member->ask_at = now + TIME_MS;
+	if (!held)
+		return;
+	send_end(member);
+	ri_member_answer(member, member->held_answer);
 }
 
 static void take_hello(struct ri_member *member, const struct ri_link_hello *hello, int64_t now)
@@ -269,6 +307,10 @@ void ri_member_answer(struct ri_member *member, uint64_t number)
 
 	if (!member->joined || !member->waits || number != member->asks)
 		return;
+	/* it says that there is no more than the end, which the centre is to hear first */
+	member->held_answer = number;
+	if (member->holds)
+		return;
 	member->waits = false;
 	member->send(member->context, &answer);
 }
@@ -333,6 +375,9 @@ bool ri_member_hear(struct ri_member *member, const struct ri_link_message *mess
 	case RI_LINK_GO:
 		take_go(member, message);
 		break;
+	case RI_LINK_TIME:
+		take_time(member, now);
+		break;
 	default:
 		return false;
 	}
@@ -343,7 +388,7 @@ void ri_member_lose(struct ri_member *member, const char *why)
 {
 	bool unexpected = member->joined && !member->closed && !member->over;
 
-	member->joined = member->waits = false;
+	member->joined = member->waits = member->asks_time = member->holds = false;
 	member->end_heard = member->end_heard && member->judged;
 	member->shut_out = member->closed && !member->met;
 	ri_text_copy(member->trouble, sizeof(member->trouble), member->shut_out
@@ -376,10 +421,11 @@ void ri_member_end(struct ri_member *member, const struct ri_link_end *end)
 		!ri_link_class_outweighs(end->verdict.class, member->end.verdict.class))
 		return;
 	member->end = *end;
+	ri_clocks_convert(&member->wall, &member->end);
 	member->has_end = true;
 	member->end_heard = false;
 	if (member->joined)
-		send_end(member);
+		tell_end(member);
 }
 
 void ri_member_give_up(const struct ri_member *member)
@@ -406,9 +452,14 @@ int64_t ri_member_waits_until(const struct ri_member *member, int64_t end_ms, in
 
 int64_t ri_member_due(const struct ri_member *member)
 {
+	int64_t due = INT64_MAX;
+
 	if (member->roll_at != 0)
-		return member->roll_at;
-	return member->waits_since == 0 ? INT64_MAX : member->silent_at;
+		due = member->roll_at;
+	else if (member->waits_since != 0)
+		due = member->silent_at;
+	return member->joined && !member->asks_time && member->ask_at != 0 &&
+		member->ask_at < due ? member->ask_at : due;
 }
 
 /* What waits for a word of node 0 says so: it may be frozen, and its connection is there still. */
@@ -440,6 +491,8 @@ void ri_member_pass(struct ri_member *member, int64_t now)
 
 	if (member->roll_at == 0)
 		look_for_silence(member, now);
+	if (member->joined && !member->asks_time && member->ask_at != 0 && now >= member->ask_at)
+		ask_time(member);
 	if (member->roll_at == 0 || now < member->roll_at)
 		return;
 	member->rolled = true;

@@ -6,6 +6,7 @@
 #ifndef RI_LINK_MEMBER_H
 #define RI_LINK_MEMBER_H
 
+#include "link/clocks.h"
 #include "link/message.h"
 
 struct ri_member {
@@ -23,9 +24,9 @@ struct ri_member {
 	const char *centre_name;	/* by which node 0 is called */
 	const char *ports;		/* and where: "port 7000" */
 	int64_t roll_ms;		/* until node 0 is said not to answer; 0: never */
-	/* As soon as it is known: */
-	bool compared;			/* this clock with that of node 0: */
-	int64_t ahead_us, error_us;	/* it goes so far before that, give or take */
+	/* As soon as it is known, and again when it asks for the time: */
+	struct ri_clocks wall;		/* the wall clock and CLOCK_BOOTTIME, */
+	struct ri_clocks node_0;	/* and that and node 0's */
 	/* The rest starts as zeroes. */
 	int64_t begun, roll_at;
 	bool joined;			/* the centre has answered, and the connection lasts */
@@ -48,6 +49,10 @@ struct ri_member {
 		bool answered;		/* and the centre whether all do */
 	} steps[2];			/* by enum ri_link_step */
 	bool has_end, end_heard;
+	bool asks_time;			/* of node 0, */
+	bool holds;			/* and says its end when it has the answer, */
+	uint64_t held_answer;		/* and then that there is no more: by the number of an ask */
+	int64_t ask_at;			/* when it asks without an end; 0: never */
 	unsigned said, looked;		/* lines and looks of a centre that proves nothing */
 	bool owes;			/* the groups of a look */
 	uint64_t asks;			/* how often PID 1 was asked, */

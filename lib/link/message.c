@@ -21,6 +21,7 @@ static const char *const kinds[] = {
 	[RI_LINK_GROUPS] = "groups",
 	[RI_LINK_FOUND] = "found",
 	[RI_LINK_GO] = "go",
+	[RI_LINK_TIME] = "time",
 };
 
 static const char *const places[] = {
@@ -94,7 +95,8 @@ static const struct field fields[] = {
 	FIELD(HELLO, hello, WORD, place, RI_LINK_SIZE, .words = places),
 	FIELD(HELLO, hello, NAME, host, RI_LINK_WORD),
 	FIELD(HELLO, hello, NAME, version, RI_LINK_WORD),
-	FIELD(HELLO, hello, NUMBER, clock_us, INT64_MAX, .older = true),
+	FIELD(HELLO, hello.time, NUMBER, clock_us, INT64_MAX, .older = true),
+	FIELD(HELLO, hello.time, NUMBER, boot_us, INT64_MAX, .older = true),
 	FIELD(HELLO, hello, NUMBER, met_ms, INT64_MAX, .older = true),
 	{ .kind = RI_LINK_PHASE, .type = WORD, .name = "phase", .most = RI_LINK_LEAVING,
 		.at = offsetof(struct ri_link_message, phase), .words = phases },
@@ -128,6 +130,8 @@ static const struct field fields[] = {
 	FIELD(GO, go, WORD, step, RI_LINK_LEAVE, .words = steps),
 	FIELD(GO, go, FLAG, go, 1),
 	FIELD(GO, go, LINES, text, RI_LINK_TEXT),
+	FIELD(TIME, time, NUMBER, clock_us, INT64_MAX, .older = true),
+	FIELD(TIME, time, NUMBER, boot_us, INT64_MAX, .older = true),
 };
 
 enum { FIELDS = sizeof(fields) / sizeof(fields[0]) };
@@ -410,7 +414,8 @@ int ri_link_message_read(struct ri_link_message *out, const char *bytes, size_t 
 bool ri_link_packet_check(struct ri_link_message *packet, size_t length)
 {
 	if (length != sizeof(*packet) || (unsigned)packet->kind >= KINDS ||
-		packet->kind == RI_LINK_HELLO || packet->kind == RI_LINK_NEWS)
+		packet->kind == RI_LINK_HELLO || packet->kind == RI_LINK_NEWS ||
+		packet->kind == RI_LINK_TIME)
 		return false;
 	for (size_t i = 0; i < FIELDS; i++)
 		if (fields[i].kind == packet->kind &&

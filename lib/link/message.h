@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the nodes of a job say to each other, as docs/link.md lists it: twelve messages, each a
+ * What the nodes of a job say to each other, as docs/link.md lists it: thirteen messages, each a
  * JSON object of at most RI_LINK_FRAME bytes. Names that a reader does not know are skipped,
  * so that a later version may say more.
  */
@@ -44,6 +44,12 @@ enum ri_link_place {
 	RI_LINK_SIZE,		/* it counts the nodes otherwise: likewise */
 };
 
+/* The clocks of the centre when it said this, in microseconds; 0: it does not say. */
+struct ri_link_time {
+	uint64_t clock_us;	/* since 1970: for people */
+	uint64_t boot_us;	/* CLOCK_BOOTTIME, which nobody sets */
+};
+
 struct ri_link_hello {
 	struct ri_link_life life;	/* of the speaker */
 	struct ri_link_life centre;	/* that took a member before; the centre leaves it out */
@@ -54,8 +60,7 @@ struct ri_link_hello {
 	bool may_stop;		/* its ranks, for another node's failure */
 	uint64_t restarts;	/* of its ranks that may still be; 0: they never start again */
 	enum ri_link_place place;	/* said by the centre; a member says RI_LINK_GUEST */
-	/* Of the centre, when this was said: microseconds since 1970; 0: it does not say. */
-	uint64_t clock_us;
+	struct ri_link_time time;	/* of the centre; a member leaves it out */
 	char host[RI_LINK_WORD];
 	char version[RI_LINK_WORD];
 };
@@ -76,8 +81,8 @@ struct ri_link_end {
 	bool lives;		/* its rank has raised, and is still on its way out */
 	bool open;		/* another rank of the node may have failed before, and lives */
 	/*
-	 * When, in microseconds since 1970; 0: that is not known. Within a node by its own clock,
-	 * between nodes by that of node 0, give or take error_us.
+	 * When, in microseconds; 0: that is not known. PID 1 says it by the wall clock, since 1970;
+	 * between nodes it is by the CLOCK_BOOTTIME of node 0, give or take error_us.
 	 */
 	uint64_t at_us, error_us;
 	char text[RI_LINK_TEXT];	/* lines, each ended by '\n', without secrets */
@@ -141,6 +146,7 @@ enum ri_link_kind {
 	RI_LINK_ASK,		/* is there something of this node that the centre has not heard? */
 	RI_LINK_ANSWER,		/* there is not */
 	RI_LINK_LOOK, RI_LINK_GROUPS, RI_LINK_FOUND, RI_LINK_GO,
+	RI_LINK_TIME,		/* what do the clocks of node 0 show? */
 };
 
 struct ri_link_message {
@@ -157,6 +163,7 @@ struct ri_link_message {
 		struct ri_link_groups groups;
 		struct ri_link_found found;
 		struct ri_link_go go;
+		struct ri_link_time time;
 	};
 };
 

@@ -25,7 +25,7 @@ enum { RI_HELPER_STRANGERS = 256 };	/* callers at once that have not proved the 
 struct ri_line {
 	struct ri_wire wire;
 	int64_t node;		/* -1: it has not said hello */
-	int64_t asked_us;	/* of a caller: when it said hello, by CLOCK_MONOTONIC */
+	int64_t asked_us;	/* of a caller: when it asked for the time, by CLOCK_BOOTTIME */
 	uint32_t watched;	/* what its wire is polled for; 0: it is not */
 	bool doomed;		/* it is one of those to be buried */
 	size_t next;		/* of these, or of those that are free; 0: none */
@@ -80,6 +80,9 @@ extern struct ri_helper ri_helper;
 /* This node as a member of its job, and the centre where it is node 0. */
 void ri_helper_begin_member(void);
 void ri_helper_begin_centre(void);
+
+/* How far does the wall clock go before CLOCK_BOOTTIME now? */
+void ri_helper_look_at_clocks(void);
 
 extern const struct ri_wire_ear ri_helper_ear;
 

@@ -59,36 +59,47 @@ static const char *name_of(void *context, size_t node)
 	return node < ri_helper.setup->host_count ? ri_helper.setup->hosts[node] : NULL;
 }
 
-static int64_t real_us(void)
+static int64_t read_us(clockid_t clock)
 {
 	struct timespec now;
 
-	ri_clock_read(CLOCK_REALTIME, &now);
+	ri_clock_read(clock, &now);
 	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
+void ri_helper_look_at_clocks(void)
+{
+	int64_t before = read_us(CLOCK_BOOTTIME), wall = read_us(CLOCK_REALTIME);
+	int64_t now = read_us(CLOCK_BOOTTIME), half = (now - before) / 2;
+
+	ri_clocks_see(&ri_helper.member.wall, wall - before - half, half + 1, now);
+}
+
 /*
- * The centre's answer has its clock, and was made between the question and now. Only one with
+ * The centre's answer has its clocks, and was made between the question and now. Only one with
  * the secret is believed.
  */
-static void compare_clocks(const struct ri_line *line, const struct ri_link_hello *hello)
+static void compare_clocks(const struct ri_line *line, const struct ri_link_time *time)
 {
 	struct ri_link_sight *sight = ri_helper.setup->sight;
-	struct ri_member *member = &ri_helper.member;
-	int64_t took = ri_now_us() - line->asked_us;
+	int64_t now = read_us(CLOCK_BOOTTIME), half = (now - line->asked_us) / 2;
 
-	if (hello->clock_us == 0 || hello->clock_us > RI_LINK_CLOCK ||
-		!ri_helper.setup->keys.keyed ||
-		(hello->place != RI_LINK_TAKEN && hello->place != RI_LINK_GUEST))
+	if (time->clock_us == 0 || time->clock_us > RI_LINK_CLOCK || time->boot_us == 0 ||
+		time->boot_us > RI_LINK_CLOCK || !ri_helper.setup->keys.keyed ||
+		!ri_clocks_see(&ri_helper.member.node_0, now - half - (int64_t)time->boot_us,
+			half + 1, (int64_t)time->boot_us) ||
+		sight == NULL)
 		return;
-	member->ahead_us = real_us() - took / 2 - (int64_t)hello->clock_us;
-	member->error_us = took / 2 + 1;
-	member->compared = true;
-	if (sight == NULL)
-		return;
-	sight->ahead_us = member->ahead_us;
-	sight->error_us = member->error_us;
+	sight->ahead_us = read_us(CLOCK_REALTIME) - half - (int64_t)time->clock_us;
+	sight->error_us = half + 1;
 	sight->compared = true;
+}
+
+/* Of node 0, just now. */
+static struct ri_link_time read_clocks(void)
+{
+	return (struct ri_link_time){ .clock_us = (uint64_t)read_us(CLOCK_REALTIME),
+		.boot_us = (uint64_t)read_us(CLOCK_BOOTTIME) };
 }
 
 /* Keep the last news for the report: of nodes that have not come, or are silent. */
@@ -112,7 +123,7 @@ static void send_to(void *context, size_t session, const struct ri_link_message 
 		ri_member_hear(&ri_helper.member, message, ri_helper.now);
 	} else if (message->kind == RI_LINK_HELLO) {
 		hello = *message;
-		hello.hello.clock_us = (uint64_t)real_us();
+		hello.hello.time = read_clocks();
 		ri_wire_send(&ri_helper.lines[session].wire, &hello);
 	} else {
 		ri_wire_send(&ri_helper.lines[session].wire, message);
@@ -133,8 +144,16 @@ static void drop(void *context, size_t session)
 /* What the node of a session says. False for what a member does not say. */
 static bool hear_node(size_t node, size_t session, const struct ri_link_message *message)
 {
+	static struct ri_link_message time;
+
 	if (message->kind == RI_LINK_LOOK || message->kind == RI_LINK_GROUPS)
 		return ri_round_hear(&ri_helper.round, node, session, message, ri_helper.now);
+	if (message->kind == RI_LINK_TIME) {
+		time.kind = RI_LINK_TIME;
+		time.time = read_clocks();
+		send_to(NULL, session, &time);
+		return true;
+	}
 	if (message->kind == RI_LINK_GO)
 		ri_muster_hear(&ri_helper.musters[message->go.step], node, session, &message->go);
 	return message->kind == RI_LINK_GO ||
@@ -146,8 +165,10 @@ static void send_to_centre(void *context, const struct ri_link_message *message)
 	size_t session = ri_helper.joined != 0 ? ri_helper.joined : ri_helper.current;
 
 	(void)context;
-	if (!ri_helper.is_centre && message->kind == RI_LINK_HELLO)
-		ri_helper.lines[session].asked_us = ri_now_us();
+	if (message->kind == RI_LINK_HELLO || message->kind == RI_LINK_TIME) {
+		ri_helper_look_at_clocks();
+		ri_helper.lines[session].asked_us = read_us(CLOCK_BOOTTIME);
+	}
 	if (ri_helper.is_centre && message->kind == RI_LINK_HELLO) {
 		ri_centre_hello(&ri_helper.centre, 0, &message->hello, ri_helper.now);
 	} else if (ri_helper.is_centre) {
@@ -171,8 +192,11 @@ static bool hear_centre(size_t session, const struct ri_link_message *message)
 	if (ri_helper.joined != 0 && ri_helper.joined != session)
 		return false;
 	/* first: an end that waits for the answer is told by the clock of node 0 */
-	if (message->kind == RI_LINK_HELLO)
-		compare_clocks(&ri_helper.lines[session], &message->hello);
+	if (message->kind == RI_LINK_TIME)
+		compare_clocks(&ri_helper.lines[session], &message->time);
+	else if (message->kind == RI_LINK_HELLO && (message->hello.place == RI_LINK_TAKEN ||
+		message->hello.place == RI_LINK_GUEST))
+		compare_clocks(&ri_helper.lines[session], &message->hello.time);
 	if (!ri_member_hear(&ri_helper.member, message, ri_helper.now))
 		return false;
 	keep_news(message);
@@ -316,6 +340,7 @@ void ri_helper_begin_member(void)
 		.keyed = setup->keys.keyed, .centre_name = setup->part.centre,
 		.ports = ports,
 		.roll_ms = ri_helper.is_centre ? 0 : (int64_t)setup->roll_ms,
+		.node_0.drift = !ri_helper.is_centre,
 	};
 	ri_member_begin(&ri_helper.member, ri_helper.now);
 }
@@ -387,7 +412,7 @@ void ri_helper_begin_centre(void)
 	ri_helper.round = (struct ri_round){ .centre = &ri_helper.centre, .add = add_groups,
 		.judge = judge_groups };
 	/* it is its own clock */
-	ri_helper.member.compared = setup->keys.keyed;
+	ri_helper.member.node_0.seen_us = setup->keys.keyed;
 	if (setup->sight != NULL)
 		setup->sight->compared = setup->keys.keyed;
 	ri_centre_begin(&ri_helper.centre, ri_helper.now);

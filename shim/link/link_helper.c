@@ -134,6 +134,7 @@ static void hear_init(void)
 	} else if (message.kind == RI_LINK_GROUPS) {
 		ri_member_tell_groups(&ri_helper.member, &message.groups, ri_helper.now);
 	} else if (message.kind == RI_LINK_END) {
+		ri_helper_look_at_clocks();
 		ri_member_end(&ri_helper.member, &message.end);
 		if (ri_helper.call_at != 0)
 			ri_helper.call_at = ri_helper.now;	/* a centre should know of it now */

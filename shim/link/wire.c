@@ -284,7 +284,8 @@ static size_t take_bytes(struct ri_wire *wire, const unsigned char *bytes, size_
 			break;
 		wire->proved = true;
 		wire->until = INT64_MAX;
-		wire->heard += !wire->calls && message.kind != RI_LINK_GROUPS;
+		wire->heard += !wire->calls && message.kind != RI_LINK_GROUPS &&
+			!(message.kind == RI_LINK_TIME && keys->keyed);
 		if (wire->heard > RI_WIRE_HEARS || !ear->take(ear->context, wire, &message))
 			ri_wire_kill(wire, "it says what it may not say");
 	}

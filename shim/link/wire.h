@@ -23,7 +23,10 @@ enum {
 	RI_WIRE_PROOF_MS = 2000,	/* until the other side has proved itself */
 	RI_WIRE_END_MS = 1000,	/* until what is still to be sent has gone */
 	RI_WIRE_OUT = 4 * RI_SEAL_FRAME,	/* bytes that wait for a peer which does not read */
-	/* messages of a member, but for groups, which it was asked for; a centre may say more */
+	/*
+	 * messages of a member, but for groups, which it was asked for, and for the time, which one
+	 * with a key may ask for as long as it runs; a centre may say more
+	 */
 	RI_WIRE_HEARS = 64,
 };
 

@@ -84,12 +84,16 @@ class Node:
         assert "stopped" not in self.job.log()
         assert LOST not in self.said() and "failed first" not in self.said(), self.said()
 
-    def ends(self, status, *, seen=None):
-        """The command ends with it: seen is what becomes of that."""
+    def tell(self, status):
+        """The command is to end with it."""
         path = os.path.join(self.job.folder, "go")
         with open(path + "~", "w", encoding="ascii") as file:
             file.write(f"{status}\n")
         os.rename(path + "~", path)
+
+    def ends(self, status, *, seen=None):
+        """The command ends with it: seen is what becomes of that."""
+        self.tell(status)
         result = self.job.wait()
         assert result.status == (status if seen is None else seen), result.err
         return result

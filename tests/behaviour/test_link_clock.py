@@ -12,9 +12,14 @@ from link_peer import SECRET, Peer, hello, listen, news
 pytestmark = link_peer.needs_sodium
 
 
+def boot_us(seconds=0):
+    """CLOCK_BOOTTIME of a machine that was up so much earlier."""
+    return int((time.clock_gettime(time.CLOCK_BOOTTIME) + seconds) * 1e6)
+
+
 def ahead(seconds):
     """What a centre says whose clock goes so far behind."""
-    return {"clock_us": int((time.time() - seconds) * 1e6)}
+    return {"clock_us": int((time.time() - seconds) * 1e6), "boot_us": boot_us()}
 
 
 def report(box, *messages, secret=SECRET, behind=None, **said):
@@ -48,8 +53,9 @@ def test_a_clock_that_is_none(box, net):
     """Then it is no hello, and the next centre is taken."""
     with listen() as listener:
         node = Node(box, 1, options=["--report=@FOLDER/report.json"])
-        for value in (-1, "1"):
-            answer(listener, NAME).say({**centre_hello(), "clock_us": value})
+        for name in ("clock_us", "boot_us"):
+            for value in (-1, "1"):
+                answer(listener, NAME).say({**centre_hello(**ahead(0)), name: value})
         peer = answer(listener, NAME)
         peer.say(centre_hello(**ahead(0)))
         peer.hear("phase")
@@ -72,8 +78,46 @@ def test_reports(apart):
     apart([how_far_a_clock_goes_before_that_of_node_0,
            lambda box: how_far_a_clock_goes_before_that_of_node_0(box, -86400),
            a_centre_that_does_not_say,
-           lambda box: a_centre_that_does_not_say(box, clock_us=2 ** 63 - 1),
+           lambda box: a_centre_that_does_not_say(box, clock_us=2 ** 63 - 1, boot_us=1),
+           lambda box: a_centre_that_does_not_say(box, clock_us=1, boot_us=2 ** 63 - 1),
            without_a_secret_no_clock_is_believed, what_was_said_last_of_the_nodes])
+
+
+def test_an_end_by_the_clock_of_node_0(box, net):
+    """
+    Two seconds after the last comparison node 1 asks for the time before it says how it ended. The
+    machine of node 0 was up 1,000 s before this one.
+    """
+    with listen() as listener:
+        node = Node(box, 1)
+        peer = answer(listener, NAME)
+        peer.say(centre_hello(clock_us=1, boot_us=boot_us(1000)))
+        assert peer.hear("phase")["phase"] == "running"
+        time.sleep(2.1)
+        before = boot_us(1000)
+        node.tell(137)
+        assert peer.hear()["say"] == "time"
+        peer.say({"say": "time", "clock_us": 1, "boot_us": boot_us(1000)})
+        said = peer.hear("end")
+        after = boot_us(1000)
+        peer.close()
+    assert said["class"] == "own" and 0 < said["error_us"] < 500e6
+    assert before - said["error_us"] <= said["at_us"] <= after + said["error_us"]
+    assert node.job.wait().status == 137
+
+
+def test_what_the_clocks_of_node_0_show(box, net):
+    """It says it when it is asked, as often as it is: also more often than a member may speak."""
+    node = Node(box)
+    peer = Peer(link_peer.connect(node.port()), node.name)
+    peer.meet()
+    peer.hello(1, NODES)
+    for _ in range(100):
+        before = boot_us()
+        peer.say({"say": "time"})
+        assert before <= peer.hear("time")["boot_us"] <= boot_us()
+    peer.close()
+    node.ends(0)
 
 
 def test_hellos_of_members_have_no_clock_to_believe(box, net):

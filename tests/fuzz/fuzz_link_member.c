@@ -21,8 +21,8 @@ static void send_nothing(void *context, const struct ri_link_message *message)
 	CHECK(message->kind == RI_LINK_HELLO || message->kind == RI_LINK_PHASE ||
 		message->kind == RI_LINK_END || message->kind == RI_LINK_LOOK ||
 		message->kind == RI_LINK_GROUPS || message->kind == RI_LINK_GO ||
-		message->kind == RI_LINK_ANSWER);
-	CHECK(message->kind != RI_LINK_ANSWER || (member.keyed && !member.waits));
+		message->kind == RI_LINK_ANSWER || message->kind == RI_LINK_TIME);
+	CHECK(message->kind != RI_LINK_ANSWER || (member.keyed && !member.waits && !member.holds));
 	answers += message->kind == RI_LINK_GROUPS;
 	CHECK(answers <= looks && (member.keyed || answers <= LOOKS_MOST));
 	CHECK(message->kind != RI_LINK_END ||
@@ -81,7 +81,8 @@ static unsigned hear(unsigned what, unsigned more, int64_t now)
 		RI_LINK_FOUND, RI_LINK_GROUPS, RI_LINK_GO };
 
 	memset(&message, 0, sizeof(message));
-	message.kind = kinds[what % (sizeof(kinds) / sizeof(kinds[0]))];
+	message.kind = what >= 0xfc ? RI_LINK_TIME
+		: kinds[what % (sizeof(kinds) / sizeof(kinds[0]))];
 	if (message.kind == RI_LINK_HELLO) {
 		message.hello.place = (enum ri_link_place)(more % (RI_LINK_SIZE + 1));
 		message.hello.life.bytes[0] = (unsigned char)(1 + more % 3);
@@ -100,6 +101,8 @@ static unsigned hear(unsigned what, unsigned more, int64_t now)
 		message.found.rank = more;
 		make_text(message.found.text, more % 4);
 	}
+	if (message.kind == RI_LINK_TIME || message.kind == RI_LINK_HELLO)
+		ri_clocks_see(&member.node_0, (int64_t)more << 20, more, now * 1000);
 	looks += message.kind == RI_LINK_LOOK;
 	CHECK(ri_member_hear(&member, &message, now) || message.kind != RI_LINK_HELLO);
 	return OWN_MOST;
@@ -111,7 +114,7 @@ static unsigned play(unsigned what, unsigned more, int64_t now)
 	static const struct ri_link_groups said = { "groups\n" };
 	struct ri_link_go vote = { .step = (enum ri_link_step)(more & 1), .go = (more & 2) != 0 };
 	struct ri_link_end end = { .verdict.class = (enum ri_class)(more % (RI_CLASS_OWN + 1)),
-		.fatal = true, .text = "rank\n" };
+		.fatal = true, .text = "rank\n", .at_us = (uint64_t)now * 1000 };
 
 	switch (what >> 5) {
 	case 0:
@@ -158,7 +161,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.ports = "port 9471",
 		.self = { .node = 1, .nodes = 4, .may_stop = (data[0] & 2) != 0,
 			.restarts = (data[0] & 8) != 0 },
-		.roll_ms = (data[0] & 4) != 0 ? 10000 : 0 };
+		.roll_ms = (data[0] & 4) != 0 ? 10000 : 0,
+		.wall.seen_us = 1, .node_0.drift = true };
 	ri_member_begin(&member, now);
 	for (size_t i = 1; i + 1 < size; i += 2) {
 		now += data[i + 1] * 64;

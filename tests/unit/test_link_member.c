@@ -472,31 +472,139 @@ static void test_looks_without_a_key(void **state)
 	assert_false(ri_member_awaits(&member, now));
 }
 
+/* Its clocks, in seconds: what CLOCK_BOOTTIME shows, how far that goes before node 0's. */
+static void compare(int64_t boot, int64_t ahead)
+{
+	ri_clocks_see(&member.wall, 1000000000, 1, boot * 1000000);
+	ri_clocks_see(&member.node_0, ahead * 1000000, 70, (boot - ahead) * 1000000);
+}
+
+/* A rank of this node ended in that second by its CLOCK_BOOTTIME. */
+static void end_at(enum ri_class class, int64_t boot)
+{
+	const struct ri_link_end end = { .verdict.class = class,
+		.at_us = (uint64_t)(boot * 1000000 + 1000000000) };
+
+	ri_member_end(&member, &end);
+}
+
+static void assert_said_end(uint64_t at_us)
+{
+	const struct ri_link_message *sent = &to_centre[to_centre_count - 1];
+
+	assert_int_equal(sent->kind, RI_LINK_END);
+	assert_int_equal(sent->end.at_us, at_us);
+	assert_true(sent->end.error_us == 0 ? at_us == 0
+		: sent->end.error_us > 70 && sent->end.error_us < 10000);
+}
+
 /* An end is told by the clock of node 0, as far as that is known. */
 static void test_the_time_of_an_end(void **state)
 {
-	const struct { bool compared; int64_t ahead; uint64_t at, said; } cases[] = {
-		{ true, 2000000, 5000000, 3000000 }, { true, -2000000, 5000000, 7000000 },
-		{ false, 2000000, 5000000, 0 }, { true, 0, 0, 0 },
-		{ true, 6000000, 5000000, 0 }, { true, -RI_LINK_CLOCK, 5000000, 0 },
-	};
+	begin_member(state);
+	member.node_0.drift = true;
+	compare(100, 30);
+	from_centre(RI_LINK_TAKEN);
+	end_at(RI_CLASS_OWN, 102);
+	assert_int_equal(to_centre_count, 1);
+	assert_said_end(72000000);
+	begin_member(state);
+	from_centre(RI_LINK_TAKEN);
+	end_at(RI_CLASS_OWN, 102);
+	assert_int_equal(to_centre_count, 1);
+	assert_said_end(0);
+}
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct ri_link_end end = { .verdict.class = RI_CLASS_OWN,
-			.at_us = cases[i].at };
-		const struct ri_link_end *sent;
+/* Three seconds after the clocks were compared they are compared again, before the end is told. */
+static void test_the_time_is_asked_for(void **state)
+{
+	static const enum ri_class classes[] = { RI_CLASS_OWN, RI_CLASS_UNKNOWN };
 
+	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
 		begin_member(state);
-		member.compared = cases[i].compared;
-		member.ahead_us = cases[i].ahead;
-		member.error_us = 70;
+		member.node_0.drift = true;
+		compare(100, 30);
 		from_centre(RI_LINK_TAKEN);
-		ri_member_end(&member, &end);
-		sent = &to_centre[to_centre_count - 1].end;
-		assert_int_equal(to_centre[to_centre_count - 1].kind, RI_LINK_END);
-		assert_int_equal(sent->at_us, cases[i].said);
-		assert_int_equal(sent->error_us, cases[i].said == 0 ? 0 : 70);
+		end_at(classes[i], 103);
+		assert_int_equal(to_centre_count, 1);
+		assert_int_equal(to_centre[0].kind, RI_LINK_TIME);
+		compare(103, 29);	/* it stood still */
+		assert_true(is_heard(RI_LINK_TIME));
+		assert_int_equal(to_centre_count, 2);
+		assert_int_equal(to_centre[1].kind, RI_LINK_END);
+		assert_int_equal(to_centre[1].end.at_us, 74000000);
+		assert_true(to_centre[1].end.error_us > 1000000);
+		assert_true(is_heard(RI_LINK_HEARD));
+		assert_true(is_heard(RI_LINK_TIME));	/* nobody asked */
+		assert_int_equal(to_centre_count, 2);
 	}
+	/* not where no end of the same kind can be named for it */
+	begin_member(state);
+	member.node_0.drift = true;
+	compare(100, 30);
+	from_centre(RI_LINK_TAKEN);
+	end_at(RI_CLASS_LOSS, 103);
+	assert_said_end(73000000);
+	end_at(RI_CLASS_STOPPED, 103);
+	assert_said_end(73000000);
+	assert_int_equal(to_centre_count, 2);
+}
+
+/* An end waits for the answer, unless the connection goes: the next hello has one. */
+static void test_the_time_is_not_answered(void **state)
+{
+	begin_member(state);
+	member.node_0.drift = true;
+	compare(100, 30);
+	from_centre(RI_LINK_TAKEN);
+	end_at(RI_CLASS_UNKNOWN, 103);
+	end_at(RI_CLASS_OWN, 104);
+	assert_int_equal(to_centre_count, 1);
+	ri_member_lose(&member, "lost");
+	from_centre(RI_LINK_TAKEN);
+	assert_int_equal(to_centre_count, 2);
+	assert_int_equal(to_centre[1].end.verdict.class, RI_CLASS_OWN);
+	assert_said_end(74000000);
+}
+
+/* That nothing more is on its way is said behind an end that waits for the time. */
+static void test_an_answer_behind_an_end(void **state)
+{
+	const struct ri_link_message ask = { .kind = RI_LINK_ASK, .ask.waits = true };
+
+	begin_member(state);
+	member.node_0.drift = true;
+	compare(100, 30);
+	from_centre(RI_LINK_TAKEN);
+	assert_true(ri_member_hear(&member, &ask, now));
+	end_at(RI_CLASS_OWN, 103);
+	ri_member_answer(&member, 1);
+	assert_int_equal(to_centre_count, 1);
+	assert_true(is_heard(RI_LINK_TIME));
+	assert_int_equal(to_centre_count, 3);
+	assert_int_equal(to_centre[1].kind, RI_LINK_END);
+	assert_int_equal(to_centre[2].kind, RI_LINK_ANSWER);
+}
+
+/* And every five minutes, by whoever has compared them. */
+static void test_the_time_every_five_minutes(void **state)
+{
+	begin_member(state);
+	member.node_0.drift = true;
+	compare(100, 30);
+	from_centre(RI_LINK_TAKEN);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(ri_member_due(&member), now + 300000);
+		now += 300000;
+		ri_member_pass(&member, now);
+		assert_int_equal(to_centre[to_centre_count - 1].kind, RI_LINK_TIME);
+		assert_int_equal(ri_member_due(&member), INT64_MAX);
+		ri_member_pass(&member, now);
+		assert_true(is_heard(RI_LINK_TIME));
+		assert_int_equal(to_centre_count, i + 1);
+	}
+	ri_member_lose(&member, "lost");
+	assert_int_equal(ri_member_due(&member), INT64_MAX);
 }
 
 static bool is_told(enum ri_link_step step, bool goes)
@@ -599,7 +707,9 @@ int main(void)
 		MEMBER(test_a_look_of_all_nodes),
 		MEMBER(test_groups_that_were_there_before),
 		MEMBER(test_looks_without_a_key),
-		MEMBER(test_the_time_of_an_end),
+		MEMBER(test_the_time_of_an_end), MEMBER(test_the_time_is_asked_for),
+		MEMBER(test_the_time_is_not_answered), MEMBER(test_the_time_every_five_minutes),
+		MEMBER(test_an_answer_behind_an_end),
 		MEMBER(test_a_member_is_bound),
 		MEMBER(test_what_was_said_before_there_was_a_centre),
 		MEMBER(test_an_end_is_said_again),

@@ -39,8 +39,8 @@ static struct ri_link_message a_hello(void)
 		.hello = { .life = { { 1, 0x7f, 0x80, 0xff } }, .centre = { { [15] = 9 } },
 			.node = 999, .nodes = 1000, .age_ms = 86400000, .met_ms = 5000,
 			.may_stop = true, .restarts = 3,
-			.place = RI_LINK_OTHER, .clock_us = 1769860800000000, .host = "gpu-0514",
-			.version = "0.1.0" },
+			.place = RI_LINK_OTHER, .time = { 1769860800000000, 86400000000 },
+			.host = "gpu-0514", .version = "0.1.0" },
 	};
 }
 
@@ -58,9 +58,20 @@ static void test_hello(void **state)
 	assert_true(read.hello.may_stop);
 	assert_int_equal(read.hello.restarts, 3);
 	assert_int_equal(read.hello.place, RI_LINK_OTHER);
-	assert_int_equal(read.hello.clock_us, 1769860800000000);
+	assert_int_equal(read.hello.time.clock_us, 1769860800000000);
+	assert_int_equal(read.hello.time.boot_us, 86400000000);
 	assert_string_equal(read.hello.host, "gpu-0514");
 	assert_string_equal(read.hello.version, "0.1.0");
+}
+
+static void test_the_time(void **state)
+{
+	struct ri_link_message said = { .kind = RI_LINK_TIME,
+		.time = { 1769860800000000, 86400000000 } }, read = round_trip(&said);
+
+	(void)state;
+	assert_int_equal(read.time.clock_us, 1769860800000000);
+	assert_int_equal(read.time.boot_us, 86400000000);
 }
 
 static void test_ends_of_every_class(void **state)
@@ -398,6 +409,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hello),
+		cmocka_unit_test(test_the_time),
 		cmocka_unit_test(test_ends_of_every_class),
 		cmocka_unit_test(test_news_and_verdict),
 		cmocka_unit_test(test_steps),
