@@ -104,6 +104,57 @@ void ri_centre_tell(struct ri_centre *centre, const char *line)
 	}
 }
 
+/* Where a rank has ended with 0 the others may be writing the last checkpoint. */
+static bool may_order(const struct ri_centre *centre)
+{
+	return centre->orders && centre->fatal && centre->left == 0;
+}
+
+bool ri_centre_is_unheard(const struct ri_centre *centre, const struct ri_centre_node *node)
+{
+	if (!node->taken || node->ended || node->said_at > centre->failed_at)
+		return false;
+	/* what closes its connection has said all */
+	return node->here ? centre->arrived != NULL &&
+		!centre->arrived(centre->context, node->session) : !node->closed;
+}
+
+static const struct ri_centre_node *find_unheard(const struct ri_centre *centre)
+{
+	for (size_t i = 0; i < centre->count; i++)
+		if (ri_centre_is_unheard(centre, &centre->nodes[i]))
+			return &centre->nodes[i];
+	return NULL;
+}
+
+/* The job has failed, and does not wait for ever. */
+static void withhold_order(struct ri_centre *centre, struct ri_text *lines, int64_t now)
+{
+	const struct ri_centre_node *node = may_order(centre) ? find_unheard(centre) : NULL;
+
+	if (node == NULL)
+		return;
+	centre->order_at = now + RI_CENTRE_UNHEARD_MS;
+	ri_text_add(lines, "  no rank is stopped before ");
+	ri_centre_add_node(lines, centre, (size_t)(node - centre->nodes));
+	ri_text_addf(lines, " is heard again, at most for %d s: its ranks may have ended with 0\n",
+		RI_CENTRE_UNHEARD_MS / 1000);
+}
+
+/* It waited for a node that was silent: by now all is known of it, or too late. */
+static void give_order(struct ri_centre *centre, int64_t now)
+{
+	if (now < centre->order_at && find_unheard(centre) == NULL &&
+		centre->order_at > now + RI_CENTRE_WORDS_MS)
+		centre->order_at = now + RI_CENTRE_WORDS_MS;
+	if (now < centre->order_at)
+		return;
+	centre->order_at = 0;
+	for (size_t i = 0; i < centre->count && may_order(centre); i++)
+		if (centre->nodes[i].here)
+			ri_centre_send_verdict(centre, i);
+}
+
 void ri_centre_send_verdict(struct ri_centre *centre, size_t node)
 {
 	struct ri_link_message message = { .kind = RI_LINK_VERDICT,
@@ -112,7 +163,7 @@ void ri_centre_send_verdict(struct ri_centre *centre, size_t node)
 	bool culprit = centre->decision.verdict.node == (int64_t)node;
 	bool rival = centre->tied && centre->ends[1].verdict.node == (int64_t)node;
 
-	message.decision.order = centre->orders && centre->fatal && centre->left == 0 &&
+	message.decision.order = may_order(centre) && centre->order_at == 0 &&
 		member->taken && member->may_stop && (member->lives || (!culprit && !rival)) &&
 		!(member->ended &&
 			(member->class == RI_CLASS_NONE || member->class == RI_CLASS_STOPPED));
@@ -130,6 +181,7 @@ static void decide(struct ri_centre *centre, const char *text, int64_t now)
 	if (centre->failed_at == 0)
 		centre->failed_at = now;
 	centre->settle_at = 0;
+	withhold_order(centre, &lines, now);
 	if (centre->again != NULL)
 		centre->again(centre, &lines);
 	ri_link_text_set(centre->decision.text, lines.bytes);
@@ -308,6 +360,8 @@ bool ri_centre_hear(struct ri_centre *centre, size_t node, size_t session,
 	struct ri_centre_node *member = &centre->nodes[node];
 	bool counts = member->here && member->session == session && member->taken;
 
+	if (counts)
+		member->said_at = now;
 	if (message->kind == RI_LINK_PHASE) {
 		if (counts && message->phase > member->phase)
 			member->phase = message->phase;
@@ -405,6 +459,8 @@ int64_t ri_centre_due(const struct ri_centre *centre)
 
 	if (centre->settle_at != 0)
 		due = centre->settle_at < centre->ask_at ? centre->settle_at : centre->ask_at;
+	if (centre->order_at != 0 && centre->order_at < due)
+		due = centre->order_at;
 	if (centre->roll_at != 0 && !centre->decided && centre->roll_at < due)
 		due = centre->roll_at;
 	for (size_t i = 0; i < centre->count; i++)
@@ -419,6 +475,8 @@ void ri_centre_pass(struct ri_centre *centre, int64_t now)
 		decide_best(centre, now);
 	else if (centre->settle_at != 0 && now >= centre->ask_at)
 		ri_question_ask(centre, RI_CLASS_LOSS, now);
+	if (centre->order_at != 0)
+		give_order(centre, now);
 	if (centre->roll_at != 0 && !centre->decided && now >= centre->roll_at)
 		call_roll(centre, now);
 	tell_silent(centre, now);

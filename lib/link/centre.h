@@ -15,6 +15,8 @@ enum {
 	RI_CENTRE_ASK_MS = 400,		/* between two questions who ends of an exception */
 	RI_CENTRE_OWN_MS = 500,		/* for an earlier end than one of its own */
 	RI_CENTRE_SETTLE_MS = 2000,	/* for a better word than a loss, or than none */
+	RI_CENTRE_WORDS_MS = 1000,	/* for all that a node says that is heard again */
+	RI_CENTRE_UNHEARD_MS = 65000,	/* an order waits for one that is not */
 	RI_CENTRE_SILENT_MS = 60000,	/* a connection that was lost so long ago is news */
 };
 
@@ -54,6 +56,7 @@ struct ri_centre_node {
 	enum ri_link_phase phase;
 	enum ri_class class;	/* where it ended */
 	size_t session;
+	int64_t said_at;		/* when it said something last */
 	int64_t lost_at;		/* when it had the last one */
 	int64_t heard_at;		/* ... and when that was heard last */
 	char host[RI_LINK_WORD];
@@ -67,6 +70,8 @@ struct ri_centre {
 	void (*send)(void *context, size_t session, const struct ri_link_message *message);
 	void (*drop)(void *context, size_t session);	/* behind what was sent to it */
 	const char *(*host)(void *context, size_t node);	/* by the job's own list, or NULL */
+	/* Has all that was sent arrived there, so that its own words can, too? NULL: it has. */
+	bool (*arrived)(void *context, size_t session);
 	void *context;
 	struct ri_centre_node *nodes;	/* zeroes */
 	size_t count;
@@ -95,6 +100,7 @@ struct ri_centre {
 	size_t left;		/* nodes of which a rank has ended with 0 */
 	bool decided;
 	bool fatal;			/* what decided it ended the job */
+	int64_t order_at;		/* until then the order waits for a node; 0: for none */
 	struct ri_link_decision decision;
 	/* What is known while it settles: the best two ends, of two nodes, with these. */
 	struct ri_link_end ends[2];
@@ -114,6 +120,9 @@ void ri_centre_add_node(struct ri_text *out, const struct ri_centre *centre, siz
  * are listed, which they are not any more. Returns how many.
  */
 size_t ri_centre_add_listed(struct ri_text *out, struct ri_centre *centre);
+
+/* May it have ended with 0 since the failure, or before, and the word of that not have come? */
+bool ri_centre_is_unheard(const struct ri_centre *centre, const struct ri_centre_node *node);
 
 /* A line for all who are connected. */
 void ri_centre_tell(struct ri_centre *centre, const char *line);

@@ -208,11 +208,13 @@ static void take_verdict(struct ri_member *member, const struct ri_link_message 
 {
 	struct ri_link_message told = *message;
 
-	if (member->judged)
-		return;
-	member->judged = true;
-	member->judged_at = now;
 	told.decision.order = told.decision.order && member->keyed && member->self.may_stop;
+	/* the first one stands, but the order may come behind it */
+	if (member->judged && (!told.decision.order || member->ordered))
+		return;
+	member->judged_at = member->judged ? member->judged_at : now;
+	member->judged = true;
+	member->ordered = told.decision.order;
 	told.decision.again = told.decision.again && member->keyed && member->self.restarts > 0;
 	member->again = told.decision.again;
 	if (member->keyed)

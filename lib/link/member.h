@@ -37,6 +37,7 @@ struct ri_member {
 	bool rolled;			/* it was said that node 0 does not answer */
 	bool told_lost;			/* that a connection ended */
 	bool judged;
+	bool ordered;			/* by that verdict, or behind it */
 	int64_t judged_at;
 	bool again;			/* by that verdict */
 	int64_t heard_at;		/* from the centre, at last */

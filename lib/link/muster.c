@@ -257,8 +257,12 @@ static bool is_banned(const struct ri_centre *centre, struct ri_text *why)
 			continue;
 		if (node->ended && node->class == RI_CLASS_STOPPED)
 			bar = "was stopped from outside";
-		else if (!node->here || !node->taken)
+		else if (!node->here)
 			bar = "is not connected";
+		else if (!node->taken)
+			bar = "has come only after the failure";
+		else if (ri_centre_is_unheard(centre, node))
+			bar = "does not answer";
 		else if (node->barred || !node->may_stop)
 			bar = "cannot start them again";
 		else if (node->restarts == 0)

@@ -141,6 +141,12 @@ static void drop(void *context, size_t session)
 	}
 }
 
+static bool has_arrived(void *context, size_t session)
+{
+	(void)context;
+	return session == 0 || ri_wire_has_arrived(&ri_helper.lines[session].wire);
+}
+
 /* What the node of a session says. False for what a member does not say. */
 static bool hear_node(size_t node, size_t session, const struct ri_link_message *message)
 {
@@ -392,7 +398,7 @@ void ri_helper_begin_centre(void)
 	const struct ri_link_setup *setup = ri_helper.setup;
 
 	ri_helper.centre = (struct ri_centre){
-		.send = send_to, .drop = drop, .host = name_of,
+		.send = send_to, .drop = drop, .host = name_of, .arrived = has_arrived,
 		.nodes = ri_arena_array(&ri_helper.arena, setup->part.nodes,
 			sizeof(struct ri_centre_node)),
 		.count = setup->part.nodes, .keyed = setup->keys.keyed,

@@ -33,7 +33,7 @@ static struct {
 	int place;		/* that this node has in its network; -1: there is none */
 	struct ri_link_sight *sight;
 	bool finishing;		/* it may go */
-	bool failed;		/* this node, or the job: others are to hear it */
+	bool ended;		/* this node by itself, or the job failed: others are to hear it */
 	bool judged;
 	bool asked;
 	uint64_t owed;		/* the number of a question that is not answered; 0: there is none */
@@ -197,7 +197,7 @@ void ri_link_reach(enum ri_link_phase phase)
 
 void ri_link_end(const struct ri_link_end *end)
 {
-	own.failed = end->verdict.class > RI_CLASS_STOPPED;
+	own.ended = end->verdict.class != RI_CLASS_STOPPED;
 	if (own.fd < 0)
 		return;
 	room->said.end = *end;
@@ -239,18 +239,20 @@ static void leave_place(void)
 	own.place = -1;
 }
 
-/* The first one lasts. */
+/* The first one lasts, but the order may come behind it. */
 static void take_decision(const struct ri_link_decision *told)
 {
-	if (own.judged)
+	if (own.judged) {
+		decision.order = decision.order || told->order;
 		return;
+	}
 	own.judged = true;
 	own.owed = 0;
 	decision = *told;
 	/* the job is over: one that follows may start beside what is left of this one */
 	if (!decision.again)
 		leave_place();
-	own.failed = own.failed || decision.order;
+	own.ended = own.ended || decision.order;
 }
 
 static void take(struct ri_link_message *message)
@@ -297,7 +299,7 @@ static void take(struct ri_link_message *message)
 
 bool ri_link_hear(void)
 {
-	bool judged = own.judged;
+	bool judged = own.judged, ordered = decision.order;
 
 	for (int i = 0; i < PACKETS_AT_ONCE && own.fd >= 0; i++) {
 		ssize_t got = recv(own.fd, &room->heard, sizeof(room->heard),
@@ -312,7 +314,7 @@ bool ri_link_hear(void)
 		if (ri_link_packet_check(&room->heard, (size_t)got))
 			take(&room->heard);
 	}
-	return own.judged && !judged;
+	return (own.judged && !judged) || (decision.order && !ordered);
 }
 
 bool ri_link_was_asked(void)
@@ -433,7 +435,7 @@ void ri_link_finish(int64_t most_ms)
 	struct pollfd packets = { .fd = own.fd, .events = POLLIN };
 	/* nodes that come late are to hear of these, too */
 	bool is_off = own.answered[RI_LINK_START] && !own.goes[RI_LINK_START];
-	bool is_worth_it = own.failed || own.refused || own.awaits || is_off || most_ms < CALM_MS;
+	bool is_worth_it = own.ended || own.refused || own.awaits || is_off || most_ms < CALM_MS;
 	int64_t until = ri_now_ms() + (is_worth_it ? most_ms : CALM_MS);
 
 	if (own.helper == 0)

@@ -40,7 +40,7 @@ void ri_link_reach(enum ri_link_phase phase);
 /* How this node ended, or what stops it. */
 void ri_link_end(const struct ri_link_end *end);
 
-/* Take what the helper has said. Returns true where the verdict was among it. */
+/* Take what the helper has said. Returns true where the verdict was among it, or a late order. */
 bool ri_link_hear(void);
 
 /* Has the centre asked since the last call whether something of this node is unheard? */

@@ -88,6 +88,18 @@ static bool has_refused(void)
 	return step->votes && !step->vote.go;
 }
 
+/*
+ * All ranks of this node ended with 0, so that no rank of the others may be stopped: node 0 is to
+ * hear that, if it is there, or may be and the connection is what is lost.
+ */
+static bool ended_well_unheard(void)
+{
+	const struct ri_member *member = &ri_helper.member;
+
+	return !ri_helper.is_centre && member->has_end && !member->end_heard &&
+		member->end.verdict.class == RI_CLASS_NONE && (member->joined || member->told_lost);
+}
+
 /* It has said all of how its ranks ended: how long is it worth to go on? */
 static void begin_closing(void)
 {
@@ -98,6 +110,8 @@ static void begin_closing(void)
 		ri_member_answer(&ri_helper.member, ri_helper.member.asks);
 	if (awaits_verdict() && ri_helper.member.joined)
 		most = JUDGE_MS;
+	if (ended_well_unheard())
+		most = FIND_MS;
 	/* node 0 is to hear of it, too, and may not have begun this attempt yet */
 	if (is_missed() || (!ri_helper.is_centre && !ri_helper.member.met &&
 		(has_refused() || awaits_verdict())))
@@ -156,7 +170,8 @@ static bool is_settled(void)
 		(!ri_helper.is_centre || centre->called == centre->count))
 		return true;
 	if (!ri_helper.is_centre)
-		return said || member->over;
+		return said || member->over || (member->met && !ended_well_unheard() &&
+			member->end.verdict.class == RI_CLASS_NONE);
 	return said && !is_missed();
 }
 

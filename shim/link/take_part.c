@@ -271,7 +271,7 @@ int ri_link_permit(const struct ri_link_job *job, struct ri_error *err)
 	if (!ri_link_hear())
 		return 0;
 	decision = ri_link_decision();
-	ri_report_job(decision->text);
+	ri_link_print_verdict(job);
 	if (!decision->order)
 		return 0;
 	ri_fail(err, RI_CODE_LINK_STOPPED, "--link", "the job has failed before the ranks of "

@@ -57,8 +57,15 @@ void ri_link_say_stop(const struct ri_link_job *job, int number)
 void ri_link_print_verdict(const struct ri_link_job *job)
 {
 	const struct ri_link_decision *decision = ri_link_decision();
+	static bool printed;
 	const char *why;
 
+	if (printed) {
+		ri_log(RI_LEVEL_ALWAYS, "the ranks of this node are stopped now, for the failure "
+			"above");
+		return;
+	}
+	printed = true;
 	ri_report_job(decision->text);
 	/*
 	 * Where it is no order the ranks of this node run on: say why. A stop is no failure, and
@@ -76,8 +83,8 @@ void ri_link_print_verdict(const struct ri_link_job *job)
 	else if (!job->part.apart)
 		why = "another job on the same host may have the name of this one";
 	else
-		why = "rankinit stops only for a failure that ends the job, and only nodes that "
-			"came before it";
+		why = "rankinit stops only for a failure that ends the job, only nodes that came "
+			"before it, and when all were heard since";
 	ri_log(RI_LEVEL_ALWAYS, "  the ranks of this node run on: %s", why);
 }
 

@@ -354,6 +354,16 @@ void ri_wire_go_on(struct ri_wire *wire, short events, const struct ri_wire_keys
 			: "what listens there does not speak as a node of this job");
 }
 
+bool ri_wire_has_arrived(const struct ri_wire *wire)
+{
+	struct tcp_info info = { .tcpi_unacked = 0 };
+	socklen_t size = sizeof(info);
+
+	return wire->out_end == wire->out_begin &&
+		(getsockopt(wire->fd, IPPROTO_TCP, TCP_INFO, &info, &size) < 0 ||
+		info.tcpi_unacked == 0);
+}
+
 void ri_wire_end(struct ri_wire *wire, int64_t now)
 {
 	if (wire->state != RI_WIRE_OPEN) {

@@ -109,6 +109,9 @@ void ri_wire_go_on(struct ri_wire *wire, short events, const struct ri_wire_keys
 /* Send a message: now, or as soon as the kernel takes it. */
 void ri_wire_send(struct ri_wire *wire, const struct ri_link_message *message);
 
+/* Has the other side's kernel all that was sent? */
+bool ri_wire_has_arrived(const struct ri_wire *wire);
+
 /* Close it when all is sent, in a second at most. */
 void ri_wire_end(struct ri_wire *wire, int64_t now);
 
