@@ -160,7 +160,7 @@ PROBE_LDFLAGS += -Wl,--wrap=__libc_start_main -Wl,--no-as-needed -l:libdl.so.2
 endif
 
 $(OUT)/rankinit-probe: $(PROBE_SRC) shim/probe/program.h lib/node/probe_answer.h \
-		lib/node/gpus.h lib/node/rdma.h Makefile
+		lib/node/devices.h Makefile
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CROSS)gcc -D_GNU_SOURCE -Ilib -Ishim $(PROBE_CPPFLAGS) $(BASE_CFLAGS) -O2 \

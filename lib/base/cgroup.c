@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/cgroup.h"
+#include "base/proc.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernel says in /proc: of a process, of mounts. */
+/* What the kernel says of a process, of mounts and of cgroups, by its files. */
 #ifndef RI_BASE_PROC_H
 #define RI_BASE_PROC_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+#include "base/host.h"
 
 /*
  * One process as /proc/PID/stat tells it (proc(5), fields 1 to 6, 9, 10, 14, 15, 22, 33 and 34).
@@ -63,5 +65,61 @@ bool ri_mount_next(char **text, struct ri_mount *out);
  * without "..", "." or links. False where no mount holds it.
  */
 bool ri_mount_of(char *text, const char *path, struct ri_mount *out);
+
+/*
+ * The cgroups of this process, as /proc/self/cgroup names them, and of the
+ * memory cgroup, where its out-of-memory kills are counted. Version 2 counts
+ * them in memory.events, version 1 in memory.oom_control (kernel documentation,
+ * admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst; the oom_kill line is
+ * there since Linux 4.13).
+ */
+
+enum {
+	RI_CGROUP_PATH = 512,
+	/* thirteen hierarchies of version 1, each with the path of a nested container */
+	RI_CGROUP_FILE = 16384,
+	RI_CGROUP_COUNTS = 1024,	/* ten lines or less, of a word and a number */
+};
+
+/* One line of /proc/self/cgroup, "ID:CONTROLLERS:PATH" (cgroups(7)), borrowed. */
+struct ri_cgroup_member {
+	const char *controllers;	/* empty: version 2 */
+	size_t controllers_length;
+	const char *path;
+	size_t path_length;
+};
+
+/*
+ * Take the next line of that kind off *text, and go past lines that are none.
+ * False when there is no more.
+ */
+bool ri_cgroup_next(const char **text, struct ri_cgroup_member *out);
+
+/* Is it a hierarchy of version 1 with this controller? */
+bool ri_cgroup_controls(const struct ri_cgroup_member *member, const char *controller);
+
+/* Is name one of the words of a list separated by commas? */
+bool ri_cgroup_has_word(const char *list, size_t length, const char *name);
+
+/* The file that counts. Empty path: none was found. */
+struct ri_cgroup_oom {
+	char path[RI_CGROUP_PATH];
+};
+
+/*
+ * Find the file and read it once. Returns 0 and the number of kills so far,
+ * or -1 where there is no such file (no cgroup, an old kernel, no /sys).
+ */
+int ri_cgroup_oom_find(struct ri_host *host, struct ri_cgroup_oom *oom, uint64_t *kills);
+
+/* Read the file that was found again. Returns 0, or -1. */
+int ri_cgroup_oom_read(struct ri_host *host, const struct ri_cgroup_oom *oom, uint64_t *kills);
+
+/*
+ * How many bytes more the cgroup of that file may take before processes are killed: up to its
+ * limit, with what it has in the page cache (memory.max, memory.current and memory.stat; version
+ * 1: memory.limit_in_bytes, memory.usage_in_bytes). UINT64_MAX: it has no limit. Returns 0, or -1.
+ */
+int ri_cgroup_room(struct ri_host *host, const struct ri_cgroup_oom *oom, uint64_t *bytes);
 
 #endif

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "from/allocation.h"
 #include "from/own_address.h"
-#include "from/quartet.h"
+#include "from/reading.h"
 
 #define BATCH_REFERENCE \
 	"learn.microsoft.com/azure/batch/batch-compute-node-environment-variables"

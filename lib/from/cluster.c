@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-#include "from/quartet.h"
+#include "from/reading.h"
 
 /* What a read works with. */
 struct input {

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "from/quartet.h"
+#include "from/reading.h"
 
 #define RUNPOD "docs.runpod.io, Instant Clusters, Configuration reference"
 #define ASCEND "hiascend.com, MindCluster, Ascend Operator environment variables, PyTorch"

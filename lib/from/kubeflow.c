@@ -5,7 +5,7 @@
 #include "base/limits.h"
 #include "from/allocation.h"
 #include "from/from.h"
-#include "from/quartet.h"
+#include "from/reading.h"
 
 #define PYTORCH "Kubeflow training-operator v1.9 pkg/controller.v1/pytorch"
 #define TORCH_TRAINER "Kubeflow trainer pkg/runtime/framework/plugins/torch/torch.go"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The quartet, and who writes it for each process: torchrun, deepspeed, an outer rankinit. */
-#include "from/quartet.h"
+#include "from/reading.h"
 
 #include <string.h>
 

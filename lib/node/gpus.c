@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "node/gpus.h"
+#include "node/devices.h"
 
 #include <errno.h>
 #include <stdio.h>

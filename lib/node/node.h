@@ -6,7 +6,6 @@
 #ifndef RI_NODE_NODE_H
 #define RI_NODE_NODE_H
 
-#include "base/cgroup.h"
 #include "base/env.h"
 #include "base/proc.h"
 #include "base/text.h"

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "node/gpus.h"
+#include "node/devices.h"
 
 /* OpenMP specification, "OMP_NUM_THREADS"; MKL, BLAS and PyTorch obey it too. */
 #define THREADS "OMP_NUM_THREADS"

@@ -8,8 +8,7 @@
 #ifndef RI_NODE_PROBE_ANSWER_H
 #define RI_NODE_PROBE_ANSWER_H
 
-#include "node/gpus.h"
-#include "node/rdma.h"
+#include "node/devices.h"
 
 enum {
 	RI_PROBE_RULES = 2,		/* of the lines that the probe prints by hand */

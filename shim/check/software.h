@@ -8,7 +8,7 @@
 
 #include "check/check.h"
 #include "image/image.h"
-#include "node/gpus.h"
+#include "node/devices.h"
 
 const struct ri_loader *ri_check_loader(const struct ri_checking *checking);
 /* All of it; only what the loader finds, which is all that some launches may wait for. */

@@ -6,7 +6,7 @@
 #ifndef RI_SHIM_JUDGE_ENDS_H
 #define RI_SHIM_JUDGE_ENDS_H
 
-#include "base/cgroup.h"
+#include "base/proc.h"
 #include "init/judged.h"
 #include "init/output.h"
 #include "launch/children.h"

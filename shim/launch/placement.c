@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "from/sources.h"
-#include "node/gpus.h"
+#include "node/devices.h"
 #include "system/own_proc.h"
 
 void ri_placing_look(struct ri_node *node, struct ri_cpus *mask)

@@ -5,7 +5,7 @@
  */
 #include <inttypes.h>
 
-#include "base/cgroup.h"
+#include "base/proc.h"
 #include "fuzz.h"
 
 static const char outside[] = "4242424242";

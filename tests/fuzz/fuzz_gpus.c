@@ -3,8 +3,8 @@
  * Input: CUDA_VISIBLE_DEVICES, a line "%%", and what the driver says about the
  * second of three GPUs.
  */
+#include "node/devices.h"
 #include "fuzz.h"
-#include "node/gpus.h"
 
 static struct ri_host host;
 static int information_fd;

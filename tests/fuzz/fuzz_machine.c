@@ -4,10 +4,9 @@
  * read, and on which ranks are placed.
  */
 #include "image/image.h"
-#include "node/gpus.h"
+#include "node/devices.h"
 #include "node/node.h"
 #include "node/place.h"
-#include "node/rdma.h"
 #include "fuzz_tree.h"
 
 static struct fuzz_tree tree;

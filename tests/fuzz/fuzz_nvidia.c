@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Input: what NVIDIA's driver says of its version. */
 #include "fuzz.h"
-#include "node/gpus.h"
+#include "node/devices.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -4,8 +4,8 @@
  * its node and of its driver say, all of them the same; then the kernel's
  * release.
  */
+#include "node/devices.h"
 #include "fuzz.h"
-#include "node/rdma.h"
 
 #define HCA "sys/class/infiniband/mlx5_0/"
 #define VERBS "sys/class/infiniband_verbs/uverbs0/"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cgroup.h"
+#include "base/proc.h"
 #include "tree.h"
 
 enum { UNTOUCHED = 987654321 };

@@ -7,8 +7,8 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "node/devices.h"
 #include "node/probe_answer.h"
-#include "node/rdma.h"
 
 static void test_questions(void **state)
 {

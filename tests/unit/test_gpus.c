@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "node/gpus.h"
+#include "node/devices.h"
 #include "tree.h"
 
 #define UUID_0 "GPU-5a3b0000-7d6f-4c1e-8a42-90b1c2d3e400"

@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-#include "node/gpus.h"
+#include "node/devices.h"
 #include "tree.h"
 
 static struct ri_peer_memory peers;

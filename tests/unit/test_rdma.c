@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-#include "node/rdma.h"
+#include "node/devices.h"
 #include "tree.h"
 
 static struct ri_arena arena;

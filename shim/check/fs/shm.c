@@ -15,7 +15,7 @@
 
 #include "check/check.h"
 #include "check/machine.h"
-#include "node/gpus.h"
+#include "node/devices.h"
 
 static const char point[] = "/dev/shm";
 

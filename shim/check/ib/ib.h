@@ -4,7 +4,7 @@
 #define RI_SHIM_CHECK_IB_IB_H
 
 #include "check/check.h"
-#include "node/rdma.h"
+#include "node/devices.h"
 
 /*
  * The devices of the machine, read once in a process: asking for the state of
