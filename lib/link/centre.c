@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "link/question.h"
-
 enum {
 	NAMED_MAX = 10,		/* nodes, or ranges of them, in one line */
 	SUSPECTS = 8,		/* each in a line */
@@ -277,26 +275,60 @@ static void weigh(struct ri_centre *centre, const struct ri_link_end *end)
 	}
 }
 
+/*
+ * Can it tell of no earlier end any more? An answer comes behind the failure, so that what is
+ * heard after it is later: when all nodes have answered, or ended, no time need pass.
+ */
+static bool is_clear(const struct ri_centre_node *node)
+{
+	bool is_guest = !node->taken && !ri_link_life_is_none(&node->life);
+
+	return node->answered || is_guest || (node->ended && !node->lives && !node->open &&
+		node->class != RI_CLASS_LOSS);
+}
+
+static void ask(struct ri_centre *centre, enum ri_class class, int64_t now)
+{
+	struct ri_link_message message = { .kind = RI_LINK_ASK };
+
+	centre->questions = centre->questions || (class == RI_CLASS_OWN && centre->keyed);
+	message.ask.waits = centre->questions;
+	centre->ask_at = now + RI_CENTRE_ASK_MS;
+	for (size_t i = 0; i < centre->count; i++)
+		if (centre->nodes[i].here && !is_clear(&centre->nodes[i]))
+			centre->send(centre->context, centre->nodes[i].session, &message);
+}
+
+/* A node that was clear once is not looked at again: thousands answer, one after the other. */
+static bool is_answered(struct ri_centre *centre)
+{
+	while (centre->questions && centre->clear < centre->count &&
+		is_clear(&centre->nodes[centre->clear]))
+		centre->clear++;
+	return centre->questions && centre->clear == centre->count;
+}
+
 /* An end that another node's may explain, or precede: it gets the time to come. */
 static void settle(struct ri_centre *centre, const struct ri_link_end *end, int64_t now)
 {
 	enum ri_class class = end->verdict.class;
 	int64_t until = now + (class == RI_CLASS_OWN ? RI_CENTRE_OWN_MS : RI_CENTRE_SETTLE_MS);
-	bool all_heard = true;
+	bool all_heard = true, begins = centre->settle_at == 0;
 
 	centre->losers += class == RI_CLASS_LOSS;
 	if (centre->failed_at == 0)
 		centre->failed_at = now;
-	if (centre->settle_at == 0 || (class == RI_CLASS_OWN && !centre->questions))
-		ri_question_ask(centre, class, now);
-	if (centre->settle_at == 0 || until < centre->settle_at)
+	if (begins || until < centre->settle_at)
 		centre->settle_at = until;
 	weigh(centre, end);
+	/* last: the helper of a node that ends may answer before this returns */
+	if (begins || (class == RI_CLASS_OWN && centre->keyed && !centre->questions))
+		ask(centre, class, now);
 	/* could another node still tell an end that says more? */
 	for (size_t i = 0; i < centre->count && all_heard; i++)
 		all_heard = centre->nodes[i].ended && !centre->nodes[i].lives &&
 			centre->nodes[i].class != RI_CLASS_LOSS;
-	if (all_heard || ri_question_is_over(centre))
+	if (!centre->decided && (all_heard || is_answered(centre)))
 		decide_best(centre, now);
 }
 
@@ -371,7 +403,7 @@ bool ri_centre_hear(struct ri_centre *centre, size_t node, size_t session,
 	}
 	if (message->kind == RI_LINK_ANSWER) {
 		member->answered = member->answered || (counts && centre->questions);
-		if (centre->settle_at != 0 && ri_question_is_over(centre))
+		if (centre->settle_at != 0 && is_answered(centre))
 			decide_best(centre, now);
 		return true;
 	}
@@ -474,7 +506,7 @@ void ri_centre_pass(struct ri_centre *centre, int64_t now)
 	if (centre->settle_at != 0 && now >= centre->settle_at)
 		decide_best(centre, now);
 	else if (centre->settle_at != 0 && now >= centre->ask_at)
-		ri_question_ask(centre, RI_CLASS_LOSS, now);
+		ask(centre, RI_CLASS_LOSS, now);
 	if (centre->order_at != 0)
 		give_order(centre, now);
 	if (centre->roll_at != 0 && !centre->decided && now >= centre->roll_at)

@@ -47,7 +47,7 @@ struct ri_centre_node {
 	bool ended;
 	bool lives;			/* a rank of it is still on its way out */
 	bool open;			/* by its end: another one may have failed before */
-	bool answered;			/* question.h: nothing of it was unheard */
+	bool answered;			/* it has said that nothing of it is unheard */
 	bool silent;			/* that was news */
 	bool listed;			/* ri_centre_add_listed names it next */
 	bool told;			/* it has the verdict */
@@ -88,7 +88,7 @@ struct ri_centre {
 	/* The rest starts as zeroes. */
 	int64_t begun, roll_at, settle_at;
 	int64_t ask_at;		/* while it settles */
-	bool questions;		/* question.h: an answer ends the wait, */
+	bool questions;		/* an answer ends the wait, */
 	size_t clear;		/* and of so many nodes, the first ones, nothing more can come */
 	int64_t failed_at;	/* when the first failure was heard; 0: none was */
 	int64_t ran_at;		/* muster.h: since when all may run; 0: from the start */

@@ -290,7 +290,7 @@ static void take_go(struct ri_member *member, const struct ri_link_message *mess
 	member->tell(member->context, message);
 }
 
-/* Each question has a number of its own: an answer to the one before, or to another centre, is none. */
+/* Each question has a number of its own: an answer to one before, of another centre, is none. */
 static void take_ask(struct ri_member *member, const struct ri_link_message *message)
 {
 	static struct ri_link_message told;

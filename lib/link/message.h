@@ -106,7 +106,7 @@ struct ri_link_decision {
  */
 struct ri_link_ask {
 	bool waits;		/* the verdict does, for the answer that there is none */
-	uint64_t number;	/* of a packet to PID 1, which has it in its answer; no other hears it */
+	uint64_t number;	/* of a packet to PID 1, whose answer has it; else 0 */
 };
 
 /* All nodes shall look at what their ranks do: a member asks for it, the centre says it. */

@@ -143,7 +143,7 @@ bool ri_leavers_may_fail(const struct ri_children *children, struct ri_output *o
 		if (child->leaving || child->gone_at.tv_sec != 0 ||
 			!ri_proc_read(child->pid, &process) || process.dying)
 			return true;
-		/* one that it goes on with was caught; what it does in the first moment may change */
+		/* one that it goes on with was caught; in the first moment that may change */
 		if (at.tv_sec != 0 && (ri_time_is_before(fresh, at) ||
 			child->course != RI_COURSE_RUNNING || !ri_child_was_looked_at(child, at)))
 			return true;

@@ -36,7 +36,7 @@ static struct {
 	bool ended;		/* this node by itself, or the job failed: others are to hear it */
 	bool judged;
 	bool asked;
-	uint64_t owed;		/* the number of a question that is not answered; 0: there is none */
+	uint64_t owed;		/* the number of a question that has no answer yet; 0: none */
 	bool awaits;		/* what a look of all nodes finds */
 	bool looks, soon;	/* the centre said that it shall look */
 	bool found;		/* and what was found, */

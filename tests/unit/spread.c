@@ -102,7 +102,7 @@ static void begin(size_t count)
 	}
 }
 
-/* The best of those that have ended by now; what a node says more than once counts if it is more. */
+/* The best of those that have ended by now, if that is more than it has said before. */
 static void tell(size_t node)
 {
 	struct ri_link_message message = { .kind = RI_LINK_END, .end = { .fatal = true } };

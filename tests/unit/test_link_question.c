@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The question in place of the half second: link/question.h. Whole failures, of nodes whose clocks
+ * The question in place of the half second: docs/link.md. Whole failures, of nodes whose clocks
  * err, which freeze, are lost, and answer late, twice or never, are played twice: with answers, and
  * with none, so that the centre waits for its time. The names are the same, and the first is one.
  */
@@ -115,7 +115,7 @@ static void test_an_earlier_end(void **state)
 	assert_verdict(3, 2, true);
 }
 
-/* One whose other ranks may have failed before has to answer, too, as has one that is on its way. */
+/* One whose other ranks may have failed before has to answer, and so has one on its way out. */
 static void test_an_end_that_is_open(void **state)
 {
 	struct ri_link_message leaves = { .kind = RI_LINK_END, .end = { .lives = true,
@@ -176,7 +176,7 @@ static struct one {		/* a node; times are true ones, in us */
 	enum ri_class class;
 	int64_t at, told_at;	/* its failure begins, and PID 1 has told of it */
 	int64_t clock, error;	/* how far its clock is off, and how far it may be */
-	int64_t up, down, late;	/* messages to the centre, from it, and its answers more than that */
+	int64_t up, down, late;	/* to the centre, from it, and of answers more than that */
 	int64_t frozen, thawed;
 	int64_t lost_at;
 } world[NODES];
