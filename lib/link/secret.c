@@ -78,6 +78,15 @@ static bool is_words(const unsigned char *bytes, size_t length)
 	return words > 1 && !(lower && upper);
 }
 
+size_t ri_secret_length(const void *secret, size_t length)
+{
+	const char *bytes = secret;
+
+	if (length > 0 && bytes[length - 1] == '\n')
+		length--;
+	return length > 0 && bytes[length - 1] == '\r' ? length - 1 : length;
+}
+
 const char *ri_secret_flaw(const void *secret, size_t length)
 {
 	static const char name[] = "LINK_KEY";

@@ -8,6 +8,9 @@
 
 #include <stddef.h>
 
+/* How much of it counts: not the end of its line, which an editor, a shell or YAML may add. */
+size_t ri_secret_length(const void *secret, size_t length);
+
 /*
  * Returns what shows it, as the end of a sentence that begins with "it"; NULL where nothing does,
  * which proves nothing: words without a space between them pass. What a generator made passes,

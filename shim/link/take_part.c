@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "from/sources.h"
@@ -26,7 +28,24 @@ struct secret {
 	const char *path;
 	char bytes[SECRET_MOST];
 	size_t length;
+	bool open;		/* other users of the machine can read the file */
 };
+
+/*
+ * Not where the mode is the platform's doing, and nobody here could change it: Docker's secrets lie
+ * in /run/secrets (docs.docker.com, "Manage secrets"), and Kubernetes mounts those of a pod
+ * read-only (kubernetes.io, "Secrets").
+ */
+static bool is_open(int fd, const char *path)
+{
+	struct stat info;
+	struct statvfs mount;
+
+	return fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && (info.st_mode & 066) != 0 &&
+		(geteuid() == 0 || geteuid() == info.st_uid) &&
+		strstr(path, "/run/secrets/") == NULL && fstatvfs(fd, &mount) == 0 &&
+		(mount.f_flag & ST_RDONLY) == 0;
+}
 
 static int read_secret(void *argument)
 {
@@ -35,6 +54,7 @@ static int read_secret(void *argument)
 	ssize_t got = fd < 0 ? -1 : read(fd, secret->bytes, sizeof(secret->bytes));
 	int saved = errno;
 
+	secret->open = fd >= 0 && is_open(fd, secret->path);
 	if (fd >= 0)
 		close(fd);
 	errno = saved;
@@ -64,6 +84,7 @@ static int find_secret(const struct ri_given *given, struct secret *secret, stru
 	if (given->twin) {
 		secret->length = strnlen(given->value, sizeof(secret->bytes));
 		memcpy(secret->bytes, given->value, secret->length);
+		secret->length = ri_secret_length(secret->bytes, secret->length);
 		forget_secret(given);
 		return 0;
 	}
@@ -73,10 +94,11 @@ static int find_secret(const struct ri_given *given, struct secret *secret, stru
 		return ri_fail_hint(err, "look whether rankinit's own user may read it: "
 			"ls -l %s", given->value);
 	}
-	if (secret->length > 0 && secret->bytes[secret->length - 1] == '\n')
-		secret->length--;
-	if (secret->length > 0 && secret->bytes[secret->length - 1] == '\r')
-		secret->length--;
+	if (secret->open)
+		ri_log(RI_LEVEL_WARNING, "%s: other users can read the secret of this job, and with "
+			"it stop the job; run chmod 600 %s [%s]", given->subject, given->value,
+			ri_code_name(RI_CODE_LINK_OPEN));
+	secret->length = ri_secret_length(secret->bytes, secret->length);
 	/* the options have looked at a variable */
 	flaw = ri_secret_flaw(secret->bytes, secret->length);
 	if (secret->length < RI_SEAL_SECRET)

@@ -281,7 +281,7 @@ static int read_simulate(struct ri_options *options, struct ri_given given, stru
 /* The twin is the secret itself, which no message shows. */
 static int read_link_key(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
-	size_t length = given.twin ? strlen(given.value) : 0;
+	size_t length = given.twin ? ri_secret_length(given.value, strlen(given.value)) : 0;
 	const char *flaw = ri_secret_flaw(given.value, length);
 
 	(void)options;

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pytest
 
 import schema
-from box import read_brief, refused
+from box import read_brief, refused, warned
 from peek import wait_until
 from test_wait_master import OWN_FILES
 
@@ -362,11 +362,11 @@ def test_nothing_of_it_reaches_the_ranks(box):
         assert "RANK=" in node.out and "LINK" not in node.out and KEY not in node.out
 
 
-@pytest.mark.parametrize("key", ["short", "x" * 31])
+@pytest.mark.parametrize("key", ["short", "x" * 31, "x" * 31 + "\r\n"])
 def test_a_short_key(box, key):
     line = refused(box.run("--link", "--", "true", env={"RANKINIT_LINK_KEY": key}), 125, "link.key",
                    "RANKINIT_LINK_KEY")
-    assert f"it has {len(key)} bytes; expected 32 or more" in line and key not in line
+    assert f"it has {len(key.rstrip())} bytes; expected 32 or more" in line and key not in line
 
 
 GUESSABLE = [
@@ -399,6 +399,38 @@ def test_a_random_key(box, tmp_path, key):
         assert result.status == 0 and "link.key]" not in result.err, result.err
 
 
+READ_ONLY = ["--mount", "sh", "-c", 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && '
+             'exec "$@"']
+
+
+def test_a_key_file_that_others_can_read(box, tmp_path):
+    """Who could change that is told; not where the platform has put it there so."""
+    tmp_path.chmod(0o755)
+    place = tmp_path / "run" / "secrets"
+    place.mkdir(parents=True)
+    for path in (tmp_path / "key", place / "key"):
+        path.write_text(KEY + "\n")
+    path = tmp_path / "key"
+    job = ["--link", "--node-rank=0", "--nnodes=2", "--master-addr=127.0.0.1",
+           "--nproc-per-node=1", "--", "true"]
+    for mode in (0o644, 0o640, 0o604, 0o620):
+        path.chmod(mode)
+        line = warned(box.run(f"--link-key={path}", *job), "link.open", "--link-key")
+        assert line.endswith(f"; run chmod 600 {path} [link.open]"), line
+    path.chmod(0o644)
+    (place / "key").chmod(0o444)
+    silent = [box.run(f"--link-key={place}/key", *job),
+              box.run(*READ_ONLY, str(tmp_path), box.rankinit, f"--link-key={path}", *job,
+                      program="/usr/bin/unshare")]
+    warned(box.run("--mount", "sh", "-c", 'exec "$@"', "sh", box.rankinit, f"--link-key={path}",
+                   *job, program="/usr/bin/unshare"), "link.open", "--link-key")
+    path.chmod(0o600)
+    silent.append(box.run(f"--link-key={path}", *job))
+    for result in silent:
+        assert "link.open" not in result.err, result.err
+    assert [result.status for result in silent] == [0, 0, 0]
+
+
 def test_key_files(box, tmp_path):
     path = tmp_path / "key"
     path.write_text("x" * 31 + "\n")
@@ -410,8 +442,9 @@ def test_key_files(box, tmp_path):
     path.unlink()
     assert "cannot be read: No such file" in refused(box.run(*job), 125, "link.key", "--link-key")
     path.write_text(KEY + "\n")
-    # the same as the variable, without the end of its line; and a port of one's own
-    ended = Nodes(box, 2, 1, dying(), "--link-port=7777", of={0: [f"--link-key={path}"]}).wait()
+    # the same as the variable, each without the end of its line; and a port of one's own
+    ended = Nodes(box, 2, 1, dying(), "--link-port=7777", of={0: [f"--link-key={path}"]},
+                  env={"RANKINIT_LINK_KEY": KEY + "\r\n"}).wait()
     assert [ended[node].status for node in range(2)] == [122, 137]
 
 
@@ -463,6 +496,7 @@ def write_key(box, key=KEY):
     path = os.path.join(box.folder if hasattr(box, "folder") else "/tmp", "link-key-of-tests")
     with open(path, "w", encoding="ascii") as file:
         file.write(key)
+    os.chmod(path, 0o600)
     return path
 
 

@@ -49,6 +49,19 @@ static void assert_all_pass(const char *form, const char *characters)
 #define EIGHT "********"
 #define UUID EIGHT "-****-4***-a***-" EIGHT "****"
 
+static void test_the_end_of_a_line_does_not_count(void **state)
+{
+	static const struct { const char *bytes; size_t length; } cases[] = {
+		{ "", 0 }, { "\n", 0 }, { "\r\n", 0 }, { "ab", 2 }, { "ab\n", 2 },
+		{ "ab\r\n", 2 }, { "ab\r", 2 }, { "ab\n\n", 3 }, { "a\nb", 3 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(ri_secret_length(cases[i].bytes, strlen(cases[i].bytes)),
+			cases[i].length);
+}
+
 static void test_what_generators_make_passes(void **state)
 {
 	static const char base64[] = UPPER LOWER DIGITS "+/";
@@ -149,6 +162,7 @@ static void test_nothing_else_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_the_end_of_a_line_does_not_count),
 		cmocka_unit_test(test_what_generators_make_passes),
 		cmocka_unit_test(test_raw_bytes_pass),
 		cmocka_unit_test(test_what_repeats_itself_or_goes_on),
