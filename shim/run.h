@@ -5,7 +5,7 @@
 
 #include <time.h>
 
-#include "check/node_facts.h"
+#include "check/runner.h"
 #include "found.h"
 #include "init/spawn_ranks.h"
 #include "init/supervise.h"

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "check/print.h"
+#include "check/runner.h"
 #include "init/tell_nodes.h"
 #include "link/link.h"
 #include "report/launched.h"

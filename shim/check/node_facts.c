@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "check/node_facts.h"
+#include "check/runner.h"
 
 #include <errno.h>
 #include <inttypes.h>

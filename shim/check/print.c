@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "check/print.h"
+#include "check/runner.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "check/node_facts.h"
 #include "model/explain.h"
 #include "system/log.h"
 

@@ -8,6 +8,8 @@
 #define RI_SHIM_CHECK_RUNNER_H
 
 #include "check/check.h"
+#include "model/json.h"
+#include "report/outcome.h"
 
 enum {
 	/*
@@ -52,5 +54,71 @@ int ri_checks_run(const struct ri_check_plan *plan, struct ri_check_report *out,
 
 /* A result of a check that was not begun: no fault of the check, and the same for all of them. */
 bool ri_check_was_begun(const struct ri_check_result *result);
+
+/* --- print.c: what they found, as a table, as JSON, and as lines of our own ----- */
+
+/* For people: a line or more for each result, skips together unless -v asks, and the sum. */
+void ri_check_print_text(const struct ri_check_report *report, struct ri_text *out, bool color);
+
+/* {"schema": "rankinit-check-1", "fit": ..., "checks": [...], ...}; NULL: out of memory. */
+json_t *ri_check_json(struct ri_json *json, const struct ri_check_report *report);
+
+enum { RI_CHECK_TEXT = 768 };
+
+/* "has 64 MiB; expected at least 1 GiB" */
+void ri_check_text(const struct ri_check_result *result, char out[RI_CHECK_TEXT]);
+
+/*
+ * The id of the check that found what this result follows from, or NULL. Such
+ * a result is left out of lines, where that check's own says as much; tables
+ * and JSON have them all.
+ */
+const char *ri_check_cause(const struct ri_check_report *report,
+	const struct ri_check_result *result);
+
+/* On stderr before a launch: what is wrong, and with -v what there is to note. */
+void ri_check_log(const struct ri_check_report *report);
+
+/* The lines of it that make the node unfit, as they are but for what begins them. */
+void ri_check_words(const struct ri_check_report *report, struct ri_text *out);
+
+enum { RI_CHECK_REASONS = 272 };
+
+/*
+ * What makes the node unfit in a few words, to go on with after a sentence:
+ * ": gpu.count (GPUs: a program sees 0; expected 8), shm.size". Returns out.
+ */
+const char *ri_check_reasons(const struct ri_check_report *report, char out[RI_CHECK_REASONS]);
+
+/* What ri_check_log would say, notes left out, among the findings of --explain. */
+void ri_check_explain(const struct ri_check_report *report, struct ri_findings *findings);
+
+/* The table of checks for --list. */
+void ri_check_list(struct ri_text *out);
+
+/*
+ * node_facts.c: what this node has, which is good to know and never a problem: for --check, and for
+ * the report since the nodes of a job may differ in it. Without either, rankinit reads none of it.
+ */
+
+enum { RI_NODE_FACTS = 128 };
+
+struct ri_node_facts {
+	struct ri_node_fact items[RI_NODE_FACTS];
+	size_t count;
+};
+
+struct ri_node_facts_plan {
+	struct ri_checking checking;		/* host, env and arena alone */
+	const struct ri_env_edits *edits;	/* what the first rank gets; NULL: nothing more */
+	bool is_init;				/* rankinit is PID 1 */
+	bool looks;	/* into the image's libraries and at device files, as --check does */
+};
+
+/* Each fact of the table in node_facts.c. What cannot be found, or does not fit, is left out. */
+void ri_node_facts_find(struct ri_node_facts *out, const struct ri_node_facts_plan *plan);
+
+/* The table for --list. */
+void ri_node_facts_list(struct ri_text *out);
 
 #endif

@@ -172,30 +172,6 @@ static void read_stack(struct ri_python *python, const struct ri_python_thread *
 	ri_python_stack(python, thread, stack);
 }
 
-/* Which of them are daemons, for which it does not wait, is not known. */
-static void add_threads(struct ri_python *python, const struct ri_python_threads *threads,
-	struct ri_text *out)
-{
-	const struct ri_python_frame *frame;
-	struct ri_python_stack stack;
-	uint64_t code = 0;
-	size_t named = 0, at;
-
-	ri_text_add(out, threads->count == 2 ? " for a thread" : " for one of its threads");
-	for (size_t i = threads->count - 1; i > 0 && named < NAMED; i--) {
-		read_stack(python, &threads->list[i - 1], &stack);
-		/* what it was started for: the outermost frame that is not of threading itself */
-		for (at = stack.count; at > 0 && is_of(&stack.frames[at - 1], "threading.py");)
-			at--;
-		frame = at == 0 ? NULL : &stack.frames[at - 1];
-		if (frame == NULL || frame->code == code)
-			continue;
-		code = frame->code;
-		ri_text_add(out, named++ == 0 ? " in " : " or ");
-		add_frame(out, frame);
-	}
-}
-
 /* "it is in main (train.py:16), and there in work (train.py:5)"; they may be one frame. */
 static void add_held(struct ri_text *out, const struct ri_python_frame *outer,
 	const struct ri_python_frame *inner)
@@ -214,6 +190,8 @@ static void say_held(struct ri_python *python, struct ri_text *out)
 	static struct ri_python_threads threads;
 	const struct ri_python_frame *outer, *inner;
 	struct ri_python_stack stack;
+	uint64_t code = 0;
+	size_t named = 0, at;
 
 	ri_python_threads(python, NULL, &threads);
 	if (threads.count == 0)
@@ -229,7 +207,20 @@ static void say_held(struct ri_python *python, struct ri_text *out)
 	if (strcmp(outer->function, "_shutdown") == 0 && is_of(outer, "threading.py") &&
 		is_of(inner, "threading.py") && threads.count > 1) {
 		ri_text_add(out, "it waits in threading._shutdown");
-		add_threads(python, &threads, out);
+		ri_text_add(out, threads.count == 2 ? " for a thread" : " for one of its threads");
+		/* which of them are daemons, for which it does not wait, is not known */
+		for (size_t i = threads.count - 1; i > 0 && named < NAMED; i--) {
+			read_stack(python, &threads.list[i - 1], &stack);
+			/* what it was started for: the outermost frame not of threading itself */
+			for (at = stack.count;
+				at > 0 && is_of(&stack.frames[at - 1], "threading.py");)
+				at--;
+			if (at == 0 || stack.frames[at - 1].code == code)
+				continue;
+			code = stack.frames[at - 1].code;
+			ri_text_add(out, named++ == 0 ? " in " : " or ");
+			add_frame(out, &stack.frames[at - 1]);
+		}
 		return;
 	}
 	add_held(out, outer, inner);

@@ -154,22 +154,6 @@ void ri_failure_judge(const struct ri_children *children, struct ri_output *outp
 
 /* --- the other nodes ---------------------------------------------------------- */
 
-/* By what is that end known, if the ranks end so again? */
-static void sign(struct ri_verdict *verdict, const struct ri_outcome *outcome)
-{
-	static struct ri_restart restart;
-	/* FNV-1a (isthe.com/chongo/tech/comp/fnv) */
-	uint64_t mark = UINT64_C(14695981039346656037);
-	RI_TEXT(out, RI_CARRIED_SIGNATURE);
-
-	restart = (struct ri_restart){ .known = false };
-	ri_restart_describe(&restart, outcome);
-	ri_again_sign(&out, verdict->why.cause, &restart.first, restart.words);
-	for (size_t i = 0; i < out.length; i++)
-		mark = (mark ^ (unsigned char)out.bytes[i]) * UINT64_C(1099511628211);
-	verdict->mark = (mark & RI_VERDICT_MARK) | 2;	/* 0 and 1 mean something else */
-}
-
 /* What this end says of the job; what is blamed on a rank that hangs, or left, is less sure. */
 static enum ri_class class_of(const struct ri_outcome *outcome)
 {
@@ -185,6 +169,10 @@ void ri_link_judge_end(const struct ri_link_job *job, const struct ri_outcome *o
 	struct ri_link_message *out)
 {
 	static char lines[RI_VERDICT_SIZE];
+	static struct ri_restart restart;
+	/* FNV-1a (isthe.com/chongo/tech/comp/fnv) */
+	uint64_t mark = UINT64_C(14695981039346656037);
+	RI_TEXT(known_by, RI_CARRIED_SIGNATURE);
 	const struct ri_rank_outcome *first;
 	struct ri_link_end *end = &out->end;
 	struct timespec at;
@@ -207,7 +195,13 @@ void ri_link_judge_end(const struct ri_link_job *job, const struct ri_outcome *o
 		.fatal = job->part.may_stop, .lives = first->leaving,
 		.at_us = (uint64_t)at.tv_sec * 1000000 + (uint64_t)at.tv_nsec / 1000,
 	};
-	sign(&end->verdict, outcome);
+	/* by what is that end known, if the ranks end so again? */
+	restart = (struct ri_restart){ .known = false };
+	ri_restart_describe(&restart, outcome);
+	ri_again_sign(&known_by, end->verdict.why.cause, &restart.first, restart.words);
+	for (size_t i = 0; i < known_by.length; i++)
+		mark = (mark ^ (unsigned char)known_by.bytes[i]) * UINT64_C(1099511628211);
+	end->verdict.mark = (mark & RI_VERDICT_MARK) | 2;	/* 0 and 1 mean something else */
 	ri_text_init(&text, lines, sizeof(lines));
 	ri_verdict_render_job(outcome, &text);
 	ri_link_text_set(end->text, lines);

@@ -180,28 +180,12 @@ static bool is_one_rank(const struct ri_topology *topology, const struct ri_cont
 		ri_wishes_allow_framework(context->wishes, "torch");
 }
 
-static void warn_of_default(const struct ri_topology *topology, const struct ri_context *context,
-	size_t gpus)
-{
-	struct ri_finding *finding = ri_findings_add(context->findings, RI_SEVERITY_WARNING,
-		RI_CODE_GPUS_IDLE, one_by_default, "is 1, so %s starts one rank here, but a "
-		"program sees %zu GPUs", context->command->launcher->name, gpus);
-
-	if ((topology->traits & RI_TRAIT_ASKS_RANKS) != 0)
-		ri_finding_hint(finding, "for a rank on each, write trainer: "
-			"{numProcPerNode: %zu} in the TrainJob, nprocPerNode: \"%zu\" in the "
-			"PyTorchJob, or %s --nproc-per-node=gpu", gpus, gpus,
-			context->command->launcher->name);
-	else
-		ri_finding_hint(finding, "for a rank on each, set it to %zu, or use %s "
-			"--nproc-per-node=gpu", gpus, context->command->launcher->name);
-}
-
 void ri_idle_gpus_judge(const struct ri_topology *topology, const struct ri_context *context)
 {
 	const struct ri_findings *findings = context->findings;
 	const struct ri_command *command = context->command;
 	const char *count = ri_env_get(context->env, one_by_default);
+	struct ri_finding *finding;
 	size_t gpus;
 	/* the variable alone has torchrun start one rank */
 	bool by_default = command->mode == RI_MODE_NODE &&
@@ -219,7 +203,17 @@ void ri_idle_gpus_judge(const struct ri_topology *topology, const struct ri_cont
 	if (gpus < 2)
 		return;
 	if (by_default) {
-		warn_of_default(topology, context, gpus);
+		finding = ri_findings_add(context->findings, RI_SEVERITY_WARNING,
+			RI_CODE_GPUS_IDLE, one_by_default, "is 1, so %s starts one rank here, but "
+			"a program sees %zu GPUs", command->launcher->name, gpus);
+		if ((topology->traits & RI_TRAIT_ASKS_RANKS) != 0)
+			ri_finding_hint(finding, "for a rank on each, write trainer: "
+				"{numProcPerNode: %zu} in the TrainJob, nprocPerNode: \"%zu\" in "
+				"the PyTorchJob, or %s --nproc-per-node=gpu", gpus, gpus,
+				command->launcher->name);
+		else
+			ri_finding_hint(finding, "for a rank on each, set it to %zu, or use %s "
+				"--nproc-per-node=gpu", gpus, command->launcher->name);
 		return;
 	}
 	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING, RI_CODE_GPUS_IDLE,

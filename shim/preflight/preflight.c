@@ -7,8 +7,7 @@
 #include <unistd.h>
 
 #include "check/machine.h"
-#include "check/node_facts.h"
-#include "check/print.h"
+#include "check/runner.h"
 #include "from/sources.h"
 #include "system/apart.h"
 #include "system/log.h"

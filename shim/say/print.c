@@ -11,8 +11,7 @@
 #include <jansson.h>
 #include <sodium/version.h>
 
-#include "check/node_facts.h"
-#include "check/print.h"
+#include "check/runner.h"
 #include "from/sources.h"
 #include "model/explain.h"
 #include "to/to.h"

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "check/print.h"
+#include "check/runner.h"
 #include "report/report.h"
 #include "report/verdict.h"
 #include "say/json_memory.h"
