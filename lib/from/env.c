@@ -251,16 +251,16 @@ const struct ri_source ri_source_env = {
 		  .goes_on = true, RI_CITE("Composer composer/cli/launcher.py, CLEANUP_TIMEOUT") },
 		{ .name = "env_nodes", .summary = "PAI-DLC or AIHC starts a container on each node",
 		  .scope = RI_SCOPE_NODE, .port = 23456, .grace_s = 30,
+		  .beside = ri_shape_states_master,
 		  .rows = RI_SHAPE_ROWS(
 			{ "RANK", "<node>", 0 },
 			{ "WORLD_SIZE", "<nodes>", 0 },
-			{ "NPROC_PER_NODE", "<ranks>", 0 },
-			{ "MASTER_ADDR", "<master>", 0 },
-			{ "MASTER_PORT", "<master_port>", 0 }),
+			{ "NPROC_PER_NODE", "<ranks>", 0 }),
 		  RI_CITE("Alibaba Cloud PAI-DLC, General environment variables; " RI_SHAPE_POD) },
 		{ .name = "env_pytorchjob",
 		  .summary = "a PyTorchJob without PET_ variables starts a pod for each node",
 		  .scope = RI_SCOPE_NODE, .port = 23456, .grace_s = 30,
+		  .beside = ri_shape_states_master,
 		  /*
 		   * The first pod would be told localhost. On one machine that is another address
 		   * than the one that the others are told.
@@ -268,9 +268,7 @@ const struct ri_source ri_source_env = {
 		  .rows = RI_SHAPE_ROWS(
 			{ "KUBERNETES_SERVICE_HOST", "10.96.0.1", 0 },
 			{ "RANK", "<node>", 0 },
-			{ "WORLD_SIZE", "<nodes>", 0 },
-			{ "MASTER_ADDR", "<master>", 0 },
-			{ "MASTER_PORT", "<master_port>", 0 }),
+			{ "WORLD_SIZE", "<nodes>", 0 }),
 		  .goes_on = true,
 		  .succeeded = "Succeeded", .failed = "Failed", .stopped = "Failed",
 		  RI_CITE("Kubeflow pytorch-operator pkg/apis/pytorch/v1/defaults.go, types.go; "
@@ -278,13 +276,12 @@ const struct ri_source ri_source_env = {
 		{ .name = "env_runpod",
 		  .summary = "RunPod or Mithril starts a container on each node",
 		  .scope = RI_SCOPE_NODE, .port = 29400, .grace_s = 10,
+		  .beside = ri_shape_states_master,
 		  .rows = RI_SHAPE_ROWS(
 			{ "NODE_RANK", "<node>", 0 },
 			{ "NUM_NODES", "<nodes>", 0 },
 			{ "NUM_TRAINERS", "<ranks>", 0 },
-			{ "WORLD_SIZE", "<world_size>", 0 },
-			{ "MASTER_ADDR", "<master>", 0 },
-			{ "MASTER_PORT", "<master_port>", 0 }),
+			{ "WORLD_SIZE", "<world_size>", 0 }),
 		  .goes_on = true, RI_CITE(RUNPOD) }),
 	.read = read_env,
 };

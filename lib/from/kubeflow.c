@@ -81,6 +81,7 @@ const struct ri_source ri_source_kubeflow_pytorch = {
 		{ .name = "kubeflow_pytorch",
 		  .summary = "a PyTorchJob starts a pod for each node",
 		  .scope = RI_SCOPE_NODE, .reads = &ri_source_kubeflow_pytorch.reads,
+		  .beside = ri_shape_states_master,
 		  /*
 		   * RANK is the pod's index and WORLD_SIZE counts processes where their number is
 		   * known. So neither is anybody's rank, and MASTER_ADDR and MASTER_PORT are left
@@ -88,8 +89,6 @@ const struct ri_source ri_source_kubeflow_pytorch = {
 		   * sets none of them.
 		   */
 		  .rows = RI_SHAPE_ROWS(
-			{ "MASTER_ADDR", "<master>", 0 },
-			{ "MASTER_PORT", "<master_port>", 0 },
 			{ "RANK", "<node>", 0 },
 			{ "WORLD_SIZE", "<world_size>", 0 }),
 		  .port = 23456, .grace_s = 30, .goes_on = true,

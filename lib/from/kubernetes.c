@@ -252,6 +252,7 @@ const struct ri_source ri_source_volcano = {
 		{ .name = "volcano_pytorch",
 		  .summary = "the same with master, workers and plugin pytorch",
 		  .scope = RI_SCOPE_NODE, .port = 23456, .grace_s = 30, .goes_on = true,
+		  .beside = ri_shape_states_master,
 		  .rows = RI_SHAPE_ROWS(
 			{ "VC_TASK_INDEX", "0", RI_OF_FIRST },
 			{ "VC_TASK_INDEX", "<worker>", RI_OF_OTHERS },
@@ -260,9 +261,7 @@ const struct ri_source ri_source_volcano = {
 			{ "VC_WORKER_HOSTS", "<others:,><host></others>", RI_OF_SEVERAL_NODES },
 			{ "VC_WORKER_NUM", "<workers>", RI_OF_SEVERAL_NODES },
 			{ "RANK", "<node>", 0 },
-			{ "WORLD_SIZE", "<nodes>", 0 },
-			{ "MASTER_ADDR", "<master>", 0 },
-			{ "MASTER_PORT", "<master_port>", 0 }),
+			{ "WORLD_SIZE", "<nodes>", 0 }),
 		  .succeeded = "Completed", .failed = "Failed", .stopped = "Aborted",
 		  RI_CITE(PHASES "; " RI_SHAPE_POD) }),
 	.detect = sees_volcano,
