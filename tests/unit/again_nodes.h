@@ -25,19 +25,23 @@ enum {
 };
 
 enum what { START, CALL, CHECKED, SAY_YES, LOOK, RUN, FAIL, LOSE, DONE, GONE, STOP, KILL, TIRE, DIE,
-	BREAK, ARRIVE, WIRE_LOST };
+	FREEZE, BREAK, ARRIVE, WIRE_LOST };
 
 /* Of a node's PID 1. In REFUSES it has taken back that it can leave, and waits for the answer. */
 enum state { GATHERS, RUNS_RANKS, WAITS, REFUSES, EXECUTES, OVER };
 
-/* TAKES_STOP takes a stop off the queue when it sees it, ENDS_AT_ONCE waits for no answer then. */
+/*
+ * TAKES_STOP takes a stop off the queue when it sees it, ENDS_AT_ONCE waits for no answer then.
+ * WAITS_ON waits for a node as long as it is connected, TELLS_NOBODY that it has not started.
+ */
 enum mutant { SOUND, IGNORES_STOP, STARTS_AT_ONCE, VOTES_EARLY, TAKES_STOP, ENDS_AT_ONCE,
-	VOTES_UNSEEN };
+	VOTES_UNSEEN, WAITS_ON, TELLS_NOBODY };
 
 struct wire {			/* between a member and a centre of one attempt */
 	size_t node, attempt;
 	bool ends[2];		/* as the member, as the centre sees it: open? */
 	bool broken;
+	bool deaf;		/* nothing arrives at the member any more, and nobody notices */
 	int64_t last[2];	/* nothing overtakes: to the member, to the centre */
 	int64_t heard;		/* the node, as the centre has it; -1: no hello came */
 };
@@ -65,6 +69,7 @@ struct node {
 	size_t said_yes;	/* the attempt in which it last said that it is fit, */
 	int64_t said_yes_at;	/* and when it had looked for a stop before; 0: never */
 	int64_t since;		/* it has been in this state */
+	int64_t thaws_at;	/* until then it does nothing, though its kernel answers */
 	size_t wire;
 };
 
@@ -74,6 +79,8 @@ static struct world {
 	size_t count, attempts;
 	bool harsh;
 	struct node *aimed;	/* a stop comes to it within a step: as it says yes, or as all go */
+	struct node *deafened;	/* it does not hear that all start */
+	bool frozen, thaws;	/* some node was; none is for long */
 	enum mutant mutant;
 	struct node nodes[NODES];
 	/* Node 0's, of its attempt. */
@@ -250,18 +257,32 @@ static void take_gone(struct node *node)
 }
 
 /* No verdict, or nobody who says whether all can go on. */
+static bool is_tired(const struct node *node)
+{
+	int64_t waited = world.now - node->since;
+
+	if (node->state == GATHERS)
+		return waited >= WAIT_MS + SLACK_MS;
+	if (!node->again)
+		return waited >= JUDGE_MS;
+	if (node->number == 0 || (world.mutant == WAITS_ON && node->wire != 0))
+		return false;
+	return node->wire == 0 ? waited >= WAIT_MS
+		: world.now >= ri_member_waits_until(&node->member, RANKS_MS, WAIT_MS);
+}
+
 static void take_tiredness(struct node *node)
 {
-	int64_t most = node->state == GATHERS ? WAIT_MS + SLACK_MS
-		: node->again ? WAIT_MS : JUDGE_MS;
-
 	if ((node->state != WAITS && node->state != GATHERS) || !node->able)
 		return;
-	if (world.now - node->since >= most && (node->state == GATHERS || !node->again ||
-		node->wire == 0) && !(node->state == WAITS && node->again && node->number == 0))
-		refuse(node);
-	else
+	if (!is_tired(node)) {
 		plan(world.now + 1000, TIRE, node->number);
+		return;
+	}
+	/* the others may have heard that they start */
+	if (node->state == GATHERS && !node->stopped && world.mutant != TELLS_NOBODY)
+		say_end(node, RI_CLASS_OWN);
+	refuse(node);
 }
 
 static void take_check(struct node *node)
@@ -387,7 +408,7 @@ static void take_go(void *context, const struct ri_link_go *go)
 	struct node *node = context;
 
 	refused += !go->go && node->number == 0;
-	require(world.harsh || strstr(go->text, " not come within ") == NULL,
+	require(world.harsh || world.frozen || world.deafened != NULL || strstr(go->text, " not come within ") == NULL,
 		"the others wait for a node that was stopped");
 	require(node->state != RUNS_RANKS || !go->go || world.mutant == VOTES_EARLY,
 		"it has not said that it can");

@@ -22,7 +22,8 @@ static void put(size_t number, bool to_centre, const struct ri_link_message *mes
 	int64_t at = world.now + delay();
 	struct event *event;
 
-	if (number == 0 || !wire->ends[to_centre ? 0 : 1] || wire->broken)
+	if (number == 0 || !wire->ends[to_centre ? 0 : 1] || wire->broken ||
+		(wire->deaf && !to_centre))
 		return;
 	if (at < wire->last[to_centre])
 		at = wire->last[to_centre];
@@ -38,6 +39,9 @@ static void put(size_t number, bool to_centre, const struct ri_link_message *mes
 static void centre_send(void *context, size_t session, const struct ri_link_message *message)
 {
 	(void)context;
+	if (world.deafened != NULL && world.deafened->wire == session && session != 0)
+		world.wires[session].deaf |= message->kind == RI_LINK_GO && message->go.go &&
+			message->go.step == RI_LINK_START;
 	if (session != 0)
 		put(session, false, message);
 	else
@@ -143,7 +147,7 @@ static void begin_life(struct node *node)
 		for (int i = RI_LINK_START; i <= RI_LINK_LEAVE; i++)
 			world.musters[i] = (struct ri_muster){ .centre = &world.centre,
 				.step = (enum ri_link_step)i, .wait_ms = WAIT_MS,
-				.end_ms = RANKS_MS };
+				.end_ms = world.mutant == WAITS_ON ? END_MS : RANKS_MS };
 		ri_centre_begin(&world.centre, world.now);
 		ri_member_connect(&node->member, world.now);
 	} else {
@@ -161,7 +165,7 @@ static void call(struct node *node)
 	if (!node->alive || !ri_member_calls(&node->member) || node->wire != 0)
 		return;
 	/* another attempt has other keys */
-	if (!centre->alive || centre->attempt != node->attempt || world.wire_count == WIRES ||
+	if (!centre->alive || world.now < centre->thaws_at || centre->attempt != node->attempt || world.wire_count == WIRES ||
 		(world.harsh && happens(20))) {
 		ri_member_lose(&node->member, "connection refused");
 		plan(after(20, 500), CALL, node->number);
@@ -233,6 +237,31 @@ static void break_wire(size_t number)
 	world.wires[number].broken = true;
 	lose_later(number, true, after(0, 60000));
 	lose_later(number, false, after(0, 60000));
+}
+
+/* Also for ever; what it would do or hear meanwhile it does and hears then. */
+static void freeze(struct node *node)
+{
+	static const uint64_t most[] = { 100, 3000, 50000, 400000 };
+	int64_t at = after(0, most[draw(world.thaws ? 3 : 4)]);
+
+	world.frozen = true;
+	if (!world.thaws && happens(30))
+		at = 10 * END_MS;
+	if (node->thaws_at < at)
+		node->thaws_at = at;
+}
+
+static bool waits_for_thaw(struct event *event)
+{
+	bool centre = event->to_centre && (event->what == ARRIVE || event->what == WIRE_LOST);
+	const struct node *node = &world.nodes[centre ? 0 : event->node];
+
+	if (event->what == KILL || event->what == BREAK || event->what == FREEZE ||
+		event->at >= node->thaws_at)
+		return false;
+	event->at = node->thaws_at;
+	return true;
 }
 
 /* The helper of an attempt ends: what it had said arrives, and its side of each wire closes. */
@@ -358,6 +387,9 @@ static void happen(struct event *event)
 		if (!is_old)
 			let_helper_go(node);
 		break;
+	case FREEZE:
+		freeze(node);
+		break;
 	case BREAK:
 		if (!world.wires[event->wire].broken)
 			break_wire(event->wire);
@@ -381,6 +413,7 @@ static int64_t due_of_centre(void)
 		other = ri_muster_due(&world.musters[i]);
 		due = other < due ? other : due;
 	}
+	due = due < world.nodes[0].thaws_at ? world.nodes[0].thaws_at : due;
 	return world.nodes[0].alive ? due : INT64_MAX;
 }
 
@@ -394,6 +427,8 @@ static bool step(void)
 		if (world.events[i].at < world.events[next].at)
 			next = i;
 	if (world.event_count > 0 && world.events[next].at <= due_of_centre()) {
+		if (waits_for_thaw(&world.events[next]))
+			return true;
 		event = world.events[next];
 		memmove(&world.events[next], &world.events[next + 1],
 			(--world.event_count - next) * sizeof(event));

@@ -100,6 +100,83 @@ static void test_nothing_but_failures(void **state)
 	}
 }
 
+/*
+ * A failure, and nodes that are frozen at about the same time, with their connections; where they
+ * thaw soon behind the verdict, for which a node that has failed waits for seconds alone.
+ */
+static void run_frozen(uint64_t seed, bool thaws, enum mutant mutant)
+{
+	begin_world(seed, false, mutant);
+	world.thaws = thaws;
+	plan(30000, FAIL, draw(world.count));
+	for (size_t i = 1 + draw(2); i-- > 0;)
+		plan((thaws ? 33000 : 28000) + (int64_t)draw(5000), FREEZE, draw(world.count));
+	run_world();
+}
+
+/* Those that wait though they are awake: for ever. */
+static size_t count_waiting(void)
+{
+	size_t waiting = 0;
+
+	for (size_t i = 0; i < world.count; i++)
+		waiting += world.nodes[i].thaws_at < END_MS && world.nodes[i].state != OVER &&
+			world.nodes[i].state != RUNS_RANKS;
+	return waiting;
+}
+
+static void test_frozen_nodes(void **state)
+{
+	size_t before = refused, waiting = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= runs; seed++) {
+		run_frozen(seed, false, SOUND);
+		require(count_waiting() == 0, "a node waits for ever");
+	}
+	print_message("%zu refused\n", refused - before);
+	assert_true(refused - before > runs / 20);
+	/* the control, and one that is awake again in time costs no restart */
+	for (uint64_t seed = 1; seed <= runs / 5; seed++) {
+		run_frozen(seed, false, WAITS_ON);
+		waiting += count_waiting();
+	}
+	assert_true(waiting > runs / 100);
+	for (uint64_t seed = 1; seed <= runs / 5; seed++) {
+		run_frozen(seed, true, SOUND);
+		for (size_t i = 0; i < world.count; i++)
+			require(world.nodes[i].attempt == (world.nodes[0].restarts > 0) &&
+				world.nodes[i].runs == (world.nodes[0].restarts > 0),
+				"a restart that may be is missing");
+	}
+}
+
+/* The word that all start is lost on its way to one node, for good. Does any wait for its ranks? */
+static size_t run_deaf(uint64_t seed, enum mutant mutant)
+{
+	size_t running = 0;
+
+	begin_world(seed, false, mutant);
+	world.deafened = &world.nodes[1 + draw(world.count - 1)];
+	plan(30000, FAIL, draw(world.count));
+	run_world();
+	for (size_t i = 0; i < world.count; i++)
+		running += world.nodes[i].runs;
+	return running;
+}
+
+static void test_a_start_that_is_lost(void **state)
+{
+	size_t waiting = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= runs; seed++)
+		require(run_deaf(seed, SOUND) == 0, "ranks wait for those of a node that has none");
+	for (uint64_t seed = 1; seed <= runs / 5; seed++)
+		waiting += run_deaf(seed, TELLS_NOBODY);
+	assert_true(waiting > runs / 10);
+}
+
 /* The other control: what a test could miss is there, and noticed. */
 static void test_mutants_are_noticed(void **state)
 {
@@ -130,6 +207,8 @@ int main(void)
 		cmocka_unit_test(test_whatever_happens),
 		cmocka_unit_test(test_a_stop_beside_a_failure),
 		cmocka_unit_test(test_nothing_but_failures),
+		cmocka_unit_test(test_frozen_nodes),
+		cmocka_unit_test(test_a_start_that_is_lost),
 		cmocka_unit_test(test_mutants_are_noticed),
 	};
 
