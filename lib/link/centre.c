@@ -429,7 +429,10 @@ static void call_roll(struct ri_centre *centre, int64_t now)
 	for (size_t i = 0; i < centre->count; i++)
 		centre->nodes[i].listed = !centre->nodes[i].called;
 	ri_centre_add_listed(&line, centre);
-	if (centre->foreign)
+	if (centre->version != 0)
+		ri_text_addf(&line, "; a node that called speaks another version of the link "
+			"(RKL%c): give all nodes the same rankinit", centre->version);
+	else if (centre->foreign)
 		ri_text_add(&line, "; a node that called has another key, or is of another job");
 	else if (!centre->rolled)
 		ri_text_add(&line, "; look whether they run, with --link and the same key");

@@ -50,6 +50,7 @@ struct ri_centre_node {
 	bool answered;			/* it has said that nothing of it is unheard */
 	bool silent;			/* that was news */
 	bool listed;			/* ri_centre_add_listed names it next */
+	bool followed;			/* it was gone behind the verdict, and another life called */
 	bool told;			/* it has the verdict */
 	bool awaited;			/* round.h: it is to say what its ranks do */
 	unsigned owed;			/* round.h: looks that it has not answered */
@@ -97,6 +98,7 @@ struct ri_centre {
 	size_t guests;			/* that are here */
 	bool rolled;			/* a roll call has named a missing node */
 	bool foreign;			/* a node with another key or of another job called */
+	char version;			/* of the wire, as a node that called speaks it; 0: none */
 	size_t left;		/* nodes of which a rank has ended with 0 */
 	bool decided;
 	bool fatal;			/* what decided it ended the job */

@@ -37,7 +37,7 @@ static bool is_successor(const struct ri_centre_node *member, int64_t born)
 
 /* What to make of a life, where another one has the place of its node, or had it. */
 static enum ri_link_place place_another(const struct ri_centre *centre,
-	const struct ri_centre_node *member, const struct ri_link_hello *hello, int64_t now)
+	struct ri_centre_node *member, const struct ri_link_hello *hello, int64_t now)
 {
 	const struct ri_centre_guest *guest = &member->guest;
 	int64_t born = now - (int64_t)hello->age_ms;
@@ -45,6 +45,9 @@ static enum ri_link_place place_another(const struct ri_centre *centre,
 	/* it proves nothing: who came first stays */
 	if (!centre->keyed && member->here)
 		return RI_LINK_LATER;
+	/* the others need not wait for what is gone: muster.h */
+	if (centre->decided && hello->may_stop && is_successor(member, born))
+		member->followed = true;
 	if (centre->decided)
 		return RI_LINK_LATER;
 	/* a command that may end, as one that prepares the node: what follows it is the node */
@@ -111,7 +114,7 @@ static void seat(struct ri_centre *centre, size_t session, const struct ri_link_
 	member->may_stop = hello->may_stop;
 	member->restarts = hello->restarts;
 	member->here = true;
-	member->silent = member->vacant = false;
+	member->silent = member->vacant = member->followed = false;
 	member->session = session;
 	ri_text_copy(member->host, sizeof(member->host), hello->host);
 	if (centre->decided)

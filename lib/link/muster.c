@@ -190,7 +190,7 @@ static const char *find_bar(const struct ri_muster *muster, const struct ri_cent
 	if (node->ended && node->class == RI_CLASS_NONE)
 		return "has ended, all of its ranks with 0";
 	if (!node->here)
-		return NULL;
+		return node->followed ? "has gone, and its container was started again" : NULL;
 	/* nobody tells its ranks to end: they are no part of what failed */
 	if (!node->taken)
 		return "has come only after the failure";

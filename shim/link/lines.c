@@ -288,6 +288,8 @@ static void bury(size_t session)
 	}
 	if (!wire->calls) {
 		ri_helper.centre.foreign = ri_helper.centre.foreign || wire->foreign;
+		if (wire->version != 0)
+			ri_helper.centre.version = wire->version;
 		if (line->node >= 0)
 			ri_centre_lose(&ri_helper.centre, (size_t)line->node, session,
 				ri_helper.now);

@@ -158,10 +158,10 @@ void ri_link_refuse(const struct ri_link_job *job, const struct ri_error *err, c
 		ri_link_say(job, RI_CLASS_OWN, ri_why_of_refusal(ri_code_status(err->code)),
 			line.bytes);
 	} else {
-		refuse_step(job, RI_LINK_LEAVE, "had not started its ranks");
 		if (job->before != NULL && ri_link_decision() == NULL &&
 			ri_link_why_not(RI_LINK_START) == NULL)
 			tell_unheard(job);
+		refuse_step(job, RI_LINK_LEAVE, "had not started its ranks");
 	}
 	ri_link_finish(FINISH_MS);
 }

@@ -199,6 +199,8 @@ static size_t take_opening(struct ri_wire *wire, const unsigned char *opening, s
 	wire->met = true;
 	wire->at_odds = opening[sizeof(magic)] != keys->keyed;
 	if (opening[3] != magic[3])
+		wire->version = opening[3] > ' ' && opening[3] < 0x7f ? (char)opening[3] : '?';
+	if (wire->version != 0)
 		why = "it speaks another version of the link";
 	else if (wire->at_odds)
 		why = keys->keyed ? "it has no key" : "it has a key, and this node none";

@@ -68,6 +68,7 @@ struct ri_wire {
 	bool deaf;		/* the other side takes nothing any more */
 	bool at_odds;		/* one side has a key, and the other none */
 	bool foreign;		/* the other side has another key, or is of another job */
+	char version;		/* which it speaks, where that is another; 0: it does not */
 	unsigned heard;
 	int64_t born;
 	int64_t until;		/* when it is given up; INT64_MAX: never */

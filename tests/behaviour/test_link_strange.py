@@ -15,8 +15,8 @@ import link_peer
 import peek
 from link_node import (BLAME, LOST, NAME, NODES, STRANGERS, Node, apart, as_member,
                        centre_hello, net, obeys, with_listener)  # noqa: F401  a fixture
-from link_peer import (OPENING, PORT, PORTS, SECRET, Closed, Peer, answer, answers, end, life,
-                       listen, news, phase, verdict)
+from link_peer import (OPENING, PORT, PORTS, SECRET, Closed, Peer, answer, answers, connect, end,
+                       life, listen, news, phase, verdict)
 from peek import wait_until
 
 pytestmark = link_peer.needs_sodium
@@ -242,6 +242,16 @@ def strangers_at_the_port(box, listener):
         listener.settimeout(link_peer.PATIENCE)
         member.repeats(f" s: {WHY.get(what, '')}")
         obeys(member, listener)
+
+
+def test_a_caller_of_another_version(box, net):
+    """Node 0 does not know which node it is, and says what it speaks."""
+    node = Node(box, options=["--roll-call=0.3"])
+    with connect(node.port()) as sock:
+        sock.sendall(b"RKL1\1" + bytes(32))
+        node.repeats("; a node that called speaks another version of the link (RKL1): give all "
+                     "nodes the same rankinit")
+    node.is_unharmed()
 
 
 def test_centres_that_are_none(apart):

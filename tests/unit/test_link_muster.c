@@ -176,6 +176,27 @@ static void test_a_node_that_ended_well_behind_the_verdict(void **state)
 		"all of its ranks with 0\n");
 }
 
+/* Its container was killed, and another life of it calls: what is gone is not waited for. */
+static void test_a_node_that_is_followed(void **state)
+{
+	for (int i = 0; i < 3; i++) {
+		begin_restarts(state);
+		fail_with(7, false);
+		vote(0, RI_LINK_LEAVE, true);
+		ri_centre_lose(&centre, 2, 2, now);
+		if (i == 1)	/* cut off: nobody knows that it is gone */
+			ri_centre_break(&centre, 2, 2, 0);
+		now += i == 2 ? 0 : 10;	/* of a life that began before */
+		assert_int_equal(call(2, true), -1);
+		assert_int_equal(place_of(12), RI_LINK_LATER);
+		pass_all(0);
+		assert_int_equal(count(RI_LINK_GO), i == 0 ? NODES - 1 : 0);
+		if (i == 0)
+			assert_said(RI_LINK_LEAVE, false, "the ranks do not start again: node 2 "
+				"(gpu-2) has gone, and its container was started again\n");
+	}
+}
+
 /* What fails at once does so more slowly each time: the words, and no step before. */
 static void assert_paused(int64_t pause, const char *text)
 {
@@ -486,6 +507,7 @@ int main(void)
 		RESTARTS(test_all_leave_when_all_ranks_have_ended),
 		RESTARTS(test_a_node_that_is_frozen),
 		RESTARTS(test_a_node_that_ended_well_behind_the_verdict),
+		RESTARTS(test_a_node_that_is_followed),
 		RESTARTS(test_a_pause_before_what_fails_at_once),
 		RESTARTS(test_a_stop_in_a_pause),
 		RESTARTS(test_one_that_has_come_is_not_ready),

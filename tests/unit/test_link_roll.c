@@ -37,6 +37,18 @@ static void test_roll_call(void **state)
 	assert_int_equal(sent_count, 0);
 }
 
+static void test_a_node_of_another_version(void **state)
+{
+	(void)state;
+	centre.version = '1';
+	centre.foreign = true;
+	for (int i = 0; i < 2; i++)
+		pass(10000);
+	assert_string_equal(last(0, RI_LINK_NEWS)->news.text, "waiting for 3 of 4 nodes for 20 s: "
+		"node 1, node 2, node 3 (worker-3); a node that called speaks another version of "
+		"the link (RKL1): give all nodes the same rankinit\n");
+}
+
 static void test_no_roll_call(void **state)
 {
 	(void)state;
@@ -124,6 +136,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CENTRE(test_roll_call),
+		CENTRE(test_a_node_of_another_version),
 		CENTRE(test_no_roll_call),
 		CENTRE(test_no_roll_call_after_the_verdict),
 		CENTRE(test_a_node_is_silent),
