@@ -6,6 +6,149 @@
 
 #include "base/text.h"
 
+enum {
+	/*
+	 * PF_EXITING of include/linux/sched.h, in field 9 (proc(5), "flags"): set before
+	 * the files of a process are closed (kernel/exit.c, do_exit).
+	 */
+	EXITING = 0x4,
+	DUMPCORE = 0x200,	/* PF_DUMPCORE, set before the core is written (fs/coredump.c) */
+	/* fields that are read, by their number in proc(5) */
+	PARENT = 4, GROUP = 5, SESSION = 6, FLAGS = 9, FAULTS = 10, USER_TICKS = 14,
+	KERNEL_TICKS = 15, STARTED = 22, BLOCKED = 32, IGNORED = 33, CAUGHT = 34,
+};
+
+/* The number that starts here and ends at a blank or at the end of the line; UINT64_MAX: none. */
+static uint64_t read_number(const char *text)
+{
+	uint64_t number;
+	size_t length = ri_digits_read(text, &number);
+
+	return length == 0 || strchr(" \n", text[length]) == NULL ? UINT64_MAX : number;
+}
+
+/* "PID (NAME) STATE PPID PGRP SESSION ...": a name may hold blanks and parentheses. */
+bool ri_procstat_read(const char *text, struct ri_procstat *out)
+{
+	const char *open = strchr(text, '('), *close = strrchr(text, ')'), *at;
+	uint64_t pid = read_number(text), fields[CAUGHT + 1];
+	size_t length;
+	char state;
+
+	if (open == NULL || close == NULL || close < open || close[1] != ' ' ||
+		close[2] == '\0' || close[3] != ' ')
+		return false;
+	state = close[2];
+	at = close + 3;
+	for (int i = PARENT; i <= CAUGHT; i++) {
+		fields[i] = at == NULL ? UINT64_MAX : read_number(at + 1);
+		at = at == NULL ? NULL : strchr(at + 1, ' ');
+	}
+	if (pid > INT32_MAX || fields[PARENT] > INT32_MAX || fields[GROUP] > INT32_MAX ||
+		fields[SESSION] > INT32_MAX || fields[FLAGS] == UINT64_MAX ||
+		fields[STARTED] == UINT64_MAX)
+		return false;
+	length = (size_t)(close - open - 1);
+	if (length >= sizeof(out->name))
+		length = sizeof(out->name) - 1;
+	*out = (struct ri_procstat){ .pid = (pid_t)pid, .parent = (pid_t)fields[PARENT],
+		.group = (pid_t)fields[GROUP], .session = (pid_t)fields[SESSION], .state = state,
+		.dying = (fields[FLAGS] & EXITING) != 0 || state == 'Z' || state == 'X',
+		.dumping = (fields[FLAGS] & DUMPCORE) != 0,
+		.started = fields[STARTED], .blocked = fields[BLOCKED], .ignored = fields[IGNORED],
+		.caught = fields[CAUGHT], .faults = fields[FAULTS],
+		.ticks = fields[USER_TICKS] + fields[KERNEL_TICKS] };
+	memcpy(out->name, open + 1, length);
+	return true;
+}
+
+/* Fields before the optional ones, whose end is a lone "-". */
+enum { AT_ID = 0, AT_ROOT = 3, AT_POINT = 4, AT_FLAGS = 5, FIXED = 6 };
+
+/* Blank, tab, newline and backslash are written as \040, \011, \012, \134. */
+static char *decode(char *field)
+{
+	char *to = field;
+
+	for (const char *p = field; *p != '\0'; to++) {
+		if (*p == '\\' && p[1] >= '0' && p[1] <= '3' && p[2] >= '0' && p[2] <= '7' &&
+			p[3] >= '0' && p[3] <= '7') {
+			*to = (char)((p[1] - '0') << 6 | (p[2] - '0') << 3 | (p[3] - '0'));
+			p += 4;
+		} else {
+			*to = *p++;
+		}
+	}
+	*to = '\0';
+	return field;
+}
+
+static bool read_mount(char *line, struct ri_mount *out)
+{
+	char *field, *source, *options;
+
+	for (int i = 0; i < FIXED; i++) {
+		field = strsep(&line, " ");
+		if (field == NULL || *field == '\0' ||
+			(i == AT_ID && ri_digits_read(field, &out->id) == 0))
+			return false;
+		if (i == AT_ROOT)
+			out->root = decode(field);
+		else if (i == AT_POINT)
+			out->point = decode(field);
+		else if (i == AT_FLAGS)
+			out->flags = field;
+	}
+	do {
+		field = strsep(&line, " ");
+	} while (field != NULL && strcmp(field, "-") != 0);
+	out->type = strsep(&line, " ");
+	/* what is mounted may be an empty string: then two blanks stand in a row */
+	source = strsep(&line, " ");
+	options = strsep(&line, " ");
+	if (source == NULL || (*source == '\0' && options == NULL))
+		return false;
+	out->source = decode(source);
+	out->options = options == NULL ? "" : decode(options);
+	return true;
+}
+
+bool ri_mount_next(char **text, struct ri_mount *out)
+{
+	bool found = false;
+
+	while (!found && **text != '\0') {
+		char *line = *text, *end = line + strcspn(line, "\n");
+
+		*text = *end == '\0' ? end : end + 1;
+		*end = '\0';
+		found = read_mount(line, out);
+	}
+	return found;
+}
+
+bool ri_mount_of(char *text, const char *path, struct ri_mount *out)
+{
+	struct ri_mount mount;
+	bool found = false;
+
+	while (ri_mount_next(&text, &mount)) {
+		size_t length = strlen(mount.point);
+
+		while (length > 0 && mount.point[length - 1] == '/')
+			length--;
+		/* the path leads to the point or below it */
+		if (mount.point[0] != '/' || strncmp(mount.point, path, length) != 0 ||
+			(path[length] != '/' && path[length] != '\0'))
+			continue;
+		if (found && strlen(mount.point) < strlen(out->point))
+			continue;
+		*out = mount;
+		found = true;
+	}
+	return found;
+}
+
 bool ri_cgroup_next(const char **text, struct ri_cgroup_member *out)
 {
 	while (**text != '\0') {
