@@ -354,6 +354,13 @@ static void leave(struct ri_centre *centre, size_t node)
 	centre->nodes[node].left = true;
 }
 
+bool ri_centre_is_disputed(const struct ri_centre *centre, const struct ri_centre_node *node)
+{
+	int64_t apart = node->guest.born - centre->begun;
+
+	return node->guest.here && centre->begun - node->born > (apart < 0 ? -apart : apart);
+}
+
 static void take_end(struct ri_centre *centre, size_t node, const struct ri_link_end *said,
 	int64_t now)
 {
@@ -363,6 +370,10 @@ static void take_end(struct ri_centre *centre, size_t node, const struct ri_link
 
 	if (member->ended && !ri_link_class_outweighs(class, member->class))
 		return;
+	if (class != RI_CLASS_NONE && !centre->decided && ri_centre_is_disputed(centre, member)) {
+		tell_end(centre, node, said->text);
+		return;
+	}
 	member->ended = true;
 	member->class = class;
 	member->lives = said->lives;

@@ -126,6 +126,12 @@ size_t ri_centre_add_listed(struct ri_text *out, struct ri_centre *centre);
 /* May it have ended with 0 since the failure, or before, and the word of that not have come? */
 bool ri_centre_is_unheard(const struct ri_centre *centre, const struct ri_centre_node *node);
 
+/*
+ * Is it older than this centre by more than its guest is apart from that? It may be what is left of
+ * the attempt before, if its ranks met none: who of the two is the node is not known.
+ */
+bool ri_centre_is_disputed(const struct ri_centre *centre, const struct ri_centre_node *node);
+
 /* A line for all who are connected. */
 void ri_centre_tell(struct ri_centre *centre, const char *line);
 

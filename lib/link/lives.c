@@ -237,7 +237,7 @@ void ri_centre_close(struct ri_centre *centre, int64_t now)
 }
 
 /* When the life that has the place is gone for the guest that waits. */
-static int64_t due_of(const struct ri_centre_node *member)
+static int64_t due_of(const struct ri_centre *centre, const struct ri_centre_node *member)
 {
 	const struct ri_centre_guest *guest = &member->guest;
 	bool was_long = guest->called_at - member->lost_at > LONG_LOST_MS;
@@ -246,6 +246,9 @@ static int64_t due_of(const struct ri_centre_node *member)
 	if (!guest->here || member->here ||
 		(member->may_stop && (member->ended || !guest->may_stop)))
 		return INT64_MAX;
+	if (ri_centre_is_disputed(centre, member))
+		return RETURN_MS + (member->lost_at > guest->called_at ? member->lost_at
+			: guest->called_at);
 	if (!is_successor(member, guest->born))
 		return member->lost_at + GONE_MS;
 	/* a pod may come back by another name, but a copy of it has one, too */
@@ -260,8 +263,8 @@ int64_t ri_lives_due(const struct ri_centre *centre)
 	if (centre->guests == 0 || centre->decided)
 		return centre->guests == 0 ? due : 0;
 	for (size_t i = 0; i < centre->count; i++)
-		if (due_of(&centre->nodes[i]) < due)
-			due = due_of(&centre->nodes[i]);
+		if (due_of(centre, &centre->nodes[i]) < due)
+			due = due_of(centre, &centre->nodes[i]);
 	return due;
 }
 
@@ -275,7 +278,8 @@ static void take_gone(struct ri_centre *centre, size_t node, int64_t now)
 	RI_TEXT(line, RI_MAX_LINE);
 
 	if (!is_successor(member, member->guest.born) || member->phase == RI_LINK_STARTING ||
-		member->ended || !member->taken || !member->may_stop) {
+		member->ended || !member->taken || !member->may_stop ||
+		ri_centre_is_disputed(centre, member)) {
 		member->vacant = true;
 		send_back(centre, member, now);
 		return;
@@ -293,7 +297,7 @@ void ri_lives_pass(struct ri_centre *centre, int64_t now)
 	if (centre->guests == 0)
 		return;
 	for (size_t i = 0; i < centre->count && !centre->decided; i++)
-		if (now >= due_of(&centre->nodes[i]))
+		if (now >= due_of(centre, &centre->nodes[i]))
 			take_gone(centre, i, now);
 	ri_link_text_set(news.news.text, centre->decision.text);
 	for (size_t i = 0; i < centre->count && centre->decided; i++) {

@@ -243,7 +243,8 @@ static void leave_place(void)
 static void take_decision(const struct ri_link_decision *told)
 {
 	if (own.judged) {
-		decision.order = decision.order || told->order;
+		decision.order = decision.order ||
+			(told->order && strcmp(told->text, decision.text) == 0);
 		return;
 	}
 	own.judged = true;

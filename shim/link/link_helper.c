@@ -88,6 +88,12 @@ static bool has_refused(void)
 	return step->votes && !step->vote.go;
 }
 
+/* Another node's failure waits for a better word: all are to hear the verdict. */
+static bool is_about_to_decide(void)
+{
+	return ri_helper.is_centre && ri_helper.centre.settle_at != 0;
+}
+
 /*
  * All ranks of this node ended with 0, so that no rank of the others may be stopped: node 0 is to
  * hear that, if it is there, or may be and the connection is what is lost.
@@ -108,7 +114,7 @@ static void begin_closing(void)
 	ri_helper.closing = true;
 	if (ri_helper.member.has_end)	/* PID 1 answers nothing any more */
 		ri_member_answer(&ri_helper.member, ri_helper.member.asks);
-	if (awaits_verdict() && ri_helper.member.joined)
+	if ((awaits_verdict() && ri_helper.member.joined) || is_about_to_decide())
 		most = JUDGE_MS;
 	if (ended_well_unheard())
 		most = FIND_MS;
@@ -162,7 +168,7 @@ static bool is_settled(void)
 	bool said = !member->has_end || (member->end_heard && !awaits_verdict());
 	const struct ri_centre *centre = &ri_helper.centre;
 
-	if (ri_member_awaits(member, ri_helper.now) || waits_to_leave())
+	if (ri_member_awaits(member, ri_helper.now) || waits_to_leave() || is_about_to_decide())
 		return false;
 	/* a stop does not wait for nodes that know that none starts, and go as well */
 	if (has_refused() && member->steps[RI_LINK_START].answered &&

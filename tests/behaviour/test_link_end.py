@@ -71,6 +71,21 @@ def test_a_node_that_ended_with_0_unheard(box, net):
     assert WAITS in result.err and "stopped" not in node.job.log()
 
 
+@link_peer.needs_sodium
+def test_node_0_ends_with_0_while_another_failure_settles(box, net):
+    """Its helper stays for the verdict, which waits for a better word."""
+    node = Node(box)
+    third, failed = joins(node, 2), joins(node, 1)
+    third.say(phase("running"))
+    failed.say(phase("running"), end(BLAME, "loss"))
+    assert failed.hear("heard")
+    result = node.ends(0)
+    for peer in (failed, third):
+        assert peer.hear("verdict")["text"].startswith("cannot tell which rank failed first")
+        peer.close()
+    assert "cannot tell which rank failed first" in result.err
+
+
 def node_0_without_a_port(nodes):
     """It leaves at once: those that have not come cannot. The control has that port, and stays."""
     words = ["-v", "--link-port=7777", "--nproc-per-node=1", "--", "sh", "-c",

@@ -294,10 +294,10 @@ def test_a_stop_is_known_by_its_class(centre, kind, text, reasons):
 def test_two_machines_of_one_node(centre):
     """The first one stays, and the log says so; what fails in the other one is no failure."""
     third = joins(centre, 2)
-    older = joins(centre, 1, 11, host="left", age_ms=5000)
+    older = joins(centre, 1, 11, host="left", age_ms=0)
     older.say(phase("running"))
     newer = call(NAME)
-    assert newer.hello(1, NODES, 12, host="right", age_ms=1000)["place"] == "guest"
+    assert newer.hello(1, NODES, 12, host="right", age_ms=0)["place"] == "guest"
     line = "two machines call themselves node 1: left and right"
     for peer in (older, third, newer):
         assert peer.hear()["text"] == line + "\n"
@@ -321,7 +321,7 @@ def test_two_machines_of_one_node(centre):
 def test_a_copy_while_the_link_is_cut(centre):
     """A reset is no end: the node comes back, and what called in its name meanwhile proves none."""
     third = joins(centre, 2)
-    older = joins(centre, 1, 11, age_ms=5000)
+    older = joins(centre, 1, 11, age_ms=0)
     older.say(phase("running"))
     wait_until(older.has_arrived, "a word that has arrived")
     older.reset()
@@ -341,7 +341,7 @@ def test_a_copy_while_the_link_is_cut(centre):
 def test_a_container_that_was_started_again(centre):
     """The control: the kernel closes the connection of what it kills, and the node stays away."""
     third = joins(centre, 2)
-    older = joins(centre, 1, 11, age_ms=5000)
+    older = joins(centre, 1, 11, age_ms=0)
     older.say(phase("running"))
     wait_until(older.has_arrived, "a word that has arrived")
     older.close()

@@ -151,6 +151,17 @@ def the_first_verdict_stands(member, listener):
     assert "second" not in result.err and "stopped" not in member.job.log()
 
 
+def an_order_behind_its_verdict(member, listener):
+    """As where node 0 had to hear another node first: the ranks get one SIGTERM, for that one."""
+    peer = answer(listener, NAME)
+    peer.say(centre_hello(), verdict(0, BLAME))
+    member.says("the ranks of this node run on: ")
+    assert "stopped" not in member.job.log()
+    peer.say(verdict(0, BLAME, order=True), verdict(0, BLAME, order=True))
+    result = member.is_stopped(BLAME.strip())
+    assert result.err.count("the ranks of this node are stopped now, for the failure above") == 1
+
+
 def long_lines(member, listener):
     """They are cut, and end nothing else."""
     peer = answer(listener, NAME)
@@ -165,7 +176,8 @@ def long_lines(member, listener):
 def test_what_a_member_is_told(apart):
     apart([with_listener(an_order_without_any_key), with_listener(lines_without_any_key),
            with_listener(each_line_is_marked), as_member(lines_with_a_key),
-           as_member(the_first_verdict_stands), as_member(long_lines)])
+           as_member(the_first_verdict_stands), as_member(an_order_behind_its_verdict),
+           as_member(long_lines)])
 
 
 def sent_away_for_good(box, listener):

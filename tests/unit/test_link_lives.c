@@ -279,6 +279,56 @@ static void test_an_older_life(void **state)
 	assert_int_equal(place_of(13), RI_LINK_GUEST);
 }
 
+/*
+ * It waited for node 0 for a minute, and beside it comes what was started with node 0: the first one
+ * may be of the attempt before, and its end stops nobody. When it is gone the other is the node.
+ */
+static void test_what_is_left_of_an_attempt(void **state)
+{
+	struct ri_link_hello old = a_hello(2, false), young = a_hello(2, true);
+
+	(void)state;
+	for (int class = RI_CLASS_LOSS; class <= RI_CLASS_STOPPED; class++) {
+		begin(NULL);
+		assert_int_equal(call(1, false), 1);
+		old.age_ms = 60000;
+		assert_int_equal(ri_centre_hello(&centre, 2, &old, now), 2);
+		assert_int_equal(place_of(2), RI_LINK_TAKEN);
+		reach(2, RI_LINK_RUNNING);
+		now += 5000;
+		young.age_ms = 8000;
+		assert_int_equal(ri_centre_hello(&centre, 12, &young, now), 2);
+		end_from(2, 2, (enum ri_class)class, true);
+		pass(RI_CENTRE_SETTLE_MS);
+		assert_false(centre.decided);
+		assert_non_null(strstr(last(1, RI_LINK_NEWS)->news.text, "rank of node 2"));
+		ri_centre_lose(&centre, 2, 2, now);
+		pass(RETURN);
+		young.age_ms = 20000;
+		assert_int_equal(ri_centre_hello(&centre, 13, &young, now), 2);
+		assert_int_equal(place_of(13), RI_LINK_TAKEN);
+		end_from(2, 13, RI_CLASS_OWN, true);
+		pass(RI_CENTRE_OWN_MS);
+		assert_verdict(1, 2, true);
+	}
+}
+
+/* The control: a copy that comes a minute later, where the first one waited for some seconds. */
+static void test_a_copy_beside_one_that_waited(void **state)
+{
+	struct ri_link_hello old = a_hello(2, false);
+
+	(void)state;
+	assert_int_equal(call(1, false), 1);
+	old.age_ms = 5000;
+	assert_int_equal(ri_centre_hello(&centre, 2, &old, now), 2);
+	now += 60000;
+	assert_int_equal(call(2, true), 2);
+	end(2, RI_CLASS_OWN);
+	pass(RI_CENTRE_OWN_MS);
+	assert_verdict(1, 2, true);
+}
+
 /* The first one stays: its ranks run. The other one is told, and so are all. */
 static void test_two_machines_are_one_node(void **state)
 {
@@ -329,6 +379,8 @@ int main(void)
 		CENTRE(test_a_script_that_was_killed),
 		CENTRE(test_a_restart_after_the_verdict),
 		CENTRE(test_an_older_life),
+		CENTRE(test_what_is_left_of_an_attempt),
+		CENTRE(test_a_copy_beside_one_that_waited),
 		CENTRE(test_two_machines_are_one_node),
 	};
 
