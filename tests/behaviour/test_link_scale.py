@@ -154,9 +154,9 @@ def test_a_thousand_nodes_look(box, net, many_files):
 def test_more_nodes_than_files(box, net, many_files):
     """Who has no room is not heard, and the log says so; the others are."""
     node = Node(box, nodes=NODES, options=["--roll-call=0"], shell="ulimit -n 100")
-    node.says("rankinit: warning: link: this process may have 100 open files, so node 0 can hold the "
-              "connections of 84 nodes, and the job has 999 others; raise the limit: docker run "
-              "--ulimit nofile=1272 [link.files]")
+    node.says("rankinit: warning: link: this process may have 100 open files, so node 0 can hold "
+              "the connections of 84 nodes, and the job has 999 others; raise the limit: docker "
+              "run --ulimit nofile=1272 [link.files]")
     peers = [call(node.name) for _ in range(20)]
     for index, peer in enumerate(peers):
         assert peer.hello(1 + index, NODES)["place"] == "taken"

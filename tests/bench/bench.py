@@ -29,6 +29,7 @@ import launched
 import nodes
 import output
 import restart
+import size
 import tables
 from counts import CannotRun
 
@@ -44,7 +45,8 @@ ENVIRONMENTS = {
 RANKS = (8, 64)
 FEW = 8     # as many as slow launchers are asked to start
 TOPICS = ("start", "checks", "ranks", "launched", "behind", "death", "deaths", "nodes", "restart",
-          "autopsy", "output", "hosts", "deaf", "latency", "idle", "system_calls", "container")
+          "size", "autopsy", "output", "hosts", "deaf", "latency", "idle", "system_calls",
+          "container")
 
 # Row, init (for --init), program, arguments.
 INITS = (
@@ -342,6 +344,19 @@ class Bench:
         self.results["restart"] = {f"{name}-{count}@plain": row
                                    for (count, name), row in results.items()}
         tables.restart(results, problems)
+
+    def size(self):
+        """What does --link cost node 0 of a thousand nodes, and of ten thousand?"""
+        if "rankinit" not in self.found:
+            raise CannotRun("no rankinit")
+        members = os.path.join(TOP, "build", "release", "tests", "members")
+        results, problems = size.measure(self.found["rankinit"][0], members)
+        for count, reason in problems.items():
+            if not reason.startswith("skipped"):
+                self.fail("size", f"{count}@plain", reason)
+        self.results["size"] = {f"{step}-{count}@plain": row for count, steps in results.items()
+                                for step, row in steps.items()}
+        tables.size(results, problems)
 
     def autopsy(self):
         """What do ranks that wait do? Read from outside."""

@@ -216,6 +216,17 @@ def restart(rows, problems):
         for (count, name), reason in problems.items()])
 
 
+def size(rows, problems):
+    """rows: nodes -> step -> {ms, cpu, peak}, cpu in ns and peak in kB."""
+    steps = {"come": "all come", "look": "all look", "fail": "one fails, all hear the verdict",
+             "start": "all come again, and start"}
+    print_table("Node 0 of a large job: its helper, and how long until all nodes have done it", [
+        "nodes", "what", "ms", "ms of CPU", "MB at most", ""], [
+        [count, steps[step], row["ms"], f"{row['cpu'] / 1e6:.0f}", f"{row['peak'] / 1024:.1f}", ""]
+        for count, found in rows.items() for step, row in found.items()] + [
+        [count, None, None, None, None, reason] for count, reason in problems.items()])
+
+
 def autopsy(rows, problems, ranks):
     """rows: name -> {clock, cpu} in ms for each rank."""
     ours = rows.get("rankinit --autopsy", {"clock": 0, "cpu": 0})

@@ -106,7 +106,8 @@ static void test_ten_names(void **state)
 	(void)state;
 	come(2, NODES - 10);
 	pass(10000);
-	assert_non_null(strstr(last.news.text, "waiting for 10 of 10000 nodes for 10 s: node 9990 ("));
+	assert_non_null(strstr(last.news.text, "waiting for 10 of 10000 nodes for 10 s: "
+		"node 9990 ("));
 	assert_non_null(strstr(last.news.text, "9999); look whether they run, with --link and the "
 		"same key\n"));
 }
@@ -144,8 +145,8 @@ static void test_who_had_not_ended_its_ranks(void **state)
 			ri_muster_hear(&muster, i, i, &vote);
 	now += WAIT_MS;
 	ri_muster_pass(&muster, now);
-	assert_string_equal(last.go.text, "the ranks do not start again: nodes 300-8999 have not said "
-		"to be ready within 60 s\n");
+	assert_string_equal(last.go.text, "the ranks do not start again: nodes 300-8999 have not "
+		"said to be ready within 60 s\n");
 }
 
 /* Of losses alone: the first nodes that may explain them, and how many more. */
