@@ -52,7 +52,7 @@ struct ri_member {
 	bool has_end, end_heard;
 	bool asks_time;			/* of node 0, */
 	bool holds;			/* and says its end when it has the answer, */
-	uint64_t held_answer;		/* and then that there is no more: by the number of an ask */
+	uint64_t held_answer;		/* and then that there is no more: an ask's number */
 	int64_t ask_at;			/* when it asks without an end; 0: never */
 	unsigned said, looked;		/* lines and looks of a centre that proves nothing */
 	bool owes;			/* the groups of a look */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The GPUs and the InfiniBand adapters of a node, by what the kernel and the drivers say of them. */
+/* The GPUs and the InfiniBand adapters of a node, by what the kernel and its drivers say. */
 #ifndef RI_NODE_DEVICES_H
 #define RI_NODE_DEVICES_H
 

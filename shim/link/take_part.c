@@ -95,8 +95,8 @@ static int find_secret(const struct ri_given *given, struct secret *secret, stru
 			"ls -l %s", given->value);
 	}
 	if (secret->open)
-		ri_log(RI_LEVEL_WARNING, "%s: other users can read the secret of this job, and with "
-			"it stop the job; run chmod 600 %s [%s]", given->subject, given->value,
+		ri_log(RI_LEVEL_WARNING, "%s: other users can read the secret of this job, and "
+			"with it stop the job; run chmod 600 %s [%s]", given->subject, given->value,
 			ri_code_name(RI_CODE_LINK_OPEN));
 	secret->length = ri_secret_length(secret->bytes, secret->length);
 	/* the options have looked at a variable */

@@ -166,7 +166,8 @@ def main(folder):
         "job key": key,
         "job key of 100 bytes 0xaa": job_key(b"train-7", b"\xaa" * 100),
         "job key without a secret": job_key(b"train-7", None),
-        "key of the next attempt": blake2b([b"rankinit link 1: attempt\0", b"a centre's life."], key),
+        "key of the next attempt": blake2b(
+            [b"rankinit link 1: attempt\0", b"a centre's life."], key),
         "node to centre": up, "centre to node": down,
         "frame 0 to the centre": hello, "frame 1 to the centre": empty,
         "frame 0 to the node": frame(down, 0, b"stop"),

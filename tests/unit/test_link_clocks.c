@@ -132,7 +132,8 @@ static void test_random_clocks(void **state)
 		assert_true(end.at_us != 0 && end.error_us != 0);
 		if (how_wrong(&end, failed) > (int64_t)end.error_us)
 			fail_msg("run %llu: %lld us wrong, error %llu", (unsigned long long)run,
-				(long long)how_wrong(&end, failed), (unsigned long long)end.error_us);
+				(long long)how_wrong(&end, failed),
+				(unsigned long long)end.error_us);
 		/* half a way, and 100 ppm of a minute */
 		exact += !sets && !stands;
 		assert_true(sets || stands || end.error_us < 50000 + 6000 + 10);
