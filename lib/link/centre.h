@@ -50,7 +50,7 @@ struct ri_centre_node {
 	bool answered;			/* it has said that nothing of it is unheard */
 	bool silent;			/* that was news */
 	bool listed;			/* ri_centre_add_listed names it next */
-	bool followed;			/* it was gone behind the verdict, and another life called */
+	bool followed;			/* gone behind the verdict, and another life called */
 	bool told;			/* it has the verdict */
 	bool awaited;			/* round.h: it is to say what its ranks do */
 	unsigned owed;			/* round.h: looks that it has not answered */

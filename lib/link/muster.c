@@ -11,13 +11,6 @@ bool ri_muster_is_open(const struct ri_muster *muster)
 		: centre->decided && centre->decision.again);
 }
 
-static void send_to_all(const struct ri_centre *centre, const struct ri_link_message *message)
-{
-	for (size_t i = 0; i < centre->count; i++)
-		if (centre->nodes[i].here)
-			centre->send(centre->context, centre->nodes[i].session, message);
-}
-
 /* The first word stands. From now on the ends of an attempt that has begun count. */
 static void say(struct ri_muster *muster, bool go, const char *why)
 {
@@ -32,7 +25,9 @@ static void say(struct ri_muster *muster, bool go, const char *why)
 	ri_link_text_set(muster->said.go.text, line.bytes);
 	centre->gathers = centre->gathers && !go;
 	muster->since = 0;
-	send_to_all(centre, &muster->said);
+	for (size_t i = 0; i < centre->count; i++)
+		if (centre->nodes[i].here)
+			centre->send(centre->context, centre->nodes[i].session, &muster->said);
 }
 
 void ri_muster_refuse(struct ri_muster *muster, const char *why)
@@ -147,11 +142,10 @@ static void give_up(struct ri_muster *muster, int64_t now)
 /* It still waits; at times whom for: a node that is frozen keeps its connection. */
 static void beat(struct ri_muster *muster, int64_t now)
 {
-	const struct ri_centre *centre = muster->centre;
+	struct ri_centre *centre = muster->centre;
 	int64_t waited = now - muster->since;
 	RI_TEXT(names, RI_MAX_LINE);
 	RI_TEXT(line, RI_LINK_TEXT);
-	struct ri_link_message news = { .kind = RI_LINK_NEWS };
 	size_t late = add_awaited(&names, muster, INT64_MAX);
 
 	muster->beat_at = now + RI_LINK_BEAT_MS;
@@ -169,8 +163,7 @@ static void beat(struct ri_muster *muster, int64_t now)
 			? "said that the last ones have ended" : "said to be ready", names.bytes,
 			late == 1 ? "its log" : "their logs");
 	}
-	ri_link_text_set(news.news.text, line.bytes);
-	send_to_all(centre, &news);
+	ri_centre_tell(centre, line.bytes);
 }
 
 static void begin_waiting(struct ri_muster *muster, int64_t now)

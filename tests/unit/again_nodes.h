@@ -408,7 +408,8 @@ static void take_go(void *context, const struct ri_link_go *go)
 	struct node *node = context;
 
 	refused += !go->go && node->number == 0;
-	require(world.harsh || world.frozen || world.deafened != NULL || strstr(go->text, " not come within ") == NULL,
+	require(world.harsh || world.frozen || world.deafened != NULL ||
+		strstr(go->text, " not come within ") == NULL,
 		"the others wait for a node that was stopped");
 	require(node->state != RUNS_RANKS || !go->go || world.mutant == VOTES_EARLY,
 		"it has not said that it can");

@@ -176,9 +176,26 @@ static void an_exception_without_end(void **state)
 	assert_null(strstr(line, "xx"));
 }
 
+/* What ends at once starts again more slowly each time; a port is free again after a minute. */
+static void a_pause_before_the_next_attempt(void **state)
+{
+	static const int64_t pauses[] = { 0, 0, 1000, 2000, 4000, 8000, 16000, 30000, 30000 };
+
+	(void)state;
+	for (uint64_t quick = 0; quick < sizeof(pauses) / sizeof(pauses[0]); quick++)
+		assert_int_equal(ri_again_pause_ms(quick, RI_CAUSE_KILLED), pauses[quick]);
+	assert_int_equal(ri_again_pause_ms(UINT64_MAX, RI_CAUSE_KILLED), 30000);
+	assert_int_equal(ri_again_pause_ms(0, RI_CAUSE_RENDEZVOUS), 0);
+	assert_int_equal(ri_again_pause_ms(1, RI_CAUSE_RENDEZVOUS), 16000);
+	assert_int_equal(ri_again_pause_ms(2, RI_CAUSE_RENDEZVOUS), 30000);
+	assert_int_equal(ri_again_quick(3, 59999), 4);
+	assert_int_equal(ri_again_quick(3, 60000), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_pause_before_the_next_attempt),
 		cmocka_unit_test_setup(a_rank_that_raised, begin),
 		cmocka_unit_test_setup(a_rank_with_an_error_file, begin),
 		cmocka_unit_test_setup(ranks_that_lost_another_node, begin),
