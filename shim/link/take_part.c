@@ -38,12 +38,13 @@ struct secret {
  */
 static bool is_open(int fd, const char *path)
 {
-	struct stat info;
+	static const char place[] = "/run/secrets/";
 	struct statvfs mount;
+	struct stat info;
 
 	return fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && (info.st_mode & 066) != 0 &&
 		(geteuid() == 0 || geteuid() == info.st_uid) &&
-		strstr(path, "/run/secrets/") == NULL && fstatvfs(fd, &mount) == 0 &&
+		strncmp(path, place, strlen(place)) != 0 && fstatvfs(fd, &mount) == 0 &&
 		(mount.f_flag & ST_RDONLY) == 0;
 }
 
