@@ -164,3 +164,15 @@ def test_more_nodes_than_files(box, net, many_files):
     for peer in peers[4:]:
         assert peer.hear("verdict")["node"] == 4
     node.job.until("stopped")   # and then it waits for those that have not come
+
+
+def test_the_ranks_keep_their_limit(box, net):
+    """The helper raises its own limit of open files to the hard one, and no other's."""
+    node = Node(box, shell="ulimit -Sn 256", command=[
+        "sh", "-c", "echo limit $(ulimit -n) >>@FOLDER/log; echo ready >>@FOLDER/log; sleep 60"])
+    node.port()
+    limits = {pid: peek.read(pid, "limits").decode().partition("Max open files")[2].split()[:2]
+              for pid in (node.helper, node.job.pid)}
+    assert "limit 256" in node.job.log()
+    assert limits[node.job.pid][0] == "256"
+    assert limits[node.helper][0] == limits[node.helper][1] != "256"
