@@ -63,6 +63,8 @@ def test_all_start_again(box, nodes, ranks, times):
     for number, node in ended.items():
         assert node.status == 0, node.lines
         assert restarts(node) == [str(n + 1) for n in range(times)], node.lines
+        assert node.lines.count("rankinit:   the ranks start again in 1 s at the earliest: the "
+                                "last 2 attempts each ended within a minute") == times - 1
         expected = {f"{number * ranks + r} {times} {times} 29500 none none" for r in range(ranks)}
         assert set(node.out.splitlines()) == expected
     assert attempts(its, nodes) == all_of(times + 1, nodes * ranks)
