@@ -110,7 +110,8 @@ static bool may_order(const struct ri_centre *centre)
 
 bool ri_centre_is_unheard(const struct ri_centre *centre, const struct ri_centre_node *node)
 {
-	if (!node->taken || node->ended || node->said_at > centre->failed_at)
+	/* an answer comes behind the failure, be it in the same ms */
+	if (!node->taken || node->ended || node->answered || node->said_at > centre->failed_at)
 		return false;
 	/* what closes its connection has said all */
 	return node->here ? centre->arrived != NULL &&

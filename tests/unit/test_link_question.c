@@ -154,6 +154,30 @@ static void test_a_node_that_is_not_there(void **state)
 	}
 }
 
+static bool has_not_arrived(void *context, size_t session)
+{
+	(void)context;
+	return session == 0;
+}
+
+/* That no rank of it has ended with 0 is known of one that answers; the control does not. */
+static void test_an_answer_is_a_word(void **state)
+{
+	(void)state;
+	centre.arrived = has_not_arrived;
+	all_come();
+	end(1, RI_CLASS_OWN);
+	for (size_t i = 0; i < NODES; i++)
+		answer(i);
+	assert_verdict(3, 1, true);
+	begin(NULL);
+	centre.arrived = has_not_arrived;
+	all_come();
+	end(1, RI_CLASS_OWN);
+	pass(RI_CENTRE_OWN_MS);
+	assert_false(last(3, RI_LINK_VERDICT)->decision.order);
+}
+
 /* Anybody may say that there is nothing. */
 static void test_without_a_secret(void **state)
 {
@@ -387,6 +411,7 @@ int main(void)
 		CENTRE(test_an_earlier_end),
 		CENTRE(test_an_end_that_is_open),
 		CENTRE(test_a_node_that_is_not_there),
+		CENTRE(test_an_answer_is_a_word),
 		CENTRE(test_without_a_secret),
 		CENTRE(test_random_failures),
 		CENTRE(test_random_failures_of_a_harsh_world),
