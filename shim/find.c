@@ -186,6 +186,7 @@ static int find_topology(struct ri_found *found, struct ri_error *err)
 	if (ri_claims_report(topology, &reading) < 0)
 		return -1;
 	ri_nodes_judge(topology, context);
+	ri_unread_judge(topology, context);
 	return 0;
 }
 

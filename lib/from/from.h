@@ -71,4 +71,11 @@ int ri_claims_settle(struct ri_topology *out, struct ri_reading *reading);
  */
 int ri_claims_report(const struct ri_topology *topology, struct ri_reading *reading);
 
+/*
+ * RI_CODE_PLACE_UNREAD, a warning, where all ranks of a node are started here as a job of this
+ * node alone, and two variables of one prefix that no source reads are a place and a count above
+ * 1 and above it, as X_INDEX and X_NUM_NODES. Such a pair may well count something else.
+ */
+void ri_unread_judge(const struct ri_topology *topology, const struct ri_context *context);
+
 #endif

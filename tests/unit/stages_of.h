@@ -21,6 +21,7 @@ static inline int ri_topology_read(struct ri_topology *out, const struct ri_cont
 	if (ri_claims_report(out, &reading) < 0)
 		return -1;
 	ri_nodes_judge(out, context);
+	ri_unread_judge(out, context);
 	return 0;
 }
 
