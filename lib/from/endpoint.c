@@ -53,7 +53,9 @@ static bool is_ipv6(struct ri_span text)
 		return false;
 	memcpy(copy, text.at, length);
 	copy[length] = '\0';
-	return inet_pton(AF_INET6, copy, &address) == 1;
+	/* connect(2) to fe80:: without a zone is EINVAL (Linux net/ipv6/tcp_ipv6.c) */
+	return inet_pton(AF_INET6, copy, &address) == 1 &&
+		(zone != NULL || !IN6_IS_ADDR_LINKLOCAL(&address));
 }
 
 bool ri_is_host(struct ri_span text)
@@ -159,5 +161,9 @@ const char *ri_endpoint_expect(const char *text, size_t length)
 		if (host.length > 0 && strip_brackets(&host) && ri_is_host(host))
 			return "a port from 1 to 65535 after the colon";
 	}
+	if (host.length > 5 && strncasecmp(host.at + (*host.at == '['), "fe80:", 5) == 0 &&
+		memchr(host.at, '%', host.length) == NULL)
+		return "an address that other nodes reach, or a link-local one with its zone, as "
+			"fe80::1%eth0";
 	return "one host name or address";
 }

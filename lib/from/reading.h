@@ -42,7 +42,7 @@ size_t ri_host_fault(const char *text, size_t length);
 const char *ri_endpoint_expect(const char *text, size_t length);
 
 /*
- * Is this an IPv4 or IPv6 address (a zone after '%' allowed), or something
+ * Is this an IPv4 or IPv6 address (a zone after '%' allowed, and needed by fe80::), or something
  * that may be a name: letters, digits, '.', '-', '_', the first of them a
  * letter, a digit or '_'? Digits and dots alone must be an address.
  */

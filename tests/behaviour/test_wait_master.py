@@ -169,7 +169,7 @@ def test_other_signals_wait_for_the_command(isolated):
     assert job.wait().status in (5, 128 + signal.SIGUSR1)
 
 
-@pytest.mark.parametrize("address", ["10.1.2.3", "fe80::1", "::1"])
+@pytest.mark.parametrize("address", ["10.1.2.3", "fe80::1%eth0", "::1"])
 def test_an_address_is_not_waited_for(isolated, address):
     job = isolated("--wait-master=600", f"--master-addr={address}", "--", "sh", "-c", "exit 7",
                    answer_from=10 ** 9)

@@ -47,6 +47,7 @@ static void test_endpoint_forms(void **state)
 	assert_endpoint("[fd00::2]", "fd00::2", 0);
 	assert_endpoint("[fd00::2]:65535", "fd00::2", 65535);
 	assert_endpoint("fe80::1%eth0", "fe80::1%eth0", 0);
+	assert_endpoint("fec0::1", "fec0::1", 0);
 	assert_endpoint("::ffff:10.0.0.4", "::ffff:10.0.0.4", 0);
 }
 
@@ -87,6 +88,7 @@ static void test_what_was_expected_of_an_endpoint(void **state)
 	for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++)
 		assert_string_equal(ri_endpoint_expect(hosts[i], strlen(hosts[i])),
 			"one host name or address");
+	assert_non_null(strstr(ri_endpoint_expect("[FE80::1]:1", 11), "with its zone"));
 }
 
 static void test_endpoint_refuses_all_else(void **state)
@@ -96,6 +98,7 @@ static void test_endpoint_refuses_all_else(void **state)
 		"host:1 2", "a b", "a,b", "http://a", "a/b", "-a", ".a", "10.0.0", "10.0.0.256",
 		"1:2:3", "[", "]", "[]", "[]:1", "[::1", "::1]", "[::1]:", "[::1]1", "[::1]:0",
 		"[host]", "[host]:1", "[[::1]]", "fe80::1%", "fe80::1%a b", "a\nb", "a\x01",
+		"fe80::1", "[fe80::1]:1", "febf::1",
 		"\xc3\xa4", "*", "$HOST", "host:123456789", "host:12345678",
 	};
 	struct ri_endpoint got = { .port = 77 };
