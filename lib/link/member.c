@@ -305,7 +305,7 @@ static void take_ask(struct ri_member *member, const struct ri_link_message *mes
 
 void ri_member_answer(struct ri_member *member, uint64_t number)
 {
-	static const struct ri_link_message answer = { .kind = RI_LINK_ANSWER };
+	const struct ri_link_message answer = { .kind = RI_LINK_ANSWER };
 
 	if (!member->joined || !member->waits || number != member->asks)
 		return;
