@@ -165,7 +165,8 @@ static void call(struct node *node)
 	if (!node->alive || !ri_member_calls(&node->member) || node->wire != 0)
 		return;
 	/* another attempt has other keys */
-	if (!centre->alive || world.now < centre->thaws_at || centre->attempt != node->attempt || world.wire_count == WIRES ||
+	if (!centre->alive || world.now < centre->thaws_at ||
+		centre->attempt != node->attempt || world.wire_count == WIRES ||
 		(world.harsh && happens(20))) {
 		ri_member_lose(&node->member, "connection refused");
 		plan(after(20, 500), CALL, node->number);

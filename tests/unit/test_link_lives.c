@@ -280,8 +280,9 @@ static void test_an_older_life(void **state)
 }
 
 /*
- * It waited for node 0 for a minute, and beside it comes what was started with node 0: the first one
- * may be of the attempt before, and its end stops nobody. When it is gone the other is the node.
+ * It waited for node 0 for a minute, and beside it comes what was started with node 0: the first
+ * one may be of the attempt before, and its end stops nobody. When it is gone the other is the
+ * node.
  */
 static void test_what_is_left_of_an_attempt(void **state)
 {

@@ -173,7 +173,7 @@ static void test_restart_without_a_word(void **state)
 
 		begin_world(seed, true, false);
 		killed = 1 + draw(world.count - 1);
-		/* later than its node 0 may have begun behind it: else it may be of an older attempt */
+		/* so late that it is not taken for what is left of an older attempt */
 		plan(140000, DIE, killed);
 		plan_node(1, killed, 140100);
 		run_world();
