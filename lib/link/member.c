@@ -84,7 +84,8 @@ static void tell_end(struct ri_member *member)
 		member->end.verdict.class > RI_CLASS_LOSS &&
 		(int64_t)member->end.at_us > compared_us + FRESH_US)
 		ask_time(member);
-	member->holds = member->asks_time;
+	/* of ranks that did not start no time counts, and node 0 may be heard no more */
+	member->holds = member->asks_time && member->phase != RI_LINK_STARTING;
 	if (!member->holds)
 		send_end(member);
 }
