@@ -15,6 +15,7 @@
  * NODE_RANK and a count of nodes beside MASTER_ADDR describe a node by their names,
  * whatever RANK and WORLD_SIZE count: RunPod's WORLD_SIZE counts GPUs.
  */
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -22,6 +23,8 @@
 
 #define RUNPOD "docs.runpod.io, Instant Clusters, Configuration reference"
 #define ASCEND "hiascend.com, MindCluster, Ascend Operator environment variables, PyTorch"
+#define SPUR "ROCm/spur pull request 793"
+#define HOOK "Enroot conf/hooks/extra/50-slurm-pytorch.sh"
 #define OPERATOR "Kubeflow pytorch-operator pkg/controller.v1/pytorch/pod.go, setClusterSpec"
 
 /* Has a source that knows who set it taken RANK for this fact? */
@@ -142,6 +145,59 @@ static const char *find_node_count(const struct ri_reading *reading)
 }
 
 /*
+ * Do RANK and WORLD_SIZE count nodes, though LOCAL_RANK and LOCAL_WORLD_SIZE stand beside them? Of
+ * Spur's nodes, whose NPROC_PER_NODE says how many processes each shall start.
+ */
+static bool counts_nodes(const struct ri_reading *reading)
+{
+	uint64_t rank, size, node, local, here, asked, nodes;
+
+	if (reading->identity != NULL ||
+		!ri_reading_number(reading, RI_FACT_RANK, "RANK", &rank) ||
+		!ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &size) ||
+		!ri_reading_number(reading, RI_FACT_NODE_RANK, "NODE_RANK", &node) ||
+		!ri_reading_number(reading, RI_FACT_LOCAL_RANK, "LOCAL_RANK", &local) ||
+		!ri_reading_number(reading, RI_FACT_NPROC, "LOCAL_WORLD_SIZE", &here) ||
+		!ri_reading_number(reading, RI_FACT_NPROC, "NPROC_PER_NODE", &asked) ||
+		rank != node || rank >= size || local != 0 || here != asked || here < 2)
+		return false;
+	/* as ranks there would be fewer than this node has; or the platform counts the nodes */
+	return size < here || (ri_reading_number(reading, RI_FACT_NNODES, "SPUR_NNODES", &nodes) &&
+		nodes == size);
+}
+
+/* Has the one variable the other's value? */
+static bool is_copy(const struct ri_env *env, const char *variable, const char *of)
+{
+	const char *value = ri_env_get(env, variable), *other = ri_env_get(env, of);
+
+	return value != NULL && other != NULL && strcmp(value, other) == 0;
+}
+
+/*
+ * Enroot's hook makes the three of Slurm's variables in each container, also in that of the batch
+ * script: there it is no rank, since srun has started no task.
+ */
+static bool is_of_script(const struct ri_reading *reading)
+{
+	const struct ri_env *env = reading->context->env;
+	uint64_t size;
+
+	if (!ri_source_sees(env, "SLURM_JOB_ID") || !ri_source_sees(env, "PYTORCH_VERSION") ||
+		ri_source_sees_slurm_task(env) || !is_copy(env, "RANK", "SLURM_PROCID") ||
+		!is_copy(env, "WORLD_SIZE", "SLURM_NTASKS") ||
+		!is_copy(env, "LOCAL_RANK", "SLURM_LOCALID") ||
+		!ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &size) || size < 2)
+		return false;
+	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
+		RI_CODE_ENV_IGNORED, "RANK", "is not used: a hook of the container made it of "
+		"SLURM_PROCID, but this is the batch script, and srun has started no task"),
+		"start the ranks: srun --ntasks=%" PRIu64 " rankinit -- COMMAND; a program that "
+		"starts its ranks itself needs RANK, WORLD_SIZE and LOCAL_RANK unset", size);
+	return true;
+}
+
+/*
  * RANK is the node's. nproc is the variable that counts its ranks; NULL: none does, and the
  * command may be the one rank.
  */
@@ -189,6 +245,12 @@ static void read_env(struct ri_reading *reading)
 		ri_claim_number(reading, RI_FACT_NPROC, "LOCAL_WORLD_SIZE");
 		return;
 	}
+	if (counts_nodes(reading)) {
+		claim_node(reading, "NPROC_PER_NODE");
+		return;
+	}
+	if (is_of_script(reading))
+		return;
 	/* Without LOCAL_RANK they may count nodes. */
 	if (ri_source_sees_text(env, "LOCAL_RANK") &&
 		(ri_source_sees_text(env, "RANK") || ri_source_sees_text(env, "WORLD_SIZE"))) {
@@ -240,6 +302,11 @@ const struct ri_source ri_source_env = {
 		  .cite = "Alibaba Cloud PAI-DLC, General environment variables" },
 		{ "LOCAL_RANK", "a list, as 0,1: the pod's devices, beside its RANK",
 		  .cite = ASCEND },
+		{ "SPUR_NNODES", "nodes; as many as WORLD_SIZE: that counts nodes",
+		  .cite = SPUR },
+		{ "PYTORCH_VERSION",
+		  "a container of Enroot's: in a batch script of Slurm RANK is none",
+		  .cite = HOOK },
 		{ "KUBERNETES_SERVICE_HOST",
 		  "a pod: if LOCAL_RANK is not set, RANK and WORLD_SIZE of 2 or more count the "
 		  "pods of a PyTorchJob",

@@ -81,6 +81,22 @@ const struct ri_source ri_source_lws = {
 		RI_CITE(LWS ", RestartPolicy; " RI_SHAPE_POD) }),
 };
 
+/* Its manifest may say how many pods there are, beside what else only a launch needs. */
+static void read_indexed(struct ri_reading *reading)
+{
+	const struct ri_env *env = reading->context->env;
+	uint64_t index, nodes;
+
+	ri_claim_rows(reading, ri_source_indexed_job.reads);
+	if (!ri_claim_get(reading, RI_FACT_NODE_RANK, &index) ||
+		!ri_reading_number(reading, RI_FACT_NNODES, "NNODES", &nodes) || index >= nodes ||
+		(!ri_source_sees_text(env, "NPROC_PER_NODE") &&
+			!ri_source_sees_text(env, "MASTER_ADDR")))
+		return;
+	ri_claim_number(reading, RI_FACT_NNODES, "NNODES");
+	ri_claim_gpus(reading, RI_FACT_NPROC, "NPROC_PER_NODE");
+}
+
 /*
  * It knows its index alone. Where no variable says how many pods train together it is
  * one of the many Indexed Jobs that do not.
@@ -92,7 +108,11 @@ const struct ri_source ri_source_indexed_job = {
 	.shares = "JOB_COMPLETION_INDEX",	/* in a JobSet it is one of several Jobs' */
 	.reads = RI_READS(
 		{ "JOB_COMPLETION_INDEX", "index of this pod in its Job", JOB ", completion mode",
-		  RI_SEEN | RI_TEXT, RI_NUMBER(NODE_RANK), "<node>" }),
+		  RI_SEEN | RI_TEXT, RI_NUMBER(NODE_RANK), "<node>" },
+		{ "NNODES", "pods of the Job, if NPROC_PER_NODE or MASTER_ADDR is set, too",
+		  .cite = "PyTorch torch/distributed/run.py, --nnodes" },
+		{ "NPROC_PER_NODE", "processes to start on each node, beside NNODES",
+		  .cite = "PyTorch torch/distributed/run.py, --nproc-per-node" }),
 	/* A failed pod is replaced up to backoffLimit times, and the others run on. */
 	RI_SHAPES({ .name = "indexed_job",
 		.summary = "an Indexed Job starts a pod for each node",
@@ -101,6 +121,7 @@ const struct ri_source ri_source_indexed_job = {
 		.succeeded = "Complete", .failed = "Failed", .stopped = "Failed",
 		RI_CITE(JOB ", Pod backoff failure policy, Terminal Job conditions; "
 			RI_SHAPE_POD) }),
+	.read = read_indexed,
 };
 
 #define PLUGINS "Volcano pkg/controllers/job/plugins"

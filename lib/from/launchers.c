@@ -139,6 +139,41 @@ static bool is_of_no_slurm(const struct ri_env *env)
 	return !ri_source_sees_slurm_task(env);
 }
 
+/*
+ * With PMIx in place of PMI it does not say how many ranks there are. Where the ranks up to this
+ * one fill their nodes, PBS says how many nodes these are.
+ */
+static void read_pals(struct ri_reading *reading)
+{
+	uint64_t rank, local_rank, local, node, size;
+	const char *path = ri_reading_get(reading, "PBS_NODEFILE");
+	struct ri_hostfile file;
+	char *text;
+
+	ri_claim_rows(reading, ri_source_pals.reads);
+	if (ri_claim_of(reading, RI_FACT_WORLD_SIZE, reading->source->name) != NULL ||
+		!ri_claim_get(reading, RI_FACT_RANK, &rank) ||
+		!ri_claim_get(reading, RI_FACT_LOCAL_RANK, &local_rank) ||
+		!ri_claim_get(reading, RI_FACT_LOCAL_WORLD_SIZE, &local) ||
+		!ri_claim_get(reading, RI_FACT_NODE_RANK, &node) ||
+		local_rank >= local || rank != node * local + local_rank ||
+		path == NULL || reading->context->host == NULL)
+		return;
+	/* what is wrong with it source "pbs" says */
+	text = ri_reading_file(reading, path, RI_MAX_HOSTFILE);
+	if (text == NULL || !ri_allocation_read_text(reading, "PBS_NODEFILE", text, &file) ||
+		node >= file.count || file.count > RI_MAX_RANKS / local)
+		return;
+	size = file.count * local;
+	ri_claim_value(reading, RI_FACT_WORLD_SIZE, "PBS_NODEFILE", size);
+	ri_finding_hint(ri_findings_add(reading->context->findings,
+		rank == 0 ? RI_SEVERITY_WARNING : RI_SEVERITY_NOTE, RI_CODE_WORLD_SIZE_ASSUMED,
+		"PBS_NODEFILE", "pals does not give the number of ranks: %" PRIu64 " is right if "
+		"each of %zu nodes has %" PRIu64, size, file.count, local),
+		"if mpiexec starts fewer, state --rank, --world-size, --local-rank and "
+		"--local-world-size");
+}
+
 const struct ri_source ri_source_pals = {
 	.name = "pals",
 	.summary = "a rank under mpiexec of Cray PALS",
@@ -156,12 +191,15 @@ const struct ri_source ri_source_pals = {
 		{ "PALS_NODEID", "index of this node", CORAL, RI_SEEN, RI_NUMBER(NODE_RANK),
 		  "<node>" },
 		{ "PALS_APID", "the application's name", CORAL, 0, RI_JOB_NAME,
-		  "3c5a9a4e-6b3f-4a8e-9f0b-0d6e5a1c2b7d" }),
+		  "3c5a9a4e-6b3f-4a8e-9f0b-0d6e5a1c2b7d" },
+		{ "PBS_NODEFILE", "a file with the nodes, which count the ranks without PMI_SIZE",
+		  .cite = "meta-pytorch/torchcomms pull request 79" }),
 	/* How long it waits, and for whom, is not documented: as mpirun of others. */
 	RI_SHAPES({ .name = "pals", .summary = "mpiexec of PALS starts each rank",
 		.scope = RI_SCOPE_PROCESS, .reads = &ri_source_pals.reads,
 		.beside = ri_shape_states_master, .grace_s = 5, RI_CITE(CORAL) }),
 	.detect = is_of_no_slurm,
+	.read = read_pals,
 };
 
 #define ACCELERATE "Accelerate src/accelerate/utils/environment.py"
