@@ -187,7 +187,8 @@ int ri_topology_count(struct ri_topology *topology, const struct ri_context *con
  * Make the topology what the command wants; for a command that is a rank by itself,
  * nothing. Without an identity RI_CODE_LAUNCH_SPLIT refuses a known launcher of a node's
  * ranks (mode node) where variables speak of other nodes, and no source or option makes a
- * place among them out of it: each node would run a job of its own.
+ * place among them out of it, or the user lists hosts of which this is none: each node would run
+ * a job of its own.
  *
  * A launcher (mode node) starts the ranks of its node. With one process on each
  * node, that process's rank is the node's, and the world size their number. Both
