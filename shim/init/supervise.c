@@ -391,7 +391,9 @@ static bool has_unheard(const struct ri_supervisor *sv)
 	return sv->setting->has_others || ri_others_seen(&others) > 0 ||
 		ri_mask_pending_stop() != 0 || ri_course_is_asked() ||
 		ri_judge_due() != INT64_MAX ||
-		(sv->phase < RI_PHASE_TOLD && ri_nodes_have_news(sv->setting->job)) ||
+		/* how the last one ended is told behind the loop, and no sooner */
+		((sv->phase < RI_PHASE_TOLD || sv->children->living == 0) &&
+			ri_nodes_have_news(sv->setting->job)) ||
 		ri_leavers_may_fail(sv->children, sv->output);
 }
 

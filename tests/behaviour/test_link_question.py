@@ -17,7 +17,7 @@ pytestmark = link_peer.needs_sodium
 ANSWER = {"say": "answer"}
 # It waits for a file, whatever has become of its exception.
 LEAVES = """
-import atexit, os, time, traceback
+import atexit, os, sys, time, traceback
 
 def wait():
     open("@FOLDER/log", "a").write("ready\\n")
@@ -27,6 +27,7 @@ def wait():
 @HOW@
 """
 RAISES = "atexit.register(wait)\nraise ValueError('bad batch 17')"
+BEGINS = "print('Traceback (most recent call last):', file=sys.stderr)\nwait()\nos._exit(1)"
 CATCHES = "traceback.print_exception(ValueError('bad batch 17'))\nwait()"
 
 
@@ -90,9 +91,22 @@ def an_exception_that_was_caught(box, listener):
     peer.close()
 
 
+def the_last_rank_ends_while_it_is_asked(box, listener):
+    """What it had begun to say is why it ended: that is told, and no answer comes before it."""
+    node = Node(box, node=1, command=raises(BEGINS))
+    peer = centre_of(listener)
+    node.says("Traceback")
+    peer.say(ask())
+    node.tell(1)
+    assert peer.hear()["say"] == "end"
+    peer.close()
+    assert node.job.wait().status == 1
+
+
 def test_what_a_node_answers(apart):
     apart([as_member(a_rank_that_is_well), with_listener(an_exception_that_leaves),
-           with_listener(an_exception_that_was_caught)])
+           with_listener(an_exception_that_was_caught),
+           with_listener(the_last_rank_ends_while_it_is_asked)])
 
 
 def who_is_asked(box):
