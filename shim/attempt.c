@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "init/leftovers.h"
+#include "launch/master.h"
 #include "link/link.h"
 #include "report/restarts.h"
 #include "say/report_file.h"
@@ -84,6 +85,10 @@ int ri_attempt_take(struct ri_run *run)
 	fcntl(carried->program, F_SETFD, FD_CLOEXEC);
 	if (carried->link.place > 0)
 		fcntl(carried->link.place, F_SETFD, FD_CLOEXEC);
+	if (carried->port.name > 0)
+		fcntl(carried->port.name, F_SETFD, FD_CLOEXEC);
+	ri_kept_fds_add(carried->port.name);
+	ri_port_held = carried->port;
 	ri_mask_inherited = carried->mask;
 	prctl(PR_SET_NAME, carried->name, 0, 0, 0);
 	run->found.carried = carried;
@@ -185,6 +190,7 @@ static void begin_next(const struct ri_run *run, struct ri_restart *failed)
 	}
 	failed->number = ++next->attempt;
 	next->program = own.program;
+	next->port = ri_port_held;
 	next->lines = run->started.output.lines;
 	next->quick = ri_again_quick(next->quick, lasted_ms(run));
 	failed->most = run->found.options.restarts;
@@ -387,6 +393,8 @@ void ri_attempt_execute(struct ri_run *run, const struct ri_judged *answer)
 		fcntl(own.memory, F_SETFD, 0) == 0 && fcntl(own.program, F_SETFD, 0) == 0) {
 		if (own.next->link.place > 0)
 			fcntl(own.next->link.place, F_SETFD, 0);
+		if (own.next->port.name > 0)
+			fcntl(own.next->port.name, F_SETFD, 0);
 		ri_said_forget();
 		if (run->started.output.raised)
 			setrlimit(RLIMIT_NOFILE, &run->started.output.files_before);

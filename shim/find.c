@@ -396,8 +396,13 @@ static int check_restarts(const struct ri_found *found, struct ri_error *err)
 int ri_found_fill(struct ri_found *found, struct ri_arena *arena, struct ri_findings *findings,
 	struct ri_error *err)
 {
-	static const struct ri_meeting meeting = { ri_is_local_master, ri_port_pick };
+	static const struct ri_meeting alone = { ri_is_local_master, ri_port_take };
+	static const struct ri_meeting others = { ri_is_local_master, NULL };
+	/* each rank's --print-env says the same, and so does each node */
+	bool agrees = found->options.action == RI_ACTION_PRINT_ENV ||
+		found->options.link != RI_LINK_MODE_NO;
 	struct ri_placing_job placing;
+
 	if (ri_options_check(&found->options, err) < 0)
 		return -1;
 	found->source = (struct ri_rank_source){
@@ -409,7 +414,8 @@ int ri_found_fill(struct ri_found *found, struct ri_arena *arena, struct ri_find
 			.env = &found->env, .wishes = &found->options.wishes,
 			.arena = arena, .findings = findings,
 			.command = &found->command, .host = &found->host,
-			.meeting = found->options.given.root.value == NULL ? &meeting : NULL,
+			.meeting = found->options.given.root.value != NULL ? NULL
+				: agrees ? &others : &alone,
 		},
 	};
 	if (!found->options.disabled)

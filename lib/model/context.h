@@ -54,7 +54,8 @@ struct ri_wishes;
 /* What only the machine can say of a place to meet at. Both ask the kernel. */
 struct ri_meeting {
 	bool (*is_here)(const char *host);	/* is it this machine, or may it be? */
-	unsigned (*pick_port)(unsigned usual);	/* that one, or another one where it is in use */
+	/* that one, or another one where it is in use; NULL: where several have to agree */
+	unsigned (*pick_port)(unsigned usual);
 };
 
 struct ri_context {

@@ -343,7 +343,8 @@ static void meet_here(struct ri_topology *topology, const struct ri_context *con
 		master->text = "127.0.0.1";
 	}
 	/* a default that another job on this machine has taken */
-	if (port->strength != RI_STRENGTH_DEFAULT || port->origin.variable != NULL)
+	if (port->strength != RI_STRENGTH_DEFAULT || port->origin.variable != NULL ||
+		context->meeting->pick_port == NULL)
 		return;
 	picked = context->meeting->pick_port(usual);
 	if (picked == usual)

@@ -96,6 +96,7 @@ static bool is_whole(const struct written *written)
 	if (memcmp(written->magic, magic, sizeof(magic)) != 0 || in->pid < 1 || in->attempt < 1 ||
 		in->attempt > MOST_TIMES || in->program < 0 || !is_time(in->began) ||
 		!is_flag(&in->link.on) || in->link.place < 0 ||
+		in->port.name < 0 || in->port.number > 65535 ||
 		!ri_verdict_is_sound(&in->link.verdict) ||
 		restarts->count > RI_RESTARTS || restarts->count > restarts->all ||
 		restarts->all > in->attempt || !is_text(in->name, sizeof(in->name)) ||

@@ -114,6 +114,12 @@ struct ri_carried_link {
 	char text[RI_CARRIED_VERDICT];	/* the same as lines */
 };
 
+/* The port at which the ranks meet, where rankinit chose it; no name: it did not. */
+struct ri_carried_port {
+	int name;		/* descriptor by which it is held for the job; 0: none */
+	unsigned number;
+};
+
 struct ri_carried {
 	pid_t pid;		/* whose it is */
 	uint64_t attempt;	/* that begins: 1 for the first restart */
@@ -128,6 +134,7 @@ struct ri_carried {
 	/* of its verdict, which nobody has said yet; "": none */
 	char last_line[RI_VERDICT_LINE_SIZE];
 	struct ri_carried_link link;
+	struct ri_carried_port port;
 	struct ri_restarts restarts;	/* all that were made */
 };
 

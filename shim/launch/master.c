@@ -6,8 +6,11 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,7 +18,9 @@
 #include "from/own_address.h"
 #include "launch/children.h"
 #include "system/clock.h"
+#include "system/held_path.h"
 #include "system/helper.h"
+#include "system/kept_fds.h"
 #include "system/log.h"
 #include "system/name_service.h"
 
@@ -27,6 +32,8 @@ enum {
 	SAY_EVERY_MS = 5000,
 	TIMED_OUT = 255,	/* exit status of a child that was ended */
 };
+
+struct ri_carried_port ri_port_held;
 
 /* Any address as bind(2) takes it. */
 union any {
@@ -97,6 +104,54 @@ unsigned ri_port_pick(unsigned usual)
 		return picked == 0 ? usual : picked;
 	picked = try_port(0);
 	return picked == 0 ? usual : picked;
+}
+
+/*
+ * Rank 0 opens the port seconds after it was found free. Until the job ends a name in the same
+ * network namespace (unix(7), "Abstract sockets"), which rankinits alone ask for, tells them that
+ * it is taken: the port itself stays free for programs that set no SO_REUSEADDR. False: another
+ * one has it. Where a profile denies such names no port is held.
+ */
+static bool hold(unsigned port)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int length = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "rankinit/port/%u",
+		port);
+
+	length += (int)offsetof(struct sockaddr_un, sun_path) + 1;
+	if (fd < 0)
+		return true;
+	if (bind(fd, (struct sockaddr *)&name, (socklen_t)length) < 0) {
+		bool taken = errno == EADDRINUSE;
+
+		close(fd);
+		return !taken;
+	}
+	ri_port_held = (struct ri_carried_port){ ri_fd_move_up(fd), port };
+	return true;
+}
+
+unsigned ri_port_take(unsigned usual)
+{
+	/* below the ports that anybody may get of the kernel (ip(7), ip_local_port_range) */
+	enum { END = 32768, STEP = 10 };
+
+	if (ri_port_held.name > 0)
+		return ri_port_held.number;
+	/* not the next one, which a program may open beside its own */
+	for (unsigned port = usual; port < END; port += STEP) {
+		if (!hold(port))
+			continue;
+		if (try_port(port) != 0 || errno != EADDRINUSE) {
+			ri_kept_fds_add(ri_port_held.name);
+			return port;
+		}
+		if (ri_port_held.name > 0)
+			close(ri_port_held.name);
+		ri_port_held.name = 0;
+	}
+	return ri_port_pick(0);
 }
 
 /*

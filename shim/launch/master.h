@@ -11,6 +11,7 @@
 
 #include "model/topology.h"
 #include "options/options.h"
+#include "report/restarts.h"
 
 /*
  * Can a process of this machine listen at that host, by its name or one of its
@@ -20,6 +21,15 @@ bool ri_is_local_master(const char *host);
 
 /* The usual port, or another one that is free where that is in use on this machine, or 0. */
 unsigned ri_port_pick(unsigned usual);
+
+/*
+ * The same for a job whose ranks are all started here: until it ends no other rankinit takes this
+ * port. The next attempt of a job has what the one before it held.
+ */
+unsigned ri_port_take(unsigned usual);
+
+/* What this process holds. */
+extern struct ri_carried_port ri_port_held;
 
 /*
  * Wait, if the option says so. Returns 0 when there is nothing (more) to wait

@@ -5,12 +5,13 @@ import json
 import os
 import re
 import socket
+import subprocess
 
 import pytest
 
 from box import refused, warned
 from link_peer import network
-from peek import free_port
+from peek import free_port, wait_until
 
 SAY = ["sh", "-c", 'echo "$RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $NODE_RANK '
                    '$MASTER_ADDR:$MASTER_PORT $*"', "sh"]
@@ -421,6 +422,92 @@ def test_a_port_that_is_free(box, alone):
     """The control."""
     found, said = ports(box, "--nproc-per-node=2")
     assert found == [PORT] * 2 and "master_port.taken" not in said
+
+
+# Each writes the port that it was told. Rank 0 opens it when all have, without SO_REUSEADDR, and
+# rank 1 of the same job asks there for its parent.
+MEET = """import os, socket, time
+rank, port = os.environ["RANK"], os.environ["MASTER_PORT"]
+open(f"{rank}.{os.getppid()}", "x").write(port)
+while not os.path.exists("go"):
+    time.sleep(0.01)
+parent = str(os.getppid()).encode()
+if rank == "0":
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", int(port)))
+        listener.listen()
+        listener.accept()[0].sendall(parent)
+else:
+    for _ in range(3000):
+        try:
+            answer = socket.create_connection(("127.0.0.1", int(port))).recv(100)
+            break
+        except ConnectionRefusedError:
+            time.sleep(0.01)
+    assert answer == parent, answer
+"""
+
+
+def read_all(*files):
+    """The number in each of these files, when all of them have one."""
+    wait_until(lambda: all(file.exists() and file.read_text() for file in files),
+               "every rank has written its port")
+    return [int(file.read_text()) for file in files]
+
+
+def start_pairs(rankinit, folder, count, *options, env=None):
+    """So many jobs of two ranks, and the port of each job while no port is open yet."""
+    (folder / "meet.py").write_text(MEET)
+    jobs = [subprocess.Popen([rankinit, *options, "--nproc-per-node=2", "--", "/usr/bin/python3",
+                              "meet.py"], cwd=folder,
+                             env={"PATH": os.environ["PATH"], **(env or {})})
+            for _ in range(count)]
+    first, second = (read_all(*(folder / f"{rank}.{job.pid}" for job in jobs)) for rank in (0, 1))
+    assert first == second
+    return jobs, first
+
+
+def test_pairs_that_start_at_once(rankinit, tmp_path, alone):
+    jobs, found = start_pairs(rankinit, tmp_path, 50)
+    (tmp_path / "go").touch()
+    assert [job.wait() for job in jobs] == [0] * 50
+    assert len(set(found)) == 50 and PORT in found
+
+
+@pytest.mark.parametrize("options, env", [
+    (["--link=tell"], {}), ([], {"MASTER_PORT": str(PORT)}), ([f"--master-port={PORT}"], {})])
+def test_jobs_that_were_told_to_meet_at_one_port(rankinit, tmp_path, alone, options, env):
+    """The control: whoever names a port gets it, and nodes of a link agree."""
+    jobs, found = start_pairs(rankinit, tmp_path, 2, *options, env=env)
+    for job in jobs:
+        job.terminate()
+    assert [job.wait() for job in jobs] == [143] * 2 and found == [PORT] * 2
+
+
+def test_each_rank_is_printed_the_same_port(box, alone):
+    with socket.create_server(("", PORT)):
+        for rank in (0, 1):
+            result = box.run("--nproc-per-node=2", f"--local-rank={rank}", "--print-env=dotenv")
+            assert f"MASTER_PORT={PORT}" in result.out.decode().splitlines()
+
+
+def test_restarts_keep_the_port(rankinit, tmp_path, alone):
+    """What held the usual one has ended by then, and a job that comes gets that, not this one."""
+    first, found = start_pairs(rankinit, tmp_path, 1)
+    script = ("echo $MASTER_PORT > $RANKINIT_ATTEMPT.$RANK; until [ -e go.$RANKINIT_ATTEMPT ]; "
+              "do sleep 0.01; done; [ $RANKINIT_ATTEMPT = 1 ] || kill -9 $$")
+    job = subprocess.Popen([rankinit, "--restarts=1", "--nproc-per-node=2", "--", "sh", "-c",
+                            script], cwd=tmp_path)
+    before = read_all(tmp_path / "0.0", tmp_path / "0.1")
+    first[0].terminate()
+    first[0].wait()
+    (tmp_path / "go.0").touch()
+    after = read_all(tmp_path / "1.0", tmp_path / "1.1")
+    other, later = start_pairs(rankinit, tmp_path, 1)
+    for name in ("go", "go.1"):
+        (tmp_path / name).touch()
+    assert (found, later) == ([PORT], [PORT]) and before == after == [PORT + 10] * 2
+    assert (job.wait(), other[0].wait()) == (0, 0)
 
 
 def test_a_root_without_devices(box):

@@ -37,6 +37,7 @@ static int begin(void **state)
 				.class = RI_CLASS_OWN, .status = 122, .rank = 3, .node = -1,
 				.mark = 9 },
 			.text = "rank 1 failed first\n  ValueError: bad\n" },
+		.port = { .name = 8, .number = 29510 },
 		.restarts = { .launcher = ri_restarts_own, .count = 1, .all = 2 },
 	};
 	*restart = (struct ri_restart){
@@ -174,6 +175,8 @@ static void test_what_is_carried_comes_back(void **state)
 	assert_true(got.link.on);
 	assert_memory_equal(got.link.key, carried.link.key, RI_CARRIED_KEY);
 	assert_int_equal(got.link.place, 6);
+	assert_int_equal(got.port.name, 8);
+	assert_int_equal(got.port.number, 29510);
 	assert_memory_equal(&got.link.verdict, &carried.link.verdict, sizeof(got.link.verdict));
 	assert_string_equal(got.link.text, carried.link.text);
 	assert_ptr_equal(got.restarts.launcher, ri_restarts_own);
@@ -211,6 +214,10 @@ static void test_what_was_not_written_here_is_not_read(void **state)
 	ri_carried_write(&carried, bytes);
 	assert_false(ri_carried_read(&got, bytes, length));
 	carried.link.place = 0;
+	carried.port.number = 65536;
+	ri_carried_write(&carried, bytes);
+	assert_false(ri_carried_read(&got, bytes, length));
+	carried.port.number = 0;
 	strcpy(carried.failure, "rank\033[1m");
 	ri_carried_write(&carried, bytes);
 	assert_false(ri_carried_read(&got, bytes, length));

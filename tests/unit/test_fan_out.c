@@ -84,6 +84,7 @@ static unsigned pick_next(unsigned usual)
 static void test_the_machine_is_asked_where_to_meet(void **state)
 {
 	static const struct ri_meeting other = { is_another, pick_next };
+	static const struct ri_meeting agreed = { is_another, NULL };
 
 	(void)state;
 	assert_int_equal(fan_out(2, LIST("MASTER_ADDR=a")), RI_CODE_NONE);
@@ -98,6 +99,11 @@ static void test_the_machine_is_asked_where_to_meet(void **state)
 	assert_found(RI_CODE_ENV_DIFFERS, "MASTER_ADDR");
 	assert_found(RI_CODE_MASTER_PORT_TAKEN, "MASTER_PORT");
 	give_back(state);
+	meeting = &agreed;
+	assert_int_equal(fan_out(2, LIST("A=B")), RI_CODE_NONE);
+	assert_number(RI_FACT_MASTER_PORT, 29500);
+	give_back(state);
+	meeting = &other;
 	wishes.facts[RI_FACT_MASTER_ADDR] = given("--master-addr", "b");
 	assert_int_equal(fan_out(2, LIST("MASTER_PORT=5")), RI_CODE_NONE);
 	assert_string_equal(topology.facts[RI_FACT_MASTER_ADDR].text, "b");
