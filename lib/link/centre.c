@@ -8,6 +8,9 @@ enum {
 	NAMED_MAX = 10,		/* nodes, or ranges of them, in one line */
 	SUSPECTS = 8,		/* each in a line */
 	ENDS_MOST = 16,		/* that are news: of a thousand nodes the others end alike */
+	ARRIVES_MS = 40,	/* an answer of a kernel to what was sent just now: so often, */
+	ARRIVES_MOST = 5,
+	ORDER_LOOK_MS = 100,	/* no kernel tells that something has arrived */
 	ROLL_MOST_MS = 3600000,
 };
 
@@ -118,22 +121,38 @@ bool ri_centre_is_unheard(const struct ri_centre *centre, const struct ri_centre
 		!centre->arrived(centre->context, node->session) : !node->closed;
 }
 
-static const struct ri_centre_node *find_unheard(const struct ri_centre *centre)
+static const struct ri_centre_node *find_unheard(const struct ri_centre *centre, bool is_here)
 {
 	for (size_t i = 0; i < centre->count; i++)
-		if (ri_centre_is_unheard(centre, &centre->nodes[i]))
+		if (centre->nodes[i].here >= is_here &&
+			ri_centre_is_unheard(centre, &centre->nodes[i]))
 			return &centre->nodes[i];
 	return NULL;
+}
+
+/*
+ * What was sent just now, as the question where this process runs late, needs a moment to arrive:
+ * no order waits for that, and no restart fails of it.
+ */
+static bool awaits_arrival(struct ri_centre *centre, int64_t now)
+{
+	if (centre->arrivals == ARRIVES_MOST || find_unheard(centre, true) == NULL)
+		return false;
+	centre->arrivals++;
+	centre->settle_at = now + ARRIVES_MS;
+	centre->ask_at = INT64_MAX;
+	return true;
 }
 
 /* The job has failed, and does not wait for ever. */
 static void withhold_order(struct ri_centre *centre, struct ri_text *lines, int64_t now)
 {
-	const struct ri_centre_node *node = may_order(centre) ? find_unheard(centre) : NULL;
+	const struct ri_centre_node *node = may_order(centre) ? find_unheard(centre, false) : NULL;
 
 	if (node == NULL)
 		return;
 	centre->order_at = now + RI_CENTRE_UNHEARD_MS;
+	centre->order_look_at = now + ORDER_LOOK_MS;
 	ri_text_add(lines, "  no rank is stopped before ");
 	ri_centre_add_node(lines, centre, (size_t)(node - centre->nodes));
 	ri_text_addf(lines, " is heard again, at most for %d s: its ranks may have ended with 0\n",
@@ -143,9 +162,11 @@ static void withhold_order(struct ri_centre *centre, struct ri_text *lines, int6
 /* It waited for a node that was silent: by now all is known of it, or too late. */
 static void give_order(struct ri_centre *centre, int64_t now)
 {
-	if (now < centre->order_at && find_unheard(centre) == NULL &&
+	if (now < centre->order_at && find_unheard(centre, false) == NULL &&
 		centre->order_at > now + RI_CENTRE_WORDS_MS)
 		centre->order_at = now + RI_CENTRE_WORDS_MS;
+	centre->order_look_at = now + ORDER_LOOK_MS < centre->order_at ? now + ORDER_LOOK_MS
+		: centre->order_at;
 	if (now < centre->order_at)
 		return;
 	centre->order_at = 0;
@@ -506,8 +527,8 @@ int64_t ri_centre_due(const struct ri_centre *centre)
 
 	if (centre->settle_at != 0)
 		due = centre->settle_at < centre->ask_at ? centre->settle_at : centre->ask_at;
-	if (centre->order_at != 0 && centre->order_at < due)
-		due = centre->order_at;
+	if (centre->order_at != 0 && centre->order_look_at < due)
+		due = centre->order_look_at;
 	if (centre->roll_at != 0 && !centre->decided && centre->roll_at < due)
 		due = centre->roll_at;
 	for (size_t i = 0; i < centre->count; i++)
@@ -518,7 +539,7 @@ int64_t ri_centre_due(const struct ri_centre *centre)
 
 void ri_centre_pass(struct ri_centre *centre, int64_t now)
 {
-	if (centre->settle_at != 0 && now >= centre->settle_at)
+	if (centre->settle_at != 0 && now >= centre->settle_at && !awaits_arrival(centre, now))
 		decide_best(centre, now);
 	else if (centre->settle_at != 0 && now >= centre->ask_at)
 		ask(centre, RI_CLASS_LOSS, now);

@@ -102,7 +102,9 @@ struct ri_centre {
 	size_t left;		/* nodes of which a rank has ended with 0 */
 	bool decided;
 	bool fatal;			/* what decided it ended the job */
+	unsigned arrivals;		/* waits for what was sent to nodes just now */
 	int64_t order_at;		/* until then the order waits for a node; 0: for none */
+	int64_t order_look_at;		/* then it is looked whether it still has to */
 	struct ri_link_decision decision;
 	/* What is known while it settles: the best two ends, of two nodes, with these. */
 	struct ri_link_end ends[2];
