@@ -294,6 +294,10 @@ int ri_run_fail(struct ri_run *run)
 		return ri_run_stopped(run, ri_apart_stop());
 	ri_log_error(&run->err);
 	ri_attempt_say_before(run);
+	/* of a probe, say, that was called with a wrong word, the container does not end */
+	if (getpid() == 1)
+		ri_report_leave_refusal(&run->err, ri_run_has_last_line(run)
+			? ri_run_make_last_line(run, &verdict) : NULL);
 	return end_with(run, &verdict, ri_run_has_last_line(run));
 }
 

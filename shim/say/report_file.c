@@ -13,13 +13,12 @@
 #include "report/verdict.h"
 #include "say/json_memory.h"
 #include "say/whole_file.h"
+#include "system/held_path.h"
 #include "system/kept_fds.h"
 #include "system/log.h"
 
 enum {
 	MAX_FD = 1048576,
-	/* what Kubernetes keeps of it */
-	TERMINATION_SIZE = 4096,
 	/*
 	 * The document without hosts and ranks, at its largest: a traceback, 20
 	 * lines and torch's file, each byte of which may take six in JSON.
@@ -34,14 +33,19 @@ enum {
 	MEMORY_AUTOPSY = 32 << 20,
 	MEMORY_RANK = 16384,
 	MEMORY_HOST = 256,
-	LAST_WORDS = RI_VERDICT_SIZE + RI_VERDICT_LINE_SIZE,
+	/*
+	 * Of a container's last words: what Kubernetes keeps (kubernetes.io, "Determine the Reason
+	 * for Pod Failure": terminationMessagePath), and what SageMaker takes for FailureReason
+	 * (docs.aws.amazon.com/sagemaker, "How Amazon SageMaker AI Processes Training Output").
+	 */
+	TERMINATION_SIZE = 4096,
+	FAILURE_SIZE = 1024,
 };
 
-/*
- * Where a container leaves its last words (kubernetes.io, "Determine the
- * Reason for Pod Failure": terminationMessagePath, at most 4096 bytes).
- */
 static const char termination_log[] = "/dev/termination-log";
+static const char sagemaker_failure[] = "/opt/ml/output/failure";
+/* which the service leaves for each job: lib/from/sagemaker.c */
+static const char sagemaker_job[] = "/opt/ml/input/config/resourceconfig.json";
 
 static struct {
 	bool goes_on;		/* there will be another attempt */
@@ -158,17 +162,46 @@ void ri_report_job(const char *verdict)
 		ri_log(RI_LEVEL_ALWAYS, "%.*s", (int)line.length, line.at);
 }
 
-/* A message that the command left there is its own. */
-static void leave_last_words(char verdict[LAST_WORDS], const char *last_line)
+/* A file that the command left there is its own. Whose path it is says held_path.h. */
+static int open_failure(void)
 {
-	size_t length = strlen(verdict), room = TERMINATION_SIZE;
-	struct stat info;
-	int fd;
+	struct ri_held_path spot;
+	struct ri_arena *arena;
 
-	if (length == 0 || own.goes_on)
+	if (access(sagemaker_job, F_OK) < 0)
+		return -1;
+	arena = ri_pages(sizeof(*arena));
+	if (arena == NULL || ri_held_path_find(&spot, sagemaker_failure, arena) < 0)
+		return -1;
+	return openat(spot.folder, spot.name,
+		O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+}
+
+/* A message that the command left there is its own. */
+static int open_termination_log(void)
+{
+	int fd = open(termination_log, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat info;
+
+	if (fd < 0 || (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size == 0))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* So much of the words as fits, and the last line whole. */
+static void write_last_words(int fd, size_t most, const char *words, const char *last_line)
+{
+	RI_TEXT(out, TERMINATION_SIZE + 1);
+
+	if (fd < 0)
 		return;
-	/* line for line as it is printed, which log.h has */
-	for (char *line = verdict, *end; *line != '\0'; line = end) {
+	out.size = most + 1 - (last_line == NULL ? 0 : strlen(last_line) + 1);
+	ri_text_add(&out, words);
+	if (out.cut)
+		out.bytes[out.length - 1] = '\n';
+	/* line for line as it is printed, which log.h has; half a character is none */
+	for (char *line = out.bytes, *end; *line != '\0'; line = end) {
 		end = line + strcspn(line, "\n");
 		if (*end == '\n')
 			*end++ = '\0';
@@ -176,22 +209,21 @@ static void leave_last_words(char verdict[LAST_WORDS], const char *last_line)
 		if (end > line && end[-1] == '\0')
 			end[-1] = '\n';
 	}
-	fd = open(termination_log, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	/* what it says last is kept where that is too long */
+	out.size = most + 1;
 	if (last_line != NULL)
-		room -= strlen(last_line) + 1;
-	length = length < room ? length : room;
-	while (verdict[length - 1] != '\n')
-		length--;
-	if (last_line != NULL)
-		length += (size_t)snprintf(verdict + length, LAST_WORDS - length, "%s\n",
-			last_line);
-	if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size == 0 &&
-		write(fd, verdict, length) < 0)
-		ri_log(RI_LEVEL_NOTE, "%s: %s", termination_log, strerror(errno));
+		ri_text_addf(&out, "%s\n", last_line);
+	if (write(fd, out.bytes, out.length) < 0)
+		ri_log(RI_LEVEL_NOTE, "the platform's copy of the verdict is not written: %s",
+			strerror(errno));
 	close(fd);
+}
+
+static void leave_last_words(const char *words, const char *last_line)
+{
+	if (words[0] == '\0' || own.goes_on)
+		return;
+	write_last_words(open_termination_log(), TERMINATION_SIZE, words, last_line);
+	write_last_words(open_failure(), FAILURE_SIZE, words, last_line);
 }
 
 static json_t *describe_checks(struct ri_json *json, const void *checked)
@@ -240,24 +272,36 @@ bool ri_report_says_more(const struct ri_outcome *outcome)
 		(outcome->single && rank->end == RI_END_EXITED);
 }
 
+static void add_error(struct ri_text *out, const struct ri_error *why)
+{
+	ri_text_addf(out, "%s: %s%s%s [%s]\n", why->subject, why->text,
+		why->hint[0] == '\0' ? "" : "; ", why->hint, ri_code_name(why->code));
+}
+
+void ri_report_leave_refusal(const struct ri_error *why, const char *last_line)
+{
+	RI_TEXT(words, RI_MAX_LINE);
+
+	add_error(&words, why);
+	leave_last_words(words.bytes, last_line);
+}
+
 /* Nothing was started, for what checks found: why was printed already. */
 void ri_report_refuse(const struct ri_outcome *outcome, const struct ri_check_report *checked,
 	const struct ri_error *why)
 {
-	static char words[LAST_WORDS];
-	struct ri_text out;
+	static char words[RI_VERDICT_SIZE];
+	struct ri_text out = ri_text_of(words, sizeof(words));
 
-	ri_text_init(&out, words, RI_VERDICT_SIZE);
 	ri_check_words(checked, &out);
-	ri_text_addf(&out, "%s: %s; %s [%s]\n", why->subject, why->text, why->hint,
-		ri_code_name(why->code));
+	add_error(&out, why);
 	if (own.option != NULL)
 		write_report(outcome, checked, words);
 	leave_last_words(words, outcome->last_line);
 }
 
 /* Lines of ri_verdict_add_printed, and the verdict. */
-static char printed[RI_VERDICT_PRINTED_SIZE], verdict[LAST_WORDS];
+static char printed[RI_VERDICT_PRINTED_SIZE], verdict[RI_VERDICT_SIZE];
 
 void ri_report_say(const struct ri_outcome *outcome, bool prints)
 {
@@ -270,7 +314,7 @@ void ri_report_say(const struct ri_outcome *outcome, bool prints)
 
 	ri_verdict_add_printed(&out, outcome, &scratch);
 	all.printed = printed;
-	ri_text_init(&out, verdict, RI_VERDICT_SIZE);
+	ri_text_init(&out, verdict, sizeof(verdict));
 	ri_verdict_render(&all, &out);
 	/* of a silent one another rankinit says it */
 	if (!prints || outcome->silent)

@@ -50,14 +50,18 @@ void ri_report_hand_on(void);
 void ri_report_say(const struct ri_outcome *outcome, bool prints);
 
 /*
- * After that: write what it has said to /dev/termination-log, where that is there, and the report.
- * checked is what the checks found, or NULL. Where outcome->goes_on a descriptor, a device and the
- * termination log are left to the last attempt.
+ * After that: write what it has said to /dev/termination-log, or in a job of SageMaker's to
+ * /opt/ml/output/failure, unless the command has done so, and the report.
+ * checked is what the checks found, or NULL. Where outcome->goes_on a descriptor, a device and
+ * these two are left to the last attempt.
  */
 void ri_report_leave(const struct ri_outcome *outcome, const struct ri_check_report *checked);
 
 /* Nothing was started, for what checks found, and that was printed already: write it there. */
 void ri_report_refuse(const struct ri_outcome *outcome, const struct ri_check_report *checked,
 	const struct ri_error *why);
+
+/* The container ends before anything was looked at: write why to those two, and the last line. */
+void ri_report_leave_refusal(const struct ri_error *why, const char *last_line);
 
 #endif

@@ -376,6 +376,68 @@ def test_last_words_are_not_written_over_and_not_without_need(box):
     assert last_words(box, "echo own >/dev/termination-log; exit 7")[1] == "own\n"
 
 
+def test_last_words_of_a_refused_container(box):
+    """The platform looks there when process 1 has ended; one that is no process 1 leaves it."""
+    for words, status, subject, code in (
+            (["--", "no-such"], 127, "no-such", "exec.not_found"),
+            (["--nnodes=two", "--", "true"], 125, "--nnodes", "option.value"),
+            (["--no-such", "--", "true"], 125, "--no-such", "option.unknown")):
+        job = box.start(*words, shell=WORDS)
+        assert job.wait().status == status
+        *_, why, last = job.read("words").decode().splitlines()
+        assert re.match(f" *{subject}: .* \\[{code}\\]$", why), why
+        assert last.startswith("verdict cause=") and f" status={status} " in last
+    probe = box.start("-c", '"$0" --no-such; exit 0', box.rankinit, program="/bin/sh", shell=WORDS,
+                      place="below")
+    assert probe.wait().status == 0 and probe.read("words") == b""
+
+
+# /opt/ml as SageMaker leaves it, and what DescribeTrainingJob shows of it.
+SERVICE = ("mkdir -p @FOLDER/output @FOLDER/input/config /opt; mount -t tmpfs none /opt; "
+           "mkdir /opt/ml; mount --bind @FOLDER /opt/ml; ")
+IS_JOB = "echo '{}' >@FOLDER/input/config/resourceconfig.json"
+
+
+def failure(box, *words, shell=SERVICE + IS_JOB, **more):
+    job = box.start(*words, shell=shell, **more)
+    result = job.wait()
+    path = os.path.join(job.folder, "output", "failure")
+    if not os.path.exists(path):
+        return result, None
+    with open(path, encoding="utf-8") as file:
+        return result, file.read()
+
+
+def test_the_failure_reason_of_sagemaker(box):
+    words = ["--nproc-per-node=2", "--", "python3", "-c", "import os, time\n"
+             "os.environ['RANK'] == '0' and time.sleep(60)\n"
+             "raise ValueError('MY_KEY=hunter2 ' + '\u4e16' * 2000)"]
+    result, text = failure(box, *words)
+    who, why, *_, last = text.splitlines()
+    assert result.status == 1 and re.match(r"rank 1 \(.*\) failed first: exit status 1", who)
+    assert why.startswith("  ValueError: MY_KEY=*** \u4e16") and "hunter2" not in text
+    assert last.startswith("verdict cause=exception class=own retry=never rank=1 ")
+    assert last.endswith(" retries=0") and text[-1] == "\n" and len(text.encode()) <= 1024
+    # the control: no such service
+    assert failure(box, *words, shell=SERVICE)[1] is None
+
+
+def test_sagemaker_s_failure_is_written_once_and_not_without_need(box):
+    assert failure(box, "--", "true")[1] is None
+    assert failure(box, "--", *SH, "echo own >/opt/ml/output/failure; exit 7")[1] == "own\n"
+    _, text = failure(box, "--", "no-such")
+    assert "no such command" in text and " status=127 " in text
+    _, text = failure(box, "--nnodes=two", "--", "true")
+    assert text.startswith("--nnodes: ") and " status=125 " in text
+    # a folder that is not there, or cannot be written, is no reason to fail
+    result, text = failure(box, "--", *SH, "rmdir /opt/ml/output; exit 7")
+    assert (result.status, text) == (7, None)
+    elsewhere = "rmdir /opt/ml/output; mkdir /opt/ml/other; ln -s other /opt/ml/output; " \
+        "chown -h daemon /opt/ml/output; exit 7"
+    result, text = failure(box, "--", *SH, elsewhere)
+    assert (result.status, text) == (7, None)
+
+
 def test_a_termination_log_that_is_no_file(box):
     shell = "mount -t tmpfs none /dev; mknod -m 666 /dev/null c 1 3; mkfifo /dev/termination-log"
     job = box.start("--", *SH, "exit 7", shell=shell)

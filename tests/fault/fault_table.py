@@ -339,6 +339,7 @@ TABLE = [
     ("tty1", "ioctl TIOCGPGRP", SAME, {"ENOTTY": SAME}),
     ("exit1", "uname", SAME),
     ("exit1", "open termination-log", SAME, {"EACCES": SAME, "EROFS": SAME}),
+    ("exit1", "access", SAME, {"EACCES": SAME}),
     # the report: its place is looked at first, what fails later is said
     ("report", "openat2 directory", SAME),
     ("report", "readlinkat", SAME, {"EACCES": SAME}),
