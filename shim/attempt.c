@@ -257,10 +257,14 @@ void ri_attempt_make_room(struct ri_run *run, int status)
 }
 
 /* The bytes that the next attempt begins with. */
-static void carry(const struct ri_outcome *outcome, struct ri_judged *out)
+static void carry(const struct ri_run *run, const struct ri_outcome *outcome, struct ri_judged *out)
 {
+	struct ri_verdict verdict = out->verdict;
+
+	verdict.restarted = true;
 	if (outcome->last_line != NULL)
-		ri_text_copy(own.next->last_line, sizeof(own.next->last_line), outcome->last_line);
+		ri_text_copy(own.next->last_line, sizeof(own.next->last_line),
+			ri_run_make_last_line(run, &verdict));
 	out->carried_length = (uint32_t)ri_carried_write(own.next, out->carried);
 }
 
@@ -298,7 +302,7 @@ bool ri_attempt_decide(struct ri_run *run, const struct ri_outcome *outcome, int
 	own.why = ri_again_decide(&own.failed);
 	if (own.why != RI_AGAIN_YES)
 		return false;
-	carry(outcome, out);
+	carry(run, outcome, out);
 	return true;
 }
 
@@ -330,7 +334,7 @@ bool ri_attempt_follow(struct ri_run *run, const struct ri_outcome *outcome, int
 	next->link.verdict.mark = decision->verdict.mark;
 	next->link.verdict.node = decision->verdict.node;
 	ri_text_copy(next->link.text, sizeof(next->link.text), decision->text);
-	carry(outcome, out);
+	carry(run, outcome, out);
 	return true;
 }
 

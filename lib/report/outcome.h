@@ -95,6 +95,7 @@ struct ri_verdict {
 	uint64_t mark;		/* the same of the same failure; 0: not known */
 	/* of a stop from outside: had a rank failed before, without having ended? */
 	bool failed_before;
+	bool restarted;		/* of a last line: --restarts has gone on after it */
 	char host[RI_VERDICT_HOST];	/* of that node; "": not known */
 };
 
@@ -107,6 +108,7 @@ static inline bool ri_verdict_is_sound(const struct ri_verdict *verdict)
 		verdict->status >= 0 && verdict->status <= 255 &&
 		verdict->rank >= -1 && verdict->node >= -1 && verdict->mark <= RI_VERDICT_MARK &&
 		*(const unsigned char *)&verdict->failed_before <= 1 &&
+		*(const unsigned char *)&verdict->restarted <= 1 &&
 		memchr(verdict->host, '\0', sizeof(verdict->host)) != NULL;
 }
 

@@ -441,6 +441,7 @@ void ri_verdict_add_line(struct ri_text *out, const struct ri_verdict *verdict,
 		if (verdict->why.cause == RI_CAUSE_PREEMPTED)
 			add_name(&text, "failed_before", verdict->failed_before ? "yes" : "no");
 		add_number(&text, "retries", (int64_t)verdict->retries);
+		add_name(&text, "restarted", verdict->restarted ? "yes" : NULL);
 		add_name(&text, "job", dropped > 0 ? NULL : job);
 		if (!text.cut)
 			break;

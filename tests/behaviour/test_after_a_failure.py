@@ -4,12 +4,14 @@ docs/after-a-failure.md: its blocks are run, on what rankinit printed and wrote 
 Whose program is not here is read by the rules of its manual: LogQL and logfmt (grafana.com/docs,
 Loki, "Log queries, logfmt"), Logs Insights (docs.aws.amazon.com, "parse": glob mode), Kusto
 (learn.microsoft.com, "parse operator"), evaluateOnExit of AWS Batch (its API reference).
+A label that a line lacks is empty in LogQL ("sum by"), and strcontains gives 1 or 0.
 """
 
 import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from collections import Counter
@@ -35,8 +37,11 @@ ENDS = [
     (["--", "no-such"], {}, ("exec", "never")),
     (["--nproc-per-node=2", "--", "sh", "-c", "echo 'verdict cause=xid' >&2"], {}, None),
 ]
-RESTARTED = [("killed", "same")]     # the attempt before, whose report has a name of its own
-COUNTED = Counter([counted for *_, counted in ENDS if counted] + RESTARTED)
+RESTARTED = ("killed", "same")      # the attempt before, whose report has a name of its own
+COUNTED = Counter([(*counted, False) for *_, counted in ENDS if counted] + [(*RESTARTED, True)])
+# two nodes that tell of one failure, by the link: the second repeats it
+LINKED = {"RANKINIT_LINK": "1", "RANKINIT_LINK_KEY": "d08fbc5a150028b59a73c7852451d26f"}
+COUNTED[("exception", "never", False)] += 1
 
 
 def read():
@@ -57,8 +62,25 @@ def fixture_ended(tmp_path_factory):
                               env={**BASE, **env}, stdin=subprocess.DEVNULL, capture_output=True,
                               text=True, timeout=60, check=False)
         log += done.stderr.splitlines()
-    assert len(os.listdir(folder)) == len(ENDS) + len(RESTARTED), log
+    log += end_of_two_nodes(folder)
+    assert len(os.listdir(folder)) == len(ENDS) + 1 + 2, log
     return str(folder), log
+
+
+def end_of_two_nodes(folder):
+    """Node 1's rank raises when both are there; the lines of both."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    ends = "import os, time\ntime.sleep(1)\nif os.environ['RANK'] == '0': time.sleep(60)\n1 / 0"
+    nodes = [subprocess.Popen(
+        [RANKINIT, f"--report={folder}/linked{node}.json", "--nnodes=2", f"--node-rank={node}",
+         "--master-addr=127.0.0.1", f"--master-port={port}", "--nproc-per-node=1", "--",
+         sys.executable, "-ISc", ends], env={**BASE, **LINKED}, stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for node in (0, 1)]
+    said = [node.communicate(timeout=60)[1].splitlines() for node in nodes]
+    assert [node.returncode for node in nodes] == [122, 1], said
+    return said[0] + said[1]
 
 
 def shell(script, cwd, **env):
@@ -79,7 +101,8 @@ def needs_jq():
 def test_jq_counts_the_reports(ended):
     needs_jq()
     lines = [line.split() for line in shell(blocks()["jq"], ended[0]).splitlines()]
-    assert Counter({(cause, retry): int(count) for count, cause, retry, _ in lines}) == COUNTED
+    assert Counter({(cause, retry, restarted == "true"): int(count)
+                    for count, cause, retry, restarted, _ in lines}) == COUNTED
     assert {host for *_, host in lines} == {os.uname().nodename}
 
 
@@ -91,10 +114,11 @@ def test_prometheus_reads_the_file(ended, tmp_path):
     # prometheus.io/docs, "Exposition formats": the file ends with a line's end, and so each sample
     head, *samples = text.removesuffix("\n").split("\n")
     assert head == "# TYPE rankinit_failures gauge" and text.endswith("\n")
-    found = [re.fullmatch(r'([a-z_]+)\{cause="(\w+)",retry="(\w+)"\} (\d+)', one).groups()
-             for one in samples]
+    pattern = r'([a-z_]+)\{cause="(\w+)",retry="(\w+)",restarted="(true|false)"\} (\d+)'
+    found = [re.fullmatch(pattern, one).groups() for one in samples]
     assert {name for name, *_ in found} == {"rankinit_failures"}
-    assert Counter({(cause, retry): int(count) for _, cause, retry, count in found}) == COUNTED
+    assert Counter({(cause, retry, restarted == "true"): int(count)
+                    for _, cause, retry, restarted, count in found}) == COUNTED
 
 
 def logfmt(line):
@@ -105,11 +129,15 @@ def logfmt(line):
 
 
 def test_loki_counts_the_lines(ended):
-    keys, needle = re.fullmatch(
-        r'sum by \(([\w, ]+)\) \(count_over_time\(\{namespace="training"\} \|= "(.*)" '
-        r'\| logfmt \[1d\]\)\)\n', blocks()["loki"]).groups()
+    keys, needle, label, status = re.fullmatch(
+        r'sum by \(([\w, ]+)\) \(count_over_time\(\n  \{namespace="training"\} \|= "(.*)" '
+        r'\| logfmt \| (\w+) != (\d+) \[1d\]\)\)\n', blocks()["loki"]).groups()
     rows = [logfmt(line) for line in ended[1] if needle in line]
-    assert Counter(tuple(row[key] for key in keys.split(", ")) for row in rows) == COUNTED
+    assert keys == "cause, retry, restarted"
+    assert Counter((row["cause"], row["retry"], row.get("restarted", "") == "yes")
+                   for row in rows if row[label] != status) == COUNTED
+    # the control: that line is there
+    assert [row for row in rows if row[label] == status]
 
 
 def glob_of(pattern):
@@ -118,27 +146,31 @@ def glob_of(pattern):
 
 
 def test_cloudwatch_counts_the_lines(ended):
-    needle, pattern, names, keys = re.fullmatch(
-        r'filter @message like "(.*)"\n\| parse @message "(.*)" as (.*)\n'
+    needle, but, pattern, names, has, field, keys = re.fullmatch(
+        r'filter @message like "(.*)" and @message not like "(.*)"\n'
+        r'\| parse @message "(.*)" as (.*)\n'
+        r'\| fields strcontains\(@message, "(.*)"\) as (\w+)\n'
         r'\| stats count\(\*\) by (.*)\n', blocks()["cloudwatch"]).groups()
     assert pattern.count("*") == len(names.split(", "))
-    rows = [dict(zip(names.split(", "), glob_of(pattern).search(line).groups()))
-            for line in ended[1] if needle in line]
+    rows = [{**dict(zip(names.split(", "), glob_of(pattern).search(line).groups())),
+             field: has in line} for line in ended[1] if needle in line and but not in line]
     assert Counter(tuple(row[key] for key in keys.split(", ")) for row in rows) == COUNTED
 
 
 def test_azure_counts_the_lines(ended):
-    needle, pattern, keys = re.fullmatch(
-        r'ContainerLogV2\n\| where LogMessage contains "(.*)"\n'
-        r'\| parse tostring\(LogMessage\) with (.*)\n\| summarize count\(\) by (.*)\n',
-        blocks()["azure"]).groups()
+    needle, but, pattern, field, has, keys = re.fullmatch(
+        r'ContainerLogV2\n\| where LogMessage contains "(.*)" and LogMessage !contains "(.*)"\n'
+        r'\| parse tostring\(LogMessage\) with (.*)\n'
+        r'\| extend (\w+) = tostring\(LogMessage\) contains "(.*)"\n'
+        r'\| summarize count\(\) by (.*)\n', blocks()["azure"]).groups()
     parts = re.findall(r'\*|"[^"]*"|\w+', pattern)
     wanted = re.compile("".join(
         ".*?" if part == "*" else re.escape(part[1:-1]) if part[0] == '"' else f"(?P<{part}>.*?)"
         for part in parts[:-1]) + ".*")
     assert parts[0] == parts[-1] == "*"
-    rows = [wanted.fullmatch(line).groupdict() for line in ended[1]
-            if needle.lower() in line.lower()]
+    rows = [{**wanted.fullmatch(line).groupdict(), field: has.lower() in line.lower()}
+            for line in ended[1]
+            if needle.lower() in line.lower() and but.lower() not in line.lower()]
     assert Counter(tuple(row[key] for key in keys.split(", ")) for row in rows) == COUNTED
 
 

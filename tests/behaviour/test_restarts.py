@@ -59,12 +59,15 @@ def test_ranks_start_again(box, place):
     assert attempts(job) == ["0 0", "0 1", "1 0", "1 1"]
     (failure, number, most), = restarts(result)
     assert (number, most) == (1, 2) and why_not(result) is None
+    (brief,) = [line for line in result.lines() if "rankinit: verdict " in line]
+    assert brief.endswith(" retries=0 restarted=yes") and result.brief is None
     assert re.fullmatch(r"rank 1 \(local rank 1, pid \d+\) failed: killed by SIGKILL \(9\), "
                         r"after \S+ s", failure)
     assert job.others() == {} if place == "below" else job.members() == {}
     control = box.start("--nproc-per-node=2", "--", *killed(1), place=place, env={
         "RANKINIT_ATTEMPT": "0"})
-    assert control.wait().status == 137
+    result = control.wait()
+    assert result.status == 137 and "restarted" not in result.brief
     assert attempts(control) == ["0 0", "1 0"], "the control: without the option there is one"
 
 

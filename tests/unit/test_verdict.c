@@ -46,6 +46,10 @@ static void a_line(void **state)
 		"retry=never rank=3 node=1 host=gpu-0514 status=134 retries=0 job=4711");
 	brief = (struct ri_verdict){ .rank = -1, .node = -1, .status = 1, .retries = 2 };
 	assert_string_equal(render(&brief), "verdict cause=unknown retry=same status=1 retries=2");
+	brief.restarted = true;
+	assert_string_equal(render_of(&brief, "1"),
+		"verdict cause=unknown retry=same status=1 retries=2 restarted=yes job=1");
+	brief.restarted = false;
 	brief.why = ri_why_stopped;
 	brief.class = RI_CLASS_STOPPED;
 	assert_string_equal(render(&brief), "verdict cause=preempted class=stopped retry=same "
