@@ -140,6 +140,65 @@ static void warn_of_no_rank(const struct ri_topology *topology, const struct ri_
 		"or jax");
 }
 
+/* Is it the machine's own name, perhaps one of them with a domain behind it? */
+static bool is_own_name(const struct ri_context *context, const char *host, size_t length)
+{
+	const char *own = context->host == NULL ? NULL
+		: ri_host_name(context->host, context->arena);
+	size_t whole = own == NULL ? 0 : strlen(own), shared = length < whole ? length : whole;
+
+	return shared > 0 && strncasecmp(host, own, shared) == 0 &&
+		(length == whole || (length > whole ? host : own)[shared] == '.');
+}
+
+/*
+ * Is torchrun told to meet on this node, which is not node 0? Each agent makes a store of its own
+ * then, and waits for the others (PyTorch torch/distributed/elastic/rendezvous,
+ * c10d_rendezvous_backend.py, static_tcp_rendezvous.py).
+ */
+static void warn_of_own_endpoint(const struct ri_topology *topology,
+	const struct ri_context *context)
+{
+	const struct ri_range places = ri_fact_range(RI_FACT_NODE_RANK);
+	const struct ri_command *command = context->command;
+	const char *told = NULL, *place = NULL, *subject = "--rdzv-endpoint", *host, *colon;
+	struct ri_finding *finding;
+	uint64_t node = 0;
+	size_t length;
+
+	if (!ri_launcher_is_torchruns(command->launcher))
+		return;
+	if (!ri_command_has(command, subject, &told)) {
+		subject = "PET_RDZV_ENDPOINT";
+		told = ri_env_get(context->env, subject);
+	}
+	if (!ri_topology_get(topology, RI_FACT_NODE_RANK, &node) &&
+		!ri_command_has(command, "--node-rank", &place))
+		place = ri_env_get(context->env, "PET_NODE_RANK");
+	if (place != NULL)
+		ri_number_read(place, places, &node, NULL);
+	if (told == NULL || node == 0)
+		return;
+	host = told + (told[0] == '[');
+	colon = strrchr(told, told[0] == '[' ? ']' : ':');
+	length = colon == NULL ? strlen(host) : (size_t)(colon - host);
+	if (ri_loopback_is(host, length))
+		finding = ri_findings_add(context->findings, RI_SEVERITY_WARNING,
+			RI_CODE_MASTER_LOOPBACK, subject, "\"%s\" is this machine, but this is node "
+			"%" PRIu64 ": each node waits for itself", told, node);
+	else if (is_own_name(context, host, length))
+		finding = ri_findings_add(context->findings, RI_SEVERITY_WARNING,
+			RI_CODE_MASTER_LOOPBACK, subject, "\"%s\" is this host's own name, but this "
+			"is node %" PRIu64 ": if each node names itself, each waits for itself",
+			told, node);
+	else
+		return;
+	ri_finding_hint(finding, ri_topology_knows(topology, RI_FACT_MASTER_ADDR)
+		? "leave it and the backend out: rankinit tells %s where to meet"
+		: "name the host of node 0, the same on all nodes, to %s",
+		ri_command_name(command));
+}
+
 /* What the findings are about. */
 struct inner {
 	const struct ri_context *context;
@@ -337,6 +396,7 @@ void ri_nodes_judge(const struct ri_topology *topology, const struct ri_context 
 	if (command->mode != RI_MODE_PROCESS) {
 		if (ri_meeting_is_here(command, context->env))
 			return;
+		warn_of_own_endpoint(topology, context);
 		if (topology->identity != NULL)
 			warn_of_other_nodes(topology, context);
 		else if (ri_topology_is_beside(topology))

@@ -41,7 +41,8 @@ int ri_variables_reduce(struct ri_env_edits *out, const struct ri_env_edits *var
  * launcher that waits for nodes which are not started, or is not told of them
  * (RI_CODE_NODES_WAITED, RI_CODE_LAUNCH_ROLE, RI_CODE_SOURCE_INCOMPLETE), and one
  * process where ranks were asked for (RI_CODE_NPROC_UNUSED,
- * RI_CODE_LAUNCH_RANKLESS). Of the command of a rank, by its words:
+ * RI_CODE_LAUNCH_RANKLESS); torchrun that is told to meet on a node which is not
+ * node 0 (RI_CODE_MASTER_LOOPBACK). Of the command of a rank, by its words:
  *
  * RI_CODE_LAUNCH_HIDDEN: a launcher in a shell's words, which cannot be told of
  * the job, so that each rank makes one of its own; a note where a shell's

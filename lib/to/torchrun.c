@@ -109,6 +109,30 @@ static void want_count(struct ri_writing *writing)
 			launcher->name), "use its own option for it");
 }
 
+/*
+ * A backend other than static numbers the nodes as they come, whatever the node rank says
+ * (PyTorch torch/distributed/elastic/rendezvous/dynamic_rendezvous.py).
+ */
+static bool numbers_nodes(const struct ri_writing *writing, const struct ri_topology *topology)
+{
+	const struct ri_context *context = writing->context;
+	const struct ri_fact *node = &topology->facts[RI_FACT_NODE_RANK];
+	const char *backend = NULL;
+
+	if (!ri_launcher_is_torchruns(find_launcher(context)))
+		return false;
+	if (!ri_command_has(context->command, "--rdzv-backend", &backend))
+		backend = ri_env_get(context->env, "PET_RDZV_BACKEND");
+	if (backend == NULL || backend[0] == '\0' || strcmp(backend, "static") == 0)
+		return false;
+	if (node->state == RI_STATE_KNOWN && ri_topology_is_wide(topology))
+		ri_findings_add(context->findings, RI_SEVERITY_NOTE, RI_CODE_NODE_RANK_UNUSED,
+			ri_topology_subject(topology, RI_FACT_NODE_RANK), "%d is not what %s goes "
+			"by: its rendezvous \"%s\" numbers the nodes as they come",
+			(int)node->number, ri_command_name(context->command), backend);
+	return true;
+}
+
 static void render(struct ri_writing *writing, const struct ri_topology *topology)
 {
 	const struct ri_context *context = writing->context;
@@ -128,7 +152,8 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 		return;
 	if (nodes == NULL || strchr(nodes, ':') == NULL)
 		ri_want_fact(writing, "PET_NNODES", topology, RI_FACT_NNODES);
-	ri_want_fact(writing, "PET_NODE_RANK", topology, RI_FACT_NODE_RANK);
+	if (!numbers_nodes(writing, topology))
+		ri_want_fact(writing, "PET_NODE_RANK", topology, RI_FACT_NODE_RANK);
 	if ((context->wishes == NULL || context->wishes->nproc_count == 0) &&
 		(count == NULL || count[0] == '\0'))
 		ri_want_fact(writing, "PET_NPROC_PER_NODE", topology, RI_FACT_NPROC);
@@ -152,7 +177,8 @@ const struct ri_framework ri_framework_torchrun = {
 		"script may call one of them; never for ranks.",
 	.writes = RI_VARIABLES(
 		{ "PET_NNODES", "nodes; MIN:MAX is kept", ARGPARSE },
-		{ "PET_NODE_RANK", "index of this node", ARGPARSE },
+		{ "PET_NODE_RANK",
+		  "index of this node; not where --rdzv-backend numbers the nodes", ARGPARSE },
 		{ "PET_NPROC_PER_NODE",
 		  "follows --nproc-per-node; an existing value is kept if only the source gives "
 		  "the number", ARGPARSE },

@@ -287,10 +287,11 @@ static void test_elastic_range_stays(void **state)
 	render(LIST(RANK_1_OF_2, AZURE, "PET_NNODES=1:4", "PET_RDZV_BACKEND=c10d"));
 	assert_untouched("PET_NNODES");
 	assert_untouched("PET_RDZV_BACKEND");
-	assert_set("PET_NODE_RANK", "1");
+	assert_untouched("PET_NODE_RANK");
 	give_back(state);
-	render(LIST(RANK_1_OF_2, AZURE, "PET_NNODES=5"));
+	render(LIST(RANK_1_OF_2, AZURE, "PET_NNODES=5", "PET_RDZV_BACKEND=static"));
 	assert_set("PET_NNODES", "2");
+	assert_set("PET_NODE_RANK", "1");
 }
 
 static void test_pet_follows_the_master(void **state)
