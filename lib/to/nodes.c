@@ -140,6 +140,31 @@ static void warn_of_no_rank(const struct ri_topology *topology, const struct ri_
 		"or jax");
 }
 
+/*
+ * LlamaFactory takes the node's place from NODE_RANK, and only old releases from RANK: without it
+ * each node takes itself for the first (src/llamafactory/launcher.py; hiyouga/LlamaFactory#7326).
+ */
+static void warn_of_rank_of_node(const struct ri_topology *topology,
+	const struct ri_context *context)
+{
+	const struct ri_range places = ri_fact_range(RI_FACT_NODE_RANK);
+	const char *rank = ri_env_get(context->env, "RANK");
+	const char *nodes = ri_env_get(context->env, "NNODES");
+	const struct ri_launcher *launcher = context->command->launcher;
+	uint64_t place, count;
+
+	if (topology->identity != NULL || launcher == NULL ||
+		strcmp(launcher->name, "llamafactory-cli") != 0 || rank == NULL || nodes == NULL ||
+		ri_env_get(context->env, "NODE_RANK") != NULL ||
+		ri_number_read(rank, places, &place, NULL) != RI_NUMBER_OK || place == 0 ||
+		ri_number_read(nodes, places, &count, NULL) != RI_NUMBER_OK || place >= count)
+		return;
+	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
+		RI_CODE_LAUNCH_SPLIT, "RANK", "%s reads the node's place from NODE_RANK, and only "
+		"old releases from RANK: this node may take itself for the first of %" PRIu64,
+		launcher->name, count), "set NODE_RANK=%" PRIu64, place);
+}
+
 /* Is it the machine's own name, perhaps one of them with a domain behind it? */
 static bool is_own_name(const struct ri_context *context, const char *host, size_t length)
 {
@@ -397,6 +422,7 @@ void ri_nodes_judge(const struct ri_topology *topology, const struct ri_context 
 		if (ri_meeting_is_here(command, context->env))
 			return;
 		warn_of_own_endpoint(topology, context);
+		warn_of_rank_of_node(topology, context);
 		if (topology->identity != NULL)
 			warn_of_other_nodes(topology, context);
 		else if (ri_topology_is_beside(topology))

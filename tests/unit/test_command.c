@@ -87,6 +87,10 @@ static const struct {
 	{ "deepspeed --num_gpus 8 train.py --no_ssh", RI_MODE_NONE, "deepspeed" },
 	{ "deepspeed --launcher --no_ssh train.py", RI_MODE_NONE, "deepspeed" },
 	{ "ray start --head --block", RI_MODE_NONE, "a launcher of whole jobs" },
+	{ "ray symmetric-run --address a:1 -- python3 t.py", RI_MODE_NONE,
+		"a launcher of whole jobs" },
+	{ "ray job submit -- python3 t.py", RI_MODE_NONE, "a launcher of whole jobs" },
+	{ "ray status", RI_MODE_PROCESS, NULL },
 	/* behind wrappers */
 	{ "env torchrun t.py", RI_MODE_NODE, "torchrun" },
 	{ "/usr/bin/env A=1 B= -- torchrun t.py", RI_MODE_PROCESS, NULL },
