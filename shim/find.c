@@ -250,6 +250,22 @@ static void judge_log(const struct ri_found *found)
 		ri_finding_hint(finding, "%s", own);
 }
 
+/* The secret of a link that is neither switched on nor off. */
+static void judge_key(const struct ri_found *found)
+{
+	const union ri_options_given *given = &found->options.given;
+	uint64_t nodes = 1;
+
+	ri_topology_get(&found->topology, RI_FACT_NNODES, &nodes);
+	if (given->link_key.value == NULL || given->link.subject != NULL)
+		return;
+	ri_finding_hint(ri_findings_add(found->source.context.findings,
+		nodes > 1 || !given->link_key.twin ? RI_SEVERITY_WARNING : RI_SEVERITY_NOTE,
+		RI_CODE_LINK_OFF, given->link_key.subject,
+		"is not used, because the nodes of a job connect by --link alone"),
+		"add --link, or set RANKINIT_LINK=1, on every node");
+}
+
 /* Of several ranks here the first one says it for all. */
 static void judge_words(const struct ri_found *found)
 {
@@ -268,6 +284,7 @@ static void judge_words(const struct ri_found *found)
 		ri_topology_get(&found->topology, RI_FACT_LOCAL_WORLD_SIZE, &here) && here > 1)
 		ri_found_judge_files(found, here, false, found->source.context.findings);
 	judge_log(found);
+	judge_key(found);
 	ri_options_judge_gone(options, found->source.context.findings);
 	ri_options_judge_empty(options, &found->command, found->source.context.findings);
 	if (option != NULL)

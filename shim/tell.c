@@ -179,11 +179,19 @@ static int tell_all(void *argument)
 	return 0;
 }
 
+/* By a person, who reads it; no program does. */
+static bool is_mistyped(const struct ri_run *run)
+{
+	return (run->err.code == RI_CODE_COMMAND_MISSING ||
+		(run->err.code >= RI_CODE_OPTION_UNKNOWN &&
+		run->err.code <= RI_CODE_OPTION_CONFLICT)) && isatty(STDERR_FILENO);
+}
+
 /* And tell an outer rankinit that it is said. status: with which this one ends. */
 static void say_last_line(struct ri_run *run, const char *line, const struct ri_verdict *verdict,
 	int status)
 {
-	if (line != NULL)
+	if (line != NULL && !is_mistyped(run))
 		ri_log(RI_LEVEL_PROGRAMS, "%s", line);
 	ri_outer_tell(&run->found.env, &(struct ri_inner_word){
 		.verdict = *verdict, .of_rank = ri_found_single_rank(&run->found),

@@ -253,6 +253,19 @@ bool ri_command_text_names_launcher(struct ri_span text)
 	return false;
 }
 
+const char *ri_command_nearest(const char *word)
+{
+	const char *names[START_COUNT + WRAPPER_COUNT + 1] = { "python3" };
+	size_t count = 1;
+
+	for (size_t i = 0; i < START_COUNT; i++)
+		if (starts[i].where == PROGRAM)
+			names[count++] = starts[i].name;
+	for (size_t i = 0; i < WRAPPER_COUNT; i++)
+		names[count++] = wrappers[i].program;
+	return ri_text_nearest(word, names, count);
+}
+
 void ri_command_read(struct ri_command *out, char *const *argv, enum ri_mode asked)
 {
 	struct place place = { .words = argv };

@@ -130,6 +130,9 @@ bool ri_launcher_is_torchruns(const struct ri_launcher *launcher);
 /* The launcher's name, or "the command". */
 const char *ri_command_name(const struct ri_command *command);
 
+/* The name of a launcher, a wrapper or Python that is nearest to this word, or NULL. */
+const char *ri_command_nearest(const char *word);
+
 /* "auto", "process", "node", "none". */
 const char *ri_mode_name(enum ri_mode mode);
 

@@ -70,6 +70,8 @@ static int refuse_path(const struct plan *plan, const char *path, const char *wh
 					"--ulimit nofile=N)");
 	else if (error == RI_SPOT_FOREIGN || error == RI_SPOT_SECOND_NAME)
 		ri_fail_hint(plan->err, "remove it, or name the file itself");
+	else if (error == EISDIR)
+		ri_fail_hint(plan->err, "name files in it: %s/rank_%%r.log", plan->pattern);
 	else
 		ri_fail_hint(plan->err, "the folder above it must exist and be writable");
 	return ri_fail_errno(plan->err, error);

@@ -4,12 +4,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "command/command.h"
 #include "image/image.h"
+#include "options/table.h"
 
 static int too_big(const struct ri_launch *launch, struct ri_error *err)
 {
@@ -64,9 +67,36 @@ static int cannot_be_run(const char *path, const char *command, struct ri_error 
 	return ri_fail_hint(err, "check that line, and that the image contains this file");
 }
 
+static bool is_in_path(const char *path, const char *name)
+{
+	char file[PATH_MAX];
+	size_t length;
+
+	for (;; path += length + 1) {
+		length = strcspn(path, ":");
+		snprintf(file, sizeof(file), "%.*s/%s", (int)length, path, name);
+		if (faccessat(AT_FDCWD, file, X_OK, 0) == 0)
+			return true;
+		if (path[length] == '\0')
+			return false;
+	}
+}
+
+/* What was meant by a word that no program has for its name: "check", "pyhton3". Or NULL. */
+static const char *find_meant(const struct ri_launch *launch)
+{
+	const char *command = launch->argv[0], *nearest = ri_command_nearest(command);
+
+	for (size_t i = 0; i < RI_OPTION_COUNT; i++)
+		if (ri_option_table[i].kind == ACTION &&
+			ri_option_is_named(&ri_option_table[i], command))
+			return ri_option_name(&ri_option_table[i]);
+	return nearest != NULL && is_in_path(launch->path, nearest) ? nearest : NULL;
+}
+
 static int not_found(const struct ri_launch *launch, struct ri_error *err)
 {
-	const char *command = launch->argv[0];
+	const char *command = launch->argv[0], *meant;
 	char quoted[RI_QUOTE_SIZE];
 	RI_TEXT(shown, RI_QUOTE_SIZE);
 
@@ -94,6 +124,9 @@ static int not_found(const struct ri_launch *launch, struct ri_error *err)
 	if (faccessat(AT_FDCWD, command, F_OK, 0) == 0)
 		return ri_fail_hint(err, "this folder has a file of that name: write ./%s, or the "
 			"program that runs it before it: python3 %s", command, command);
+	meant = find_meant(launch);
+	if (meant != NULL)
+		return ri_fail_hint(err, "did you mean %s?", meant);
 	return ri_fail_hint(err, "searched in PATH=%s",
 		ri_quote(quoted, sizeof(quoted), launch->path));
 }
@@ -102,6 +135,7 @@ int ri_exec_explain(const struct ri_launch *launch, int error, struct ri_error *
 {
 	const char *command = launch->argv[0], *path = launch->candidates, *present;
 	struct stat info;
+	size_t length;
 
 	/* the first path that is there, whatever execve said of it */
 	while (*path != '\0' && faccessat(AT_FDCWD, path, F_OK, 0) < 0)
@@ -119,6 +153,10 @@ int ri_exec_explain(const struct ri_launch *launch, int error, struct ri_error *
 	if (error == ENOEXEC)
 		return ri_fail_hint(err, "a script needs a first line such as #!/bin/sh, a program "
 			"must be built for this processor");
+	length = strlen(command);
+	if (error == EACCES && length > 3 && strcmp(command + length - 3, ".py") == 0)
+		return ri_fail_hint(err, "write python3 %s, or make it executable: chmod +x",
+			command);
 	if (error == EACCES)
 		return ri_fail_hint(err, "it must be a file with execute permission (chmod +x), on "
 			"a file system not mounted noexec");

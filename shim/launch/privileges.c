@@ -126,8 +126,14 @@ int ri_privileges_prepare(struct ri_privileges *out, const struct ri_options *op
 	*out = (struct ri_privileges){ .no_new_privs = options->no_new_privs };
 	if (options->given.user.value != NULL) {
 		if (ri_account_find(host, options->given.user.value, options->given.user.subject,
-			    &out->account, arena, err) < 0)
-			return -1;
+			    &out->account, arena, err) < 0) {
+			if (geteuid() == 0)
+				return -1;
+			err->hint[0] = '\0';
+			return ri_fail_hint(err, "besides, only root may change the user, and this "
+				"is user %u: start the container as root, or as that user and "
+				"without --user", geteuid());
+		}
 		out->change_user = true;
 	}
 	if (options->given.cap_drop.value == NULL && options->given.cap_keep.value == NULL)

@@ -88,6 +88,12 @@ static const struct {
 	const char *word;
 	const char *hint;
 } habits[] = {
+	{ "-it", "it belongs to docker: docker run -it IMAGE ..." },
+	{ "-e", "put it into the command: rankinit -- env NAME=VALUE COMMAND; or docker run -e" },
+	{ "--env", "put it into the command: rankinit -- env NAME=VALUE COMMAND; or docker run "
+		"--env" },
+	{ "--timeout", "for the whole job: rankinit -- timeout SECONDS COMMAND; --grace=SECONDS "
+		"limits a stop" },
 	{ "-x", "the command inherits all variables: -x belongs to mpirun" },
 	{ "-g", "--signal-group sends signals to the process group" },
 	{ "-s", "rankinit becomes a subreaper without being asked" },

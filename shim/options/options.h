@@ -168,8 +168,11 @@ int ri_options_scrub(const struct ri_options *options, const struct ri_env *env,
 char **ri_options_words(const struct ri_options *options, const int *left_out,
 	struct ri_arena *arena);
 
-/* The text of --help, all: of --help=all; and the table as --list=options prints it. */
-void ri_options_help(struct ri_text *out, bool all);
+/*
+ * The text of --help, or of --help=WORD; false where no option has that word. And the table as
+ * --list=options prints it.
+ */
+bool ri_options_help(struct ri_text *out, const char *word);
 void ri_options_list(struct ri_text *out);
 
 /*

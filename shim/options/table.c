@@ -75,6 +75,19 @@ int ri_option_bad_value(struct ri_given given, const char *expected, struct ri_e
 		ri_quote(quoted, sizeof(quoted), shown), expected);
 }
 
+/* "--launch=torchrun": which mode that is. */
+static void hint_launcher(const char *value, struct ri_error *err)
+{
+	char name[NAME], *const words[] = { name, NULL };
+	struct ri_command command;
+
+	ri_text_copy(name, sizeof(name), value);
+	ri_command_read(&command, words, RI_MODE_AUTO);
+	if (command.launcher != NULL)
+		ri_fail_hint(err, "leave it out: rankinit knows %s by its name; for a script that "
+			"starts it, --launch=%s", name, ri_mode_name(command.mode));
+}
+
 /*
  * One of the words of meta, as its place among them. An N there is a number, which goes to the
  * other field of the type COUNTED; yes and no of a FLAG are 1 and 0, in each of their spellings.
@@ -113,6 +126,8 @@ static int read_choice(const struct ri_option *option, unsigned *out, uint64_t *
 			ri_text_add(&expected, word);
 	}
 	ri_option_bad_value(given, expected.bytes, err);
+	if (option == &ri_option_table[RI_OPTION_launch])
+		hint_launcher(given.value, err);
 	nearest = is_flag || number != NULL ? NULL : ri_text_nearest(given.value, words, count);
 	return nearest == NULL ? -1 : ri_fail_hint(err, "did you mean %s?", nearest);
 }
@@ -190,6 +205,13 @@ int ri_option_answer(struct ri_options *options, enum ri_action action, struct r
 	ri_fail(err, RI_CODE_OPTION_CONFLICT, given.subject, "cannot be combined with %s: each "
 		"prints its own answer and runs nothing", other);
 	return ri_fail_hint(err, "leave one of them out");
+}
+
+static int read_help(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	if (given.value != NULL && given.value[strspn(given.value, "-")] == '\0')
+		return ri_option_bad_value(given, "common, all or a word", err);
+	return ri_option_answer(options, RI_ACTION_HELP, given, err);
 }
 
 static int read_status(struct ri_options *options, struct ri_given given, struct ri_error *err)

@@ -70,10 +70,32 @@ static void add_common(struct ri_text *out)
 			ri_text_addf(out, "%*s%s\n", (int)(COLUMN - width), "", option->brief);
 		}
 	}
-	ri_text_add(out, "\nrankinit --help=all prints all options and says more of each.\n");
+	ri_text_add(out, "\nrankinit --help=all prints all options and says more of each, "
+		"--help=WORD those\nthat have WORD in them.\n");
 }
 
-void ri_options_help(struct ri_text *out, bool all)
+/* Those that have the word in their name, or in what is said of them. */
+static bool add_found(struct ri_text *out, const char *word)
+{
+	bool found = false;
+
+	word += strspn(word, "-");
+	for (size_t i = 0; i < RI_OPTION_COUNT; i++) {
+		const struct ri_option *option = &ri_option_table[i];
+
+		if (strcasestr(ri_option_name(option), word) == NULL &&
+			strcasestr(option->symbol, word) == NULL &&
+			strcasestr(option->help, word) == NULL)
+			continue;
+		found = true;
+		add_synopsis(out, option);
+		ri_text_add(out, "\n");
+		add_folded(out, option->help);
+	}
+	return found;
+}
+
+bool ri_options_help(struct ri_text *out, const char *word)
 {
 	static const char intro[] =
 		"usage: rankinit [OPTION]... [--] COMMAND [ARG]...\n\n"
@@ -88,15 +110,17 @@ void ri_options_help(struct ri_text *out, bool all)
 		"such command, 126 it cannot be executed, 125 rankinit refused the launch,\n"
 		"124 a deadline passed, 123 this node is not fit, 122 another node failed.\n";
 
+	bool all = word != NULL && strcmp(word, "all") == 0;
+
+	if (word != NULL && !all && strcmp(word, "common") != 0)
+		return add_found(out, word);
 	ri_text_add(out, intro);
-	if (!all)
+	if (all)
+		add_found(out, "");
+	else
 		add_common(out);
-	for (size_t i = 0; all && i < RI_OPTION_COUNT; i++) {
-		add_synopsis(out, &ri_option_table[i]);
-		ri_text_add(out, "\n");
-		add_folded(out, ri_option_table[i].help);
-	}
 	ri_text_add(out, outro);
+	return true;
 }
 
 void ri_options_list(struct ri_text *out)

@@ -14,6 +14,7 @@
 #include "check/runner.h"
 #include "from/sources.h"
 #include "model/explain.h"
+#include "options/table.h"
 #include "to/to.h"
 
 enum { ANSWER = 262144 };
@@ -80,11 +81,13 @@ int ri_print_help(const struct ri_options *options, struct ri_error *err)
 
 	if (begin_own(&out, options, err) < 0)
 		return -1;
-	if (options->peer == RI_PEER_NONE)
-		ri_options_help(&out, options->action_value != NULL &&
-			strcmp(options->action_value, "all") == 0);
-	else
+	if (options->peer != RI_PEER_NONE) {
 		ri_peer_help(&out, options);
+	} else if (!ri_options_help(&out, options->action_value)) {
+		ri_option_bad_value(options->given.help, "common, all or a word that an option "
+			"has", err);
+		return ri_fail_hint(err, "see rankinit --help=all");
+	}
 	return ri_print_text(&out, err);
 }
 

@@ -57,6 +57,7 @@ def test_command_line_wins_over_twin():
 
 
 @pytest.mark.parametrize("words, subject", [
+    (["--launch=torchrun"], "--launch"),
     (["--launch=nodes"], "--launch"), (["--launch="], "--launch"), (["--launch"], "--launch"),
     (["--expand=yes"], "--expand"), (["--expand=AUTO"], "--expand"),
 ])

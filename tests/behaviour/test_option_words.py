@@ -179,6 +179,37 @@ def test_a_value_that_was_a_variable_that_is_not_set(box, words):
     assert "needs a value; write --node-rank=N [" in error
 
 
+@pytest.mark.parametrize("value, mode", [("torchrun", "node"), ("mpirun", "none")])
+def test_a_launcher_is_no_launch_mode(box, value, mode):
+    error = refused(box.run(f"--launch={value}", "--", "true"), 125, "option.value", "--launch")
+    assert f"rankinit knows {value} by its name; for a script that starts it, " \
+        f"--launch={mode} [" in error
+    # the control: no launcher has this name
+    other = refused(box.run("--launch=trainer", "--", "true"), 125, "option.value", "--launch")
+    assert "by its name" not in other
+
+
+NODES = ["--nnodes=2", "--node-rank=0", "--master-addr=node0"]
+KEY = {"RANKINIT_LINK_KEY": "Vq3xT9zLr8Wn2bKc7Jd5Hf1Gs6Ym4Pa0"}
+
+
+@pytest.mark.parametrize("words, env, subject", [
+    (NODES, KEY, "RANKINIT_LINK_KEY"), (["--link-key=/no-key"], {}, "--link-key")])
+def test_a_key_without_a_link(box, words, env, subject):
+    result = box.run(*words, "--", "true", env=env)
+    assert result.status == 0
+    assert "add --link, or set RANKINIT_LINK=1, on every node" in \
+        warned(result, "link.off", subject)
+    # somebody wants it so
+    assert "link.off" not in box.run(*words, "--link=no", "--", "true", env=env).err
+
+
+def test_a_key_of_a_fleet(box):
+    """The control: one node has no others, and says so to who asks alone."""
+    assert box.run("--", "true", env=KEY).err == ""
+    assert "[link.off]" in box.run("-v", "--", "true", env=KEY).err
+
+
 # What rankinit had, a value of it, and what says the same.
 GONE = [
     ("dry_run", "json", "--explain does it"),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from test_terminal import terminal  # noqa: F401  a fixture
 from box import refused, warned
 
 GROUP = ('trap "kill -USR2 \\$!" USR1; '
@@ -257,6 +258,35 @@ def test_help_has_the_common_options_and_all_of_them(box):
     assert box.run("--help=all", "--explain", "true").out == box.run("--help=all").out
 
 
+@pytest.mark.parametrize("word, wanted, other", [
+    ("restarts", "--restarts", "--grace"), ("--restart_wait", "--restart-wait", "--restarts"),
+    ("CHECKPOINT", "--link-grace", "--restarts")])
+def test_help_of_a_word(box, word, wanted, other):
+    result = box.run(f"--help={word}")
+    found = re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", result.out.decode(), re.M)
+    assert result.status == 0 and wanted in found and other not in found
+    assert b"usage:" not in result.out
+
+
+@pytest.mark.parametrize("words", [["--graec=5", "true"], ["--grace=x", "true"], ["--grace"],
+                                   ["--check", "--explain"], []])
+def test_what_is_mistyped_on_a_terminal_has_no_line_for_programs(box, terminal, words):
+    job = box.start(*words, tty=terminal.path)
+    assert job.wait().status == 125
+    terminal.until("rankinit: error: ")
+    terminal.look(0.1)
+    assert "rankinit: verdict" not in terminal.text
+    # the control: a program reads it
+    assert box.run(*words).brief["cause"] == "refused"
+
+
+def test_a_refusal_on_a_terminal_has_a_line_for_programs(box, terminal):
+    """The control: nothing was mistyped."""
+    job = box.start("--user=no-such", "true", tty=terminal.path)
+    assert job.wait().status == 125
+    terminal.until("rankinit: verdict cause=refused")
+
+
 def test_letters(box):
     verbose, quiet = ROWS["verbose"], ROWS["quiet"]
     assert seen(box, verbose, "-v") is True
@@ -289,6 +319,10 @@ def test_letters(box):
     ("--num_processes=8", "--nproc-per-node=8; "),
     ("-nx", "see rankinit --help"),
     ("-x", "mpirun"),
+    ("-it", "docker run -it IMAGE"),
+    ("-e", "rankinit -- env NAME=VALUE COMMAND"),
+    ("--env=A=b", "rankinit -- env NAME=VALUE COMMAND"),
+    ("--timeout=3", "rankinit -- timeout SECONDS COMMAND"),
     ("-c", "sh -c"),
     ("-m", "rankinit -- python3 -m MODULE"),
     ("--standalone", "leave it out: without an orchestrator all ranks are on this node; for "
@@ -361,7 +395,8 @@ def test_seconds_that_are_good(box, value):
     ("--check", "xml", "text or json"),
     ("--print-env", "xml", "shell, dotenv, json or null"),
     ("--blame", "xml", "text or json"),
-    ("--help", "now", "common or all"),
+    ("--help", "zork", "common, all or a word that an option has; see rankinit --help=all"),
+    ("--help", "--", "common, all or a word"),
     ("--version", "", "no value"),
 ])
 def test_values_of_actions(box, action, value, expected):

@@ -205,6 +205,15 @@ def test_files_that_cannot_be(box, options, text):
     assert not os.path.exists(job.folder + "/ran")
 
 
+def test_a_folder_is_no_file(box, tmp_path):
+    error = refused(box.run(f"--log-file={tmp_path}", "--", "true"), 125, "log.refused",
+                    "--log-file")
+    assert f"Is a directory; name files in it: {tmp_path}/rank_%r.log [" in error
+    # the control: it works
+    assert box.run(f"--log-file={tmp_path}/rank_%r.log", "--", "echo", "said").status == 0
+    assert (tmp_path / "rank_0.log").read_bytes() == b"said\n"
+
+
 @pytest.mark.parametrize("options, text, ranks", [
     *((*place, []) for place in PLACES), (*PLACES[0], ["--nproc-per-node=2"]),
 ])

@@ -35,6 +35,7 @@ def accounts(box, tmp_path):
 
     def run(*words, **options):
         return box.run(*words, shell=shell, **options)
+    run.rankinit = box.rankinit
     return run
 
 
@@ -82,6 +83,19 @@ def test_without_the_option(accounts):
 ])
 def test_unknown_users(accounts, user, code, subject):
     refused(accounts(f"--user={user}", "--", "touch", "@FOLDER/ran"), 125, code, subject)
+
+
+def test_an_unknown_user_for_one_who_is_not_root(accounts):
+    """Whoever creates that account meets the next refusal."""
+    words = ["--reuid=65534", "--regid=65534", "--clear-groups"]
+    result = accounts(*words, accounts.rankinit, "--user=4242", "--", "true",
+                      program="/usr/bin/setpriv")
+    error = refused(result, 125, "account.unknown", "--user")
+    assert "only root may change the user, and this is user 65534: start the container as root" \
+        in error
+    # the control
+    error = refused(accounts("--user=4242", "--", "true"), 125, "account.unknown", "--user")
+    assert "create it in the image, or give numbers" in error
 
 
 def test_the_twin_is_blamed_by_its_own_name(box):

@@ -142,6 +142,29 @@ def test_a_file_that_is_here_and_not_in_path(box, files, tmp_path):
     assert "this folder" not in away and "searched in PATH=" in away
 
 
+def test_what_was_meant(box, files, tmp_path):
+    path = {"PATH": f"/no-such-folder:{tmp_path}"}
+    files("python3"), files("torchrun")
+    for word, meant in (("pyhton3", "python3"), ("torchrnu", "torchrun"), ("check", "--check"),
+                        ("help", "--help"), ("print_env", "--print-env")):
+        error = refused(box.run("--", word, env=path), 127, "exec.not_found", word)
+        assert f"there is no such command; did you mean {meant}? [" in error
+    # the controls: what is not there was not meant, and what is there runs
+    error = refused(box.run("--", "acelerate", env=path), 127, "exec.not_found", "acelerate")
+    assert "did you mean" not in error and "searched in PATH=" in error
+    files("check")
+    assert box.run("--", "check", env=path).out == b"ran\n"
+
+
+def test_a_script_that_is_not_executable(box, files):
+    for name, hint in (("train.py", "write python3 {}, or make it executable: chmod +x ["),
+                       ("train.sh", "with execute permission (chmod +x)")):
+        path = files(name)
+        path.chmod(0o644)
+        error = refused(box.run("--", path), 126, "exec.denied", str(path))
+        assert hint.format(path) in error
+
+
 def test_busy_and_noexec(box, files):
     good = files("good", open("/bin/true", "rb").read())
     with open(good, "r+b"):
