@@ -27,6 +27,7 @@ struct ri_centre_guest {
 	bool may_stop;
 	bool moved;			/* its host has another name */
 	size_t session;
+	uint64_t call;
 	int64_t born, called_at;
 };
 
@@ -57,6 +58,7 @@ struct ri_centre_node {
 	enum ri_link_phase phase;
 	enum ri_class class;	/* where it ended */
 	size_t session;
+	uint64_t call;			/* by which that session came */
 	int64_t said_at;		/* when it said something last */
 	int64_t lost_at;		/* when it had the last one */
 	int64_t heard_at;		/* ... and when that was heard last */

@@ -35,6 +35,18 @@ static bool is_successor(const struct ri_centre_node *member, int64_t born)
 	return !member->here && member->closed && born >= member->lost_at;
 }
 
+/* It called at several addresses, and one of these sessions is here: that is the one it keeps. */
+static bool is_same_call(const struct ri_centre_node *member, const struct ri_link_hello *hello)
+{
+	const struct ri_centre_guest *guest = &member->guest;
+
+	return hello->call != 0 &&
+		((member->here && member->call == hello->call &&
+		ri_link_life_is(&member->life, &hello->life)) ||
+		(guest->here && guest->call == hello->call &&
+		ri_link_life_is(&guest->life, &hello->life)));
+}
+
 /* What to make of a life, where another one has the place of its node, or had it. */
 static enum ri_link_place place_another(const struct ri_centre *centre,
 	struct ri_centre_node *member, const struct ri_link_hello *hello, int64_t now)
@@ -79,6 +91,8 @@ static enum ri_link_place place(struct ri_centre *centre, size_t session,
 	/* its ranks had met those of a node 0 before this one: of another attempt */
 	if (ri_link_life_is_none(&hello->centre) && hello->met_ms > (uint64_t)(now - centre->begun))
 		return RI_LINK_OTHER;
+	if (is_same_call(member, hello))
+		return RI_LINK_LATER;
 	if (ri_link_life_is(&member->life, &hello->life))
 		return member->taken ? RI_LINK_TAKEN : RI_LINK_GUEST;
 	if (!ri_link_life_is_none(&member->life))
@@ -116,6 +130,7 @@ static void seat(struct ri_centre *centre, size_t session, const struct ri_link_
 	member->here = true;
 	member->silent = member->vacant = member->followed = false;
 	member->session = session;
+	member->call = hello->call;
 	ri_text_copy(member->host, sizeof(member->host), hello->host);
 	if (centre->decided)
 		ri_centre_send_verdict(centre, hello->node);
@@ -160,6 +175,7 @@ static void receive_guest(struct ri_centre *centre, size_t session,
 			.moved = strcmp(hello->host, member->host) != 0 };
 	guest->here = true;
 	guest->session = session;
+	guest->call = hello->call;
 	centre->guests++;
 	if (!is_known)
 		tell_of_guest(centre, hello);

@@ -98,6 +98,7 @@ static const struct field fields[] = {
 	FIELD(HELLO, hello.time, NUMBER, clock_us, INT64_MAX, .older = true),
 	FIELD(HELLO, hello.time, NUMBER, boot_us, INT64_MAX, .older = true),
 	FIELD(HELLO, hello, NUMBER, met_ms, INT64_MAX, .older = true),
+	FIELD(HELLO, hello, NUMBER, call, INT64_MAX, .older = true),
 	{ .kind = RI_LINK_PHASE, .type = WORD, .name = "phase", .most = RI_LINK_LEAVING,
 		.at = offsetof(struct ri_link_message, phase), .words = phases },
 	FIELD(END, end.verdict, WORD, class, RI_CLASS_OWN, .words = classes),

@@ -56,6 +56,7 @@ struct ri_link_hello {
 	uint64_t node;
 	uint64_t nodes;
 	uint64_t age_ms;	/* how long the speaker has run */
+	uint64_t call;		/* of a member: its calls at all addresses at once are one; or 0 */
 	uint64_t met_ms;	/* how long ago its ranks had met node 0's; 0: not seen */
 	bool may_stop;		/* its ranks, for another node's failure */
 	uint64_t restarts;	/* of its ranks that may still be; 0: they never start again */

@@ -84,6 +84,7 @@ static void call_all(const struct ri_addresses *found)
 	socklen_t length;
 
 	ri_helper.found = *found;
+	ri_helper.member.self.call++;
 	for (int n = 0; n < found->count; n++)
 		for (size_t i = 0; i < RI_LINK_PORTS && part->ports[i] != 0; i++) {
 			size_t session = ri_helper_take_line();

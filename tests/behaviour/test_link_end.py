@@ -122,14 +122,16 @@ def test_who_is_not_waited_for(side_by_side):
     side_by_side([node_0_without_a_port, a_helper_that_is_stopped_when_the_job_fails])
 
 
-def test_a_name_of_several_addresses(nodes, tmp_path):
-    """Node 0 is at the second one, and no program of it at the first."""
+@pytest.mark.parametrize("both", [False, True])
+def test_a_name_of_several_addresses(nodes, tmp_path, both):
+    """Node 0 is at the second one, and no program of it at the first; or it is at both."""
     hosts = tmp_path / "hosts"
     hosts.write_text("127.0.0.9 node-0\n127.0.0.1 node-0\n", encoding="ascii")
     os.chmod(tmp_path, 0o755)
     # where node 0 listens on all addresses the first one would do as well
     blocked = ["sh", "-c", 'ip route add blackhole 127.0.0.9 table local && exec "$@"', "sh"]
-    centre = nodes.start(0, "--nproc-per-node=2", *nodes.box.payload("env:RANK"), before=blocked)
+    centre = nodes.start(0, "--nproc-per-node=2", *nodes.box.payload("env:RANK"),
+                         before=[] if both else blocked)
     centre.until("rank0 ready", "rank1 ready")
     mounts = ["unshare", "--mount", "sh", "-c", f'mount --bind {hosts} /etc/hosts && exec "$@"',
               "sh"]

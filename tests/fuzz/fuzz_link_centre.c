@@ -54,7 +54,7 @@ static const char *name(void *context, size_t node)
 static struct ri_link_hello a_hello(unsigned what, unsigned more)
 {
 	struct ri_link_hello hello = { .node = what % NODES, .nodes = NODES, .host = "gpu",
-		.age_ms = more * 1000, .may_stop = (more & 4) != 0,
+		.age_ms = more * 1000, .may_stop = (more & 4) != 0, .call = more & 3,
 		.met_ms = (more & 0x20) != 0 ? more * 1500 : 0,
 		.restarts = (more & 0x10) != 0 };
 

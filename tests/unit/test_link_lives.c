@@ -45,6 +45,36 @@ static enum ri_link_place come_back(size_t session)
 	return place_of(session);
 }
 
+static bool was_dropped(size_t session)
+{
+	bool was = false;
+
+	for (size_t i = 0; i < dropped_count; i++)
+		was = was || dropped[i] == session;
+	return was;
+}
+
+/* At all addresses of node 0 at once: it keeps the connection that is answered first. */
+static void test_a_call_at_several_addresses(void **state)
+{
+	struct ri_link_hello node = a_hello(2, false), copy = a_hello(2, true);
+
+	(void)state;
+	node.call = copy.call = 1;
+	assert_int_equal(ri_centre_hello(&centre, 2, &node, now), 2);
+	assert_int_equal(ri_centre_hello(&centre, 12, &node, now), -1);
+	assert_int_equal(place_of(12), RI_LINK_LATER);
+	assert_true(was_dropped(12) && !was_dropped(2) && centre.nodes[2].session == 2);
+	assert_int_equal(ri_centre_hello(&centre, 13, &copy, now), 2);
+	assert_int_equal(ri_centre_hello(&centre, 14, &copy, now), -1);
+	assert_true(was_dropped(14) && !was_dropped(13));
+	/* the control: it lost that connection, and node 0 has not seen it yet */
+	node.call = 2;
+	assert_int_equal(ri_centre_hello(&centre, 15, &node, now), 2);
+	assert_int_equal(place_of(15), RI_LINK_TAKEN);
+	assert_true(was_dropped(2) && centre.nodes[2].session == 15);
+}
+
 static void test_a_restart_after_the_ranks_ran(void **state)
 {
 	(void)state;
@@ -366,6 +396,7 @@ static void test_two_machines_are_one_node(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		CENTRE(test_a_call_at_several_addresses),
 		CENTRE(test_a_restart_after_the_ranks_ran),
 		CENTRE(test_the_first_one_calls_again),
 		CENTRE(test_a_connection_that_broke),

@@ -37,7 +37,7 @@ static struct ri_link_message a_hello(void)
 	return (struct ri_link_message){
 		.kind = RI_LINK_HELLO,
 		.hello = { .life = { { 1, 0x7f, 0x80, 0xff } }, .centre = { { [15] = 9 } },
-			.node = 999, .nodes = 1000, .age_ms = 86400000, .met_ms = 5000,
+			.node = 999, .nodes = 1000, .age_ms = 86400000, .met_ms = 5000, .call = 7,
 			.may_stop = true, .restarts = 3,
 			.place = RI_LINK_OTHER, .time = { 1769860800000000, 86400000000 },
 			.host = "gpu-0514", .version = "0.1.0" },
@@ -55,6 +55,7 @@ static void test_hello(void **state)
 	assert_int_equal(read.hello.nodes, 1000);
 	assert_int_equal(read.hello.age_ms, 86400000);
 	assert_int_equal(read.hello.met_ms, 5000);
+	assert_int_equal(read.hello.call, 7);
 	assert_true(read.hello.may_stop);
 	assert_int_equal(read.hello.restarts, 3);
 	assert_int_equal(read.hello.place, RI_LINK_OTHER);
@@ -266,6 +267,7 @@ static void test_what_is_out_of_bounds_is_refused(void **state)
 		{ "\"nodes\":1000", "\"nodes\":1048577" },
 		{ "\"age_ms\":86400000", "\"age_ms\":-1" },
 		{ "\"met_ms\":5000", "\"met_ms\":-1" },
+		{ "\"call\":7", "\"call\":-1" },
 		{ "\"may_stop\":true", "\"may_stop\":1" },
 		{ "\"restarts\":3", "\"restarts\":-1" }, { "\"other\"", "\"OTHER\"" },
 		{ "017f80ff", "017f80f" }, { "017f80ff", "017f80fg" }, { "017f80ff", "017F80ff" },
