@@ -143,6 +143,7 @@ int ri_nproc_count(struct ri_options *options, struct ri_node *node, struct ri_e
 
 /* PyTorch torch/distributed/run.py, --nproc-per-node: PET_ and the option's name is its default. */
 static const char one_by_default[] = "PET_NPROC_PER_NODE";
+static const char terminal_port[] = "SLURM_PTY_PORT";
 
 /*
  * Whole GPUs that a program sees; 0: none, or they cannot be counted. What it has on the stack
@@ -180,6 +181,23 @@ static bool is_one_rank(const struct ri_topology *topology, const struct ri_cont
 		ri_wishes_allow_framework(context->wishes, "torch");
 }
 
+/*
+ * Is it one process that a person starts in a shell of srun --pty, as salloc's may be, and none
+ * of several tasks (Slurm src/common/env.c, setup_env)?
+ */
+static bool is_of_shell(const struct ri_topology *topology, const struct ri_context *context)
+{
+	uint64_t world;
+
+	return ri_env_get(context->env, terminal_port) != NULL &&
+		ri_env_get(context->env, "SLURM_JOB_ID") != NULL &&
+		context->command->mode == RI_MODE_PROCESS && context->command->is_python &&
+		!context->command->stated && context->fan_out == 0 &&
+		ri_wishes_allow_framework(context->wishes, "torch") &&
+		(topology->identity == NULL ||
+			(ri_topology_get(topology, RI_FACT_WORLD_SIZE, &world) && world == 1));
+}
+
 void ri_idle_gpus_judge(const struct ri_topology *topology, const struct ri_context *context)
 {
 	const struct ri_findings *findings = context->findings;
@@ -192,8 +210,9 @@ void ri_idle_gpus_judge(const struct ri_topology *topology, const struct ri_cont
 		ri_launcher_is_torchruns(command->launcher) &&
 		context->wishes->nproc_count == 0 && count != NULL && strcmp(count, "1") == 0 &&
 		!ri_command_has(command, "--nproc-per-node", NULL);
+	bool of_shell = is_of_shell(topology, context);
 
-	if (!by_default && !is_one_rank(topology, context))
+	if (!by_default && !of_shell && !is_one_rank(topology, context))
 		return;
 	/* its words said more of it */
 	for (size_t i = 0; i < findings->count && !by_default; i++)
@@ -217,7 +236,8 @@ void ri_idle_gpus_judge(const struct ri_topology *topology, const struct ri_cont
 		return;
 	}
 	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING, RI_CODE_GPUS_IDLE,
-		ri_env_get(context->env, "LOCAL_RANK") == NULL ? "RANK" : "LOCAL_RANK",
+		of_shell ? terminal_port
+			: ri_env_get(context->env, "LOCAL_RANK") == NULL ? "RANK" : "LOCAL_RANK",
 		"the command is the only rank of this node, but a program sees %zu GPUs", gpus),
 		"for a rank on each, use --nproc-per-node=gpu; if the program starts its ranks "
 		"itself, as Lightning does where LOCAL_RANK is not set, --launch=node; if one "

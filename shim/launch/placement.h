@@ -56,7 +56,8 @@ int ri_nproc_count(struct ri_options *options, struct ri_node *node, struct ri_e
 /*
  * RI_CODE_GPUS_IDLE, a warning, where a program sees several whole NVIDIA GPUs, and
  * PET_NPROC_PER_NODE=1 alone has torchrun start one rank, or the command is a Python program
- * and by torch's own names the one rank of its node. Counts GPUs in these two cases only.
+ * and by torch's own names the one rank of its node, or alone in a shell of srun --pty or salloc.
+ * Counts GPUs in these cases only.
  */
 void ri_idle_gpus_judge(const struct ri_topology *topology, const struct ri_context *context);
 

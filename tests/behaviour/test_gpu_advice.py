@@ -90,6 +90,28 @@ def test_the_one_rank_of_a_node(rankinit, machine, variables, subject):
          "as Lightning does", "--launch=node", "--frameworks=tensorflow or jax")
 
 
+SHELL = ["SLURM_JOB_ID=6", "SLURM_PTY_PORT=40001"]
+TASK = [*SHELL, *STEP[1:5], "SLURM_STEP_NUM_TASKS=1", "SLURM_STEP_NUM_NODES=1",
+        "SLURM_STEP_TASKS_PER_NODE=1", "SLURM_STEP_NODELIST=n0"]
+
+
+@pytest.mark.parametrize("variables", [SHELL, [*SHELL, "SLURM_STEP_ID=4294967290"], TASK])
+def test_one_process_in_a_shell_of_slurm(rankinit, machine, variables):
+    """salloc's interactive step, and srun --pty bash."""
+    idle(warnings(rankinit, machine(FULL), variables, PYTHON), "SLURM_PTY_PORT",
+         "a program sees 8 GPUs", "--nproc-per-node=gpu", "--launch=node")
+
+
+@pytest.mark.parametrize("variables, words", [
+    (SHELL[:1], PYTHON), (SHELL[1:], PYTHON), ([*SHELL, f"{VISIBLE}=0"], PYTHON),
+    (SHELL, ["--nproc-per-node=gpu", *PYTHON]), (SHELL, TORCHRUN), (SHELL, ["--", "./train"]),
+    (SHELL, ["--launch=node", *PYTHON]), (SHELL, ["--frameworks=jax", *PYTHON]),
+    ([*STEP, SHELL[1]], PYTHON),
+])
+def test_one_process_in_a_shell_that_is_meant(rankinit, machine, variables, words):
+    assert warnings(rankinit, machine(FULL), variables, words) == []
+
+
 @pytest.mark.parametrize("variables, words", [
     (AZUREML, ["--launch=node", *PYTHON]), (AZUREML, ["--frameworks=jax", *PYTHON]),
     (AZUREML, ["--nproc-per-node=gpu", *PYTHON]), ([*AZUREML, f"{VISIBLE}=0"], PYTHON),
