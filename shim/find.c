@@ -11,6 +11,7 @@
 #include "base/host.h"
 #include "from/from.h"
 #include "from/sources.h"
+#include "image/image.h"
 #include "launch/master.h"
 #include "link/part.h"
 #include "model/topology.h"
@@ -266,6 +267,41 @@ static void judge_key(const struct ri_found *found)
 		"add --link, or set RANKINIT_LINK=1, on every node");
 }
 
+/*
+ * Open MPI 5 starts ranks by PRRTE, and takes no parameter of ORTE for its own: without a host
+ * file all ranks start here, and the job ends well (kubeflow/trainer#4028).
+ */
+static void judge_orte(const struct ri_found *found)
+{
+	static const char old[] = "OMPI_MCA_orte_default_hostfile";
+	static const char *const hosts[] = {
+		"--hostfile", "-hostfile", "--machinefile", "-machinefile", "--host", "-host", "-H",
+	};
+	const struct ri_context *context = &found->source.context;
+	const struct ri_image image = {
+		.host = context->host, .env = context->env, .arena = context->arena,
+	};
+	char *const *words = found->command.words;
+
+	if (found->command.mode != RI_MODE_NONE || words == NULL ||
+		ri_env_get(context->env, old) == NULL ||
+		ri_env_get(context->env, "PRTE_MCA_prte_default_hostfile") != NULL ||
+		(strcmp(ri_path_name(words[-1]), "mpirun") != 0 &&
+			strcmp(ri_path_name(words[-1]), "mpiexec") != 0))
+		return;
+	for (char *const *word = words; *word != NULL; word++)
+		for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++)
+			if (ri_word_is_name(*word, hosts[i], strcspn(*word, "=")))
+				return;
+	if (!ri_mpi_is_prrte(&image, words[-1]))
+		return;
+	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
+		RI_CODE_LAUNCH_ORTE, old, "%s is of Open MPI 5, which does not read it: all ranks "
+		"may start on this node", ri_path_name(words[-1])),
+		"set PRTE_MCA_prte_default_hostfile to the same file, or add --hostfile %s",
+		ri_env_get(context->env, old));
+}
+
 /* Of several ranks here the first one says it for all. */
 static void judge_words(const struct ri_found *found)
 {
@@ -285,6 +321,7 @@ static void judge_words(const struct ri_found *found)
 		ri_found_judge_files(found, here, false, found->source.context.findings);
 	judge_log(found);
 	judge_key(found);
+	judge_orte(found);
 	ri_options_judge_gone(options, found->source.context.findings);
 	ri_options_judge_empty(options, &found->command, found->source.context.findings);
 	if (option != NULL)

@@ -308,6 +308,12 @@ struct ri_mpi {
 void ri_mpi_find_loaded(struct ri_mpi *out, const struct ri_loader *loader);
 void ri_mpi_find_rest(struct ri_mpi *out, const struct ri_loader *loader);
 
+/*
+ * Is this mpirun, by its path or by PATH, that of Open MPI 5 or later: one beside which
+ * installations have prterun, and no orterun of Open MPI 4?
+ */
+bool ri_mpi_is_prrte(const struct ri_image *image, const char *name);
+
 /* "Open MPI", "MPICH", "Intel MPI", "MVAPICH2", "an unknown MPI" */
 const char *ri_mpi_family_name(enum ri_mpi_family family);
 

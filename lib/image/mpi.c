@@ -258,6 +258,19 @@ static bool lacks_prterun(const struct ri_loader *loader, const struct ri_mpi_la
 		!ri_program_find(loader->image, "prterun", &program);
 }
 
+bool ri_mpi_is_prrte(const struct ri_image *image, const char *name)
+{
+	struct ri_program program, other;
+	char folder[RI_PATH_SIZE], path[RI_PATH_SIZE];
+
+	if (!(strchr(name, '/') == NULL ? ri_program_find(image, name, &program)
+			: ri_program_at(image, name, &program)))
+		return false;
+	ri_path_folder(program.path, folder);
+	return ri_path_join(path, folder, "prterun") && ri_program_at(image, path, &other) &&
+		ri_path_join(path, folder, "orterun") && !ri_program_at(image, path, &other);
+}
+
 /* The library of this file, perhaps one that is known by another path; NULL: one too many. */
 static const struct ri_mpi_library *add_library(struct ri_mpi *out,
 	const struct ri_loader *loader, const struct ri_library *file)
