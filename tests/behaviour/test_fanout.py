@@ -484,6 +484,28 @@ def test_jobs_that_were_told_to_meet_at_one_port(rankinit, tmp_path, alone, opti
     assert [job.wait() for job in jobs] == [143] * 2 and found == [PORT] * 2
 
 
+MANY = {
+    "mpirun": (PORT, {"OMPI_COMM_WORLD_RANK": "{}", "OMPI_COMM_WORLD_SIZE": "2",
+                      "OMPI_COMM_WORLD_LOCAL_RANK": "{}", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}),
+    "srun": (10007, {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_PROCID": "{}",
+                     "SLURM_LOCALID": "{}", "SLURM_NODEID": "0", "SLURM_NNODES": "1",
+                     "SLURM_NTASKS": "2", "SLURM_STEP_NODELIST": "node0",
+                     "SLURM_STEP_TASKS_PER_NODE": "2", "SLURM_STEP_NUM_TASKS": "2",
+                     "SLURM_STEP_NUM_NODES": "1"}),
+}
+
+
+@pytest.mark.parametrize("launcher", MANY)
+def test_one_rank_of_many_meets_the_others(box, alone, launcher):
+    """There is a rankinit for each rank, and none takes another port than the others."""
+    port, names = MANY[launcher]
+    with socket.create_server(("", port)):
+        for rank in ("0", "1"):
+            env = {name: value.format(rank) for name, value in names.items()}
+            result = box.run("--", "sh", "-c", "echo $RANK/$MASTER_PORT", env=env)
+            assert result.out.decode() == f"{rank}/{port}\n", result.err
+
+
 def test_each_rank_is_printed_the_same_port(box, alone):
     with socket.create_server(("", PORT)):
         for rank in (0, 1):
