@@ -262,7 +262,7 @@ struct ri_link_outcome {
 	bool on;		/* they were told of this node */
 	const struct ri_verdict *verdict;	/* on the whole job, or NULL: */
 	const char *text;	/* the same as lines */
-	bool is_here;		/* it names this node */
+	bool is_here;		/* it names this node, and the rank that failed first here */
 	const char *roll_call;	/* what the last one said, or NULL */
 	const char *unproved;	/* the same, by nodes without a key */
 	bool compared;		/* this clock with that of node 0: */

@@ -210,18 +210,20 @@ void ri_link_judge_end(const struct ri_link_job *job, const struct ri_outcome *o
 bool ri_link_judge(const struct ri_link_job *job, struct ri_outcome *outcome)
 {
 	const struct ri_link_decision *decision = ri_link_decision();
+	int64_t named = decision->verdict.rank, first = ri_verdict_rank(outcome);
+	bool is_us = decision->verdict.node == (int64_t)job->part.node && outcome->first >= 0;
 
 	outcome->link.verdict = &decision->verdict;
 	outcome->link.text = decision->text;
-	outcome->link.is_here = decision->verdict.node == (int64_t)job->part.node &&
-		outcome->first >= 0;
+	/* what was heard here since then may be of another rank: all nodes name the same one */
+	outcome->link.is_here = is_us && (named < 0 || first < 0 || named == first);
 	if (*job->ordered)
 		return true;
 	/*
 	 * What ended here of itself, or well, before anything was stopped keeps its own status, and
 	 * so does a loss where no node is named: some node has to say that the job failed.
 	 */
-	return decision->order && !outcome->link.is_here && !job->stop->asked &&
+	return decision->order && !is_us && !job->stop->asked &&
 		outcome->first >= 0 && class_of(outcome) == RI_CLASS_LOSS &&
 		decision->verdict.node >= 0;
 }

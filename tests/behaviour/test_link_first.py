@@ -9,7 +9,7 @@ import signal
 import time
 
 from link_node import BLAME, NAME, Node, answer, centre_hello, net  # noqa: F401  a fixture
-from link_peer import listen, needs_sodium, verdict
+from link_peer import SECRET, job_name, listen, needs_sodium, verdict
 from test_link import Nodes
 
 # Two ranks with a connection. FIRST is what rank 1 does, THEN what rank 0 does of it.
@@ -150,3 +150,31 @@ def test_a_stop_of_who_was_spared(box, net):
         node.job.wait()
         assert time.monotonic() - begun < 10
         peer.close()
+
+
+@needs_sodium
+def test_the_last_line_names_whom_all_name(box, net):
+    """Where this node finds another rank of its own first, later; its status stays."""
+    ends = ("echo ready >>@FOLDER/log; [ $RANK = 2 ] && exec sleep 60; "
+            "until [ -e @FOLDER/go ]; do sleep .02; done; kill -9 $$")
+    for rank in 2, 3:
+        with listen() as listener:
+            job = box.start("--nnodes=2", "--node-rank=1", "--nproc-per-node=2", "--link",
+                            "--master-addr=127.0.0.1", "--master-port=29500",
+                            "--", "sh", "-c", ends,
+                            env={"RANKINIT_LINK_KEY": SECRET.decode()})
+            peer = answer(listener, job_name(2))
+            peer.say(centre_hello(nodes=2))
+            peer.hear("phase")
+            with open(os.path.join(job.folder, "go"), "w", encoding="ascii"):
+                pass
+            assert peer.hear("end")["rank"] == 3
+            peer.say({"say": "heard"},
+                     {**verdict(1, "it was one of host1\n"), "cause": "signal", "rank": rank})
+            result = job.wait()
+            peer.close()
+        assert result.status == 137, result.err
+        assert [result.brief[key] for key in ("cause", "rank", "node", "status")] == [
+            "killed" if rank == 3 else "signal", str(rank), "1", "137"]
+        # who is named is told of above, and who is not is told of here
+        assert (" rank 3 (local rank 1, " in result.err) == (rank == 2), result.err
