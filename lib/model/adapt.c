@@ -345,18 +345,6 @@ static uint64_t count_here(const struct ri_context *context)
 		? 1 : 0;
 }
 
-/* Of a list by hand that has not this machine, or twice: each node would be one for itself. */
-static int refuse_hosts(const struct ri_fact *hosts, const struct ri_command *command,
-	struct ri_error *err)
-{
-	ri_fail(err, RI_CODE_LAUNCH_SPLIT, hosts->origin.variable, "%s would start a job of this "
-		"node alone, but there are %" PRIu64 " hosts, and the name and the addresses of "
-		"this machine match none of them, or more than one", command->launcher->name,
-		hosts->number);
-	return ri_fail_hint(err, "write the hosts as the machines call themselves, or state "
-		"--node-rank; for a job of this node alone, --nnodes=1");
-}
-
 /*
  * RI_CODE_LAUNCH_SPLIT, unless a source knows of nodes or of a role, an option states another
  * fact than the hosts, or the launcher is told of nodes by its own words.
@@ -367,27 +355,29 @@ static int refuse_split(const struct ri_topology *topology, const struct ri_cont
 	const struct ri_fact *hosts = &topology->facts[RI_FACT_HOSTS];
 	const struct ri_command *command = context->command;
 	RI_TEXT(text, 256);
-	uint64_t here, world, nodes;
+	uint64_t here, world, nodes = 0;
 	const char *subject;
+	bool listed;
 
+	ri_topology_get(topology, RI_FACT_NNODES, &nodes);
+	listed = hosts->state == RI_STATE_KNOWN && hosts->strength == RI_STRENGTH_MANUAL &&
+		hosts->number > 1 && nodes != 1;
 	if (command == NULL || command->mode != RI_MODE_NODE || command->launcher == NULL ||
 		ri_wishes_refuse_all(context->wishes) ||
 		ri_topology_knows(topology, RI_FACT_ROLE) ||
+		/* where a source knows that there are nodes a finding says what to do there */
+		(!listed && (ri_wishes_subject(context->wishes) != NULL || nodes != 0 ||
+			hosts->state == RI_STATE_KNOWN)) ||
 		/* told by words or variables of its own, or that there are none */
 		ri_meeting_is_here(command, context->env) || ri_command_tells_nodes(command) ||
 		ri_meeting_is_told(command, context->env) || command->launcher->apart ||
 		(command->launcher->reads_pet && ri_env_get(context->env, "PET_NNODES") != NULL))
 		return 0;
-	if (hosts->state == RI_STATE_KNOWN && hosts->strength == RI_STRENGTH_MANUAL &&
-		hosts->number > 1 &&
-		!(ri_topology_get(topology, RI_FACT_NNODES, &nodes) && nodes == 1))
-		return refuse_hosts(hosts, command, err);
-	/* where a source knows that there are nodes a finding says what to do there */
-	if (ri_wishes_subject(context->wishes) != NULL || hosts->state == RI_STATE_KNOWN ||
-		ri_topology_knows(topology, RI_FACT_NNODES))
-		return 0;
 	here = count_here(context);
-	subject = find_signs(context, here, &text);
+	subject = listed ? hosts->origin.variable : find_signs(context, here, &text);
+	if (listed)
+		ri_text_addf(&text, "its %" PRIu64 " hosts, and this machine is none of them, "
+			"by name or address, or more than one", hosts->number);
 	if (subject == NULL) {
 		/* It may be another machine's, or a left-over; torchrun overwrites it. */
 		if (here > 0 && get(context, "WORLD_SIZE", &world) && world > here)

@@ -109,8 +109,8 @@ unsigned ri_port_pick(unsigned usual)
 /*
  * Rank 0 opens the port seconds after it was found free. Until the job ends a name in the same
  * network namespace (unix(7), "Abstract sockets"), which rankinits alone ask for, tells them that
- * it is taken: the port itself stays free for programs that set no SO_REUSEADDR. False: another
- * one has it. Where a profile denies such names no port is held.
+ * it is taken: the port itself stays free for programs that set no SO_REUSEADDR. False: somebody
+ * has it. Where a profile denies such names no port is held.
  */
 static bool hold(unsigned port)
 {
@@ -118,18 +118,19 @@ static bool hold(unsigned port)
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	int length = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "rankinit/port/%u",
 		port);
+	bool bound, taken;
 
 	length += (int)offsetof(struct sockaddr_un, sun_path) + 1;
-	if (fd < 0)
-		return true;
-	if (bind(fd, (struct sockaddr *)&name, (socklen_t)length) < 0) {
-		bool taken = errno == EADDRINUSE;
-
+	bound = fd >= 0 && bind(fd, (struct sockaddr *)&name, (socklen_t)length) == 0;
+	taken = (fd >= 0 && !bound && errno == EADDRINUSE) ||
+		(try_port(port) == 0 && errno == EADDRINUSE);
+	if (bound && !taken) {
+		ri_port_held = (struct ri_carried_port){ ri_fd_move_up(fd), port };
+		ri_kept_fds_add(ri_port_held.name);
+	} else if (fd >= 0) {
 		close(fd);
-		return !taken;
 	}
-	ri_port_held = (struct ri_carried_port){ ri_fd_move_up(fd), port };
-	return true;
+	return !taken;
 }
 
 unsigned ri_port_take(unsigned usual)
@@ -140,17 +141,9 @@ unsigned ri_port_take(unsigned usual)
 	if (ri_port_held.name > 0)
 		return ri_port_held.number;
 	/* not the next one, which a program may open beside its own */
-	for (unsigned port = usual; port < END; port += STEP) {
-		if (!hold(port))
-			continue;
-		if (try_port(port) != 0 || errno != EADDRINUSE) {
-			ri_kept_fds_add(ri_port_held.name);
+	for (unsigned port = usual; port < END; port += STEP)
+		if (hold(port))
 			return port;
-		}
-		if (ri_port_held.name > 0)
-			close(ri_port_held.name);
-		ri_port_held.name = 0;
-	}
 	return ri_port_pick(0);
 }
 

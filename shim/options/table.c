@@ -207,13 +207,6 @@ int ri_option_answer(struct ri_options *options, enum ri_action action, struct r
 	return ri_fail_hint(err, "leave one of them out");
 }
 
-static int read_help(struct ri_options *options, struct ri_given given, struct ri_error *err)
-{
-	if (given.value != NULL && given.value[strspn(given.value, "-")] == '\0')
-		return ri_option_bad_value(given, "common, all or a word", err);
-	return ri_option_answer(options, RI_ACTION_HELP, given, err);
-}
-
 static int read_status(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	if (given.value != NULL && given.value[0] == '\0')
@@ -361,6 +354,7 @@ int ri_option_take(struct ri_options *options, const struct ri_option *option,
 	switch (option->type) {
 	case RI_OPTION_ANSWER:
 		if (given.value != NULL && strchr(option->meta, '|') != NULL &&
+			option->action != RI_ACTION_HELP &&
 			read_choice(option, &place, NULL, given, err) < 0)
 			return -1;
 		return ri_option_answer(options, option->action, given, err);

@@ -396,7 +396,6 @@ def test_seconds_that_are_good(box, value):
     ("--print-env", "xml", "shell, dotenv, json or null"),
     ("--blame", "xml", "text or json"),
     ("--help", "zork", "common, all or a word that an option has; see rankinit --help=all"),
-    ("--help", "--", "common, all or a word"),
     ("--version", "", "no value"),
 ])
 def test_values_of_actions(box, action, value, expected):
