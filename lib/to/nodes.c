@@ -209,12 +209,12 @@ static void warn_of_own_endpoint(const struct ri_topology *topology,
 	length = colon == NULL ? strlen(host) : (size_t)(colon - host);
 	if (ri_loopback_is(host, length))
 		finding = ri_findings_add(context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_MASTER_LOOPBACK, subject, "\"%s\" is this machine, but this is node "
-			"%" PRIu64 ": each node waits for itself", told, node);
+			RI_CODE_MASTER_LOOPBACK, subject, "\"%s\" is this machine, but this is "
+			"node %" PRIu64 ": each node waits for itself", told, node);
 	else if (is_own_name(context, host, length))
 		finding = ri_findings_add(context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_MASTER_LOOPBACK, subject, "\"%s\" is this host's own name, but this "
-			"is node %" PRIu64 ": if each node names itself, each waits for itself",
+			RI_CODE_MASTER_LOOPBACK, subject, "\"%s\" is this host's own name, but "
+			"this is node %" PRIu64 ": if each node names itself, each waits for itself",
 			told, node);
 	else
 		return;
