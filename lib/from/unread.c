@@ -13,11 +13,19 @@ enum { NAME_SIZE = 128 };
  * as those write it that sources.def has, and Backend.AI (docs/concepts/networking.rst, "Detection
  * of clustered setups").
  */
-static const char *const counts[] = {
-	"_WORLD_SIZE", "_CLUSTER_SIZE", "_GROUP_SIZE", "_NUM_NODES", "_NNODES", "_NODE_COUNT",
+static const struct {
+	const char *suffix;
+	bool ids;	/* X_ID counts up to it, as ARNOLD_ID to ARNOLD_WORKER_NUM */
+	bool bare;	/* it may have no prefix, as HOST_NUM beside INDEX on Tencent's TI */
+} counts[] = {
+	{ "_WORLD_SIZE", false, false }, { "_CLUSTER_SIZE", false, false },
+	{ "_GROUP_SIZE", false, false }, { "_NUM_NODES", false, false },
+	{ "_NNODES", false, false }, { "_NODE_COUNT", false, false },
+	{ "_WORKER_NUM", true, false }, { "_HOST_NUM", false, true },
+	{ "_NODE_NUM", false, true },
 };
 static const char *const places[] = {
-	"_NODE_RANK", "_RANK", "_NODE_INDEX", "_INDEX", "_IDX", "_NODE_ID", "_NODEID",
+	"_NODE_RANK", "_RANK", "_NODE_INDEX", "_INDEX", "_IDX", "_NODE_ID", "_NODEID", "_ID",
 };
 
 struct pair {
@@ -44,14 +52,15 @@ static bool get(const struct ri_env *env, const char *name, uint64_t *out)
 }
 
 /* The place beside this count: X_CLUSTER_SIZE has X_IDX or X_CLUSTER_IDX. */
-static bool find_place(const struct ri_env *env, struct pair *pair, size_t prefix)
+static bool find_place(const struct ri_env *env, struct pair *pair, size_t prefix, bool ids)
 {
 	const size_t lengths[] = { prefix, (size_t)(strrchr(pair->count, '_') - pair->count) };
+	size_t all = sizeof(places) / sizeof(places[0]) - !ids;
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+	for (size_t i = 0; i < all; i++)
 		for (size_t n = 0; n < 2; n++) {
 			snprintf(pair->place, NAME_SIZE, "%.*s%s", (int)lengths[n], pair->count,
-				places[i]);
+				places[i] + (lengths[n] == 0));
 			if (get(env, pair->place, &pair->node) && pair->node < pair->nodes)
 				return true;
 		}
@@ -69,12 +78,14 @@ static bool find_pair(const struct ri_env *env, struct pair *out)
 			continue;
 		snprintf(out->count, NAME_SIZE, "%.*s", (int)length, entry->text);
 		for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
-			size_t behind = strlen(counts[i]);
+			const char *suffix = counts[i].suffix;
+			size_t behind = strlen(suffix);
+			bool bare = counts[i].bare && strcmp(out->count, suffix + 1) == 0;
 
-			if (length > behind && strstr(out->count, "LOCAL") == NULL &&
-				strcmp(out->count + length - behind, counts[i]) == 0 &&
+			if ((bare || (length > behind && strstr(out->count, "LOCAL") == NULL &&
+				strcmp(out->count + length - behind, suffix) == 0)) &&
 				get(env, out->count, &out->nodes) && out->nodes > 1 &&
-				find_place(env, out, length - behind))
+				find_place(env, out, bare ? 0 : length - behind, counts[i].ids))
 				return true;
 		}
 	}
