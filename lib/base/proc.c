@@ -281,6 +281,13 @@ static int read_number_beside(struct ri_host *host, const struct ri_cgroup_oom *
 	return strcmp(text, "max\n") == 0 || ri_digits_read(text, out) > 0 ? 0 : -1;
 }
 
+bool ri_cgroup_oom_kills_all(struct ri_host *host, const struct ri_cgroup_oom *oom)
+{
+	uint64_t group;
+
+	return read_number_beside(host, oom, "memory.oom.group", &group) == 0 && group == 1;
+}
+
 int ri_cgroup_room(struct ri_host *host, const struct ri_cgroup_oom *oom, uint64_t *bytes)
 {
 	/* version 1 says so by the largest number, rounded */

@@ -116,6 +116,12 @@ int ri_cgroup_oom_find(struct ri_host *host, struct ri_cgroup_oom *oom, uint64_t
 int ri_cgroup_oom_read(struct ri_host *host, const struct ri_cgroup_oom *oom, uint64_t *kills);
 
 /*
+ * Does the kernel kill all processes of the cgroup of that file at once where memory runs out
+ * (memory.oom.group of version 2, admin-guide/cgroup-v2.rst)?
+ */
+bool ri_cgroup_oom_kills_all(struct ri_host *host, const struct ri_cgroup_oom *oom);
+
+/*
  * How many bytes more the cgroup of that file may take before processes are killed: up to its
  * limit, with what it has in the page cache (memory.max, memory.current and memory.stat; version
  * 1: memory.limit_in_bytes, memory.usage_in_bytes). UINT64_MAX: it has no limit. Returns 0, or -1.

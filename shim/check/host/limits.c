@@ -59,12 +59,20 @@ static void check_oom(struct ri_checking *checking)
 		ri_check_hint(checking, "what ran here before needed more memory than this "
 			"container may use; %s", mem_hint);
 	}
+	/* so the kubelet has it for each pod: no reason to refuse one */
+	if (ri_cgroup_oom_kills_all(checking->host, &file)) {
+		ri_check_note(checking, RI_CODE_CG_OOM_GROUP, "memory.oom.group",
+			"where memory runs out the kernel kills the whole container, and rankinit "
+			"with it: the exit status is 137, and no verdict says why");
+		ri_check_hint(checking, "node admin: singleProcessOOMKill: true in the kubelet's "
+			"configuration, since Kubernetes 1.32");
+	}
 }
 
 const struct ri_check ri_check_cg_oom = {
-	.summary = "whether memory ran out here before",
-	.reads = "oom_kill in memory.events or memory.oom_control of this cgroup (Linux "
-		"admin-guide/cgroup-v2.rst, cgroup-v1/memory.rst)",
+	.summary = "whether memory ran out here before, and whether that ends rankinit, too",
+	.reads = "oom_kill in memory.events or memory.oom_control, and memory.oom.group, of this "
+		"cgroup (Linux admin-guide/cgroup-v2.rst, cgroup-v1/memory.rst)",
 	.fails = "processes were killed already, in an earlier job or attempt",
 	.advice = mem_hint,
 	.run = check_oom,
