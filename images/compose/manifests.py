@@ -34,6 +34,27 @@ def blocks():
     return {name: list(yaml.safe_load_all(text)) for name, text in BLOCK.findall(read())}
 
 
+CHANGE = re.compile(r"^<!-- change: (\S+) -->\n```yaml\n(.*?)^```$", re.M | re.S)
+
+
+def merge(whole, part):
+    """The part over the whole; items of lists by their names, as `kubectl patch` has it."""
+    if isinstance(part, dict):
+        return {**whole, **{key: merge(whole[key], it) if key in whole else it
+                            for key, it in part.items()}}
+    if isinstance(part, list) and part and "name" in part[0]:
+        names = {it["name"]: it for it in part}
+        assert set(names) <= {it["name"] for it in whole}, "a name that the block lacks"
+        return [merge(it, names.get(it["name"], {})) for it in whole]
+    return part
+
+
+def changed():
+    """name -> the last document of a block of the page, with what the page says to change in it."""
+    return {name: merge(blocks()[name][-1], yaml.safe_load(text))
+            for name, text in CHANGE.findall(read())}
+
+
 class Unknown(Exception):
     """A field whose meaning nobody wrote down here."""
 

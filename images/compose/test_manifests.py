@@ -12,7 +12,7 @@ import build
 import pytest
 import wheels
 import yaml
-from manifests import BLOCK, Pod, Unknown, blocks, expand, read
+from manifests import BLOCK, Pod, Unknown, blocks, changed, expand, merge, read
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 REQUIREMENTS = os.path.join(HERE, "requirements.txt")
@@ -46,6 +46,31 @@ def fixture_validate():
 
 def test_they_are_valid(validate):
     assert validate([it for documents in blocks().values() for it in documents]) == []
+
+
+def rules_of(document):
+    """The rules by exit status of the containers in a document."""
+    return [rule for it in templates(document) for container in it["spec"]["containers"]
+            for rule in container.get("restartPolicyRules", [])]
+
+
+def test_the_same_pod_again(validate):
+    """What the page says to change is taken, and starts again what is worth it and no more."""
+    found = changed()
+    assert set(found) == {"indexed-job", "jobset"} and validate(list(found.values())) == []
+    for name, action in (("indexed-job", "Restart"), ("jobset", "RestartAllContainers")):
+        assert rules_of(found[name]) == [
+            {"action": action, "exitCodes": {"operator": "In", "values": [220]}}]
+        assert not rules_of(blocks()[name][-1]), "the control"
+        assert "podFailurePolicy" in json.dumps(found[name])
+        wrong = json.loads(json.dumps(found[name]).replace('"exitCodes"', '"exitCode"'))
+        assert any("'exitCode' was unexpected" in line for line in validate([wrong]))
+    # jobset keps/467-InPlaceRestart, "Webhook validation": what it refuses else
+    (node,) = found["jobset"]["spec"]["replicatedJobs"]
+    assert node["template"]["spec"]["backoffLimit"] == 2 ** 31 - 1
+    assert node["template"]["spec"]["podReplacementPolicy"] == "Failed"
+    with pytest.raises(AssertionError, match="a name that the block lacks"):
+        merge([{"name": "a"}], [{"name": "b"}])
 
 
 def at(tree, path):
@@ -111,7 +136,7 @@ def templates(tree):
 
 def test_the_page_has_every_kind():
     assert list(blocks()) == NAMES
-    assert len(re.findall(r"^```yaml$", read(), re.M)) == len(NAMES)
+    assert len(re.findall(r"^```yaml$", read(), re.M)) == len(NAMES) + len(changed())
     for name, text in BLOCK.findall(read()):
         assert text.count("\n") < 55, name
 
@@ -130,7 +155,10 @@ def test_the_rules_are_those_of_the_page_about_failures():
     for jobs in blocks()["jobset"][0], runtime:
         assert holds(jobs["spec"], parts["jobset"])
         (node,) = jobs["spec"]["replicatedJobs"]
-        assert holds(node["template"]["spec"], {**job, "backoffLimit": 0})
+        (container,) = node["template"]["spec"]["template"]["spec"]["containers"]
+        rules = json.loads(json.dumps(job["podFailurePolicy"]).replace("training",
+                                                                       container["name"]))
+        assert holds(node["template"]["spec"], {"podFailurePolicy": rules, "backoffLimit": 0})
     for name in ("indexed-job", "jobset", "pytorchjob", "trainjob"):
         text = json.dumps(blocks()[name])
         assert "--exit-class" in text and "ExitCode" in text
