@@ -26,8 +26,7 @@ static const char *const lives[] = {
 
 static void put_text(struct ri_json *json, json_t *object, const char *name, const char *value)
 {
-	ri_json_put(json, object, name,
-		value == NULL ? json_null() : ri_json_string(json, value, "--blame"));
+	ri_json_put(json, object, name, ri_json_string(json, value, "--blame"));
 }
 
 static void put_number(struct ri_json *json, json_t *object, const char *name, int64_t value)

@@ -12,12 +12,6 @@ static json_t *number_or_null(int64_t number)
 	return number < 0 ? json_null() : json_integer(number);
 }
 
-/* subject names the string where it has to be escaped. */
-static json_t *string_or_null(struct ri_json *json, const char *value, const char *subject)
-{
-	return value == NULL ? json_null() : ri_json_string(json, value, subject);
-}
-
 /* What a variable is set to, without secrets, under its name, which is foreign text, too. */
 static void put_variable(struct ri_json *json, json_t *object, const struct ri_env_edit *edit)
 {
@@ -61,8 +55,8 @@ static json_t *describe_rank(struct ri_json *json, const struct ri_explained_ran
 	ri_json_put(json, object, "set", set);
 	ri_json_put(json, object, "unset", unset);
 	ri_json_put(json, object, "argv", argv);
-	ri_json_put(json, object, "cpus", string_or_null(json, rank->cpus, "cpus"));
-	ri_json_put(json, object, "gpu", string_or_null(json, rank->gpu, "gpu"));
+	ri_json_put(json, object, "cpus", ri_json_string(json, rank->cpus, "cpus"));
+	ri_json_put(json, object, "gpu", ri_json_string(json, rank->gpu, "gpu"));
 	return object;
 }
 

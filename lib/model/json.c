@@ -23,7 +23,7 @@ bool ri_json_buffer_take(struct ri_text *out, size_t room)
 	bytes = take(room);
 	if (bytes == NULL)
 		return false;
-	ri_text_init(out, bytes, room);
+	*out = ri_text_of(bytes, room);
 	return true;
 }
 
@@ -63,6 +63,8 @@ json_t *ri_json_string(struct ri_json *json, const char *value, const char *subj
 {
 	const char *at = value;
 
+	if (value == NULL)
+		return json_null();
 	while (*at != '\0' && ri_utf8_length(at) > 0)
 		at += ri_utf8_length(at);
 	if (*at == '\0')

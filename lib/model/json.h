@@ -30,7 +30,7 @@ void ri_json_append(struct ri_json *json, json_t *array, json_t *value);
 
 /*
  * A string; in one that is not UTF-8 the bytes at fault are written as \xNN
- * and backslashes doubled. subject names it where that is so.
+ * and backslashes doubled. subject names it where that is so. NULL is null.
  */
 json_t *ri_json_string(struct ri_json *json, const char *value, const char *subject);
 

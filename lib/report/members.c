@@ -41,11 +41,6 @@ static const char *word_of(enum ri_member_type type, int value)
 		: ri_loss_kind_name((enum ri_loss_kind)value);
 }
 
-static json_t *string(struct ri_json *json, const char *text, const char *name)
-{
-	return text == NULL ? json_null() : ri_json_string(json, text, name);
-}
-
 static json_t *write_one(struct ri_json *json, const struct ri_report_member *member,
 	const void *field)
 {
@@ -57,7 +52,7 @@ static json_t *write_one(struct ri_json *json, const struct ri_report_member *me
 	case RI_MEMBER_REAL:
 		return json_real(*(const double *)field);
 	case RI_MEMBER_TEXT:
-		return string(json, *(const char *const *)field, member->name);
+		return ri_json_string(json, *(const char *const *)field, member->name);
 	case RI_MEMBER_BOOL:
 		return json_boolean(*(const bool *)field);
 	case RI_MEMBER_TIME:
@@ -65,7 +60,8 @@ static json_t *write_one(struct ri_json *json, const struct ri_report_member *me
 	case RI_MEMBER_CLASS:
 	case RI_MEMBER_STATE:
 	case RI_MEMBER_LOST:
-		return string(json, word_of(member->type, *(const int *)field), member->name);
+		return ri_json_string(json, word_of(member->type, *(const int *)field),
+			member->name);
 	case RI_MEMBER_JSON:
 		return *(json_t *const *)field;
 	case RI_MEMBER_END:
