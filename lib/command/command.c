@@ -63,6 +63,43 @@ enum {
 	WRAPPER_COUNT = sizeof(wrappers) / sizeof(wrappers[0]),
 };
 
+/* Does the name begin with the first length bytes of the word, with '_' for '-' or not? */
+static bool begins_with(const char *name, const char *word, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		if (name[i] != word[i] && !(name[i] == '-' && word[i] == '_'))
+			return false;
+	return true;
+}
+
+/* The first letter of "abc" (of the word "-abc") that takes a value, or NULL. */
+static const char *find_valued(const char *letters, const char *cluster)
+{
+	bool others = letters[0] == '!';
+
+	for (; *cluster != '\0'; cluster++)
+		if ((strchr(letters + others, *cluster) != NULL) != others)
+			return cluster;
+	return NULL;
+}
+
+/* What follows the option at words, and its value. shortens: long names may be cut short. */
+static char *const *skip_option(const char *letters, const char *longs, bool shortens,
+	char *const *words)
+{
+	const char *word = *words++, *valued;
+	bool takes_word, others = longs[0] == '!';
+
+	if (word[1] == '-') {
+		takes_word = strchr(word, '=') == NULL &&
+			ri_word_is_listed(longs + others, word + 2, shortens) != others;
+	} else {
+		valued = find_valued(letters, word + 1);
+		takes_word = valued != NULL && valued[1] == '\0';
+	}
+	return takes_word && *words != NULL ? words + 1 : words;
+}
+
 /*
  * Python's own -m and -c, and uv's --module. Returns true where the option at
  * *words is one: *module is the module's name then, NULL after -c, and *words
@@ -77,7 +114,7 @@ static bool take_module(const char *letters, char *const **words, const char **m
 		if (strcmp(word, "--module") != 0)
 			return false;
 	} else {
-		valued = ri_word_find_valued(letters, word + 1);
+		valued = find_valued(letters, word + 1);
 		if (valued == NULL || (*valued != 'm' && *valued != 'c'))
 			return false;
 		if (*valued == 'c')
@@ -112,7 +149,7 @@ static struct place skip_options(const struct wrapper *row, char *const *words)
 				place.words = NULL;
 			break;
 		}
-		place.words = ri_word_skip_option(row->letters, row->longs, false, place.words);
+		place.words = skip_option(row->letters, row->longs, false, place.words);
 	}
 	return place;
 }
@@ -301,14 +338,14 @@ static bool find_option(const struct ri_command *command, const struct count *wa
 	if (launcher == NULL || word == NULL)
 		return false;
 	while (*word != NULL && ri_word_is_option(*word) && strcmp(*word, "--") != 0) {
-		char *const *next = ri_word_skip_option(launcher->letters, launcher->longs,
+		char *const *next = skip_option(launcher->letters, launcher->longs,
 			launcher->shortens, word);
 		size_t length = strcspn(*word, "=");
 		bool is_long = launcher->shortens && length > 2
-			? ri_word_begins(wanted->option, *word, length)
+			? begins_with(wanted->option, *word, length)
 			: ri_word_is_name(*word, wanted->option, length);
 		const char *valued = wanted->letter == 0 || word[0][1] == '-' ? NULL
-			: ri_word_find_valued(launcher->letters, word[0] + 1);
+			: find_valued(launcher->letters, word[0] + 1);
 
 		if (is_long) {
 			found = true;
@@ -373,7 +410,7 @@ bool ri_command_mentions(const struct ri_command *command, const char *option)
 	for (char *const *word = command->words; word != NULL && *word != NULL; word++) {
 		size_t length = strcspn(*word, "=");
 
-		if (length >= SHORTEST && ri_word_begins(option, *word, length))
+		if (length >= SHORTEST && begins_with(option, *word, length))
 			return true;
 	}
 	return false;
@@ -469,17 +506,9 @@ bool ri_word_is_option(const char *word)
 	return word[0] == '-' && word[1] != '\0';
 }
 
-bool ri_word_begins(const char *name, const char *word, size_t length)
-{
-	for (size_t i = 0; i < length; i++)
-		if (name[i] != word[i] && !(name[i] == '-' && word[i] == '_'))
-			return false;
-	return true;
-}
-
 bool ri_word_is_name(const char *word, const char *name, size_t length)
 {
-	return ri_word_begins(name, word, length) && (name[length] == '\0' || name[length] == ' ');
+	return begins_with(name, word, length) && (name[length] == '\0' || name[length] == ' ');
 }
 
 bool ri_word_is_listed(const char *list, const char *name, bool shortens)
@@ -489,35 +518,9 @@ bool ri_word_is_listed(const char *list, const char *name, bool shortens)
 
 	while (*list != '\0' && !listed) {
 		list += strspn(list, " ");
-		listed = *list != '\0' && (shortens ? ri_word_begins(list, name, length)
+		listed = *list != '\0' && (shortens ? begins_with(list, name, length)
 			: ri_word_is_name(name, list, length));
 		list += strcspn(list, " ");
 	}
 	return listed;
-}
-
-const char *ri_word_find_valued(const char *letters, const char *cluster)
-{
-	bool others = letters[0] == '!';
-
-	for (; *cluster != '\0'; cluster++)
-		if ((strchr(letters + others, *cluster) != NULL) != others)
-			return cluster;
-	return NULL;
-}
-
-char *const *ri_word_skip_option(const char *letters, const char *longs, bool shortens,
-	char *const *words)
-{
-	const char *word = *words++, *valued;
-	bool takes_word, others = longs[0] == '!';
-
-	if (word[1] == '-') {
-		takes_word = strchr(word, '=') == NULL &&
-			ri_word_is_listed(longs + others, word + 2, shortens) != others;
-	} else {
-		valued = ri_word_find_valued(letters, word + 1);
-		takes_word = valued != NULL && valued[1] == '\0';
-	}
-	return takes_word && *words != NULL ? words + 1 : words;
 }

@@ -29,18 +29,8 @@ bool ri_word_is_option(const char *word);
  */
 bool ri_word_is_name(const char *word, const char *name, size_t length);
 
-/* Does the name begin with the first length bytes of the word, likewise? */
-bool ri_word_begins(const char *name, const char *word, size_t length);
-
 /* Is the name in a list with blanks between, or where it may be cut short the beginning of one? */
 bool ri_word_is_listed(const char *list, const char *name, bool shortens);
-
-/* The first letter of "abc" (of the word "-abc") that takes a value, or NULL. */
-const char *ri_word_find_valued(const char *letters, const char *cluster);
-
-/* What follows the option at words, and its value. shortens: long names may be cut short. */
-char *const *ri_word_skip_option(const char *letters, const char *longs, bool shortens,
-	char *const *words);
 
 enum ri_mode {
 	RI_MODE_AUTO,		/* by the command: what is asked for, never an answer */

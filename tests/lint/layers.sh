@@ -83,7 +83,7 @@ library='base node image demand output command python redact model from to words
 look shim/system base node model
 look shim/check base node image demand redact model from report system
 look shim/probe base node image check system
-look shim/check/fs base node check
+look shim/check/fs base node command check
 look shim/check/gpu base node image demand check probe system
 look shim/check/ib base node image check probe system
 look shim/check/net base node check system

@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "check/check.h"
 #include "check/machine.h"
+#include "command/command.h"
 #include "node/node.h"
 
 enum path_use { DATA, OUTPUT };
@@ -96,17 +97,11 @@ static bool read_variable(struct named_path *out, const struct ri_env_entry *ent
 static size_t find_option(const char *word, const char *const *names)
 {
 	const char *name = word + strspn(word, "-");
-	size_t length = strcspn(name, "="), at;
+	size_t length = strcspn(name, "=");
 
-	for (; name != word && *names != NULL; names++) {
-		if (strlen(*names) != length)
-			continue;
-		for (at = 0; at < length; at++)
-			if (name[at] != (*names)[at] && !(name[at] == '_' && (*names)[at] == '-'))
-				break;
-		if (at == length)
+	for (; name != word && *names != NULL; names++)
+		if (ri_word_is_name(name, *names, length))
 			return length + (size_t)(name - word);
-	}
 	return 0;
 }
 
