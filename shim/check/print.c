@@ -14,11 +14,12 @@ static const char *id_of(const struct ri_check_result *result)
 
 /* --- lines of our own, beside a launch -------------------------------------- */
 
-enum { SUMMED = 8, FIRST = 110 };
+enum { SUMMED = 8, FIRST = 110, TEXT = 768 };
 
-void ri_check_text(const struct ri_check_result *result, char out[RI_CHECK_TEXT])
+/* "has 64 MiB; expected at least 1 GiB" */
+static void make_text(const struct ri_check_result *result, char out[TEXT])
 {
-	snprintf(out, RI_CHECK_TEXT, "%s%s%s", result->text, result->expected[0] == '\0' ? ""
+	snprintf(out, TEXT, "%s%s%s", result->text, result->expected[0] == '\0' ? ""
 		: "; expected ", result->expected);
 }
 
@@ -40,7 +41,8 @@ static bool is_said(const struct ri_check_result *result)
 		(result->status != RI_CHECK_UNKNOWN || result->problem || result->unfit);
 }
 
-const char *ri_check_cause(const struct ri_check_report *report,
+/* The id of the check that found what this follows from: lines have that one, tables both. */
+static const char *find_cause(const struct ri_check_report *report,
 	const struct ri_check_result *result)
 {
 	const char *id = is_said(result) ? ri_check_at(result->check)->because : NULL;
@@ -66,13 +68,12 @@ const char *ri_check_cause(const struct ri_check_report *report,
  * sentence with the reason of the first. Returns that one, NULL: there is none.
  */
 static const struct ri_check_result *sum_unbegun(const struct ri_check_report *report, bool unfit,
-	char text[RI_CHECK_TEXT])
+	char text[TEXT])
 {
 	const struct ri_check_result *first = NULL;
-	struct ri_text list;
+	struct ri_text list = ri_text_of(text, TEXT);
 	size_t count = 0;
 
-	ri_text_init(&list, text, RI_CHECK_TEXT);
 	for (size_t i = 0; i < report->count; i++) {
 		const struct ri_check_result *result = &report->items[i];
 
@@ -95,7 +96,7 @@ struct told {
 	size_t next;	/* 0 at first */
 	const struct ri_check_result *result;
 	const char *subject;
-	char text[RI_CHECK_TEXT];
+	char text[TEXT];
 };
 
 /* Each that is said, but for what follows from another; the checks that were not begun last. */
@@ -103,10 +104,10 @@ static bool tell_next(const struct ri_check_report *report, struct told *out)
 {
 	while (out->next < report->count) {
 		out->result = &report->items[out->next++];
-		if (!is_said(out->result) || ri_check_cause(report, out->result) != NULL)
+		if (!is_said(out->result) || find_cause(report, out->result) != NULL)
 			continue;
 		out->subject = out->result->subject;
-		ri_check_text(out->result, out->text);
+		make_text(out->result, out->text);
 		return true;
 	}
 	while (out->next < report->count + 2) {
@@ -134,7 +135,7 @@ void ri_check_log(const struct ri_check_report *report)
 	struct told told = { .next = 0 };
 
 	while (tell_next(report, &told)) {
-		RI_TEXT(line, 2 * RI_CHECK_TEXT);
+		RI_TEXT(line, 2 * TEXT);
 
 		add_line(&line, &told);
 		ri_log(level_of(told.result), "%s", line.bytes);
@@ -172,17 +173,16 @@ void ri_check_explain(const struct ri_check_report *report, struct ri_findings *
 const char *ri_check_reasons(const struct ri_check_report *report, char out[RI_CHECK_REASONS])
 {
 	const struct ri_check_result *last = NULL;
-	struct ri_text text;
+	struct ri_text text = ri_text_of(out, RI_CHECK_REASONS);
 	size_t count = 0;
 
-	ri_text_init(&text, out, RI_CHECK_REASONS);
 	for (size_t i = 0; i < report->count; i++) {
 		const struct ri_check_result *result = &report->items[i];
 		/* what stands before it goes on about consequences, and not too much of that */
 		size_t length = strcspn(result->text, ";");
 
 		if (!result->unfit || (last != NULL && last->check == result->check) ||
-			ri_check_cause(report, result) != NULL)
+			find_cause(report, result) != NULL)
 			continue;
 		last = result;
 		if (count++ == 0)
@@ -328,11 +328,11 @@ json_t *ri_check_json(struct ri_json *json, const struct ri_check_report *report
 
 	for (size_t i = 0; i < report->count; i++) {
 		const struct ri_check_result *result = &report->items[i];
-		const char *cause = ri_check_cause(report, result);
+		const char *cause = find_cause(report, result);
 		json_t *item = json_object();
-		char text[RI_CHECK_TEXT];
+		char text[TEXT];
 
-		ri_check_text(result, text);
+		make_text(result, text);
 		ri_json_put(json, item, "id", json_string(id_of(result)));
 		ri_json_put(json, item, "status", json_string(statuses[result->status].name));
 		ri_json_put(json, item, "code", result->code == RI_CODE_NONE ? json_null()

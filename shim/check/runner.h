@@ -63,19 +63,6 @@ void ri_check_print_text(const struct ri_check_report *report, struct ri_text *o
 /* {"schema": "rankinit-check-1", "fit": ..., "checks": [...], ...}; NULL: out of memory. */
 json_t *ri_check_json(struct ri_json *json, const struct ri_check_report *report);
 
-enum { RI_CHECK_TEXT = 768 };
-
-/* "has 64 MiB; expected at least 1 GiB" */
-void ri_check_text(const struct ri_check_result *result, char out[RI_CHECK_TEXT]);
-
-/*
- * The id of the check that found what this result follows from, or NULL. Such
- * a result is left out of lines, where that check's own says as much; tables
- * and JSON have them all.
- */
-const char *ri_check_cause(const struct ri_check_report *report,
-	const struct ri_check_result *result);
-
 /* On stderr before a launch: what is wrong, and with -v what there is to note. */
 void ri_check_log(const struct ri_check_report *report);
 

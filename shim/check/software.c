@@ -17,48 +17,43 @@ const struct ri_loader *ri_check_loader(const struct ri_checking *checking)
 	return &loader;
 }
 
+/* What is read stays as it was: a check and the next one see the same. */
+#define ONCE(read) \
+	do { \
+		static bool done; \
+		if (!done) \
+			read; \
+		done = true; \
+	} while (0)
+
 static struct ri_mpi mpi;
 
 const struct ri_mpi *ri_check_mpi_loaded(const struct ri_checking *checking)
 {
-	static bool found;
-
-	if (!found)
-		ri_mpi_find_loaded(&mpi, ri_check_loader(checking));
-	found = true;
+	ONCE(ri_mpi_find_loaded(&mpi, ri_check_loader(checking)));
 	return &mpi;
 }
 
 const struct ri_mpi *ri_check_mpi(const struct ri_checking *checking)
 {
-	static bool found;
-
 	ri_check_mpi_loaded(checking);
-	if (!found)
-		ri_mpi_find_rest(&mpi, ri_check_loader(checking));
-	found = true;
+	ONCE(ri_mpi_find_rest(&mpi, ri_check_loader(checking)));
 	return &mpi;
 }
 
 const struct ri_rdma_core *ri_check_rdma_core(const struct ri_checking *checking)
 {
 	static struct ri_rdma_core core;
-	static bool found;
 
-	if (!found)
-		ri_rdma_core_find(&core, ri_check_loader(checking));
-	found = true;
+	ONCE(ri_rdma_core_find(&core, ri_check_loader(checking)));
 	return &core;
 }
 
 const struct ri_nvidia *ri_check_nvidia(const struct ri_checking *checking)
 {
 	static struct ri_nvidia nvidia;
-	static bool found;
 
-	if (!found)
-		ri_nvidia_read(&nvidia, checking->host);
-	found = true;
+	ONCE(ri_nvidia_read(&nvidia, checking->host));
 	return &nvidia;
 }
 
@@ -74,11 +69,8 @@ const struct ri_check_need ri_check_needs_nvidia = {
 const struct ri_cuda *ri_check_cuda(const struct ri_checking *checking)
 {
 	static struct ri_cuda cuda;
-	static bool found;
 
-	if (!found)
-		ri_cuda_find(&cuda, ri_check_loader(checking), ri_check_nvidia(checking)->version);
-	found = true;
+	ONCE(ri_cuda_find(&cuda, ri_check_loader(checking), ri_check_nvidia(checking)->version));
 	return &cuda;
 }
 
