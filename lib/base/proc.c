@@ -18,6 +18,20 @@ enum {
 	KERNEL_TICKS = 15, STARTED = 22, BLOCKED = 32, IGNORED = 33, CAUGHT = 34,
 };
 
+const char *ri_proc_field(const char *text, const char *name, char end)
+{
+	size_t length = strlen(name);
+
+	while (strncmp(text, name, length) != 0 || text[length] != end) {
+		text = strchr(text, '\n');
+		if (text == NULL)
+			return NULL;
+		text++;
+	}
+	text += length + 1;
+	return text + strspn(text, " \t");
+}
+
 /* The number that starts here and ends at a blank or at the end of the line; UINT64_MAX: none. */
 static uint64_t read_number(const char *text)
 {
@@ -170,40 +184,19 @@ bool ri_cgroup_next(const char **text, struct ri_cgroup_member *out)
 	return false;
 }
 
-bool ri_cgroup_has_word(const char *list, size_t length, const char *name)
-{
-	size_t wanted = strlen(name);
-
-	for (const char *end = list + length, *comma; list < end; list = comma + 1) {
-		comma = memchr(list, ',', (size_t)(end - list));
-		if (comma == NULL)
-			comma = end;
-		if ((size_t)(comma - list) == wanted && memcmp(list, name, wanted) == 0)
-			return true;
-	}
-	return false;
-}
-
 bool ri_cgroup_controls(const struct ri_cgroup_member *member, const char *controller)
 {
-	return ri_cgroup_has_word(member->controllers, member->controllers_length, controller);
+	return ri_list_has(member->controllers, member->controllers_length, controller);
 }
 
 /* The number after "NAME " at the start of a line. */
 static int read_count(const char *text, const char *name, uint64_t *count)
 {
-	size_t key = strlen(name), digits;
-	const char *line = text;
+	const char *number = ri_proc_field(text, name, ' ');
+	size_t digits = number == NULL ? 0 : strspn(number, "0123456789");
 
-	while (line != NULL && (strncmp(line, name, key) != 0 || line[key] != ' ')) {
-		line = strchr(line, '\n');
-		line = line == NULL ? NULL : line + 1;
-	}
-	if (line == NULL)
-		return -1;
-	digits = strspn(line + key + 1, "0123456789");
-	return (line[key + 1 + digits] != '\n' && line[key + 1 + digits] != '\0') ||
-		ri_digits_read(line + key + 1, count) == 0 ? -1 : 0;
+	return digits == 0 || (number[digits] != '\n' && number[digits] != '\0') ||
+		ri_digits_read(number, count) == 0 ? -1 : 0;
 }
 
 int ri_cgroup_oom_read(struct ri_host *host, const struct ri_cgroup_oom *oom, uint64_t *kills)

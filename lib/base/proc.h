@@ -10,6 +10,12 @@
 #include "base/host.h"
 
 /*
+ * What stands in the text of a file behind NAME and end at the start of a line, past the blanks
+ * there; NULL: no line begins so.
+ */
+const char *ri_proc_field(const char *text, const char *name, char end);
+
+/*
  * One process as /proc/PID/stat tells it (proc(5), fields 1 to 6, 9, 10, 14, 15, 22, 33 and 34).
  */
 
@@ -97,9 +103,6 @@ bool ri_cgroup_next(const char **text, struct ri_cgroup_member *out);
 
 /* Is it a hierarchy of version 1 with this controller? */
 bool ri_cgroup_controls(const struct ri_cgroup_member *member, const char *controller);
-
-/* Is name one of the words of a list separated by commas? */
-bool ri_cgroup_has_word(const char *list, size_t length, const char *name);
 
 /* The file that counts. Empty path: none was found. */
 struct ri_cgroup_oom {

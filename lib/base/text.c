@@ -183,9 +183,8 @@ size_t ri_text_add_shown(struct ri_text *text, const char *value, size_t columns
 
 const char *ri_quote(char *buffer, size_t size, const char *value)
 {
-	struct ri_text text;
+	struct ri_text text = ri_text_of(buffer, size);
 
-	ri_text_init(&text, buffer, size);
 	ri_text_add_quoted(&text, value);
 	return buffer;
 }
@@ -207,9 +206,8 @@ bool ri_text_is_clean(const char *text, size_t size, bool lines)
 
 void ri_text_copy(char *buffer, size_t size, const char *string)
 {
-	struct ri_text text;
+	struct ri_text text = ri_text_of(buffer, size);
 
-	ri_text_init(&text, buffer, size);
 	if (string != NULL)
 		ri_text_add(&text, string);
 }
@@ -410,4 +408,18 @@ struct ri_span ri_span_trim_end(struct ri_span span)
 	while (span.length > 0 && ri_is_blank(span.at[span.length - 1]))
 		span.length--;
 	return span;
+}
+
+bool ri_list_has(const char *list, size_t length, const char *name)
+{
+	size_t wanted = strlen(name);
+
+	for (const char *end = list + length, *comma; list < end; list = comma + 1) {
+		comma = memchr(list, ',', (size_t)(end - list));
+		if (comma == NULL)
+			comma = end;
+		if ((size_t)(comma - list) == wanted && memcmp(list, name, wanted) == 0)
+			return true;
+	}
+	return false;
 }

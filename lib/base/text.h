@@ -34,6 +34,9 @@ bool ri_span_same(struct ri_span a, struct ri_span b);
 bool ri_span_starts(struct ri_span span, const char *start);
 bool ri_span_ends(struct ri_span span, const char *end);
 
+/* Is name one of the words of a list separated by commas? */
+bool ri_list_has(const char *list, size_t length, const char *name);
+
 /* Does the word, which is not empty, stand anywhere in it? */
 bool ri_span_has(struct ri_span span, const char *word);
 

@@ -9,16 +9,9 @@
 
 bool ri_hang_read_field(const char *text, const char *name, uint64_t *out)
 {
-	size_t length = strlen(name);
+	const char *value = ri_proc_field(text, name, ':');
 
-	while (strncmp(text, name, length) != 0 || text[length] != ':') {
-		text = strchr(text, '\n');
-		if (text == NULL)
-			return false;
-		text++;
-	}
-	text += length + 1;
-	return ri_digits_read(text + strspn(text, " \t"), out) > 0;
+	return value != NULL && ri_digits_read(value, out) > 0;
 }
 
 void ri_hang_read_wchan(const char *text, char *out, size_t size)

@@ -271,15 +271,9 @@ bool ri_mca_get(const struct ri_mca *mca, const char *name, struct ri_mca_value 
 
 bool ri_mca_takes(const char *list, const char *component)
 {
-	bool without = list[0] == '^', named = list[0] == '\0';
-	const size_t length = strlen(component);
+	bool without = list[0] == '^';
+	bool named = list[0] == '\0' ||
+		ri_list_has(list + without, strlen(list + without), component);
 
-	list += without;
-	while (*list != '\0') {
-		size_t word = strcspn(list, ",");
-
-		named |= word == length && strncmp(list, component, length) == 0;
-		list += word + (list[word] != '\0');
-	}
 	return named != without;
 }

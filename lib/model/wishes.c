@@ -49,16 +49,6 @@ bool ri_wishes_allow_framework(const struct ri_wishes *wishes, const char *name)
 bool ri_wishes_name_framework(const struct ri_wishes *wishes, const char *name)
 {
 	const char *list = wishes == NULL ? NULL : wishes->frameworks;
-	size_t length = strlen(name);
 
-	if (list == NULL)
-		return false;
-	for (; *list != '\0'; list += *list == ',') {
-		size_t item = strcspn(list, ",");
-
-		if (item == length && memcmp(list, name, length) == 0)
-			return true;
-		list += item;
-	}
-	return false;
+	return list != NULL && ri_list_has(list, strlen(list), name);
 }

@@ -123,7 +123,7 @@ bool ri_cpus_read_allowed(struct ri_host *host, const char *path, struct ri_cpus
 {
 	char text[LIST_SIZE], line[LIST_SIZE];
 	const char *list = ri_host_read(host, path, text, sizeof(text)) < 0 ? NULL
-		: ri_sysfile_field(text, "Cpus_allowed_list", ':');
+		: ri_proc_field(text, "Cpus_allowed_list", ':');
 
 	if (list == NULL)
 		return false;

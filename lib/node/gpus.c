@@ -53,7 +53,7 @@ static const char *skip_hex(const char *p, size_t least, size_t most, char end)
 /* The value of a line "KEY: \t value", up to GPU_UUID - 1 bytes of it. */
 static bool read_line(const char *text, const char *key, char value[GPU_UUID])
 {
-	text = ri_sysfile_field(text, key, ':');
+	text = ri_proc_field(text, key, ':');
 	return text != NULL && ri_sysfile_rest(text, value, GPU_UUID);
 }
 

@@ -26,13 +26,7 @@ bool ri_sysfile_line(struct ri_host *host, const char *path, char *line, size_t 
 /* The number with which the file begins: 4 of "4: ACTIVE". */
 bool ri_sysfile_number(struct ri_host *host, const char *path, uint64_t *out);
 
-/*
- * What stands in the text of a file behind NAME and end at the start of a line, past the blanks
- * there; NULL: no line begins so.
- */
-const char *ri_sysfile_field(const char *text, const char *name, char end);
-
-/* The rest of its line without the blanks around it; false, and "": it is empty or too long. */
+/* The rest of a line without the blanks around it; false, and "": it is empty or too long. */
 bool ri_sysfile_rest(const char *text, char *line, size_t size);
 
 /* What a process may do and how much, as its /proc/PID says (proc(5)). */

@@ -39,26 +39,12 @@ bool ri_sysfile_number(struct ri_host *host, const char *path, uint64_t *out)
 	return ri_sysfile_line(host, path, line, sizeof(line)) && ri_digits_read(line, out) > 0;
 }
 
-const char *ri_sysfile_field(const char *text, const char *name, char end)
-{
-	size_t length = strlen(name);
-
-	while (strncmp(text, name, length) != 0 || text[length] != end) {
-		text = strchr(text, '\n');
-		if (text == NULL)
-			return NULL;
-		text++;
-	}
-	text += length + 1;
-	return text + strspn(text, " \t");
-}
-
 bool ri_status_read(const char *text, struct ri_status *out)
 {
 	struct ri_status status = { .seccomp = -1 };
-	const char *capabilities = ri_sysfile_field(text, "CapEff", ':');
-	const char *uid = ri_sysfile_field(text, "Uid", ':');
-	const char *mode = ri_sysfile_field(text, "Seccomp", ':');
+	const char *capabilities = ri_proc_field(text, "CapEff", ':');
+	const char *uid = ri_proc_field(text, "Uid", ':');
+	const char *mode = ri_proc_field(text, "Seccomp", ':');
 	size_t digits;
 
 	if (capabilities == NULL || ri_hex_read(capabilities, &status.effective) == 0 ||
@@ -106,7 +92,7 @@ bool ri_limit_read(const char *text, enum ri_limit_name name, struct ri_limit *o
 	};
 	struct ri_limit limit;
 
-	text = ri_sysfile_field(text, names[name], ' ');
+	text = ri_proc_field(text, names[name], ' ');
 	if (text == NULL || !read_value(&text, &limit.soft) || *text != ' ' ||
 		!read_value(&text, &limit.hard))
 		return false;
@@ -282,7 +268,7 @@ static void find_mounted(struct search *search, const struct ri_cgroup_member *o
 			struct place place = { .v2 = is_v2(&ours[i]), .point = mount.point };
 
 			if (strcmp(mount.type, place.v2 ? "cgroup2" : "cgroup") != 0 ||
-				(!place.v2 && !ri_cgroup_has_word(mount.options,
+				(!place.v2 && !ri_list_has(mount.options,
 					strlen(mount.options), rows[search->kind].controller)))
 				continue;
 			find_below(&place, &ours[i], mount.root);

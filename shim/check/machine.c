@@ -133,8 +133,8 @@ int ri_machine_writable(struct ri_host *host, const char *path)
 		return EACCES;
 	mounts = ri_machine_mounts(host);
 	return mounts != NULL && ri_mount_of(mounts, path, &mount) &&
-		(ri_cgroup_has_word(mount.flags, strlen(mount.flags), "ro") ||
-			ri_cgroup_has_word(mount.options, strlen(mount.options), "ro")) ? EROFS : 0;
+		(ri_list_has(mount.flags, strlen(mount.flags), "ro") ||
+			ri_list_has(mount.options, strlen(mount.options), "ro")) ? EROFS : 0;
 }
 
 bool ri_machine_tmpfs(struct ri_host *host, const char *path, struct ri_space *out)

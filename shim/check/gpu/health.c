@@ -439,7 +439,7 @@ static bool is_numa_node(const struct ri_checking *checking, const struct ri_gpu
 	snprintf(path, sizeof(path), "proc/driver/nvidia/gpus/%s/numa_status", address);
 	if (ri_host_read(checking->host, path, text, sizeof(text)) < 0)
 		return false;
-	status = ri_sysfile_field(text, "Status", ':');
+	status = ri_proc_field(text, "Status", ':');
 	return status != NULL && ri_sysfile_rest(status, line, sizeof(line)) &&
 		strcmp(line, "online") == 0;
 }
