@@ -198,7 +198,7 @@ static void begin_next(const struct ri_run *run, struct ri_restart *failed)
 	next->restarts.all++;
 	if (next->restarts.count < RI_RESTARTS)
 		next->restarts.items[next->restarts.count++] = *failed;
-	ri_text_init(&text, next->failure, sizeof(next->failure));
+	text = ri_text_of(next->failure, sizeof(next->failure));
 	ri_restart_add_failure(&text, failed);
 	ri_text_replace_controls(next->failure);
 }
@@ -294,7 +294,7 @@ bool ri_attempt_decide(struct ri_run *run, const struct ri_outcome *outcome, int
 	if (own.next != NULL) {
 		ri_restart_describe(&restart, outcome);
 		begin_next(run, &restart);
-		ri_text_init(&text, own.next->signature, sizeof(own.next->signature));
+		text = ri_text_of(own.next->signature, sizeof(own.next->signature));
 		if (restart.known)
 			ri_again_sign(&text, own.failed.why.cause, &restart.first, restart.words);
 		own.failed.signature = own.next->signature;

@@ -121,9 +121,8 @@ bool ri_run_has_last_line(const struct ri_run *run)
 const char *ri_run_make_last_line(const struct ri_run *run, const struct ri_verdict *verdict)
 {
 	static char line[RI_VERDICT_LINE_SIZE];
-	struct ri_text out;
+	struct ri_text out = ri_text_of(line, sizeof(line));
 
-	ri_text_init(&out, line, sizeof(line));
 	ri_verdict_add_line(&out, verdict, &run->found.topology);
 	return line;
 }

@@ -8,11 +8,6 @@
 
 enum { DISTANCE_MAX = 32, PREFIX_MIN = 3 };
 
-void ri_text_init(struct ri_text *text, char *buffer, size_t size)
-{
-	*text = ri_text_of(buffer, size);
-}
-
 void ri_text_add_bytes(struct ri_text *text, const char *bytes, size_t count)
 {
 	size_t room = text->size - 1 - text->length;

@@ -146,8 +146,6 @@ struct ri_text {
 	bool cut;	/* something did not fit */
 };
 
-void ri_text_init(struct ri_text *text, char *buffer, size_t size);
-
 static inline struct ri_text ri_text_of(char *buffer, size_t size)
 {
 	buffer[0] = '\0';

@@ -27,7 +27,7 @@ static struct ri_text *take_text(void)
 	static size_t next;
 	struct ri_text *text = &texts[next].text;
 
-	ri_text_init(text, texts[next].room, sizeof(texts[next].room));
+	*text = ri_text_of(texts[next].room, sizeof(texts[next].room));
 	next = (next + 1) % TEXTS;
 	return text;
 }

@@ -182,7 +182,7 @@ static void claim_nodes(struct ri_reading *reading)
 	bytes = ri_reading_allocate(reading, strlen(raw) + 2, 1);
 	if (copy == NULL || bytes == NULL)
 		return;
-	ri_text_init(&list, bytes, strlen(raw) + 2);
+	list = ri_text_of(bytes, strlen(raw) + 2);
 	good = ri_number_read(cut_word(&copy), counts, &count, NULL) == RI_NUMBER_OK;
 	for (host = cut_word(&copy); good && *host != '\0'; host = cut_word(&copy)) {
 		good = ri_is_host((struct ri_span){ host, strlen(host) }) &&

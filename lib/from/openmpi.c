@@ -196,7 +196,7 @@ bool ri_ompi_regex_host(const char *regex, uint64_t index, char *name, size_t si
 
 	if (daemons == NULL || !find_position(daemons + 1, index, &position))
 		return false;
-	ri_text_init(&text, name, size);
+	text = ri_text_of(name, size);
 	while (found == 0) {
 		/* up to a comma outside of brackets, or '@' */
 		size_t length = strcspn(item, "[,@");

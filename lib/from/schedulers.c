@@ -69,7 +69,7 @@ static bool claim_list(struct ri_reading *reading, const char *variable, bool pa
 	lines = ri_reading_allocate(reading, size, 1);
 	if (lines == NULL)
 		return false;
-	ri_text_init(&text, lines, size);
+	text = ri_text_of(lines, size);
 	for (raw += strspn(raw, " \t"); *raw != '\0'; raw += strspn(raw, " \t")) {
 		size_t length = strcspn(raw, " \t");
 

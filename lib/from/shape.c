@@ -138,9 +138,8 @@ char *ri_shape_value(const struct ri_shape_row *row, const struct ri_shape_membe
 	static const char each[] = "<each:", others[] = "<others:";
 	static char buffer[RI_MAX_VARIABLE];
 	const char *text = row->value;
-	struct ri_text out;
+	struct ri_text out = ri_text_of(buffer, sizeof(buffer));
 
-	ri_text_init(&out, buffer, sizeof(buffer));
 	while (*text != '\0') {
 		const char *loop = strstr(text, each), *other = strstr(text, others);
 

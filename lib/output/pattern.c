@@ -45,7 +45,7 @@ const char *ri_pattern_expand(const char *pattern, const struct ri_pattern_value
 	bytes = ri_arena_alloc(arena, size);
 	if (bytes == NULL)
 		return NULL;
-	ri_text_init(&out, bytes, size);
+	out = ri_text_of(bytes, size);
 	for (const char *p = pattern; *p != '\0'; p++) {
 		size_t begin = out.length;
 

@@ -57,9 +57,8 @@ void ri_redact_word(struct ri_text *out, const char *word)
 void ri_redact_word_in_place(char *word, size_t size)
 {
 	char copy[PATH_MAX];
-	struct ri_text text;
+	struct ri_text text = ri_text_of(copy, size < sizeof(copy) ? size : sizeof(copy));
 
-	ri_text_init(&text, copy, size < sizeof(copy) ? size : sizeof(copy));
 	ri_redact_word(&text, word);
 	memcpy(word, copy, text.length + 1);
 }
@@ -73,7 +72,7 @@ char *ri_redact_copy(const char *word, struct ri_arena *arena)
 
 	if (bytes == NULL)
 		return NULL;
-	ri_text_init(&text, bytes, size);
+	text = ri_text_of(bytes, size);
 	ri_redact_word(&text, word);
 	return bytes;
 }

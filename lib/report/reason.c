@@ -27,9 +27,8 @@ enum {
 static struct ri_span clean_lines(const struct ri_rank_outcome *rank, struct ri_reason *out)
 {
 	struct ri_span text = rank->wrote.tail, line;
-	struct ri_text clean;
+	struct ri_text clean = ri_text_of(out->text, sizeof(out->text));
 
-	ri_text_init(&clean, out->text, sizeof(out->text));
 	if (rank->wrote.tail.at == NULL)
 		return (struct ri_span){ out->text, 0 };
 	/* a traceback that the rank went on from, long ago */

@@ -102,11 +102,10 @@ static json_t *describe_traceback(struct ri_json *json, const struct ri_reason *
 {
 	static char copy[2 * RI_MAX_TAIL];
 	struct ri_span rest = reason->traceback.whole, line;
-	struct ri_text text;
+	struct ri_text text = ri_text_of(copy, sizeof(copy));
 
 	if (!reason->has_traceback)
 		return json_null();
-	ri_text_init(&text, copy, sizeof(copy));
 	while (ri_span_line(&rest, &line)) {
 		line = ri_traceback_line(&reason->traceback, line);
 		ri_text_add(&text, text.length == 0 ? "" : "\n");
@@ -134,9 +133,8 @@ static json_t *split(struct ri_json *json, const char *text, const char *subject
 static json_t *list_reason(struct ri_json *json, const struct ri_outcome *outcome)
 {
 	static char lines[RI_VERDICT_SIZE];
-	struct ri_text text;
+	struct ri_text text = ri_text_of(lines, sizeof(lines));
 
-	ri_text_init(&text, lines, sizeof(lines));
 	if (outcome->ranks[outcome->first].end != RI_END_EXEC_FAILED)
 		ri_reason_add(&text, &outcome->ranks[outcome->first], outcome->reason);
 	return split(json, lines, "reason");

@@ -28,7 +28,7 @@ void ri_restart_describe(struct ri_restart *restart, const struct ri_outcome *ou
 	restart->known = true;
 	restart->alone = ri_outcome_is_alone(outcome);
 	restart->first = *first;
-	ri_text_init(&words, restart->words, sizeof(restart->words));
+	words = ri_text_of(restart->words, sizeof(restart->words));
 	if (reason->has_traceback)
 		ri_text_add_bytes(&words, reason->traceback.last.at, reason->traceback.last.length);
 	else if (first->evidence.ended_of_file &&
@@ -42,11 +42,10 @@ void ri_restart_describe(struct ri_restart *restart, const struct ri_outcome *ou
 void ri_restart_describe_job(struct ri_restart *restart, const struct ri_verdict *verdict,
 	const char *text)
 {
-	struct ri_text words;
+	struct ri_text words = ri_text_of(restart->words, sizeof(restart->words));
 
 	restart->of_job = true;
 	restart->verdict = *verdict;
-	ri_text_init(&words, restart->words, sizeof(restart->words));
 	ri_text_add_bytes(&words, text, strcspn(text, "\n"));
 }
 

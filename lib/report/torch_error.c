@@ -46,7 +46,7 @@ bool ri_torch_error_read(struct ri_span text, struct ri_torch_error *out)
 
 	if (known) {
 		*out = (struct ri_torch_error){ .message = "" };
-		ri_text_init(&clean, out->message, sizeof(out->message));
+		clean = ri_text_of(out->message, sizeof(out->message));
 		ri_redact(&clean, (struct ri_span){ json_string_value(message),
 			json_string_length(message) });
 		/* whole lines from the end, as many as fit even where secrets become longer */
@@ -54,7 +54,7 @@ bool ri_torch_error_read(struct ri_span text, struct ri_torch_error *out)
 			lines = ri_span_skip(lines, lines.length - room);
 			ri_span_line(&lines, &line);
 		}
-		ri_text_init(&clean, out->callstack, sizeof(out->callstack));
+		clean = ri_text_of(out->callstack, sizeof(out->callstack));
 		if (lines.length > 0)
 			ri_redact(&clean, lines);
 	}

@@ -430,7 +430,7 @@ void ri_verdict_add_line(struct ri_text *out, const struct ri_verdict *verdict,
 	struct ri_text text;
 
 	for (int dropped = 0; dropped <= 2; dropped++) {
-		ri_text_init(&text, line, sizeof(line));
+		text = ri_text_of(line, sizeof(line));
 		ri_text_addf(&text, "verdict cause=%s", ri_cause_word_name(verdict->why.cause));
 		add_name(&text, "class", ri_class_name(verdict->class));
 		add_name(&text, "retry", ri_retry_name(verdict->why.retry));

@@ -502,12 +502,11 @@ void ri_verdict_render_job(const struct ri_outcome *outcome, struct ri_text *out
 void ri_verdict_render(const struct ri_outcome *outcome, struct ri_text *out)
 {
 	static char lines[RI_VERDICT_SIZE];
-	struct ri_text own;
+	struct ri_text own = ri_text_of(lines, sizeof(lines));
 
 	if (outcome->link.verdict != NULL) {
 		/* and why this node ends, where that is another matter */
 		ri_text_add(out, outcome->link.text);
-		ri_text_init(&own, lines, sizeof(lines));
 		if (fails_too(outcome))
 			add_failure(&own, outcome, true);
 		else if (outcome->stop.signal != 0)

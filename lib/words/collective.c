@@ -126,12 +126,10 @@ static bool read_line(struct ri_span line, enum what what, struct told *out)
 static void read_group(struct ri_span line, char out[RI_WORK_GROUP])
 {
 	struct told told;
-	struct ri_text group;
+	struct ri_text group = ri_text_of(out, RI_WORK_GROUP);
 
-	out[0] = '\0';
 	if (!read_line(line, GROUP, &told))
 		return;
-	ri_text_init(&group, out, RI_WORK_GROUP);
 	if (strcmp(told.name, RI_WORK_DEFAULT) == 0)
 		ri_text_add(&group, told.name);
 	else

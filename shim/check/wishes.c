@@ -378,7 +378,7 @@ const char *ri_check_join_demands(const char *variable, const char *stated,
 	bytes = ri_arena_alloc(arena, size);
 	if (bytes == NULL)
 		return NULL;
-	ri_text_init(&out, bytes, size);
+	out = ri_text_of(bytes, size);
 	for (;; variable += length + 1) {
 		length = strcspn(variable, ",");
 		if (!names(stated, variable, strcspn(variable, "=,"))) {

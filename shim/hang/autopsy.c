@@ -211,7 +211,7 @@ static void look(void *context)
 		return;
 	if (region == NULL || !ri_autopsy_examine(region, wish))
 		_exit(1);
-	ri_text_init(&out, own.answer->lines, sizeof(own.answer->lines));
+	out = ri_text_of(own.answer->lines, sizeof(own.answer->lines));
 	if (wish->once) {
 		unseen = ri_hang_find_unreadable(&region->hang);
 		if (unseen != NULL)
@@ -220,7 +220,7 @@ static void look(void *context)
 			RI_MAX_LOCAL);
 	} else {
 		ri_hang_say(&region->hang, &out);
-		ri_text_init(&out, free_document(), sizeof(own.answer->documents[0]));
+		out = ri_text_of(free_document(), sizeof(own.answer->documents[0]));
 		own.answer->has_document = own.options->given.report.value != NULL &&
 			ri_autopsy_dump(&region->hang, JSON_COMPACT, &out);
 		if (own.has_link)

@@ -30,9 +30,8 @@ static size_t read_link(pid_t pid, const char *name, char out[RI_RANK_PATH])
 static void find_error(pid_t pid, pid_t parent, char out[RI_RANK_PATH])
 {
 	char name[RI_RANK_PATH], folder[RI_RANK_PATH] = "";
-	struct ri_text path;
+	struct ri_text path = ri_text_of(out, RI_RANK_PATH);
 
-	ri_text_init(&path, out, RI_RANK_PATH);
 	if (!ri_autopsy_variable(pid, RI_TORCH_FILE, name, sizeof(name)) ||
 		(name[0] != '/' && read_link(parent, "cwd", folder) == 0))
 		return;

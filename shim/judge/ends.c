@@ -202,7 +202,7 @@ void ri_link_judge_end(const struct ri_link_job *job, const struct ri_outcome *o
 	for (size_t i = 0; i < known_by.length; i++)
 		mark = (mark ^ (unsigned char)known_by.bytes[i]) * UINT64_C(1099511628211);
 	end->verdict.mark = (mark & RI_VERDICT_MARK) | 2;	/* 0 and 1 mean something else */
-	ri_text_init(&text, lines, sizeof(lines));
+	text = ri_text_of(lines, sizeof(lines));
 	ri_verdict_render_job(outcome, &text);
 	ri_link_text_set(end->text, lines);
 }

@@ -166,7 +166,7 @@ int ri_blame_print(const struct ri_options *options, struct ri_error *err)
 	room = ri_pages(ANSWER);
 	if (room == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, "--blame", "no memory left for the answer");
-	ri_text_init(&out, room, ANSWER);
+	out = ri_text_of(room, ANSWER);
 	if (format != NULL && strcmp(format, "trace") == 0) {
 		/* a picture was there in version 0.1: who asks for it gets the page */
 		ri_fail(&gone, RI_CODE_OPTION_VALUE, "--blame", "\"trace\" is no longer there");

@@ -64,7 +64,7 @@ static int begin_answer(struct ri_text *out, struct ri_error *err)
 
 	if (room == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, "stdout", "no memory left for the answer");
-	ri_text_init(out, room, ANSWER);
+	*out = ri_text_of(room, ANSWER);
 	return 0;
 }
 

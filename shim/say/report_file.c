@@ -238,10 +238,9 @@ static void write_report(const struct ri_outcome *outcome, const struct ri_check
 		.version = RI_VERSION, .outcome = outcome, .refusal = refusal,
 		.check = checked == NULL ? NULL : describe_checks, .checked = checked,
 	};
-	struct ri_text out;
+	struct ri_text out = ri_text_of(own.document, own.size);
 	int status;
 
-	ri_text_init(&out, own.document, own.size);
 	if (ri_report_render(&report, &out) < 0) {
 		ri_log(RI_LEVEL_WARNING, "%s: the report is too large and was not written",
 			own.option->subject);
@@ -314,7 +313,7 @@ void ri_report_say(const struct ri_outcome *outcome, bool prints)
 
 	ri_verdict_add_printed(&out, outcome, &scratch);
 	all.printed = printed;
-	ri_text_init(&out, verdict, sizeof(verdict));
+	out = ri_text_of(verdict, sizeof(verdict));
 	ri_verdict_render(&all, &out);
 	/* of a silent one another rankinit says it */
 	if (!prints || outcome->silent)

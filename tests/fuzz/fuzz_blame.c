@@ -107,11 +107,11 @@ static void check_answers(struct ri_reports *job)
 
 	CHECK(ri_reports_judge(job) == 0);
 	check_reports(job);
-	ri_text_init(&out, written, ROOM);
+	out = ri_text_of(written, ROOM);
 	ri_reports_add_page(&out, job);
 	CHECK(!out.cut);
 	check_page();
-	ri_text_init(&out, written, ROOM);
+	out = ri_text_of(written, ROOM);
 	if (ri_reports_add_json(&out, job, "0") == 0)
 		check_json();
 }

@@ -44,7 +44,7 @@ static void look(size_t length)
 	CHECK(strcmp(carried.link.text, again.link.text) == 0);
 	CHECK(strcmp(carried.failure, again.failure) == 0);
 	for (size_t i = 0; i < again.restarts.count; i++) {
-		ri_text_init(&text, line, sizeof(line));
+		text = ri_text_of(line, sizeof(line));
 		ri_restart_add_failure(&text, &again.restarts.items[i]);
 		CHECK(text.length > 0);
 	}

@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	again = cpus;
 	if (ri_cpus_read(text, &cpus)) {
 		check_set(&cpus);
-		ri_text_init(&list, bytes, sizeof(bytes));
+		list = ri_text_of(bytes, sizeof(bytes));
 		ri_cpus_add(&list, &cpus);
 		CHECK(!list.cut && ri_cpus_read(bytes, &again) && ri_cpus_equal(&cpus, &again));
 		CHECK(ri_cpus_and(&again, &cpus) == ri_cpus_size(&cpus));

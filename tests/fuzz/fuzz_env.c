@@ -239,7 +239,7 @@ static void assert_explained(const struct ri_topology *topology, const struct ri
 
 	assert(json != NULL && strstr(json, "rankinit-explain-1") != NULL);
 	free(json);
-	ri_text_init(&out, page, sizeof(page));
+	out = ri_text_of(page, sizeof(page));
 	ri_explain_text(&explain, &out);
 	assert(!out.cut);
 	assert_lines_fit(page);

@@ -213,7 +213,7 @@ static void check_text(void)
 	struct ri_text out;
 	size_t lines = 0;
 
-	ri_text_init(&out, page, sizeof(page));
+	out = ri_text_of(page, sizeof(page));
 	ri_hang_say(hang, &out);
 	for (char *p = page; *p != '\0'; p++)
 		if (*p == '\n') {
@@ -283,7 +283,7 @@ static void check_look(struct ri_hang *judged, struct ri_hang_moment *moments)
 
 	CHECK(ri_hang_newer(judged)->suspect < (int)ri_hang_newer(judged)->count);
 	ri_hang_has_moved(judged, moments, PROCESSES);
-	ri_text_init(&out, words, sizeof(words));
+	out = ri_text_of(words, sizeof(words));
 	if (unreadable != NULL)
 		ri_hang_say_unreadable(judged, unreadable, &out);
 	CHECK(fuzz_is_printable(words));

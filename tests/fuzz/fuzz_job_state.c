@@ -10,13 +10,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ri_text text;
 
 	if (ri_job_read(line, &job)) {
-		ri_text_init(&text, bytes, sizeof(bytes));
+		text = ri_text_of(bytes, sizeof(bytes));
 		ri_job_render(&job, &text);
 		CHECK(!text.cut && ri_job_read(bytes, &again));
 		CHECK(again.word == job.word && again.pid == job.pid && again.born == job.born);
 		CHECK(again.ranks == job.ranks && again.exit_status == job.exit_status);
 		CHECK(again.since.tv_sec == job.since.tv_sec);
-		ri_text_init(&text, bytes, sizeof(bytes));
+		text = ri_text_of(bytes, sizeof(bytes));
 		ri_job_describe(&job, &text);
 		CHECK(!text.cut && fuzz_is_printable(bytes));
 	}

@@ -130,7 +130,7 @@ static void use(const struct ri_judged *page)
 	word.verdict.status = 1;
 	ri_inner_word_write(&word, bytes);
 	CHECK(ri_inner_word_read(&word, bytes, RI_INNER_WORD));
-	ri_text_init(&text, bytes, sizeof(bytes));
+	text = ri_text_of(bytes, sizeof(bytes));
 	if (page->said.kind == RI_LINK_END)
 		ri_link_message_render(&page->said, &text);
 	ri_carried_read(&carried, page->carried, page->carried_length);

@@ -67,7 +67,7 @@ static void make_text(char *text, unsigned count)
 {
 	struct ri_text out;
 
-	ri_text_init(&out, text, RI_LINK_TEXT);
+	out = ri_text_of(text, RI_LINK_TEXT);
 	for (unsigned i = 0; i <= count; i++)
 		ri_text_addf(&out, "line %u\n", i);
 }

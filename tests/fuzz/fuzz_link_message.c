@@ -52,11 +52,11 @@ static void check_message(const struct ri_link_message *message)
 		CHECK(message->hello.nodes <= RI_MAX_RANKS);
 		CHECK(!ri_link_life_is_none(&message->hello.life));
 	}
-	ri_text_init(&text, bytes, sizeof(bytes));
+	text = ri_text_of(bytes, sizeof(bytes));
 	CHECK(ri_link_message_render(message, &text) == 0);
 	CHECK(ri_link_message_read(&again, bytes, text.length) == 0);
 	CHECK(again.kind == message->kind);
-	ri_text_init(&text, twice, sizeof(twice));
+	text = ri_text_of(twice, sizeof(twice));
 	CHECK(ri_link_message_render(&again, &text) == 0);
 	CHECK(strcmp(bytes, twice) == 0);
 }

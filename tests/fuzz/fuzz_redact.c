@@ -40,7 +40,7 @@ static void check_form(const char *form, const char *before, const char *after)
 	snprintf(planted, sizeof(planted), form, secret);
 #pragma GCC diagnostic pop
 	snprintf(text, size, "%s\n%s\n%s", before, planted, after);
-	ri_text_init(&out, room, 4 * size);
+	out = ri_text_of(room, 4 * size);
 	ri_redact(&out, (struct ri_span){ text, strlen(text) });
 	CHECK(!out.cut && strstr(room, secret) == NULL);
 	free(text);
@@ -94,7 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	room = malloc(2 * size + 16);
 	CHECK(room != NULL);
-	ri_text_init(&out, room, 2 * size + 16);
+	out = ri_text_of(room, 2 * size + 16);
 	looks = ri_redact(&out, (struct ri_span){ (const char *)data, size });
 	CHECK(!out.cut && looks <= RI_REDACT_LOOKS * (size + 64));
 	free(room);

@@ -11,7 +11,7 @@ static void say(const struct ri_arrival_look *arrival)
 	char line[RI_ARRIVAL_LINE];
 	struct ri_text out;
 
-	ri_text_init(&out, line, sizeof(line));
+	out = ri_text_of(line, sizeof(line));
 	ri_arrival_say(&out, arrival);
 	CHECK(out.length > 0 && fuzz_is_printable(line));
 }

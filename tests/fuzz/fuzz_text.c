@@ -76,7 +76,7 @@ static void check_quote(const char *value)
 		CHECK(total > RI_MAX_QUOTE && shown <= RI_MAX_QUOTE && shown > RI_MAX_QUOTE - 4);
 		CHECK(memcmp(back, value, shown) == 0);
 	}
-	ri_text_init(&text, quoted, sizeof(quoted));
+	text = ri_text_of(quoted, sizeof(quoted));
 	ri_text_add_quoted(&text, value);
 	CHECK(!text.cut && text.length == strlen(quoted));
 	for (size_t room = 1; room <= sizeof(small); room++) {

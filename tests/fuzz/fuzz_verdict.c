@@ -49,11 +49,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	outcome.reason = &reason;
 	CHECK(ri_why_find(&outcome).cause < RI_CAUSE_COUNT);
 	CHECK(ri_why_find(&outcome).retry < RI_RETRY_COUNT);
-	ri_text_init(&out, text, sizeof(text));
+	out = ri_text_of(text, sizeof(text));
 	ri_verdict_render(&outcome, &out);
 	CHECK(!out.cut);
 	check_text(text);
-	ri_text_init(&out, document, sizeof(document));
+	out = ri_text_of(document, sizeof(document));
 	CHECK(ri_report_render(&report, &out) == 0);
 	object = json_loads(document, 0, NULL);
 	CHECK(object != NULL);

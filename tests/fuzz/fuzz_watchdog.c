@@ -24,7 +24,7 @@ static void check_works(const struct ri_works *works)
 	char bytes[1024];
 	struct ri_text text;
 
-	ri_text_init(&text, bytes, sizeof(bytes));
+	text = ri_text_of(bytes, sizeof(bytes));
 	ri_works_add(&text, works);
 	CHECK(!text.cut && (text.length > 0) == (works->step != RI_STEP_TOGETHER));
 	CHECK(works->odd < (ssize_t)works->count && works->kinds.count <= RI_KINDS);

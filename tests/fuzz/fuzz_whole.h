@@ -63,7 +63,7 @@ static inline void fuzz_explain(const struct ri_context *context,
 
 	CHECK(json != NULL);
 	free(json);
-	ri_text_init(&out, page, sizeof(page));
+	out = ri_text_of(page, sizeof(page));
 	ri_explain_text(&explained, &out);
 	CHECK(out.length > 0);
 }

@@ -56,7 +56,7 @@ static const char *reason(void)
 	static char line[512];
 	struct ri_text out;
 
-	ri_text_init(&out, line, sizeof(line));
+	out = ri_text_of(line, sizeof(line));
 	ri_again_add(&out, ri_again_decide(&failed), &failed);
 	return line;
 }
@@ -140,7 +140,7 @@ static const char *sign(const char *words)
 	static char line[128];
 	struct ri_text out;
 
-	ri_text_init(&out, line, sizeof(line));
+	out = ri_text_of(line, sizeof(line));
 	ri_again_sign(&out, RI_CAUSE_KILLED, &carried.restarts.items[0].first, words);
 	return line;
 }

@@ -70,7 +70,7 @@ static const char *say(enum ri_arrival_state state, const char *why, bool named)
 	static char line[RI_ARRIVAL_LINE];
 	struct ri_text out;
 
-	ri_text_init(&out, line, sizeof(line));
+	out = ri_text_of(line, sizeof(line));
 	ri_arrival_say(&out, &(struct ri_arrival_look){
 		.place = &place, .state = state, .ms = 30000, .why = why, .arrivals = &arrivals,
 		.missing = named ? missing : NULL, .hosts = hosts,

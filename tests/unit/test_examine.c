@@ -138,7 +138,7 @@ static void assert_said(const char *end)
 	struct ri_text out;
 	char *line;
 
-	ri_text_init(&out, page, sizeof(page));
+	out = ri_text_of(page, sizeof(page));
 	ri_hang_say(&region->hang, &out);
 	assert_memory_equal(page, begin, strlen(begin));
 	line = strstr(page, " ms: ");

@@ -45,7 +45,7 @@ static const char *render(void)
 {
 	struct ri_text out;
 
-	ri_text_init(&out, page, sizeof(page));
+	out = ri_text_of(page, sizeof(page));
 	ri_explain_text(&explain, &out);
 	assert_false(out.cut);
 	return page;

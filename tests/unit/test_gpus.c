@@ -52,7 +52,7 @@ static const char *seen_with(const char *machine, const char *variable, size_t w
 	struct ri_text text;
 	uint64_t count = 99;
 
-	ri_text_init(&text, bytes, sizeof(bytes));
+	text = ri_text_of(bytes, sizeof(bytes));
 	if (ri_gpus_find(&gpus, &node, &err) < 0)
 		fail_msg("%s: %s", err.subject, err.text);
 	assert_int_equal(findings.count, warnings);
@@ -241,7 +241,7 @@ static void next_to(size_t index, const char *list, int node)
 	struct ri_text text;
 	int numa = 77;
 
-	ri_text_init(&text, bytes, sizeof(bytes));
+	text = ri_text_of(bytes, sizeof(bytes));
 	assert_int_equal(ri_gpu_cpus(&host, &gpus.list[index], &cpus, &numa), list != NULL);
 	assert_int_equal(numa, node);
 	if (list != NULL) {

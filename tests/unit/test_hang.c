@@ -263,7 +263,7 @@ static void test_workers_of_a_server(void **state)
 	add_below(201, 102, server, 2, SYS_epoll_pwait);
 	add_below(202, 201, idle_worker, 2, SYS_ppoll);
 	ri_hang_judge(hang);
-	ri_text_init(&out, text, sizeof(text));
+	out = ri_text_of(text, sizeof(text));
 	ri_hang_add_activity(&out, ri_hang_newer(hang), 2, true);
 	assert_string_equal(text, "waits for its data loader, train.py:50 in step, "
 		"whose worker is idle");
@@ -275,12 +275,12 @@ static void test_workers_of_a_server(void **state)
 	/* there is none; then one whose stack could not be read */
 	ri_hang_newer(hang)->count = 6;
 	ri_hang_judge(hang);
-	ri_text_init(&out, text, sizeof(text));
+	out = ri_text_of(text, sizeof(text));
 	ri_hang_add_activity(&out, ri_hang_newer(hang), 2, true);
 	assert_non_null(strstr(text, ", of whose workers none is left"));
 	add_below(202, 102, NULL, 0, SYS_ppoll)->python = RI_HANG_REFUSED;
 	ri_hang_newer(hang)->processes[6].stack_count = 0;
-	ri_text_init(&out, text, sizeof(text));
+	out = ri_text_of(text, sizeof(text));
 	ri_hang_add_activity(&out, ri_hang_newer(hang), 2, true);
 	assert_null(strstr(text, "none is left"));
 }
@@ -304,7 +304,7 @@ static void test_a_screen_for_512_ranks(void **state)
 	(void)state;
 	look_twice(512, 5, training, 1, SYS_clock_nanosleep);
 	assert_int_equal(suspect(), 5);
-	ri_text_init(&out, page, sizeof(page));
+	out = ri_text_of(page, sizeof(page));
 	ri_hang_say(hang, &out);
 	assert_non_null(strstr(page, "suspect: rank 5 (pid 105) sleeps, train.py:55 in step"));
 	assert_non_null(strstr(page, "ranks 0-4, 6-511 (511): "));
@@ -320,7 +320,7 @@ static void test_a_screen_for_512_ranks(void **state)
 		look->processes[i].stacks[0].count = 30;
 	}
 	ri_hang_judge(hang);
-	ri_text_init(&out, page, sizeof(page));
+	out = ri_text_of(page, sizeof(page));
 	ri_hang_say(hang, &out);
 	assert_true(count_lines(page) <= RI_HANG_LINES);
 }
@@ -334,7 +334,7 @@ static void test_two_collectives(void **state)
 	(void)state;
 	look_twice(8, 6, other_collective, 2, SYS_futex);
 	assert_int_equal(suspect(), 6);
-	ri_text_init(&out, page, sizeof(page));
+	out = ri_text_of(page, sizeof(page));
 	ri_hang_say(hang, &out);
 	assert_null(strstr(page, "suspect"));
 	assert_ptr_equal(strstr(page, "the ranks differ: rank 6 (pid 106) waits for the other "
@@ -358,13 +358,13 @@ static void test_foreign_strings(void **state)
 
 	(void)state;
 	look_twice(4, 2, key, 1, SYS_clock_nanosleep);
-	ri_text_init(&out, page, sizeof(page));
+	out = ri_text_of(page, sizeof(page));
 	ri_hang_say(hang, &out);
 	assert_null(strstr(page, "bPxRfiCYKEY"));
 	look_twice(4, 2, hostile, 2, SYS_clock_nanosleep);
 	strcpy(ri_hang_newer(hang)->processes[2].path,
 		"/data?token=hf_abcdefghijklmnopqrstuvwxyz012345");
-	ri_text_init(&out, page, sizeof(page));
+	out = ri_text_of(page, sizeof(page));
 	ri_hang_say(hang, &out);
 	assert_null(strchr(page, '\x1b'));
 	assert_null(strstr(page, "hunter2hunter2"));
@@ -383,7 +383,7 @@ static void says(bool expected, const char *part)
 	static char shown[RI_HANG_SHOWN];
 	struct ri_text out;
 
-	ri_text_init(&out, shown, sizeof(shown));
+	out = ri_text_of(shown, sizeof(shown));
 	ri_hang_say(hang, &out);
 	if ((strstr(shown, part) != NULL) != expected)
 		fail_msg("%s in:\n%s", part, shown);

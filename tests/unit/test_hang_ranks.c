@@ -53,7 +53,7 @@ static const char *ranks_of(const struct row *rows)
 				.count = row->frames == wrapping ? 2 : 1 },
 		};
 	ri_hang_find_ranks(look);
-	ri_text_init(&out, shown, sizeof(shown));
+	out = ri_text_of(shown, sizeof(shown));
 	for (size_t i = 0; i < look->count; i++)
 		if (look->processes[i].is_rank)
 			ri_text_addf(&out, "%s%d=%d", out.length == 0 ? "" : " ",

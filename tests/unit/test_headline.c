@@ -82,7 +82,7 @@ static const char *verdict(void)
 	ri_blame_find(&outcome);
 	ri_reason_find(&ranks[outcome.first], &reason);
 	outcome.reason = &reason;
-	ri_text_init(&out, bytes, RI_VERDICT_SIZE);
+	out = ri_text_of(bytes, RI_VERDICT_SIZE);
 	ri_verdict_render(&outcome, &out);
 	assert_false(out.cut);
 	return bytes;
@@ -134,7 +134,7 @@ static void who_had_printed_an_exception(void **state)
 			ranks[i].told = true;
 		}
 	verdict();
-	ri_text_init(&out, printed, sizeof(printed));
+	out = ri_text_of(printed, sizeof(printed));
 	ri_verdict_add_printed(&out, &outcome, &reason);
 	assert_string_equal(printed, "rank 0 had printed: ValueError: bad sample, password=***\n"
 		"rank 2 had printed: ValueError: bad sample, password=***\n"
@@ -150,7 +150,7 @@ static void who_had_printed_an_exception(void **state)
 	for (int i = 0; i < RANKS; i++)
 		ranks[i].course = RI_COURSE_LEFT;
 	verdict();
-	ri_text_init(&out, printed, sizeof(printed));
+	out = ri_text_of(printed, sizeof(printed));
 	ri_verdict_add_printed(&out, &outcome, &reason);
 	assert_string_equal(printed, "");
 }
@@ -181,7 +181,7 @@ static void held(int64_t seconds, const char *words)
 	outcome.stop.at.tv_sec = ranks[1].traceback_at.tv_sec + seconds;
 	for (int i = 0; i < RANKS; i++)
 		ri_class_find(&ranks[i]);
-	ri_text_init(&out, printed, sizeof(printed));
+	out = ri_text_of(printed, sizeof(printed));
 	ri_verdict_add_printed(&out, &outcome, &reason);
 	assert_string_equal(printed, words);
 }
@@ -322,7 +322,7 @@ static void of_the_job(void **state)
 	for (int lost = 0; lost < 2; lost++) {
 		exits(0, 1, lost ? LOST : HEAD "ValueError: x\n");
 		verdict();
-		ri_text_init(&out, bytes, RI_VERDICT_SIZE);
+		out = ri_text_of(bytes, RI_VERDICT_SIZE);
 		ri_verdict_render_job(&outcome, &out);
 		assert_non_null(strstr(bytes, lost ? " failed (node 0 of 2): exit status 1"
 			: " failed first (node 0 of 2): exit status 1"));
@@ -356,7 +356,7 @@ static json_t *first_failure(json_t **document)
 	struct ri_text out;
 
 	verdict();
-	ri_text_init(&out, bytes, sizeof(bytes));
+	out = ri_text_of(bytes, sizeof(bytes));
 	assert_int_equal(ri_report_render(&report, &out), 0);
 	*document = json_loads(bytes, 0, NULL);
 	assert_non_null(*document);
@@ -489,7 +489,7 @@ static const char *report(void)
 	const struct ri_report all = { .version = "0", .outcome = &outcome };
 	struct ri_text out;
 
-	ri_text_init(&out, bytes, sizeof(bytes));
+	out = ri_text_of(bytes, sizeof(bytes));
 	assert_int_equal(ri_report_render(&all, &out), 0);
 	return bytes;
 }

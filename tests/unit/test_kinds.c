@@ -42,7 +42,7 @@ static void expect(const uint64_t *ranks, size_t count, const char *words)
 	struct ri_ranges list;
 	struct ri_text text;
 
-	ri_text_init(&text, bytes, sizeof(bytes));
+	text = ri_text_of(bytes, sizeof(bytes));
 	list = ri_rank_list_begin(&text, count);
 	for (size_t i = 0; i < count; i++)
 		ri_ranges_add(&list, ranks[i]);

@@ -115,7 +115,7 @@ static const char *lines(void)
 
 	ri_reason_find(&ranks[outcome.first], &reason);
 	outcome.reason = &reason;
-	ri_text_init(&text, bytes, sizeof(bytes));
+	text = ri_text_of(bytes, sizeof(bytes));
 	ri_verdict_render(&outcome, &text);
 	return bytes;
 }

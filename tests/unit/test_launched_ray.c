@@ -176,7 +176,7 @@ static const char *verdict(const struct ri_launched *items, size_t count, const 
 	assert_true(outcome.first >= 0);
 	reason = (struct ri_reason){ .rank = NULL };
 	ri_reason_find(&ranks[outcome.first], &reason);
-	ri_text_init(&out, shown, sizeof(shown));
+	out = ri_text_of(shown, sizeof(shown));
 	ri_verdict_render(&outcome, &out);
 	return shown;
 }

@@ -42,7 +42,7 @@ static const char *read_words(struct ri_span text)
 	size_t count = ri_launcher_words_read(text, said, ROOM);
 	struct ri_text out;
 
-	ri_text_init(&out, shown, sizeof(shown));
+	out = ri_text_of(shown, sizeof(shown));
 	for (size_t i = 0; i < count; i++) {
 		ri_text_add(&out, said[i].launcher);
 		add_number(&out, "rank", said[i].rank, -1);

@@ -17,7 +17,7 @@ static int render(const struct ri_link_message *message)
 {
 	struct ri_text text;
 
-	ri_text_init(&text, bytes, sizeof(bytes));
+	text = ri_text_of(bytes, sizeof(bytes));
 	return ri_link_message_render(message, &text);
 }
 
@@ -398,7 +398,7 @@ static void test_too_long(void **state)
 	char small[16];
 
 	(void)state;
-	ri_text_init(&text, small, sizeof(small));
+	text = ri_text_of(small, sizeof(small));
 	assert_int_equal(ri_link_message_render(&news, &text), -1);
 	assert_int_equal(render(&news), 0);
 	memset(padded, ' ', sizeof(padded) - 1);

@@ -46,7 +46,7 @@ static const char *read_all(const char *source)
 	struct ri_text out;
 
 	ri_text_copy(copy, sizeof(copy), source);
-	ri_text_init(&out, shown, sizeof(shown));
+	out = ri_text_of(shown, sizeof(shown));
 	while (ri_mca_next(&text, &line))
 		ri_text_addf(&out, "%zu:%s=%s;", line.number, line.name, line.value);
 	return shown;

@@ -26,7 +26,7 @@ static const char *listed(const struct ri_cpus *cpus)
 	static char bytes[16384];
 	struct ri_text text;
 
-	ri_text_init(&text, bytes, sizeof(bytes));
+	text = ri_text_of(bytes, sizeof(bytes));
 	ri_cpus_add(&text, cpus);
 	assert_false(text.cut);
 	return bytes;

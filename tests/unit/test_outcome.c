@@ -462,7 +462,7 @@ static void times_are_those_of_iso_8601(void **state)
 	struct ri_text text;
 
 	(void)state;
-	ri_text_init(&text, buffer, sizeof(buffer));
+	text = ri_text_of(buffer, sizeof(buffer));
 	ri_time_add(&text, (struct timespec){ .tv_sec = 1700000000, .tv_nsec = 7999999 });
 	assert_string_equal(buffer, "2023-11-14T22:13:20.007Z");
 }

@@ -17,7 +17,7 @@ static const char *show_owner(const char *line, enum ri_labels labels)
 	struct ri_owner owner;
 	struct ri_text out;
 
-	ri_text_init(&out, shown, sizeof(shown));
+	out = ri_text_of(shown, sizeof(shown));
 	if (!ri_owner_find(SPAN_OF(line), labels, &owner))
 		ri_text_add(&out, "none");
 	add_number(&out, "rank", owner.rank, -1);

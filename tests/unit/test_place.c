@@ -79,7 +79,7 @@ static void on(size_t rank, const char *cpus)
 	assert_int_equal(place->bound, cpus != NULL);
 	if (cpus == NULL)
 		return;
-	ri_text_init(&text, bytes, sizeof(bytes));
+	text = ri_text_of(bytes, sizeof(bytes));
 	ri_cpus_add(&text, &place->cpus);
 	assert_string_equal(bytes, cpus);
 }

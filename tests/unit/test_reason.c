@@ -30,7 +30,7 @@ static const char *tell(struct ri_rank_outcome rank, const char *tail)
 	rank.wrote.tail.length = tail == NULL ? 0 : strlen(tail);
 	ri_class_find(&rank);
 	ri_reason_find(&rank, &reason);
-	ri_text_init(&out, lines, sizeof(lines));
+	out = ri_text_of(lines, sizeof(lines));
 	ri_reason_add(&out, &rank, &reason);
 	assert_false(out.cut);
 	return lines;

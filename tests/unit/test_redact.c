@@ -25,7 +25,7 @@ static void check(const struct pair *pairs, size_t count)
 		char buffer[1024];
 		struct ri_text out;
 
-		ri_text_init(&out, buffer, sizeof(buffer));
+		out = ri_text_of(buffer, sizeof(buffer));
 		ri_redact(&out, (struct ri_span){ text, strlen(text) });
 		assert_false(out.cut);
 		assert_string_equal(buffer, expected == NULL ? text : expected);
@@ -166,7 +166,7 @@ static void what_does_not_fit_is_cut(void **state)
 	struct ri_text out;
 
 	(void)state;
-	ri_text_init(&out, buffer, sizeof(buffer));
+	out = ri_text_of(buffer, sizeof(buffer));
 	ri_redact(&out, (struct ri_span){ "a TOKEN=abc and so", 18 });
 	assert_true(out.cut);
 	assert_string_equal(buffer, "a TOKEN=***");
@@ -188,7 +188,7 @@ static void is_twice_as_long_at_most(void **state)
 
 		while (strlen(text) + strlen(parts[i]) < sizeof(text))
 			strcat(text, parts[i]);
-		ri_text_init(&out, buffer, sizeof(buffer));
+		out = ri_text_of(buffer, sizeof(buffer));
 		ri_redact(&out, (struct ri_span){ text, strlen(text) });
 		assert_non_null(strstr(buffer, RI_REDACTED));
 		assert_true(out.length <= 2 * strlen(text));
@@ -228,7 +228,7 @@ static void the_work_is_bounded(void **state)
 
 		for (size_t at = 0; at < size; at++)
 			text[at] = parts[i][at % length];
-		ri_text_init(&out, buffer, sizeof(buffer));
+		out = ri_text_of(buffer, sizeof(buffer));
 		looks = ri_redact(&out, (struct ri_span){ text, size });
 		assert_false(out.cut);
 		assert_true(looks <= RI_REDACT_LOOKS * size);
@@ -348,7 +348,7 @@ static void values_of_variables(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		ri_text_init(&out, buffer, sizeof(buffer));
+		out = ri_text_of(buffer, sizeof(buffer));
 		ri_redact_value(&out, cases[i][0], cases[i][1]);
 		assert_string_equal(buffer, cases[i][2]);
 	}

@@ -136,7 +136,7 @@ static void check(struct table *table, struct before before)
 	make(table->text, text, expected);
 	add_lines(whole, before, text);
 	add_lines(wanted, before, expected);
-	ri_text_init(&out, buffer, sizeof(buffer));
+	out = ri_text_of(buffer, sizeof(buffer));
 	ri_redact(&out, (struct ri_span){ whole, strlen(whole) });
 	assert_false(out.cut);
 	if (strcmp(buffer, wanted) == 0)

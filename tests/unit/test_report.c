@@ -59,7 +59,7 @@ static const char *verdict(void)
 		ri_reason_find(&ranks[outcome.first], &reason);
 		outcome.reason = &reason;
 	}
-	ri_text_init(&out, bytes, RI_VERDICT_SIZE);
+	out = ri_text_of(bytes, RI_VERDICT_SIZE);
 	ri_verdict_render(&outcome, &out);
 	assert_false(out.cut);
 	return bytes;
@@ -76,7 +76,7 @@ static json_t *report(void)
 		ri_reason_find(&ranks[outcome.first], &reason);
 		outcome.reason = &reason;
 	}
-	ri_text_init(&out, bytes, sizeof(bytes));
+	out = ri_text_of(bytes, sizeof(bytes));
 	assert_int_equal(ri_report_render(&document, &out), 0);
 	assert_int_equal(bytes[out.length - 1], '\n');
 	object = json_loads(bytes, 0, NULL);
@@ -487,12 +487,12 @@ static void what_does_not_fit_is_refused(void **state)
 	size_t whole;
 
 	(void)state;
-	ri_text_init(&out, bytes, sizeof(bytes));
+	out = ri_text_of(bytes, sizeof(bytes));
 	assert_int_equal(ri_report_render(&document, &out), 0);
 	whole = out.length;
-	ri_text_init(&out, bytes, whole + 1);
+	out = ri_text_of(bytes, whole + 1);
 	assert_int_equal(ri_report_render(&document, &out), 0);
-	ri_text_init(&out, bytes, whole);
+	out = ri_text_of(bytes, whole);
 	assert_int_equal(ri_report_render(&document, &out), -1);
 }
 
@@ -521,7 +521,7 @@ static void memory_that_runs_out_is_said(void **state)
 	json_set_alloc_funcs(take_some, free);
 	for (needed = 0; status < 0 && needed < 100000; needed++) {
 		left = needed;
-		ri_text_init(&out, bytes, sizeof(bytes));
+		out = ri_text_of(bytes, sizeof(bytes));
 		status = ri_report_render(&document, &out);
 	}
 	json_set_alloc_funcs(malloc, free);

@@ -20,7 +20,7 @@ static const char *described(const struct ri_job *which)
 	static char bytes[RI_JOB_SIZE];
 	struct ri_text text;
 
-	ri_text_init(&text, bytes, sizeof(bytes));
+	text = ri_text_of(bytes, sizeof(bytes));
 	ri_job_describe(which, &text);
 	assert_false(text.cut);
 	return bytes;
@@ -38,7 +38,7 @@ static void a_line_is_read_again(void **state)
 	(void)state;
 	for (int word = 0; word < RI_JOB_COUNT; word++) {
 		largest.word = (enum ri_job_word)word;
-		ri_text_init(&text, bytes, sizeof(bytes));
+		text = ri_text_of(bytes, sizeof(bytes));
 		ri_job_render(&largest, &text);
 		assert_false(text.cut);
 		assert_true(bytes[text.length - 1] == '\n');

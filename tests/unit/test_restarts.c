@@ -43,7 +43,7 @@ static const char *moment(void)
 {
 	struct ri_text out;
 
-	ri_text_init(&out, line, sizeof(line));
+	out = ri_text_of(line, sizeof(line));
 	ri_restart_add(&out, &restarts, &restarts.items[0]);
 	return line;
 }
@@ -52,7 +52,7 @@ static const char *verdict(void)
 {
 	struct ri_text out;
 
-	ri_text_init(&out, line, sizeof(line));
+	out = ri_text_of(line, sizeof(line));
 	ri_text_add(&out, "  before\n");
 	ri_restarts_add(&out, &restarts);
 	return line + strlen("  before\n");

@@ -27,7 +27,7 @@ static const char *read_all(char *out, size_t size, struct ri_span text)
 	size_t count = ri_launcher_words_read(text, said, ROOM);
 	struct ri_text written;
 
-	ri_text_init(&written, out, size);
+	written = ri_text_of(out, size);
 	for (size_t i = 0; i < count; i++) {
 		ri_text_add(&written, said[i].launcher);
 		add_number(&written, "rank", said[i].rank, -1);
@@ -53,7 +53,7 @@ static struct ri_span put_before(struct ri_span text, const char *prefix)
 	struct ri_span line;
 	struct ri_text out;
 
-	ri_text_init(&out, behind, sizeof(behind));
+	out = ri_text_of(behind, sizeof(behind));
 	for (int number = 8; ri_span_line(&text, &line); number++) {
 		for (const char *at = prefix; *at != '\0'; at++)
 			if (*at == '#')

@@ -24,7 +24,7 @@ static void test_builder(void **state)
 	struct ri_text text;
 
 	(void)state;
-	ri_text_init(&text, buffer, sizeof(buffer));
+	text = ri_text_of(buffer, sizeof(buffer));
 	assert_string_equal(buffer, "");
 	ri_text_add(&text, "ab");
 	ri_text_add_bytes(&text, "cdef", 2);
@@ -42,7 +42,7 @@ static void test_builder_cuts(void **state)
 	struct ri_text text;
 
 	(void)state;
-	ri_text_init(&text, buffer, sizeof(buffer));
+	text = ri_text_of(buffer, sizeof(buffer));
 	ri_text_add(&text, "abcd");
 	assert_false(text.cut);
 	ri_text_add(&text, "e");
@@ -52,10 +52,10 @@ static void test_builder_cuts(void **state)
 	assert_string_equal(buffer, "abcd");
 	assert_int_equal(text.length, 4);
 
-	ri_text_init(&text, buffer, sizeof(buffer));
+	text = ri_text_of(buffer, sizeof(buffer));
 	ri_text_addf(&text, "%s", "abcd");
 	assert_false(text.cut);
-	ri_text_init(&text, buffer, sizeof(buffer));
+	text = ri_text_of(buffer, sizeof(buffer));
 	ri_text_addf(&text, "%s", "abcdefgh");
 	assert_true(text.cut);
 	assert_string_equal(buffer, "abcd");
@@ -69,7 +69,7 @@ static void test_builder_of_one_byte(void **state)
 	struct ri_text text;
 
 	(void)state;
-	ri_text_init(&text, buffer, 1);
+	text = ri_text_of(buffer, 1);
 	ri_text_addf(&text, "%s", "");
 	ri_text_add(&text, "");
 	assert_false(text.cut);
@@ -205,7 +205,7 @@ static void test_quote_size_holds_any(void **state)
 	for (size_t length = 0; length < 80; length++) {
 		memset(value, 1, length);
 		strcpy(value + length, "\xf0\x9f\x9a\x80 and more");
-		ri_text_init(&text, buffer, sizeof(buffer));
+		text = ri_text_of(buffer, sizeof(buffer));
 		ri_text_add_quoted(&text, value);
 		assert_false(text.cut);
 		assert_int_equal(buffer[text.length - 1], '"');
@@ -337,7 +337,7 @@ static void assert_shown(const char *value, size_t columns, const char *expected
 	char buffer[256];
 	struct ri_text text;
 
-	ri_text_init(&text, buffer, sizeof(buffer));
+	text = ri_text_of(buffer, sizeof(buffer));
 	assert_int_equal(ri_text_add_shown(&text, value, columns), used);
 	assert_string_equal(buffer, expected);
 }

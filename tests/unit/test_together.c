@@ -53,7 +53,7 @@ static void add(size_t node, const char *line, const char *ranks, const char *mo
 	char bytes[1024];
 	struct ri_text text;
 
-	ri_text_init(&text, bytes, sizeof(bytes));
+	text = ri_text_of(bytes, sizeof(bytes));
 	add_line(&text, line, ranks);
 	if (more != NULL)
 		add_line(&text, more, others);

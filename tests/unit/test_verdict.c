@@ -25,7 +25,7 @@ static const char *render_of(const struct ri_verdict *brief, const char *job)
 	static char line[1024];
 	struct ri_text out;
 
-	ri_text_init(&out, line, sizeof(line));
+	out = ri_text_of(line, sizeof(line));
 	ri_verdict_add_line(&out, brief, &topology);
 	/* what stands before it on stderr, and its end */
 	assert_true(strlen("rankinit: ") + out.length + 1 <= RI_VERDICT_LINE);

@@ -198,7 +198,7 @@ static void expect_step(size_t count, int odd, const char *sentence)
 	char bytes[1024];
 	struct ri_text text;
 
-	ri_text_init(&text, bytes, sizeof(bytes));
+	text = ri_text_of(bytes, sizeof(bytes));
 	for (size_t i = 0; i < count; i++)
 		ranks[i].evidence.words.work = works[i];
 	ri_works_find(&outcome, &compared);
