@@ -54,6 +54,9 @@ static bool is_missed(void)
 	const struct ri_centre *centre = &ri_helper.centre;
 	bool stays = centre->gathers && ri_helper.musters[RI_LINK_START].over;
 
+	/* an order waits for a node that may be heard again soon */
+	if (ri_helper.is_centre && centre->order_at != 0)
+		return true;
 	return ri_helper.is_centre && ri_helper.listener >= 0 && ri_centre_misses(centre) &&
 		(has_failed() || (centre->decided && centre->fatal) || stays);
 }
@@ -115,7 +118,7 @@ static void begin_closing(void)
 	if (ri_helper.member.has_end)	/* PID 1 answers nothing any more */
 		ri_member_answer(&ri_helper.member, ri_helper.member.asks);
 	if ((awaits_verdict() && ri_helper.member.joined) || is_about_to_decide())
-		most = JUDGE_MS;
+		most = ri_helper.is_centre ? FIND_MS : JUDGE_MS;	/* is_missed() */
 	if (ended_well_unheard())
 		most = FIND_MS;
 	/* node 0 is to hear of it, too, and may not have begun this attempt yet */

@@ -72,6 +72,26 @@ def test_a_node_that_ended_with_0_unheard(box, net):
 
 
 @link_peer.needs_sodium
+def test_node_0_that_failed_itself_stays_for_the_order(box, net):
+    """It has ended, and the others would wait for it: the order follows as the lost one is heard."""
+    node = Node(box)
+    lost, other = joins(node, 2), joins(node, 1)
+    lost.say(phase("running"))
+    wait_until(lost.has_arrived, "a word that has arrived")
+    lost.reset()
+    other.say(phase("running"))
+    node.tell(137)
+    said = other.hear("verdict")
+    assert WAITS in said["text"] and not said["order"]
+    again = joins(node, 2)
+    again.say(phase("running"))
+    assert other.hear("verdict")["order"]
+    other.close()
+    again.close()
+    assert node.job.wait().status == 137
+
+
+@link_peer.needs_sodium
 def test_node_0_ends_with_0_while_another_failure_settles(box, net):
     """Its helper stays for the verdict, which waits for a better word."""
     node = Node(box)
