@@ -214,8 +214,8 @@ static void warn_of_own_endpoint(const struct ri_topology *topology,
 	else if (is_own_name(context, host, length))
 		finding = ri_findings_add(context->findings, RI_SEVERITY_WARNING,
 			RI_CODE_MASTER_LOOPBACK, subject, "\"%s\" is this host's own name, but "
-			"this is node %" PRIu64 ": if each node names itself, each waits for itself",
-			told, node);
+			"this is node %" PRIu64 ": if each node names itself, each waits for "
+			"itself", told, node);
 	else
 		return;
 	ri_finding_hint(finding, ri_topology_knows(topology, RI_FACT_MASTER_ADDR)
