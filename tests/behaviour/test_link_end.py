@@ -73,7 +73,7 @@ def test_a_node_that_ended_with_0_unheard(box, net):
 
 @link_peer.needs_sodium
 def test_node_0_that_failed_itself_stays_for_the_order(box, net):
-    """It has ended, and the others would wait for it: the order follows as the lost one is heard."""
+    """The others would wait for it: the order follows when the lost one calls."""
     node = Node(box)
     lost, other = joins(node, 2), joins(node, 1)
     lost.say(phase("running"))
