@@ -74,7 +74,9 @@ int ri_claims_report(const struct ri_topology *topology, struct ri_reading *read
 /*
  * RI_CODE_PLACE_UNREAD, a warning, where all ranks of a node are started here as a job of this
  * node alone, and two variables of one prefix that no source reads are a place and a count above
- * 1 and above it, as X_INDEX and X_NUM_NODES. Such a pair may well count something else.
+ * 1 and above it, as X_INDEX and X_NUM_NODES. Such a pair may well count something else. Else
+ * RI_CODE_SOURCE_INCOMPLETE where RANK above 0 has no WORLD_SIZE: a warning there, and a note
+ * before one process of Python's.
  */
 void ri_unread_judge(const struct ri_topology *topology, const struct ri_context *context);
 

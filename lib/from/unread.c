@@ -11,25 +11,38 @@ enum { NAME_SIZE = 128 };
 /*
  * What comes behind a platform's own prefix: how many nodes there are, and which of them this is,
  * as those write it that sources.def has, and Backend.AI (docs/concepts/networking.rst, "Detection
- * of clustered setups").
+ * of clustered setups"). Some counts are of nodes beside one place alone: ARNOLD_WORKER_NUM beside
+ * ARNOLD_ID; HTCondor's _CONDOR_NPROCS (src/condor_starter.V6.1/parallel_proc.h); Grove's
+ * GROVE_PCSG_TEMPLATE_NUM_PODS, where GROVE_PCSG_INDEX is the group's (Grove's guide, Environment
+ * Variables Reference); OCI's INITIAL_CLUSTER_SIZE (accelerated-data-science
+ * ads/jobs/templates/driver_pytorch.py); NGC_ARRAY_SIZE (docs.nvidia.com, Base Command Platform).
  */
+enum {
+	BARE = 1,	/* it may have no prefix, as HOST_NUM beside INDEX on Tencent's TI */
+	MEETS = 2,	/* beside a master alone: the tasks of other arrays never meet */
+};
 static const struct {
 	const char *suffix;
-	bool ids;	/* X_ID counts up to it, as ARNOLD_ID to ARNOLD_WORKER_NUM */
-	bool bare;	/* it may have no prefix, as HOST_NUM beside INDEX on Tencent's TI */
+	const char *place;	/* behind the same prefix, or a whole name; NULL: one of `places` */
+	unsigned rules;
 } counts[] = {
-	{ "_WORLD_SIZE", false, false }, { "_CLUSTER_SIZE", false, false },
-	{ "_GROUP_SIZE", false, false }, { "_NUM_NODES", false, false },
-	{ "_NNODES", false, false }, { "_NODE_COUNT", false, false },
-	{ "_WORKER_NUM", true, false }, { "_HOST_NUM", false, true },
-	{ "_NODE_NUM", false, true },
+	{ "_WORLD_SIZE", NULL, 0 }, { "_CLUSTER_SIZE", NULL, 0 }, { "_GROUP_SIZE", NULL, 0 },
+	{ "_NUM_NODES", NULL, 0 }, { "_NNODES", NULL, 0 }, { "_NODE_COUNT", NULL, 0 },
+	{ "_WORKER_NUM", NULL, 0 }, { "_HOST_NUM", NULL, BARE }, { "_NODE_NUM", NULL, BARE },
+	{ "_WORKER_NUM", "_ID", 0 }, { "_CLUSTER_SIZE", "NODE_RANK", 0 },
+	{ "_NPROCS", "_PROCNO", 0 }, { "_TEMPLATE_NUM_PODS", "_POD_INDEX", 0 },
+	{ "_NUM_PODS", "_POD_INDEX", 0 }, { "_ARRAY_SIZE", "_ARRAY_INDEX", MEETS },
 };
 static const char *const places[] = {
-	"_NODE_RANK", "_RANK", "_NODE_INDEX", "_INDEX", "_IDX", "_NODE_ID", "_NODEID", "_ID",
+	"_NODE_RANK", "_RANK", "_NODE_INDEX", "_INDEX", "_IDX", "_NODE_ID", "_NODEID",
+};
+static const char *const masters[] = {
+	"_MASTER_ADDR", "_LEADER_ADDR", "_MAIN_NODE_HOSTNAME", "_CHIEF_IP",
 };
 
 struct pair {
 	char place[NAME_SIZE], count[NAME_SIZE];
+	char master[NAME_SIZE];		/* a variable that may name the first node, or "" */
 	uint64_t node, nodes;
 };
 
@@ -42,29 +55,66 @@ static bool is_read(const char *name)
 	return false;
 }
 
-static bool get(const struct ri_env *env, const char *name, uint64_t *out)
+static bool get_number(const struct ri_env *env, const char *name, uint64_t *out)
 {
 	const struct ri_range range = { 0, RI_MAX_RANKS };
 	const char *value = ri_env_get(env, name);
 
-	return value != NULL && ri_number_read(value, range, out, NULL) == RI_NUMBER_OK &&
-		!is_read(name);
+	return value != NULL && ri_number_read(value, range, out, NULL) == RI_NUMBER_OK;
+}
+
+/* Is this a place below the count? No source reads it, or it is NODE_RANK, which none took. */
+static bool is_place(const struct ri_env *env, struct pair *pair, size_t prefix,
+	const char *name)
+{
+	bool whole = name[0] != '_';
+
+	snprintf(pair->place, NAME_SIZE, "%.*s%s", whole ? 0 : (int)prefix, pair->count,
+		name + (prefix == 0));
+	return get_number(env, pair->place, &pair->node) && pair->node < pair->nodes &&
+		(whole || !is_read(pair->place));
 }
 
 /* The place beside this count: X_CLUSTER_SIZE has X_IDX or X_CLUSTER_IDX. */
-static bool find_place(const struct ri_env *env, struct pair *pair, size_t prefix, bool ids)
+static bool find_place(const struct ri_env *env, struct pair *pair, size_t prefix, size_t row)
 {
-	const size_t lengths[] = { prefix, (size_t)(strrchr(pair->count, '_') - pair->count) };
-	size_t all = sizeof(places) / sizeof(places[0]) - !ids;
+	size_t longer = (size_t)(strrchr(pair->count, '_') - pair->count);
 
-	for (size_t i = 0; i < all; i++)
-		for (size_t n = 0; n < 2; n++) {
-			snprintf(pair->place, NAME_SIZE, "%.*s%s", (int)lengths[n], pair->count,
-				places[i] + (lengths[n] == 0));
-			if (get(env, pair->place, &pair->node) && pair->node < pair->nodes)
-				return true;
-		}
+	if (counts[row].place != NULL)
+		return is_place(env, pair, prefix, counts[row].place);
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		if (is_place(env, pair, prefix, places[i]) ||
+			is_place(env, pair, longer, places[i]))
+			return true;
 	return false;
+}
+
+static bool find_master(const struct ri_env *env, struct pair *pair, size_t prefix)
+{
+	for (size_t i = 0; i < sizeof(masters) / sizeof(masters[0]); i++) {
+		snprintf(pair->master, NAME_SIZE, "%.*s%s", (int)prefix, pair->count,
+			masters[i] + (prefix == 0));
+		if (ri_source_sees_text(env, pair->master))
+			return true;
+	}
+	pair->master[0] = '\0';
+	return false;
+}
+
+/* Are this row's count, a place below it, and the master that it needs there? */
+static bool is_pair(const struct ri_env *env, struct pair *pair, size_t row)
+{
+	const char *suffix = counts[row].suffix;
+	size_t length = strlen(pair->count), behind = strlen(suffix), prefix;
+	bool bare = (counts[row].rules & BARE) != 0 && strcmp(pair->count, suffix + 1) == 0;
+
+	if (!bare && (length <= behind || strstr(pair->count, "LOCAL") != NULL ||
+		strcmp(pair->count + length - behind, suffix) != 0))
+		return false;
+	prefix = bare ? 0 : length - behind;
+	return get_number(env, pair->count, &pair->nodes) && pair->nodes > 1 &&
+		!is_read(pair->count) && find_place(env, pair, prefix, row) &&
+		(find_master(env, pair, prefix) || (counts[row].rules & MEETS) == 0);
 }
 
 /* The first pair of the environment; those of a node's own processes are none. */
@@ -72,22 +122,13 @@ static bool find_pair(const struct ri_env *env, struct pair *out)
 {
 	for (size_t n = 0; n < env->count; n++) {
 		const struct ri_env_entry *entry = &env->entries[n];
-		size_t length = entry->name_length;
 
-		if (length + sizeof("_NODE_INDEX") > NAME_SIZE)
+		if (entry->name_length + sizeof("_MAIN_NODE_HOSTNAME") > NAME_SIZE)
 			continue;
-		snprintf(out->count, NAME_SIZE, "%.*s", (int)length, entry->text);
-		for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
-			const char *suffix = counts[i].suffix;
-			size_t behind = strlen(suffix);
-			bool bare = counts[i].bare && strcmp(out->count, suffix + 1) == 0;
-
-			if ((bare || (length > behind && strstr(out->count, "LOCAL") == NULL &&
-				strcmp(out->count + length - behind, suffix) == 0)) &&
-				get(env, out->count, &out->nodes) && out->nodes > 1 &&
-				find_place(env, out, bare ? 0 : length - behind, counts[i].ids))
+		snprintf(out->count, NAME_SIZE, "%.*s", (int)entry->name_length, entry->text);
+		for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+			if (is_pair(env, out, i))
 				return true;
-		}
 	}
 	return false;
 }
@@ -102,8 +143,6 @@ static bool is_alone(const struct ri_topology *topology, const struct ri_context
 	const struct ri_fact *nodes = &topology->facts[RI_FACT_NNODES];
 	const struct ri_launcher *launcher = command == NULL ? NULL : command->launcher;
 
-	if (ri_topology_knows(topology, RI_FACT_ROLE) || ri_topology_knows(topology, RI_FACT_HOSTS))
-		return false;
 	/* ranks of rankinit's: of one node, as nothing was there to count them by */
 	if (context->fan_out > 0)
 		return nodes->state == RI_STATE_KNOWN && nodes->origin.source != NULL &&
@@ -116,17 +155,47 @@ static bool is_alone(const struct ri_topology *topology, const struct ri_context
 		(launcher->reads_pet && ri_env_get(context->env, "PET_NNODES") != NULL));
 }
 
+/*
+ * RANK of 1 or more without a count: the ranks before it are others'. A program may well read what
+ * else its platform sets, as INIT_METHOD beside TonY's RANK (tony-core TaskExecutor): a note.
+ */
+static void judge_rank(const struct ri_topology *topology, const struct ri_context *context,
+	bool alone)
+{
+	const struct ri_command *command = context->command;
+	bool one = command != NULL && command->is_python && command->mode == RI_MODE_PROCESS &&
+		topology->identity == NULL && !ri_topology_knows(topology, RI_FACT_NNODES);
+	uint64_t rank;
+
+	if (!(alone || one) || ri_source_sees_text(context->env, "WORLD_SIZE") ||
+		!get_number(context->env, "RANK", &rank) || rank == 0)
+		return;
+	ri_finding_hint(ri_findings_add(context->findings,
+		alone ? RI_SEVERITY_WARNING : RI_SEVERITY_NOTE, RI_CODE_SOURCE_INCOMPLETE, "RANK",
+		"is %" PRIu64 ", but WORLD_SIZE is not set: RANK is not used%s", rank,
+		alone ? ", and a job of this node alone starts" : ""),
+		"for a process's rank, set WORLD_SIZE and LOCAL_RANK too; for a node's, state "
+		"--node-rank=$RANK, --nnodes and --master-addr%s",
+		alone ? "; for a job of this node alone, --node-rank=0 --nnodes=1" : "");
+}
+
 void ri_unread_judge(const struct ri_topology *topology, const struct ri_context *context)
 {
+	bool alone = is_alone(topology, context);
 	struct pair pair;
 
-	if (ri_wishes_refuse_all(context->wishes) || !is_alone(topology, context) ||
-		!find_pair(context->env, &pair))
+	if (ri_wishes_refuse_all(context->wishes) || ri_topology_knows(topology, RI_FACT_ROLE) ||
+		ri_topology_knows(topology, RI_FACT_HOSTS))
 		return;
+	if (!alone || !find_pair(context->env, &pair)) {
+		judge_rank(topology, context, alone);
+		return;
+	}
 	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
 		RI_CODE_PLACE_UNREAD, pair.place, "is %" PRIu64 ", and %s is %" PRIu64 ", which "
-		"may be a node's place among several: rankinit does not know these variables, and "
+		"may be a node's place among several: rankinit does not know this pair, and "
 		"starts a job of this node alone", pair.node, pair.count, pair.nodes),
-		"if they count nodes, state --node-rank=$%s, --nnodes=$%s and --master-addr; for a "
-		"job of this node alone, --nnodes=1", pair.place, pair.count);
+		"if they count nodes, state --node-rank=$%s, --nnodes=$%s and --master-addr%s%s; "
+		"for a job of this node alone, --node-rank=0 --nnodes=1", pair.place, pair.count,
+		pair.master[0] == '\0' ? "" : "=$", pair.master);
 }
