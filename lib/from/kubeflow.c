@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pods of Kubeflow: PyTorchJob, JAXJob, MPIJob, and TrainJobs of all three. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/limits.h"
@@ -120,13 +121,40 @@ static bool sees_jax_job(const struct ri_env *env)
 			ri_source_sees_text(env, "COORDINATOR_ADDRESS"));
 }
 
+/*
+ * A TrainJob of several slices gives each pod the index in its slice's Job, so that each id is
+ * there twice (kubeflow/trainer#3537). One that lies outside of its slice is such for certain.
+ */
+static bool counts_in_slice(const struct ri_reading *reading)
+{
+	uint64_t id, all, slices, slice;
+
+	if (!ri_reading_number(reading, RI_FACT_NODE_RANK, "JAX_PROCESS_ID", &id) ||
+		!ri_reading_number(reading, RI_FACT_NNODES, "JAX_NUM_PROCESSES", &all) ||
+		!ri_reading_number(reading, RI_FACT_NNODES, "MEGASCALE_NUM_SLICES", &slices) ||
+		!ri_reading_number(reading, RI_FACT_NODE_RANK, "MEGASCALE_SLICE_ID", &slice) ||
+		slice >= slices || all % slices != 0 || id / (all / slices) == slice)
+		return false;
+	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
+		RI_CODE_ENV_IGNORED, "JAX_PROCESS_ID", "%" PRIu64 " is not used: it counts in its "
+		"slice, as this is slice %" PRIu64 " of %" PRIu64 ", with %" PRIu64 " processes in "
+		"all, and each slice has that id", id, slice, slices, all),
+		"state --node-rank=%" PRIu64, slice * (all / slices) + id);
+	return true;
+}
+
 static void read_jax_job(struct ri_reading *reading)
 {
 	bool trainer = is_of_trainer(reading->context->env);
 	const char *address = trainer ? "JAX_COORDINATOR_ADDRESS" : "COORDINATOR_ADDRESS";
 	unsigned port;
 
-	ri_claim_number(reading, RI_FACT_NODE_RANK, trainer ? "JAX_PROCESS_ID" : "PROCESS_ID");
+	if (trainer && counts_in_slice(reading))
+		ri_claim_open(reading, RI_FACT_NODE_RANK, "JAX_PROCESS_ID",
+			"the id starts again at 0 in each slice");
+	else
+		ri_claim_number(reading, RI_FACT_NODE_RANK,
+			trainer ? "JAX_PROCESS_ID" : "PROCESS_ID");
 	ri_claim_number(reading, RI_FACT_NNODES, trainer ? "JAX_NUM_PROCESSES" : "NUM_PROCESSES");
 	if (!trainer)
 		ri_claim_filled(reading, RI_FACT_MASTER_PORT, "COORDINATOR_PORT");
@@ -140,10 +168,15 @@ const struct ri_source ri_source_jax_job = {
 	.name = "jax_job",
 	.summary = "pod of a Kubeflow JAXJob or JAX TrainJob: a node with one process",
 	.identity = RI_SCOPE_NODE,
+	.shares = "JOB_COMPLETION_INDEX",	/* of several slices it is the slice's */
 	.reads = RI_READS(
 		{ "JAX_PROCESS_ID", "index of this pod", .cite = JAX_TRAINER },
 		{ "JAX_NUM_PROCESSES", "pods of the job", .cite = JAX_TRAINER },
 		{ "JAX_COORDINATOR_ADDRESS", "host:port of pod 0", .cite = JAX_TRAINER },
+		{ "MEGASCALE_NUM_SLICES", "slices of TPUs, each with as many pods, and ...",
+		  .cite = "kubernetes-sigs/jobset#787" },
+		{ "MEGASCALE_SLICE_ID", "... this one: an id outside of it counts in its slice",
+		  .cite = "kubernetes-sigs/jobset#787; kubeflow/trainer#3537" },
 		{ "PROCESS_ID", "index of this pod", JAX, .value = "<node>" },
 		{ "NUM_PROCESSES", "pods of the job", JAX, .value = "<nodes>" },
 		{ "COORDINATOR_ADDRESS", "the host of pod 0", JAX, .value = "<master>" },

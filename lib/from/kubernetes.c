@@ -8,7 +8,32 @@
 #include "from/reading.h"
 
 #define JOB "kubernetes.io/docs/concepts/workloads/controllers/job"
+#define RUN "PyTorch torch/distributed/run.py"
 #define LABELS "JobSet api/jobset/v1alpha2/jobset_types.go, labels"
+
+#define PODS_READS \
+	{ "NNODES", "pods of the Job, if NPROC_PER_NODE or MASTER_ADDR is set, too", \
+	  .cite = RUN ", --nnodes" }, \
+	{ "NPROC_PER_NODE", "processes to start on each node, beside NNODES", \
+	  .cite = RUN ", --nproc-per-node" }
+
+/*
+ * A manifest may say how many pods there are, beside what else only a launch needs; and the index
+ * counts up to that.
+ */
+static void claim_pods(struct ri_reading *reading)
+{
+	const struct ri_env *env = reading->context->env;
+	uint64_t index, nodes;
+
+	if (!ri_claim_get(reading, RI_FACT_NODE_RANK, &index) ||
+		!ri_reading_number(reading, RI_FACT_NNODES, "NNODES", &nodes) || index >= nodes ||
+		(!ri_source_sees_text(env, "NPROC_PER_NODE") &&
+			!ri_source_sees_text(env, "MASTER_ADDR")))
+		return;
+	ri_claim_number(reading, RI_FACT_NNODES, "NNODES");
+	ri_claim_gpus(reading, RI_FACT_NPROC, "NPROC_PER_NODE");
+}
 
 /*
  * Each of the set's Jobs counts its pods from 0, so the index is the node's place only where
@@ -26,6 +51,7 @@ static void read_jobset(struct ri_reading *reading)
 	else
 		ri_claim_open(reading, RI_FACT_NODE_RANK, "JOB_COMPLETION_INDEX",
 			"the index starts again at 0 in each Job of the set");
+	claim_pods(reading);
 }
 
 /*
@@ -47,7 +73,8 @@ const struct ri_source ri_source_jobset = {
 		  "label jobset.sigs.k8s.io/global-replicas, the Jobs of the set", LABELS,
 		  .value = "1" },
 		{ "JOB_COMPLETION_INDEX", "index of this pod in its Job", JOB ", completion mode",
-		  RI_SEEN | RI_TEXT, .value = "<node>" }),
+		  RI_SEEN | RI_TEXT, .value = "<node>" },
+		PODS_READS),
 	/* Its Job has backoffLimit 0, as in JobSet's examples of training: one pod ends all. */
 	RI_SHAPES({ .name = "jobset", .summary = "a JobSet starts a pod for each node",
 		.scope = RI_SCOPE_NODE, .reads = &ri_source_jobset.reads,
@@ -81,20 +108,10 @@ const struct ri_source ri_source_lws = {
 		RI_CITE(LWS ", RestartPolicy; " RI_SHAPE_POD) }),
 };
 
-/* Its manifest may say how many pods there are, beside what else only a launch needs. */
 static void read_indexed(struct ri_reading *reading)
 {
-	const struct ri_env *env = reading->context->env;
-	uint64_t index, nodes;
-
 	ri_claim_rows(reading, ri_source_indexed_job.reads);
-	if (!ri_claim_get(reading, RI_FACT_NODE_RANK, &index) ||
-		!ri_reading_number(reading, RI_FACT_NNODES, "NNODES", &nodes) || index >= nodes ||
-		(!ri_source_sees_text(env, "NPROC_PER_NODE") &&
-			!ri_source_sees_text(env, "MASTER_ADDR")))
-		return;
-	ri_claim_number(reading, RI_FACT_NNODES, "NNODES");
-	ri_claim_gpus(reading, RI_FACT_NPROC, "NPROC_PER_NODE");
+	claim_pods(reading);
 }
 
 /*
@@ -109,10 +126,7 @@ const struct ri_source ri_source_indexed_job = {
 	.reads = RI_READS(
 		{ "JOB_COMPLETION_INDEX", "index of this pod in its Job", JOB ", completion mode",
 		  RI_SEEN | RI_TEXT, RI_NUMBER(NODE_RANK), "<node>" },
-		{ "NNODES", "pods of the Job, if NPROC_PER_NODE or MASTER_ADDR is set, too",
-		  .cite = "PyTorch torch/distributed/run.py, --nnodes" },
-		{ "NPROC_PER_NODE", "processes to start on each node, beside NNODES",
-		  .cite = "PyTorch torch/distributed/run.py, --nproc-per-node" }),
+		PODS_READS),
 	/* A failed pod is replaced up to backoffLimit times, and the others run on. */
 	RI_SHAPES({ .name = "indexed_job",
 		.summary = "an Indexed Job starts a pod for each node",
