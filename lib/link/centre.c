@@ -71,6 +71,9 @@ static void add_suspects(struct ri_text *out, const struct ri_centre *centre, in
 		ri_centre_add_node(out, centre, i);
 		if (done || left)
 			ri_text_add(out, " had ended with 0\n");
+		else if (node->closed)
+			ri_text_add(out, " closed its connection without a word, as when its "
+				"container is killed\n");
 		else
 			ri_text_addf(out, " has been silent for %lld s\n",
 				(long long)(now - node->heard_at) / 1000);

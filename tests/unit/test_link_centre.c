@@ -209,9 +209,25 @@ static void test_losses_alone(void **state)
 	assert_string_equal(verdict->decision.verdict.host, "");
 	assert_string_equal(verdict->decision.text, "cannot tell which rank failed first: ranks of "
 		"2 nodes lost others, and no rank failed of itself\n"
-		"  node 3 (gpu-3) has been silent for 6 s\n"
+		"  node 3 (gpu-3) closed its connection without a word, as when its container is "
+		"killed\n"
 		"  the first to lose another was node 2 (gpu-2):\n"
 		"  rank of node 2\n    why\n");
+}
+
+/* A cable is no end: what is known is since when nothing was heard. */
+static void test_a_loss_of_one_that_broke(void **state)
+{
+	(void)state;
+	all_come();
+	ri_centre_lose(&centre, 3, 3, now);
+	ri_centre_break(&centre, 3, 3, 0);
+	now += 4000;
+	end(2, RI_CLASS_LOSS);
+	pass(RI_CENTRE_SETTLE_MS);
+	assert_non_null(strstr(centre.decision.text,
+		"  node 3 (gpu-3) has been silent for 6 s\n"));
+	assert_null(strstr(centre.decision.text, "closed"));
 }
 
 static void test_a_loss_of_one_that_had_left(void **state)
@@ -374,6 +390,7 @@ int main(void)
 		CENTRE(test_no_word_after_a_loss),
 		CENTRE(test_a_node_corrects_itself),
 		CENTRE(test_losses_alone),
+		CENTRE(test_a_loss_of_one_that_broke),
 		CENTRE(test_a_loss_of_one_that_had_left),
 		CENTRE(test_a_loss_of_one_that_had_ended),
 		CENTRE(test_a_stop_from_outside),

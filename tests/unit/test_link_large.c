@@ -163,7 +163,8 @@ static void test_who_may_explain_losses(void **state)
 	ri_centre_hear(&centre, 1, 1, &end, now);
 	pass(RI_CENTRE_SETTLE_MS);
 	assert_int_equal(last.kind, RI_LINK_VERDICT);
-	assert_non_null(strstr(last.decision.text, "5007) has been silent for 2 s\n"
+	assert_non_null(strstr(last.decision.text, "5007) closed its connection without a word, as "
+		"when its container is killed\n"
 		"  and 992 more nodes are silent, or ranks of them had ended with 0\n"
 		"  the first to lose another was node 1 ("));
 }
