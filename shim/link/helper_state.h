@@ -36,6 +36,7 @@ struct ri_helper {
 	struct ri_arena arena;
 	bool is_centre;
 	int inner;		/* to PID 1 */
+	const int *kept;	/* what holds a member's connection: setup.h */
 	int listener;		/* -1: none */
 	int64_t listen_at;	/* not before: what called could not be taken */
 	struct ri_line *lines;	/* line n is session n; 0 is unused */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "system/clock.h"
@@ -192,6 +193,33 @@ static void open_line(void *context, struct ri_wire *wire)
 		ri_member_connect(&ri_helper.member, ri_helper.now);
 }
 
+/* Also where this process is killed, for as long as PID 1 lives: setup.h says how. */
+static void keep_open(int fd)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} rights = { .head = { .cmsg_len = CMSG_LEN(sizeof(fd)), .cmsg_level = SOL_SOCKET,
+		.cmsg_type = SCM_RIGHTS } };
+	char byte = 0;
+	struct iovec part = { &byte, 1 };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &rights,
+		.msg_controllen = sizeof(rights.room) };
+
+	memcpy(CMSG_DATA(&rights.head), &fd, sizeof(fd));
+	if (sendmsg(ri_helper.kept[1], &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		ri_log(RI_LEVEL_NOTE, "link: %s", strerror(errno));
+}
+
+/* The kernel closes a descriptor that came with what is read without room for it. */
+static void keep_no_longer(void)
+{
+	char byte;
+
+	if (recv(ri_helper.kept[0], &byte, 1, MSG_DONTWAIT) < 0)
+		ri_log(RI_LEVEL_NOTE, "link: %s", strerror(errno));
+}
+
 /* The first centre that proves itself is the one that this member joins. */
 static bool hear_centre(size_t session, const struct ri_link_message *message)
 {
@@ -206,8 +234,10 @@ static bool hear_centre(size_t session, const struct ri_link_message *message)
 	if (!ri_member_hear(&ri_helper.member, message, ri_helper.now))
 		return false;
 	keep_news(message);
-	if (ri_helper.member.joined && ri_helper.joined == 0)
+	if (ri_helper.member.joined && ri_helper.joined == 0) {
 		ri_helper.joined = session;
+		keep_open(ri_helper.lines[session].wire.fd);
+	}
 	if (ri_helper.member.closed || ri_helper.member.over)
 		ri_wire_end(&ri_helper.lines[session].wire, ri_helper.now);
 	return true;
@@ -304,6 +334,7 @@ static void bury(size_t session)
 			ri_member_lose(&ri_helper.member, wire->why);
 	}
 	if (ri_helper.joined == session) {
+		keep_no_longer();
 		ri_helper.joined = 0;
 		ri_helper.alone_at = ri_helper.now;
 	}

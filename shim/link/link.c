@@ -31,6 +31,7 @@ static struct {
 	pid_t helper;		/* 0: none */
 	int fd;			/* to it; -1: it is gone */
 	int place;		/* that this node has in its network; -1: there is none */
+	int kept;		/* holds the helper's connection (setup.h); -1: nothing does */
 	struct ri_link_sight *sight;
 	bool finishing;		/* it may go */
 	bool ended;		/* this node by itself, or the job failed: others are to hear it */
@@ -45,7 +46,7 @@ static struct {
 	bool refused;		/* this node has said that it cannot take one */
 	ri_sigset told;		/* stops in the queue of which the others know by that */
 	unsigned char key[RI_SEAL_KEY];
-} own = { .fd = -1, .place = -1 };
+} own = { .fd = -1, .place = -1, .kept = -1 };
 
 /* Apart: what begins with a value costs memory from the start, and this is large. */
 static struct ri_link_decision decision;
@@ -154,7 +155,8 @@ int ri_link_begin(struct ri_link_setup *setup)
 	pid_t pid;
 
 	room = ri_pages(sizeof(*room));
-	if (room == NULL || take_place(setup) < 0 || open_ends(ends) < 0)
+	if (room == NULL || take_place(setup) < 0 || open_ends(ends) < 0 ||
+		open_ends(inside.kept) < 0)
 		return -1;
 	/* without this memory the report says less */
 	own.sight = setup->sight = ri_pages_shared(sizeof(*own.sight));
@@ -166,11 +168,16 @@ int ri_link_begin(struct ri_link_setup *setup)
 	if (pid < 0)	/* ours first, so that no SIGIO waits for a command that we become */
 		close(ends[0]);
 	close(ends[1]);
+	close(inside.kept[1]);
+	if (pid < 0)
+		close(inside.kept[0]);
 	errno = saved;
 	if (pid < 0)
 		return -1;
 	ri_kept_fds_add(ends[0]);
+	ri_kept_fds_add(inside.kept[0]);
 	own.fd = ends[0];
+	own.kept = inside.kept[0];
 	own.helper = pid;
 	return 0;
 }
@@ -221,12 +228,25 @@ void ri_link_groups(const char *text)
 	tell(RI_LINK_GROUPS);
 }
 
-/* The helper has gone: it is done, or was killed, or could not begin. */
+/* This node is on its way out: its connection ends, if the helper has not ended it. */
+static void let_go(void)
+{
+	if (own.kept >= 0)
+		close(own.kept);
+	own.kept = -1;
+}
+
+/*
+ * The helper has gone: it is done, or was killed, or could not begin. Where it was killed alone the
+ * container lives on, and so does its connection: the end of one tells node 0 that the other ended.
+ */
 static void lose_helper(void)
 {
 	close(own.fd);
 	own.fd = -1;
-	if (!own.finishing)
+	if (own.finishing)
+		let_go();
+	else
 		ri_log(RI_LEVEL_WARNING, "link: its process has ended before its time; the job "
 			"goes on without it [%s]", ri_code_name(RI_CODE_LINK_REFUSED));
 }
@@ -451,6 +471,7 @@ void ri_link_finish(int64_t most_ms)
 	}
 	if (own.fd >= 0)
 		lose_helper();
+	let_go();
 	ri_helper_end(own.helper, 0, NULL);
 	own.helper = 0;
 }

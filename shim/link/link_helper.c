@@ -341,6 +341,19 @@ static void refuse_unreachable(void)
 			"the limit: docker run --ulimit nofile=N");
 }
 
+/* Of what PID 1 has open only these stay, and 0 to 2: who reads the rest waits for its end. */
+static void close_others(int one, int other)
+{
+	unsigned low = (unsigned)(one < other ? one : other);
+	unsigned high = (unsigned)(one < other ? other : one);
+
+	if (low > STDERR_FILENO + 1)
+		ri_close_between(STDERR_FILENO + 1, low - 1);
+	if (high > low + 1)
+		ri_close_between(low + 1, high - 1);
+	ri_close_between(high + 1, ~0u);
+}
+
 void ri_link_help(void *context)
 {
 	const struct ri_link_inside *inside = context;
@@ -353,13 +366,11 @@ void ri_link_help(void *context)
 	/* no socket may get a number that a library prints to */
 	dup2(inside->place < 0 ? inner : inside->place, STDIN_FILENO);
 	dup2(inner, STDOUT_FILENO);
-	/* of what PID 1 has open only these: who reads the rest waits for its end */
-	if (inner > STDERR_FILENO + 1)
-		ri_close_between(STDERR_FILENO + 1, (unsigned)inner - 1);
-	ri_close_between((unsigned)inner + 1, ~0u);
+	close_others(inside->kept[0], inside->kept[1]);
 	ri_helper.setup = inside->setup;
 	ri_helper.is_centre = inside->setup->part.node == 0;
-	ri_helper.inner = inner;
+	ri_helper.inner = STDOUT_FILENO;
+	ri_helper.kept = inside->kept;
 	ri_helper.listener = ri_helper.look_up.fd = -1;
 	ri_helper.now = ri_helper.alone_at = read_clock();
 	if (ri_helper_reserve() < 0)

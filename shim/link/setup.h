@@ -53,6 +53,12 @@ struct ri_link_inside {
 	const struct ri_link_setup *setup;
 	int inner;		/* a SOCK_SEQPACKET socket; its packets are messages */
 	int place;		/* open until there is a verdict (link.c); -1: there is none */
+	/*
+	 * A socket pair. The helper sends a member's connection with node 0 into the second, and
+	 * PID 1 has the first open, and reads nothing of it: so the kernel ends the connection with
+	 * PID 1, as with its container, but not with a helper that is killed alone.
+	 */
+	int kept[2];
 };
 
 /*

@@ -7,6 +7,7 @@ link_peer.py plays the centre, or all nodes are rankinits.
 import contextlib
 import select
 import signal
+import socket
 import time
 
 import pytest
@@ -14,9 +15,9 @@ import pytest
 import link_peer
 import peek
 from link_node import (BLAME, LOST, NAME, NODES, STRANGERS, Node, apart, as_member,
-                       centre_hello, net, obeys, with_listener)  # noqa: F401  a fixture
-from link_peer import (OPENING, PORT, PORTS, SECRET, Closed, Peer, answer, answers, connect, end,
-                       life, listen, news, phase, verdict)
+                       centre_hello, joins, net, obeys, with_listener)  # noqa: F401  a fixture
+from link_peer import (OPENING, PORT, PORTS, SECRET, Closed, Peer, answer, answers, call, connect,
+                       end, life, listen, news, phase, verdict)
 from peek import wait_until
 
 pytestmark = link_peer.needs_sodium
@@ -429,3 +430,95 @@ def an_attempt_that_still_runs(box):
 def test_others_at_the_ports(apart):
     apart([ports_that_are_taken, all_ports_are_taken, an_attempt_that_still_runs,
            *(lambda box, what=what: two_jobs_on_one_host(box, what) for what in JOBS)])
+
+
+# A helper that is killed alone: the container lives, and so does its connection.
+
+def lose_helper(node):
+    node.job.signal(signal.SIGKILL, node.helper)
+    node.says("rankinit: warning: link: its process has ended before its time; the job goes on "
+              "without it [link.refused]")
+    wait_until(lambda: peek.state(node.helper) in (None, "Z"), "its end")
+
+
+def joined(member, listener):
+    """Its centre, and the member has heard of it."""
+    peer = answer(listener, NAME)
+    peer.say(centre_hello(), news("all are here"))
+    member.says("all are here")
+    return peer
+
+
+def is_open(peer):
+    """Who had closed it would answer with a reset."""
+    peer.say(news("still here"))
+    wait_until(peer.has_arrived, "an answer of its kernel")
+    return peer.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
+
+
+def hear_all(peer):
+    """Until the other side has closed the connection."""
+    with pytest.raises(Closed):
+        while peer.hear():
+            pass
+
+
+def the_connection_lasts_as_long_as_the_container(member, listener):
+    peer = joined(member, listener)
+    lose_helper(member)
+    assert is_open(peer)
+    member.job.signal(signal.SIGKILL)
+    hear_all(peer)
+
+
+def the_connection_ends_with_the_job(member, listener):
+    peer = joined(member, listener)
+    lose_helper(member)
+    assert is_open(peer)
+    member.ends(0)
+    hear_all(peer)
+
+
+def a_container_that_is_killed(member, listener):
+    """The control: it is no other end where the helper dies as well, and had joined again."""
+    first = joined(member, listener)
+    first.reset()
+    peer = answer(listener, NAME)
+    peer.say(centre_hello(), news("again"))
+    member.says("rankinit: again")
+    member.job.signal(signal.SIGKILL)
+    hear_all(peer)
+
+
+def a_connection_that_node_0_ends(member, listener):
+    """The helper lives, and what it closes is closed: it calls again."""
+    peer = joined(member, listener)
+    peer.sock.shutdown(socket.SHUT_WR)
+    hear_all(peer)
+    joined_again = answer(listener, NAME)
+    joined_again.say(centre_hello(), verdict(2, BLAME, order=True))
+    member.is_stopped(BLAME.strip())
+
+
+def a_copy_behind_a_helper_that_was_killed(box):
+    """Nobody is stopped: two machines are one node, and no container has ended."""
+    centre = Node(box, options=["--roll-call=1"])
+    centre.repeats("waiting for 2 of 3 nodes")
+    node, third = Node(box, 1), joins(centre, 2)
+    node.says("all 3 nodes have come, after ")
+    lose_helper(node)
+    copy = call(NAME)
+    assert copy.hello(1, NODES, 12, age_ms=0)["place"] == "guest"
+    while "two machines call themselves node 1" not in third.hear("news")["text"]:
+        pass
+    centre.is_unharmed()
+    third.say(phase("running"), end("host2 failed first: it was me\n"))
+    assert third.hear("verdict")["node"] == 2
+    centre.is_stopped("host2 failed first: it was me")
+    assert "failed first" not in node.ends(0).err
+
+
+def test_a_helper_that_is_killed_alone(apart):
+    apart([as_member(the_connection_lasts_as_long_as_the_container),
+           as_member(the_connection_ends_with_the_job), as_member(a_container_that_is_killed),
+           as_member(a_connection_that_node_0_ends), a_copy_behind_a_helper_that_was_killed])
