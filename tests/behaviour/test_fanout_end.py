@@ -512,13 +512,15 @@ def test_512_ranks(box, actor, place):
                os.readlink(f"/proc/{job.pid}/cwd") == "/" and peek.rests(job.pid),
                "all of them")
     assert peek.private_memory(job.pid) < 4096, f"{peek.private_memory(job.pid)} kB"
-    # a pipe from each, what these are waited for with, and the folder of torch's files, which is
-    # held open as what it is in is: each fd is one of ours
+    # a pipe from each, what these are waited for with, the port's name, and the folder of torch's
+    # files, which is held open as what it is in is: each fd is one of ours
     kinds = [os.readlink(f"/proc/{job.pid}/fd/{fd}").partition(":")[0] for fd in
              os.listdir(f"/proc/{job.pid}/fd") if int(fd) > 2]
     assert len([kind for kind in kinds if kind.startswith("/dev/shm")]) == 2
-    assert {kind for kind in kinds if not kind.startswith("/dev/shm")} <= {"pipe", "anon_inode"}
-    assert len(os.listdir(f"/proc/{job.pid}/fd")) <= 3 + 512 + 5
+    assert {kind for kind in kinds if not kind.startswith("/dev/shm")} <= \
+        {"pipe", "anon_inode", "socket"}
+    assert kinds.count("socket") == 1
+    assert len(os.listdir(f"/proc/{job.pid}/fd")) <= 3 + 512 + 6
     wait_until(lambda: all(peek.state(pid) == "S" for pid in peek.children(job.pid)), "they wait")
     result = job.stop()
     assert (result.status, result.err) == (0, "")

@@ -70,7 +70,9 @@ def peak(pid):
 def test_a_large_job_starts_again(box, net, files, nodes):
     """All come, all look, one fails, all start again, one fails for good: nobody is lost."""
     files(nodes + 400)
-    node = Node(box, nodes=nodes, options=[f"--nproc-per-node={RANKS}", "--restarts=1"])
+    # a line that names who has not come would wake PID 1 where the machine is busy
+    node = Node(box, nodes=nodes, options=[f"--nproc-per-node={RANKS}", "--restarts=1",
+                                           "--roll-call=1000"])
     node.port()
     wait_until(lambda: peek.rests(node.job.pid), "PID 1 sleeps")
     woken = peek.switches(node.job.pid)[0]

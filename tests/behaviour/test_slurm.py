@@ -181,7 +181,9 @@ def test_a_step_that_ends_well_says_nothing(cluster):
 def test_without_a_link_a_task_does_not_hear_of_the_other(cluster):
     words = [RANKINIT, "--supervise=always", *LINK[2:], FAILS.format(1)]
     status, _, said, codes = run_step(cluster, words)
-    assert status == 1 and codes == {1: 1} and 0 not in said
+    assert status == 1 and codes == {1: 1}
+    assert all("[link.off]" in lines.pop(0) for lines in said.values())     # a key without --link
+    assert said[0] == []
     assert re.match(r"rank 1 \(local rank 0, pid P on n\d\) failed \(node 1 of 2\)", said[1][0])
 
 
