@@ -66,13 +66,15 @@ static void compare(int64_t boot, int64_t ahead)
 	ri_clocks_see(&member.node_0, ahead * 1000000, 70, (boot - ahead) * 1000000);
 }
 
-/* It has joined, in its hundredth second. */
+/* It has joined, in its hundredth second, and its ranks run. */
 static void begin(void)
 {
 	begin_member();
 	member.node_0.drift = true;
 	compare(100, 30);
 	join();
+	ri_member_reach(&member, RI_LINK_RUNNING);
+	to_centre_count = 0;
 }
 
 /* A rank of this node ended in that second by its CLOCK_BOOTTIME. */
@@ -149,9 +151,22 @@ static void test_the_time_is_not_answered(void **state)
 	assert_int_equal(to_centre_count, 1);
 	ri_member_lose(&member, "lost");
 	join();
-	assert_int_equal(to_centre_count, 2);
-	assert_int_equal(to_centre[1].end.verdict.class, RI_CLASS_OWN);
+	assert_int_equal(to_centre_count, 3);
+	assert_int_equal(to_centre[1].kind, RI_LINK_PHASE);
+	assert_int_equal(to_centre[2].end.verdict.class, RI_CLASS_OWN);
 	assert_said_end(74000000);
+}
+
+/* Where its ranks have not started there is no time to wait for. */
+static void test_an_end_before_the_start(void **state)
+{
+	(void)state;
+	begin();
+	member.phase = RI_LINK_STARTING;
+	end_at(RI_CLASS_OWN, 103);
+	assert_int_equal(to_centre_count, 2);
+	assert_int_equal(to_centre[0].kind, RI_LINK_TIME);
+	assert_said_end(73000000);
 }
 
 /* That nothing more is on its way is said behind an end that waits for the time. */
@@ -196,6 +211,7 @@ int main(void)
 		cmocka_unit_test(test_the_time_of_an_end),
 		cmocka_unit_test(test_the_time_is_asked_for),
 		cmocka_unit_test(test_the_time_is_not_answered),
+		cmocka_unit_test(test_an_end_before_the_start),
 		cmocka_unit_test(test_an_answer_behind_an_end),
 		cmocka_unit_test(test_the_time_every_five_minutes),
 	};
