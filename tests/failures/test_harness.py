@@ -113,7 +113,8 @@ def test_jitter_keeps_the_order_and_cuts_pauses():
 # The judge: a good verdict, and one thing wrong with each of the others.
 
 def test_a_failure_that_is_told_well():
-    verdict, faults = played(HEADER + STEPS.replace("+5 exit", "+500 exit"))   # when all have spoken
+    # when all have spoken
+    verdict, faults = played(HEADER + STEPS.replace("+5 exit", "+500 exit"))
     assert faults == []
     assert verdict.lines[0].startswith("rank 2 (local rank 2, ")
     assert "RuntimeError: lost" in verdict.stderr
