@@ -143,15 +143,13 @@ int ri_attempt_prepare(const struct ri_found *found, struct ri_error *err)
  * What a rank left would meet the ranks of the next attempt. A helper that is killed leaves its own
  * workers, which die with it; they are ours for a moment.
  */
-static bool all_are_gone(void)
+static bool all_are_gone(int64_t wait_ms)
 {
-	int64_t until = ri_now_ms() + GONE_MS;
+	int64_t until = ri_now_ms() + wait_ms;
 	siginfo_t info;
 	int status;
 	pid_t pid;
 
-	if (!ri_helper_end_all())
-		return false;
 	while ((pid = ri_children_reap(-1, &status, WNOHANG, NULL)) >= 0) {
 		if (pid == 0 && ri_leftovers_are_gone())
 			return true;
@@ -249,7 +247,7 @@ void ri_attempt_make_room(struct ri_run *run, int status)
 
 	if (own.next == NULL || (together ? ri_link_key() == NULL : status == 0))
 		return;
-	own.remains = !all_are_gone();
+	own.remains = !ri_helper_end_all() || !all_are_gone(GONE_MS);
 	/* on a mount that is noexec by now, say; a kernel before Linux 5.8 does not tell */
 	if (syscall(SYS_faccessat2, own.program, "", X_OK, AT_EMPTY_PATH | AT_EACCESS) < 0 &&
 		errno == EACCES)
@@ -340,10 +338,8 @@ bool ri_attempt_follow(struct ri_run *run, const struct ri_outcome *outcome, int
 
 bool ri_attempt_is_alone(void)
 {
-	siginfo_t info;
-
-	return (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD) ||
-		ri_leftovers_are_gone();
+	/* no node leaves behind a stop */
+	return all_are_gone(own.next == NULL || ri_mask_pending_stop() != 0 ? 0 : GONE_MS);
 }
 
 void ri_attempt_say_why_not(void)

@@ -53,7 +53,10 @@ void ri_attempt_say_why_not(void);
 bool ri_attempt_follow(struct ri_run *run, const struct ri_outcome *outcome, int status,
 	struct ri_judged *out);
 
-/* Is there no process any more that the ranks have left? It would meet those that start again. */
+/*
+ * Is there no process any more that the ranks have left? It would meet those that start again.
+ * Waits a second for what dies, where they may start again and no stop is in the queue.
+ */
 bool ri_attempt_is_alone(void);
 
 /* Take a stop that has come before the ranks of this attempt. Its number; 0: none has. */

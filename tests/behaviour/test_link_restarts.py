@@ -70,6 +70,22 @@ def test_all_start_again(box, nodes, ranks, times):
     assert attempts(its, nodes) == all_of(times + 1, nodes * ranks)
 
 
+def test_what_dies_is_waited_for(box):
+    """
+    What the ranks had started, or what has looked at them, dies behind them: it is no process that
+    they left. Five times, as it may be dead already.
+    """
+    lost = "RuntimeError: [gloo/transport/tcp/pair.cc:534] Connection closed by peer [10.8.0.1]:42"
+    for _ in range(5):
+        its = job(box, 4, "[ $A = 1 ] && exit 0; "
+                  "[ $RANK = 0 ] && { : > @FOLDER/dead; kill -9 $$; }; "
+                  f"until [ -e @FOLDER/dead ]; do sleep 0.01; done; echo '{lost}' >&2; exit 1",
+                  "--restarts=1", ranks=2)
+        for node in its.wait().values():
+            assert node.status == 0, node.lines
+            assert restarts(node) == ["1"], node.lines
+
+
 def test_the_restarts_are_used_up(box):
     its = job(box, 2, kills(1, 9), "--restarts=2")
     ended = its.wait()
