@@ -194,7 +194,8 @@ def test_a_shell_in_front(launch, command):
 
 STEPS = "for i in 1 2 3 4 5 6 7 8; do echo step $i >&2; done; sleep 99"
 NUMBERED = """./torchrun "$@" 2> >(while IFS= read -r line; do
-    n=$((n + 1)); echo "%s$line"; done >&2)"""
+    n=$((n + 1)); echo "%s$line"; done >&2)
+status=$?; wait $!; exit $status"""
 
 
 @pytest.mark.parametrize("prefix, read", [
