@@ -2,18 +2,23 @@
 #include "play/play_job.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <jansson.h>
 
+#include "hang/look.h"
+#include "init/descendants.h"
 #include "init/leftovers.h"
 #include "launch/master.h"
+#include "link/setup.h"
 #include "report/members.h"
 #include "system/clock.h"
 #include "system/kept_fds.h"
@@ -23,6 +28,7 @@ enum {
 	TRIES = 16,
 	BLOCK = 256,	/* ports that one job at a time is given some of */
 	LAST = 65535,
+	PROCESSES = 8192,
 };
 
 /*
@@ -140,13 +146,242 @@ int ri_play_job_prepare(struct ri_play_job *job, struct ri_error *err)
 	return ri_output_prepare(job->output, &wishes, members->arena, err);
 }
 
+/* --- what goes wrong in it, while the loop watches over it -------------------- */
+
+static struct process {
+	pid_t pid, parent;
+	uint64_t started;
+	bool fits;
+} processes[PROCESSES];
+static size_t count;
+
+/* -1: whatever it has there. */
+struct search {
+	int64_t rank, local_rank;
+};
+
+/* Is the file that it runs our own? The kernel does not tell where the file may not be read. */
+static bool is_rankinit(const struct ri_procstat *process)
+{
+	struct stat own, its;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)process->pid);
+	if (stat("/proc/self/exe", &own) < 0 || stat(path, &its) < 0)
+		return ri_leftovers_is_relay(process);
+	return own.st_dev == its.st_dev && own.st_ino == its.st_ino;
+}
+
+static bool has(pid_t pid, const char *name, int64_t number)
+{
+	char value[32], wanted[32];
+
+	snprintf(wanted, sizeof(wanted), "%d", (int)number);
+	return number < 0 || (ri_autopsy_variable(pid, name, value, sizeof(value)) &&
+		strcmp(value, wanted) == 0);
+}
+
+/* It fits where both numbers stand in its environment, as it was executed with (proc(5)). */
+static bool note(const struct ri_procstat *process, void *context)
+{
+	const struct search *search = context;
+
+	if (!process->dying)
+		processes[count++] = (struct process){
+			.pid = process->pid, .parent = process->parent,
+			.started = process->started,
+			.fits = !is_rankinit(process) && has(process->pid, "RANK", search->rank) &&
+				has(process->pid, "LOCAL_RANK", search->local_rank),
+		};
+	return count < PROCESSES;
+}
+
+/* Is it below the member, or the member, and none between the two is a rank's already? */
+static bool is_first_below(const struct process *process, pid_t member)
+{
+	const struct process *at = process;
+	size_t parent;
+
+	for (size_t depth = 0; depth < count; depth++) {
+		if (at->fits && at != process)
+			return false;
+		if (at->pid == member)
+			return true;
+		for (parent = 0; parent < count && processes[parent].pid != at->parent;)
+			parent++;
+		if (parent == count)
+			return false;
+		at = &processes[parent];
+	}
+	return false;
+}
+
+/* The eldest process that fits below the member, or the member itself; 0: there is none. */
+static pid_t find_rank(pid_t member, struct search search)
+{
+	const struct process *eldest = NULL;
+
+	count = 0;
+	ri_descendants_each(note, &search);
+	for (size_t i = 0; i < count; i++)
+		if (processes[i].fits && is_first_below(&processes[i], member) &&
+			(eldest == NULL || processes[i].started < eldest->started))
+			eldest = &processes[i];
+	return eldest == NULL ? 0 : eldest->pid;
+}
+
+/* Those of a node's beginning are in what the node was started with. */
+static const struct ri_fault *find_next(struct ri_play_job *job)
+{
+	const struct ri_simulation *simulation = job->members->simulation;
+
+	while (job->next_fault < simulation->fault_count) {
+		const struct ri_fault *fault = &simulation->faults[job->next_fault];
+
+		if (fault->kind != RI_FAULT_ABSENT && fault->kind != RI_FAULT_LATE &&
+			fault->kind != RI_FAULT_UNFIT)
+			return fault;
+		job->next_fault++;
+	}
+	return NULL;
+}
+
+static int64_t find_due(void *job)
+{
+	const struct ri_fault *fault = find_next(job);
+
+	return fault == NULL ? INT64_MAX
+		: ((struct ri_play_job *)job)->runs_since_ms + (int64_t)fault->at_ms;
+}
+
+/* The child in which the rank runs, and which is started alone or with its node; or NULL. */
+static const struct ri_child *find_child(const struct ri_play_job *job, size_t rank)
+{
+	const struct ri_simulation *simulation = job->members->simulation;
+	size_t place = simulation->shape->scope == RI_SCOPE_PROCESS
+		? rank : rank / simulation->ranks;
+
+	for (size_t i = 0; i < job->children->started; i++)
+		if (job->members->places[i] == place)
+			return &job->children->items[i];
+	return NULL;
+}
+
+struct link_search {
+	pid_t parent;
+	pid_t found;
+};
+
+static bool find_helper(const struct ri_procstat *process, void *context)
+{
+	struct link_search *search = context;
+
+	if (process->parent == search->parent && strcmp(process->name, RI_LINK_HELPER) == 0 &&
+		!process->dying)
+		search->found = process->pid;
+	return search->found == 0;
+}
+
+/* What the node and the others make of it is the link's business. */
+static void cut(const struct ri_play_job *job, const struct ri_fault *fault)
+{
+	size_t first = fault->who * job->members->simulation->ranks;
+	const struct ri_child *child = find_child(job, first);
+	struct link_search search = { .parent = child == NULL ? 0 : child->pid };
+	double seconds = (double)fault->at_ms / 1000;
+
+	if (child != NULL && child->lives && ri_descendants_are_shown())
+		ri_descendants_each(find_helper, &search);
+	if (search.found == 0) {
+		ri_log(RI_LEVEL_WARNING, "simulated: node %zu has no link %g s after the start, so "
+			"nothing is cut; it needs --link", fault->who, seconds);
+		return;
+	}
+	ri_children_signal(search.found, SIGKILL);
+	ri_log(RI_LEVEL_ALWAYS, "simulated: the link of node %zu is cut, %g s after the start",
+		fault->who, seconds);
+}
+
+static void hit(const struct ri_play_job *job, const struct ri_fault *fault)
+{
+	const struct ri_simulation *simulation = job->members->simulation;
+	const struct ri_child *child = find_child(job, fault->who);
+	int number = fault->kind == RI_FAULT_KILL ? SIGKILL : SIGSTOP;
+	const char *name = fault->kind == RI_FAULT_KILL ? "SIGKILL" : "SIGSTOP";
+	bool alone = simulation->shape->scope == RI_SCOPE_PROCESS;
+	double seconds = (double)fault->at_ms / 1000;
+	char how[96] = "";
+	pid_t pid = 0;
+
+	if (!ri_descendants_are_shown()) {
+		ri_log(RI_LEVEL_WARNING, "simulated: /proc does not show rank %zu, so %s is not "
+			"sent: mount a new one there", fault->who, name);
+		return;
+	}
+	if (child != NULL && child->lives)
+		pid = find_rank(child->pid, alone ? (struct search){ -1, -1 }
+			: (struct search){ (int64_t)fault->who,
+				(int64_t)(fault->who % simulation->ranks) });
+	if (pid == 0) {
+		if (!alone)
+			snprintf(how, sizeof(how), "; its RANK=%zu and LOCAL_RANK=%zu are looked "
+				"for", fault->who, fault->who % simulation->ranks);
+		ri_log(RI_LEVEL_WARNING, "simulated: rank %zu does not run %g s after the start, "
+			"so %s is not sent%s", fault->who, seconds, name, how);
+		return;
+	}
+	ri_children_signal(pid, number);
+	ri_log(RI_LEVEL_ALWAYS, "simulated: %s for rank %zu (pid %d), %g s after the start", name,
+		fault->who, (int)pid, seconds);
+}
+
+static void let_happen(void *context)
+{
+	struct ri_play_job *job = context;
+	const struct ri_fault *fault = find_next(job);
+
+	if (fault == NULL)
+		return;
+	job->next_fault++;
+	if (fault->kind == RI_FAULT_UNLINK)
+		cut(job, fault);
+	if (fault->kind == RI_FAULT_KILL || fault->kind == RI_FAULT_HANG)
+		hit(job, fault);
+	if (fault->kind != RI_FAULT_STOP)
+		return;
+	ri_log(RI_LEVEL_ALWAYS, "simulated: SIGTERM for the whole job, %g s after the start; "
+		"SIGKILL follows after %u s", (double)fault->at_ms / 1000,
+		job->members->simulation->shape->grace_s);
+	ri_children_signal(getpid(), SIGTERM);
+}
+
+/* A warning for each rank's fault that the job did not live to see. */
+static void tell_faults_unmet(const struct ri_play_job *job)
+{
+	const struct ri_simulation *simulation = job->members->simulation;
+
+	for (size_t i = job->next_fault; i < simulation->fault_count; i++) {
+		const struct ri_fault *fault = &simulation->faults[i];
+		const char *name = fault->kind == RI_FAULT_KILL ? "kill"
+			: fault->kind == RI_FAULT_HANG ? "hang"
+			: fault->kind == RI_FAULT_UNLINK ? "unlink" : NULL;
+
+		if (name != NULL)
+			ri_log(RI_LEVEL_WARNING, "simulated: the job ended before %s=%zu@%g, so "
+				"this did not happen", name, fault->who,
+				(double)fault->at_ms / 1000);
+	}
+}
+
+/* --- the run, and its account -------------------------------------------------- */
+
 int ri_play_job_run(struct ri_play_job *job, struct ri_error *err)
 {
 	const struct ri_simulation *simulation = job->members->simulation;
 	struct ri_launch *launch = &job->launch;
 	struct ri_terminal terminal;
 	const struct ri_timetable timetable = {
-		.due = ri_faults_due, .act = ri_faults_act, .context = &job->faults,
+		.due = find_due, .act = let_happen, .context = job,
 	};
 	const struct ri_supervise setting = {
 		.rank = -1, .launch = launch, .options = job->options, .terminal = &terminal,
@@ -160,9 +395,7 @@ int ri_play_job_run(struct ri_play_job *job, struct ri_error *err)
 			simulation->shape->name, simulation->ranks,
 			simulation->ranks == 1 ? "" : "s",
 			launch->self == 1 ? "process 1" : "a subreaper");
-	job->faults = (struct ri_faults){
-		.members = job->members, .children = job->children, .began_ms = ri_now_ms(),
-	};
+	job->runs_since_ms = ri_now_ms();
 	ri_terminal_find(&terminal, launch->self);
 	ri_terminal_share(&terminal);
 	launch->new_group = !terminal.shared;
@@ -271,7 +504,7 @@ int ri_play_job_tell(const struct ri_play_job *job, int status)
 	const char *state;
 	json_t *report;
 
-	ri_faults_tell(&job->faults);
+	tell_faults_unmet(job);
 	/* one document after the other */
 	if (of_nodes && reports >= 0 && lseek(reports, 0, SEEK_SET) == 0)
 		while ((report = json_loadfd(reports, JSON_DISABLE_EOF_CHECK, NULL)) != NULL) {

@@ -49,21 +49,6 @@ int ri_members_print_env(struct ri_members *members, struct ri_error *err);
  */
 int ri_members_explain(struct ri_members *members, struct ri_error *err);
 
-/* What goes wrong in it, while the loop watches over it: faults.c. */
-struct ri_faults {
-	const struct ri_members *members;	/* each is a child */
-	const struct ri_children *children;
-	size_t next;
-	int64_t began_ms;	/* CLOCK_MONOTONIC */
-};
-
-/* The faults in the order of their times: due and act of struct ri_timetable. */
-int64_t ri_faults_due(void *faults);
-void ri_faults_act(void *faults);
-
-/* After the end: a warning for each rank's fault that the job did not live to see. */
-void ri_faults_tell(const struct ri_faults *faults);
-
 struct ri_play_job {
 	struct ri_members *members;
 	struct ri_options *options;	/* become those of the loop when the members have theirs */
@@ -73,7 +58,8 @@ struct ri_play_job {
 	/* made by ri_play_job_prepare */
 	struct ri_output_rank *numbers;	/* of each child */
 	struct ri_launch launch;
-	struct ri_faults faults;
+	size_t next_fault;
+	int64_t runs_since_ms;	/* CLOCK_MONOTONIC */
 };
 
 /* All that can fail before a member is started. Returns 0, or -1. */
