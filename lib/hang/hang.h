@@ -328,7 +328,7 @@ static inline const char *ri_wait_name(const char *function)
 }
 
 /*
- * find_ranks.c: which processes are the ranks, by their environments and their parents.
+ * find_ranks.c finds which processes are the ranks, by their environments and their parents.
  *
  * Sets is_rank, and rank also of what runs below one, from rank and claim as they were read. The
  * outermost process that claims to be a rank is one: what it starts inherits the claim, or gets
@@ -372,7 +372,7 @@ bool ri_hang_looks_agree(struct ri_hang *hang);
 bool ri_hang_is_lost(const struct ri_hang *hang, const struct ri_hang_process *process);
 
 /*
- * move.c: where a rank's main thread was in Python at some time, and how much the processes had
+ * Where a rank's main thread was in Python at some time, and how much the processes had
  * worked that run for it.
  */
 struct ri_hang_moment {
