@@ -227,7 +227,7 @@ static void judge_log(const struct ri_found *found)
 	const struct ri_launcher *launcher = found->command.launcher;
 	struct ri_pattern_use use = { .rank = false };	/* stays where there is no pattern */
 	const char *own = "let rankinit start the ranks: --nproc-per-node=N -- python3 train.py";
-	struct ri_finding *finding;
+	struct ri_error *finding;
 	/* torchrun's own labels stay (torch/distributed/run.py) */
 	bool prefix = options->log_prefix != RI_PREFIX_NONE &&
 		ri_told_find(&found->source.context, "--tee", "PET_TEE") == NULL;

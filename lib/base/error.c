@@ -17,18 +17,25 @@ static const struct {
 #undef RI_CODE
 };
 
+static void fill(struct ri_error *err, enum ri_severity severity, enum ri_code code,
+	const char *subject, const char *format, va_list args)
+{
+	err->severity = severity;
+	err->code = code;
+	err->sys_errno = 0;
+	err->hint[0] = '\0';
+	ri_text_copy(err->subject, sizeof(err->subject), subject);
+	vsnprintf(err->text, sizeof(err->text), format, args);
+}
+
 int ri_fail(struct ri_error *err, enum ri_code code, const char *subject, const char *format, ...)
 {
 	va_list args;
 
 	if (err->code != RI_CODE_NONE)
 		return -1;
-	err->code = code;
-	err->sys_errno = 0;
-	err->hint[0] = '\0';
-	ri_text_copy(err->subject, sizeof(err->subject), subject);
 	va_start(args, format);
-	vsnprintf(err->text, sizeof(err->text), format, args);
+	fill(err, RI_SEVERITY_ERROR, code, subject, format, args);
 	va_end(args);
 	return -1;
 }
@@ -67,38 +74,24 @@ const char *ri_code_meaning(enum ri_code code)
 	return code < RI_CODE_COUNT ? codes[code].meaning : codes[RI_CODE_NONE].meaning;
 }
 
-struct ri_finding *ri_findings_add(struct ri_findings *findings, enum ri_severity severity,
+struct ri_error *ri_findings_add(struct ri_findings *findings, enum ri_severity severity,
 	enum ri_code code, const char *subject, const char *format, ...)
 {
-	struct ri_finding *finding;
+	struct ri_error *finding = &findings->items[findings->count];
 	va_list args;
 
 	if (findings->count == RI_MAX_FINDINGS) {
 		findings->dropped++;
 		return NULL;
 	}
-	finding = &findings->items[findings->count++];
-	finding->severity = severity;
-	finding->code = code;
-	finding->hint[0] = '\0';
-	ri_text_copy(finding->subject, sizeof(finding->subject), subject);
+	findings->count++;
 	va_start(args, format);
-	vsnprintf(finding->text, sizeof(finding->text), format, args);
+	fill(finding, severity, code, subject, format, args);
 	va_end(args);
 	return finding;
 }
 
-struct ri_finding ri_finding_of_error(const struct ri_error *err)
-{
-	struct ri_finding finding = { .severity = RI_SEVERITY_ERROR, .code = err->code };
-
-	ri_text_copy(finding.subject, sizeof(finding.subject), err->subject);
-	ri_text_copy(finding.text, sizeof(finding.text), err->text);
-	ri_text_copy(finding.hint, sizeof(finding.hint), err->hint);
-	return finding;
-}
-
-void ri_finding_hint(struct ri_finding *finding, const char *format, ...)
+void ri_finding_hint(struct ri_error *finding, const char *format, ...)
 {
 	va_list args;
 
@@ -111,11 +104,7 @@ void ri_finding_hint(struct ri_finding *finding, const char *format, ...)
 
 const char *ri_severity_name(enum ri_severity severity)
 {
-	static const char *const names[] = {
-		[RI_SEVERITY_NOTE] = "note",
-		[RI_SEVERITY_WARNING] = "warning",
-		[RI_SEVERITY_ERROR] = "error",
-	};
+	static const char *const names[] = { "note", "warning", "error" };
 
-	return severity <= RI_SEVERITY_ERROR ? names[severity] : "note";
+	return names[severity <= RI_SEVERITY_ERROR ? severity : RI_SEVERITY_NOTE];
 }

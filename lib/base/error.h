@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * struct ri_error: why a step failed. The caller owns it, usually on its
- * stack; it has a fixed size, so reporting a failure cannot itself fail.
+ * struct ri_error: why a step failed, or what a stage that judges has to say. The caller owns it,
+ * usually on its stack; it has a fixed size, so reporting a failure cannot itself fail.
  *
- * Functions that can fail return 0 or -1 (pointers: NULL) and fill in *err.
- * The first error wins: later ones do not overwrite it. Out-parameters are
- * not touched on failure. Library code neither prints nor exits.
+ * Functions that can fail return 0 or -1 (pointers: NULL) and fill in *err. The first error wins.
+ * Library code leaves out-parameters as they are on failure, and neither prints nor exits.
  */
 #ifndef RI_BASE_ERROR_H
 #define RI_BASE_ERROR_H
@@ -22,7 +21,14 @@ enum ri_code {
 	RI_CODE_COUNT
 };
 
+enum ri_severity {
+	RI_SEVERITY_NOTE,	/* shown with -v */
+	RI_SEVERITY_WARNING,	/* shown unless --quiet */
+	RI_SEVERITY_ERROR,	/* refuses the launch */
+};
+
 struct ri_error {
+	enum ri_severity severity;
 	enum ri_code code;
 	int sys_errno;		/* 0 where no system call was involved */
 	char subject[96];	/* the variable, option, file or command */
@@ -30,8 +36,7 @@ struct ri_error {
 	char hint[256];		/* what to do; may be empty */
 };
 
-/* An error to start from: no code, empty texts. */
-#define RI_ERROR_INIT { .code = RI_CODE_NONE }
+#define RI_ERROR_INIT { .severity = RI_SEVERITY_ERROR, .code = RI_CODE_NONE }
 
 /*
  * Record a failure unless one is recorded already. Always returns -1, so that
@@ -63,44 +68,20 @@ struct ri_given {
 	bool twin;		/* the environment gives it, not the command line */
 };
 
-/*
- * Findings: what a stage that judges has to say. Unlike an error, a finding
- * does not stop anything; a bounded list of them is handed on and printed.
- */
-enum ri_severity {
-	RI_SEVERITY_NOTE,	/* shown with -v */
-	RI_SEVERITY_WARNING,	/* shown unless --quiet */
-	RI_SEVERITY_ERROR,	/* refuses the launch */
-};
-
-struct ri_finding {
-	enum ri_severity severity;
-	enum ri_code code;
-	char subject[96];
-	char text[384];
-	char hint[256];
-};
-
-/* What came past RI_MAX_FINDINGS is counted in dropped, not stored. */
+/* Findings, of any severity, stop nothing: a bounded list of them is handed on and printed. */
 struct ri_findings {
 	size_t count;
-	size_t dropped;
-	struct ri_finding items[RI_MAX_FINDINGS];
+	size_t dropped;		/* that came past RI_MAX_FINDINGS */
+	struct ri_error items[RI_MAX_FINDINGS];
 };
 
-/*
- * Add one; its text is made by the format, its hint is empty. Returns where a
- * hint can be added with ri_finding_hint, or NULL when the list is full.
- */
-struct ri_finding *ri_findings_add(struct ri_findings *findings, enum ri_severity severity,
+/* Add one. Returns it, for ri_finding_hint, or NULL when the list is full. */
+struct ri_error *ri_findings_add(struct ri_findings *findings, enum ri_severity severity,
 	enum ri_code code, const char *subject, const char *format, ...)
 	__attribute__((format(printf, 5, 6)));
 
-/* A refusal as a finding of RI_SEVERITY_ERROR. */
-struct ri_finding ri_finding_of_error(const struct ri_error *err);
-
 /* Say what to do about it. A NULL finding is ignored. */
-void ri_finding_hint(struct ri_finding *finding, const char *format, ...)
+void ri_finding_hint(struct ri_error *finding, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* "note", "warning", "error". */

@@ -172,7 +172,7 @@ static void claim_config(struct ri_reading *reading, const char *path, const jso
 static void report_unreadable(struct ri_reading *reading, const char *path, int error)
 {
 	bool hosts = ri_source_sees_text(reading->context->env, "SM_HOSTS");
-	struct ri_finding *finding;
+	struct ri_error *finding;
 
 	if (reading->identity != NULL)
 		return;

@@ -490,7 +490,7 @@ static void show_caret(struct ri_page *page, const char *raw, size_t at)
 }
 
 static void say_finding(struct ri_page *page, const struct ri_topology *topology,
-	const struct ri_finding *finding)
+	const struct ri_error *finding)
 {
 	static const enum ri_look looks[] = {
 		[RI_SEVERITY_NOTE] = RI_LOOK_DIM,
@@ -517,13 +517,12 @@ static void say_finding(struct ri_page *page, const struct ri_topology *topology
 static void say_findings(struct ri_page *page, const struct ri_explain *explain)
 {
 	const struct ri_findings *findings = explain->findings;
-	const struct ri_finding refusal = ri_finding_of_error(explain->err);
 
 	if (findings->count == 0 && explain->err->code == RI_CODE_NONE)
 		return;
 	ri_page_title(page, "Findings");
 	if (explain->err->code != RI_CODE_NONE)
-		say_finding(page, explain->topology, &refusal);
+		say_finding(page, explain->topology, explain->err);
 	for (int severity = RI_SEVERITY_ERROR; severity >= RI_SEVERITY_NOTE; severity--)
 		for (size_t i = 0; i < findings->count; i++)
 			if (findings->items[i].severity == (enum ri_severity)severity)

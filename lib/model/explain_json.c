@@ -60,7 +60,7 @@ static json_t *describe_rank(struct ri_json *json, const struct ri_explained_ran
 	return object;
 }
 
-static json_t *describe_finding(struct ri_json *json, const struct ri_finding *finding)
+static json_t *describe_finding(struct ri_json *json, const struct ri_error *finding)
 {
 	json_t *object = json_object();
 
@@ -74,8 +74,7 @@ static json_t *describe_finding(struct ri_json *json, const struct ri_finding *f
 
 static json_t *list_findings(struct ri_json *json, const struct ri_explain *explain)
 {
-	const struct ri_finding refusal = ri_finding_of_error(explain->err);
-	struct ri_finding escapes = {
+	struct ri_error escapes = {
 		.severity = RI_SEVERITY_NOTE,
 		.code = RI_CODE_OUTPUT_ESCAPED,
 	};
@@ -83,7 +82,7 @@ static json_t *list_findings(struct ri_json *json, const struct ri_explain *expl
 
 	/* what refuses the launch is the first finding */
 	if (explain->err->code != RI_CODE_NONE)
-		ri_json_append(json, list, describe_finding(json, &refusal));
+		ri_json_append(json, list, describe_finding(json, explain->err));
 	for (size_t i = 0; i < explain->findings->count; i++)
 		ri_json_append(json, list, describe_finding(json, &explain->findings->items[i]));
 	if (json->escapes == 0)

@@ -171,7 +171,7 @@ static enum word fail(const struct search *search, const char *word, const char 
 static enum word end(const struct search *search, const char *word, const char *why)
 {
 	char quoted[RI_QUOTE_SIZE];
-	struct ri_finding *finding = ri_findings_add(search->node->findings,
+	struct ri_error *finding = ri_findings_add(search->node->findings,
 		RI_SEVERITY_WARNING, RI_CODE_GPU_VISIBLE, VISIBLE,
 		"%s %s: CUDA ends the list there, so %zu of %zu GPUs are used",
 		ri_quote(quoted, sizeof(quoted), word), why, search->out->count,

@@ -41,7 +41,7 @@ static bool exists(struct ri_host *host, const char *name, size_t length)
 }
 
 /* A warning about the variable's value, RI_CODE_NETWORK_VALUE. */
-static struct ri_finding *warn(struct ri_writing *writing, const char *variable, const char *what)
+static struct ri_error *warn(struct ri_writing *writing, const char *variable, const char *what)
 {
 	char quoted[RI_QUOTE_SIZE];
 

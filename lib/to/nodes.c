@@ -187,7 +187,7 @@ static void warn_of_own_endpoint(const struct ri_topology *topology,
 	const struct ri_range places = ri_fact_range(RI_FACT_NODE_RANK);
 	const struct ri_command *command = context->command;
 	const char *told = NULL, *place = NULL, *subject = "--rdzv-endpoint", *host, *colon;
-	struct ri_finding *finding;
+	struct ri_error *finding;
 	uint64_t node = 0;
 	size_t length;
 

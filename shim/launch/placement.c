@@ -203,7 +203,7 @@ void ri_idle_gpus_judge(const struct ri_topology *topology, const struct ri_cont
 	const struct ri_findings *findings = context->findings;
 	const struct ri_command *command = context->command;
 	const char *count = ri_env_get(context->env, one_by_default);
-	struct ri_finding *finding;
+	struct ri_error *finding;
 	size_t gpus;
 	/* the variable alone has torchrun start one rank */
 	bool by_default = command->mode == RI_MODE_NODE &&

@@ -337,7 +337,7 @@ static void judge_unknown_twin(struct ri_options *options, const struct ri_env_e
 {
 	const char *list[RI_OPTION_COUNT + 1], *nearest, *habit;
 	const char *value = ri_env_entry_value(entry);
-	struct ri_finding *finding;
+	struct ri_error *finding;
 	char option[WORD];
 	size_t count = 0;
 

@@ -22,7 +22,7 @@ void ri_option_judge_next(const struct ri_option *option, const char *word,
 	static const char text[] = "%s after it is taken as the command, not as its value";
 	const char *name = ri_option_name(option);
 	char shown[SHOWN + 1], quoted[RI_QUOTE_SIZE];
-	struct ri_finding *finding;
+	struct ri_error *finding;
 	bool is_value;
 
 	if (word == NULL || word[0] == '-' || word[0] == '\0' || option->form == NONE)

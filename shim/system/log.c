@@ -117,25 +117,20 @@ void ri_log(enum ri_level level, const char *format, ...)
 	errno = saved;
 }
 
-/* What errors and findings have in common. */
-static void log_statement(enum ri_level level, const char *subject, const char *text,
-	const char *hint, enum ri_code code)
+static void log_said(enum ri_level level, const struct ri_error *said, const char *so)
 {
-	ri_log(level, "%s: %s%s%s [%s]", subject, text, hint[0] == '\0' ? "" : "; ", hint,
-		ri_code_name(code));
+	ri_log(level, "%s: %s%s%s%s%s [%s]", said->subject, said->text, so[0] == '\0' ? "" : "; ",
+		so, said->hint[0] == '\0' ? "" : "; ", said->hint, ri_code_name(said->code));
 }
 
 void ri_log_error(const struct ri_error *err)
 {
-	log_statement(RI_LEVEL_ERROR, err->subject, err->text, err->hint, err->code);
+	log_said(RI_LEVEL_ERROR, err, "");
 }
 
 void ri_log_without(const struct ri_error *err, const char *so)
 {
-	char text[sizeof(err->text) + FRAME];
-
-	snprintf(text, sizeof(text), "%s; %s", err->text, so);
-	log_statement(RI_LEVEL_WARNING, err->subject, text, err->hint, err->code);
+	log_said(RI_LEVEL_WARNING, err, so);
 }
 
 void ri_log_findings(const struct ri_findings *findings)
@@ -146,12 +141,8 @@ void ri_log_findings(const struct ri_findings *findings)
 		[RI_SEVERITY_ERROR] = RI_LEVEL_ERROR,
 	};
 
-	for (size_t i = 0; i < findings->count; i++) {
-		const struct ri_finding *finding = &findings->items[i];
-
-		log_statement(levels[finding->severity], finding->subject, finding->text,
-			finding->hint, finding->code);
-	}
+	for (size_t i = 0; i < findings->count; i++)
+		log_said(levels[findings->items[i].severity], &findings->items[i], "");
 	if (findings->dropped > 0)
 		ri_log(RI_LEVEL_WARNING, "%zu more findings are not shown", findings->dropped);
 }

@@ -21,7 +21,7 @@ static int start_over(void **state)
 
 static void test_add(void **state)
 {
-	struct ri_finding *finding = ri_findings_add(&findings, RI_SEVERITY_WARNING,
+	struct ri_error *finding = ri_findings_add(&findings, RI_SEVERITY_WARNING,
 		RI_CODE_ENV_IGNORED, "RANK", "%s: expected a number", "\"x\"");
 
 	(void)state;
@@ -73,7 +73,7 @@ static void test_hint_of_null_ignored(void **state)
 
 static void test_too_long_is_cut(void **state)
 {
-	struct ri_finding *finding;
+	struct ri_error *finding;
 	char subject[200];
 
 	(void)state;

@@ -165,7 +165,7 @@ static void test_sagemaker_file_that_cannot_be_read(void **state)
 
 static void assert_unread(const char *hint, char *const *strings)
 {
-	const struct ri_finding *finding;
+	const struct ri_error *finding;
 
 	give_back(NULL);
 	assert_int_equal(read_there(RI_PROC_OURS, strings), 0);

@@ -208,7 +208,7 @@ static unsigned compare_findings(const char *name, const struct golden_lines *wa
 	unsigned faults = 0;
 
 	for (size_t i = 0; i < findings->count || i < want->count; i++) {
-		const struct ri_finding *finding = &findings->items[i];
+		const struct ri_error *finding = &findings->items[i];
 		char got[256] = "nothing";
 
 		if (i < findings->count)

@@ -184,7 +184,7 @@ static void a_twin_that_gives_way(void **state)
 }
 
 /* What a finding says of the one option that is gone, or NULL. */
-static const struct ri_finding *gone(const char *word, char *const *strings)
+static const struct ri_error *gone(const char *word, char *const *strings)
 {
 	assert_int_equal(read_with(word, strings), RI_CODE_NONE);
 	assert_int_equal(findings.count, 0);
@@ -207,7 +207,7 @@ static void options_that_are_gone(void **state)
 	char name[] = "rankinit", settle[] = "--settle", five[] = "5", quiet[] = "--quiet",
 		color[] = "--color";
 	char *apart[] = { name, settle, five, quiet, color, NULL };
-	const struct ri_finding *found;
+	const struct ri_error *found;
 	struct ri_env env;
 
 	(void)state;

@@ -265,7 +265,7 @@ static bool says(const struct job *job, const char *what)
 	return false;
 }
 
-static bool is_right(const struct job *job, const struct ri_finding *finding)
+static bool is_right(const struct job *job, const struct ri_error *finding)
 {
 	if (finding->code == RI_CODE_NODE_RANK_ASSUMED &&
 		strcmp(finding->subject, "NODE_RANK") == 0)
@@ -285,7 +285,7 @@ static unsigned compare_findings(const struct job *job, const struct ri_findings
 	unsigned faults = 0;
 
 	for (size_t i = 0; i < findings->count; i++) {
-		const struct ri_finding *finding = &findings->items[i];
+		const struct ri_error *finding = &findings->items[i];
 
 		if (is_right(job, finding))
 			continue;

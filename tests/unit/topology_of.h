@@ -70,7 +70,7 @@ static inline void assert_unknown(enum ri_fact_id id)
 	assert_false(ri_topology_knows(&topology, id));
 }
 
-static inline const struct ri_finding *find_finding(enum ri_code code)
+static inline const struct ri_error *find_finding(enum ri_code code)
 {
 	for (size_t i = 0; i < findings.count; i++)
 		if (findings.items[i].code == code)
@@ -80,7 +80,7 @@ static inline const struct ri_finding *find_finding(enum ri_code code)
 
 static inline void assert_found(enum ri_code code, const char *subject)
 {
-	const struct ri_finding *finding = find_finding(code);
+	const struct ri_error *finding = find_finding(code);
 
 	assert_non_null(finding);
 	assert_string_equal(finding->subject, subject);
