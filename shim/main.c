@@ -25,7 +25,7 @@ static int read_options(struct ri_run *run, char **argv)
 	int status;
 
 	/* an error may come before the options are read */
-	ri_exit_map_init(&run->found.options.exit_map);
+	ri_signal_map_init(&run->found.options.exit_map);
 	if (!ri_mask_is_set()) {
 		ri_fail(&run->err, RI_CODE_SIGNALS_REFUSED, "rt_sigprocmask",
 			"the kernel refused to block signals: %s", strerror(errno));

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Users and groups from /etc/passwd and /etc/group of the image (passwd(5),
- * group(5)). The name service switch is not asked: it would load the image's
- * modules into PID 1.
+ * Users and groups from /etc/passwd and /etc/group of the image. The name service switch is not
+ * asked: it would load the image's modules into PID 1.
  */
 #ifndef RI_BASE_ACCOUNT_H
 #define RI_BASE_ACCOUNT_H
@@ -18,12 +17,11 @@ struct ri_account {
 };
 
 /*
- * Read "NAME", "UID", "NAME:GROUP" or "UID:GID". With a known user and no
- * group: its own group and its supplementary ones. With a group: that one
- * alone. A number that /etc/passwd does not know needs a group: running with
- * group 0 by silence is what other tools do, and it surprises their users.
- * subject names the option in errors about the wish (RI_CODE_OPTION_VALUE,
- * ACCOUNT_UNKNOWN); errors about a file (FILE_*) name the file.
+ * Read "NAME", "UID", "NAME:GROUP" or "UID:GID". A known user without a group has its own group and
+ * its supplementary ones; with a group that one alone. A number that /etc/passwd does not know
+ * needs a group: other tools silently take group 0, which surprises their users. subject names the
+ * option in errors about the wish (RI_CODE_OPTION_VALUE, ACCOUNT_UNKNOWN); those about a file
+ * (FILE_*) name the file.
  */
 int ri_account_find(struct ri_host *host, const char *text, const char *subject,
 	struct ri_account *out, struct ri_arena *arena, struct ri_error *err);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One region for everything that lives until the command is started. Nothing
- * is freed singly; the first RI_ARENA_FIRST bytes cost no system call, which
- * is all that an ordinary start needs.
+ * One region for everything that lives until the command is started. Nothing is freed singly; the
+ * first RI_ARENA_FIRST bytes, enough for an ordinary start, cost no system call.
  */
 #ifndef RI_BASE_ARENA_H
 #define RI_BASE_ARENA_H
@@ -44,15 +43,12 @@ size_t ri_arena_size(const struct ri_arena *arena);
 void ri_arena_release(struct ri_arena *arena);
 
 /*
- * Room for what is large and seldom needed. Static arrays of that size belong to
- * every start, and a limit of the address space (RLIMIT_AS) counts them.
- *
- * Zeroed memory that is never given back; a page of it is taken when it is written to.
- * NULL where there is none. Not while ranks run: what they need is reserved before.
+ * Zeroed memory for what is large and seldom needed, which as a static array would belong to every
+ * start, and count for RLIMIT_AS. It is never given back; a page of it is taken when it is written
+ * to. NULL where there is none. Not while ranks run: what they need is reserved before. What is
+ * shared is so with processes that are forked from now on.
  */
 void *ri_pages(size_t size);
-
-/* The same, and processes that are forked from now on write to the same memory. */
 void *ri_pages_shared(size_t size);
 
 #endif

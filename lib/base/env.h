@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The environment as it was found, and the list of edits that makes the
- * child's out of it.
- *
- * A snapshot borrows the strings, so nothing is copied: what is not edited
- * reaches the child byte for byte, names that no shell accepts, duplicates,
- * newlines and strings without '=' included.
+ * The environment as it was found, and the list of edits that makes the child's out of it. What is
+ * not edited reaches the child byte for byte, since a snapshot borrows the strings: names that no
+ * shell accepts, duplicates, newlines and strings without '=', too.
  */
 #ifndef RI_BASE_ENV_H
 #define RI_BASE_ENV_H
@@ -28,17 +25,13 @@ struct ri_env {
 };
 
 /*
- * Take a snapshot of a NULL-terminated list as execve(2) passes it. The
- * strings must live as long as the snapshot and must not change; the index
- * lives in the arena. Fails with RI_CODE_MEMORY alone.
+ * Take a snapshot of a NULL-terminated list as execve(2) passes it. The strings must last, and not
+ * change; the index lives in the arena. Fails with RI_CODE_MEMORY alone.
  */
 int ri_env_init(struct ri_env *env, char *const *strings, struct ri_arena *arena,
 	struct ri_error *err);
 
-/*
- * The value of the first string of that name, as getenv(3) finds it, or NULL.
- * An empty value is "". A string without '=' is not a variable.
- */
+/* As getenv(3) finds it, or NULL. A string without '=' is not a variable. */
 const char *ri_env_get(const struct ri_env *env, const char *name);
 
 /* The first entry of that name, or NULL. */
@@ -70,10 +63,9 @@ int ri_env_edits_add(struct ri_env_edits *edits, struct ri_env_edit edit,
 const struct ri_env_edit *ri_env_edits_find(const struct ri_env_edits *edits, const char *name);
 
 /*
- * The edited environment as a NULL-terminated list for execve(2). A variable
- * that is set takes the place of its first occurrence, other occurrences are
- * dropped; new ones follow at the end in the order of the edits. Without
- * edits it lists the very same strings. NULL when out of memory.
+ * The edited environment as a NULL-terminated list for execve(2). A variable that is set takes the
+ * place of its first occurrence, and others of its name are dropped; new ones follow at the end in
+ * the order of the edits. NULL when out of memory.
  */
 char **ri_env_apply(const struct ri_env *env, const struct ri_env_edits *edits,
 	struct ri_arena *arena, struct ri_error *err);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files of a machine, read below a root directory, "/" of the live one or a
- * recorded tree. No path, and no symbolic link inside the tree, leads out of it:
- * openat2(2) with RESOLVE_IN_ROOT, and where the kernel or a seccomp profile lacks that,
- * a walk of our own. The walk takes it that no process changes the tree meanwhile.
+ * The files of a machine, read below a root directory, "/" of the live one or a recorded tree. No
+ * path, and no symbolic link in the tree, leads out of it: openat2(2) with RESOLVE_IN_ROOT sees to
+ * that, or a walk of our own, which relies on a tree that no process changes meanwhile.
  */
 #ifndef RI_BASE_HOST_H
 #define RI_BASE_HOST_H
@@ -15,18 +14,12 @@
 #include "base/arena.h"
 #include "base/error.h"
 
-/* Names of files: the parts of a path. */
-
 enum { RI_PATH_SIZE = 1024 };
 
 /* What follows the last '/'. */
 const char *ri_path_name(const char *path);
 
-/*
- * The folder of a path without its last name into a buffer of RI_PATH_SIZE
- * bytes; called twice, that of "/opt/mpi/bin/mpirun" is "/opt/mpi". The root's
- * folder is "".
- */
+/* The path without its last name into a buffer of RI_PATH_SIZE bytes; that of "/bin" is "". */
 void ri_path_folder(const char *path, char *folder);
 
 /* FOLDER/NAME into a buffer of RI_PATH_SIZE bytes; false where it does not fit. */
@@ -65,8 +58,8 @@ struct ri_host_file {
 };
 
 struct ri_host {
-	int root;	/* directory fd, owned by the code that set it, or once it is open; or -1 */
-	const char *path;	/* of the root, which the first use opens; NULL: none has to */
+	int root;	/* directory fd of the caller's, or -1 until the first use */
+	const char *path;	/* which that opens; NULL: none has to */
 	const char *name;	/* of the machine; NULL: not asked yet */
 	const char *job;	/* the simulated one that it plays a part in, or NULL */
 	bool unfit;		/* and plays a machine that is not fit for it */
@@ -78,10 +71,9 @@ struct ri_host {
 	const struct ri_host_file *files;	/* end with a NULL path; NULL: there are none */
 	bool walk;	/* openat2 was refused once: do not ask again */
 	/*
-	 * How to do what may never come back, as where the mount of a file is
-	 * dead: returns what work returns, with its errno, or -1 and errno when
-	 * it is waited for no longer. NULL: at once. What the kernel itself has
-	 * in /proc, /sys and /dev of the live machine is read at once.
+	 * Does what may never come back, as where the mount of a file is dead: returns what work
+	 * returns, with its errno, or -1 and errno when it is waited for no longer. NULL, and in
+	 * /proc, /sys and /dev of the live machine: work is done at once.
 	 */
 	int (*apart)(int (*work)(void *argument), void *argument, const char *path);
 };
@@ -96,60 +88,41 @@ const char *ri_host_name(struct ri_host *host, struct ri_arena *arena);
 enum ri_host_proc ri_host_proc(struct ri_host *host);
 
 /*
- * Open path, relative to the root whether or not it starts with '/', with
- * O_CLOEXEC added to flags (reading only). Returns an fd, or -1 and errno;
- * EXDEV never: ".." stops at the root.
+ * Open a path, which counts from the root with or without a '/' before it, with O_CLOEXEC added to
+ * flags (reading only). Returns an fd, or -1 and errno; EXDEV never: ".." stops at the root.
  */
 int ri_host_open(struct ri_host *host, const char *path, int flags);
 
 /*
- * Read a whole file of at most size - 1 bytes and end it with '\0'. Returns
- * the number of bytes, or -1 and errno: EFBIG when it does not fit.
+ * Each returns -1 and errno, EFBIG when what was asked does not fit, or: the bytes of a whole file;
+ * how many names a folder has, without "." and "..", in the kernel's order, each with its '\0';
+ * the bytes of a symbolic link as it is written, EINVAL when it is none. All of it ends in '\0'.
  */
 long ri_host_read(struct ri_host *host, const char *path, char *buffer, size_t size);
-
-/*
- * The names in a folder, without "." and "..", each ended by '\0' and in the
- * order in which the kernel gives them. Returns how many there are, or -1 and
- * errno: EFBIG when they do not fit.
- */
 long ri_host_list(struct ri_host *host, const char *path, char *names, size_t size);
-
-/*
- * Where a symbolic link leads, as it is written, ended by '\0'. Returns the
- * number of bytes, or -1 and errno: EINVAL when it is none, EFBIG when it does
- * not fit.
- */
 long ri_host_link(struct ri_host *host, const char *path, char *target, size_t size);
 
 /*
- * Open a device node for reading and writing, and close it: 0, or the errno
- * of it, ENODEV when something else stands there. *number, where not NULL,
- * gets its number, 0 for an unknown one. In a recorded machine a file stands
- * for the node, and its owner's mode for the answer: 6 is 0, 4 EPERM (what a
- * device cgroup that grants reading says), 0 EACCES.
+ * Open a device node for reading and writing, and close it: 0, or the errno of it, ENODEV when
+ * something else stands there. *number, where not NULL, gets its number, 0 for an unknown one. In
+ * a recorded machine a file stands for the node, and its owner's mode for the answer: 6 is 0, 4
+ * EPERM (what a device cgroup that grants reading says), 0 EACCES.
  */
 int ri_host_node(struct ri_host *host, const char *path, dev_t *number);
 
 /* What stands at a path, as stat(2) has it: 0, or -1 and errno. */
 int ri_host_stat(struct ri_host *host, const char *path, struct stat *info);
 
-/*
- * What realpath(3) says, seen from the root, into a buffer of RI_PATH_SIZE bytes: an
- * absolute path without symbolic links, "." and "..", of something that is there. ".."
- * stops at the root. Returns 0, or -1 and errno.
- */
+/* What realpath(3) says, seen from the root, into RI_PATH_SIZE bytes: 0, or -1 and errno. */
 int ri_host_real(struct ri_host *host, const char *path, char *real);
 
-/* Is there something at this path? A symbolic link counts as what it leads to. */
+/* Is there something, or a folder, at this path? A symbolic link counts as what it leads to. */
 bool ri_host_has(struct ri_host *host, const char *path);
-
-/* Is there a folder at this path, or a link to one? */
 bool ri_host_has_folder(struct ri_host *host, const char *path);
 
 /*
- * What --simulate gives each rankinit that it starts, in the variable RANKINIT_SIMULATED:
- * the machine that it plays. A JSON object; what else stands in it is left alone.
+ * The machine that a rankinit of a simulated job plays: a JSON object in RANKINIT_SIMULATED, which
+ * stays in the environment of what that starts, so that a rankinit below it plays the same one.
  *
  *     name       of the machine, instead of its host name
  *     files      an object: the text of each path, read instead of the machine's own file;
@@ -158,8 +131,7 @@ bool ri_host_has_folder(struct ri_host *host, const char *path);
  *     job        what tells this job from others that are simulated here; or left out
  *     unfit      the start of the ranks, 1 the first, for which it is not fit; or left out
  *
- * It stays in the environment of what they start: another rankinit below them plays
- * the same machine.
+ * What else stands in it is left alone.
  */
 
 #define RI_OVERLAY_VARIABLE "RANKINIT_SIMULATED"

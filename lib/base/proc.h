@@ -15,10 +15,7 @@
  */
 const char *ri_proc_field(const char *text, const char *name, char end);
 
-/*
- * One process as /proc/PID/stat tells it (proc(5), fields 1 to 6, 9, 10, 14, 15, 22, 33 and 34).
- */
-
+/* One process as /proc/PID/stat tells it (proc(5)). */
 struct ri_procstat {
 	pid_t pid;
 	pid_t parent;
@@ -31,9 +28,8 @@ struct ri_procstat {
 	uint64_t started;	/* clock ticks since boot: tells a reused pid */
 	uint64_t ticks;		/* of a CPU that it was given, for itself and in the kernel */
 	uint64_t faults;	/* pages of memory that it was given without reading them */
-	uint64_t blocked;	/* of signals 1 to 31, 1 << (number - 1), by its first thread */
-	uint64_t ignored;	/* the same, those that do nothing */
-	uint64_t caught;	/* the same, those with a handler */
+	/* signals 1 to 31 of its first thread, as 1 << (number - 1) */
+	uint64_t blocked, ignored, caught;
 };
 
 /*
@@ -43,11 +39,9 @@ struct ri_procstat {
 bool ri_procstat_read(const char *text, struct ri_procstat *out);
 
 /*
- * /proc/self/mountinfo: what is mounted where (proc(5); kernel documentation,
- * filesystems/proc.rst, 3.5).
+ * One mount of /proc/self/mountinfo (proc(5); kernel documentation, filesystems/proc.rst, 3.5). The
+ * strings lie in the text that was read.
  */
-
-/* One mount. The strings lie in the text that was read. */
 struct ri_mount {
 	uint64_t id;
 	const char *root;	/* what of the file system is mounted: "/" is all of it */
@@ -59,25 +53,21 @@ struct ri_mount {
 };
 
 /*
- * Take the next line off *text, which is cut into strings; \040 and the like
- * become what they stand for. Lines that are no mounts are passed over. False
- * when there is no more.
+ * Take the next mount off *text, which is cut into strings; \040 and the like become what they
+ * stand for. False when there is no more.
  */
 bool ri_mount_next(char **text, struct ri_mount *out);
 
 /*
- * The mount that a path lies on: the longest mount point that it begins with,
- * of equal ones the last. text is cut up as by ri_mount_next; path is absolute,
- * without "..", "." or links. False where no mount holds it.
+ * The mount that a path lies on: the longest mount point that it begins with, of equal ones the
+ * last. The text is cut up; the path is absolute, without "..", "." or links. False: none holds it.
  */
 bool ri_mount_of(char *text, const char *path, struct ri_mount *out);
 
 /*
- * The cgroups of this process, as /proc/self/cgroup names them, and of the
- * memory cgroup, where its out-of-memory kills are counted. Version 2 counts
- * them in memory.events, version 1 in memory.oom_control (kernel documentation,
- * admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst; the oom_kill line is
- * there since Linux 4.13).
+ * The cgroups of this process, as /proc/self/cgroup names them. Out-of-memory kills are counted in
+ * memory.events of version 2, and in memory.oom_control of version 1 (kernel documentation,
+ * admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst; oom_kill is there since Linux 4.13).
  */
 
 enum {
@@ -95,27 +85,18 @@ struct ri_cgroup_member {
 	size_t path_length;
 };
 
-/*
- * Take the next line of that kind off *text, and go past lines that are none.
- * False when there is no more.
- */
+/* Take the next one off *text. False when there is no more. */
 bool ri_cgroup_next(const char **text, struct ri_cgroup_member *out);
 
 /* Is it a hierarchy of version 1 with this controller? */
 bool ri_cgroup_controls(const struct ri_cgroup_member *member, const char *controller);
 
-/* The file that counts. Empty path: none was found. */
 struct ri_cgroup_oom {
-	char path[RI_CGROUP_PATH];
+	char path[RI_CGROUP_PATH];	/* of the file that counts; "": none was found */
 };
 
-/*
- * Find the file and read it once. Returns 0 and the number of kills so far,
- * or -1 where there is no such file (no cgroup, an old kernel, no /sys).
- */
+/* Find the file, and the number of kills so far; or read it again. -1: there is none. */
 int ri_cgroup_oom_find(struct ri_host *host, struct ri_cgroup_oom *oom, uint64_t *kills);
-
-/* Read the file that was found again. Returns 0, or -1. */
 int ri_cgroup_oom_read(struct ri_host *host, const struct ri_cgroup_oom *oom, uint64_t *kills);
 
 /*

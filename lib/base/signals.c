@@ -111,55 +111,47 @@ static bool read_statuses(const struct pair *pair, uint64_t *from, uint64_t *to)
 		ri_number_read(pair->to, range, to, NULL) == RI_NUMBER_OK;
 }
 
-/* Pairs of a list into a map of so many bytes, which stays as it is where one is wrong. */
-static int read_map(uint8_t *map, size_t size, const char *text,
+/* Pairs of a list into the map, which stays as it is where one is wrong. */
+static int read_map(struct ri_signal_map *map, const char *text,
 	bool (*read)(const struct pair *pair, uint64_t *from, uint64_t *to), const char *subject,
 	const char *expected, struct ri_error *err)
 {
-	uint8_t made[256];
+	struct ri_signal_map made = *map;
 	char quoted[RI_QUOTE_SIZE];
 	const char *list = text;
 	struct pair pair;
 	uint64_t from, to;
 	int more = *text == '\0' ? -1 : 1;
 
-	memcpy(made, map, size);
 	while (more > 0 && (more = next_pair(&list, &pair)) > 0) {
 		if (read(&pair, &from, &to))
-			made[from] = (uint8_t)to;
+			made.to[from] = (uint8_t)to;
 		else
 			more = -1;
 	}
 	if (more < 0)
 		return ri_fail(err, RI_CODE_OPTION_VALUE, subject, "%s: expected %s",
 			ri_quote(quoted, sizeof(quoted), text), expected);
-	memcpy(map, made, size);
+	*map = made;
 	return 0;
 }
 
 void ri_signal_map_init(struct ri_signal_map *map)
 {
-	for (int i = 0; i <= RI_SIGNAL_MAX; i++)
+	for (int i = 0; i < 256; i++)
 		map->to[i] = (uint8_t)i;
 }
 
 int ri_signal_map_read(struct ri_signal_map *map, const char *text, const char *subject,
 	struct ri_error *err)
 {
-	return read_map(map->to, sizeof(map->to), text, read_signals, subject,
-		"pairs of signals, as TERM:INT,USR1:0 (0 drops a signal; KILL, STOP and CHLD "
-		"cannot be mapped)", err);
+	return read_map(map, text, read_signals, subject, "pairs of signals, as TERM:INT,USR1:0 "
+		"(0 drops a signal; KILL, STOP and CHLD cannot be mapped)", err);
 }
 
-void ri_exit_map_init(struct ri_exit_map *map)
-{
-	for (int i = 0; i < 256; i++)
-		map->to[i] = (uint8_t)i;
-}
-
-int ri_exit_map_read(struct ri_exit_map *map, const char *text, const char *subject,
+int ri_exit_map_read(struct ri_signal_map *map, const char *text, const char *subject,
 	struct ri_error *err)
 {
-	return read_map(map->to, sizeof(map->to), text, read_statuses, subject,
+	return read_map(map, text, read_statuses, subject,
 		"pairs of exit statuses from 0 to 255, as 143:0,123:138", err);
 }

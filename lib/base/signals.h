@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Signal numbers and names, and the two maps of the form "A:B,C:D".
- *
- * Signals are 1 to 64 as the kernel counts them. SIGRTMIN is 34: the C
- * libraries keep 32 and 33 (musl 34 too) for themselves, but a PID 1 must
- * forward what the kernel delivers.
+ * Signal numbers and names, and maps of the form "A:B,C:D". Signals are 1 to 64 as the kernel
+ * counts them. SIGRTMIN is 34: the C libraries keep 32 and 33 (musl 34 too) for themselves, but a
+ * PID 1 must forward what the kernel delivers.
  */
 #ifndef RI_BASE_SIGNALS_H
 #define RI_BASE_SIGNALS_H
@@ -19,41 +17,28 @@ enum {
 	RI_SIGNAL_NAME = 16,	/* bytes that any name needs */
 };
 
-/*
- * Read "TERM", "SIGTERM", "sigterm", "15", "RTMIN+2" or "RTMAX-1". Returns
- * the number, or -1.
- */
+/* Read "TERM", "SIGTERM", "sigterm", "15", "RTMIN+2" or "RTMAX-1". Returns the number, or -1. */
 int ri_signal_read(const char *text);
 
 /* "SIGTERM", "SIGRTMIN+2"; "signal 32" where there is no name. Returns buffer. */
 const char *ri_signal_name(int number, char buffer[RI_SIGNAL_NAME]);
 
-/* to[n] is what signal n becomes; 0: it is dropped. */
+/* to[n] is what signal n becomes, 0: it is dropped; or the exit status that replaces n. */
 struct ri_signal_map {
-	uint8_t to[RI_SIGNAL_MAX + 1];
-};
-
-/* Every signal stays what it is. */
-void ri_signal_map_init(struct ri_signal_map *map);
-
-/*
- * Read "TERM:INT,USR1:0" over an initialised map. subject names the option or
- * variable in the error (RI_CODE_OPTION_VALUE). KILL, STOP and CHLD never
- * reach us or mean something else to us: they cannot be mapped from, and
- * nothing can be mapped to CHLD.
- */
-int ri_signal_map_read(struct ri_signal_map *map, const char *text, const char *subject,
-	struct ri_error *err);
-
-/* to[n] is the exit status that replaces n. */
-struct ri_exit_map {
 	uint8_t to[256];
 };
 
-void ri_exit_map_init(struct ri_exit_map *map);
+/* Each stays what it is. */
+void ri_signal_map_init(struct ri_signal_map *map);
 
-/* Read "143:0,123:138", both sides 0 to 255, over an initialised map. */
-int ri_exit_map_read(struct ri_exit_map *map, const char *text, const char *subject,
+/*
+ * Read "TERM:INT,USR1:0", or of exit statuses "143:0,123:138", over an initialised map. subject
+ * names the option or variable in the error (RI_CODE_OPTION_VALUE). KILL, STOP and CHLD, which
+ * never reach us or mean something else to us, cannot be mapped, and nothing to CHLD.
+ */
+int ri_signal_map_read(struct ri_signal_map *map, const char *text, const char *subject,
+	struct ri_error *err);
+int ri_exit_map_read(struct ri_signal_map *map, const char *text, const char *subject,
 	struct ri_error *err);
 
 #endif

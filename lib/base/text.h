@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Bounded text: a builder over a buffer that the caller owns, quoting of
- * foreign bytes, and the search for the nearest name.
- */
+/* Pieces of foreign text, strict numbers, and bounded text in a buffer that the caller owns. */
 #ifndef RI_BASE_TEXT_H
 #define RI_BASE_TEXT_H
 
@@ -12,23 +9,19 @@
 
 #include "base/limits.h"
 
-/* A piece of somebody else's text, which need not end in '\0'. */
-
+/* It need not end in '\0'. */
 struct ri_span {
 	const char *at;
 	size_t length;
 };
 
 /*
- * Take the next line off *rest, without its '\n' and the '\r' before that. A
- * last line without an end counts. Returns false when nothing is left.
+ * Take the next line off *rest, without its '\n' and the '\r' before that, or the last one. A last
+ * line without an end counts. Returns false when nothing is left.
  */
 bool ri_span_line(struct ri_span *rest, struct ri_span *line);
-
-/* Take the last line off *rest. Returns false when nothing is left. */
 bool ri_span_last_line(struct ri_span *rest, struct ri_span *line);
 
-/* Are their bytes the same? */
 bool ri_span_same(struct ri_span a, struct ri_span b);
 
 bool ri_span_starts(struct ri_span span, const char *start);
@@ -37,10 +30,8 @@ bool ri_span_ends(struct ri_span span, const char *end);
 /* Is name one of the words of a list separated by commas? */
 bool ri_list_has(const char *list, size_t length, const char *name);
 
-/* Does the word, which is not empty, stand anywhere in it? */
+/* Does the word, or any of count words, stand anywhere in it? No word is empty. */
 bool ri_span_has(struct ri_span span, const char *word);
-
-/* The same for any of count words. */
 bool ri_span_has_any(struct ri_span span, const char *const *words, size_t count);
 
 /* Without its first count bytes, of which it may have fewer. */
@@ -54,11 +45,9 @@ struct ri_span ri_span_trim_start(struct ri_span span);
 struct ri_span ri_span_trim_end(struct ri_span span);
 
 /*
- * Strict numbers: the only place where text becomes a number.
- *
- * Blanks around a number are allowed, since Python's int() takes them and
- * schedulers write them. A sign, hexadecimal, digits too many, or anything
- * after the number is an error: a rank read wrong is worse than none.
+ * Text becomes a number here alone. Blanks around it are allowed, since Python's int() takes them
+ * and schedulers write them. A sign, hexadecimal, digits too many, or anything after the number is
+ * an error: a rank read wrong is worse than none.
  */
 
 enum ri_number_fault {
@@ -74,44 +63,31 @@ struct ri_range {
 };
 
 /*
- * Read text as a whole number within range. *out is written only when the
- * answer is RI_NUMBER_OK. fault_at, where not NULL, gets the offset of the
- * byte at fault (the first digit, where the number is out of range).
+ * Read text as a whole number within range. fault_at, where not NULL, gets the offset of the byte
+ * at fault (the first digit, where the number is out of range).
  */
 enum ri_number_fault ri_number_read(
 	const char *text, struct ri_range range, uint64_t *out, size_t *fault_at);
 
-/*
- * Read the digits that text starts with, for grammars that have numbers in
- * their midst. Returns how many there are; 0, and *out as it was, where there
- * are none or more than a number holds.
- */
-size_t ri_digits_read(const char *text, uint64_t *out);
-
-/* The same for text that need not end in '\0'. */
-size_t ri_digits_of(struct ri_span span, uint64_t *out);
-
-/* The same of hexadecimal digits in either case, without a "0x" before them. */
-size_t ri_hex_read(const char *text, uint64_t *out);
-
-/*
- * Read seconds, "10" or "0.25", as milliseconds; range is in seconds. Digits
- * past the third are refused, not rounded.
- */
+/* The same of seconds, "10" or "0.25", as ms; range is in seconds. A fourth decimal is refused. */
 enum ri_number_fault ri_seconds_read(
 	const char *text, struct ri_range range, uint64_t *out_ms, size_t *fault_at);
 
 /*
- * yes/no, true/false, on/off, 1/0, any case. Returns false, and leaves *out,
- * where text is none of them.
+ * Read the digits that text starts with, decimal ones, or hexadecimal ones without a "0x". Returns
+ * how many there are; 0, and *out as it was, where there are none or more than a number holds.
  */
+size_t ri_digits_read(const char *text, uint64_t *out);
+size_t ri_digits_of(struct ri_span span, uint64_t *out);
+size_t ri_hex_read(const char *text, uint64_t *out);
+
+/* yes/no, true/false, on/off, 1/0, any case. False: text is none of them. */
 bool ri_bool_read(const char *text, bool *out);
 
 /*
- * Kubernetes gives every pod NAME_PORT=tcp://ADDRESS:PORT for each service of
- * its namespace (kubernetes.io, "Discovering services", environment
- * variables), so a service called "master" overwrites MASTER_PORT. Such a
- * value is no number gone wrong, it means that the variable is absent.
+ * Kubernetes gives every pod NAME_PORT=tcp://ADDRESS:PORT for each service of its namespace
+ * (kubernetes.io, "Discovering services", environment variables), so a service called "master"
+ * overwrites MASTER_PORT. Such a value means that the variable is absent.
  */
 bool ri_is_service_link(const char *text);
 
@@ -138,7 +114,7 @@ static inline bool ri_is_space(char c)
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* What was built so far; always ends in '\0', never runs over. */
+/* It always ends in '\0', and never runs over. */
 struct ri_text {
 	char *bytes;
 	size_t size;	/* of the buffer, the '\0' included; at least 1 */
@@ -163,31 +139,24 @@ void ri_text_addf(struct ri_text *text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
- * Append a foreign value between double quotes: control characters, quotes,
- * backslashes and bytes that are not UTF-8 become escapes, and past
- * RI_MAX_QUOTE bytes it is cut with "...". No escape sequence of somebody
- * else's reaches a terminal this way.
+ * Append a foreign value between double quotes. Control characters, quotes, backslashes and bytes
+ * that are not UTF-8 become escapes, so that none commands a terminal, and past RI_MAX_QUOTE bytes
+ * it is cut with "...".
  */
 void ri_text_add_quoted(struct ri_text *text, const char *value);
 
-/* The same into a buffer of the caller's, for use inside a format. */
+/* The same into a buffer of the caller's, which holds any value if it has this size. */
 const char *ri_quote(char *buffer, size_t size, const char *value);
 
-/* A buffer that holds any quoted value: 4 bytes for each, and the frame. */
 #define RI_QUOTE_SIZE (4 * RI_MAX_QUOTE + 8)
 
 /*
- * Append a foreign value for people, without quotes, in at most so many
- * columns of a terminal, with "..." where it is cut: control characters and
- * bytes that are not UTF-8 become escapes. Characters of three bytes and more
- * count as two columns, which is never too few. Returns the columns used.
+ * The same without quotes, in at most so many columns of a terminal. Characters of three bytes and
+ * more count as two columns, which is never too few. Returns the columns used.
  */
 size_t ri_text_add_shown(struct ri_text *text, const char *value, size_t columns);
 
-/*
- * The same in place, for a message that is whole already: '?' for each byte of
- * a control character (C0, DEL, C1), and for each that is not UTF-8.
- */
+/* In place: '?' for each byte of a control character (C0, DEL, C1), and for what is not UTF-8. */
 void ri_text_replace_controls(char *text);
 
 /*
@@ -203,17 +172,15 @@ size_t ri_utf8_length(const char *p);
 void ri_text_copy(char *buffer, size_t size, const char *string);
 
 /*
- * How many insertions, deletions, substitutions and swaps of neighbours turn
- * one word into the other; more than 31 bytes count as far away (32).
+ * How many insertions, deletions, substitutions and swaps of neighbours turn one word into the
+ * other; more than 31 bytes count as far away (32).
  */
 unsigned ri_text_distance(const char *a, const char *b);
 
 /*
- * The entry of names[0..count) nearest to word, if it is near enough to be
- * what was meant: the same but for capitals, or the only one that begins with
- * it (with at least three bytes), or few changes away (a third of the word's
- * length, at most 3); else NULL. What all names begin with, as "--", says
- * nothing: leave it out of them and of the word.
+ * The one of the names that was meant: the same but for capitals, or the only one that begins with
+ * the word (of three bytes or more), or the nearest, few changes away (a third of the word's
+ * length, 3 at most); else NULL. Leave out what all names begin with, as "--".
  */
 const char *ri_text_nearest(const char *word, const char *const names[], size_t count);
 

@@ -419,7 +419,7 @@ int ri_options_read(struct ri_options *options, char *const *argv, const struct 
 		options->called = ri_path_name(argv[0]);
 	ri_option_fall_back(options);
 	ri_signal_map_init(&options->signal_map);
-	ri_exit_map_init(&options->exit_map);
+	ri_signal_map_init(&options->exit_map);
 	status = options->peer == RI_PEER_NONE ? read_words(options, argv, findings, err)
 					       : ri_peer_read(options, argv, env, err);
 	/* after a broken word too: they may say how the error is shown and mapped */

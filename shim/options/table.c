@@ -339,7 +339,7 @@ static int read_signal_map(struct ri_options *options, struct ri_given given, st
 
 static int read_exit_map(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
-	ri_exit_map_init(&options->exit_map);
+	ri_signal_map_init(&options->exit_map);
 	return ri_exit_map_read(&options->exit_map, given.value, given.subject, err);
 }
 

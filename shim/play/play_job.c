@@ -98,7 +98,7 @@ static struct ri_options loop_options(const struct ri_options *given)
 	};
 
 	ri_signal_map_init(&options.signal_map);
-	ri_exit_map_init(&options.exit_map);
+	ri_signal_map_init(&options.exit_map);
 	return options;
 }
 

@@ -84,12 +84,12 @@ static void check_signal_map(const char *text)
 static void check_exit_map(const char *text)
 {
 	struct ri_error err = RI_ERROR_INIT;
-	struct ri_exit_map map, again;
+	struct ri_signal_map map, again;
 	char shown[256 * 8] = "";
 	size_t length = 0;
 
-	ri_exit_map_init(&map);
-	ri_exit_map_init(&again);
+	ri_signal_map_init(&map);
+	ri_signal_map_init(&again);
 	if (ri_exit_map_read(&map, text, "--map", &err) < 0) {
 		check_refusal(&err);
 		CHECK(memcmp(&map, &again, sizeof(map)) == 0);
