@@ -175,13 +175,13 @@ $(OUT)/rankinit-probe: $(PROBE_SRC) shim/probe/program.h lib/node/probe_answer.h
 
 T := $(B)/tests
 TEST_PROGRAMS := $(patsubst %.c,$(T)/%,$(notdir \
-	$(wildcard tests/conformance/*.c tests/bench/*.c tests/behaviour/*.c tests/fault/*.c \
+	$(wildcard tests/conformance/*.c tests/bench/*.c tests/box/*.c tests/fault/*.c \
 	tests/failures/*.c)))
 UNIT_TESTS := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 FUZZERS    := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 CFLAGS_TEST := -static -no-pie -O2 -Wall -Wextra -Werror -I$(B)/deps/include
 
-VPATH := tests/conformance:tests/bench:tests/behaviour:tests/fault:tests/failures
+VPATH := tests/conformance:tests/bench:tests/box:tests/fault:tests/failures
 $(TEST_PROGRAMS): $(T)/%: %.c $(wildcard tests/bench/*.h) $(B)/deps/done
 	@mkdir -p $(@D)
 	$(call say,CC)

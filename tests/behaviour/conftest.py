@@ -12,16 +12,19 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-import everybody
-import schema
-from box import Boxes, HERE
-from reports import write
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(__file__)), "box"))
+# of that folder
+import everybody  # noqa: E402
+import schema  # noqa: E402
+from box import Boxes, HERE  # noqa: E402
+from reports import write  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(HERE))
 SOURCES = {

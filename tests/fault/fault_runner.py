@@ -19,7 +19,7 @@ import time
 from dataclasses import dataclass, field
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.append(os.path.join(ROOT, "tests", "behaviour"))
+sys.path.append(os.path.join(ROOT, "tests", "box"))
 import everybody  # noqa: E402 (found by the line above)
 
 # Copies, since --user changes to somebody who may not come here.

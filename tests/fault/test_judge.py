@@ -18,7 +18,7 @@ import pytest
 
 from fault_runner import BUILT, RANKINIT, ROOT
 
-sys.path.append(os.path.join(ROOT, "tests", "behaviour"))
+sys.path.append(os.path.join(ROOT, "tests", "box"))
 from launcher import LAUNCHER  # noqa: E402 (found by the line above)
 from peek import wait_until  # noqa: E402
 

@@ -21,7 +21,7 @@ SECONDS = 240
 # lines: launchers run `python -u`, which writes the end of a line by itself.
 SAID = re.compile(r"rank (\d+) of (\d+), local (\d+), sum (\d+)")
 
-sys.path.append(os.path.join(TOP, "tests", "behaviour"))
+sys.path.append(os.path.join(TOP, "tests", "box"))
 from cluster import make_cluster  # noqa: E402 (found by the line above)
 from hosts import Hosts  # noqa: E402
 

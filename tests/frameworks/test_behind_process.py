@@ -21,7 +21,7 @@ import pytest
 from conftest import PROGRAM, SECONDS, TOP, clean_env
 from test_behind import HYDRA, OPENMPI, launch, launcher_words  # noqa: F401 (a fixture)
 
-PAYLOAD = os.path.join(TOP, "tests", "behaviour", "payload.py")
+PAYLOAD = os.path.join(TOP, "tests", "box", "payload.py")
 BOTH = ["--supervise=auto", "--supervise=never"]
 LAUNCHERS = [*OPENMPI, *HYDRA]
 

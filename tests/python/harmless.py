@@ -27,7 +27,7 @@ import interpreters
 from harmless_parts import BLOCKS, ENDS, ERRORS, HEAD, LAST_WORDS
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.append(os.path.join(TOP, "tests/behaviour"))
+sys.path.append(os.path.join(TOP, "tests/box"))
 from launcher import LAUNCHER  # noqa: E402  pylint: disable=wrong-import-position
 
 PATIENCE = 60
