@@ -4,9 +4,7 @@
 
 #include "base/loopback.h"
 #include "base/text.h"
-#include "from/allocation.h"
-#include "from/own_address.h"
-#include "from/reading.h"
+#include "from/hosts.h"
 
 #define BATCH_REFERENCE \
 	"learn.microsoft.com/azure/batch/batch-compute-node-environment-variables"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The reader of such JSON, and the sources that have it: TF_CONFIG of any platform, Vertex AI. */
-#include "from/cluster.h"
+#include "from/hosts.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,7 +9,6 @@
 
 #include <jansson.h>
 
-#include "from/reading.h"
 
 /* What a read works with. */
 struct input {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the environment to facts, in three steps: read the sources (from.c), choose
- * the identity (identity.c), settle the claims (settle.c). What is derived then is
- * model/topology.h's.
+ * From the environment to facts, in three steps: read the sources, choose the identity
+ * (from.c), settle the claims (settle.c). What is derived then is model/topology.h's.
  */
 #ifndef RI_FROM_FROM_H
 #define RI_FROM_FROM_H
@@ -20,16 +19,6 @@
  */
 int ri_sources_read(struct ri_topology *out, struct ri_reading *reading,
 	const struct ri_context *context, struct ri_error *err);
-
-/*
- * Is the source whose turn it is the identity from here on, by its tuple? One
- * without a signature is weighed against the innermost launcher's, and no
- * other one. Half of a tuple is a finding.
- */
-bool ri_identity_takes(struct ri_reading *reading);
-
-/* Are all ranks of the job here, by the identity's own account? There must be one. */
-bool ri_identity_is_on_one_node(const struct ri_reading *reading);
 
 /*
  * Step 2: which source says who we are. The innermost source with a complete tuple (rank,

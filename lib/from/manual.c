@@ -6,8 +6,7 @@
  */
 #include <string.h>
 
-#include "from/allocation.h"
-#include "from/own_address.h"
+#include "from/hosts.h"
 #include "model/context.h"
 
 #define OPTIONS "rankinit(8)"

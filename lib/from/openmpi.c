@@ -4,7 +4,7 @@
  * tuple is there; the node's index and the master have to be read from what
  * the daemons tell their children.
  */
-#include "from/openmpi.h"
+#include "from/hosts.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "from/own_address.h"
+#include "from/hosts.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>

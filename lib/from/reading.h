@@ -51,7 +51,6 @@ bool ri_is_host(struct ri_span text);
 /* The steps of from.h hand it on to each other, and each source. */
 struct ri_reading {
 	const struct ri_context *context;
-	const struct ri_source *const *sources;	/* the table */
 	const struct ri_source **spoke;	/* who claimed something; ends with NULL */
 	const struct ri_source *source;		/* whose turn it is */
 	const struct ri_source *identity;	/* whose tuple counts so far, or NULL */
@@ -205,6 +204,9 @@ struct ri_fact *ri_claim_of(
 /* The number of that claim, if it is known. */
 bool ri_claim_number_of(const struct ri_reading *reading, enum ri_fact_id id, const char *source,
 	uint64_t *out);
+
+/* Are all ranks of the job here, by the identity's own account? There must be one. */
+bool ri_identity_is_on_one_node(const struct ri_reading *reading);
 
 /*
  * The names that torch.distributed itself reads, as launchers set them for

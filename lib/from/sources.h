@@ -262,7 +262,7 @@ bool ri_source_sees_text(const struct ri_env *env, const char *variable);
 bool ri_source_sees_mpi_rank(const struct ri_env *env);
 
 /*
- * Does the environment describe a task that srun started (slurm.c)? Slurm's variables
+ * Does the environment describe a task that srun started (schedulers.c)? Slurm's variables
  * are in every process of a job: in its batch script and in a shell of salloc they
  * describe the job, and below launchers that srun started they describe these.
  */

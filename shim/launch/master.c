@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/loopback.h"
-#include "from/own_address.h"
+#include "from/hosts.h"
 #include "launch/children.h"
 #include "system/clock.h"
 #include "system/held_path.h"

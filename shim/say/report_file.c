@@ -44,7 +44,7 @@ enum {
 
 static const char termination_log[] = "/dev/termination-log";
 static const char sagemaker_failure[] = "/opt/ml/output/failure";
-/* which the service leaves for each job: lib/from/sagemaker.c */
+/* which the service leaves for each job: lib/from/clouds.c */
 static const char sagemaker_job[] = "/opt/ml/input/config/resourceconfig.json";
 
 static struct {

@@ -6,7 +6,7 @@
  */
 #include "fuzz.h"
 
-#include "from/cluster.h"
+#include "from/hosts.h"
 
 static struct ri_arena arena;
 

@@ -6,7 +6,7 @@
 #include "fuzz.h"
 
 #include "base/limits.h"
-#include "from/allocation.h"
+#include "from/hosts.h"
 #include "from/reading.h"
 
 static struct ri_arena arena;

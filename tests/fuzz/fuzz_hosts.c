@@ -7,7 +7,7 @@
 #include "fuzz.h"
 
 #include "base/limits.h"
-#include "from/allocation.h"
+#include "from/hosts.h"
 #include "from/reading.h"
 #include "model/context.h"
 #include "../unit/stages_of.h"

@@ -7,7 +7,7 @@
 
 #include <arpa/inet.h>
 
-#include "from/own_address.h"
+#include "from/hosts.h"
 
 static struct ri_arena arena;
 

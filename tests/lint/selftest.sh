@@ -199,14 +199,14 @@ sed -i '/^RI_SOURCE(env)/d' lib/from/sources.def
 echo 'RI_SOURCE(ghost)' >>lib/from/sources.def
 echo 'RI_FRAMEWORK(ghost)' >>lib/to/frameworks.def
 sed -i '/^const struct ri_source ri_source_lws/,/^}/s/RI_SHAPES(/RI_HIDDEN(/' lib/from/kubernetes.c
-sed -i 's/^\t\.detect = detect,/\tRI_SHAPES(),\n&/' lib/from/pid1.c
+sed -i 's/^\t\.detect = sees_ranks_over_ssh,/\tRI_SHAPES(),\n&/' lib/from/env.c
 : >tests/golden/stray.cases
 sed -i 's/RI_BIND_NUMA,/RI_BIND_SOCKET,/' lib/node/place.h
 expect tables.py 'sources.def: ghost is defined' 'env.c: env is not in' \
     'sources.md: no section for ghost' 'sources.md: a section for env' \
     'golden/ghost.cases: no such' 'golden/stray.cases: not the name' \
     'frameworks.def: ghost is defined' 'kubernetes.c: lws has no RI_SHAPES' \
-    'pid1.c: pid1 has RI_SHAPES' 'bind_to: enum ri_bind is not'
+    'env.c: pid1 has RI_SHAPES' 'bind_to: enum ri_bind is not'
 
 sed -i 's/^static void kill_now(/static void kill_then(/' shim/init/phases.c
 sed -i 's/test_other_signals_reach_every_rank/test_none/' docs/design.md

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
-#include "from/openmpi.h"
+#include "from/hosts.h"
 #include "from/reading.h"
 #include "out_of_memory.h"
 #include "thinned.h"

@@ -11,7 +11,7 @@
 
 #include <jansson.h>
 
-#include "from/cluster.h"
+#include "from/hosts.h"
 #include "out_of_memory.h"
 #include "topology_of.h"
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "from/openmpi.h"
+#include "from/hosts.h"
 
 enum { NODES = 4, SLOTS = 4, RANKS = NODES * SLOTS };
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "from/allocation.h"
+#include "from/hosts.h"
 #include "out_of_memory.h"
 #include "thinned.h"
 

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "from/allocation.h"
+#include "from/hosts.h"
 #include "model/context.h"
 #include "out_of_memory.h"
 #include "topology_of.h"

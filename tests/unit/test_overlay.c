@@ -15,7 +15,7 @@
 #include "base/host.h"
 #include "base/limits.h"
 #include "base/loopback.h"
-#include "from/own_address.h"
+#include "from/hosts.h"
 #include "tree.h"
 
 static struct ri_arena arena;

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "from/own_address.h"
+#include "from/hosts.h"
 #include "topology_of.h"
 
 #define LEAF(address, kind) "           |-- " address "\n              " kind "\n"
