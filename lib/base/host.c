@@ -163,11 +163,12 @@ static int open_here(struct ri_host *host, const char *path, int flags)
 		}
 		/*
 		 * EPERM: how container runtimes' older seccomp profiles say ENOSYS. EXDEV: a magic
-		 * link of /proc, which concerns this path alone, as EAGAIN does.
+		 * link of /proc, which concerns this path alone, as EAGAIN does. ELOOP: where a
+		 * rename has the kernel begin anew it goes on counting (fs/namei.c, path_init).
 		 */
 		if (errno == ENOSYS || errno == EPERM)
 			host->walk = true;
-		else if (errno != EAGAIN && errno != EXDEV)
+		else if (errno != EAGAIN && errno != EXDEV && errno != ELOOP)
 			return -1;
 	}
 	if (resolve(host, &walk, path, flags) < 0)

@@ -245,6 +245,28 @@ static void test_read_fails(void **state)
 	fails("etc/hostname/", 64, ENOTDIR);
 }
 
+/*
+ * A rename on the way has the kernel begin anew, and count the links before it twice: of 40 that
+ * are too many for it.
+ */
+static void test_links_beside_a_rename(void **state)
+{
+	pid_t renames;
+
+	(void)state;
+	tree_link(&(struct tree){ .fd = host.root }, "twin25", "chain26");
+	renames = fork();
+	assert_true(renames >= 0);
+	if (renames == 0)
+		alarm(60);
+	while (renames == 0)
+		renameat2(host.root, "chain25", host.root, "twin25", RENAME_EXCHANGE);
+	for (int i = 0; i < 5000; i++)
+		assert_int_equal(try_open(false, "chain05", O_RDONLY).error, 0);
+	assert_int_equal(kill(renames, SIGKILL), 0);
+	assert_int_equal(waitpid(renames, NULL, 0), renames);
+}
+
 static void test_read_bounds(void **state)
 {
 	char buffer[8];
@@ -575,6 +597,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_leads_out),
 		cmocka_unit_test(test_read),
 		cmocka_unit_test(test_read_fails),
+		cmocka_unit_test(test_links_beside_a_rename),
 		cmocka_unit_test(test_read_bounds),
 		cmocka_unit_test(test_read_of_a_pipe_ends),
 		cmocka_unit_test(test_long_paths),
