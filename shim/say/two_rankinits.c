@@ -38,15 +38,15 @@ int ri_outer_fd(const struct ri_env *env)
 	if (digits == 0 || value[digits] != ':' || fd < 3 || fd > MOST_FD ||
 		ri_digits_read(value + digits + 1, &inode) == 0)
 		return -1;
-	/* the number may be another file's by now: a program between the two has closed it */
+	/*
+	 * The number may be another file's by now: a program between the two has closed it. What
+	 * one before us left was about another command, and goes.
+	 */
 	if (fstat((int)fd, &info) < 0 || !S_ISREG(info.st_mode) || info.st_nlink != 0 ||
-		info.st_ino != inode)
+		info.st_ino != inode || ftruncate((int)fd, 0) < 0)
 		return -1;
 	ri_kept_fds_add((int)fd);
 	found = (int)fd;
-	/* what one before us left was about another command */
-	if (ftruncate(found, 0) < 0)
-		return found;
 	return found;
 }
 

@@ -90,7 +90,8 @@ def test_without_a_word_the_outer_one_speaks(run, name):
     assert result.status == 120
 
 
-@pytest.mark.parametrize("close", ["exec {fd}>&-", "exec {fd}</dev/null"])
+@pytest.mark.parametrize("close", ["exec {fd}>&-", "exec {fd}</dev/null",
+                                   "exec {fd}</proc/self/fd/{fd}"])
 def test_a_descriptor_that_is_closed_or_another_file(run, close):
     line = close.replace("{fd}", '{fd}').replace("exec ", "fd=${RANKINIT_OUTER%%:*}; eval \"exec ")
     line = line.replace("{fd}", "$fd") + '"'
