@@ -5,6 +5,8 @@ import json
 
 import pytest
 
+from box import failed_first
+
 PYTHON = ["/usr/bin/python3", "-I", "-S", "-c"]
 BEGIN = """
 import atexit, fcntl, os, signal, struct, sys, termios, time, traceback
@@ -87,7 +89,7 @@ os._exit(9)
 def test_one_that_is_at_its_exit_is_told_from_one_that_goes_on(run):
     found, status, first = run(LONG)
     assert found[0].startswith("rankinit: rank 1 (local rank 1, pid "), found
-    assert ") failed first: raised the error below, then was stopped while exiting: " in found[0]
+    assert failed_first(found[0], "raised the error below, then was stopped while exiting")
     assert (status, first["rank"], first["class"]) == (9, 1, "own")
     assert PRINTED in found and "rankinit:   rank 2: exit status 9" in found
 

@@ -11,7 +11,7 @@ import time
 import pytest
 
 import peek
-from box import refused
+from box import failed_first, refused
 from peek import free_port, wait_until
 from test_terminal import CTRL_C, CTRL_Z, terminal  # noqa: F401  a fixture
 
@@ -144,7 +144,7 @@ def test_the_first_failure_ends_the_job(box, place, end, status, words):
     assert result.status == status
     line, others = verdict(result)
     assert line.startswith("rankinit: rank 2 (local rank 2, pid ")
-    assert f" failed first: {words}, after " in line
+    assert failed_first(line, words)
     assert others == ["rankinit:   ranks 0-1, 3: told to stop, exit status 3",
                       f"rankinit:   the job's exit status is {status}"], "it said nothing itself"
     told_once(job, "rank0", "rank1", "rank3")
@@ -430,7 +430,7 @@ def test_a_rank_that_alone_is_interrupted_fails(box):
     job.signal(INT, rank)
     result, first = ended(job)
     assert (result.status, first["signal"]) == (130, "SIGINT")
-    assert " failed first: killed by SIGINT (2), after " in verdict(result)[0]
+    assert failed_first(verdict(result)[0], "killed by SIGINT (2)")
 
 
 GOES_ON = READY + "signal.signal(2, lambda *w: open(f'took{rank}', 'w').close())\n"

@@ -3,6 +3,7 @@
 
 import pytest
 
+from box import failed_first
 from peek import wait_until
 from test_launched import (ERROR, LOSE, OWN, RAISE, WAIT, launch, let_go,  # noqa: F401
                            run_attempts, until_watched, verdict)
@@ -42,7 +43,7 @@ def test_what_is_such_a_file(launch, change, why):  # noqa: F811
     job = launch("exec 2>/dev/null; sleep 99", rank)
     run_attempts(job, 1)
     result = job.wait()
-    assert "failed first: exit status 3" in verdict(result), result.err
+    assert failed_first(verdict(result), "exit status 3"), result.err
     assert ("bad batch 17" in verdict(result)) == (change == ""), result.err
     assert ("why is not known" in verdict(result)) == (why is not None), result.err
     assert why is None or why in verdict(result), result.err
@@ -53,7 +54,7 @@ def test_what_was_there_before_explains_nothing(launch):  # noqa: F811
     job = launch("sleep 99", "exec 2>>said; " + WAIT + "exit 1", shell=shell)
     run_attempts(job, 1)
     result = job.wait()
-    assert "failed first: exit status 1" in verdict(result), result.err
+    assert failed_first(verdict(result), "exit status 1"), result.err
     assert "KeyError" not in result.err, result.err
     assert result.brief["cause"] == "unknown" and result.brief["retry"] == "same", result.brief
 

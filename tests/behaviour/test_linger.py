@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from box import failed_first
 import peek
 import schema
 from peek import wait_until
@@ -91,7 +92,7 @@ def test_a_rank_that_does_not_get_to_its_end(box, hang):
     assert ") raised ValueError: bad batch 17 and has not ended for " in lines[0]
     assert lines[0].endswith(f" s: {HANGS[hang][1]}; --linger stops it now"), lines[0]
     assert lines[1].startswith("rankinit: rank 1 (local rank 1, pid ")
-    assert " failed first: raised the error below, and had not ended " in lines[1]
+    assert failed_first(lines[1], "raised the error below, and had not ended")
     assert ("SIGKILL (9)" in lines[1]) == (hang == "what ignores SIGTERM")
     assert ("exit status 0" in lines[1]) == (hang == "what ends well of SIGTERM")
     assert lines[2] == f"rankinit:   seen before the stop: {HANGS[hang][1]}"
@@ -188,7 +189,7 @@ def test_by_default_it_is_told_and_goes_on(box):
     assert len(lines) == 1 and lines[0].startswith("rankinit: rank 1 (pid "), result.err
     assert ") raised ValueError: bad batch 17 and has not ended for 3" in lines[0]
     assert lines[0].endswith(" s: it is in save (<string>:4)"), lines[0]
-    assert ") failed first: exit status 1" in result.err and "--linger" not in result.err
+    assert failed_first(result.err, "exit status 1") and "--linger" not in result.err
 
 
 def test_one_whose_memory_may_not_be_read(box, actor):
@@ -235,7 +236,7 @@ def test_a_stop_while_it_is_stopped(box):
     job.signal(signal.SIGTERM)
     result = job.wait()
     assert result.status == 1, result.err
-    assert "failed first: raised the error below, and had not ended " in result.err
+    assert failed_first(result.err, "raised the error below, and had not ended")
 
 
 def test_a_program_that_is_no_python(box):
@@ -293,7 +294,7 @@ def test_a_rank_of_a_launcher(box, hang, labelled):
     place = HANGS[hang][1]
     assert lines[0].endswith(f" s: {place}; --linger stops it now"), lines[0]
     assert lines[1].startswith("rankinit: rank 1 (local rank 1, pid ")
-    assert " failed first: raised the error below, and had not ended " in lines[1]
+    assert failed_first(lines[1], "raised the error below, and had not ended")
     assert " s later: killed by SIGTERM (15), after " in lines[1]
     assert lines[2] == f"rankinit:   seen before the stop: {place}"
     assert lines[3] == "rankinit:   ValueError: bad batch 17"
@@ -371,7 +372,7 @@ def test_a_rank_of_the_second_attempt(box, labelled):
     assert result.status == 1, result.err
     assert len(said_at_once(result)) == 1
     assert said_at_once(result)[0].startswith("rankinit: rank 1 (local rank 1, pid ")
-    assert " failed first: raised the error below, and had not ended " in result.err
+    assert failed_first(result.err, "raised the error below, and had not ended")
 
 
 @pytest.mark.parametrize("labelled, env", [(True, {}), (False, {"TELLS": "1"})])

@@ -7,6 +7,7 @@ import signal
 
 import pytest
 
+from box import failed_first
 from peek import free_port, wait_until
 
 PYTHON = ["/usr/bin/python3", "-I", "-S", "-c"]
@@ -83,7 +84,7 @@ def run(box, script, *options, count=4, **more):
 def test_a_silent_death(box, place, end, words, status, kind):
     lines, got, first = run(box, LOSES + end, place=place)
     assert lines[0].startswith("rankinit: rank 2 (local rank 2, pid "), lines
-    assert f") failed first: {words}" in lines[0]
+    assert failed_first(lines[0], words)
     assert (got, first["rank"], first["class"], first["elsewhere"]) == (status, 2, kind, False)
     assert lines[-1] == f"rankinit:   the job's exit status is {status}"
 

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from box import failed_first
 from peek import wait_until
 
 RANKS = 4
@@ -86,7 +87,7 @@ def test_ends_without_a_word(told, end, kind, code, name, status, words):
     assert found.result.status == status
     assert (found.first["rank"], found.first["kind"]) == (2, kind)
     assert (found.first["exit_code"], found.first["signal"]) == (code, name)
-    assert f"failed first: {words}" in found.verdict[0]
+    assert failed_first(found.verdict[0], words)
     assert found.first["traceback"] is None
     assert found.verdict[-2:] == ["rankinit:   ranks 0-1, 3: told to stop, killed by SIGTERM (15)",
                                   f"rankinit:   the job's exit status is {status}"]
@@ -380,7 +381,7 @@ def test_the_copy_for_kubernetes(box):
              "[ $RANK = 1 ] && exit 3; exec sleep 60"]
     result = box.run(*words, program="/bin/sh", place="below", shell=shell)
     assert result.out.startswith(b"rank 1 (local rank 1, pid ")
-    assert b"failed first: exit status 3" in result.out
+    assert failed_first(result.out.decode(), "exit status 3")
     *_, before, last = result.out.decode().splitlines()
     assert before == "  the job's exit status is 3"
     assert last.startswith("verdict cause=exit_status ")

@@ -11,6 +11,7 @@ import subprocess
 
 import pytest
 
+from box import failed_first
 from conftest import PROGRAM, SECONDS, TOP, TRAIN, clean_env
 
 FAILS = os.path.join(TRAIN, "fails.py")
@@ -227,7 +228,7 @@ def test_srun_in_front_of_torchrun(cluster, python_with, label):
     lines, whole = verdict(words, "exception", lambda words, env: cluster.start(
         *words, FAULT=env["FAULT"]))
     assert lines[0].startswith("rankinit: rank 1 (local rank "), whole
-    assert " failed first: exit status 1 (by torchrun's word)" in lines[0], whole
+    assert failed_first(lines[0], "exit status 1 (by torchrun's word)"), whole
     assert lines[1] == "rankinit:   ValueError: bad batch 17", whole
 
 
@@ -243,7 +244,7 @@ def test_a_rank_of_torchrun_that_does_not_get_to_its_end(python_with, hook):
     assert " raised ValueError: bad batch 17 and has not ended for " in lines[0], whole
     assert held in lines[0] and lines[0].endswith("; --linger stops it now"), whole
     assert lines[1].startswith("rankinit: rank 1 ("), whole
-    assert " failed first: raised the error below, and had not ended " in lines[1], whole
+    assert failed_first(lines[1], "raised the error below, and had not ended"), whole
     assert lines[3] == "rankinit:   ValueError: bad batch 17", whole
 
 
@@ -260,5 +261,5 @@ def test_a_rank_whose_teardown_waits(python_with, launcher):
     assert " s: it is in main (" in lines[0] and ", and there in barrier (" in lines[0], whole
     assert lines[1].startswith("rankinit: rank 1 ("), whole
     assert ") did not come when all others waited for it: " in lines[1] or \
-        ") failed first: exit status 1" in lines[1], whole
+        failed_first(lines[1], "exit status 1"), whole
     assert " cause=exception " in whole and " retry=never rank=1 " in whole, whole
