@@ -104,11 +104,11 @@ def inherited():
     names = dict(re.findall(r'^#define (\w+) "(.*)"$', text, re.M))
     fates = {"KEEP": "kept", "REMOVE": "removed",
              "REMOVE_HERE": "removed from the ranks that rankinit starts"}
-    rows = re.findall(r'^RI_SCRUB\("(.*?)", (\w+),\s+(.*?)\)$', text, re.M | re.S)
+    rows = re.findall(r'^RI_SCRUB\((\w+), (.*?),((?:\s+"[^"]*",?)+)\)$', text, re.M | re.S)
     return "\n".join(
         f"| `{pattern}` | {fates[fate]} | " + cell("".join(
             names.get(word, word.strip('"')) for word in re.findall(r'"[^"]*"|\w+', cite))) + " |"
-        for pattern, fate, cite in rows)
+        for fate, cite, patterns in rows for pattern in re.findall(r'"(.*?)"', patterns))
 
 
 def framework_rows(when, sources):

@@ -34,7 +34,7 @@ TESTS = ("test_golden", "test_from", "test_from_cluster", "test_from_place", "te
 # Each table, and what has to be compiled with it.
 TABLES = {"lib/from/sources.def": "lib/from/from.c", "lib/to/frameworks.def": "lib/to/to.c",
           "lib/command/launchers.def": "lib/command/command.c",
-          "lib/to/scrub.def": "lib/to/writing.c"}
+          "lib/to/scrub.def": "lib/to/to.c"}
 # The reader of options, which golden cases have: what the Makefile calls so.
 PURE_SHIM = os.environ.get("PURE_SHIM", "").split()
 # What is undefined ends the program, without a runtime library.

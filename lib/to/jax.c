@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "to/writing.h"
+#include "to/to.h"
 
 #define DISTRIBUTED "JAX jax/_src/distributed.py, State.initialize"
 #define KERAS "Keras keras/src/distribution/distribution_lib.py, initialize"

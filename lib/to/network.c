@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "to/writing.h"
+#include "to/to.h"
 
 enum { NAME_MAX_LENGTH = 15 };	/* IFNAMSIZ (Linux include/uapi/linux/if.h) */
 

@@ -7,7 +7,6 @@
  */
 #include "command/command.h"
 #include "to/to.h"
-#include "to/writing.h"
 #include "../unit/stages_of.h"
 #include "fuzz.h"
 #include "linked.h"

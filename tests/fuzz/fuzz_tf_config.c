@@ -6,7 +6,6 @@
  */
 #include "from/reading.h"
 #include "model/context.h"
-#include "to/tf_config.h"
 #include "to/to.h"
 #include "fuzz.h"
 

@@ -8,7 +8,6 @@
 
 #include "model/context.h"
 #include "to/to.h"
-#include "to/writing.h"
 #include "topology_of.h"
 
 /* One process on each of two nodes. */

@@ -19,7 +19,6 @@
 #include "model/context.h"
 #include "node/place.h"
 #include "to/to.h"
-#include "to/writing.h"
 #include "edits_of.h"
 #include "golden_cases.h"
 #include "options_of.h"

@@ -8,8 +8,7 @@
 
 #include <string.h>
 
-#include "to/writing.h"
-#include "to/writing.h"
+#include "to/to.h"
 #include "topology_of.h"
 
 static bool removes(const char *name)
@@ -82,33 +81,35 @@ static void test_slurm_s_goes_from_our_own_ranks(void **state)
 	assert_false(ri_scrub_removes("SLURM_JOB_ID", strlen("SLURM_JOB_ID"), true));
 }
 
+enum { KEEP, REMOVE, REMOVE_HERE };
+static const struct {
+	int what;
+	const char *cite;
+	const char *const *patterns;
+} rows[] = {
+#define RI_SCRUB(what, cite, ...) { what, cite, (const char *const[]){ __VA_ARGS__, NULL } },
+#include "to/scrub.def"
+#undef RI_SCRUB
+};
+
 /* Every line can decide: none stands behind one that takes all of its names. */
 static void test_every_line_of_the_scrub_can_be_reached(void **state)
 {
-	enum { KEEP, REMOVE, REMOVE_HERE };
-	static const struct {
-		const char *pattern;
-		int what;
-		const char *cite;
-	} rows[] = {
-#define RI_SCRUB(pattern, what, cite) { pattern, what, cite },
-#include "to/scrub.def"
-#undef RI_SCRUB
-	};
 	char name[64];
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		size_t length = strcspn(rows[i].pattern, "*");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		for (const char *const *pattern = rows[i].patterns; *pattern != NULL; pattern++) {
+			size_t length = strcspn(*pattern, "*");
 
-		memcpy(name, rows[i].pattern, length);
-		name[length] = '\0';
-		assert_true(rows[i].cite[0] != '\0');
-		assert_int_equal(ri_scrub_removes(name, length, true),
-			rows[i].what != KEEP);
-		assert_int_equal(ri_scrub_removes(name, length, false),
-			rows[i].what == REMOVE);
-	}
+			memcpy(name, *pattern, length);
+			name[length] = '\0';
+			assert_true(rows[i].cite[0] != '\0');
+			assert_int_equal(ri_scrub_removes(name, length, true),
+				rows[i].what != KEEP);
+			assert_int_equal(ri_scrub_removes(name, length, false),
+				rows[i].what == REMOVE);
+		}
 }
 
 static void test_a_value_and_its_absence_conflict(void **state)

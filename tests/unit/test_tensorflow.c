@@ -10,7 +10,6 @@
 
 #include "base/limits.h"
 #include "model/context.h"
-#include "to/tf_config.h"
 #include "to/to.h"
 #include "out_of_memory.h"
 #include "topology_of.h"

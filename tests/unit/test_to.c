@@ -6,7 +6,6 @@
 #include <cmocka.h>
 
 #include "to/to.h"
-#include "to/writing.h"
 #include "out_of_memory.h"
 #include "topology_of.h"
 
