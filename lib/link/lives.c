@@ -7,7 +7,7 @@
 enum {
 	/* a member that lost its connection calls again within a second, and tries once more */
 	RETURN_MS = 2000,
-	/* after as long without node 0 it calls every ten seconds (dial.c) */
+	/* after as long without node 0 it calls every ten seconds (shim/link/lines.c) */
 	LONG_LOST_MS = 300000, LATE_RETURN_MS = 11000,
 	GONE_MS = 600000,	/* one that was lost so long ago has no place any more */
 	TWINS_MOST = 16,	/* lines about guests */

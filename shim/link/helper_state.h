@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The state of the helper, one for the process that it is, which its files share. link_helper.c has
- * its loop; lines.c hears and sends messages, dial.c calls node 0 and looks whether the ranks have
- * met, and door.c lets callers in at node 0.
+ * its loop, and lets callers in at node 0; lines.c hears and sends messages, calls node 0 and looks
+ * whether the ranks have met.
  */
 #ifndef RI_SHIM_LINK_HELPER_STATE_H
 #define RI_SHIM_LINK_HELPER_STATE_H
@@ -12,12 +12,12 @@
 #include "base/arena.h"
 #include "hang/together.h"
 #include "link/centre.h"
+#include "link/link.h"
 #include "link/lives.h"
 #include "link/look_up.h"
 #include "link/member.h"
 #include "link/muster.h"
 #include "link/round.h"
-#include "link/setup.h"
 
 enum { RI_HELPER_STRANGERS = 256 };	/* callers at once that have not proved the key */
 
@@ -36,7 +36,6 @@ struct ri_helper {
 	struct ri_arena arena;
 	bool is_centre;
 	int inner;		/* to PID 1 */
-	const int *kept;	/* what holds a member's connection: setup.h */
 	int listener;		/* -1: none */
 	int64_t listen_at;	/* not before: what called could not be taken */
 	struct ri_line *lines;	/* line n is session n; 0 is unused */
@@ -76,8 +75,6 @@ struct ri_helper {
 
 extern struct ri_helper ri_helper;
 
-/* lines.c */
-
 /* This node as a member of its job, and the centre where it is node 0. */
 void ri_helper_begin_member(void);
 void ri_helper_begin_centre(void);
@@ -96,28 +93,10 @@ void ri_helper_tend(size_t session);
 /* Of each line that is dead tell the centre or the member so, and free the line. */
 void ri_helper_bury_dead(void);
 
-/* dial.c */
-
 /* Call node 0 when it is time to, and drop what was called in vain. */
 void ri_helper_look_after_calls(void);
 
 /* The look-up of node 0's name has ended, or its time is over. */
 void ri_helper_end_look_up(void);
-
-/* door.c */
-
-/* Reserve the lines, as many as there may be descriptors. Returns 0, or -1 without memory. */
-int ri_helper_reserve(void);
-
-/* Node 0 listens: on the first of its ports that is free. */
-void ri_helper_listen(void);
-
-/*
- * When node 0 may accept a caller. *stranger: the line of a caller that gives way to it; 0: a
- * line is free.
- */
-int64_t ri_helper_room_at(size_t *stranger);
-
-void ri_helper_accept(void);
 
 #endif

@@ -7,10 +7,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "node/sockets.h"
 #include "system/clock.h"
 #include "system/log.h"
+#include "system/own_proc.h"
 
-enum { LONG_MS = 60000 };	/* as lib/report/restarts.c has it: such an attempt got somewhere */
+enum {
+	LONG_MS = 60000,	/* as lib/report/restarts.c has it: such an attempt got somewhere */
+	QUICK_MS = 10,		/* in a later attempt twice, four times ... as long until CALL_MS */
+	CALL_MS = 500,		/* between two calls, and as much again at random */
+	CALLS_LATER_MS = 300000,	/* without node 0; after that ten times as long */
+};
 
 _Static_assert((int)RI_GROUPS_MAX <= (int)RI_LINK_GROUPS_TEXT, "a node's groups fit");
 
@@ -56,8 +63,10 @@ static void tell_init(void *context, const struct ri_link_message *message)
 
 static const char *name_of(void *context, size_t node)
 {
+	const struct ri_fact *hosts = &ri_helper.setup->job->topology->facts[RI_FACT_HOSTS];
+
 	(void)context;
-	return node < ri_helper.setup->host_count ? ri_helper.setup->hosts[node] : NULL;
+	return hosts->state == RI_STATE_KNOWN && node < hosts->number ? hosts->list[node] : NULL;
 }
 
 static int64_t read_us(clockid_t clock)
@@ -193,7 +202,7 @@ static void open_line(void *context, struct ri_wire *wire)
 		ri_member_connect(&ri_helper.member, ri_helper.now);
 }
 
-/* Also where this process is killed, for as long as PID 1 lives: setup.h says how. */
+/* Also where this process is killed, for as long as PID 1 lives: link.h says how. */
 static void keep_open(int fd)
 {
 	union {
@@ -207,7 +216,7 @@ static void keep_open(int fd)
 		.msg_controllen = sizeof(rights.room) };
 
 	memcpy(CMSG_DATA(&rights.head), &fd, sizeof(fd));
-	if (sendmsg(ri_helper.kept[1], &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+	if (sendmsg(ri_helper.setup->kept[1], &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		ri_log(RI_LEVEL_NOTE, "link: %s", strerror(errno));
 }
 
@@ -216,7 +225,7 @@ static void keep_no_longer(void)
 {
 	char byte;
 
-	if (recv(ri_helper.kept[0], &byte, 1, MSG_DONTWAIT) < 0)
+	if (recv(ri_helper.setup->kept[0], &byte, 1, MSG_DONTWAIT) < 0)
 		ri_log(RI_LEVEL_NOTE, "link: %s", strerror(errno));
 }
 
@@ -364,21 +373,22 @@ void ri_helper_begin_member(void)
 	static char ports[32];
 	struct ri_text out = ri_text_of(ports, sizeof(ports));
 	const struct ri_link_setup *setup = ri_helper.setup;
-	struct ri_link_hello self = { .node = setup->part.node, .nodes = setup->part.nodes,
-		.may_stop = setup->part.may_stop && setup->orders,
-		.restarts = setup->orders && setup->keys.keyed ? setup->restarts.left : 0 };
+	const struct ri_link_job *job = setup->job;
+	struct ri_link_hello self = { .node = job->part.node, .nodes = job->part.nodes,
+		.may_stop = job->part.may_stop && setup->orders,
+		.restarts = setup->orders && setup->keys.keyed ? job->restarts : 0 };
 
-	ri_link_ports_add(&out, &setup->part);
+	ri_link_ports_add(&out, &job->part);
 	if (getrandom(self.life.bytes, sizeof(self.life.bytes), 0) < 0)
 		_exit(1);
-	ri_text_copy(self.host, sizeof(self.host), setup->host == NULL ? "" : setup->host);
+	ri_text_copy(self.host, sizeof(self.host), job->host == NULL ? "" : job->host);
 	ri_text_replace_controls(self.host);
 	ri_text_copy(self.version, sizeof(self.version), RI_VERSION);
 	ri_helper.member = (struct ri_member){
 		.send = send_to_centre, .tell = tell_init, .say = say, .self = self,
-		.keyed = setup->keys.keyed, .centre_name = setup->part.centre,
+		.keyed = setup->keys.keyed, .centre_name = job->part.centre,
 		.ports = ports,
-		.roll_ms = ri_helper.is_centre ? 0 : (int64_t)setup->roll_ms,
+		.roll_ms = ri_helper.is_centre ? 0 : (int64_t)job->options->roll_call_ms,
 		.node_0.drift = !ri_helper.is_centre,
 	};
 	ri_member_begin(&ri_helper.member, ri_helper.now);
@@ -387,7 +397,8 @@ void ri_helper_begin_member(void)
 /* What a node says its ranks do. The memory is that of one round; without it nothing is found. */
 static void add_groups(void *context, size_t node, const char *groups)
 {
-	uint64_t nodes = ri_helper.setup->part.nodes, ranks = ri_helper.setup->ranks;
+	const struct ri_link_job *job = ri_helper.setup->job;
+	uint64_t nodes = job->part.nodes, ranks = job->context->fan_out;
 	bool begins = ri_helper.together == NULL;
 
 	(void)context;
@@ -419,33 +430,38 @@ static void judge_groups(void *context, struct ri_link_found *out)
 /* Has the first rank come further than in the last attempt? */
 static bool has_progressed(void *context)
 {
-	const struct ri_link_setup *setup = ri_helper.setup;
+	const struct ri_carried *before = ri_helper.setup->job->before;
+	const struct ri_link_sight *sight = ri_helper.setup->sight;
 
 	(void)context;
 	return (ri_helper.ran_at != 0 && ri_helper.now - ri_helper.ran_at >= LONG_MS) ||
-		(setup->sight != NULL && setup->sight->lines > setup->restarts.last_lines);
+		(sight != NULL && sight->lines > (before == NULL ? 0 : before->lines));
 }
 
 void ri_helper_begin_centre(void)
 {
 	const struct ri_link_setup *setup = ri_helper.setup;
+	const struct ri_link_job *job = setup->job;
+	const struct ri_carried *before = job->before;
 
 	ri_helper.centre = (struct ri_centre){
 		.send = send_to, .drop = drop, .host = name_of, .arrived = has_arrived,
-		.nodes = ri_arena_array(&ri_helper.arena, setup->part.nodes,
+		.nodes = ri_arena_array(&ri_helper.arena, job->part.nodes,
 			sizeof(struct ri_centre_node)),
-		.count = setup->part.nodes, .keyed = setup->keys.keyed,
+		.count = job->part.nodes, .keyed = setup->keys.keyed,
 		.orders = setup->orders && setup->keys.keyed,
-		.self = ri_helper.member.self, .roll_ms = (int64_t)setup->roll_ms,
+		.self = ri_helper.member.self, .roll_ms = (int64_t)job->options->roll_call_ms,
 		.again = ri_link_restart_decide, .progressed = has_progressed,
-		.last_mark = setup->restarts.last_mark, .quick = setup->restarts.quick,
-		.gathers = setup->restarts.attempt > 0,
+		.gathers = before != NULL,
 	};
+	if (before != NULL) {
+		ri_helper.centre.last_mark = before->link.verdict.mark;
+		ri_helper.centre.quick = before->quick;
+	}
 	for (int step = RI_LINK_START; step <= RI_LINK_LEAVE; step++)
 		ri_helper.musters[step] = (struct ri_muster){ .centre = &ri_helper.centre,
 			.step = (enum ri_link_step)step,
-			.wait_ms = (int64_t)setup->restarts.wait_ms,
-			.end_ms = (int64_t)setup->restarts.end_ms };
+			.wait_ms = setup->wait_ms, .end_ms = setup->end_ms };
 	if (ri_helper.centre.nodes == NULL)
 		_exit(1);
 	ri_helper.round = (struct ri_round){ .centre = &ri_helper.centre, .add = add_groups,
@@ -456,4 +472,144 @@ void ri_helper_begin_centre(void)
 		setup->sight->compared = setup->keys.keyed;
 	ri_centre_begin(&ri_helper.centre, ri_helper.now);
 	ri_member_connect(&ri_helper.member, ri_helper.now);
+}
+
+/* --- calls of node 0 --- */
+
+/* Linux include/net/tcp_states.h: connections that exist, or that node 0 alone has closed. */
+enum { ESTABLISHED = 1, CLOSE_WAIT = 8 };
+
+struct look {
+	uint16_t first;		/* our end of a connection with node 0's port, 0: there is none */
+	bool lasts;		/* the one that was there before is there still */
+};
+
+static void take_socket(void *context, const struct ri_socket *socket)
+{
+	struct look *look = context;
+	bool is_centre = false;
+
+	for (int i = 0; i < ri_helper.found.count; i++)
+		is_centre = is_centre ||
+			memcmp(ri_helper.found.list[i], socket->remote.address, 16) == 0;
+	if ((socket->state != ESTABLISHED && socket->state != CLOSE_WAIT) ||
+		socket->remote.port != ri_helper.setup->meeting || !is_centre)
+		return;
+	look->first = look->first == 0 ? socket->local.port : look->first;
+	look->lasts = look->lasts || socket->local.port == ri_helper.met_by;
+}
+
+/*
+ * Have the ranks of this node met those of node 0, before any centre took it? Then it is of an
+ * attempt that is older than a centre which comes now.
+ */
+static void look_whether_met(void)
+{
+	static char room[65536];
+	struct look look = { .first = 0 };
+
+	if (ri_helper.setup->meeting == 0 || ri_helper.member.met ||
+		ri_helper.member.phase == RI_LINK_STARTING || ri_helper.member.met_at != 0)
+		return;
+	ri_tcp_table_read("/proc/self/net/tcp", room, sizeof(room), take_socket, &look);
+	ri_tcp_table_read("/proc/self/net/tcp6", room, sizeof(room), take_socket, &look);
+	/* twice the same one: what a proxy answers, before node 0 does, does not last */
+	if (look.lasts)
+		ri_helper.member.met_at = ri_helper.met_look;
+	if (!look.lasts)
+		ri_helper.met_by = look.first;
+	ri_helper.met_look = ri_helper.now;
+}
+
+static void call_later(void)
+{
+	int64_t alone = ri_helper.now - ri_helper.alone_at;
+	int64_t pause = alone > CALLS_LATER_MS ? 10 * CALL_MS : CALL_MS;
+	uint32_t drawn = 0;
+
+	look_whether_met();
+	ri_helper.calling = false;
+	/* node 0 left the last attempt with this node, and is about to listen */
+	if (ri_helper.setup->job->before != NULL && !ri_helper.member.met) {
+		ri_helper.quick_ms = ri_helper.quick_ms == 0 ? QUICK_MS : 2 * ri_helper.quick_ms;
+		pause = ri_helper.quick_ms < pause ? ri_helper.quick_ms : pause;
+	}
+	if (getrandom(&drawn, sizeof(drawn), GRND_NONBLOCK) < 0)
+		drawn = (uint32_t)ri_helper.now;
+	ri_helper.call_at = ri_helper.now + pause + drawn % pause;
+}
+
+/* All addresses and ports at once: where packets are dropped each would take its time. */
+static void call_all(const struct ri_addresses *found)
+{
+	const struct ri_link_part *part = &ri_helper.setup->job->part;
+	union ri_socket_address address;
+	socklen_t length;
+
+	ri_helper.found = *found;
+	ri_helper.member.self.call++;
+	for (int n = 0; n < found->count; n++)
+		for (size_t i = 0; i < RI_LINK_PORTS && part->ports[i] != 0; i++) {
+			size_t session = ri_helper_take_line();
+
+			if (session == 0)
+				return;
+			length = ri_socket_address_make(&address, found->list[n], part->ports[i]);
+			ri_wire_call(&ri_helper.lines[session].wire, &address.any, length,
+				ri_helper.now);
+			ri_helper_tend(session);
+			ri_helper.calling = true;
+		}
+}
+
+void ri_helper_end_look_up(void)
+{
+	struct ri_addresses found;
+	const char *why = ri_look_up_end(&ri_helper.look_up, &found);
+
+	if (why == NULL)
+		call_all(&found);
+	else
+		ri_member_lose(&ri_helper.member, why);
+	if (!ri_helper.calling)
+		call_later();
+}
+
+/* When no line calls any more, and no call has found node 0. */
+void ri_helper_look_after_calls(void)
+{
+	const char *name = ri_helper.setup->job->part.centre, *why;
+	struct ri_addresses found;
+	bool calls = false;
+
+	for (size_t i = 1; i < ri_helper.count; i++) {
+		struct ri_wire *wire = &ri_helper.lines[i].wire;
+
+		if (!wire->calls || wire->state == RI_WIRE_FREE || i == ri_helper.joined)
+			continue;
+		if (ri_helper.joined != 0 || ri_helper.member.over) {
+			ri_wire_kill(wire, "another one was found");
+			ri_helper_tend(i);
+		} else {
+			calls = true;
+		}
+	}
+	if (ri_helper.calling && !calls)
+		call_later();
+	if (ri_helper.call_at == 0 && !ri_helper.calling && ri_helper.look_up.fd < 0 &&
+		ri_helper.joined == 0 && ri_member_calls(&ri_helper.member))
+		call_later();
+	if (ri_helper.call_at == 0 || ri_helper.now < ri_helper.call_at ||
+		!ri_member_calls(&ri_helper.member))
+		return;
+	ri_helper.call_at = 0;
+	if (ri_address_read(&found, name)) {
+		call_all(&found);
+		return;
+	}
+	why = ri_look_up_begin(&ri_helper.look_up, name, ri_helper.now);
+	if (why != NULL) {
+		ri_member_lose(&ri_helper.member, why);
+		call_later();
+	}
 }

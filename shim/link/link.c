@@ -31,7 +31,7 @@ static struct {
 	pid_t helper;		/* 0: none */
 	int fd;			/* to it; -1: it is gone */
 	int place;		/* that this node has in its network; -1: there is none */
-	int kept;		/* holds the helper's connection (setup.h); -1: nothing does */
+	int kept;		/* holds the helper's connection (link.h); -1: nothing does */
 	struct ri_link_sight *sight;
 	bool finishing;		/* it may go */
 	bool ended;		/* this node by itself, or the job failed: others are to hear it */
@@ -136,8 +136,10 @@ static int bind_place(const unsigned char job_key[RI_SEAL_KEY], uint64_t node)
 /* Also where the helper dies: it is this rankinit that is the node. */
 static int take_place(const struct ri_link_setup *setup)
 {
-	own.place = setup->restarts.place > 0 ? setup->restarts.place
-		: bind_place(setup->keys.job, setup->part.node);
+	const struct ri_carried *before = setup->job->before;
+
+	own.place = before != NULL && before->link.place > 0 ? before->link.place
+		: bind_place(setup->keys.job, setup->job->part.node);
 	if (own.place < 0)	/* where the kernel has no such names each is on its own */
 		return errno == EADDRINUSE ? -1 : 0;
 	ri_kept_fds_add(own.place);
@@ -146,9 +148,8 @@ static int take_place(const struct ri_link_setup *setup)
 
 int ri_link_begin(struct ri_link_setup *setup)
 {
-	struct ri_link_inside inside = { .setup = setup };
 	const struct ri_helper_task task = {
-		.body = ri_link_help, .context = &inside, .user = RI_HELPER_NOBODY,
+		.body = ri_link_help, .context = setup, .user = RI_HELPER_NOBODY,
 		.name = RI_LINK_HELPER,
 	};
 	int ends[2], saved;
@@ -156,28 +157,28 @@ int ri_link_begin(struct ri_link_setup *setup)
 
 	room = ri_pages(sizeof(*room));
 	if (room == NULL || take_place(setup) < 0 || open_ends(ends) < 0 ||
-		open_ends(inside.kept) < 0)
+		open_ends(setup->kept) < 0)
 		return -1;
 	/* without this memory the report says less */
 	own.sight = setup->sight = ri_pages_shared(sizeof(*own.sight));
 	own.woken = true;
-	inside.inner = ends[1];
-	inside.place = own.place;
+	setup->inner = ends[1];
+	setup->place = own.place;
 	pid = wake_us(ends[0]) < 0 ? -1 : ri_helper_start(&task);
 	saved = errno;
 	if (pid < 0)	/* ours first, so that no SIGIO waits for a command that we become */
 		close(ends[0]);
 	close(ends[1]);
-	close(inside.kept[1]);
+	close(setup->kept[1]);
 	if (pid < 0)
-		close(inside.kept[0]);
+		close(setup->kept[0]);
 	errno = saved;
 	if (pid < 0)
 		return -1;
 	ri_kept_fds_add(ends[0]);
-	ri_kept_fds_add(inside.kept[0]);
+	ri_kept_fds_add(setup->kept[0]);
 	own.fd = ends[0];
-	own.kept = inside.kept[0];
+	own.kept = setup->kept[0];
 	own.helper = pid;
 	return 0;
 }

@@ -16,11 +16,49 @@
 #include <sys/types.h>
 #include <time.h>
 
-#include "link/message.h"
-#include "link/setup.h"
+#include "link/job.h"
+#include "link/wire.h"
+
+/* Its name, as the kernel has it. */
+#define RI_LINK_HELPER "rankinit-link"
+
+/* What the helper leaves for the report, in a page that it shares with PID 1: no wake-up. */
+struct ri_link_sight {
+	bool compared;		/* this node's clock with that of node 0: */
+	int64_t ahead_us, error_us;	/* it goes so far before that, give or take */
+	char roll_call[RI_LINK_TEXT];	/* what was said last of the nodes, or "" */
+	char unproved[RI_LINK_TEXT];	/* the same, where there is no key */
+	uint64_t lines;		/* by PID 1: that its first rank has printed */
+};
+
+/* What the helper begins with: it alone touches the network and the key. */
+struct ri_link_setup {
+	const struct ri_link_job *job;
+	struct ri_wire_keys keys;
+	bool orders;		/* ranks may be stopped: there is a secret, and it is not tell */
+	uint16_t meeting;	/* the port of node 0 at which the ranks meet; 0: not known */
+	int64_t wait_ms;	/* --restarts: for a node that does not come */
+	int64_t end_ms;		/* more for one whose ranks end: --link-grace */
+	/* The rest ri_link_begin fills in. */
+	struct ri_link_sight *sight;	/* NULL: there is no memory for it */
+	int inner;		/* a SOCK_SEQPACKET socket; its packets are messages */
+	int place;		/* open until there is a verdict (link.c); -1: there is none */
+	/*
+	 * A socket pair. The helper sends a member's connection with node 0 into the second, and
+	 * PID 1 has the first open, and reads nothing of it: so the kernel ends the connection with
+	 * PID 1, as with its container, but not with a helper that is killed alone.
+	 */
+	int kept[2];
+};
 
 /*
- * Start the helper, which gets a copy of all that setup points to; setup->sight is filled in.
+ * Be the helper until PID 1 has closed its end of inner, and what it said last was heard, or it is
+ * too late for that. The context is a struct ri_link_setup.
+ */
+void ri_link_help(void *context);
+
+/*
+ * Start the helper, which gets a copy of all that setup points to.
  * Returns 0, or -1 and errno where there can be none; EADDRINUSE: another rankinit of this network
  * is this node of the job.
  */

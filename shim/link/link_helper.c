@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "link/setup.h"
+#include "link/helper_state.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "link/helper_state.h"
 #include "system/clock.h"
 #include "system/kept_fds.h"
+#include "system/log.h"
 
 enum {
 	FLUSH_MS = 500,		/* for what was said last */
@@ -17,6 +19,10 @@ enum {
 	FOUND_MS = 2000,	/* for what a look of all nodes finds */
 	FIND_MS = 4500,		/* to find a centre, or for nodes that may call yet */
 	NODES_A_MS = 1000,	/* of a large job so many are looked at, at most */
+	SILENT_MS = 20,		/* then a caller that has sent no opening gives way */
+	CROWDED_MS = 250,	/* and one that has, but has not proved the key */
+	BACKLOG = 4096,
+	OTHERS = 16,		/* descriptors that are no connection of a node */
 };
 
 struct ri_helper ri_helper;
@@ -29,7 +35,186 @@ static int64_t read_clock(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* PID 1. */
+/* --- callers, at node 0 --- */
+
+/* The lines, as many as there may be descriptors. Returns 0, or -1 without memory. */
+static int reserve(void)
+{
+	struct rlimit limit = { .rlim_cur = 1024 };
+	rlim_t left, most = RI_LINK_PORTS * RI_NAME_ADDRESSES + 1;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+	if (ri_helper.is_centre)
+		most = ri_helper.setup->job->part.nodes + RI_HELPER_STRANGERS;
+	left = limit.rlim_cur > OTHERS ? limit.rlim_cur - OTHERS : 0;
+	ri_helper.count = (size_t)(most > left ? left : most) + 1;
+	/* with fewer lines than nodes, or than ports, the others are not heard */
+	if (ri_helper.is_centre && ri_helper.count <= ri_helper.setup->job->part.nodes)
+		ri_log(RI_LEVEL_WARNING, "link: this process may have %llu open files, so node 0 "
+			"can hold the connections of %zu nodes, and the job has %llu others; raise "
+			"the limit: docker run --ulimit nofile=%llu [%s]",
+			(unsigned long long)limit.rlim_cur, ri_helper.count - 1,
+			(unsigned long long)ri_helper.setup->job->part.nodes - 1,
+			(unsigned long long)(most + OTHERS), ri_code_name(RI_CODE_LINK_FILES));
+	else if (!ri_helper.is_centre && ri_helper.count <= RI_LINK_PORTS)
+		ri_log(RI_LEVEL_WARNING, "link: this process may have %llu open files, too few "
+			"for calls to node 0; raise the limit: docker run --ulimit nofile=N [%s]",
+			(unsigned long long)limit.rlim_cur, ri_code_name(RI_CODE_LINK_FILES));
+	ri_helper.lines = ri_arena_array(&ri_helper.arena, ri_helper.count,
+		sizeof(*ri_helper.lines));
+	ri_helper.events = ri_arena_array(&ri_helper.arena, ri_helper.count,
+		sizeof(*ri_helper.events));
+	ri_helper.rooms.all = ri_arena_array(&ri_helper.arena, ri_helper.count,
+		sizeof(*ri_helper.rooms.all));
+	ri_helper.lines_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (ri_helper.lines == NULL || ri_helper.events == NULL || ri_helper.rooms.all == NULL ||
+		ri_helper.lines_fd < 0)
+		return -1;
+	for (size_t i = 0; i < ri_helper.count; i++)
+		ri_helper.lines[i] = (struct ri_line){ .node = -1,
+			.wire = { .fd = -1, .rooms = &ri_helper.rooms },
+			.next = i > 0 && i + 1 < ri_helper.count ? i + 1 : 0 };
+	ri_helper.free = ri_helper.count > 1 ? 1 : 0;
+	ri_helper.lines_due = INT64_MAX;
+	return 0;
+}
+
+static int listen_on(uint16_t port, bool six)
+{
+	static const unsigned char any[16], any_of_four[16] = { [10] = 0xff, [11] = 0xff };
+	union ri_socket_address address;
+	socklen_t length = ri_socket_address_make(&address, six ? any : any_of_four, port);
+	int fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int yes = 1, no = 0;
+
+	if (fd < 0)
+		return -1;
+	/* one socket for both kinds of addresses (ipv6(7)) */
+	if (six)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
+	/* a container that was started again finds what waits to be forgotten */
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+	if (bind(fd, &address.any, length) == 0 && listen(fd, BACKLOG) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* On the first of its ports that is free. */
+static void listen_for_nodes(void)
+{
+	const struct ri_link_part *part = &ri_helper.setup->job->part;
+	int why = 0;
+
+	for (size_t i = 0; i < RI_LINK_PORTS && part->ports[i] != 0; i++) {
+		if (ri_helper.listener >= 0)
+			break;
+		ri_helper.listener = listen_on(part->ports[i], true);
+		/* not where the port is taken: another program may have it for IPv6 alone */
+		if (ri_helper.listener < 0 && errno != EADDRINUSE)
+			ri_helper.listener = listen_on(part->ports[i], false);
+		why = errno;
+		if (ri_helper.listener >= 0)
+			ri_log(RI_LEVEL_NOTE, "link: node 0 listens on port %u", part->ports[i]);
+	}
+	if (ri_helper.listener < 0)
+		ri_log(RI_LEVEL_WARNING, "link: node 0 cannot listen on %s: %s; choose another "
+			"port with --link-port [%s]", ri_helper.member.ports, strerror(why),
+			ri_code_name(RI_CODE_LINK_PORT));
+}
+
+/* Until when may a caller that has not proved the key keep other callers waiting? */
+static int64_t gives_way_at(const struct ri_wire *wire)
+{
+	return wire->born + (wire->state == RI_WIRE_GREETING ? SILENT_MS : CROWDED_MS);
+}
+
+/* Those that have proved the key, or are gone, are strangers no more. */
+static void count_strangers(void)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < ri_helper.stranger_count; i++) {
+		const struct ri_wire *wire = &ri_helper.lines[ri_helper.strangers[i]].wire;
+
+		if (wire->state != RI_WIRE_FREE && !wire->proved)
+			ri_helper.strangers[count++] = ri_helper.strangers[i];
+	}
+	ri_helper.stranger_count = count;
+}
+
+/*
+ * When node 0 may accept a caller. *stranger: the line of a caller that gives way to it; 0: a
+ * line is free.
+ */
+static int64_t find_room_at(size_t *stranger)
+{
+	int64_t at = INT64_MAX;
+
+	*stranger = 0;
+	count_strangers();
+	for (size_t i = 0; i < ri_helper.stranger_count; i++) {
+		const struct ri_wire *wire = &ri_helper.lines[ri_helper.strangers[i]].wire;
+
+		if (gives_way_at(wire) < at) {
+			at = gives_way_at(wire);
+			*stranger = ri_helper.strangers[i];
+		}
+	}
+	if (ri_helper.stranger_count < RI_HELPER_STRANGERS && ri_helper.free != 0) {
+		*stranger = 0;
+		at = ri_helper.now;
+	}
+	return at > ri_helper.listen_at ? at : ri_helper.listen_at;
+}
+
+static void take_caller(int fd, size_t stranger)
+{
+	size_t session;
+
+	if (stranger != 0) {
+		ri_wire_kill(&ri_helper.lines[stranger].wire, "others wait");
+		ri_helper_tend(stranger);
+		ri_helper_bury_dead();
+		count_strangers();
+	}
+	session = ri_helper_take_line();
+	ri_wire_accept(&ri_helper.lines[session].wire, fd, ri_helper.now);
+	ri_helper.strangers[ri_helper.stranger_count++] = session;
+	ri_helper_tend(session);
+}
+
+static void accept_callers(void)
+{
+	size_t stranger;
+	int fd;
+
+	for (int i = 0; i < RI_HELPER_STRANGERS; i++) {
+		if (find_room_at(&stranger) > ri_helper.now)
+			return;
+		fd = accept4(ri_helper.listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		/* accept(2): what went wrong with one that called is no reason to wait */
+		if (fd < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED))
+			return;
+		/*
+		 * Without a descriptor, memory or the right to take it, the next poll would only
+		 * find it again.
+		 */
+		if (fd < 0 && ri_helper.listen_at == 0)
+			ri_log(RI_LEVEL_WARNING, "link: node 0 cannot take the call of another "
+				"node: %s [%s]", strerror(errno), ri_code_name(RI_CODE_LINK_PORT));
+		if (fd < 0) {
+			ri_helper.listen_at = ri_helper.now + CROWDED_MS;
+			return;
+		}
+		take_caller(fd, stranger);
+	}
+}
+
+/* --- what PID 1 says, and the end --- */
 
 /* This node, and the job with it. */
 static bool has_failed(void)
@@ -72,15 +257,14 @@ static bool waits_to_leave(void)
 /* Then it goes on for as long as node 0 says that all wait, or may come back. */
 static int64_t close_at(void)
 {
-	const struct ri_link_restarts *restarts = &ri_helper.setup->restarts;
+	const struct ri_link_setup *setup = ri_helper.setup;
 
 	if (ri_helper.left || !waits_to_leave())
 		return ri_helper.close_at;
 	if (ri_helper.is_centre)
 		return INT64_MAX;
-	return ri_helper.joined == 0 ? ri_helper.alone_at + (int64_t)restarts->wait_ms
-		: ri_member_waits_until(&ri_helper.member, (int64_t)restarts->end_ms,
-			(int64_t)restarts->wait_ms);
+	return ri_helper.joined == 0 ? ri_helper.alone_at + setup->wait_ms
+		: ri_member_waits_until(&ri_helper.member, setup->end_ms, setup->wait_ms);
 }
 
 /* This node has said that it cannot start its ranks. */
@@ -211,7 +395,7 @@ static bool is_closed(void)
 	return ri_helper.open == 0 || ri_helper.now >= ri_helper.close_at;
 }
 
-/* The loop. */
+/* --- the loop --- */
 
 static int64_t earlier(int64_t a, int64_t b)
 {
@@ -238,7 +422,7 @@ static int64_t find_due(void)
 	if (ri_helper.dead != 0)
 		due = ri_helper.now;	/* killed behind its turn: it is to be buried */
 	/* who calls may have to wait for a stranger */
-	room_at = ri_helper.listener < 0 ? 0 : ri_helper_room_at(&stranger);
+	room_at = ri_helper.listener < 0 ? 0 : find_room_at(&stranger);
 	return room_at > ri_helper.now ? earlier(due, room_at) : due;
 }
 
@@ -248,7 +432,7 @@ enum { INNER, LISTENER, LOOK_UP, LINES, POLLS };
 static int wait(struct pollfd polls[POLLS])
 {
 	size_t stranger;
-	bool listens = ri_helper.listener >= 0 && ri_helper_room_at(&stranger) <= ri_helper.now;
+	bool listens = ri_helper.listener >= 0 && find_room_at(&stranger) <= ri_helper.now;
 	int64_t left = ri_helper.due - ri_helper.now;
 	int count;
 
@@ -293,7 +477,7 @@ static void hear(const struct pollfd polls[POLLS], int lines)
 			go_on_with(i, 0);
 	}
 	if (polls[LISTENER].revents != 0 && ri_helper.listener >= 0)
-		ri_helper_accept();
+		accept_callers();
 	if (ri_helper.look_up.fd >= 0 &&
 		(polls[LOOK_UP].revents != 0 || ri_helper.now >= ri_helper.look_up.until))
 		ri_helper_end_look_up();
@@ -336,7 +520,7 @@ static void refuse_unreachable(void)
 
 	if (ri_helper.listener < 0)
 		ri_muster_refuse(start, "node 0 cannot listen for the others");
-	else if (ri_helper.count < ri_helper.setup->part.nodes)
+	else if (ri_helper.count < ri_helper.setup->job->part.nodes)
 		ri_muster_refuse(start, "node 0 may not open a file for each of the others; raise "
 			"the limit: docker run --ulimit nofile=N");
 }
@@ -356,29 +540,28 @@ static void close_others(int one, int other)
 
 void ri_link_help(void *context)
 {
-	const struct ri_link_inside *inside = context;
-	int inner = inside->inner;
+	const struct ri_link_setup *setup = context;
+	int inner = setup->inner;
 	struct pollfd polls[POLLS];
 
 	/* where stderr is closed no connection is to become it: PID 1 takes no lines */
 	if (fcntl(STDERR_FILENO, F_GETFD) < 0)
 		dup2(inner, STDERR_FILENO);
 	/* no socket may get a number that a library prints to */
-	dup2(inside->place < 0 ? inner : inside->place, STDIN_FILENO);
+	dup2(setup->place < 0 ? inner : setup->place, STDIN_FILENO);
 	dup2(inner, STDOUT_FILENO);
-	close_others(inside->kept[0], inside->kept[1]);
-	ri_helper.setup = inside->setup;
-	ri_helper.is_centre = inside->setup->part.node == 0;
+	close_others(setup->kept[0], setup->kept[1]);
+	ri_helper.setup = setup;
+	ri_helper.is_centre = setup->job->part.node == 0;
 	ri_helper.inner = STDOUT_FILENO;
-	ri_helper.kept = inside->kept;
 	ri_helper.listener = ri_helper.look_up.fd = -1;
 	ri_helper.now = ri_helper.alone_at = read_clock();
-	if (ri_helper_reserve() < 0)
+	if (reserve() < 0)
 		_exit(1);
 	ri_helper_begin_member();
 	if (ri_helper.is_centre) {
 		ri_helper_begin_centre();
-		ri_helper_listen();
+		listen_for_nodes();
 		refuse_unreachable();
 	} else {
 		ri_helper.call_at = ri_helper.now;

@@ -16,7 +16,7 @@
 #include "system/apart.h"
 #include "system/log.h"
 
-#define EVER_MS UINT64_C(1000000000000)
+#define EVER_MS INT64_C(1000000000000)
 
 enum {
 	SECRET_MOST = 4096,
@@ -145,40 +145,23 @@ static int find_keys(const struct ri_link_job *job, struct ri_link_setup *setup,
 /* The helper lives in a copy of our memory: what it needs may lie on our stack. */
 static int begin(const struct ri_link_job *job, struct ri_error *err)
 {
-	const struct ri_fact *hosts = &job->topology->facts[RI_FACT_HOSTS];
 	const struct ri_options *options = job->options;
-	const struct ri_carried *before = job->before;
 	struct ri_link_setup setup = {
-		.part = job->part, .orders = options->link == RI_LINK_MODE_STOP && job->part.apart,
-		.roll_ms = options->roll_call_ms, .host = job->host,
-		.ranks = job->context->fan_out, .restarts = { .left = job->restarts,
-			.wait_ms = options->restart_wait_ms == 0 ? EVER_MS
-				: options->restart_wait_ms,
-			.end_ms = options->link_grace_ms == 0 ? EVER_MS
-				: options->link_grace_ms },
+		.job = job, .orders = options->link == RI_LINK_MODE_STOP && job->part.apart,
+		.wait_ms = options->restart_wait_ms == 0 ? EVER_MS
+			: (int64_t)options->restart_wait_ms,
+		.end_ms = options->link_grace_ms == 0 ? EVER_MS : (int64_t)options->link_grace_ms,
 	};
 	struct ri_rendezvous place;
-	int status;
+	int status = find_keys(job, &setup, err);
 
-	if (before != NULL) {
-		setup.restarts.attempt = before->attempt;
-		setup.restarts.place = before->link.place;
-		setup.restarts.last_mark = before->link.verdict.mark;
-		setup.restarts.last_lines = before->lines;
-		setup.restarts.quick = before->quick;
-	}
-	status = find_keys(job, &setup, err);
-	if (hosts->state == RI_STATE_KNOWN) {
-		setup.hosts = hosts->list;
-		setup.host_count = hosts->number;
-	}
 	if (find_rendezvous(job, &place))
 		setup.meeting = place.port;
 	if (status == 0 && ri_link_begin(&setup) < 0) {
 		if (errno == EADDRINUSE)
 			ri_log(RI_LEVEL_NOTE, "--link: another rankinit of this network is node "
 				"%llu of this job, so this one takes no part",
-				(unsigned long long)setup.part.node);
+				(unsigned long long)job->part.node);
 		else
 			ri_log(RI_LEVEL_WARNING, "--link: the kernel refused its process or its "
 				"socket: %s; the job goes on without it [%s]", strerror(errno),
@@ -271,7 +254,7 @@ static int permit_again(const struct ri_link_job *job, struct ri_error *err)
 	if (ri_mask_pending_stop() != 0)
 		return 0;
 	ri_link_vote(RI_LINK_START, NULL);
-	goes = ri_link_await(RI_LINK_START, (int64_t)(wait_ms == 0 ? EVER_MS : wait_ms) + LATE_MS);
+	goes = ri_link_await(RI_LINK_START, (wait_ms == 0 ? EVER_MS : (int64_t)wait_ms) + LATE_MS);
 	/* a verdict on this attempt may come with the word that all start */
 	if ((goes && ri_link_decision() == NULL) || ri_mask_pending_stop() != 0)
 		return 0;

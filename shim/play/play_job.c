@@ -18,7 +18,7 @@
 #include "init/descendants.h"
 #include "init/leftovers.h"
 #include "launch/master.h"
-#include "link/setup.h"
+#include "link/link.h"
 #include "report/members.h"
 #include "system/clock.h"
 #include "system/kept_fds.h"

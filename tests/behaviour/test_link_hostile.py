@@ -456,7 +456,7 @@ def connections_that_are_held_open(centre):
 
 
 def test_who_was_sent_away_and_stays(centre):
-    """Nobody waits for them to go: more than node 0 has connections for callers (door.c)."""
+    """Nobody waits for them to go: more than node 0 has connections for callers (link_helper.c)."""
     centre.port()
     peers = []
     for _ in range(300):
