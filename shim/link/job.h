@@ -89,9 +89,6 @@ void ri_link_refuse(const struct ri_link_job *job, const struct ri_error *err, c
 /* There is a verdict: print it, and why the ranks of this node run on, if they do. */
 void ri_link_print_verdict(const struct ri_link_job *job);
 
-/* What a look of all nodes has found since the last call: print it. */
-void ri_link_print_found(void);
-
 /* A stop by this signal came before there were ranks: the same. */
 void ri_link_stop(const struct ri_link_job *job, int number);
 

@@ -368,12 +368,17 @@ bool ri_link_is_to_look(bool *soon)
 	return looks;
 }
 
-const struct ri_link_found *ri_link_take_found(void)
+void ri_link_print_found(void)
 {
+	struct ri_span rest, line;
 	bool is_new = own.found;
 
 	own.found = false;
-	return is_new ? &room->found : NULL;
+	if (!is_new || !ri_log_shows(RI_LEVEL_WARNING))
+		return;
+	rest = (struct ri_span){ room->found.text, strlen(room->found.text) };
+	while (ri_span_line(&rest, &line))
+		ri_log(RI_LEVEL_ALWAYS, "autopsy: %.*s", (int)line.length, line.at);
 }
 
 const struct ri_link_found *ri_link_found(struct timespec *at)

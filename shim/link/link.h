@@ -100,8 +100,8 @@ bool ri_link_is_to_look(bool *soon);
  */
 void ri_link_groups(const char *text);
 
-/* What a look of all nodes has found since the last call; NULL: nothing. It is good until then. */
-const struct ri_link_found *ri_link_take_found(void);
+/* Print what a look of all nodes has found since the last call. */
+void ri_link_print_found(void);
 
 /*
  * What the last of these has found, or the last that named a rank, and when it was heard; NULL:

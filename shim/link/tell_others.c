@@ -88,18 +88,6 @@ void ri_link_print_verdict(const struct ri_link_job *job)
 	ri_log(RI_LEVEL_ALWAYS, "  the ranks of this node run on: %s", why);
 }
 
-void ri_link_print_found(void)
-{
-	const struct ri_link_found *found = ri_link_take_found();
-	struct ri_span rest, line;
-
-	if (found == NULL || !ri_log_shows(RI_LEVEL_WARNING))
-		return;
-	rest = (struct ri_span){ found->text, strlen(found->text) };
-	while (ri_span_line(&rest, &line))
-		ri_log(RI_LEVEL_ALWAYS, "autopsy: %.*s", (int)line.length, line.at);
-}
-
 static const char stopped[] = "was stopped from outside";
 
 /* One node that cannot is enough. */
