@@ -274,8 +274,7 @@ static void take_launched(struct ri_run *run, struct ri_outcome *outcome, bool o
 	if (run->ended.launched == NULL || source.room == NULL ||
 		(source.held_count == 0 && !ri_rank_failed(launcher)))
 		return;
-	source.error_count = ri_others_errors(&source.errors);
-	source.stream_count = ri_others_streams(&source.streams);
+	ri_others_read(&source);
 	count = ri_launched_outcomes(&source, run->ended.launched, RI_LAUNCHED);
 	if (count == 0)
 		return;
@@ -453,8 +452,7 @@ static void find_restart(struct ri_run *run, const struct ri_restarted_attempt *
 		return;
 	take_text(run, attempt->from, attempt->to, &source);
 	ri_others_seen(&source.seen);
-	source.error_count = ri_others_errors(&source.errors);
-	source.stream_count = ri_others_streams(&source.streams);
+	ri_others_read(&source);
 	outcome.count = ri_launched_outcomes(&source, ranks, RI_LAUNCHED);
 	for (size_t i = 0; i < outcome.count; i++)
 		ri_class_find(&ranks[i]);

@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -34,6 +36,8 @@ enum {
 	BELL = 0,		/* the descriptor that the helper has of it */
 	STEP_MS = 2,
 	REAPED_MS = 50,		/* until the ranks of a launcher that has ended are reaped, too */
+	PROC_PATH = 32,
+	RANK_PATH = 512,	/* bytes of a path, and its end; a longer one is left out */
 };
 
 /* linux/pidfd.h of 6.15: struct pidfd_info up to its first published size. */
@@ -70,8 +74,122 @@ static struct {
 
 /* --- in the helper --------------------------------------------------------- */
 
+/*
+ * The files of a rank that a launcher started: torch's error file, and what it has open as stderr
+ * where that is a file, as torchrun's --redirects and --tee make it. They are looked for as the
+ * ranks' user: a mount that does not answer holds the helper alone.
+ */
+struct rank_files {
+	char error[RANK_PATH];	/* torch's, absolute; or "" */
+	char said[RANK_PATH];	/* a regular file that it has open as stderr; or "" */
+	dev_t device;		/* of that */
+	ino_t inode;
+	off_t from;		/* what stood there before may be another job's */
+};
+
+/* Where a link of /proc leads to. Returns its length; 0: that cannot be known, or is too long. */
+static size_t read_link(pid_t pid, const char *name, char out[RANK_PATH])
+{
+	char path[PROC_PATH];
+	ssize_t length;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	length = readlink(path, out, RANK_PATH);
+	if (length <= 0 || length == RANK_PATH || out[0] != '/')
+		length = 0;
+	out[length] = '\0';
+	return (size_t)length;
+}
+
+static void find_error(pid_t pid, pid_t parent, char out[RANK_PATH])
+{
+	char name[RANK_PATH], folder[RANK_PATH] = "";
+	struct ri_text path = ri_text_of(out, RANK_PATH);
+
+	if (!ri_autopsy_variable(pid, RI_TORCH_FILE, name, sizeof(name)) ||
+		(name[0] != '/' && read_link(parent, "cwd", folder) == 0))
+		return;
+	ri_text_addf(&path, "%s%s%s", folder, name[0] == '/' ? "" : "/", name);
+	if (path.cut)
+		out[0] = '\0';
+}
+
+/* proc(5), fdinfo: "flags:\t0102001", in octal: O_APPEND is the 2 before the last three. */
+static void take_append(void *out, const char *line)
+{
+	size_t length = strlen(line);
+
+	if (strncmp(line, "flags:", 6) == 0 && length > 10)
+		*(bool *)out = ((line[length - 4] - '0') & 2) != 0;
+}
+
+/*
+ * Find them while the rank lives. A relative name in TORCHELASTIC_ERROR_FILE counts from the folder
+ * of its parent, which made the name (torch/distributed/elastic/multiprocessing/api.py).
+ */
+static void find_files(pid_t pid, pid_t parent, struct rank_files *out)
+{
+	struct stat info;
+	char path[PROC_PATH];
+	bool appends = true;
+
+	*out = (struct rank_files){ .from = 0 };
+	find_error(pid, parent, out->error);
+	/* of what it has open, whatever lies under that name by now or in another root */
+	snprintf(path, sizeof(path), "/proc/%d/fd/2", (int)pid);
+	if (stat(path, &info) < 0 || !S_ISREG(info.st_mode) ||
+		read_link(pid, "fd/2", out->said) == 0)
+		return;
+	out->device = info.st_dev;
+	out->inode = info.st_ino;
+	/* what opened it anew has written all of it */
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/2", (int)pid);
+	ri_autopsy_each(path, '\n', take_append, &appends);
+	out->from = appends ? info.st_size : 0;
+}
+
+/*
+ * Read the last whole lines that the file has got since. Sets all of *out but .item. Returns false
+ * where there is no such file, or it is another one by now.
+ */
+static bool read_stream(const struct rank_files *files, struct ri_launched_stream *out)
+{
+	int fd = files->said[0] == '\0' ? -1 : open(files->said,
+		O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	off_t from = files->from;
+	struct stat info;
+	ssize_t length = -1;
+	const char *end;
+
+	if (fd < 0)
+		return false;
+	if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_dev == files->device &&
+		info.st_ino == files->inode) {
+		from = info.st_size < from ? 0 : from;	/* somebody has cut it */
+		if (info.st_size - from > RI_LAUNCHED_STREAM)
+			from = info.st_size - RI_LAUNCHED_STREAM;
+		/* with the byte before, which tells whether a line begins there */
+		from -= from > 0;
+		length = pread(fd, out->bytes, sizeof(out->bytes), from);
+	}
+	close(fd);
+	if (length < 0)
+		return false;
+	if (from > 0) {
+		end = memchr(out->bytes, '\n', (size_t)length);
+		length = end == NULL ? 0 : length - (end + 1 - out->bytes);
+		memmove(out->bytes, end == NULL ? out->bytes : end + 1, (size_t)length);
+	}
+	out->device = info.st_dev;
+	out->inode = info.st_ino;
+	out->length = (uint32_t)length;
+	out->written = info.st_mtim;
+	/* before that it may have said all that it had to say */
+	return length > 0 || files->from == 0;
+}
+
 static int pidfds[RI_LAUNCHED];	/* of each item; -1: its end is known */
-static struct ri_rank_files *files;	/* of each */
+static struct rank_files *files;	/* of each */
 static int orders, ends;	/* a signalfd; an epoll(7), which keeps the order of ends */
 static struct ri_autopsy_region *region;
 static unsigned ended;
@@ -151,7 +269,7 @@ static void add_item(const struct ri_hang_process *process)
 		.local_rank = process->local_rank, .local_ranks = process->local_ranks,
 		.started = time_of(born),
 	};
-	ri_rank_files_find(process->pid, process->parent, &files[at]);
+	find_files(process->pid, process->parent, &files[at]);
 	item->has_file = files[at].said[0] != '\0';
 	own.table->count++;
 	if (item->restarts > 0)
@@ -300,7 +418,7 @@ static void read_streams(void)
 		stream->item = i;
 		table->stream_count += table->items[i].is_rank &&
 			table->items[i].restarts == table->items[table->count - 1].restarts &&
-			ri_rank_files_read(&files[i], stream);
+			read_stream(&files[i], stream);
 	}
 }
 
@@ -503,20 +621,18 @@ void ri_others_end(void)
 	own.helper = 0;
 }
 
-size_t ri_others_errors(const struct ri_launched_error **out)
+void ri_others_read(struct ri_launched_source *out)
 {
-	uint32_t count = own.table == NULL ? 0 : own.table->error_count;
+	const struct table *table = own.table;
 
-	*out = own.table == NULL ? NULL : own.table->errors;
-	return count > RI_LAUNCHED_ERRORS ? RI_LAUNCHED_ERRORS : count;
-}
-
-size_t ri_others_streams(const struct ri_launched_stream **out)
-{
-	uint32_t count = own.table == NULL ? 0 : own.table->stream_count;
-
-	*out = own.table == NULL ? NULL : own.table->streams;
-	return count > RI_LAUNCHED_STREAMS ? RI_LAUNCHED_STREAMS : count;
+	if (table == NULL)
+		return;
+	out->errors = table->errors;
+	out->error_count = table->error_count > RI_LAUNCHED_ERRORS ? RI_LAUNCHED_ERRORS
+		: table->error_count;
+	out->streams = table->streams;
+	out->stream_count = table->stream_count > RI_LAUNCHED_STREAMS ? RI_LAUNCHED_STREAMS
+		: table->stream_count;
 }
 
 size_t ri_others_seen(const struct ri_launched **out)
