@@ -74,7 +74,7 @@ EXE := $(if $(filter release,$(KIND)),$(OUT)/rankinit,$(O)/rankinit)
 LIB_SRC  := $(wildcard lib/*/*.c)
 PROBE_SRC := shim/probe/probe.c shim/probe/nvml.c
 # every start goes through these: side by side they take a page less
-SHIM_RUN := $(wildcard shim/*.c) shim/preflight/preflight.c shim/init/spawn_ranks.c \
+SHIM_RUN := $(wildcard shim/*.c) shim/preflight/preflight.c \
 	$(patsubst %,shim/%.c,init/others init/descendants init/leftovers init/restarted \
 		init/judged link/roll_call launch/launch)
 SHIM_SRC := $(SHIM_RUN) \

@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "init/spawn_ranks.h"
+#include "init/output.h"
 #include "launch/launch.h"
 #include "model/topology.h"
 #include "say/torch_file.h"

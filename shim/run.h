@@ -7,7 +7,6 @@
 
 #include "check/runner.h"
 #include "found.h"
-#include "init/spawn_ranks.h"
 #include "init/supervise.h"
 #include "judge/ends.h"
 #include "launch/launch.h"

@@ -433,41 +433,6 @@ void ri_output_finish(struct ri_output *output, bool stopped)
 
 /* --- what others ask -------------------------------------------------------- */
 
-void ri_output_give(const struct ri_output *output, size_t index, struct ri_launch *launch)
-{
-	launch->outputs[0] = launch->outputs[1] = -1;
-	launch->files_before = output->raised ? &output->files_before : NULL;
-	if (output->streams == NULL)
-		return;
-	for (int i = 0; i < 2; i++)
-		launch->outputs[i] = output->streams[2 * index + (size_t)i].given;
-}
-
-void ri_output_given(struct ri_output *output)
-{
-	for (size_t i = 0; i < 2 * output->count; i++) {
-		struct ri_stream *stream = &output->streams[i];
-
-		if (output->again && stream->given >= 0 &&
-			(stream->file == NULL || stream->file->fd != stream->given))
-			close(stream->given);
-		stream->given = -1;
-	}
-	for (size_t i = 0; i < output->file_count; i++) {
-		struct ri_log_file *file = &output->files[i];
-		bool written = false;	/* by us: it is needed yet */
-
-		for (size_t k = 0; k < 2 * output->count; k++)
-			written = written || (output->streams[k].file == file &&
-				output->streams[k].logged != RI_FORM_NOTHING);
-		if (written)
-			continue;
-		if (output->again)
-			close(file->fd);
-		file->fd = -1;
-	}
-}
-
 static void lower(int *best, int fd, int from)
 {
 	if (fd >= from && (*best < 0 || fd < *best))

@@ -10,8 +10,7 @@
  * The order of calls, for a job of any size:
  *
  *     ri_output_prepare          before the first spawn
- *     ri_output_give             into struct ri_launch, before each spawn
- *     ri_output_given            after the spawns: an exec closes what others must not have
+ *     ri_ranks_spawn             gives each rank its own
  *     ri_output_next_fd          what closing everything must spare
  *     ri_output_wait             in place of ri_mask_wait
  *     ri_output_finish           when no process is left, before the verdict
@@ -28,6 +27,7 @@
 #include <time.h>
 
 #include "base/arena.h"
+#include "launch/children.h"
 #include "launch/launch.h"
 #include "options/options.h"
 #include "output/output.h"
@@ -133,14 +133,23 @@ int ri_output_prepare(struct ri_output *output, const struct ri_output_wishes *w
 /* Our own lines wait behind those of the ranks, if these go to stderr as well. */
 void ri_output_guard_log(struct ri_output *output);
 
-/* The stdout and stderr of the rank with this index; -1: it inherits ours. */
-void ri_output_give(const struct ri_output *output, size_t index, struct ri_launch *launch);
+/* What a rank has of its own. */
+struct ri_rank {
+	char *const *argv;	/* NULL for the first: as struct ri_launch has it */
+	char **envp;
+	const struct ri_cpus *cpus;	/* as in struct ri_launch; of the first too */
+};
+
+/* What ranks beside the first one read from: /dev/null, closed by an exec. */
+int ri_ranks_open_input(struct ri_error *err);
 
 /*
- * The ranks have theirs: our own ends of these are no longer spared, so that a
- * pipe ends when its rank does.
+ * Start all that there shall be in children, one after the other, each with the output that it
+ * gets. ranks: what each has of its own, NULL for a single one. After a failure, which is in *err,
+ * those that run are the caller's to end.
  */
-void ri_output_given(struct ri_output *output);
+int ri_ranks_spawn(const struct ri_rank *ranks, struct ri_launch *launch,
+	struct ri_children *children, struct ri_output *output, struct ri_error *err);
 
 /* The lowest descriptor of ours that is at least this one, or -1. */
 int ri_output_next_fd(const struct ri_output *output, int from);

@@ -13,6 +13,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "init/terminal.h"
 #include "output/output.h"
 #include "system/apart.h"
 #include "system/held_path.h"
@@ -430,4 +431,100 @@ int ri_output_prepare(struct ri_output *output, const struct ri_output_wishes *w
 	if (!output->active)
 		return 0;
 	return reserve(&plan) < 0 ? -1 : watch_streams(&plan);
+}
+
+/* --- the ranks get it ------------------------------------------------------ */
+
+int ri_ranks_open_input(struct ri_error *err)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0) {
+		int why = errno;
+
+		ri_fail(err, RI_CODE_FILE_UNREADABLE, "/dev/null", "cannot be opened: %s",
+			strerror(why));
+		ri_fail_hint(err, "start the container with an engine, which gives it a /dev, or "
+			"in a root of your own: mount --rbind /dev ROOT/dev");
+		return ri_fail_errno(err, why);
+	}
+	/* a closed standard input is closed for the first rank, too */
+	fd = ri_fd_move_up(fd);
+	if (fd < 0)
+		ri_fail(err, RI_CODE_FILE_UNREADABLE, "/dev/null", "cannot be kept open: %s",
+			strerror(errno));
+	return fd;
+}
+
+/* The stdout and stderr of the rank with this index; -1: it inherits ours. */
+static void give(const struct ri_output *output, size_t index, struct ri_launch *launch)
+{
+	launch->outputs[0] = launch->outputs[1] = -1;
+	launch->files_before = output->raised ? &output->files_before : NULL;
+	if (output->streams == NULL)
+		return;
+	for (int i = 0; i < 2; i++)
+		launch->outputs[i] = output->streams[2 * index + (size_t)i].given;
+}
+
+/*
+ * The ranks have theirs: our own ends of these are no longer spared, so that a pipe ends when its
+ * rank does.
+ */
+static void let_go_of_given(struct ri_output *output)
+{
+	for (size_t i = 0; i < 2 * output->count; i++) {
+		struct ri_stream *stream = &output->streams[i];
+
+		if (output->again && stream->given >= 0 &&
+			(stream->file == NULL || stream->file->fd != stream->given))
+			close(stream->given);
+		stream->given = -1;
+	}
+	for (size_t i = 0; i < output->file_count; i++) {
+		struct ri_log_file *file = &output->files[i];
+		bool written = false;	/* by us: it is needed yet */
+
+		for (size_t k = 0; k < 2 * output->count; k++)
+			written = written || (output->streams[k].file == file &&
+				output->streams[k].logged != RI_FORM_NOTHING);
+		if (written)
+			continue;
+		if (output->again)
+			close(file->fd);
+		file->fd = -1;
+	}
+}
+
+int ri_ranks_spawn(const struct ri_rank *ranks, struct ri_launch *launch,
+	struct ri_children *children, struct ri_output *output, struct ri_error *err)
+{
+	char *const *argv = launch->argv;
+	char **envp = launch->envp;
+	int others_read = launch->input;
+	pid_t pid = 0;
+
+	/* the first one may have ours, the others would fight over it */
+	if (children->count > 1 && ri_terminal_may_read())
+		launch->input = -1;
+	for (size_t i = 0; i < children->count && pid >= 0 && !launch->hangs; i++) {
+		give(output, i, launch);
+		if (ranks != NULL)
+			launch->cpus = ranks[i].cpus;
+		if (i > 0) {
+			launch->argv = ranks[i].argv;
+			launch->envp = ranks[i].envp;
+		}
+		pid = ri_launch_spawn(launch, err);
+		launch->input = others_read;
+		if (pid > 0)
+			ri_children_add(children, pid);
+	}
+	/* one that hangs before its exec reads them yet */
+	if (!launch->hangs) {
+		launch->argv = argv;
+		launch->envp = envp;
+	}
+	let_go_of_given(output);
+	return pid < 0 ? -1 : 0;
 }

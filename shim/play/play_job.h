@@ -7,7 +7,6 @@
 #ifndef RI_SHIM_PLAY_PLAY_JOB_H
 #define RI_SHIM_PLAY_PLAY_JOB_H
 
-#include "init/spawn_ranks.h"
 #include "init/supervise.h"
 #include "node/node.h"
 #include "options/options.h"
