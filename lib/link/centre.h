@@ -40,10 +40,10 @@ struct ri_centre_node {
 	bool here;			/* it has a session */
 	bool may_stop;
 	uint64_t restarts;
-	bool ready[2];			/* muster.h: it can take that step */
-	bool barred;			/* muster.h: it said that it cannot */
+	bool ready[2];			/* muster.c: it can take that step */
+	bool barred;			/* muster.c: it said that it cannot */
 	bool closed;			/* it is not here, and closed its last session itself */
-	bool vacant;			/* lives.h: another life may take its place */
+	bool vacant;			/* lives.c: another life may take its place */
 	bool left;			/* a rank of it has ended with 0 */
 	bool ended;
 	bool lives;			/* a rank of it is still on its way out */
@@ -53,8 +53,8 @@ struct ri_centre_node {
 	bool listed;			/* ri_centre_add_listed names it next */
 	bool followed;			/* gone behind the verdict, and another life called */
 	bool told;			/* it has the verdict */
-	bool awaited;			/* round.h: it is to say what its ranks do */
-	unsigned owed;			/* round.h: looks that it has not answered */
+	bool awaited;			/* round.c: it is to say what its ranks do */
+	unsigned owed;			/* round.c: looks that it has not answered */
 	enum ri_link_phase phase;
 	enum ri_class class;	/* where it ended */
 	size_t session;
@@ -82,7 +82,7 @@ struct ri_centre {
 	bool orders;			/* there is a secret, and node 0 has no --link=tell */
 	struct ri_link_hello self;
 	int64_t roll_ms;		/* the first roll call, after the start; 0: there is none */
-	/* Do the ranks start again then? ri_link_restart_decide of link/muster.h, or NULL. */
+	/* Do the ranks start again then? ri_link_restart_decide, or NULL. */
 	void (*again)(struct ri_centre *centre, struct ri_text *lines);
 	uint64_t last_mark;		/* of what had ended the last attempt; 0: nothing had */
 	bool (*progressed)(void *context);	/* has this one come further than that? */
@@ -94,8 +94,8 @@ struct ri_centre {
 	bool questions;		/* an answer ends the wait, */
 	size_t clear;		/* and of so many nodes, the first ones, nothing more can come */
 	int64_t failed_at;	/* when the first failure was heard; 0: none was */
-	int64_t ran_at;		/* muster.h: since when all may run; 0: from the start */
-	int64_t pause_until;	/* muster.h: no node leaves before */
+	int64_t ran_at;		/* muster.c: since when all may run; 0: from the start */
+	int64_t pause_until;	/* muster.c: no node leaves before */
 	size_t called;			/* nodes that have */
 	size_t guests;			/* that are here */
 	bool rolled;			/* a roll call has named a missing node */
@@ -182,5 +182,120 @@ void ri_centre_pass(struct ri_centre *centre, int64_t now);
 
 /* Node 0's rankinit ends: the others do not miss it, and call again. */
 void ri_centre_close(struct ri_centre *centre, int64_t now);
+
+/*
+ * lives.c: the lives of a node, what the centre makes of a hello, and when another life may take
+ * the place of one that is gone.
+ *
+ * The life that came first has the place. Another one is a guest, which is told what happens and
+ * decides nothing: it may be a copy of the container. That the first one is gone is proved when
+ * it closed its connection, as the kernel does for a process that it kills, a younger life calls,
+ * and the first one does not call again for as long as it needs. A connection that broke proves
+ * nothing. After the verdict guests are sent away: the next centre may take them.
+ */
+
+/* When a life is gone whose node has a guest, or INT64_MAX. */
+int64_t ri_lives_due(const struct ri_centre *centre);
+
+/* Call this behind each thing that was heard, and when it is due. */
+void ri_lives_pass(struct ri_centre *centre, int64_t now);
+
+/*
+ * muster.c: a step that all nodes take together, or none does. Each says whether it can, and node
+ * 0's helper that they do, when all have said so and are connected; or, as soon as one cannot, that
+ * none does.
+ *
+ * A restart takes two. Behind a verdict with `again` a node can leave the attempt when its ranks
+ * have ended: then all execute themselves again. In the next attempt, whose keys are others, it can
+ * start its ranks when it is fit. So those of two attempts never run at once.
+ */
+
+struct ri_muster {
+	/* Given by the caller. */
+	struct ri_centre *centre;
+	enum ri_link_step step;
+	int64_t wait_ms;	/* for a node that has not come, or was lost */
+	int64_t end_ms;		/* to leave: more for one that is here, whose ranks end */
+	/* The rest starts as zeroes. */
+	int64_t since;		/* nodes wait; 0: none does */
+	int64_t beat_at, line_ms;	/* when they hear that node 0 does, and whom it waits for */
+	bool over;		/* it was said, as follows */
+	struct ri_link_message said;
+};
+
+/*
+ * The node of a session says whether it can: RI_LINK_GO of this step goes here and not to
+ * ri_centre_hear. Who says it after all was said hears that again.
+ */
+void ri_muster_hear(struct ri_muster *muster, size_t node, size_t session,
+	const struct ri_link_go *vote);
+
+/* A node has come, by this session: what was said to all before, it hears now. */
+void ri_muster_greet(const struct ri_muster *muster, size_t session);
+
+/* Is it waited for? */
+bool ri_muster_is_open(const struct ri_muster *muster);
+
+/* When it ends at the latest, or INT64_MAX. */
+int64_t ri_muster_due(const struct ri_muster *muster);
+
+/* No node can take it: why, in words that say so of all. */
+void ri_muster_refuse(struct ri_muster *muster, const char *why);
+
+/*
+ * Call this behind each thing that was heard, and when it is due. As long as nodes wait, each hears
+ * of it by RI_LINK_NEWS, with the names of those they wait for, or empty; also behind the start,
+ * until the ranks of all nodes run.
+ */
+void ri_muster_pass(struct ri_muster *muster, int64_t now);
+
+/*
+ * After a failure of the job: do the ranks of all nodes start again (--restarts)?
+ * For struct ri_centre, which has just decided; its decision has a verdict, and gets whether they
+ * do: not where a rank of the job has ended well, or a node is not there any more, or could not
+ * start its own again. If node 0 was asked for restarts, and there is none, the lines of the
+ * verdict get the reason; where there is one after a pause, they say that.
+ */
+void ri_link_restart_decide(struct ri_centre *centre, struct ri_text *lines);
+
+/*
+ * round.c: all nodes look at what their ranks do, at one moment, and node 0's helper says what that
+ * tells together.
+ */
+
+enum { RI_ROUND_AGAIN_MS = 10000 };	/* from the beginning of one to that of the next */
+
+struct ri_round {
+	/* Given by the caller. */
+	struct ri_centre *centre;
+	/* What the ranks of a node do, of the round that goes on; "" is not passed on. */
+	void (*add)(void *context, size_t node, const char *groups);
+	/*
+	 * The round is over: what does all of it tell? *found names no rank and has no text, as it
+	 * stays if there is nothing to tell. What was added is to be forgotten.
+	 */
+	void (*judge)(void *context, struct ri_link_found *found);
+	void *context;
+	/* The rest starts as zeroes. */
+	bool open;
+	int64_t until;		/* of the one that goes on */
+	int64_t again_at;	/* not before: the next one */
+};
+
+/*
+ * The node of a session asks for a look, or says what its ranks do: messages of these kinds go here
+ * and not to ri_centre_hear. Returns false for what a member does not say: groups without a look.
+ */
+bool ri_round_hear(struct ri_round *round, size_t node, size_t session,
+	const struct ri_link_message *message, int64_t now);
+
+/* When it ends, or INT64_MAX. */
+int64_t ri_round_due(const struct ri_round *round);
+
+/*
+ * Call this behind each thing that was heard, and when it is due: the round is over if all that are
+ * connected have answered, or its time has passed.
+ */
+void ri_round_pass(struct ri_round *round, int64_t now);
 
 #endif

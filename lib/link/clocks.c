@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "link/clocks.h"
+#include "link/member.h"
 
 #include <stdlib.h>
 

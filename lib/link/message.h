@@ -127,7 +127,7 @@ struct ri_link_found {
 	char text[RI_LINK_TEXT];	/* lines for people; "": there is nothing to tell */
 };
 
-/* All nodes take a step together, or none does: muster.h. */
+/* All nodes take a step together, or none does: centre.h. */
 enum ri_link_step {
 	RI_LINK_START,		/* a job that has started again: of its ranks */
 	RI_LINK_LEAVE,		/* of this attempt, for the next one */

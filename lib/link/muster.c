@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "link/muster.h"
+#include "link/centre.h"
 
 #include "report/restarts.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "link/round.h"
+#include "link/centre.h"
 
 static void send(const struct ri_round *round, size_t session,
 	const struct ri_link_message *message)

@@ -41,7 +41,7 @@ static const struct reason {
 	[RI_AUTOPSY_STALL] = { "stall", 200, 20000, true, true,
 		"no rank moves any more; what its processes do:" },
 	[RI_AUTOPSY_WATCH] = { "watch", 200, 20000, false, false, NULL },
-	/* node 0's helper waits for both by link/round.h, and says what was found */
+	/* node 0's helper waits for both by link/centre.h, and says what was found */
 	[RI_AUTOPSY_JOB] = { "job", 200, 1500, false, false, NULL },
 	[RI_AUTOPSY_JOB_SOON] = { "job", 40, 450, false, false, NULL },
 };

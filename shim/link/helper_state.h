@@ -13,11 +13,8 @@
 #include "hang/together.h"
 #include "link/centre.h"
 #include "link/link.h"
-#include "link/lives.h"
 #include "link/look_up.h"
 #include "link/member.h"
-#include "link/muster.h"
-#include "link/round.h"
 
 enum { RI_HELPER_STRANGERS = 256 };	/* callers at once that have not proved the key */
 

@@ -116,7 +116,7 @@ const struct ri_link_decision *ri_link_decision(void);
 uint64_t *ri_link_lines(void);
 
 /*
- * This node can take a step that all take together (link/muster.h); or why it cannot, in a line,
+ * This node can take a step that all take together (link/centre.h); or why it cannot, in a line,
  * which also tells them of the stops that wait in the queue by now.
  */
 void ri_link_vote(enum ri_link_step step, const char *why_not);

@@ -6,9 +6,7 @@
  * look is asked for in a round, which ends.
  */
 #include "fuzz.h"
-#include "link/lives.h"
-#include "link/muster.h"
-#include "link/round.h"
+#include "link/centre.h"
 
 enum { NODES = 4, SESSIONS = 64 };
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "link/member.h"
-#include "link/muster.h"
+#include "link/centre.h"
 
 enum {
 	RUNS = 10000,

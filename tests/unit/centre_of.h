@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "link/lives.h"
+#include "link/centre.h"
 
 enum { NODES = 4, SENT = 64 };
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "link/lives.h"
+#include "link/centre.h"
 #include "link/member.h"
 
 enum {

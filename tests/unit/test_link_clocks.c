@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-#include "link/clocks.h"
+#include "link/member.h"
 
 enum { RUNS = 10000 };
 

@@ -9,8 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "link/lives.h"
-#include "link/muster.h"
+#include "link/centre.h"
 
 enum { NODES = 10000, WAIT_MS = 60000 };
 

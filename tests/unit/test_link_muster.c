@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "centre_of.h"
-#include "link/muster.h"
+#include "link/centre.h"
 
 enum { WAIT_MS = 60000, RANKS_MS = 300000 };
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "centre_of.h"
-#include "link/round.h"
+#include "link/centre.h"
 
 enum { MANY = 1000 };
 

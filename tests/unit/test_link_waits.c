@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A member that waits for a step of all, and does not hear of it: muster.h has node 0's side. */
+/* A member that waits for a step of all, and does not hear of it: centre.h has node 0's side. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
