@@ -379,9 +379,8 @@ const struct ri_source ri_source_azure_batch = {
 	 * The application command is mpirun's, on the primary node alone: there is no shape of
 	 * nodes, whose commands the service does not start.
 	 */
-	RI_SHAPES({ .name = "azure_batch",
+	RI_SHAPES({ RI_SHAPE_OF(azure_batch, PROCESS),
 		.summary = "mpirun of an Azure Batch task starts each rank",
-		.scope = RI_SCOPE_PROCESS, .reads = &ri_source_azure_batch.reads,
 		.beside = ri_shape_of_mpirun, .port = DEFAULT_PORT, .grace_s = 5,
 		.succeeded = "success", .failed = "failure", .stopped = "failure",
 		RI_CITE("learn.microsoft.com/rest/api/batchservice, TaskExecutionResult; "
@@ -521,10 +520,9 @@ const struct ri_source ri_source_azure_batchai = {
 		  BATCH_AI, .value = "tcp://<master>:<master_port>" },
 		RI_OWN_READS),
 	/* The service is no more: what it gave a process to end is not known, so the least. */
-	RI_SHAPES({ .name = "azure_batchai", .summary = "a system that kept Batch AI's "
+	RI_SHAPES({ RI_SHAPE_OF(azure_batchai, NODE), .summary = "a system that kept Batch AI's "
 		"names starts the command on each node",
-		.scope = RI_SCOPE_NODE, .reads = &ri_source_azure_batchai.reads, .port = 23456,
-		.grace_s = 5, RI_CITE(BATCH_AI) }),
+		.port = 23456, .grace_s = 5, RI_CITE(BATCH_AI) }),
 	.detect = sees_batchai,
 	.read = read_azure_batchai,
 };

@@ -37,9 +37,9 @@ const struct ri_source ri_source_skypilot = {
 		{ "SKYPILOT_TASK_ID", "name of the task", SKYPILOT, 0, RI_JOB_NAME,
 		  "sky-2026-01-01-00-00-00-000000_simulated_1" }),
 	/* Where a node fails, the others are ended. How long they have is not documented. */
-	RI_SHAPES({ .name = "skypilot",
+	RI_SHAPES({ RI_SHAPE_OF(skypilot, NODE),
 		.summary = "SkyPilot starts the command on each node",
-		.scope = RI_SCOPE_NODE, .reads = &ri_source_skypilot.reads, .grace_s = 5,
+		.grace_s = 5,
 		.succeeded = "SUCCEEDED", .failed = "FAILED", .stopped = "CANCELLED",
 		RI_CITE("SkyPilot sky/skylet/job_lib.py, JobStatus; pull request 3081") }),
 	.read = read_skypilot,
@@ -63,10 +63,9 @@ const struct ri_source ri_source_dstack = {
 		{ "DSTACK_RUN_ID", "the run", DSTACK, 0, RI_JOB_NAME,
 		  "51e837bf-fae9-4a37-ac9c-85c005606c22" }),
 	/* A job of a run that fails ends the others. How long they have is not documented. */
-	RI_SHAPES({ .name = "dstack",
+	RI_SHAPES({ RI_SHAPE_OF(dstack, NODE),
 		.summary = "dstack starts a task's container on each node",
-		.scope = RI_SCOPE_NODE, .reads = &ri_source_dstack.reads, .grace_s = 10,
-		.succeeded = "done", .failed = "failed", .stopped = "terminated",
+		.grace_s = 10, .succeeded = "done", .failed = "failed", .stopped = "terminated",
 		RI_CITE("dstack src/dstack/_internal/core/models/runs.py, RunStatus") }),
 };
 
@@ -109,10 +108,9 @@ const struct ri_source ri_source_volcengine = {
 		  RI_GPUS, "<ranks>" },
 		{ "MLP_TASK_ID", "the task", VOLCENGINE, 0, RI_JOB_NAME,
 		  "t-20210924211641-nznsh" }),
-	RI_SHAPES({ .name = "volcengine",
+	RI_SHAPES({ RI_SHAPE_OF(volcengine, NODE),
 		.summary = "Volcengine starts a container for each worker",
-		.scope = RI_SCOPE_NODE, .reads = &ri_source_volcengine.reads, .port = 2222,
-		.grace_s = 30, RI_CITE(RI_SHAPE_POD) }),
+		.port = 2222, .grace_s = 30, RI_CITE(RI_SHAPE_POD) }),
 	.read = read_volcengine,
 };
 
@@ -159,9 +157,8 @@ const struct ri_source ri_source_lepton = {
 		{ "LEPTON_JOB_NAME", "name of the job", LEPTON, 0, RI_JOB_NAME, "env-job-98bw" },
 		{ "LEPTON_JOB_FAILURE_COUNT", "failed attempts before this one", LEPTON, 0,
 		  RI_FILLED(RESTART_COUNT), "0" }),
-	RI_SHAPES({ .name = "lepton",
+	RI_SHAPES({ RI_SHAPE_OF(lepton, NODE),
 		.summary = "DGX Cloud Lepton starts a pod for each worker",
-		.scope = RI_SCOPE_NODE, .reads = &ri_source_lepton.reads,
 		.beside = ri_shape_states_master, .grace_s = 30, RI_CITE(RI_SHAPE_POD) }),
 	.read = read_lepton,
 };
@@ -182,10 +179,9 @@ const struct ri_source ri_source_beaker = {
 		{ "BEAKER_REPLICA_COUNT", "replicas", BEAKER, RI_SEEN, RI_NUMBER(NNODES),
 		  "<nodes>" }),
 	/* How long a replica has after a stop is not documented. */
-	RI_SHAPES({ .name = "beaker",
+	RI_SHAPES({ RI_SHAPE_OF(beaker, NODE),
 		.summary = "Beaker starts a container for each replica",
-		.scope = RI_SCOPE_NODE, .reads = &ri_source_beaker.reads, .grace_s = 10,
-		RI_CITE(BEAKER) }),
+		.grace_s = 10, RI_CITE(BEAKER) }),
 };
 
 #define AWS_NODES "docs.aws.amazon.com/batch/latest/userguide/mnp-env-vars.html"
@@ -280,9 +276,8 @@ const struct ri_source ri_source_aws_batch = {
 	 * The main node's end is that of the job, and the others are stopped then; where
 	 * another one fails, the job goes on.
 	 */
-	RI_SHAPES({ .name = "aws_batch",
+	RI_SHAPES({ RI_SHAPE_OF(aws_batch, NODE),
 		.summary = "AWS Batch starts a container on each node",
-		.scope = RI_SCOPE_NODE, .reads = &ri_source_aws_batch.reads,
 		.rows = RI_SHAPE_ROWS({ MAIN_ADDRESS, "<master>", RI_OF_OTHERS }),
 		.grace_s = 30, .goes_on = true,
 		.succeeded = "SUCCEEDED", .failed = "FAILED", .stopped = "FAILED",

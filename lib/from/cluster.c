@@ -385,9 +385,8 @@ const struct ri_source ri_source_tf_config = {
 		  .value = "{\"cluster\":{\"worker\":[<each:,>\"<host>:<port>\"</each>]},"
 			"\"task\":{\"type\":\"worker\",\"index\":<node>}}" }),
 	/* Many platforms set it: how they end the others is not known, and the least is here. */
-	RI_SHAPES({ .name = "tf_config", .summary = "TF_CONFIG for a worker on each node",
-		.scope = RI_SCOPE_NODE, .reads = &ri_source_tf_config.reads, .grace_s = 5,
-		RI_CITE(RESOLVER) }),
+	RI_SHAPES({ RI_SHAPE_OF(tf_config, NODE), .summary = "TF_CONFIG for a worker on each node",
+		.grace_s = 5, RI_CITE(RESOLVER) }),
 	.read = read_tf_config,
 };
 

@@ -314,8 +314,9 @@ const struct ri_source ri_source_env = {
 		  .cite = OPERATOR "; kubernetes.io/docs/concepts/services-networking/service" }),
 	/* Composer ends the processes of its own node; what the others do is not known. */
 	RI_SHAPES(
-		{ .name = "env", .summary = "Composer or another launcher starts each process",
-		  .scope = RI_SCOPE_PROCESS, .reads = &ri_source_env.reads, .grace_s = 30,
+		{ RI_SHAPE_OF(env, PROCESS),
+		  .summary = "Composer or another launcher starts each process",
+		  .grace_s = 30,
 		  .goes_on = true, RI_CITE("Composer composer/cli/launcher.py, CLEANUP_TIMEOUT") },
 		{ .name = "env_nodes", .summary = "PAI-DLC or AIHC starts a container on each node",
 		  .scope = RI_SCOPE_NODE, .port = 23456, .grace_s = 30,

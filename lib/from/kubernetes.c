@@ -79,8 +79,7 @@ const struct ri_source ri_source_jobset = {
 		  RI_SEEN | RI_TEXT, .value = "<node>" },
 		PODS_READS),
 	/* Its Job has backoffLimit 0, as in JobSet's examples of training: one pod ends all. */
-	RI_SHAPES({ .name = "jobset", .summary = "a JobSet starts a pod for each node",
-		.scope = RI_SCOPE_NODE, .reads = &ri_source_jobset.reads,
+	RI_SHAPES({ RI_SHAPE_OF(jobset, NODE), .summary = "a JobSet starts a pod for each node",
 		.beside = ri_shape_states_nodes, .grace_s = 30,
 		.succeeded = "Completed", .failed = "Failed", .stopped = "Failed",
 		RI_CITE("JobSet api/jobset/v1alpha2/jobset_types.go, JobSetConditionType, "
@@ -105,10 +104,9 @@ const struct ri_source ri_source_lws = {
 		{ "LWS_WORKER_INDEX", "index of this pod in its group", LWS, RI_SEEN | RI_TEXT,
 		  RI_NUMBER(NODE_RANK), "<node>" }),
 	/* RecreateGroupOnPodRestart, the usual policy, ends the whole group: no job with states. */
-	RI_SHAPES({ .name = "lws",
+	RI_SHAPES({ RI_SHAPE_OF(lws, NODE),
 		.summary = "a LeaderWorkerSet starts a pod for each node",
-		.scope = RI_SCOPE_NODE, .reads = &ri_source_lws.reads, .grace_s = 30,
-		RI_CITE(LWS ", RestartPolicy; " RI_SHAPE_POD) }),
+		.grace_s = 30, RI_CITE(LWS ", RestartPolicy; " RI_SHAPE_POD) }),
 };
 
 static void read_indexed(struct ri_reading *reading)
@@ -131,9 +129,8 @@ const struct ri_source ri_source_indexed_job = {
 		  RI_SEEN | RI_TEXT, RI_NUMBER(NODE_RANK), "<node>" },
 		PODS_READS),
 	/* A failed pod is replaced up to backoffLimit times, and the others run on. */
-	RI_SHAPES({ .name = "indexed_job",
+	RI_SHAPES({ RI_SHAPE_OF(indexed_job, NODE),
 		.summary = "an Indexed Job starts a pod for each node",
-		.scope = RI_SCOPE_NODE, .reads = &ri_source_indexed_job.reads,
 		.beside = ri_shape_states_nodes, .grace_s = 30, .goes_on = true,
 		.succeeded = "Complete", .failed = "Failed", .stopped = "Failed",
 		RI_CITE(JOB ", Pod backoff failure policy, Terminal Job conditions; "
@@ -377,9 +374,8 @@ const struct ri_source ri_source_kubeflow_pytorch = {
 		  .cite = PYTORCH "/envvar.go" }),
 	/* CleanPodPolicy is None by default; a TrainJob is a JobSet, where one pod ends all. */
 	RI_SHAPES(
-		{ .name = "kubeflow_pytorch",
+		{ RI_SHAPE_OF(kubeflow_pytorch, NODE),
 		  .summary = "a PyTorchJob starts a pod for each node",
-		  .scope = RI_SCOPE_NODE, .reads = &ri_source_kubeflow_pytorch.reads,
 		  .beside = ri_shape_states_master,
 		  /*
 		   * RANK is the pod's index and WORLD_SIZE counts processes where their number is
@@ -481,9 +477,8 @@ const struct ri_source ri_source_jax_job = {
 		{ "COORDINATOR_PORT", "the port of pod 0", JAX, .value = "<master_port>" }),
 	/* CleanPodPolicy is None by default; a TrainJob is a JobSet. */
 	RI_SHAPES(
-		{ .name = "jax_job", .summary = "a JAXJob starts a pod for each node",
-		  .scope = RI_SCOPE_NODE, .reads = &ri_source_jax_job.reads, .port = 6666,
-		  .grace_s = 30, .goes_on = true,
+		{ RI_SHAPE_OF(jax_job, NODE), .summary = "a JAXJob starts a pod for each node",
+		  .port = 6666, .grace_s = 30, .goes_on = true,
 		  .succeeded = "Succeeded", .failed = "Failed", .stopped = "Failed",
 		  RI_CITE("Kubeflow training-operator v1.9 "
 			"pkg/apis/kubeflow.org/v1/jax_defaults.go; " RI_SHAPE_POD) },
@@ -604,9 +599,8 @@ const struct ri_source ri_source_kubeflow_mpi = {
 		{ "HYDRA_HOST_FILE", MEANING, .cite = OPERATOR },
 		{ "K_MPI_JOB_ROLE", "launcher or worker", .cite = OPERATOR }),
 	/* One whose launcher is a worker, too (runLauncherAsWorker). */
-	RI_SHAPES({ .name = "kubeflow_mpi",
+	RI_SHAPES({ RI_SHAPE_OF(kubeflow_mpi, PROCESS),
 		.summary = "an MPIJob's mpirun starts each rank",
-		.scope = RI_SCOPE_PROCESS, .reads = &ri_source_kubeflow_mpi.reads,
 		.rows = RI_SHAPE_ROWS(
 			{ FOLDER "hostfile", "<each:><host> slots=<ranks>\n</each>", 0 }),
 		.beside = ri_shape_of_mpirun, .grace_s = 5,

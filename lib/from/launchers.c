@@ -65,8 +65,7 @@ const struct ri_source ri_source_horovod = {
 		  HOSTS, RI_SEEN, .value = "<node>" },
 		{ "HOROVOD_CROSS_SIZE", "the number of those nodes", HOSTS, .value = "<nodes>" }),
 	/* The driver ends all workers where one fails. */
-	RI_SHAPES({ .name = "horovod", .summary = "horovodrun starts each worker",
-		.scope = RI_SCOPE_PROCESS, .reads = &ri_source_horovod.reads,
+	RI_SHAPES({ RI_SHAPE_OF(horovod, PROCESS), .summary = "horovodrun starts each worker",
 		.beside = ri_shape_states_master, .grace_s = 5,
 		RI_CITE("Horovod horovod/runner/common/util/safe_shell_exec.py, "
 			"GRACEFUL_TERMINATION_TIME_S") }),
@@ -90,8 +89,7 @@ const struct ri_source ri_source_jsm = {
 		{ "JSM_NAMESPACE_LOCAL_SIZE", "ranks on this node", "IBM Spectrum LSF, jsrun(1)", 0,
 		  RI_FILLED(LOCAL_WORLD_SIZE), "<ranks>" }),
 	/* What jsrun gives a rank to end is not documented: JOB_TERMINATE_INTERVAL of LSF. */
-	RI_SHAPES({ .name = "jsm", .summary = "jsrun starts each rank",
-		.scope = RI_SCOPE_PROCESS, .reads = &ri_source_jsm.reads,
+	RI_SHAPES({ RI_SHAPE_OF(jsm, PROCESS), .summary = "jsrun starts each rank",
 		.beside = ri_shape_states_master, .grace_s = 10,
 		RI_CITE("IBM Spectrum LSF, lsb.params, JOB_TERMINATE_INTERVAL") }),
 };
@@ -124,8 +122,7 @@ const struct ri_source ri_source_flux = {
 		{ "FLUX_JOB_NNODES", "nodes of the job", FLUX, .value = "<nodes>" },
 		{ "FLUX_JOB_ID", "the job, as text", FLUX, 0, RI_JOB_NAME, "\306\222F58" }),
 	/* exit-timeout ends the other tasks 30 s after one has ended: here at once. */
-	RI_SHAPES({ .name = "flux", .summary = "flux run starts each task",
-		.scope = RI_SCOPE_PROCESS, .reads = &ri_source_flux.reads,
+	RI_SHAPES({ RI_SHAPE_OF(flux, PROCESS), .summary = "flux run starts each task",
 		.beside = ri_shape_states_master, .grace_s = 5,
 		.succeeded = "COMPLETED", .failed = "FAILED", .stopped = "CANCELED",
 		RI_CITE("flux-core doc/man5/flux-config-exec.rst, kill-timeout; "
@@ -198,8 +195,7 @@ const struct ri_source ri_source_pals = {
 		{ "PBS_NODEFILE", "a file with the nodes, which count the ranks without PMI_SIZE",
 		  .cite = "meta-pytorch/torchcomms pull request 79" }),
 	/* How long it waits, and for whom, is not documented: as mpirun of others. */
-	RI_SHAPES({ .name = "pals", .summary = "mpiexec of PALS starts each rank",
-		.scope = RI_SCOPE_PROCESS, .reads = &ri_source_pals.reads,
+	RI_SHAPES({ RI_SHAPE_OF(pals, PROCESS), .summary = "mpiexec of PALS starts each rank",
 		.beside = ri_shape_states_master, .grace_s = 5, RI_CITE(CORAL) }),
 	.detect = is_of_no_slurm,
 	.read = read_pals,
@@ -224,8 +220,7 @@ const struct ri_source ri_source_mvapich2 = {
 		{ "MV2_COMM_WORLD_LOCAL_SIZE", "ranks on this node", "MVAPICH2 User Guide, 9.1", 0,
 		  RI_FILLED(LOCAL_WORLD_SIZE), "<ranks>" }),
 	/* How long it waits is not documented: as mpirun of others. */
-	RI_SHAPES({ .name = "mvapich2", .summary = "mpirun_rsh starts each rank",
-		.scope = RI_SCOPE_PROCESS, .reads = &ri_source_mvapich2.reads,
+	RI_SHAPES({ RI_SHAPE_OF(mvapich2, PROCESS), .summary = "mpirun_rsh starts each rank",
 		.beside = ri_shape_states_master, .grace_s = 5, RI_CITE(ACCELERATE) }),
 };
 
@@ -287,9 +282,8 @@ const struct ri_source ri_source_hydra = {
 		{ "SLURM_STEP_NODELIST", "nodes of the proxies, that of rank 0 first",
 		  .cite = TOOLS "/slurm_launch.c" }),
 	/* How long it waits is not documented: as mpirun of others. One failed rank ends all. */
-	RI_SHAPES({ .name = "hydra",
+	RI_SHAPES({ RI_SHAPE_OF(hydra, PROCESS),
 		.summary = "mpiexec of MPICH or Intel MPI starts each rank",
-		.scope = RI_SCOPE_PROCESS, .reads = &ri_source_hydra.reads,
 		.beside = ri_shape_states_master, .grace_s = 5,
 		RI_CITE("MPICH doc/wiki/how_to/Using_the_Hydra_Process_Manager.md") }),
 	.read = read_hydra,
@@ -333,9 +327,8 @@ const struct ri_source ri_source_pmi = {
 		{ "PMI_LOCAL_SIZE", "ranks on this node (Cray PMI)", CRAY, 0,
 		  RI_FILLED(LOCAL_WORLD_SIZE), "<ranks>" }),
 	/* Its launcher is not known: it waits as others' mpirun does. */
-	RI_SHAPES({ .name = "pmi",
+	RI_SHAPES({ RI_SHAPE_OF(pmi, PROCESS),
 		.summary = "a launcher that speaks PMI starts each rank",
-		.scope = RI_SCOPE_PROCESS, .reads = &ri_source_pmi.reads,
 		.beside = ri_shape_states_master, .grace_s = 5, RI_CITE(CRAY) }),
 	.detect = is_of_no_hydra,
 	.read = read_pmi,
@@ -391,9 +384,8 @@ const struct ri_source ri_source_torchrun = {
 		  RI_FILLED(NODE_RANK), "<node>" },
 		{ "GROUP_WORLD_SIZE", "nodes", AGENT, 0, RI_FILLED(NNODES), "<nodes>" }),
 	/* An agent that is done closes the rendezvous, and ends the workers of the others. */
-	RI_SHAPES({ .name = "torchrun", .summary = "torchrun starts each worker",
-		.scope = RI_SCOPE_PROCESS, .reads = &ri_source_torchrun.reads, .grace_s = 30,
-		RI_CITE("PyTorch torch/distributed/elastic/__init__.py; "
+	RI_SHAPES({ RI_SHAPE_OF(torchrun, PROCESS), .summary = "torchrun starts each worker",
+		.grace_s = 30, RI_CITE("PyTorch torch/distributed/elastic/__init__.py; "
 			"multiprocessing/api.py, PContext.close") }),
 	.read = read_torchrun,
 };
@@ -454,9 +446,9 @@ const struct ri_source ri_source_deepspeed = {
 		{ "MASTER_PORT", "port on which rank 0 listens", LAUNCH,
 		  .value = "<master_port>" }),
 	/* Where a process fails, launch.py ends the others of its own node alone. */
-	RI_SHAPES({ .name = "deepspeed",
+	RI_SHAPES({ RI_SHAPE_OF(deepspeed, PROCESS),
 		.summary = "deepspeed's launch.py starts each process",
-		.scope = RI_SCOPE_PROCESS, .reads = &ri_source_deepspeed.reads, .grace_s = 30,
+		.grace_s = 30,
 		.goes_on = true, RI_CITE(LAUNCH ", terminate_process_tree, sigkill_handler") }),
 	.read = read_deepspeed,
 };

@@ -121,8 +121,7 @@ const struct ri_source ri_source_lsf = {
 		  .value = "<each: ><host> <ranks></each>" },
 		{ "LSB_DJOB_HOSTFILE", "a file with a host for each slot", LSF,
 		  .sign = RI_ONE_SEEN }),
-	RI_SHAPES({ .name = "lsf", .summary = "mpirun in a job of LSF starts each rank",
-		.scope = RI_SCOPE_PROCESS, .reads = &ri_source_lsf.reads,
+	RI_SHAPES({ RI_SHAPE_OF(lsf, PROCESS), .summary = "mpirun in a job of LSF starts each rank",
 		.beside = ri_shape_of_mpirun, .grace_s = 10,
 		.succeeded = "DONE", .failed = "EXIT", .stopped = "EXIT",
 		RI_CITE("IBM Spectrum LSF, lsb.params, JOB_TERMINATE_INTERVAL; bjobs, STAT") }),
@@ -402,8 +401,7 @@ const struct ri_source ri_source_slurm = {
 		{ "SLURM_RESTART_COUNT", "how many times the job was requeued",
 		  .cite = "Slurm sbatch(1)" }),
 	/* KillOnBadExit is 0 by default: the step's other tasks run on. */
-	RI_SHAPES({ .name = "slurm", .summary = "srun starts each task",
-		.scope = RI_SCOPE_PROCESS, .reads = &ri_source_slurm.reads,
+	RI_SHAPES({ RI_SHAPE_OF(slurm, PROCESS), .summary = "srun starts each task",
 		.rows = RI_SHAPE_ROWS(
 			{ per_node, "<ranks>", RI_OF_ONE_NODE },
 			{ per_node, "<ranks>(x<nodes>)", RI_OF_SEVERAL_NODES }),

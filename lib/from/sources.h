@@ -107,6 +107,10 @@ struct ri_shape {
 	const char *succeeded, *failed, *stopped;
 };
 
+/* That of a source's own name, with what it reads: of a PROCESS or a NODE. */
+#define RI_SHAPE_OF(source, scope_) .name = #source, .reads = &ri_source_##source.reads, \
+	.scope = RI_SCOPE_##scope_
+
 /* A shape's rows, of struct ri_shape_row. */
 #define RI_SHAPE_ROWS(...) (const struct ri_shape_row[]){ __VA_ARGS__, { .name = NULL } }
 
