@@ -24,8 +24,7 @@ struct start {
 
 static const struct start starts[] = {
 #define RI_STARTS(by_, where_, name_, sub_, option_, cite_) \
-	{ .launcher = &launcher_##by_, .where = where_, .name = name_, .sub = sub_, \
-	  .option = option_ },
+	{ &launcher_##by_, where_, name_, sub_, option_ },
 #include "command/launchers.def"
 };
 
@@ -37,8 +36,7 @@ struct count {
 };
 
 static const struct count counts[] = {
-#define RI_COUNT(by_, option_, letter_, of_, cite_) \
-	{ .launcher = &launcher_##by_, .option = option_, .letter = letter_, .of = of_ },
+#define RI_COUNT(by_, option_, letter_, of_, cite_) { &launcher_##by_, option_, letter_, of_ },
 #include "command/launchers.def"
 };
 
@@ -52,8 +50,7 @@ struct wrapper {
 
 static const struct wrapper wrappers[] = {
 #define RI_WRAPPER(program_, sub_, words_, letters_, longs_, cite_) \
-	{ .program = program_, .sub = sub_, .words = words_, .letters = letters_, \
-	  .longs = longs_ },
+	{ program_, sub_, words_, letters_, longs_ },
 #include "command/launchers.def"
 };
 
@@ -210,7 +207,8 @@ static bool find_launcher(struct ri_command *out, const struct place *place)
 		if (!is_it)
 			continue;
 		if (start->sub[0] != '\0') {
-			if (*found.words == NULL || strcmp(*found.words, start->sub) != 0)
+			if (*found.words == NULL ||
+				!ri_list_has(start->sub, strlen(start->sub), *found.words))
 				continue;
 			found.words++;
 		}
@@ -421,20 +419,24 @@ bool ri_launcher_is_torchruns(const struct ri_launcher *launcher)
 	return launcher != NULL && launcher->reads_pet && launcher->shortens;
 }
 
+static bool mentions_one(const struct ri_command *command, const char *const *options)
+{
+	while (*options != NULL && !ri_command_mentions(command, *options))
+		options++;
+	return *options != NULL;
+}
+
 bool ri_command_tells_nodes(const struct ri_command *command)
 {
 	/* of torchrun and those like it; accelerate; fabric; composer; deepspeed */
 	static const char *const words[] = {
 		"--nnodes", "--standalone", "--node-rank", "--rdzv-endpoint", "--master-addr",
 		"--num-machines", "--machine-rank", "--main-process-ip", "--num-nodes",
-		"--main-address", "--world-size", "--hostfile",
+		"--main-address", "--world-size", "--hostfile", NULL,
 	};
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (ri_command_mentions(command, words[i]))
-			return true;
 	/* accelerate's file of defaults has them, too */
-	return ri_command_has(command, "--config-file", NULL);
+	return mentions_one(command, words) || ri_command_has(command, "--config-file", NULL);
 }
 
 bool ri_meeting_is_here(const struct ri_command *command, const struct ri_env *env)
@@ -444,9 +446,8 @@ bool ri_meeting_is_here(const struct ri_command *command, const struct ri_env *e
 
 	if (command == NULL || command->launcher == NULL || !command->launcher->reads_pet)
 		return false;
-	if (variable != NULL && strcmp(variable, "1") == 0)
-		return true;
-	if (ri_command_has(command, "--standalone", NULL))
+	if ((variable != NULL && strcmp(variable, "1") == 0) ||
+		ri_command_has(command, "--standalone", NULL))
 		return true;
 	return ri_command_has(command, "--nnodes", &nodes) && nodes != NULL &&
 		(strcmp(nodes, "1") == 0 || strcmp(nodes, "1:1") == 0);
@@ -457,19 +458,12 @@ bool ri_meeting_is_told(const struct ri_command *command, const struct ri_env *e
 	/* of torchrun, composer and deepspeed; accelerate; fabric */
 	static const char *const words[] = {
 		"--master-addr", "--rdzv-endpoint", "--rdzv-conf", "--main-process-ip",
-		"--main-address",
+		"--main-address", NULL,
 	};
-	static const char *const variables[] = { "PET_RDZV_ENDPOINT", "PET_RDZV_CONF" };
 
-	if (command == NULL || command->launcher == NULL)
-		return false;
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (ri_command_mentions(command, words[i]))
-			return true;
-	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
-		if (command->launcher->reads_pet && ri_env_get(env, variables[i]) != NULL)
-			return true;
-	return false;
+	return command != NULL && command->launcher != NULL && (mentions_one(command, words) ||
+		(command->launcher->reads_pet && (ri_env_get(env, "PET_RDZV_ENDPOINT") != NULL ||
+		ri_env_get(env, "PET_RDZV_CONF") != NULL)));
 }
 
 const char *ri_command_name(const struct ri_command *command)
@@ -523,4 +517,108 @@ bool ri_word_is_listed(const char *list, const char *name, bool shortens)
 		list += strcspn(list, " ");
 	}
 	return listed;
+}
+
+/* "$NAME" or "${NAME}" within a word. */
+struct reference {
+	const char *name;
+	size_t name_length;
+	size_t length;	/* with what is around the name; 0: there is none */
+};
+
+/* The reference that starts at the '$' at text. */
+static struct reference read_reference(const char *text)
+{
+	/* POSIX, "Name": letters, digits and '_', no digit first */
+	static const char letters[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+	bool braces = text[1] == '{';
+	struct reference found = { .name = text + 1 + braces };
+
+	if (*found.name < '0' || *found.name > '9')
+		found.name_length = strspn(found.name, letters);
+	if (found.name_length == 0 || (braces && found.name[found.name_length] != '}'))
+		return (struct reference){ .length = 0 };
+	found.length = found.name_length + 1 + 2 * (size_t)braces;
+	return found;
+}
+
+/* The value behind a reference, or NULL where it stays as it is. */
+static const char *find_value(const struct reference *reference,
+	const struct ri_env_edits *variables)
+{
+	for (size_t i = variables->count; reference->length > 0 && i-- > 0;) {
+		const struct ri_env_edit *edit = &variables->items[i];
+
+		if (strncmp(edit->name, reference->name, reference->name_length) == 0 &&
+			edit->name[reference->name_length] == '\0')
+			return edit->value;
+	}
+	return NULL;
+}
+
+/* Copy word to out, with what is replaced; out may be NULL. Returns the length. */
+static size_t render(const char *word, enum ri_expand how, const struct ri_env_edits *variables,
+	char *out)
+{
+	/* all that RI_EXPAND_AUTO replaces: what ends the word, alone or behind the last '=' */
+	const char *equals = strrchr(word, '='), *lone = equals == NULL ? word : equals + 1;
+	size_t length = 0, step, put;
+
+	if (*lone != '$' || lone[read_reference(lone).length] != '\0')
+		lone = NULL;
+	for (; *word != '\0'; word += step, length += put) {
+		struct reference reference = { .length = 0 };
+		const char *value = NULL;
+
+		if (*word == '$' && (how == RI_EXPAND_ALL || word == lone)) {
+			reference = read_reference(word);
+			value = find_value(&reference, variables);
+		}
+		step = value == NULL ? 1 : reference.length;
+		put = value == NULL ? 1 : strlen(value);
+		if (out != NULL)
+			memcpy(out + length, value == NULL ? word : value, put);
+	}
+	return length;
+}
+
+/* The word with its values in place; the word itself where there are none. */
+static char *expand(char *word, enum ri_expand how, const struct ri_env_edits *variables,
+	struct ri_arena *arena)
+{
+	char *made;
+
+	if (strchr(word, '$') == NULL)
+		return word;
+	made = ri_arena_alloc(arena, render(word, how, variables, NULL) + 1);
+	if (made != NULL)
+		render(word, how, variables, made);
+	return made != NULL && strcmp(made, word) == 0 ? word : made;
+}
+
+char *const *ri_expand_words(char *const *argv, enum ri_expand how,
+	const struct ri_env_edits *variables, struct ri_arena *arena)
+{
+	size_t count;
+	bool concerned = false, changed = false;
+	char **made;
+
+	if (how == RI_EXPAND_OFF || argv == NULL || argv[0] == NULL)
+		return argv;
+	for (count = 1; argv[count] != NULL; count++)
+		concerned = concerned || strchr(argv[count], '$') != NULL;
+	if (!concerned)
+		return argv;
+	made = ri_arena_array(arena, count + 1, sizeof(*made));
+	if (made == NULL)
+		return NULL;
+	made[0] = argv[0];
+	for (size_t i = 1; i < count; i++) {
+		made[i] = expand(argv[i], how, variables, arena);
+		if (made[i] == NULL)
+			return NULL;
+		changed = changed || made[i] != argv[i];
+	}
+	return changed ? made : argv;
 }
