@@ -262,8 +262,8 @@ static int find_process(struct tf_job *job, const struct ri_topology *topology,
 			"state --local-world-size");
 	if (world != job->count * job->local) {
 		ri_fail(err, RI_CODE_FRAMEWORK_INCOMPLETE, tf_config, "%" PRIu64 " ranks on "
-			"%" PRIu64 " hosts, %" PRIu64 " of them here: rankinit cannot tell how many "
-			"ports the other hosts need", world, job->count, job->local);
+			"%" PRIu64 " hosts, %" PRIu64 " of them here: rankinit cannot tell how "
+			"many ports the other hosts need", world, job->count, job->local);
 		return ri_fail_hint(err, "start the same number of ranks on every host");
 	}
 	if (!ri_topology_knows(topology, RI_FACT_NODE_RANK) ||

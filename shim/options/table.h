@@ -2,7 +2,7 @@
 /*
  * The options as a table (options.def), their names, and what is made of a value, by its
  * type or by a reader of its own: options.c reads the command line and the
- * environment by it, usage.c prints it, words.c finds options where they are of no use.
+ * environment by it, usage.c prints it.
  */
 #ifndef RI_SHIM_OPTIONS_TABLE_H
 #define RI_SHIM_OPTIONS_TABLE_H
@@ -105,14 +105,6 @@ int ri_option_answer(struct ri_options *options, enum ri_action action, struct r
  */
 const struct ri_option *ri_option_rival(const struct ri_options *options, size_t twin,
 	const char *value);
-
-/*
- * A finding, RI_CODE_OPTION_APART, where the word behind this option, which was
- * given no value, is the command and looks like one: "--check json". NULL
- * allowed: there is no such word.
- */
-void ri_option_judge_next(const struct ri_option *option, const char *word,
-	struct ri_findings *findings);
 
 /*
  * peer.c: read the words behind the first one, and the peer's variables, as ri_options_read
