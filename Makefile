@@ -84,7 +84,7 @@ SHIM_OBJ := $(SHIM_SRC:%.c=$(O)/%.o)
 # What no start goes through without waiting for the machine. It is linked behind all else, the
 # libraries too: a start needs pages of the program that lie side by side.
 LATE  := shim/attempt shim/show shim/simulate shim/tell shim/judging shim/judge/% \
-	shim/preflight/choose shim/hang/% shim/check/% shim/link/% shim/launch/exec_failure \
+	shim/hang/% shim/check/% shim/link/% shim/launch/exec_failure \
 	shim/launch/master shim/system/name_service shim/options/usage shim/play/% shim/probe/% \
 	shim/say/% shim/init/tell_nodes \
 	lib/base/account lib/base/mounts lib/from/shape lib/blame/% \

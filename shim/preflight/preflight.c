@@ -8,6 +8,7 @@
 
 #include "check/machine.h"
 #include "check/runner.h"
+#include "command/command.h"
 #include "from/sources.h"
 #include "system/apart.h"
 #include "system/log.h"
@@ -15,6 +16,135 @@
 
 /* How long the first rank speaks alone; Open MPI's mpirun takes a second to stop the others. */
 enum { FIRST_WORD_MS = 2000 };
+
+/* --- which checks run -------------------------------------------------------- */
+
+/* Not one of those that only their name brings in, or "deep". */
+static bool is_common(size_t number, bool deep)
+{
+	enum ri_check_runs runs = ri_check_at(number)->runs;
+
+	return runs != RI_CHECK_EXTRA && (runs != RI_CHECK_DEEP || deep);
+}
+
+static bool is_about(size_t number, unsigned topic)
+{
+	return (ri_check_at(number)->topics & 1u << topic) != 0;
+}
+
+/* May what runs a program do so? */
+static bool are_deep(const struct ri_check_wishes *wishes)
+{
+	return wishes->demands.of[RI_ASKER_EXPECT].deep ||
+		wishes->demands.of[RI_ASKER_REQUIRE].deep;
+}
+
+/*
+ * What --require names and --checks leaves out, or NULL: the id of a check, of a family the
+ * first, or a word such as "gpu" of which no check is left.
+ */
+static const char *turned_off(const struct ri_check_wishes *wishes)
+{
+	const struct ri_asked *required = &wishes->demands.of[RI_ASKER_REQUIRE];
+	const char *first = NULL;
+	bool some = false;
+
+	for (size_t i = 0; i < ri_check_count(); i++) {
+		bool off = ri_check_set_has(&wishes->off, i);
+
+		if (off && ri_check_set_has(&required->by_id, i))
+			return ri_check_ids()[i];
+		if (!ri_check_set_has(&required->by_family, i))
+			continue;
+		some = some || !off;
+		first = first == NULL ? ri_check_ids()[i] : first;
+	}
+	if (first != NULL && !some)
+		return first;
+	for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++) {
+		/* are all checks off that look after the topic? */
+		some = required->topics[topic].subject == NULL;
+		for (size_t i = 0; i < ri_check_count(); i++)
+			some |= is_about(i, topic) && is_common(i, are_deep(wishes)) &&
+				!ri_check_set_has(&wishes->off, i);
+		if (!some)
+			return ri_topic_name((enum ri_topic)topic);
+	}
+	return NULL;
+}
+
+/*
+ * Is a check that runs a program asked for by its id, and "deep" is not? It would say nothing:
+ * RI_CODE_OPTION_VALUE.
+ */
+static int hold_deep(const struct ri_check_wishes *wishes, struct ri_error *err)
+{
+	const struct ri_demand *demand;
+	const struct ri_check *check;
+
+	for (size_t i = 0; (check = ri_check_at(i)) != NULL; i++) {
+		demand = ri_demands_check(&wishes->demands, i, false);
+		if (are_deep(wishes) || check->runs != RI_CHECK_DEEP || demand == NULL ||
+			ri_check_set_has(&wishes->off, i))
+			continue;
+		ri_fail(err, RI_CODE_OPTION_VALUE, demand->subject,
+			"\"%s\": this check needs deep", ri_check_ids()[i]);
+		return ri_fail_hint(err, "add deep to the list, with which rankinit-probe loads "
+			"the image's own libraries, or leave the check out");
+	}
+	return 0;
+}
+
+static bool is_picked(const struct ri_check_plan *plan, size_t number)
+{
+	const struct ri_check_wishes *wishes = plan->wishes;
+	const struct ri_demands *demands = plan->checking.demands;
+	const struct ri_asked *required = &demands->of[RI_ASKER_REQUIRE];
+	bool picked = wishes->pick == RI_CHECK_PICK_DEFAULT ||
+		ri_check_set_has(&required->by_family, number);
+
+	if (ri_check_set_has(&wishes->off, number) || wishes->pick == RI_CHECK_PICK_NONE)
+		return false;
+	if (ri_check_set_has(&wishes->picked, number) || wishes->pick == RI_CHECK_PICK_ALL ||
+		ri_demands_check(demands, number, false) != NULL)
+		return true;
+	/* a list of checks takes nothing from what is required */
+	for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++)
+		picked |= is_about(number, topic) && required->topics[topic].subject != NULL;
+	return picked && is_common(number, plan->checking.deep);
+}
+
+/*
+ * For --check all that were picked, before a launch those of them that are for it, or asked for.
+ * Is there any?
+ */
+static bool choose(struct ri_check_plan *plan, bool before_launch)
+{
+	const struct ri_demands *demands = plan->checking.demands;
+	bool some = false;
+
+	for (size_t i = 0; i < ri_check_count(); i++) {
+		enum ri_check_runs runs = ri_check_at(i)->runs;
+		bool asked = !before_launch || plan->wishes->pick == RI_CHECK_PICK_ALL ||
+			ri_check_set_has(&plan->wishes->picked, i) ||
+			ri_demands_check(demands, i, false) != NULL ||
+			ri_demands_check(demands, i, true) != NULL;
+
+		for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++)
+			asked |= is_about(i, topic) &&
+				ri_demands_find(demands, (enum ri_topic)topic) != NULL;
+		if (!is_picked(plan, i) ||
+			(!asked && runs != RI_CHECK_LAUNCH && runs != RI_CHECK_DEEP))
+			continue;
+		ri_check_set_add(&plan->chosen, i);
+		if (asked)
+			ri_check_set_add(&plan->asked, i);
+		some = true;
+	}
+	return some;
+}
+
+/* --- what they are given ----------------------------------------------------- */
 
 /* Ranks of this node, whichever program starts them. */
 static uint64_t count_ranks(const struct ri_preflight *of)
@@ -102,16 +232,11 @@ static void find_demands(const struct ri_preflight *of, struct ri_demands *deman
 			ri_check_set_add(&required->by_family, i);
 }
 
-struct finding {
-	struct ri_node_facts_plan plan;
-	struct ri_node_facts facts;
-};
+static struct ri_node_facts facts;
 
-static int find_facts(void *argument)
+static int find_facts(void *plan)
 {
-	struct finding *finding = argument;
-
-	ri_node_facts_find(&finding->facts, &finding->plan);
+	ri_node_facts_find(&facts, plan);
 	return 0;
 }
 
@@ -119,19 +244,18 @@ static int find_facts(void *argument)
 static const struct ri_node_facts *look_for_facts(const struct ri_preflight *of,
 	const struct ri_checking *checking)
 {
-	static struct finding finding;
 	const enum ri_check_pick pick = of->options->checks.pick;
+	struct ri_node_facts_plan plan = {
+		.checking = *checking, .is_init = getpid() == 1, .looks = true,
+	};
 	const struct ri_apart work = {
-		.work = find_facts, .argument = &finding, .subject = "--check", .path = "/sys",
+		.work = find_facts, .argument = &plan, .subject = "--check", .path = "/sys",
 		.most_ms = RI_CHECKS_MS,
 	};
 
 	if (pick == RI_CHECK_PICK_LIST || pick == RI_CHECK_PICK_NONE)
 		return NULL;
-	finding.plan = (struct ri_node_facts_plan){
-		.checking = *checking, .is_init = getpid() == 1, .looks = true,
-	};
-	return ri_apart(&work) < 0 ? NULL : &finding.facts;
+	return ri_apart(&work) < 0 ? NULL : &facts;
 }
 
 static int ask_image(void *argument)
@@ -162,7 +286,7 @@ static int run_checks(const struct ri_preflight *of, bool all, struct ri_check_r
 		.checking = {
 			.env = of->env, .topology = of->topology, .demands = &demands,
 			.arena = of->arena, .ranks = count_ranks(of), .host = &host,
-			.command = of->options->command, .deep = ri_checks_are_deep(wishes),
+			.command = of->options->command, .deep = are_deep(wishes),
 			.may_lack_gpus = may_lack_gpus(of), .has_peers = has_peers(of),
 			.own_gpus = of->fan_out > 0 &&
 				of->options->place.gpu_bind == RI_GPU_BIND_SINGLE,
@@ -182,7 +306,7 @@ static int run_checks(const struct ri_preflight *of, bool all, struct ri_check_r
 			"nothing of this node [%s]", wishes->unknown_asker,
 			ri_quote(quoted, sizeof(quoted), wishes->unknown_size),
 			ri_code_name(RI_CODE_AZURE_SIZE_UNKNOWN));
-	if (!ri_checks_choose(&plan, !all) && !all)
+	if (!choose(&plan, !all) && !all)
 		return 1;
 	if (ri_host_root(of->host) < 0)
 		return ri_fail(err, RI_CODE_FILE_UNREADABLE, of->host->path,
@@ -241,16 +365,80 @@ static int refuse(const struct ri_preflight *of, const struct ri_given *refuser,
 	return ri_fail_hint(err, "%s", hint);
 }
 
-/* What is turned off, that was required. */
+/* As a command: what stands around it is a blank, a sign of the shell's, or '/' before it. */
+static bool has_rankinit(const char *word)
+{
+	static const char name[] = "rankinit", signs[] = " \t\n;&|(){}'\"`$";
+	const char *at = word;
+
+	for (; (at = strstr(at, name)) != NULL; at++) {
+		char after = at[strlen(name)];
+
+		if ((at == word || at[-1] == '/' || strchr(signs, at[-1]) != NULL) &&
+			strchr(signs, after) != NULL)	/* the end, too */
+			return true;
+	}
+	return false;
+}
+
+/*
+ * An image's RANKINIT_REQUIRE is not for a shell in it, and goes on to a rankinit that the command
+ * is or starts: then there is no warning. A --require on the command line is for this process. Of
+ * all services of a container the first one says it.
+ */
+static void say_unasked(const struct ri_preflight *of)
+{
+	const struct ri_given *require = &of->options->checks.require;
+	bool always = !require->twin || of->options->action != RI_ACTION_LAUNCH;
+	char *const *words = of->options->command;
+	const char *why = "this process is not recognised as part of a job; check the node with "
+		"rankinit --check, or make a job of one rank with --nproc-per-node=1";
+
+	if (require->value == NULL || of->options->wishes.source.value != NULL)
+		return;
+	/* a shell that is given nothing to run, as in docker run -it IMAGE bash */
+	if (require->twin && words != NULL && ri_word_shell(*words) != NULL) {
+		for (words++; *words != NULL && (*words)[0] == '-';)
+			words++;
+		if (*words == NULL)
+			return;
+	}
+	/* a rankinit among the words, the text of sh -c too: it gets what was not looked at */
+	for (char *const *word = of->options->command; word != NULL && *word != NULL; word++)
+		if (has_rankinit(*word))
+			return;
+	if (ri_topology_is_beside(of->topology))
+		why = "this process is not a rank of the job; check the node with rankinit --check";
+	else if (of->command->mode == RI_MODE_NONE)
+		why = "this process starts the ranks of the whole job and is not a rank itself; "
+			"put rankinit before the program that it starts";
+	ri_log(always || !ri_was_said("unchecked") ? RI_LEVEL_WARNING : RI_LEVEL_NOTE,
+		"%s: requirements not checked: %s [%s]", require->subject, why,
+		ri_code_name(RI_CODE_CHECK_UNASKED));
+}
+
+/* All checks, or one that is required: a user who turns it off is told what that leaves out. */
 static void say_off(const struct ri_preflight *of)
 {
 	const struct ri_check_wishes *wishes = &of->options->checks;
-	bool asked_of_ranks = wishes->pick == RI_CHECK_PICK_NONE &&
-		of->command->mode == RI_MODE_NONE;
+	const char *id;
 
-	/* mostly there is nothing to say */
-	if (wishes->require.value != NULL && speaks(of) && !asked_of_ranks)
-		ri_unasked_say_off(wishes);
+	if (wishes->require.value == NULL || !speaks(of))
+		return;
+	if (wishes->pick == RI_CHECK_PICK_NONE) {
+		/* a launcher starts ranks that are asked themselves */
+		if (of->command->mode != RI_MODE_NONE)
+			ri_log(RI_LEVEL_WARNING, "%s: requirements not checked, because %s=none "
+				"turns off all checks; this node may be unfit [%s]",
+				wishes->require.subject, wishes->checks.subject,
+				ri_code_name(RI_CODE_CHECK_UNASKED));
+		return;
+	}
+	id = turned_off(wishes);
+	if (id != NULL)
+		ri_log(RI_LEVEL_WARNING, "%s: %s is not checked, because %s turns it off [%s]",
+			wishes->require.subject, id, wishes->checks.subject,
+			ri_code_name(RI_CODE_CHECK_UNASKED));
 }
 
 int ri_preflight_look(const struct ri_preflight *of, struct ri_check_report *checked,
@@ -263,7 +451,7 @@ int ri_preflight_look(const struct ri_preflight *of, struct ri_check_report *che
 	if (of->options->disabled)
 		return 0;
 	if (!of->is_of_job) {
-		ri_unasked_say(of->options, of->topology, of->command);
+		say_unasked(of);
 		return 0;
 	}
 	/* a simulated one, where nothing can be required of the machine that plays it */
@@ -272,7 +460,7 @@ int ri_preflight_look(const struct ri_preflight *of, struct ri_check_report *che
 			"not fit for the job", of->host->name);
 		return ri_fail_hint(err, "leave its unfit=NODE@RESTART out");
 	}
-	if (wishes->pick != RI_CHECK_PICK_NONE && ri_checks_hold_deep(wishes, err) < 0)
+	if (wishes->pick != RI_CHECK_PICK_NONE && hold_deep(wishes, err) < 0)
 		return -1;
 	say_off(of);
 	if (wishes->pick == RI_CHECK_PICK_NONE || (!speaks(of) && refuser == NULL))
@@ -302,7 +490,7 @@ int ri_preflight_check(const struct ri_preflight *of, struct ri_check_report *ch
 	struct ri_error *err)
 {
 	say_off(of);
-	if (ri_checks_hold_deep(&of->options->checks, err) < 0)
+	if (hold_deep(&of->options->checks, err) < 0)
 		return -1;
 	return run_checks(of, true, checked, err);
 }

@@ -32,36 +32,4 @@ int ri_preflight_look(const struct ri_preflight *of, struct ri_check_report *che
 int ri_preflight_check(const struct ri_preflight *of, struct ri_check_report *checked,
 	struct ri_error *err);
 
-/* choose.c: the parts that most starts have no use for. */
-
-/* May what runs a program do so? */
-bool ri_checks_are_deep(const struct ri_check_wishes *wishes);
-
-/*
- * Is a check that runs a program asked for by its id, and "deep" is not? Then -1, with
- * RI_CODE_OPTION_VALUE: it would say nothing.
- */
-int ri_checks_hold_deep(const struct ri_check_wishes *wishes, struct ri_error *err);
-
-/*
- * Put those into plan->chosen that run: for --check all that were picked, before a launch those
- * of them that are for it, or asked for, which are in plan->asked, too. Is there any?
- */
-bool ri_checks_choose(struct ri_check_plan *plan, bool before_launch);
-
-/*
- * This process is not one of a job, so the node is not looked at: a warning says so. An image's
- * RANKINIT_REQUIRE is not for a shell in it, and goes on to a rankinit that the
- * command is or starts: then there is no warning. A --require on the command line is
- * for this process. Of all services of a container the first one says it.
- */
-void ri_unasked_say(const struct ri_options *options, const struct ri_topology *topology,
-	const struct ri_command *command);
-
-/*
- * --checks=none turns off all checks, or a level of off one that is required by its
- * id: a user who does so is told what that leaves out.
- */
-void ri_unasked_say_off(const struct ri_check_wishes *wishes);
-
 #endif
