@@ -40,11 +40,8 @@ const struct ri_gpu_node *ri_gpu_node_find(struct ri_host *host, bool others);
  */
 int ri_gpus_find(struct ri_gpus *out, const struct ri_node *node, struct ri_error *err);
 
-/*
- * The CPUs next to a GPU and the number of their NUMA node (-1: unknown). False
- * where the machine does not say: virtual machines hide it.
- */
-bool ri_gpu_cpus(struct ri_host *host, const struct ri_gpu *gpu, struct ri_cpus *out, int *numa);
+/* The CPUs next to a GPU. False where the machine does not say: virtual machines hide it. */
+bool ri_gpu_cpus(struct ri_host *host, const struct ri_gpu *gpu, struct ri_cpus *out);
 
 /*
  * NVIDIA's driver and what a program needs of it beside the GPUs themselves. Only /dev/nvidiactl

@@ -354,21 +354,18 @@ int ri_gpus_count(const struct ri_node *node, uint64_t *count, struct ri_error *
  * Kernel documentation, ABI/testing/sysfs-bus-pci: without a node (-1) the
  * list holds every CPU and tells nothing.
  */
-bool ri_gpu_cpus(struct ri_host *host, const struct ri_gpu *gpu, struct ri_cpus *out, int *numa)
+bool ri_gpu_cpus(struct ri_host *host, const struct ri_gpu *gpu, struct ri_cpus *out)
 {
 	const struct ri_range range = { 0, RI_MAX_CPUS };
 	char path[96], text[32];
 	uint64_t number;
 
-	*numa = -1;
 	if (gpu->address == NULL)
 		return false;
 	snprintf(path, sizeof(path), "sys/bus/pci/devices/%.20s/numa_node", gpu->address);
-	if (ri_host_read(host, path, text, sizeof(text)) >= 0) {
-		if (ri_number_read(text, range, &number, NULL) != RI_NUMBER_OK)
-			return false;
-		*numa = (int)number;
-	}
+	if (ri_host_read(host, path, text, sizeof(text)) >= 0 &&
+		ri_number_read(text, range, &number, NULL) != RI_NUMBER_OK)
+		return false;
 	snprintf(path, sizeof(path), "sys/bus/pci/devices/%.20s/local_cpulist", gpu->address);
 	return ri_cpus_read_file(host, path, out) && ri_cpus_size(out) > 0;
 }

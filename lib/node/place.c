@@ -156,7 +156,6 @@ static int bind_to_numa(struct search *search)
 	size_t counts[REASONS] = { 0 }, first[REASONS] = { 0 };
 	const struct ri_cpus *ours = &search->budget.cpus;
 	struct numa numa;
-	int number;
 
 	if (find_numa(&numa, search->node, ours, search->err) < 0)
 		return -1;
@@ -164,7 +163,7 @@ static int bind_to_numa(struct search *search)
 		struct ri_place *place = &search->out->list[i];
 		const struct ri_gpu *gpu = gpu_of(search, i);
 		bool known = gpu != NULL &&
-			ri_gpu_cpus(search->node->host, gpu, &place->cpus, &number);
+			ri_gpu_cpus(search->node->host, gpu, &place->cpus);
 		unsigned reason = REASONS;
 
 		if (known && ri_cpus_and(&place->cpus, ours) == 0)
