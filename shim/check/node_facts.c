@@ -10,8 +10,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "check/lookups.h"
 #include "check/machine.h"
-#include "check/software.h"
 #include "redact/redact.h"
 
 enum {

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/signals.h"
+#include "check/lookups.h"
 #include "check/runner.h"
-#include "check/software.h"
 #include "system/clock.h"
 #include "system/helper.h"
 #include "system/kept_fds.h"

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "check/software.h"
+#include "check/lookups.h"
 
 static const char control[] = "/dev/nvidiactl";
 

@@ -11,7 +11,7 @@
 
 #include "base/signals.h"
 #include "base/text.h"
-#include "check/software.h"
+#include "check/lookups.h"
 #include "node/node.h"
 #include "probe/prober.h"
 #include "system/clock.h"

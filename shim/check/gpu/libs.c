@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "check/software.h"
+#include "check/lookups.h"
 
 static const char libcuda[] = "libcuda.so.1";
 

@@ -3,8 +3,7 @@
  * What processes here may use: by the cgroup of the container, which free(1) and nproc(1) do not
  * tell, and by limits that ranks inherit from the program that started it.
  */
-
-#include "check/ib/ib.h"
+#include "check/lookups.h"
 #include "check/machine.h"
 
 #define RANK_MEMORY ((uint64_t)2 << 30)

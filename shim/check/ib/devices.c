@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "check/ib/ib.h"
+#include "check/lookups.h"
 
 static const char folder[] = "/sys/class/infiniband";
 

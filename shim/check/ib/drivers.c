@@ -8,8 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "check/ib/ib.h"
-#include "check/software.h"
+#include "check/lookups.h"
 
 /* --- in the kernel ---------------------------------------------------------- */
 

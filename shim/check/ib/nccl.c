@@ -7,9 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "check/ib/ib.h"
-#include "check/software.h"
-#include "image/image.h"
+#include "check/lookups.h"
 #include "node/node.h"
 
 /* A setting: its name, its value, and where it stands if that is not a variable. */

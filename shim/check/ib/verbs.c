@@ -8,9 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "check/ib/ib.h"
+#include "check/lookups.h"
 #include "check/machine.h"
-#include "check/software.h"
 #include "probe/prober.h"
 #include "system/clock.h"
 
