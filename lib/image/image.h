@@ -407,11 +407,10 @@ bool ri_nccl_conf_find(const char *text, const char *name, char *value);
  * opal/mca/base/mca_base_var.c, opal/util/keyval/keyval_lex.l).
  */
 
-/* A line that sets something. The strings lie in the text that was read. */
-struct ri_mca_line {
-	const char *name;
-	const char *value;
-	size_t number;		/* of the line, from 1 on */
+struct ri_mca_value {
+	const char *name, *value;
+	const char *origin;	/* the variable, or the file */
+	size_t line;		/* of the file, from 1 on; 0: a variable */
 };
 
 /* How far a text is read; comments may go over several lines. */
@@ -424,10 +423,10 @@ struct ri_mca_text {
 
 /*
  * Take the next line "NAME = VALUE", or "-mca NAME VALUE" of which a line may
- * have several, off the text, which is cut into strings. Comments, and lines
- * that are neither, are passed over. False when there is no more.
+ * have several, off the text, which is cut into strings: all but the origin of *out.
+ * Comments, and lines that are neither, are passed over. False when there is no more.
  */
-bool ri_mca_next(struct ri_mca_text *text, struct ri_mca_line *out);
+bool ri_mca_next(struct ri_mca_text *text, struct ri_mca_value *out);
 
 enum { RI_MCA_FILES = 8 };
 
@@ -450,12 +449,6 @@ struct ri_mca {
  * below /usr but not /usr/local is a distribution's, whose files are in /etc.
  */
 void ri_mca_init(struct ri_mca *mca, const struct ri_image *image, const char *prefix);
-
-struct ri_mca_value {
-	const char *value;
-	const char *origin;	/* the variable, or the file */
-	size_t line;		/* of the file; 0: a variable */
-};
 
 /* What a parameter is set to. False where no source sets it. */
 bool ri_mca_get(const struct ri_mca *mca, const char *name, struct ri_mca_value *out);

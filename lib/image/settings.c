@@ -114,7 +114,7 @@ static char *cut_value(char *line, char **value)
 	return line;
 }
 
-static bool read_line(struct ri_mca_text *text, char *line, struct ri_mca_line *out)
+static bool read_line(struct ri_mca_text *text, char *line, struct ri_mca_value *out)
 {
 	char after, *rest = cut_word(line, &after), *value;
 	size_t length;
@@ -126,7 +126,8 @@ static bool read_line(struct ri_mca_text *text, char *line, struct ri_mca_line *
 		if (after == '\0' || line[0] == '\0' || rest == line + strlen(line))
 			return false;
 		text->line = cut_value(rest, &value);
-		*out = (struct ri_mca_line){ .name = line, .value = value };
+		out->name = line;
+		out->value = value;
 		return true;
 	}
 	if (line[0] == '\0' || after != '=')
@@ -139,7 +140,7 @@ static bool read_line(struct ri_mca_text *text, char *line, struct ri_mca_line *
 	return true;
 }
 
-bool ri_mca_next(struct ri_mca_text *text, struct ri_mca_line *out)
+bool ri_mca_next(struct ri_mca_text *text, struct ri_mca_value *out)
 {
 	bool found = false;
 
@@ -156,7 +157,7 @@ bool ri_mca_next(struct ri_mca_text *text, struct ri_mca_line *out)
 			text->number++;
 		}
 		found = read_line(text, skip_comments(text, line), out);
-		out->number = text->number;
+		out->line = text->number;
 	}
 	return found;
 }
@@ -239,16 +240,14 @@ static bool get_from_file(const struct ri_mca *mca, const struct ri_mca_file *fi
 {
 	struct ri_mca_text text = { .rest = ri_arena_copy(mca->image->arena, file->text,
 		strlen(file->text)) };
-	struct ri_mca_line line;
+	struct ri_mca_value set = { .origin = file->path };
 	bool found = false;
 
-	while (text.rest != NULL && ri_mca_next(&text, &line)) {
-		if (strcmp(line.name, name) != 0)
-			continue;
-		*out = (struct ri_mca_value){ .value = line.value, .origin = file->path,
-			.line = line.number };
-		found = true;
-	}
+	while (text.rest != NULL && ri_mca_next(&text, &set))
+		if (strcmp(set.name, name) == 0) {
+			*out = set;
+			found = true;
+		}
 	return found;
 }
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,8 +46,9 @@ enum { PASSED = sizeof(passed) / sizeof(passed[0]) };
 
 /* One run. */
 struct probing {
-	const struct ri_prober_order *order;
 	const char *path;
+	char *argv[5];
+	char bytes[24];
 	char *environment[PASSED + 2];
 	pid_t pid;
 	int out;			/* a file in memory, its stdout */
@@ -82,13 +84,8 @@ static void child_main(void *context)
 	const struct probing *probing = context;
 	struct rlimit memory;
 	int null, high;
-	char bytes[24];
-	char *const argv[] = { (char *)(uintptr_t)program_name,
-		(char *)(uintptr_t)probing->order->what,
-		(char *)(uintptr_t)probing->order->library, bytes, NULL };
 
 	setpgid(0, 0);
-	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)probing->order->bytes);
 	/*
 	 * stdin and stderr are /dev/null, stdout is the file, all others are closed. Ours may be
 	 * closed, and the null device has their number.
@@ -104,7 +101,7 @@ static void child_main(void *context)
 			setrlimit(RLIMIT_AS, &memory);
 		}
 		ri_mask_set(ri_mask_inherited);
-		execve(probing->path, argv, probing->environment);
+		execve(probing->path, probing->argv, probing->environment);
 	}
 	probing->shared->exec_error = (uint32_t)errno;
 }
@@ -151,13 +148,13 @@ static int begin(struct probing *probing, const struct ri_env *env)
  * For its end, or its time; then end it and what it has started. What sleeps in a driver stays.
  * Its end stays to be reaped: until then its number, and that of its group, are its own.
  */
-static void wait_and_finish(struct probing *probing)
+static void wait_and_finish(struct probing *probing, int64_t until_us)
 {
 	siginfo_t info = { .si_pid = 0 };
 
 	while (!probing->hung && (waitid(P_PID, (id_t)probing->pid, &info,
 		WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid != probing->pid)) {
-		int64_t left = probing->order->until_us - ri_now_us();
+		int64_t left = until_us - ri_now_us();
 
 		probing->hung = left <= 0;
 		if (!probing->hung)
@@ -168,25 +165,23 @@ static void wait_and_finish(struct probing *probing)
 	ri_helper_end(probing->pid, RI_MASK_OF(SIGCHLD), &probing->status);
 }
 
-void ri_prober_run(struct ri_prober *out, const struct ri_checking *checking,
-	const struct ri_prober_order *order)
+void ri_prober_run(struct ri_prober *out, const struct ri_checking *checking, const char *what,
+	const char *library, uint64_t bytes, int64_t until_us)
 {
-	struct probing probing = { .order = order, .path = find_program(checking), .pid = -1 };
+	struct probing probing = { .path = find_program(checking), .pid = -1, .argv = {
+		(char *)(uintptr_t)program_name, (char *)(uintptr_t)what,
+		(char *)(uintptr_t)library, probing.bytes } };
 	struct ri_probe *said = &out->said;
 
-	memset(out, 0, sizeof(*out));
-	out->what = order->what;
+	snprintf(probing.bytes, sizeof(probing.bytes), "%" PRIu64, bytes);
+	memset(said, 0, sizeof(*said));
+	out->what = what;
 	out->path = probing.path;
-	if (probing.path == NULL) {
-		out->end = RI_PROBER_MISSING;
+	out->error = probing.path == NULL ? 0 : begin(&probing, checking->env);
+	out->end = probing.path == NULL ? RI_PROBER_MISSING : RI_PROBER_REFUSED;
+	if (probing.path == NULL || out->error != 0)
 		return;
-	}
-	out->error = begin(&probing, checking->env);
-	if (out->error != 0) {
-		out->end = RI_PROBER_REFUSED;
-		return;
-	}
-	wait_and_finish(&probing);
+	wait_and_finish(&probing, until_us);
 	/* copied once, and then looked at: something that it started may still write */
 	memcpy(said, probing.shared, sizeof(*said));
 	munmap(probing.shared, sizeof(*said));

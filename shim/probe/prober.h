@@ -29,25 +29,20 @@ enum ri_prober_end {
 };
 
 struct ri_prober {
+	const char *what;
 	enum ri_prober_end end;
-	const char *what;	/* as it was ordered */
 	const char *path;	/* of the program; NULL where it is missing */
 	int error;		/* errno */
 	int status;		/* as wait(2) gives it */
 	struct ri_probe said;	/* zeroes where it is missing, refused or garbled */
 };
 
-/* What is tried, and until when. */
-struct ri_prober_order {
-	const char *what;	/* "verbs" or "mpi" */
-	const char *library;	/* its path */
-	uint64_t bytes;		/* to be registered */
-	int64_t until_us;	/* of ri_now_us() */
-};
-
-/* Never fails: *out tells. It is large. */
-void ri_prober_run(struct ri_prober *out, const struct ri_checking *checking,
-	const struct ri_prober_order *order);
+/*
+ * Try "verbs", "mpi" or "nvml" with the library of this path, verbs with so many bytes to be
+ * registered, until ri_now_us() says so. Never fails: *out tells, which is large.
+ */
+void ri_prober_run(struct ri_prober *out, const struct ri_checking *checking, const char *what,
+	const char *library, uint64_t bytes, int64_t until_us);
 
 /* What became of a library that the loader does not find. True where there is a trace of it. */
 bool ri_prober_says_lost(char *out, size_t size, const struct ri_library *library);

@@ -13,12 +13,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *bytes = fuzz_string(data, size);
 	struct ri_mca_text text = { .rest = bytes };
-	struct ri_mca_line line;
+	struct ri_mca_value line;
 	size_t last = 0, count = 0;
 
 	while (ri_mca_next(&text, &line)) {
-		CHECK(line.number >= last && ++count <= size);
-		last = line.number;
+		CHECK(line.line >= last && ++count <= size);
+		last = line.line;
 		CHECK(is_name(line.name) && line.name >= bytes && line.name <= bytes + size);
 		CHECK(line.value >= line.name && line.value + strlen(line.value) <= bytes + size);
 		CHECK(strchr(line.value, '\n') == NULL);

@@ -42,13 +42,13 @@ static const char *read_all(const char *source)
 {
 	static char shown[1024], copy[1024];
 	struct ri_mca_text text = { .rest = copy };
-	struct ri_mca_line line;
+	struct ri_mca_value line;
 	struct ri_text out;
 
 	ri_text_copy(copy, sizeof(copy), source);
 	out = ri_text_of(shown, sizeof(shown));
 	while (ri_mca_next(&text, &line))
-		ri_text_addf(&out, "%zu:%s=%s;", line.number, line.name, line.value);
+		ri_text_addf(&out, "%zu:%s=%s;", line.line, line.name, line.value);
 	return shown;
 }
 

@@ -51,22 +51,21 @@ static const struct look *look_at(struct ri_checking *checking)
 	static bool asked;
 	/* CUDA Programming Guide, "CUDA Environment Variables" */
 	const char *visible = ri_env_get(checking->env, "CUDA_VISIBLE_DEVICES");
+	const char *library = ri_check_cuda(checking)->management.file.path;
 	struct ri_probe *said = &look.prober.said;
-	struct ri_prober_order order = { .what = "nvml" };
 
 	if (!checking->asked && ri_check_nvidia(checking)->control == ENOENT) {
 		ri_check_skip(checking, "GPUs", "no NVIDIA driver is here");
 		return NULL;
 	}
-	order.library = ri_check_cuda(checking)->management.file.path;
-	if (order.library == NULL) {
+	if (library == NULL) {
 		ri_check_unprobed(checking, "libnvidia-ml.so.1",
 			"is not in this container, so no GPU can be asked how it is");
 		return NULL;
 	}
 	if (!asked) {
-		order.until_us = ri_now_us() + (int64_t)PROBE_MS * 1000;
-		ri_prober_run(&look.prober, checking, &order);
+		ri_prober_run(&look.prober, checking, "nvml", library, 0,
+			ri_now_us() + (int64_t)PROBE_MS * 1000);
 		look.hidden = visible != NULL && (visible[0] == '\0' || visible[0] == '-');
 		look.unlisted = ri_gpu_states_seen(look.seen, said->gpus, said->gpu_count,
 			ri_check_gpus(checking));

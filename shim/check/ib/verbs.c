@@ -31,16 +31,15 @@ static const struct ri_prober *probe(const struct ri_checking *checking)
 	static bool ran;
 	const struct ri_library *library = &ri_check_rdma_core(checking)->verbs;
 	struct ri_group_limit group;
-	struct ri_prober_order order = { .what = "verbs", .library = library->path,
-		.bytes = MEMORY };
+	uint64_t bytes = MEMORY;
 
 	if (library->path == NULL || ran)
 		return library->path == NULL ? NULL : &prober;
 	if (ri_group_limit_find(&group, RI_GROUP_MEMORY, checking->host, checking->arena) &&
 		group.number / MEMORY_PART < MEMORY)
-		order.bytes = group.number / MEMORY_PART;
-	order.until_us = ri_now_us() + RI_PROBER_MS * 1000;
-	ri_prober_run(&prober, checking, &order);
+		bytes = group.number / MEMORY_PART;
+	ri_prober_run(&prober, checking, "verbs", library->path, bytes,
+		ri_now_us() + RI_PROBER_MS * 1000);
 	ran = true;
 	return &prober;
 }

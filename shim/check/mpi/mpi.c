@@ -248,11 +248,10 @@ static void try_library(struct ri_checking *checking, const struct ri_mpi_librar
 {
 	static struct ri_prober prober;
 	const char *path = library->file.path, *text = prober.said.text;
-	const struct ri_prober_order order = { .what = "mpi", .library = path, .until_us = until };
 	char version[RI_MPI_VERSION];
 	enum ri_mpi_family family;
 
-	ri_prober_run(&prober, checking, &order);
+	ri_prober_run(&prober, checking, "mpi", path, 0, until);
 	family = ri_mpi_read_answer(text, version);
 	if (!ri_prober_judge(checking, &prober, &library->file, RI_CODE_MPI_VERSION_CRASHED,
 		RI_CODE_MPI_VERSION_HUNG)) {
