@@ -350,6 +350,26 @@ static bool read_rest(struct scan *scan, struct ri_span line)
 	return false;
 }
 
+/*
+ * torchrun has its ranks write unbuffered, so print() writes a line in pieces, and on a stream of
+ * stdout and stderr the header of torch's exception hook may stand behind one of them. It is the
+ * hook's where the next line has its label.
+ */
+static bool find_torn_header(const struct scan *scan, struct ri_span line, struct ri_owner *out)
+{
+	struct ri_span rest = scan->text, next;
+	struct ri_rank_said said, below;
+
+	if (!read_said(line, "*[rank%r]: %m", &said) || !is_header(said.message) ||
+		!ri_span_line(&rest, &next) || !read_said(next, "[rank%r]: *", &below) ||
+		below.rank != said.rank)
+		return false;
+	out->rank = said.rank;
+	out->rest = said.message;
+	out->is_rank = out->of_program = true;
+	return true;
+}
+
 /* Reads the next line. *owner is whose it is; *launchers, whether it is a launcher's. */
 static bool read_next(struct scan *scan, struct ri_owner *owner, bool *launchers)
 {
@@ -366,7 +386,8 @@ static bool read_next(struct scan *scan, struct ri_owner *owner, bool *launchers
 	if (!ri_span_line(&scan->text, &line))
 		return false;
 	line = ri_shared_prefix_skip(line, scan->prefix);
-	scan->labelled = ri_owner_find(line, scan->labels, owner);
+	scan->labelled = ri_owner_find(line, scan->labels, owner) ||
+		find_torn_header(scan, line, owner);
 	*launchers = false;
 	scan->ends_own = false;
 	if (owner->is_rank)

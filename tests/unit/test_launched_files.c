@@ -176,6 +176,8 @@ static void test_one_that_was_stopped_of_its_exception(void **state)
 			TERMINATED, RI_BLAME_FIRST },
 		{ "[rank0]: step 1\n[default1]:" HOOKED("1", BUG) HOOKED("0", LOST),
 			RI_BLAME_FIRST },
+		/* print("step", 1) of a rank of torchrun's is written in pieces */
+		{ "step" HOOKED("1", BUG) " 1\n" HOOKED("0", LOST) TERMINATED, RI_BLAME_FIRST },
 		/* after a loss, of a rank or of nobody knows whom */
 		{ HOOKED("0", LOST) HOOKED("1", BUG) TERMINATED, RI_BLAME_UNKNOWN },
 		{ "[rank0]: " LOST "\n" HOOKED("1", BUG) HOOKED("0", LOST), RI_BLAME_UNKNOWN },
@@ -226,6 +228,25 @@ static void test_where_words_begin(void **state)
 	assert_false(place.hooked);
 }
 
+static void test_a_header_behind_a_piece_of_a_line(void **state)
+{
+	static const char *const others[] = {
+		/* what quotes the hook has no label below it, or another's */
+		"step[rank1]: Traceback (most recent call last):\n 2\n",
+		"step[rank1]: Traceback (most recent call last):\n[rank0]: " BUG "\n",
+		"step[rank1]: caught a Traceback (most recent call last):\n[rank1]: " BUG "\n",
+	};
+
+	(void)state;
+	read_place("step" HOOKED("1", BUG) " 2\n", 1);
+	assert_int_equal(place.traceback, sizeof("step[rank1]: "));
+	assert_true(place.hooked);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		read_place(others[i], 1);
+		assert_int_equal(place.traceback, 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -234,6 +255,7 @@ int main(void)
 		cmocka_unit_test(test_an_abort_without_its_words),
 		cmocka_unit_test(test_one_that_was_stopped_of_its_exception),
 		cmocka_unit_test(test_where_words_begin),
+		cmocka_unit_test(test_a_header_behind_a_piece_of_a_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
