@@ -228,8 +228,9 @@ static void judge_log(const struct ri_found *found)
 	struct ri_pattern_use use = { .rank = false };	/* stays where there is no pattern */
 	const char *own = "let rankinit start the ranks: --nproc-per-node=N -- python3 train.py";
 	struct ri_error *finding;
-	/* torchrun's own labels stay (torch/distributed/run.py) */
+	/* torchrun's own labels stay (torch/distributed/run.py); --simulate asks by itself */
 	bool prefix = options->log_prefix != RI_PREFIX_NONE &&
+		found->source.context.host->files == NULL &&
 		ri_told_find(&found->source.context, "--tee", "PET_TEE") == NULL;
 
 	if (file->value != NULL)

@@ -117,7 +117,8 @@ def test_a_launcher_s_lines_are_nobody_s(box, options, launcher, name, hint):
 @pytest.mark.parametrize("options, launcher, words, label", [
     (["--log-file=@FOLDER/log"], "torchrun", [], b""),
     (["--log-prefix=no"], "torchrun", [], b""), (["--log-prefix"], "train", [], b"[0] "),
-    (["--log-prefix"], "torchrun", ["--tee", "3"], b"")])
+    (["--log-prefix"], "torchrun", ["--tee", "3"], b""),
+    (["--simulate=kubeflow_pytorch:1x1"], "torchrun", [], b"")])
 def test_where_nothing_is_said_of_lines(box, options, launcher, words, label):
     result = box.run(*options, "--checks=none", "--", f"./{launcher}", *words, "a.py",
                      shell=STARTS.format(launcher))
