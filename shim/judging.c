@@ -328,7 +328,9 @@ static void judge_failure(struct ri_run *run, struct ri_judged *out)
 	outcome = gather(run, false, &first);
 	ri_link_judge_end(&run->started.job, &outcome, &out->said);
 	if (out->said.kind == RI_LINK_END)
-		out->said.end.open = out->open;
+		out->said.end.open = out->open ||
+			(out->said.end.verdict.class == RI_CLASS_UNKNOWN && ri_leavers_may_speak(
+			&run->started.children, &run->started.output));
 }
 
 /*

@@ -324,13 +324,23 @@ static void ask(struct ri_centre *centre, enum ri_class class, int64_t now)
 			centre->send(centre->context, centre->nodes[i].session, &message);
 }
 
-/* A node that was clear once is not looked at again: thousands answer, one after the other. */
-static bool is_answered(struct ri_centre *centre)
+/*
+ * Could no node tell an end any more that says more? Without questions that is known where all have
+ * ended. A node that was clear once is not looked at again: thousands answer, one after the other.
+ */
+static bool all_are_heard(struct ri_centre *centre)
 {
+	bool ended = true;
+
 	while (centre->questions && centre->clear < centre->count &&
 		is_clear(&centre->nodes[centre->clear]))
 		centre->clear++;
-	return centre->questions && centre->clear == centre->count;
+	if (centre->questions)
+		return centre->clear == centre->count;
+	for (size_t i = 0; i < centre->count && ended; i++)
+		ended = centre->nodes[i].ended && !centre->nodes[i].lives &&
+			centre->nodes[i].class != RI_CLASS_LOSS;
+	return ended;
 }
 
 /* An end that another node's may explain, or precede: it gets the time to come. */
@@ -338,7 +348,7 @@ static void settle(struct ri_centre *centre, const struct ri_link_end *end, int6
 {
 	enum ri_class class = end->verdict.class;
 	int64_t until = now + (class == RI_CLASS_OWN ? RI_CENTRE_OWN_MS : RI_CENTRE_SETTLE_MS);
-	bool all_heard = true, begins = centre->settle_at == 0;
+	bool begins = centre->settle_at == 0;
 
 	centre->losers += class == RI_CLASS_LOSS;
 	if (centre->failed_at == 0)
@@ -349,11 +359,7 @@ static void settle(struct ri_centre *centre, const struct ri_link_end *end, int6
 	/* last: the helper of a node that ends may answer before this returns */
 	if (begins || (class == RI_CLASS_OWN && centre->keyed && !centre->questions))
 		ask(centre, class, now);
-	/* could another node still tell an end that says more? */
-	for (size_t i = 0; i < centre->count && all_heard; i++)
-		all_heard = centre->nodes[i].ended && !centre->nodes[i].lives &&
-			centre->nodes[i].class != RI_CLASS_LOSS;
-	if (!centre->decided && (all_heard || is_answered(centre)))
+	if (!centre->decided && all_are_heard(centre))
 		decide_best(centre, now);
 }
 
@@ -439,7 +445,7 @@ bool ri_centre_hear(struct ri_centre *centre, size_t node, size_t session,
 	}
 	if (message->kind == RI_LINK_ANSWER) {
 		member->answered = member->answered || (counts && centre->questions);
-		if (centre->settle_at != 0 && is_answered(centre))
+		if (centre->settle_at != 0 && all_are_heard(centre))
 			decide_best(centre, now);
 		return true;
 	}

@@ -47,7 +47,7 @@ struct ri_centre_node {
 	bool left;			/* a rank of it has ended with 0 */
 	bool ended;
 	bool lives;			/* a rank of it is still on its way out */
-	bool open;			/* by its end: another one may have failed before */
+	bool open;			/* by its end: there may be a better word of it */
 	bool answered;			/* it has said that nothing of it is unheard */
 	bool silent;			/* that was news */
 	bool listed;			/* ri_centre_add_listed names it next */

@@ -80,7 +80,8 @@ struct ri_link_end {
 	struct ri_verdict verdict;
 	bool fatal;		/* the job cannot go on without these ranks */
 	bool lives;		/* its rank has raised, and is still on its way out */
-	bool open;		/* another rank of the node may have failed before, and lives */
+	/* another rank of the node may have failed before, and lives; or more words may come */
+	bool open;
 	/*
 	 * When, in microseconds; 0: that is not known. PID 1 says it by the wall clock, since 1970;
 	 * between nodes it is by the CLOCK_BOOTTIME of node 0, give or take error_us.

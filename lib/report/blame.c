@@ -264,7 +264,9 @@ struct ri_moment ri_moment_find(const struct ri_rank_outcome *rank)
 	uint64_t second;
 
 	if (rank->evidence.witnessed) {
-		moment.at = rank->traceback_at;
+		/* what a process that it left said of it came later than it did */
+		if (rank->ended.tv_sec == 0 || ri_time_is_before(rank->traceback_at, rank->ended))
+			moment.at = rank->traceback_at;
 		moment.witnessed = true;
 	} else if (rank->gone_at.tv_sec > 0) {
 		moment.at = rank->gone_at;

@@ -114,7 +114,8 @@ struct ri_moment {
 
 /*
  * The second in its torch error file, then the time when the traceback that it
- * ended of appeared, or else that when it was seen to be dying, or its end.
+ * ended of appeared, unless it had ended by then, or else that when it was seen
+ * to be dying, or its end.
  * ri_class_find has been asked before.
  */
 struct ri_moment ri_moment_find(const struct ri_rank_outcome *rank);

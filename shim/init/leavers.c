@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "hang/course.h"
@@ -125,6 +126,34 @@ bool ri_leavers_find(struct ri_children *children, const struct ri_output *outpu
 	return found;
 }
 
+/* Has it said nothing, or only what a process that it left has? A signal needs no word. */
+static bool was_silent(const struct ri_child *child, struct timespec traceback)
+{
+	return ri_child_failed(child) && WIFEXITED(child->wait_status) &&
+		(traceback.tv_sec == 0 || ri_time_is_before(child->ended, traceback));
+}
+
+bool ri_leavers_may_speak(const struct ri_children *children, const struct ri_output *output)
+{
+	for (size_t i = 0; i < children->started; i++)
+		if (was_silent(&children->items[i], ri_output_traceback(output, i)) &&
+			ri_output_is_held(output, i))
+			return true;
+	return false;
+}
+
+bool ri_leavers_spoke(const struct ri_children *children, const struct ri_output *output)
+{
+	for (size_t i = 0; i < children->started; i++) {
+		struct timespec at = ri_output_traceback(output, i);
+
+		if (at.tv_sec != 0 && was_silent(&children->items[i], at) &&
+			!ri_output_is_held(output, i))
+			return true;
+	}
+	return false;
+}
+
 bool ri_leavers_may_fail(const struct ri_children *children, struct ri_output *output)
 {
 	struct timespec fresh;
@@ -148,7 +177,7 @@ bool ri_leavers_may_fail(const struct ri_children *children, struct ri_output *o
 			child->course != RI_COURSE_RUNNING || !ri_child_was_looked_at(child, at)))
 			return true;
 	}
-	return false;
+	return ri_leavers_may_speak(children, output);
 }
 
 /* --- those that do not get to their end ------------------------------------ */

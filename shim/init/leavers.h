@@ -48,9 +48,18 @@ bool ri_leavers_find(struct ri_children *children, const struct ri_output *outpu
 
 /*
  * May a rank that lives have failed by now, as far as the kernel and its stderr show? It dies, or
- * has begun an exception that it may end of.
+ * has begun an exception that it may end of; or ri_leavers_may_speak.
  */
 bool ri_leavers_may_fail(const struct ri_children *children, struct ri_output *output);
+
+/*
+ * One has ended with a status of its own and no exception: may a process that it left still say
+ * why? It holds the stderr of that rank.
+ */
+bool ri_leavers_may_speak(const struct ri_children *children, const struct ri_output *output);
+
+/* Has such a process begun an exception, and ended? */
+bool ri_leavers_spoke(const struct ri_children *children, const struct ri_output *output);
 
 /* The ranks run, or their launcher does. The options last as long as the job. */
 void ri_linger_begin(const struct ri_options *options);

@@ -215,6 +215,15 @@ void ri_output_move_last(struct ri_output *output, size_t index)
 			move(output, &output->streams[i], RI_OUTPUT_READ);
 }
 
+bool ri_output_is_held(const struct ri_output *output, size_t index)
+{
+	struct pollfd pipe = { .fd = -1 };
+
+	if (output->streams != NULL)
+		pipe.fd = output->streams[2 * index + 1].fd;
+	return pipe.fd >= 0 && poll(&pipe, 1, 0) >= 0 && pipe.revents != POLLHUP;
+}
+
 bool ri_output_catch_up(struct ri_output *output)
 {
 	bool all = true;

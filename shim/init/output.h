@@ -189,6 +189,9 @@ struct ri_tail_text ri_output_tail(struct ri_output *output, size_t index);
  */
 bool ri_output_is_heard(const struct ri_output *output, size_t index, int64_t since_ms);
 
+/* May more come of its stderr: is there more, or is it open? False where we do not read it. */
+bool ri_output_is_held(const struct ri_output *output, size_t index);
+
 /* When its last traceback began (CLOCK_REALTIME); zero: there was none. */
 struct timespec ri_output_traceback(const struct ri_output *output, size_t index);
 

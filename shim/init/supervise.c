@@ -404,7 +404,8 @@ static void answer_others(struct ri_supervisor *sv)
 
 	if (!asked && !ri_link_owes_answer())
 		return;
-	if (sv->phase < RI_PHASE_TOLD && ri_leavers_find(sv->children, sv->output))
+	if (sv->phase < RI_PHASE_TOLD ? ri_leavers_find(sv->children, sv->output)
+		: ri_leavers_spoke(sv->children, sv->output))
 		ri_nodes_tell(sv->setting->job);
 	if (ri_link_owes_answer() && !has_unheard(sv))
 		ri_link_answer();
@@ -482,6 +483,7 @@ static void look(void *supervisor, bool by_ray)
 {
 	const struct ri_supervisor *sv = supervisor;
 
+	ri_judge_news();
 	if (sv->phase >= RI_PHASE_TOLD)
 		return;
 	if (sv->setting->may_be_ray)
@@ -490,7 +492,6 @@ static void look(void *supervisor, bool by_ray)
 		ri_linger_begin(sv->options);
 		return;
 	}
-	ri_judge_news();
 	ri_leavers_look(sv->children, false);
 	ri_others_look();
 	ri_linger_suspect();

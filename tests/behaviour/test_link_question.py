@@ -28,6 +28,17 @@ def wait():
 """
 RAISES = "atexit.register(wait)\nraise ValueError('bad batch 17')"
 BEGINS = "print('Traceback (most recent call last):', file=sys.stderr)\nwait()\nos._exit(1)"
+# A process that a silent rank leaves says why later, if it still can.
+LEFT = """
+trap '' TERM
+(@STDERR@
+echo ready >>@FOLDER/log
+until [ -e @FOLDER/go ]; do sleep .02; done
+printf 'Traceback (most recent call last):\\n  File "a.py", line 3, in <module>\\n' >&2
+echo 'ValueError: bad batch 17' >&2) &
+until [ -e @FOLDER/log ]; do sleep .01; done
+exit 1
+"""
 CATCHES = "traceback.print_exception(ValueError('bad batch 17'))\nwait()"
 
 
@@ -101,6 +112,41 @@ def the_last_rank_ends_while_it_is_asked(box, listener):
     assert peer.hear()["say"] == "end"
     peer.close()
     assert node.job.wait().status == 1
+
+
+def silent(box, listener, stderr, is_open):
+    """A node whose rank has ended so, and which is asked."""
+    node = Node(box, node=1, command=["sh", "-c", LEFT.replace("@STDERR@", stderr)],
+                options=["--grace=100"])
+    peer = centre_of(listener)
+    said = peer.hear()
+    assert (said["say"], said["class"]) == ("end", "unknown"), said
+    assert said.get("open", False) == is_open
+    peer.say({"say": "heard"}, ask())
+    return node, peer
+
+
+def words_behind_the_end(box, listener):
+    node, peer = silent(box, listener, ":", True)
+    node.tell(0)
+    said = peer.hear()
+    assert (said["say"], said["class"]) == ("end", "own"), said
+    assert "ValueError: bad batch 17" in said["text"]
+    peer.close()
+    assert node.job.wait().status == 1
+
+
+def no_words_can_come(box, listener):
+    """The control: what the rank left has closed its stderr."""
+    node, peer = silent(box, listener, "exec 2>/dev/null", False)
+    assert peer.hear() == ANSWER
+    node.tell(0)
+    peer.close()
+    assert node.job.wait().status == 1
+
+
+def test_words_behind_the_end(apart):
+    apart([with_listener(words_behind_the_end), with_listener(no_words_can_come)])
 
 
 def test_what_a_node_answers(apart):

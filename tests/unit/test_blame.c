@@ -91,6 +91,19 @@ static void classes_of_exits(void **state)
 	expect_class(RI_CLASS_NONE);
 }
 
+/* A process that it left tells of it: it failed when it ended. */
+static void words_behind_an_end(void **state)
+{
+	(void)state;
+	exits(0, 1, OWN, 205);
+	exits(1, 1, OWN, 202);
+	ranks[1].ended.tv_sec = 203;
+	expect(0, RI_BLAME_FIRST);
+	/* the control: its own words come before its end */
+	ranks[0].ended.tv_sec = 206;
+	expect(1, RI_BLAME_FIRST);
+}
+
 static void classes_of_signals(void **state)
 {
 	static const int own[] = { SIGKILL, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTERM };
@@ -499,6 +512,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(classes_of_exits, begin, finish),
 		cmocka_unit_test_setup_teardown(classes_of_agents, begin, finish),
+		cmocka_unit_test_setup_teardown(words_behind_an_end, begin, finish),
 		cmocka_unit_test_setup_teardown(classes_of_signals, begin, finish),
 		cmocka_unit_test_setup_teardown(an_own_end_that_became_a_loss, begin, finish),
 		cmocka_unit_test_setup_teardown(classes_of_who_was_told, begin, finish),

@@ -133,6 +133,32 @@ static void test_an_end_that_is_open(void **state)
 	assert_verdict(3, 1, true);
 }
 
+/* A process that its rank left may still say why: an answer, its words or the time end the wait. */
+static void test_words_behind_an_end(void **state)
+{
+	enum { CLOSED, WORDS, ANSWER, TIME, CASES };
+
+	(void)state;
+	for (int what = 0; what < CASES; what++) {
+		begin(NULL);
+		all_come();
+		tell_end(1, RI_CLASS_UNKNOWN, 5000000, 100, what != CLOSED);
+		end(0, RI_CLASS_UNKNOWN);
+		end(3, RI_CLASS_UNKNOWN);
+		tell_end(2, RI_CLASS_OWN, 6000000, 100, false);
+		assert_int_equal(centre.decided, what == CLOSED);
+		assert_int_equal(asked(true), what != CLOSED);
+		if (what == WORDS)
+			tell_end(1, RI_CLASS_OWN, 5000000, 100, false);
+		else if (what == ANSWER)
+			answer(1);
+		else if (what == TIME)
+			pass(RI_CENTRE_OWN_MS);
+		assert_true(centre.decided);
+		assert_int_equal(centre.decision.verdict.node, what == WORDS ? 1 : 2);
+	}
+}
+
 /* What became of it is not known; of one that has answered it is. */
 static void test_a_node_that_is_not_there(void **state)
 {
@@ -411,6 +437,7 @@ int main(void)
 		CENTRE(test_no_word_keeps_its_time),
 		CENTRE(test_an_earlier_end),
 		CENTRE(test_an_end_that_is_open),
+		CENTRE(test_words_behind_an_end),
 		CENTRE(test_a_node_that_is_not_there),
 		CENTRE(test_an_answer_is_a_word),
 		CENTRE(test_without_a_secret),
