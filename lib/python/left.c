@@ -35,7 +35,168 @@ enum {
 	LAST_EXC = 12,		/* the first minor with sys.last_exc */
 	RAISES_HANDLED = 0,	/* the operand of RAISE_VARARGS for a raise without an exception */
 	FIRST_THREAD = 1,	/* Python/pystate.c, new_threadstate */
+	DEEPEST = 256,		/* generators and coroutines that handle one within another's */
+	ARGUMENTS = 2,		/* OSError has a number before its text */
+	/* Include/object.h, Py_TPFLAGS_BASE_EXC_SUBCLASS and Py_TPFLAGS_UNICODE_SUBCLASS */
+	IS_EXCEPTION = 1 << 30,
+	IS_STRING = 1 << 28,
 };
+
+static bool read_flags(struct ri_python *python, uint64_t object, uint64_t *flags)
+{
+	uint64_t type;
+
+	return ri_python_word(python, object, python->layout.object_type, &type) &&
+		ri_python_word(python, type, python->layout.type_flags, flags);
+}
+
+/* False: it could not be read, as below. */
+static bool is_exception(struct ri_python *python, uint64_t object, bool *is)
+{
+	uint64_t flags;
+
+	if (!read_flags(python, object, &flags))
+		return false;
+	*is = (flags & IS_EXCEPTION) != 0;
+	return true;
+}
+
+/* A generator that handles none has an entry without one: then that outside of it counts. */
+static enum ri_python_answer find_exception(
+	struct ri_python *python, uint64_t entry, uint64_t *exception)
+{
+	const struct ri_python_layout *layout = &python->layout;
+	struct ri_python_walk walk = { .steps = 0 };
+	bool is;
+
+	for (*exception = 0; entry != 0; ) {
+		struct ri_python_word words[] = { { .offset = layout->handled_exception },
+			{ .offset = layout->handled_previous } };
+
+		if (!ri_python_walk_on(&walk, entry, DEEPEST) ||
+			!ri_python_words(python, entry, words, 2))
+			return RI_PYTHON_CHANGED;
+		/* None, in some minors */
+		if (words[0].value != 0 &&
+			is_exception(python, words[0].value, &is) && is) {
+			*exception = words[0].value;
+			return RI_PYTHON_OK;
+		}
+		entry = words[1].value;
+	}
+	return RI_PYTHON_OK;
+}
+
+/* A string of C, whose end may lie before a page that is not there. */
+static bool read_type(struct ri_python *python, uint64_t object, char name[RI_PYTHON_NAME])
+{
+	uint64_t type, address;
+	size_t got;
+
+	memset(name, 0, RI_PYTHON_NAME);
+	if (!ri_python_word(python, object, python->layout.object_type, &type) ||
+		!ri_python_word(python, type, python->layout.type_name, &address))
+		return false;
+	got = ri_python_read_some(python, address, name, 1, RI_PYTHON_NAME - 1);
+	if (got < RI_PYTHON_NAME - 1 && got > 0 && memchr(name, '\0', got) == NULL)
+		return ri_python_read_some(python, address + got, name + got, 1,
+			RI_PYTHON_NAME - 1 - got) > 0;
+	return name[0] != '\0';
+}
+
+/* A tuple's size lies where that of a bytes object does (PyVarObject). */
+static void read_message(struct ri_python *python, uint64_t tuple, char message[RI_PYTHON_NAME])
+{
+	const struct ri_python_layout *layout = &python->layout;
+	uint64_t size, argument, flags;
+
+	message[0] = '\0';
+	if (tuple == 0 || !ri_python_word(python, tuple, layout->bytes_size, &size))
+		return;
+	for (uint64_t i = 0; i < size && i < ARGUMENTS; i++)
+		if (ri_python_read(python, tuple + layout->tuple_items + 8 * i, &argument,
+			    sizeof(argument)) &&
+			read_flags(python, argument, &flags) && (flags & IS_STRING) != 0) {
+			ri_python_name(python, argument, false, message);
+			return;
+		}
+}
+
+/* The address of the frame that a frame object stands for; 0: it could not be read. */
+static uint64_t frame_of(struct ri_python *python, uint64_t object)
+{
+	uint64_t frame;
+
+	if (python->layout.frame_data == RI_PYTHON_NO)
+		return object;
+	return ri_python_word(python, object, python->layout.frame_data, &frame) ? frame : 0;
+}
+
+/* The first entry is of the frame that handles it, the last one of that which raised it. */
+static bool read_traceback(struct ri_python *python, uint64_t entry, struct ri_python_raised *out)
+{
+	const struct ri_python_layout *layout = &python->layout;
+	struct ri_python_walk walk = { .steps = 0 };
+	bool whole = true;
+	struct ri_python_word kept[RI_PYTHON_PATH][2];	/* its frame, its instruction */
+	struct ri_python_word words[] = { { .offset = layout->traceback_next },
+		{ .offset = layout->traceback_frame },
+		{ .offset = layout->traceback_instruction } };
+
+	for (; entry != 0; entry = words[0].value) {
+		if (!ri_python_walk_on(&walk, entry, RI_PYTHON_WALK) ||
+			!ri_python_words(python, entry, words, 3))
+			return false;
+		if (out->handler == 0)
+			out->handler = frame_of(python, words[1].value);
+		memcpy(kept[(walk.steps - 1) % RI_PYTHON_PATH], words + 1, sizeof(kept[0]));
+	}
+	/* of an outer frame, unlike the innermost, a name may be missing */
+	for (size_t i = walk.steps > RI_PYTHON_PATH ? walk.steps - RI_PYTHON_PATH : 0;
+		i < walk.steps; i++) {
+		const struct ri_python_word *one = kept[i % RI_PYTHON_PATH];
+		uint64_t code;
+
+		whole = ri_python_word(python, frame_of(python, one[0].value),
+				layout->frame_code, &code) &&
+			ri_python_describe(python, code & ~(uint64_t)layout->code_tag,
+				(int32_t)one[1].value, &out->at);
+		if (whole)
+			out->path[out->path_count++] = out->at;
+	}
+	return whole;
+}
+
+static bool describe(struct ri_python *python, uint64_t exception, struct ri_python_raised *out)
+{
+	const struct ri_python_layout *layout = &python->layout;
+	struct ri_python_word words[] = { { .offset = layout->exception_args },
+		{ .offset = layout->exception_traceback } };
+
+	*out = (struct ri_python_raised){ .exception = exception };
+	if (!read_type(python, exception, out->type) ||
+		!ri_python_words(python, exception, words, 2))
+		return false;
+	read_message(python, words[0].value, out->message);
+	return read_traceback(python, words[1].value, out);
+}
+
+enum ri_python_answer ri_python_raised(struct ri_python *python,
+	const struct ri_python_thread *thread, struct ri_python_raised *out)
+{
+	enum ri_python_answer answer;
+	uint64_t handles, exception;
+
+	*out = (struct ri_python_raised){ .exception = 0 };
+	if (!ri_python_word(python, thread->state, python->layout.thread_handles, &handles))
+		return RI_PYTHON_CHANGED;
+	answer = find_exception(python, handles, &exception);
+	if (answer != RI_PYTHON_OK || exception == 0)
+		return answer;
+	return describe(python, exception, out) ? RI_PYTHON_OK : RI_PYTHON_CHANGED;
+}
+
+/* --- one that has left the program ------------------------------------------- */
 
 /* A key of a dict that is looked for, and what it has there; 0: it is not there. */
 struct wanted {
@@ -76,140 +237,121 @@ static bool read_keys(struct ri_python *python, uint64_t dict, struct keys *keys
 	return kind <= KIND_STR && size <= UINT32_MAX;
 }
 
-/* Is the key this one? A key that is no str is none. */
-static bool compare_key(struct ri_python *python, uint64_t key, struct wanted *wanted,
-	size_t count, struct wanted **found)
+/*
+ * What follows goes on where something could not be read, which counts as 0 or nothing then:
+ * python->lost says so, and no answer is one.
+ */
+static uint64_t word(struct ri_python *python, uint64_t address, uint32_t offset)
+{
+	uint64_t value = 0;
+
+	python->lost |= !ri_python_word(python, address, offset, &value);
+	return value;
+}
+
+static void read_name(struct ri_python *python, uint64_t address, bool end_matters,
+	char name[RI_PYTHON_NAME])
+{
+	python->lost |= !ri_python_name(python, address, end_matters, name);
+}
+
+/* The one that the key is; NULL: none, as is one that is no str. */
+static struct wanted *find_wanted(struct ri_python *python, uint64_t key, struct wanted *wanted,
+	size_t count)
 {
 	const struct ri_python_layout *layout = &python->layout;
-	struct ri_python_word words[] = { { .offset = layout->str_length },
-		{ .offset = layout->str_state } };
+	uint64_t size = word(python, key, layout->str_length);
+	uint64_t state = word(python, key, layout->str_state);
+	struct wanted *found = NULL;
 	char name[LONGEST];
 
-	*found = NULL;
-	if (!ri_python_words(python, key, words, 2))
-		return false;
-	if (words[0].value >= LONGEST || (words[1].value & COMPACT_ASCII) != COMPACT_ASCII)
-		return true;
+	if (size >= LONGEST || (state & COMPACT_ASCII) != COMPACT_ASCII)
+		return NULL;
 	for (size_t i = 0; i < count; i++) {
-		size_t length = strlen(wanted[i].key);
-
-		if (length != words[0].value)
+		if (strlen(wanted[i].key) != size)
 			continue;
-		if (!ri_python_read(python, key + layout->str_ascii, name, length))
-			return false;
-		if (memcmp(name, wanted[i].key, length) == 0)
-			*found = &wanted[i];
+		if (!ri_python_read(python, key + layout->str_ascii, name, size))
+			python->lost = true;
+		else if (memcmp(name, wanted[i].key, size) == 0)
+			found = &wanted[i];
 	}
-	return true;
+	return found;
 }
 
 /* What a dict has under these keys, or of a module's dict among its oldest entries. */
-static bool look_up(struct ri_python *python, uint64_t dict, bool oldest, struct wanted *wanted,
+static void look_up(struct ri_python *python, uint64_t dict, bool oldest, struct wanted *wanted,
 	size_t count)
 {
 	static unsigned char entries[ENTRIES * ENTRY];
-	struct keys keys;
+	struct keys keys = { .count = 0 };
 
 	if (!read_keys(python, dict, &keys))
-		return false;
-	if (oldest && keys.count > OLDEST_ENTRIES)
+		python->lost = true;
+	else if (oldest && keys.count > OLDEST_ENTRIES)
 		keys.count = OLDEST_ENTRIES;
-	if (keys.count > ENTRIES ||
-		!ri_python_read(python, keys.entries, entries, keys.count * keys.size))
-		return false;
-	for (size_t i = 0; i < keys.count; i++) {
+	if (!python->lost && (keys.count > ENTRIES ||
+		!ri_python_read(python, keys.entries, entries, keys.count * keys.size)))
+		python->lost = true;
+	for (size_t i = 0; i < keys.count && !python->lost; i++) {
 		uint64_t pair[2];
 		struct wanted *found;
 
 		memcpy(pair, entries + (i + 1) * keys.size - sizeof(pair), sizeof(pair));
 		if (pair[0] == 0 || pair[1] == 0)
 			continue;
-		if (!compare_key(python, pair[0], wanted, count, &found))
-			return false;
+		found = find_wanted(python, pair[0], wanted, count);
 		if (found != NULL)
 			found->value = pair[1];
 	}
-	return true;
 }
 
-/* The answers of what follows: RI_PYTHON_OK is yes, _NONE no; _CHANGED: it could not be read. */
-static enum ri_python_answer yes_or_no(bool yes)
+/*
+ * What sys keeps as its last exception, 0 for none, and whether a person types at a prompt. Where
+ * a part of what belongs to it is another one's, the interpreter has not set it.
+ */
+static uint64_t read_sys(struct ri_python *python, uint64_t interpreter, bool *prompts)
 {
-	return yes ? RI_PYTHON_OK : RI_PYTHON_NONE;
-}
-
-/* What sys keeps beside its last exception: who sets a part of it alone is not the interpreter. */
-static bool read_last(struct ri_python *python, const struct wanted *keys, uint64_t *exception)
-{
-	struct ri_python_word words[] = { { .offset = python->layout.object_type },
-		{ .offset = python->layout.exception_traceback } };
-	bool is;
-
-	*exception = 0;
-	if (keys[0].value == 0)
-		return true;
-	if (!ri_python_exception(python, keys[0].value, &is))
-		return false;
-	if (!is || (python->minor >= LAST_EXC && keys[1].value != keys[0].value))
-		return true;
-	if (!ri_python_words(python, keys[0].value, words, 2))
-		return false;
-	if (keys[2].value == words[0].value && keys[3].value == words[1].value)
-		*exception = keys[0].value;
-	return true;
-}
-
-/* What sys keeps as its last exception, 0 for none, and whether somebody types at a prompt. */
-static bool read_sys(
-	struct ri_python *python, uint64_t interpreter, uint64_t *exception, bool *prompts)
-{
+	const struct ri_python_layout *layout = &python->layout;
 	struct wanted keys[] = { { "last_value", 0 }, { "last_exc", 0 }, { "last_type", 0 },
 		{ "last_traceback", 0 }, { "ps1", 0 } };
-	uint64_t sysdict;
+	uint64_t exception;
 	char type[RI_PYTHON_NAME] = "NoneType";
+	bool is = false;
 
-	if (!ri_python_word(python, interpreter, python->layout.sysdict, &sysdict) ||
-		!look_up(python, sysdict, false, keys, 5) ||
-		!read_last(python, keys, exception) ||
-		(keys[4].value != 0 && !ri_python_type(python, keys[4].value, type)))
-		return false;
+	look_up(python, word(python, interpreter, layout->sysdict), false, keys, 5);
+	exception = keys[0].value;
+	if (keys[4].value != 0)
+		python->lost |= !read_type(python, keys[4].value, type);
 	*prompts = strcmp(type, "NoneType") != 0;
-	return true;
+	if (exception == 0)
+		return 0;
+	python->lost |= !is_exception(python, exception, &is);
+	if (!is || (python->minor >= LAST_EXC && keys[1].value != exception))
+		return 0;
+	return keys[2].value == word(python, exception, layout->object_type) &&
+		keys[3].value == word(python, exception, layout->exception_traceback)
+		? exception : 0;
 }
 
-static bool read_function(struct ri_python *python, uint64_t code, char function[RI_PYTHON_NAME])
+static void read_function(struct ri_python *python, uint64_t code, char function[RI_PYTHON_NAME])
 {
-	uint64_t name;
-
-	return ri_python_word(python, code, python->layout.code_name, &name) &&
-		ri_python_name(python, name, false, function);
+	read_name(python, word(python, code, python->layout.code_name), false, function);
 }
 
-/* Are a frame's globals those of the module of this name? */
-static enum ri_python_answer is_of_module(
-	struct ri_python *python, uint64_t frame, const char *module)
+/* Is a frame with this code object that of a function of a module, whose globals it has? */
+static bool is_of(struct ri_python *python, uint64_t frame, uint64_t code, const char *function,
+	const char *module)
 {
 	struct wanted name = { "__name__", 0 };
 	char found[RI_PYTHON_NAME];
-	uint64_t globals;
 
-	if (!ri_python_word(python, frame, python->layout.frame_globals, &globals) ||
-		!look_up(python, globals, true, &name, 1))
-		return RI_PYTHON_CHANGED;
+	read_function(python, code, found);
+	if (strcmp(found, function) != 0)
+		return false;
+	look_up(python, word(python, frame, python->layout.frame_globals), true, &name, 1);
 	/* what is no str has no name */
-	return yes_or_no(name.value != 0 && ri_python_name(python, name.value, false, found) &&
-		strcmp(found, module) == 0);
-}
-
-/* Is a frame with this code object that of a function of a module? */
-static enum ri_python_answer is_of(struct ri_python *python, uint64_t frame, uint64_t code,
-	const char *function, const char *module)
-{
-	char found[RI_PYTHON_NAME];
-
-	if (!read_function(python, code, found))
-		return RI_PYTHON_CHANGED;
-	return strcmp(found, function) == 0 ? is_of_module(python, frame, module) : RI_PYTHON_NONE;
+	return name.value != 0 && ri_python_name(python, name.value, false, found) &&
+		strcmp(found, module) == 0;
 }
 
 /*
@@ -219,107 +361,89 @@ static enum ri_python_answer is_of(struct ri_python *python, uint64_t frame, uin
  * BuiltinImporter (Python/pylifecycle.c, add_main_module; Python/pythonrun.c, set_main_loader).
  * __file__ does not tell: it is deleted where the exception has been printed (_PyRun_SimpleFile).
  */
-static enum ri_python_answer is_own_file(struct ri_python *python, uint64_t frame, uint64_t code)
+static bool is_own_file(struct ri_python *python, uint64_t frame, uint64_t code)
 {
 	struct wanted loader = { "__loader__", 0 };
-	char file[RI_PYTHON_NAME], type[RI_PYTHON_NAME];
-	uint64_t globals, name;
+	char file[RI_PYTHON_NAME], type[RI_PYTHON_NAME] = "";
 
-	if (!ri_python_word(python, frame, python->layout.frame_globals, &globals) ||
-		!look_up(python, globals, true, &loader, 1) ||
-		!ri_python_word(python, code, python->layout.code_file, &name) ||
-		!ri_python_name(python, name, true, file))
-		return RI_PYTHON_CHANGED;
+	look_up(python, word(python, frame, python->layout.frame_globals), true, &loader, 1);
+	read_name(python, word(python, code, python->layout.code_file), true, file);
 	if (loader.value == 0)
-		return RI_PYTHON_NONE;
-	if (!ri_python_type(python, loader.value, type))
-		return RI_PYTHON_CHANGED;
-	return yes_or_no((strcmp(type, "type") == 0) ==
-		(strcmp(file, "<string>") == 0 || strcmp(file, "<stdin>") == 0));
+		return false;
+	python->lost |= !read_type(python, loader.value, type);
+	return (strcmp(type, "type") == 0) ==
+		(strcmp(file, "<string>") == 0 || strcmp(file, "<stdin>") == 0);
 }
 
 /* The program's frame is that of __main__, or of what "python -m" begins with (Lib/runpy.py). */
-static enum ri_python_answer is_program(struct ri_python *python, uint64_t frame, uint64_t code)
+static bool is_program(struct ri_python *python, uint64_t frame, uint64_t code)
 {
-	enum ri_python_answer answer = is_of(python, frame, code, "<module>", "__main__");
-
-	if (answer == RI_PYTHON_OK)
-		return is_own_file(python, frame, code);
-	return answer != RI_PYTHON_NONE ? answer :
-		is_of(python, frame, code, "_run_module_as_main", "runpy");
+	return is_of(python, frame, code, "<module>", "__main__")
+		? is_own_file(python, frame, code)
+		: is_of(python, frame, code, "_run_module_as_main", "runpy");
 }
 
 /* Is it on no stack any more? */
-static enum ri_python_answer has_ended(
-	struct ri_python *python, const struct ri_python_place *frame)
+static bool has_ended(struct ri_python *python, const struct ri_python_place *frame)
 {
 	const struct ri_python_layout *layout = &python->layout;
-	unsigned char state;
+	unsigned char state = 0;
 
 	if (layout->frame_state == RI_PYTHON_NO)
-		return yes_or_no(frame->owner == layout->frame_ended);
-	if (!ri_python_read(python, frame->address + layout->frame_state, &state, sizeof(state)))
-		return RI_PYTHON_CHANGED;
-	return yes_or_no(state == layout->frame_ended ||
-		(python->minor == 10 && state == FRAME_CLEARED));
+		return frame->owner == layout->frame_ended;
+	python->lost |= !ri_python_read(python, frame->address + layout->frame_state, &state,
+		sizeof(state));
+	return state == layout->frame_ended || (python->minor == 10 && state == FRAME_CLEARED);
 }
 
 /*
  * Where a program sets sys.last_value itself and ends well, it ends by a return, or by a SystemExit
  * that it raises: then that is what has an operand, and is no entry of the other's traceback.
  */
-static enum ri_python_answer has_raised(
-	struct ri_python *python, const struct ri_python_place *frame, int64_t instruction)
+static bool has_raised(struct ri_python *python, const struct ri_python_place *frame,
+	int64_t instruction)
 {
 	const struct ri_python_layout *layout = &python->layout;
 	uint64_t first = frame->code + layout->code_first, bytes;
 	const struct ri_python_frame raiser = {
 		.code = frame->code, .instruction = (uint32_t)instruction };
-	unsigned char code[2];
+	unsigned char code[2] = { 0 };
 
 	if (frame->instruction == instruction)
-		return RI_PYTHON_OK;
+		return true;
 	if (frame->instruction < 0)
-		return RI_PYTHON_NONE;
-	if (!ri_python_word(python, frame->code, layout->code_bytes, &bytes))
-		return RI_PYTHON_CHANGED;
+		return false;
+	bytes = word(python, frame->code, layout->code_bytes);
 	if (layout->code_first == RI_PYTHON_NO)
 		first = bytes + layout->bytes_data;
-	if (!ri_python_read(python, first + (uint64_t)frame->instruction, code, sizeof(code)))
-		return RI_PYTHON_CHANGED;
+	python->lost |= !ri_python_read(python, first + (uint64_t)frame->instruction, code,
+		sizeof(code));
 	if (code[0] != layout->raises_again &&
 		(code[0] != layout->raises || code[1] != RAISES_HANDLED))
-		return RI_PYTHON_NONE;
-	return yes_or_no(layout->code_handlers == RI_PYTHON_NO ||
-		ri_python_leaves_frame(python, &raiser, false));
+		return false;
+	return layout->code_handlers == RI_PYTHON_NO ||
+		ri_python_leaves_frame(python, &raiser, false);
 }
 
 /* Is the outermost frame that it left the program's, called by none, and ended by it? */
-static enum ri_python_answer has_left_program(struct ri_python *python, uint64_t exception)
+static bool has_left_program(struct ri_python *python, uint64_t exception)
 {
 	const struct ri_python_layout *layout = &python->layout;
-	struct ri_python_word words[] = { { .offset = layout->traceback_frame },
-		{ .offset = layout->traceback_instruction } };
-	enum ri_python_answer answer;
+	uint64_t trace = word(python, exception, layout->exception_traceback), object;
 	struct ri_python_place frame;
-	uint64_t trace, caller;
 
-	if (!ri_python_word(python, exception, layout->exception_traceback, &trace))
-		return RI_PYTHON_CHANGED;
 	if (trace == 0)
-		return RI_PYTHON_NONE;
-	if (!ri_python_words(python, trace, words, 2) ||
-		!ri_python_word(python, words[0].value, layout->frame_caller, &caller))
-		return RI_PYTHON_CHANGED;
-	if (caller != 0)
-		return RI_PYTHON_NONE;
-	if (!ri_python_place(python, ri_python_frame_of(python, words[0].value), &frame))
-		return RI_PYTHON_CHANGED;
-	answer = is_program(python, frame.address, frame.code);
-	if (answer == RI_PYTHON_OK)
-		answer = has_ended(python, &frame);
-	return answer != RI_PYTHON_OK ? answer :
-		has_raised(python, &frame, (int32_t)words[1].value);
+		return false;
+	object = word(python, trace, layout->traceback_frame);
+	if (word(python, object, layout->frame_caller) != 0 || python->lost)
+		return false;
+	if (!ri_python_place(python, frame_of(python, object), &frame)) {
+		python->lost = true;
+		return false;
+	}
+	return is_program(python, frame.address, frame.code) && has_ended(python, &frame) &&
+		has_raised(python, &frame,
+			(int32_t)word(python, trace, layout->traceback_instruction));
 }
 
 /* NULL: no reading of the threads was whole. */
@@ -338,9 +462,11 @@ static bool read_outermost(struct ri_python *python, const struct ri_python_thre
 {
 	struct ri_python_stack stack = { .frames = NULL, .room = 0 };
 
+	python->lost = ri_python_stack(python, thread, &stack) != RI_PYTHON_OK || stack.cut;
 	function[0] = '\0';
-	return ri_python_stack(python, thread, &stack) == RI_PYTHON_OK && !stack.cut &&
-		(stack.outermost == 0 || read_function(python, stack.outermost, function));
+	if (stack.outermost != 0)
+		read_function(python, stack.outermost, function);
+	return !python->lost;
 }
 
 /* "python FILE", "python -c" and what multiprocessing starts; "python -m" (Lib/runpy.py). */
@@ -354,50 +480,41 @@ static bool is_programs(const char *function)
  * register_readline)? And is it the one that began? A child that another thread has forked has that
  * thread alone, and its parent's sys.last_value.
  */
-static enum ri_python_answer is_outside(
-	struct ri_python *python, const struct ri_python_thread *thread)
+static bool is_outside(struct ri_python *python, const struct ri_python_thread *thread)
 {
 	char function[RI_PYTHON_NAME];
-	uint64_t number;
 	const char *name;
 
-	if (!ri_python_word(python, thread->state, python->layout.thread_number, &number) ||
+	if (word(python, thread->state, python->layout.thread_number) != FIRST_THREAD ||
 		!read_outermost(python, thread, function))
-		return RI_PYTHON_CHANGED;
+		return false;
 	/* "enablerlcompleter.<locals>.register_readline", from 3.11 on */
 	name = strrchr(function, '.') != NULL ? strrchr(function, '.') + 1 : function;
-	return yes_or_no(number == FIRST_THREAD && !is_programs(name) &&
-		strcmp(name, "register_readline") != 0);
+	return !is_programs(name) && strcmp(name, "register_readline") != 0;
 }
 
-static enum ri_python_answer look(struct ri_python *python, struct ri_python_raised *out)
+/* The exception that has left, or 0. */
+static uint64_t look(struct ri_python *python, struct ri_python_raised *out)
 {
 	const struct ri_python_thread *thread = find_main(python);
-	enum ri_python_answer answer;
 	uint64_t exception;
 	bool prompts;
 
-	if (thread == NULL || !read_sys(python, thread->interpreter, &exception, &prompts))
-		return RI_PYTHON_CHANGED;
-	if (exception == 0 || prompts)
-		return RI_PYTHON_NONE;
-	answer = has_left_program(python, exception);
-	if (answer == RI_PYTHON_OK)
-		answer = is_outside(python, thread);
-	if (answer == RI_PYTHON_OK && !ri_python_tell(python, exception, out))
-		answer = RI_PYTHON_CHANGED;
-	return answer;
+	python->lost = thread == NULL;
+	exception = thread == NULL ? 0 : read_sys(python, thread->interpreter, &prompts);
+	if (exception == 0 || prompts || !has_left_program(python, exception) || python->lost ||
+		!is_outside(python, thread))
+		return 0;
+	python->lost |= !describe(python, exception, out);
+	return exception;
 }
 
 enum ri_python_answer ri_python_left(struct ri_python *python, struct ri_python_raised *out)
 {
 	for (int i = 0; i < TRIES; i++) {
-		enum ri_python_answer answer = look(python, out);
-
-		if (answer == RI_PYTHON_OK)
-			return answer;
-		*out = (struct ri_python_raised){ .exception = 0 };
-		if (answer == RI_PYTHON_NONE)
+		if (look(python, out) == 0 || python->lost)
+			*out = (struct ri_python_raised){ .exception = 0 };
+		if (!python->lost)
 			return RI_PYTHON_OK;
 	}
 	return RI_PYTHON_CHANGED;
@@ -411,17 +528,16 @@ enum ri_python_answer ri_python_left(struct ri_python *python, struct ri_python_
 static bool reaches_caller(struct ri_python *python, const struct ri_python_frame *frame)
 {
 	return !frame->entered || (strcmp(frame->function, "<module>") == 0 &&
-		is_of(python, frame[1].address, frame[1].code, "_run_code", "runpy") ==
-			RI_PYTHON_OK);
+		is_of(python, frame[1].address, frame[1].code, "_run_code", "runpy"));
 }
 
 bool ri_python_leaves(struct ri_python *python, const struct ri_python_stack *stack,
 	const struct ri_python_raised *raised)
 {
 	const struct ri_python_frame *frame = stack->frames, *last;
-	uint64_t exception;
 	bool prompts;
 
+	python->lost = false;
 	if (raised->handler == 0 || stack->cut || stack->count < stack->depth || stack->depth == 0)
 		return false;
 	last = frame + stack->count - 1;
@@ -434,9 +550,11 @@ bool ri_python_leaves(struct ri_python *python, const struct ri_python_stack *st
 			!ri_python_leaves_frame(python, frame + 1, false))
 			return false;
 	/* the outermost frame of a greenlet, or of a thread, is another */
-	return is_program(python, last->address, last->code) == RI_PYTHON_OK &&
-		/* where it could not be read, somebody may type at a prompt, too */
-		read_sys(python, stack->interpreter, &exception, &prompts) && !prompts;
+	if (!is_program(python, last->address, last->code))
+		return false;
+	read_sys(python, stack->interpreter, &prompts);
+	/* where that could not be read, a person may type at a prompt, too */
+	return !prompts && !python->lost;
 }
 
 enum ri_python_answer ri_python_runs(struct ri_python *python, bool *runs)

@@ -98,6 +98,7 @@ struct ri_python {
 	unsigned long reads;
 	uint64_t runtime;		/* address of _PyRuntime */
 	bool over;			/* it has no interpreter: not yet, or not any more */
+	bool lost;			/* of left.c: something could not be read */
 	unsigned minor;			/* 11 for 3.11 */
 	char release[32];		/* "3.11.2", "3.13.0rc1 (free-threaded)", "3.9" */
 	struct ri_python_layout layout;
@@ -279,8 +280,6 @@ bool ri_python_open(struct ri_python_bytes *stream, struct ri_python *python, ui
 int ri_python_peek(struct ri_python_bytes *stream);
 int ri_python_take(struct ri_python_bytes *stream);
 
-/* code_name.c */
-
 /*
  * The str at an address, of RI_PYTHON_NAME bytes at most: of a longer one the beginning, or
  * where its end matters the end, with "..." for the rest. Bytes that Python could not decode
@@ -289,20 +288,6 @@ int ri_python_take(struct ri_python_bytes *stream);
  */
 bool ri_python_name(
 	struct ri_python *python, uint64_t address, bool end_matters, char name[RI_PYTHON_NAME]);
-
-/* raised.c */
-
-/* Is the object an exception? False: it could not be read. */
-bool ri_python_exception(struct ri_python *python, uint64_t object, bool *is);
-
-/* The name of an object's type. False: it could not be read, and is empty. */
-bool ri_python_type(struct ri_python *python, uint64_t object, char name[RI_PYTHON_NAME]);
-
-/* The address of the frame that a frame object stands for; 0: it could not be read. */
-uint64_t ri_python_frame_of(struct ri_python *python, uint64_t object);
-
-/* What is known of an exception. False: a part could not be read, and is empty or 0. */
-bool ri_python_tell(struct ri_python *python, uint64_t exception, struct ri_python_raised *out);
 
 /*
  * handlers.c: does an exception that the frame handles (handles), or else one of its instruction,
