@@ -2,19 +2,10 @@
 /*
  * What the threads of another process run in CPython, read from its memory alone: this stops no
  * process, attaches to none, and opens no file. The caller brings a function that reads the memory
- * (process_vm_readv, a recorded image) and the text of /proc/PID/maps.
- *
- *     ri_python_maps_add       which mapped files may be an interpreter
- *     ri_python_find           where its _PyRuntime is, of which version
- *     ri_python_threads        its threads
- *     ri_python_stack          the frames of one of them, the innermost first
- *     ri_python_raised         the exception that one of them handles
- *     ri_python_left           the exception that has left the program
- *
- * All that is read is hostile: every list is bounded, a circle ends as a broken one, a string
- * is cut. Memory is the caller's. A process that runs changes while it is read: the functions
- * mostly notice that (RI_PYTHON_CHANGED), but a caller that wants to be sure takes two stacks of a
- * thread and compares their hashes.
+ * (process_vm_readv, a recorded image) and the text of /proc/PID/maps. All that is read is hostile:
+ * every list is bounded, a circle ends as a broken one, a string is cut. Memory is the caller's. A
+ * process that runs changes while it is read: the functions mostly notice that (RI_PYTHON_CHANGED),
+ * but a caller that wants to be sure takes two stacks of a thread and compares their hashes.
  */
 #ifndef RI_PYTHON_PYTHON_H
 #define RI_PYTHON_PYTHON_H
@@ -22,8 +13,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* Where the CPython of a process keeps what a stack is made of: offsets.def, settled. */
 
 /* An offset that this minor does not have. */
 #define RI_PYTHON_NO UINT32_MAX
@@ -35,6 +24,7 @@ enum {
 	RI_PYTHON_DEBUG_SIZE = 648,	/* bytes of struct _Py_DebugOffsets that are needed */
 };
 
+/* Where the CPython of a process keeps what a stack is made of: offsets.def, settled. */
 struct ri_python_layout {
 #define RI_PYTHON_OFFSET(name, ...) uint32_t name;
 #define RI_PYTHON_CONSTANT(name, ...) uint32_t name;
@@ -88,10 +78,9 @@ struct ri_python_maps {
 	bool seen;			/* a file was, so the next one is not the program */
 };
 
-/* The next line of it, without its end. */
+/* Add the next line, without its end. */
 void ri_python_maps_add(struct ri_python_maps *maps, const char *line);
 
-/* A CPython of the process. */
 struct ri_python {
 	struct ri_python_memory memory;
 	/* calls of memory.read; past RI_PYTHON_READS they fail. ri_python_threads begins at 0. */
@@ -104,10 +93,7 @@ struct ri_python {
 	struct ri_python_layout layout;
 };
 
-/*
- * The first object that holds a CPython which has started. Of RI_PYTHON_UNKNOWN only .release
- * means something: "3.8 or older", "3.15.0a1".
- */
+/* The first object with a CPython that has started. Of RI_PYTHON_UNKNOWN only .release counts. */
 enum ri_python_answer ri_python_find(struct ri_python *python,
 	const struct ri_python_memory *memory, const struct ri_python_maps *maps);
 
@@ -126,20 +112,19 @@ struct ri_python_thread {
 	uint64_t state;			/* address of its PyThreadState */
 	uint64_t pthread;		/* pthread_self(); 0 where it has not been set yet */
 	int32_t tid;			/* as gettid() in the process says; 0: not known */
-	uint64_t interpreter;		/* address of the one that it belongs to */
+	uint64_t interpreter;		/* its address */
 };
 
 struct ri_python_threads {
 	struct ri_python_thread list[RI_PYTHON_THREADS];
 	size_t count;
-	size_t all;			/* that were seen; where more than count, some are left out,
-					   but never the oldest, which is the main thread */
+	size_t all;			/* seen; of more than fit the oldest is there */
 };
 
 /*
- * The threads of all interpreters, the newest first as CPython keeps them: the main thread is
- * the last one. A thread has an entry in each interpreter that it has run, with the same tid.
- * RI_PYTHON_OK, or _CHANGED with those found before, of which the last one may be any.
+ * The threads of all interpreters, the newest first as CPython keeps them: the main thread is the
+ * last one. A thread has an entry in each interpreter that it has run. RI_PYTHON_OK, or _CHANGED
+ * with those found before, of which the last one may be any.
  */
 enum ri_python_answer ri_python_threads(struct ri_python *python,
 	const struct ri_python_tasks *tasks, struct ri_python_threads *out);
@@ -156,9 +141,8 @@ struct ri_python_frame {
 };
 
 struct ri_python_stack {
-	struct ri_python_frame *frames;	/* the caller's, the innermost first */
-	size_t room;			/* of the caller's array */
-	size_t count;			/* of those that were filled */
+	struct ri_python_frame *frames;	/* in so much room of the caller's, the innermost first */
+	size_t room, count;
 	size_t depth;			/* of the stack; more than count: outer ones are left out */
 	uint64_t hash;			/* of code and instruction of all frames of the depth */
 	uint64_t outermost;		/* code object of the outermost frame; 0: there is none */
@@ -168,10 +152,9 @@ struct ri_python_stack {
 
 /*
  * The stack of a thread as it is now. RI_PYTHON_OK with a depth of 0: it runs no Python.
- * RI_PYTHON_CHANGED: the frames that were found are there, but they may be of different moments,
- * or lack a name or a line, and the hash is that of a part. Names longer than fit are cut at a
- * character: files lose their beginning (".../end/of/path.py"), functions their end. They are as
- * the process has them, and may hold any byte: quote before showing.
+ * RI_PYTHON_CHANGED: the frames that were found may be of different moments, or lack a name or a
+ * line, and the hash is that of a part. Long names are cut at a character: files lose their
+ * beginning (".../end/of/path.py"), functions their end. They may hold any byte: quote them.
  */
 enum ri_python_answer ri_python_stack(struct ri_python *python,
 	const struct ri_python_thread *thread, struct ri_python_stack *stack);
@@ -188,10 +171,7 @@ struct ri_python_raised {
 	uint64_t handler;		/* .address of the frame that handles it; 0: not known */
 };
 
-/*
- * RI_PYTHON_OK, also where there is none. RI_PYTHON_CHANGED: what .exception leads to could not be
- * read. Strings are as in a frame: they may hold any byte.
- */
+/* RI_PYTHON_OK, also where there is none; _CHANGED: what .exception leads to could not be read. */
 enum ri_python_answer ri_python_raised(struct ri_python *python,
 	const struct ri_python_thread *thread, struct ri_python_raised *out);
 
@@ -199,22 +179,20 @@ enum ri_python_answer ri_python_raised(struct ri_python *python,
  * Does the exception leave the program for certain as soon as what handles it is done, unless that
  * ends the program itself (os._exit, exec, sys.exit)? So it is where that is a finally, or an
  * except without a way out but raise, and where the same holds for all that stands around the calls
- * of the outer frames: by the exception tables, which Python has from 3.11 on. None of these frames
- * may have been entered from C, which may take the exception; the outermost one must be the
- * program's, not that of another thread or a greenlet; and nobody may type at a prompt. A with
+ * of the outer frames: by the exception tables, which Python has from 3.11 on. C code, which may
+ * take the exception, must have entered none of these frames; the outermost one must be the
+ * program's, not that of another thread or a greenlet; and no person may type at a prompt. A with
  * around them may swallow it. The stack must have all frames of its depth.
  */
 bool ri_python_leaves(struct ri_python *python, const struct ri_python_stack *stack,
 	const struct ri_python_raised *raised);
 
 /*
- * Has an uncaught exception left the program for good? RI_PYTHON_OK: *out says which one, and .at
- * where it was raised; or .exception is 0: it has not, for all that is known. RI_PYTHON_CHANGED: it
- * could not be read in several attempts, and *out says nothing. It rests on sys.last_value, which
- * CPython sets before it prints (Python/pythonrun.c, _PyErr_PrintEx); left.c says how it tells
- * others that set it. The caller makes sure of two things: that the process's program is python
- * itself, since one that embeds it may go on; and that a second later the same exception has left,
- * since `python -i` has no prompt for a moment.
+ * Has an uncaught exception left the program for good? RI_PYTHON_OK: *out says which one, or
+ * .exception is 0: it has not, for all that is known. RI_PYTHON_CHANGED: several attempts could not
+ * read it. left.c says how it tells. The caller makes sure of two things: that the program is
+ * python itself, since one that embeds it may go on; and that a second later the same exception has
+ * left, since `python -i` has no prompt for a moment.
  */
 enum ri_python_answer ri_python_left(struct ri_python *python, struct ri_python_raised *out);
 
@@ -227,14 +205,14 @@ enum ri_python_answer ri_python_left(struct ri_python *python, struct ri_python_
  */
 enum ri_python_answer ri_python_runs(struct ri_python *python, bool *runs);
 
-/* Reading the other process, for the files of this folder and its tests. */
+/* --- for the files of this folder and its tests --------------------------------- */
 
 /* All of these bytes, or false. The first page is never asked for: no pointer leads there. */
 bool ri_python_read(struct ri_python *python, uint64_t address, void *out, size_t size);
 
 /*
- * At least so many bytes, and as many of size as lie in the same page, since what is there is
- * there as a whole. Returns how many, 0: not even the least.
+ * At least so many bytes, and of size as many as lie in the same page, since a page is there as a
+ * whole. Returns how many; 0: not even the least.
  */
 size_t ri_python_read_some(
 	struct ri_python *python, uint64_t address, void *out, size_t least, size_t size);
@@ -245,11 +223,9 @@ struct ri_python_word {
 	uint64_t value;
 };
 
-/* All of them, in one read where they lie together. */
+/* All of them, in one read where they lie together; or one. */
 bool ri_python_words(
 	struct ri_python *python, uint64_t address, struct ri_python_word *words, size_t count);
-
-/* The same of one. */
 bool ri_python_word(struct ri_python *python, uint64_t address, uint32_t offset, uint64_t *value);
 
 /* A walk along a list of the process's, which may lead in a circle (R. P. Brent, 1980). */
@@ -261,10 +237,9 @@ struct ri_python_walk {
 /* The walk has come to this address. False: it was there before, or goes on for too long. */
 bool ri_python_walk_on(struct ri_python_walk *walk, uint64_t address, size_t most);
 
+enum { RI_PYTHON_PIECE = 256 };	/* bytes that are read at once, those of a header included */
+
 /* The bytes of a bytes object, one after the other, a MiB at most. */
-
-enum { RI_PYTHON_PIECE = 256 };	/* bytes that are read at once, those of its header included */
-
 struct ri_python_bytes {
 	struct ri_python *python;
 	uint64_t address;	/* of the next piece */
@@ -290,8 +265,8 @@ bool ri_python_name(
 	struct ri_python *python, uint64_t address, bool end_matters, char name[RI_PYTHON_NAME]);
 
 /*
- * handlers.c: does an exception that the frame handles (handles), or else one of its instruction,
- * leave the frame for certain, past any finally and except? From 3.11 on; before, it is not known.
+ * Does an exception that the frame handles (handles), or else one of its instruction, leave the
+ * frame for certain, past any finally and except? From 3.11 on; before, it is not known.
  */
 bool ri_python_leaves_frame(
 	struct ri_python *python, const struct ri_python_frame *frame, bool handles);
@@ -305,18 +280,15 @@ struct ri_python_place {
 	bool entered;		/* C code has called it; known in 3.11 alone */
 };
 
-/* stack.c. False: it could not be read, or what is there is no frame. */
+/* False: it could not be read, or what is there is no frame. */
 bool ri_python_place(struct ri_python *python, uint64_t address, struct ri_python_place *out);
 
-/*
- * stack.c: the function, file and line of an instruction of a code object. False: a part could not
- * be read, and is empty or 0.
- */
+/* The function, file and line of an instruction. False: a part was not read, and is empty or 0. */
 bool ri_python_describe(struct ri_python *python, uint64_t code, int64_t instruction,
 	struct ri_python_frame *out);
 
 /*
- * stack.c: the line of an instruction. table is the address of a code object's bytes: pairs of
+ * The line of an instruction. table is the address of a code object's bytes: pairs of
  * differences in 3.9 (Objects/lnotab_notes.txt) and 3.10 (the same file, PEP 626), entries of
  * varying length from 3.11 on (Objects/locations.md, PEP 657). instruction counts bytes from the
  * first one; less than 0: the code has not begun. *line is 0 where the instruction belongs to none.
@@ -326,9 +298,9 @@ bool ri_python_line(struct ri_python *python, uint64_t table, uint32_t first_lin
 	int64_t instruction, uint32_t *line);
 
 /*
- * interpreter.c: where a library or program that a process has mapped keeps a symbol (System V
- * gABI, "Program Loading and Dynamic Linking"; GNU's hash table as binutils writes it). It is read
- * from the memory of the process: the file may be replaced, or lie on a mount that does not answer.
+ * Where a library or program that a process has mapped keeps its symbols (System V gABI, "Program
+ * Loading and Dynamic Linking"; GNU's hash table as binutils writes it), in the memory of the
+ * process: the file may be replaced, or lie on a mount that does not answer.
  */
 struct ri_python_symbols {
 	uint64_t bias;		/* of the addresses in the file */
