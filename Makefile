@@ -204,7 +204,7 @@ $(O)/tests/spread: tests/unit/spread.c $(O)/librankinit.a
 
 # Looks at the ranks of several nodes at one moment.
 $(O)/tests/joblook: tests/python/joblook.c $(patsubst %,$(O)/shim/%.o, \
-		hang/examine hang/list hang/look system/helper \
+		hang/examine hang/look system/helper \
 		system/kept_fds system/mask system/own_proc) $(O)/librankinit.a
 	@mkdir -p $(@D)
 	$(call say,CC)
@@ -242,7 +242,7 @@ $(O)/tests/test_runner: $(patsubst %,$(O)/shim/%.o, \
 
 # Whom a look comes to, by a clock that counts.
 $(O)/tests/test_examine: $(patsubst %,$(O)/shim/%.o, \
-	hang/examine hang/list hang/look system/helper \
+	hang/examine hang/look system/helper \
 	system/kept_fds system/mask system/own_proc)
 
 $(O)/tests/test_helper: $(patsubst %,$(O)/shim/%.o,system/helper system/kept_fds \

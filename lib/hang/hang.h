@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the processes of a job do at one moment: shim/hang fills it in, the other files of this
- * room judge and show it. One region of fixed size holds all of it, so that it can
- * be shared by processes. Every string in it is foreign.
+ * What the processes of a job do at one moment: shim/hang fills it in, this room judges and shows
+ * it. One region of fixed size holds it, so that processes can share it. Every string is foreign.
  */
 #ifndef RI_HANG_HANG_H
 #define RI_HANG_HANG_H
@@ -19,8 +18,7 @@
 
 /*
  * Files below /proc/PID that say what a process does (proc(5); kernel documentation,
- * filesystems/proc.rst and scheduler/sched-stats.rst). Texts end in '\0'. Of /proc/PID/syscall: in
- * which system call a thread waits; calls.def has what is known of the calls.
+ * filesystems/proc.rst and scheduler/sched-stats.rst), as texts that end in '\0'.
  */
 
 /* The number behind "NAME:" at the start of a line, as in status, io and fdinfo. */
@@ -29,7 +27,7 @@ bool ri_hang_read_field(const char *text, const char *name, uint64_t *out);
 /* The function of the kernel that it waits in, of wchan; "" where that says "0": in none. */
 void ri_hang_read_wchan(const char *text, char *out, size_t size);
 
-/* The mount of that id in the text of /proc/PID/mountinfo, which is cut. False: there is none. */
+/* The mount of that id in the text of mountinfo, which is cut up. False: there is none. */
 bool ri_hang_find_mount(char *mountinfo, uint64_t id, struct ri_mount *out);
 
 /* How surely variables make a process a rank, from the least to the most. */
@@ -41,7 +39,7 @@ enum ri_hang_claim {
 	RI_HANG_OWN_RANK,	/* RANK and LOCAL_RANK, or what Lightning sets in place of RANK */
 };
 
-/* Where a process is in its job, and on its node; -1: not known. */
+/* -1: not known. */
 struct ri_hang_place {
 	int64_t rank, local_rank, local_ranks;
 };
@@ -89,6 +87,8 @@ struct ri_call_row {
 	int file, path;		/* its argument; -1: none */
 };
 
+/* /proc/PID/syscall: in which system call a thread waits; calls.def has what is known of them. */
+
 enum ri_call_state {
 	RI_CALL_UNKNOWN,	/* not read, or not readable */
 	RI_CALL_RUNNING,	/* it runs, or could: no call holds it */
@@ -102,7 +102,7 @@ struct ri_call {
 	uint64_t arguments[6];
 };
 
-/* Read the text of the file. False, and *out untouched, where it is none. */
+/* False: the text is none of that file. */
 bool ri_call_read(const char *text, struct ri_call *out);
 
 /* What is known of the call that it is inside of, or NULL. */
@@ -132,8 +132,7 @@ enum {
 	RI_HANG_MISSING = 128,		/* a quarter of 512 ranks */
 };
 
-/* A total that could not be read. */
-#define RI_HANG_NO_TOTAL UINT64_MAX
+#define RI_HANG_NO_TOTAL UINT64_MAX	/* one that could not be read */
 
 /* Is there a Python stack, and why not? */
 enum ri_hang_python {
@@ -193,7 +192,7 @@ struct ri_hang_process {
 	uint64_t started;	/* clock ticks since boot */
 	char name[16];
 	int64_t rank;		/* of the rank that it is, or below which it runs; -1: none */
-	bool is_rank;		/* it is the rank itself */
+	bool is_rank;
 	char state;		/* 'R', 'S', 'D', ... ; 0: it has ended */
 	bool dying;
 	bool unlooked, unread;	/* the look was cut short before it, or before its memory */
@@ -211,7 +210,7 @@ struct ri_hang_process {
 	bool has_cpu, has_io, has_switches;	/* since the look before; false in the first */
 	/* since that, which was so long ago; main_us is of the main thread */
 	uint64_t since_us, cpu_ms, main_us, io_bytes;
-	uint64_t naps;		/* how often the main thread began to wait since then */
+	uint64_t naps;		/* how often the main thread began to wait */
 	int64_t at_us;		/* CLOCK_MONOTONIC */
 	uint64_t cpu_ticks, main_ns, io_total, faults, switches;	/* since it began */
 	enum ri_hang_claim claim;	/* how surely .rank is its own */
@@ -232,7 +231,6 @@ struct ri_hang_process {
 	int group;			/* index of the first process that does the same */
 };
 
-/* One moment. */
 struct ri_hang_look {
 	struct ri_hang_process processes[RI_HANG_PROCESSES];
 	size_t count;
@@ -266,10 +264,7 @@ struct ri_hang {
 	char text[RI_HANG_TEXT];
 };
 
-/*
- * Copy a string into the region, which then lasts as long as that. One that was copied lately is
- * not copied again. "" when the region is full.
- */
+/* A copy of the string in the region, perhaps one that is there already; "": that is full. */
 const char *ri_hang_keep_string(struct ri_hang *hang, const char *string);
 
 /* The index of a process; -1: none. Own ones and others must each be in the order of pid. */
@@ -289,8 +284,6 @@ static inline struct ri_hang_look *ri_hang_newer(struct ri_hang *hang)
 {
 	return &hang->looks[hang->last];
 }
-
-/* What each process of a look does, which of them do the same, and which holds up the others. */
 
 /* waits.def: functions of Python libraries in which a process waits. */
 enum ri_wait_kind {
@@ -313,13 +306,10 @@ struct ri_wait_row {
 	size_t reach;
 };
 
-/*
- * The row for a function of that file, with so many frames further in, or NULL. A qualified
- * name's last part counts ("Queue.get").
- */
+/* The row of a function of that file, with so many frames further in, or NULL. */
 const struct ri_wait_row *ri_wait_find(const char *file, const char *function, size_t inner);
 
-/* The last part of a qualified name. */
+/* The last part of a qualified name ("Queue.get"), which counts there. */
 static inline const char *ri_wait_name(const char *function)
 {
 	const char *dot = strrchr(function, '.');
@@ -328,16 +318,15 @@ static inline const char *ri_wait_name(const char *function)
 }
 
 /*
- * find_ranks.c finds which processes are the ranks, by their environments and their parents.
+ * Which processes are the ranks, by their environments and their parents: sets is_rank, and rank
+ * also of what runs below one, from rank and claim as they were read. The outermost process that
+ * claims to be a rank is one: what it starts inherits the claim, or gets one of its own. A launcher
+ * claims less than what it starts, and another number than most of that. Each number belongs to one
+ * process, the eldest.
  *
- * Sets is_rank, and rank also of what runs below one, from rank and claim as they were read. The
- * outermost process that claims to be a rank is one: what it starts inherits the claim, or gets
- * one of its own. A launcher claims less than what it starts, and another number than most of
- * that. Each number belongs to one process, the eldest. The processes come in the order of pid.
- *
- * Sets missing, too: the numbers of this node that no process has. They are known where torchrun's
- * variables say how many there are, at least three quarters of them are there, or all but one of
- * three, and each process that the same parent started is one of them.
+ * Sets missing, too: the numbers of this node that no process has, where torchrun's variables say
+ * how many there are, at least three quarters of them are there, or all but one of three, and each
+ * process that the same parent started is one of them.
  */
 void ri_hang_find_ranks(struct ri_hang_look *look);
 
@@ -371,10 +360,7 @@ bool ri_hang_looks_agree(struct ri_hang *hang);
 /* After a loss: is this process ending, or may it be? */
 bool ri_hang_is_lost(const struct ri_hang *hang, const struct ri_hang_process *process);
 
-/*
- * Where a rank's main thread was in Python at some time, and how much the processes had
- * worked that run for it.
- */
+/* Where a rank's main thread was in Python, and how much the processes had worked for the rank. */
 struct ri_hang_moment {
 	pid_t pid;		/* 0: there is no such moment yet */
 	uint64_t hash, main_ns, faults;
@@ -393,37 +379,27 @@ bool ri_hang_has_moved(struct ri_hang *hang, struct ri_hang_moment *moments, siz
 /* The first rank whose Python stack could not be read; NULL: there is none. */
 const struct ri_hang_process *ri_hang_find_unreadable(struct ri_hang *hang);
 
-/*
- * The autopsy for people and for programs. Names of processes and files are foreign: secrets are
- * hidden, bytes that a terminal could take for a command are quoted, and there are RI_HANG_LINES
- * lines at most.
- */
-
 enum {
 	RI_HANG_LINES = 48,
 	RI_HANG_COLUMNS = 400,	/* of one line; a terminal breaks it */
 	RI_HANG_SHOWN = RI_HANG_LINES * RI_HANG_COLUMNS * 2,
 };
 
-/* What was judged, as lines that end in '\n'. */
+/*
+ * What was judged, as RI_HANG_LINES lines at most that end in '\n', without secrets, and without
+ * bytes that a terminal could take for a command; or as an object, memory that runs out in *json.
+ */
 void ri_hang_say(struct ri_hang *hang, struct ri_text *out);
-
-/* The same as an object; memory that runs out is noted in *json. */
 json_t *ri_hang_json(struct ri_json *json, struct ri_hang *hang);
 
-/* "blocked", "collective": the name of a class for programs. */
+/* "blocked", "collective": the name of a class for programs, and back. False: it is none. */
 const char *ri_hang_class_name(enum ri_hang_class class);
-
-/* The class of that name. False, and *out untouched: there is none. */
 bool ri_hang_class_read(struct ri_span name, enum ri_hang_class *out);
 
 /* The frame of the main thread in the program itself, or its innermost one; NULL: no stack. */
 const struct ri_hang_frame *ri_hang_find_place(const struct ri_hang_process *process);
 
-/*
- * Append what a process does: "sleeps, train.py:55 in step"; or, without the process's own place,
- * "sleeps".
- */
+/* Append what a process does: "sleeps, train.py:55 in step", or "sleeps" without its own place. */
 void ri_hang_add_activity(struct ri_text *out, const struct ri_hang_look *look, size_t i,
 	bool placed);
 
@@ -431,13 +407,11 @@ void ri_hang_add_activity(struct ri_text *out, const struct ri_hang_look *look, 
 void ri_hang_add_no_stack(struct ri_text *out, const struct ri_hang *hang,
 	const struct ri_hang_process *process);
 
-/* A file's name without its secrets, all of it: a part may lack the word that marks a secret. */
-const char *ri_hang_redact_file(const char *file);
-
 /*
- * The same, without where a library lies, which says little: the path below site-packages, or below
- * lib/python3.11.
+ * A file's name without its secrets, all of it: a part may lack the word that marks a secret. The
+ * short one begins below site-packages, or below lib/python3.11.
  */
+const char *ri_hang_redact_file(const char *file);
 const char *ri_hang_short_file(const char *path);
 
 /* Why it cannot be known whether a process moves, as "rank 0 (sleep): it runs no Python". */

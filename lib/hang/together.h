@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One autopsy for the job: what the nodes of a job say of their ranks at one moment, and which rank
- * holds up the others. The rule is that of a single node (judge.h): at least three ranks are told
- * of, most of them wait for the others in one function without moving, and those that differ or are
- * not told of are a quarter of the job at most. Each node has looked twice; a rank counts only if
- * it was the same both times. Silence is counted, and never a reason to name a node.
+ * One autopsy for the job: what its nodes say of their ranks at one moment, and which rank holds up
+ * the others. The rule is that of a single node: at least three ranks are told of, most of them
+ * wait for the others in one function without moving, and those that differ or are not told of are
+ * a quarter of the job at most. Each node has looked twice; a rank counts only if it was the same
+ * both times. Silence is counted, and never a reason to name a node.
  */
 #ifndef RI_HANG_TOGETHER_H
 #define RI_HANG_TOGETHER_H
@@ -63,9 +63,8 @@ struct ri_groups {
 };
 
 /*
- * Write the groups of the newer look, which was judged. Secrets in them are hidden, and there are
- * no quotes, backslashes or control characters but '\n'. Returns how many bytes, without the '\0';
- * 0: no rank is there.
+ * Write the groups of the newer look, which was judged, without secrets, quotes, backslashes and
+ * control characters but '\n'. Returns how many bytes, without the '\0'; 0: no rank is there.
  */
 size_t ri_groups_write(struct ri_hang *hang, char text[RI_GROUPS_MAX]);
 
@@ -80,17 +79,13 @@ enum { RI_TOGETHER_TEXT = 512 };	/* bytes of the sentence, '\0' included */
 
 struct ri_together;
 
-/* What there is to say of the job. */
 struct ri_together_found {
 	size_t odd;		/* ranks that hold up the others */
 	int64_t rank, node;	/* the only one of them; -1: there is none, or there are several */
 	size_t told, world;	/* ranks that were told of, and all there are */
 	size_t silent;		/* nodes that did not answer */
 	uint64_t compared;	/* how often two groups were compared */
-	/*
-	 * One line without '\n': the odd ranks, or, where none is, the largest groups. "" where no
-	 * rank was told of.
-	 */
+	/* a line without '\n': the odd ranks, or else the largest groups; "": none was told of */
 	char text[RI_TOGETHER_TEXT];
 };
 
@@ -109,9 +104,9 @@ void ri_together_expect(struct ri_together *together, size_t node, const char *h
 	uint64_t count);
 
 /*
- * The lines of a node (ri_groups_write), which may come from anybody; a later answer of a node
- * takes the place of the one before. False: the node counts as one that did not answer, and
- * ri_together_fault says why. Of two nodes that tell of the same rank neither counts.
+ * The lines of a node (ri_groups_write), which may be hostile; a later answer of a node takes the
+ * place of the one before. False: the node counts as one that did not answer, and ri_together_fault
+ * says why. Of two nodes that tell of the same rank neither counts.
  */
 bool ri_together_add(struct ri_together *together, size_t node, const char *host, const char *text,
 	size_t size);
@@ -119,7 +114,7 @@ bool ri_together_add(struct ri_together *together, size_t node, const char *host
 /* Why the last answer was not taken, as a line without '\n'; "" where it was. */
 const char *ri_together_fault(const struct ri_together *together);
 
-/* Returns false, and nobody is odd, where memory runs out. */
+/* Returns false, and no rank is odd, where memory runs out. */
 bool ri_together_judge(struct ri_together *together, struct ri_together_found *found);
 
 #endif

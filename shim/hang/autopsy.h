@@ -34,8 +34,8 @@ bool ri_autopsy_is_wanted(const struct ri_options *options);
 bool ri_autopsy_needs_admission(const struct ri_options *options);
 
 /*
- * Before the first rank is started. All three last as long as the job; *stopped says whether a
- * stop came from outside, and has_link whether other nodes may want to know what is seen.
+ * Before the first rank is started. All three last as long as the job. *stopped: a stop came from
+ * outside; has_link: other nodes may want to know what is seen.
  */
 void ri_autopsy_plan(const struct ri_options *options, const struct ri_children *children,
 	const bool *stopped, bool has_link);
@@ -43,16 +43,10 @@ void ri_autopsy_plan(const struct ri_options *options, const struct ri_children 
 /* The ranks run: with --stall the watching begins. */
 void ri_autopsy_begin(void);
 
-/*
- * Begin to look. Returns false where that cannot be: one looks already, or the kernel refuses a
- * process, which is a warning once.
- */
+/* Begin to look. False: one looks already, or the kernel refuses a process, which is a warning. */
 bool ri_autopsy_ask(enum ri_autopsy_why why);
 
-/*
- * --autopsy-signal came: look, if the last such look is ten seconds old. Returns false without a
- * plan: then the signal is for the command.
- */
+/* --autopsy-signal came: look, ten seconds after the last one. False: it is for the command. */
 bool ri_autopsy_ask_again(const siginfo_t *info);
 
 /* Was the job silent for --autopsy-after? False where that cannot be known. */
@@ -64,10 +58,7 @@ bool ri_autopsy_is_looking(void);
 /* Does one look because all nodes do? If a stop comes, ri_autopsy_ask makes it the stop's. */
 bool ri_autopsy_is_together(void);
 
-/*
- * With a link: all nodes of the job look. Does this one? A look that goes on will do. Returns false
- * where there is none, and none can begin.
- */
+/* With a link: all nodes of the job look. Does this one? A look that goes on will do. */
 bool ri_autopsy_look_together(bool soon);
 
 /*

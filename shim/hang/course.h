@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A Python program may print an exception and go on, or end of it, which may take a while. A
- * process beside PID 1 reads in its memory which of the two it does; PID 1 never waits for that
- * process. What it finds is a proof, never a guess: it looks twice, a second apart, wherever the
- * first look finds an exception, and the second has to find the same one.
+ * process beside PID 1, which never waits for it, reads in the program's memory which of the two it
+ * does. What it finds is a proof, never a guess: wherever it finds an exception it looks again, a
+ * second later, and has to find the same one.
  */
 #ifndef RI_SHIM_HANG_COURSE_H
 #define RI_SHIM_HANG_COURSE_H
@@ -34,8 +34,7 @@ struct ri_course_seen {
 
 /*
  * Begin to look at the children that are doubtful, and at those of the others that live: ranks that
- * a child started, as they were seen. Does nothing if a process looks already, if there is neither,
- * or if the kernel refuses a process.
+ * a child started. Does nothing if a process looks already, or if the kernel refuses one.
  */
 void ri_course_ask(struct ri_children *children, const struct ri_launched *others, size_t count);
 
@@ -48,10 +47,7 @@ int64_t ri_course_due(void);
 /* Has it found an exception, so that it looks a second time? */
 bool ri_course_looks_again(void);
 
-/*
- * A look is over: what it saw is in the children now, which are doubtful no longer. Returns false
- * where none is.
- */
+/* Is a look over? Then what it saw is in the children, which are doubtful no longer. */
 bool ri_course_take(struct ri_children *children);
 
 /*

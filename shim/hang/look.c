@@ -46,34 +46,47 @@ ssize_t ri_autopsy_read(char *out, const char *path, ...)
 	return got < 0 && length == 0 ? -1 : length;
 }
 
-bool ri_autopsy_each(const char *path, char end, void (*take)(void *context, const char *part),
-	void *context)
+void ri_autopsy_parts_open(struct ri_autopsy_parts *parts, char end, const char *path, ...)
 {
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	bool is_long = false;	/* the part that begins here has lost its beginning */
-	size_t used = 0;
+	char name[PATH_SIZE];
+	va_list arguments;
+
+	va_start(arguments, path);
+	vsnprintf(name, sizeof(name), path, arguments);
+	va_end(arguments);
+	*parts = (struct ri_autopsy_parts){ .end = end,
+		.fd = open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) };
+}
+
+const char *ri_autopsy_parts_next(struct ri_autopsy_parts *parts)
+{
 	ssize_t got;
 
-	if (fd < 0)
-		return false;
-	while ((got = read(fd, text + used, RI_AUTOPSY_FILE - used)) > 0) {
-		char *part = text, *stop;
+	for (;;) {
+		char *part = text + parts->begin;
+		char *stop = memchr(part, parts->end, parts->used - parts->begin);
+		bool is_long = parts->is_long;
 
-		used += (size_t)got;
-		while ((stop = memchr(part, end, (size_t)(text + used - part))) != NULL) {
+		if (stop != NULL) {
 			*stop = '\0';
-			if (!is_long)
-				take(context, part);
-			is_long = false;
-			part = stop + 1;
+			parts->begin = (size_t)(stop + 1 - text);
+			parts->is_long = false;
+			if (is_long)
+				continue;
+			return part;
 		}
-		used = (size_t)(text + used - part);
-		is_long = is_long || used == RI_AUTOPSY_FILE;
-		used = is_long ? 0 : used;
-		memmove(text, part, used);
+		parts->used -= parts->begin;
+		parts->begin = 0;
+		parts->is_long = is_long || parts->used == RI_AUTOPSY_FILE;
+		parts->used = parts->is_long ? 0 : parts->used;
+		memmove(text, part, parts->used);
+		got = read(parts->fd, text + parts->used, RI_AUTOPSY_FILE - parts->used);
+		if (got <= 0) {
+			close(parts->fd);
+			return NULL;
+		}
+		parts->used += (size_t)got;
 	}
-	close(fd);
-	return true;
 }
 
 bool ri_autopsy_link(char *out, size_t size, const char *path, ...)
@@ -258,19 +271,16 @@ static void look_at_path(struct ri_hang_process *process)
 		note_mount(process, &mount);
 }
 
-static void take_variable(void *said, const char *variable)
-{
-	ri_hang_note_variable(said, variable);
-}
-
 void ri_autopsy_look_at_rank(struct ri_hang_process *process)
 {
 	struct ri_hang_identity said = ri_hang_unsaid;
 	struct ri_hang_place place = { process->rank, -1, -1 };
-	char path[32];
+	struct ri_autopsy_parts parts;
+	const char *variable;
 
-	snprintf(path, sizeof(path), "/proc/%d/environ", (int)process->pid);
-	ri_autopsy_each(path, '\0', take_variable, &said);
+	ri_autopsy_parts_open(&parts, '\0', "/proc/%d/environ", (int)process->pid);
+	while ((variable = ri_autopsy_parts_next(&parts)) != NULL)
+		ri_hang_note_variable(&said, variable);
 	process->claim = ri_hang_claim_of(&said, &place);
 	process->rank = place.rank;
 	process->local_rank = place.local_rank;
@@ -280,33 +290,22 @@ void ri_autopsy_look_at_rank(struct ri_hang_process *process)
 	process->most_restarts = said.most_restarts < 0 ? 0 : said.most_restarts;
 }
 
-struct wanted {
-	const char *name;
-	char *out;
-	size_t size;
-	bool found;
-};
-
-static void take_wanted(void *context, const char *variable)
-{
-	struct wanted *wanted = context;
-	size_t length = strlen(wanted->name);
-
-	if (wanted->found || strncmp(variable, wanted->name, length) != 0 ||
-		variable[length] != '=' || strlen(variable + length + 1) >= wanted->size)
-		return;
-	ri_text_copy(wanted->out, wanted->size, variable + length + 1);
-	wanted->found = true;
-}
-
 bool ri_autopsy_variable(pid_t pid, const char *name, char *out, size_t size)
 {
-	struct wanted wanted = { name, out, size, false };
-	char path[32];
+	struct ri_autopsy_parts parts;
+	size_t length = strlen(name);
+	const char *variable;
+	bool found = false;
 
-	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
-	ri_autopsy_each(path, '\0', take_wanted, &wanted);
-	return wanted.found;
+	ri_autopsy_parts_open(&parts, '\0', "/proc/%d/environ", (int)pid);
+	while ((variable = ri_autopsy_parts_next(&parts)) != NULL) {
+		if (found || strncmp(variable, name, length) != 0 || variable[length] != '=' ||
+			strlen(variable + length + 1) >= size)
+			continue;
+		ri_text_copy(out, size, variable + length + 1);
+		found = true;
+	}
+	return found;
 }
 
 struct ri_python_memory ri_autopsy_memory(pid_t *pid)
@@ -314,18 +313,18 @@ struct ri_python_memory ri_autopsy_memory(pid_t *pid)
 	return (struct ri_python_memory){ read_memory, pid };
 }
 
-static void take_map(void *maps, const char *line)
-{
-	ri_python_maps_add(maps, line);
-}
-
 bool ri_autopsy_read_maps(pid_t pid, struct ri_python_maps *maps)
 {
-	char path[32];
+	struct ri_autopsy_parts parts;
+	const char *line;
 
 	memset(maps, 0, sizeof(*maps));
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	return ri_autopsy_each(path, '\n', take_map, maps) && maps->count > 0;
+	ri_autopsy_parts_open(&parts, '\n', "/proc/%d/maps", (int)pid);
+	if (parts.fd < 0)
+		return false;
+	while ((line = ri_autopsy_parts_next(&parts)) != NULL)
+		ri_python_maps_add(maps, line);
+	return maps->count > 0;
 }
 
 /*

@@ -39,13 +39,19 @@ struct ri_autopsy_region {
 /* A file as text, into RI_AUTOPSY_FILE + 1 bytes. Returns its length, or -1 and errno. */
 ssize_t ri_autopsy_read(char *out, const char *path, ...) __attribute__((format(printf, 2, 3)));
 
-/*
- * Take each part of a file that ends in this byte, as a string. One of RI_AUTOPSY_FILE bytes or
- * more is left out, and what stands behind the last end. Returns false, and errno, where the file
- * cannot be opened.
- */
-bool ri_autopsy_each(const char *path, char end, void (*take)(void *context, const char *part),
-	void *context);
+/* The parts of a file that end in a byte, as strings, but for those of RI_AUTOPSY_FILE bytes. */
+struct ri_autopsy_parts {
+	int fd;			/* -1, and errno: it has none, since it cannot be opened */
+	char end;
+	bool is_long;		/* the part that begins here has lost its beginning */
+	size_t begin, used;
+};
+
+void ri_autopsy_parts_open(struct ri_autopsy_parts *parts, char end, const char *path, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* The next one, which lasts until another file is read; NULL: there is none, and it is closed. */
+const char *ri_autopsy_parts_next(struct ri_autopsy_parts *parts);
 
 /* Where a link leads, as text. False, and "": nowhere, or it may not be read. */
 bool ri_autopsy_link(char *out, size_t size, const char *path, ...)
@@ -62,10 +68,7 @@ static inline bool ri_autopsy_is_over(const struct ri_autopsy_limit *limit)
 	return limit->now_ms() >= limit->until;
 }
 
-/*
- * list.c: begin the newer look with those of these processes that are there: the caller started
- * them, and they come first. Returns false where there is no process root.
- */
+/* Begin the newer look with those of these processes that are there. False: root is no process. */
 bool ri_autopsy_list_own(struct ri_autopsy_region *region, pid_t root, const pid_t *own,
 	size_t count);
 
@@ -79,17 +82,12 @@ bool ri_autopsy_list_others(struct ri_autopsy_region *region, pid_t root,
 
 /*
  * Look at process i of the newer look: what the kernel says of it; then what its memory says, which
- * may wait for ever: the rank, the path of its call and the Python stacks.
+ * may wait for ever: the rank, the path of its call and the Python stacks; or at its rank alone.
  */
 void ri_autopsy_look(struct ri_autopsy_region *region, size_t i);
-
-/* Of that, the rank alone, by the variables of the process. */
 void ri_autopsy_look_at_rank(struct ri_hang_process *process);
 
-/*
- * The value of a variable that the process was started with. False, and *out untouched, where it
- * has none, or one that does not fit.
- */
+/* A variable that the process was started with. False: it has none, or one that does not fit. */
 bool ri_autopsy_variable(pid_t pid, const char *name, char *out, size_t size);
 
 /* After the last process of a look: find the ranks, and how much each process worked meanwhile. */
@@ -105,8 +103,7 @@ int ri_autopsy_yama(void);
 bool ri_autopsy_read_maps(pid_t pid, struct ri_python_maps *maps);
 struct ri_python_memory ri_autopsy_memory(pid_t *pid);
 
-/* examine.c: a whole autopsy: two looks, or three, each by a worker that may be given up. */
-
+/* A whole autopsy: two looks, or three, each by a worker that may be given up. */
 struct ri_autopsy_wish {
 	pid_t root;
 	const pid_t *own;	/* children of rankinit: they are looked at before all others */
@@ -129,7 +126,7 @@ bool ri_autopsy_examine(struct ri_autopsy_region *region, const struct ri_autops
 /* All of it as JSON, by jansson's flags. False: there is no memory or no room for it. */
 bool ri_autopsy_dump(struct ri_hang *hang, size_t flags, struct ri_text *out);
 
-/* ask.c: --autopsy PID, on standard output. Returns the exit status, or -1 and why. */
+/* --autopsy PID, on standard output. Returns the exit status, or -1 and why. */
 int ri_autopsy_print(const struct ri_options *options, struct ri_error *err);
 
 #endif

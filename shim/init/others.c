@@ -114,23 +114,16 @@ static void find_error(pid_t pid, pid_t parent, char out[RANK_PATH])
 		out[0] = '\0';
 }
 
-/* proc(5), fdinfo: "flags:\t0102001", in octal: O_APPEND is the 2 before the last three. */
-static void take_append(void *out, const char *line)
-{
-	size_t length = strlen(line);
-
-	if (strncmp(line, "flags:", 6) == 0 && length > 10)
-		*(bool *)out = ((line[length - 4] - '0') & 2) != 0;
-}
-
 /*
  * Find them while the rank lives. A relative name in TORCHELASTIC_ERROR_FILE counts from the folder
  * of its parent, which made the name (torch/distributed/elastic/multiprocessing/api.py).
  */
 static void find_files(pid_t pid, pid_t parent, struct rank_files *out)
 {
+	struct ri_autopsy_parts parts;
 	struct stat info;
 	char path[PROC_PATH];
+	const char *line;
 	bool appends = true;
 
 	*out = (struct rank_files){ .from = 0 };
@@ -142,9 +135,14 @@ static void find_files(pid_t pid, pid_t parent, struct rank_files *out)
 		return;
 	out->device = info.st_dev;
 	out->inode = info.st_ino;
-	/* what opened it anew has written all of it */
-	snprintf(path, sizeof(path), "/proc/%d/fdinfo/2", (int)pid);
-	ri_autopsy_each(path, '\n', take_append, &appends);
+	/*
+	 * What opened it anew has written all of it. proc(5), fdinfo: "flags:\t0102001", in octal:
+	 * O_APPEND is the 2 before the last three.
+	 */
+	ri_autopsy_parts_open(&parts, '\n', "/proc/%d/fdinfo/2", (int)pid);
+	while ((line = ri_autopsy_parts_next(&parts)) != NULL)
+		if (strncmp(line, "flags:", 6) == 0 && strlen(line) > 10)
+			appends = ((line[strlen(line) - 4] - '0') & 2) != 0;
 	out->from = appends ? info.st_size : 0;
 }
 

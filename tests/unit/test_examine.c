@@ -225,22 +225,14 @@ static void test_no_such_process(void **state)
 	assert_false(ri_autopsy_examine(region, &wish));
 }
 
-static size_t parts;
-static char last[32];
-
-static void take(void *context, const char *part)
-{
-	assert_ptr_equal(context, &parts);
-	parts++;
-	snprintf(last, sizeof(last), "%s", part);
-}
-
 /* It may be longer than the memory for it, and so may one part. */
 static void test_a_file_in_parts(void **state)
 {
 	static char block[3 * RI_AUTOPSY_FILE];
-	char path[] = "/tmp/test_examine.XXXXXX";
-	int fd = mkstemp(path);
+	char path[] = "/tmp/test_examine.XXXXXX", last[32] = "";
+	int fd = mkstemp(path), count = 0;
+	struct ri_autopsy_parts parts;
+	const char *part;
 
 	(void)state;
 	assert_true(fd >= 0);
@@ -250,11 +242,15 @@ static void test_a_file_in_parts(void **state)
 	assert_int_equal(write(fd, block, sizeof(block)), sizeof(block));
 	assert_int_equal(write(fd, "\0\0RANK=4\0RANK=5", 15), 15);
 	close(fd);
-	assert_true(ri_autopsy_each(path, '\0', take, &parts));
-	assert_int_equal(parts, RI_AUTOPSY_FILE / 4 + 2);
+	ri_autopsy_parts_open(&parts, '\0', "%s", path);
+	for (; (part = ri_autopsy_parts_next(&parts)) != NULL; count++)
+		snprintf(last, sizeof(last), "%s", part);
+	assert_int_equal(count, RI_AUTOPSY_FILE / 4 + 2);
 	assert_string_equal(last, "RANK=4");
 	unlink(path);
-	assert_false(ri_autopsy_each(path, '\0', take, &parts));
+	ri_autopsy_parts_open(&parts, '\0', "%s", path);
+	assert_int_equal(parts.fd, -1);
+	assert_null(ri_autopsy_parts_next(&parts));
 }
 
 int main(void)
