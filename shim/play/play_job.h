@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A simulated job. Each member is started with the words of a rankinit, and with the environment
- * and the files that its platform would give it (play_members.c); faults hit it on its way; at
- * the end stands what the platform makes of the members' ends.
+ * and the files of its platform; faults hit it; what the platform makes of its end is told.
  */
 #ifndef RI_SHIM_PLAY_PLAY_JOB_H
 #define RI_SHIM_PLAY_PLAY_JOB_H
@@ -42,10 +41,7 @@ int ri_members_prepare(struct ri_members *members, struct ri_launch *launch, str
 /* --print-env of the one that --node-rank and --local-rank say, by becoming it. Returns -1. */
 int ri_members_print_env(struct ri_members *members, struct ri_error *err);
 
-/*
- * --explain of one after the other, each below a line that says whose it is. Returns the first
- * exit status other than 0, 128 + N after a stop, or -1.
- */
+/* --explain of each. Returns the first exit status other than 0, 128 + N after a stop, or -1. */
 int ri_members_explain(struct ri_members *members, struct ri_error *err);
 
 struct ri_play_job {

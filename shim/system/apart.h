@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What may never come back. A file on a mount whose server is gone holds a
- * process in the kernel, where only a signal that ends it can reach it; process
- * 1 is ended by none. So such a file is asked for by a helper, which shares our
- * memory, descriptors and working directory, while we wait for the helper, for
- * a stop and for the time.
- *
- * The helper is no child that wait4(-1) knows. Where it is given up it gets
+ * What may never come back. A file on a mount whose server is gone holds a process in the kernel,
+ * where only a signal that ends it can reach it; process 1 is ended by none. So a helper asks for
+ * such a file, which shares our memory, descriptors and working directory, while we wait for the
+ * helper, for a stop and for the time. wait4(-1) does not know it. Where it is given up it gets
  * SIGKILL, after which it touches our memory no more, and is left behind.
  */
 #ifndef RI_SHIM_SYSTEM_APART_H
@@ -24,30 +21,22 @@ struct ri_apart {
 	const char *path;	/* of it, for the message */
 	int64_t most_ms;	/* how long it may take; 0: until a stop comes */
 	int64_t deaf_ms;	/* for so long a stop changes nothing */
-	/*
-	 * The helper has a copy of our memory in place of the memory, so that a crash in it reaches
-	 * nothing here. Then the work is not done where no helper can be made.
-	 */
-	bool forked;
+	bool forked;	/* the helper has a copy of our memory: a crash stays in it */
 	void (*meanwhile)(void *argument);	/* then, while it works: now and again; or NULL */
 };
 
 /*
- * Do the work. Returns what it returned, or -1 with errno EINTR where a stop
- * came first, ETIMEDOUT where the time was over, ECANCELED where the helper was
- * ended, or crashed. The stop stays in the queue.
- * After five seconds a warning names the path, if there is one. Where no helper
- * can be made the work is done here; -1 and errno of one that is to be forked.
+ * Do the work. Returns what it returned, or -1 with errno EINTR where a stop came first, which
+ * stays in the queue, ETIMEDOUT where the time was over, ECANCELED where the helper was ended, or
+ * crashed. After five seconds a warning names the path, if there is one. Where no helper can be
+ * made the work is done here; or -1 and errno where one is to be forked.
  */
 int ri_apart(const struct ri_apart *call);
 
 /* The same of a work that gives its reasons in *err: where it gave none, that code and why. */
 int ri_apart_or_fail(const struct ri_apart *call, enum ri_code code, struct ri_error *err);
 
-/*
- * What a variable asks for besides may lie on a mount that does not answer: after so
- * long the launch goes on without it.
- */
+/* After so long the launch goes on without what a variable asks for. */
 enum { RI_APART_TWIN_MS = 30000 };
 
 /* The work of an open or a read of that path: struct ri_host's apart. */

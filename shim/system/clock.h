@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What time it is, by a system call. The C library looks for the code that the
- * kernel maps for this, and that code for its data: two page faults and some
- * searching, which the few times that a start asks do not bring in again.
+ * What time it is, by a system call. The C library looks for the code that the kernel maps for
+ * this, and that code for its data: two page faults and a search, which do not pay in a start.
  */
 #ifndef RI_SHIM_SYSTEM_CLOCK_H
 #define RI_SHIM_SYSTEM_CLOCK_H

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Helpers: processes beside this one that may hang or crash in its place. Each part that has one
- * starts it, gives it a time, and takes its answer from memory that both share (ri_pages_shared),
- * from a pipe or from its status. Here is what all have in common: how they are started with no
- * more rights than they need, hidden, found, killed and reaped.
+ * Helpers: processes beside this one that may hang or crash in its place. Their owners take their
+ * answers from memory that both share (ri_pages_shared), from a pipe or from the status. Here they
+ * are started with no more rights than they need, hidden, found, killed and reaped.
  *
  * The job is over when wait4(-1) finds no child any more, so a helper that lives while ranks run
  * is hidden from it: what ends with another signal than SIGCHLD, or with none, is a "clone child"
@@ -28,9 +27,8 @@ enum ri_helper_user {
 	 */
 	RI_HELPER_NOBODY,
 	/*
-	 * What looks at a process: root becomes that process's user, which is what the kernel asks
-	 * for (ptrace(2), "Ptrace access mode checking"). One that has a time is the first to go
-	 * where memory ends.
+	 * What looks at a process: root becomes its user, as the kernel wants it (ptrace(2),
+	 * "Ptrace access mode checking"). One that has a time goes first where memory ends.
 	 */
 	RI_HELPER_OWNER,
 };
@@ -51,16 +49,15 @@ struct ri_helper_task {
 };
 
 /*
- * Start one. It dies with us. Where it cannot drop its rights, or /proc is not ours and it is to
- * look at a process, it ends with status 1 before it does anything. Returns its number, or -1 and
- * errno.
+ * Start one, which dies with us. Where it cannot drop its rights, or is to look at a process and
+ * /proc is not ours, it ends with status 1 at once. Returns its number, or -1 and errno.
  */
 pid_t ri_helper_start(const struct ri_helper_task *task);
 
 /*
- * Has it ended? Reaps it then. *status is that of wait(2), and stays as it is where somebody else
- * reaped it before; status may be NULL. A hidden one that is a second over its time does not hear
- * SIGALRM: it is left as by ri_helper_leave, with the status of one that ended of that signal.
+ * Has it ended? Reaps it then. *status is that of wait(2), and stays as it is where it was reaped
+ * before; status may be NULL. A hidden one that is a second over its time does not hear SIGALRM: it
+ * is left as by ri_helper_leave, with the status of one that ended of that signal.
  */
 bool ri_helper_reap(pid_t pid, int *status);
 
@@ -68,9 +65,9 @@ bool ri_helper_reap(pid_t pid, int *status);
 int64_t ri_helper_due(pid_t pid);
 
 /*
- * Kill a helper, also one that was not started here, and wait a fifth of a second at most until
- * it can be reaped, as ri_helper_reap does it. told is the signal of its end, which is taken off
- * the queue; 0: none. Returns false where it stays, in state D say: it is left behind.
+ * Kill a helper, also one that was not started here, and wait a fifth of a second at most until it
+ * can be reaped. told is the signal of its end, which is taken off the queue; 0: none. Returns
+ * false where it stays, in state D say: it is left behind.
  */
 bool ri_helper_end(pid_t pid, ri_sigset told, int *status);
 
@@ -86,10 +83,7 @@ bool ri_helper_end_all(void);
 /* Is this a hidden one that has not been reaped yet? */
 bool ri_helper_is_one(pid_t pid);
 
-/*
- * Is this the SIGIO of a hidden one's end, or of a descriptor of ours? Its helper may have been
- * reaped or forgotten meanwhile. A SIGIO of kill(2) is none. Reaps those that were left.
- */
+/* Is it the SIGIO of a hidden one's end, or of a descriptor? Reaps those that were left. */
 bool ri_helper_took(const siginfo_t *info);
 
 #endif

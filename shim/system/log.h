@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rankinit's own lines, always on stderr: one line, one write.
- *
- * A line never blocks (it is dropped where the reader does not read), never
- * kills (SIGPIPE is blocked, and the loop takes it off the queue), and leaves
- * errno as it was. Control characters and what is not UTF-8 are replaced, so
- * that nothing from an environment or a process name reaches a terminal as a
- * command.
+ * rankinit's own lines, always on stderr: one line, one write, which never blocks (it is dropped
+ * where the reader does not read), never kills (SIGPIPE is blocked, and the loop takes it off the
+ * queue), and leaves errno as it was. Control characters and what is not UTF-8 are replaced, so
+ * that nothing from an environment or a process name reaches a terminal as a command.
  */
 #ifndef RI_SHIM_SYSTEM_LOG_H
 #define RI_SHIM_SYSTEM_LOG_H
@@ -36,19 +33,13 @@ bool ri_log_shows(enum ri_level level);
 void ri_log(enum ri_level level, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/*
- * Where we print for the ranks as well, a line of our own must not come
- * between the halves of theirs: the function may take it, to be written later.
- */
+/* Where we print for the ranks, too: the function may take a line, to write it behind theirs. */
 void ri_log_through(bool (*take)(const char *line, size_t length));
 
 /* Lines of ours that another process has made whole, each with its end: as they are. */
 void ri_log_lines(char *bytes, size_t length);
 
-/*
- * Where we print for the ranks: did what went to our stderr last end no line? Then the next line
- * of ours ends that one first.
- */
+/* There: did what went to our stderr last end no line? Then our next line ends that one first. */
 void ri_log_follow(bool inside_line);
 
 /* "rankinit: error: SUBJECT: TEXT; HINT [code]" */
@@ -60,9 +51,9 @@ void ri_log_without(const struct ri_error *err, const char *so);
 void ri_log_findings(const struct ri_findings *findings);
 
 /*
- * Was this word said before in this PID namespace, by another rankinit of the container? It counts
- * as said from here on: an empty file in /dev/shm, which a container has even where its root is
- * read-only, keeps it in mind. In doubt it was not.
+ * Has another rankinit of this PID namespace said this word? It counts as said from here on: an
+ * empty file in /dev/shm, which a container has even where its root is read-only, keeps it in mind.
+ * In doubt none has.
  */
 bool ri_was_said(const char *word);
 

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first thing the process does: block every signal.
- *
- * The kernel drops a signal that PID 1 has neither blocked nor a handler for
- * (pid_namespaces(7)), so a stop that arrives before this call is lost.
- * Blocked, it waits until the command runs and can be told. There is no
- * handler anywhere: signals are taken one by one from the queue.
+ * The process blocks every signal first. The kernel drops one that PID 1 has neither blocked nor a
+ * handler for (pid_namespaces(7)); blocked, it waits until the command runs and can be told. There
+ * is no handler anywhere: signals are taken one by one from the queue.
  */
 #ifndef RI_SHIM_SYSTEM_MASK_H
 #define RI_SHIM_SYSTEM_MASK_H
@@ -24,8 +21,7 @@ extern ri_sigset ri_mask_inherited;
 /* Did that work? If not, errno says why. */
 bool ri_mask_is_set(void);
 
-/* Make set this process's mask. By system call, not by the C library, which
- * keeps 32 to 34 for itself. Safe in a child that shares our memory. */
+/* By system call, since the C library keeps 32 to 34. Safe in a child that shares our memory. */
 void ri_mask_set(ri_sigset set);
 
 /* Every signal, and one. */
@@ -46,15 +42,12 @@ struct ri_stop {
 ri_sigset ri_mask_pending(void);
 
 /*
- * Wait for one signal of the mask for at most timeout_ms (-1: for ever) and
- * take it off the queue. Returns its number and *info, or 0 when the time is
- * over, or earlier where the kernel refuses rt_sigtimedwait(2). Of *info only
- * the number, the code and the sender count. The lowest number comes first, but a
- * SIGTERM before long, whatever else comes.
+ * Wait for one signal for at most timeout_ms (-1: for ever) and take it off the queue. Returns its
+ * number and *info, or 0 when the time is over, or earlier where the kernel refuses
+ * rt_sigtimedwait(2). Of *info only the number, the code and the sender count. The lowest number
+ * comes first, but a SIGTERM before long, whatever else comes. Or for some signals alone.
  */
 int ri_mask_wait(siginfo_t *info, int64_t timeout_ms);
-
-/* The same for some signals; the others stay in the queue. */
 int ri_mask_wait_for(ri_sigset set, siginfo_t *info, int64_t timeout_ms);
 
 /* Wait so long, below a second, for nothing. */

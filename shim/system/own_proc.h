@@ -11,8 +11,8 @@
 #include "base/proc.h"
 
 /*
- * Is /proc that of our own PID namespace? After unshare --pid without a new
- * mount it shows strangers under our numbers. self is getpid().
+ * Is /proc that of our own PID namespace? After unshare --pid without a new mount it shows
+ * strangers under our numbers. self is getpid().
  */
 bool ri_proc_is_ours(pid_t self);
 

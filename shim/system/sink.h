@@ -52,10 +52,7 @@ void ri_sink_open(struct ri_sink *sink, int fd, char *buffer);
 /* Write what is pending, as much as goes through now; by lines at most PIPE_BUF at a time. */
 void ri_sink_flush(struct ri_sink *sink);
 
-/*
- * So much may be pending before nothing more is taken from the ranks: a reader
- * that comes back finds a pipe's worth of bytes at once.
- */
+/* Above it none is taken from the ranks; a reader that comes back finds a pipe's worth at once. */
 enum { RI_SINK_PENDING = 65536 };
 
 static inline bool ri_sink_is_full(const struct ri_sink *sink)
@@ -67,9 +64,8 @@ static inline bool ri_sink_is_full(const struct ri_sink *sink)
 char *ri_sink_room(struct ri_sink *sink);
 
 /*
- * Is it a regular file? RWF_NOWAIT may be refused there with EAGAIN again and
- * again, where the write would change more than the bytes (XFS and btrfs, Linux
- * fs/inode.c, file_modified_flags): a plain write is what there is.
+ * Is it a regular file? There RWF_NOWAIT may be refused with EAGAIN again and again, where the
+ * write would change more than the bytes (XFS and btrfs, Linux fs/inode.c, file_modified_flags).
  */
 bool ri_sink_is_file(int fd);
 
