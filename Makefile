@@ -75,7 +75,7 @@ LIB_SRC  := $(wildcard lib/*/*.c)
 PROBE_SRC := shim/probe/probe.c shim/probe/nvml.c
 # every start goes through these: side by side they take a page less
 SHIM_RUN := $(wildcard shim/*.c) shim/preflight/preflight.c \
-	$(patsubst %,shim/%.c,init/others init/descendants init/leftovers init/restarted \
+	$(patsubst %,shim/%.c,init/others init/descendants init/signalling init/restarted \
 		init/judged link/roll_call launch/launch)
 SHIM_SRC := $(SHIM_RUN) \
 	$(filter-out $(SHIM_RUN) $(PROBE_SRC),$(wildcard shim/*/*.c shim/*/*/*.c))
@@ -86,7 +86,7 @@ SHIM_OBJ := $(SHIM_SRC:%.c=$(O)/%.o)
 LATE  := shim/attempt shim/show shim/simulate shim/tell shim/judging shim/judge/% \
 	shim/hang/% shim/check/% shim/link/% shim/launch/exec_failure \
 	shim/launch/master shim/system/name_service shim/options/usage shim/play/% shim/probe/% \
-	shim/say/% shim/init/tell_nodes \
+	shim/say/% \
 	lib/base/account lib/base/mounts lib/from/shape lib/blame/% \
 	lib/demand/% lib/hang/% lib/image/% lib/link/% lib/node/% lib/play/% lib/python/% \
 	lib/redact/% lib/report/% lib/words/%

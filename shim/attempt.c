@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "attempt.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "init/leftovers.h"
+#include "init/signalling.h"
 #include "launch/master.h"
 #include "link/link.h"
 #include "report/restarts.h"

@@ -22,7 +22,6 @@
 #include "say/report_file.h"
 #include "say/two_rankinits.h"
 #include "system/clock.h"
-#include "attempt.h"
 
 /* --- how the ranks ended, of all that PID 1 knows and they wrote -------------- */
 

@@ -14,7 +14,6 @@
 #include "say/json_memory.h"
 #include "say/print.h"
 #include "say/state_file.h"
-#include "attempt.h"
 #include "run.h"
 
 extern char **environ;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "attempt.h"
 #include "run.h"
 
 #include <errno.h>
@@ -7,7 +6,7 @@
 #include <unistd.h>
 
 #include "check/runner.h"
-#include "init/tell_nodes.h"
+#include "init/phases.h"
 #include "link/link.h"
 #include "report/launched.h"
 #include "say/cause.h"

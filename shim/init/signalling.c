@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -10,12 +11,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "command/command.h"
+#include "hang/look.h"
 #include "init/descendants.h"
+#include "init/others.h"
+#include "link/link.h"
 #include "system/own_proc.h"
 
 enum {
 	SLOTS = 32768,		/* a power of two */
 	MOST = SLOTS / 4 * 3,	/* so that a search ends soon */
+	PASSES = 16,		/* over /proc, until a pass finds no new process */
+	NAMED_MAX = 8,
+	SPARING_PASSES = 10,	/* of killing, so that helpers live */
 };
 
 struct told {
@@ -30,11 +38,6 @@ static size_t count;
 static unsigned pass_now = 1;
 static bool told_groups;
 
-void ri_signalled_begin_pass(void)
-{
-	pass_now++;
-}
-
 static struct told *find(pid_t pid)
 {
 	size_t at = (size_t)pid % SLOTS;
@@ -44,21 +47,24 @@ static struct told *find(pid_t pid)
 	return &table[at];
 }
 
-bool ri_signalled_has(const struct ri_procstat *process)
+/* It had one: this process, not an earlier one of its number. */
+static bool was_told(const struct ri_procstat *process)
 {
 	const struct told *found = find(process->pid);
 
 	return found->pass != 0 && found->started == process->started;
 }
 
-bool ri_signalled_had(pid_t pid)
+/* The process of this number had one, before this pass began. */
+static bool was_told_before(pid_t pid)
 {
 	const struct told *found = find(pid);
 
 	return found->pass != 0 && found->pass < pass_now;
 }
 
-bool ri_signalled_add(const struct ri_procstat *process)
+/* It gets one. Returns false where there is no room to remember it. */
+static bool note_told(const struct ri_procstat *process)
 {
 	struct told *found = find(process->pid);
 
@@ -70,17 +76,12 @@ bool ri_signalled_add(const struct ri_procstat *process)
 	return true;
 }
 
-bool ri_signalled_groups(void)
-{
-	return told_groups;
-}
-
 /*
  * By pidfd, so that a pid reused since we read about it is not hit: the start
  * time is checked again once the pidfd holds the process. Kernels before 5.3
  * and some seccomp profiles have none.
  */
-void ri_signal_process(const struct ri_procstat *process, int number)
+static void signal_process(const struct ri_procstat *process, int number)
 {
 	int fd = (int)syscall(SYS_pidfd_open, process->pid, 0);
 	struct ri_procstat now;
@@ -119,7 +120,7 @@ void ri_signal_recheck(void)
 		if (now.group != told->group)
 			told->pass = 0;
 		else if (now.state == 'T')
-			ri_signal_process(&now, SIGCONT);
+			signal_process(&now, SIGCONT);
 	}
 }
 
@@ -145,7 +146,7 @@ static const struct ri_child *find_leader(const struct ri_children *children,
 static bool spare_member(const struct ri_procstat *process, void *children)
 {
 	if (find_leader(children, process) != NULL) {
-		ri_signalled_add(process);
+		note_told(process);
 		told_groups = true;
 	}
 	return true;
@@ -163,7 +164,7 @@ void ri_spare_children(struct ri_children *children, bool groups)
 	}
 	for (size_t i = 0; i < children->started; i++)
 		if (children->items[i].lives && ri_proc_read(children->items[i].pid, &process))
-			ri_signalled_add(&process);
+			note_told(&process);
 }
 
 struct signalling {
@@ -177,7 +178,7 @@ static bool signal_member(const struct ri_procstat *process, void *context)
 	const struct ri_child *leader = find_leader(signalling->children, process);
 
 	if (leader != NULL && !leader->lives)
-		ri_signal_process(process, signalling->number);
+		signal_process(process, signalling->number);
 	return true;
 }
 
@@ -195,6 +196,298 @@ void ri_signal_children(const struct ri_children *children, int number, bool gro
 	}
 	if (groups && left && ri_descendants_are_shown())
 		ri_descendants_each(signal_member, &(struct signalling){ children, number });
+}
+
+/* --- what the command left behind --- */
+
+static bool told_some;	/* beside the command and its group */
+static bool too_many;	/* a process was not told, since the memory of those that were is full */
+static bool parents_stop;	/* what is a living parent's is left to that */
+static bool left_to_relay;	/* a process was not told, since another passes the stop on */
+static char relay[sizeof(((struct ri_procstat *)NULL)->name)];	/* "": no other one */
+static pid_t self;
+
+void ri_leftovers_init(pid_t own_pid)
+{
+	self = own_pid;
+	ri_descendants_init(own_pid);
+}
+
+/* As the kernel has it, cut after 15 bytes. */
+void ri_leftovers_add_relay(const char *program)
+{
+	ri_text_copy(relay, sizeof(relay), ri_path_name(program));
+}
+
+/*
+ * Is this process its living parent's to stop? A program that outlives a SIGTERM has caught it, and
+ * passes it on, as launchers do, or needs its children for a checkpoint. A shell runs its trap at
+ * once where it started this process with "&", but only after the end of one that it waits for:
+ * that one is not told. A shell without job control lets what it starts with "&" ignore SIGINT
+ * (POSIX, Shell Command Language, 2.11), unless it ignores that itself. Where /proc does not show
+ * what the parent is, all are told. Not to be asked of a child of rankinit.
+ */
+static bool is_left_to_parent(const struct ri_procstat *process)
+{
+	const uint64_t bit = UINT64_C(1) << (SIGINT - 1);
+	char program[PATH_MAX];
+	struct ri_procstat parent;
+
+	/* ptrace(2): not shown of a process of another user to one without privileges */
+	if (!ri_descendants_read_parent(process, &parent) || parent.dying ||
+		!ri_autopsy_link(program, sizeof(program), "/proc/%d/exe", (int)parent.pid))
+		return false;
+	return ri_word_shell(program) == NULL ||
+		((process->ignored & bit) != 0 && (parent.ignored & bit) == 0);
+}
+
+/* One pass of telling. */
+struct telling {
+	bool children_too;	/* also those of a process that was told before */
+	bool found;
+};
+
+/*
+ * Launchers that pass a SIGTERM on to what they started, each in its own time:
+ * Open MPI 4 and 5 (mpirun is a link to orterun or prterun) and their daemons,
+ * MPICH's Hydra, torchrun, and another rankinit, which may have another name.
+ */
+bool ri_leftovers_is_relay(const struct ri_procstat *process)
+{
+	/* as the kernel has them, cut after 15 bytes */
+	static const char *const names[] = {
+		"mpirun", "mpirun.openmpi", "mpirun.mpich", "mpiexec", "mpiexec.openmpi",
+		"mpiexec.mpich", "mpiexec.hydra", "orterun", "orted", "prterun", "prted",
+		"hydra_pmi_proxy", "hydra_bstrap_pr", "torchrun", "rankinit",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(process->name, names[i]) == 0)
+			return process->state != 'Z';
+	return relay[0] != '\0' && strcmp(process->name, relay) == 0 && process->state != 'Z';
+}
+
+/* Does its launcher live? Then that passes SIGTERM on, and ours would be a second one. */
+static bool has_relay(const struct ri_procstat *process)
+{
+	struct ri_procstat at = *process;
+
+	for (int depth = 0; depth < RI_GENERATIONS && at.parent > 1 && at.parent != self; depth++) {
+		if (!ri_descendants_read_parent(&at, &at))
+			return false;
+		if (ri_leftovers_is_relay(&at))
+			return true;
+	}
+	return false;
+}
+
+static bool find_relay(const struct ri_procstat *process, void *found)
+{
+	*(bool *)found = ri_leftovers_is_relay(process);
+	return !*(bool *)found;
+}
+
+static bool tell(const struct ri_procstat *process, void *context)
+{
+	struct telling *telling = context;
+
+	if (process->state == 'Z' || was_told(process) ||
+		(!telling->children_too && was_told_before(process->parent)))
+		return true;
+	if (has_relay(process) || (parents_stop && process->parent != self &&
+					  is_left_to_parent(process))) {
+		left_to_relay = true;
+		return true;
+	}
+	if (!note_told(process)) {
+		too_many = true;
+		return false;
+	}
+	telling->found = true;
+	ri_log(RI_LEVEL_NOTE, "SIGTERM to %s (pid %d)", process->name, (int)process->pid);
+	signal_process(process, SIGTERM);
+	if (process->state == 'T')
+		signal_process(process, SIGCONT);
+	return true;
+}
+
+static bool wake(const struct ri_procstat *process, void *context)
+{
+	(void)context;
+	note_told(process);
+	if (process->state == 'T')
+		signal_process(process, SIGCONT);
+	return true;
+}
+
+/* children_of_told: in the first pass; later ones look for processes that it missed. */
+static void tell_one_by_one(bool children_of_told)
+{
+	struct telling telling = { .found = true };
+	bool said = too_many;
+
+	told_some = true;
+	left_to_relay = false;
+	for (int pass = 0; pass < PASSES && telling.found; pass++) {
+		telling = (struct telling){ .children_too = pass == 0 && children_of_told };
+		pass_now++;
+		if (!ri_descendants_each(tell, &telling))
+			ri_log(RI_LEVEL_WARNING, "cannot look for remaining processes: /proc "
+						 "cannot be listed: %s", strerror(errno));
+	}
+	if (too_many && !said)
+		ri_log(RI_LEVEL_WARNING, "more processes remain than rankinit can signal one by "
+					 "one; the others are not signalled");
+}
+
+void ri_leftovers_stop(bool command_lives, bool passes_on)
+{
+	bool ours = ri_descendants_are_shown(), at_once, relayed = false;
+
+	at_once = !command_lives && !told_some && !told_groups &&
+		!ri_descendants_have_others();
+	if (ours && at_once)
+		ri_descendants_each(find_relay, &relayed);
+	at_once = at_once && !relayed;
+	parents_stop = command_lives && passes_on;
+	/* a seccomp profile may deny it */
+	if (self == 1 && (at_once || !ours) && (kill(-1, SIGTERM) == 0 || errno == ESRCH)) {
+		told_some = true;
+		if (ours)
+			ri_descendants_each(wake, NULL);
+		else
+			kill(-1, SIGCONT);
+		return;
+	}
+	if (ours)
+		tell_one_by_one(true);
+	else
+		ri_log(RI_LEVEL_WARNING, "cannot look for remaining processes: /proc belongs to "
+					 "another PID namespace; mount a new one there");
+}
+
+void ri_leftovers_stop_orphans(void)
+{
+	if (left_to_relay && ri_descendants_are_shown())
+		tell_one_by_one(false);
+}
+
+/* Stops, with 0 in its place, at a living child of the process of that number. */
+static bool find_child(const struct ri_procstat *process, void *parent)
+{
+	pid_t *number = parent;
+
+	if (process->parent == *number && process->state != 'Z')
+		*number = 0;
+	return *number != 0;
+}
+
+void ri_leftovers_say_shell(const struct ri_children *children)
+{
+	for (size_t i = 0; i < children->started; i++) {
+		const struct ri_child *child = &children->items[i];
+		struct ri_procstat process;
+		char program[PATH_MAX];
+		pid_t parent = child->pid;
+		const char *name;
+
+		if (!child->lives || !ri_descendants_are_shown() ||
+			!ri_proc_read(child->pid, &process))
+			continue;
+		/*
+		 * A script has its own name there, so the file that is executed decides, and the
+		 * name only where the kernel does not show that file.
+		 */
+		name = ri_word_shell(ri_autopsy_link(program, sizeof(program), "/proc/%d/exe",
+			(int)child->pid) ? program : process.name);
+		if (name != NULL)
+			ri_descendants_each(find_child, &parent);
+		if (name == NULL || parent != 0)
+			continue;
+		ri_log(RI_LEVEL_WARNING, "waiting for %s (pid %d), which handles SIGTERM only "
+			"after the program that it runs has ended; with --grace=25 rankinit stops "
+			"that program too", name, (int)child->pid);
+		return;
+	}
+}
+
+static bool end(const struct ri_procstat *process, void *context)
+{
+	(void)context;
+	if (process->state != 'Z')
+		signal_process(process, SIGKILL);
+	return true;
+}
+
+void ri_leftovers_kill(void)
+{
+	static int passes;
+	/*
+	 * The link's helper tells the other nodes how this ends, and that of others' ranks sees how
+	 * those do; after some passes they die, too.
+	 */
+	bool spares = (ri_link_is_on() || ri_others_are_watched()) && passes++ < SPARING_PASSES &&
+		ri_descendants_are_shown();
+
+	if (self == 1 && !spares && !ri_descendants_have_others() &&
+		(kill(-1, SIGKILL) == 0 || errno == ESRCH))
+		return;
+	if (ri_descendants_are_shown())
+		ri_descendants_each(end, NULL);
+}
+
+static bool find_any(const struct ri_procstat *process, void *found)
+{
+	(void)process;
+	*(bool *)found = true;
+	return false;
+}
+
+bool ri_leftovers_are_gone(void)
+{
+	bool found = false;
+
+	return ri_descendants_have_others() && ri_descendants_each(find_any, &found) && !found;
+}
+
+struct naming {
+	struct ri_text *out;
+	int count;
+};
+
+static bool name(const struct ri_procstat *process, void *context)
+{
+	struct naming *naming = context;
+
+	/* our own zombies are about to be reaped */
+	if (process->state == 'Z' && process->parent == self)
+		return true;
+	if (naming->count++ >= NAMED_MAX)
+		return true;
+	ri_text_addf(naming->out, "%s%s (%d", naming->count > 1 ? ", " : "", process->name,
+		(int)process->pid);
+	if (process->state == 'Z')
+		ri_text_addf(naming->out, ", zombie of %d", (int)process->parent);
+	else if (process->state == 'D')
+		ri_text_add(naming->out, ", uninterruptible");
+	ri_text_add(naming->out, ")");
+	return true;
+}
+
+void ri_leftovers_say(enum ri_level level, const char *what)
+{
+	RI_TEXT(names, 512);
+	struct naming naming = { .out = &names };
+
+	if (!ri_descendants_are_shown()) {
+		ri_log(level, "%s: /proc does not show which", what);
+		return;
+	}
+	ri_descendants_each(name, &naming);
+	if (naming.count > NAMED_MAX)
+		ri_text_addf(&names, " and %d more", naming.count - NAMED_MAX);
+	if (naming.count > 0)
+		ri_log(level, "%s: %s", what, names.bytes);
 }
 
 /* --- by a Slurm step ------------------------------------------------------- */

@@ -15,10 +15,12 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "base/env.h"
 #include "base/proc.h"
 #include "launch/children.h"
+#include "system/log.h"
 
 /*
  * groups: each child leads one, and all of it shall get the signal. Of a group whose leader was
@@ -41,24 +43,6 @@ void ri_signal_wake(pid_t pid);
  */
 void ri_signal_recheck(void);
 
-/* A signal for the process that this was read of, and not for another one of its number. */
-void ri_signal_process(const struct ri_procstat *process, int number);
-
-/* Begin a pass over /proc. */
-void ri_signalled_begin_pass(void);
-
-/* It had one: this process, not an earlier one of its number. */
-bool ri_signalled_has(const struct ri_procstat *process);
-
-/* The process of this number had one, before this pass began. */
-bool ri_signalled_had(pid_t pid);
-
-/* It gets one. Returns false where there is no room to remember it. */
-bool ri_signalled_add(const struct ri_procstat *process);
-
-/* Did members of a group have one? */
-bool ri_signalled_groups(void);
-
 /*
  * Look once, before the spawn: are we in a step whose signals reach the
  * command too, if it stays in our process group? Without a step it reads the
@@ -68,5 +52,62 @@ bool ri_step_tells_all(const struct ri_env *env);
 
 /* Was the signal sent by the step's daemon, as far as can be seen from here? */
 bool ri_step_sent(const siginfo_t *info);
+
+/*
+ * The processes that the command left behind: torchrun's workers in sessions of their own, the
+ * python below a shell, mpirun's ranks. rankinit finds them, sends each exactly one SIGTERM, and
+ * kills them in the end.
+ *
+ * PID 1 of a namespace signals all at once with kill(-1), which no fork escapes, unless it must
+ * leave out some: the command at half of the grace, the ranks of an mpirun, what is not the job's
+ * where the ranks may start again (init/descendants.h). Then, and if rankinit is not PID 1, it
+ * looks for them in /proc: kill(-1) of another process than PID 1 would hit every process of the
+ * user.
+ */
+
+/* To be called before the others, with our own pid. */
+void ri_leftovers_init(pid_t own_pid);
+
+/* A process of this program passes a stop on, as a launcher does; its name is copied. */
+void ri_leftovers_add_relay(const char *program);
+
+/* Has it the name of one of those, or of a launcher that does the same? */
+bool ri_leftovers_is_relay(const struct ri_procstat *process);
+
+/*
+ * SIGTERM for every process that has not had one, and SIGCONT for those that
+ * are stopped, since a stopped process would never see it. Children of a
+ * process that was told are left to it: a shell's trap may be saving. Processes
+ * below a launcher that passes a SIGTERM on are left to that launcher.
+ * command_lives: a command that was spared is not hit by kill(-1), unless /proc
+ * is not ours, since the rest cannot be reached in another way. passes_on: it was told; while
+ * it lives, a process that its parent stops is left to that.
+ */
+void ri_leftovers_stop(bool command_lives, bool passes_on);
+
+/* An orphan was reaped: a launcher that was to tell others may be gone. */
+void ri_leftovers_stop_orphans(void);
+
+/*
+ * A warning about a child that is a shell with a child of its own. A shell with a trap
+ * for SIGTERM runs it when the program that it started has ended, and without --grace that
+ * program is not told to stop (bash(1), "Signals").
+ */
+void ri_leftovers_say_shell(const struct ri_children *children);
+
+/* SIGKILL for all that are left. */
+void ri_leftovers_kill(void);
+
+/*
+ * PID 1 has children yet. Are all of them what is not the job's, where that is spared? An orphan of
+ * somebody who came from outside is one.
+ */
+bool ri_leftovers_are_gone(void);
+
+/*
+ * "WHAT: python3 (12), sh (13, zombie of 12)": name the processes that are left, at most a few.
+ * Without one there is no line.
+ */
+void ri_leftovers_say(enum ri_level level, const char *what);
 
 #endif

@@ -12,7 +12,7 @@
 #include "init/output.h"
 #include "init/terminal.h"
 #include "launch/children.h"
-#include "link/job.h"
+#include "link/link.h"
 #include "report/outcome.h"
 #include "system/mask.h"
 

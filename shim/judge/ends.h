@@ -10,7 +10,7 @@
 #include "init/judged.h"
 #include "init/output.h"
 #include "launch/children.h"
-#include "link/job.h"
+#include "link/link.h"
 #include "system/mask.h"
 
 /* What became of a child, and what it said, as far as it is known by now. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "link/job.h"
+#include "link/link.h"
 
 #include <errno.h>
 #include <netdb.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "link/job.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -16,7 +16,7 @@
 
 #include "hang/look.h"
 #include "init/descendants.h"
-#include "init/leftovers.h"
+#include "init/signalling.h"
 #include "launch/master.h"
 #include "link/link.h"
 #include "report/members.h"
