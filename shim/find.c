@@ -307,7 +307,6 @@ static void judge_orte(const struct ri_found *found)
 static void judge_words(const struct ri_found *found)
 {
 	const struct ri_options *options = &found->options;
-	const char *option = ri_options_behind(options, &found->command);
 	uint64_t here, local_rank;
 
 	if (ri_topology_get(&found->topology, RI_FACT_LOCAL_RANK, &local_rank) &&
@@ -324,9 +323,7 @@ static void judge_words(const struct ri_found *found)
 	judge_key(found);
 	judge_orte(found);
 	ri_options_judge_gone(options, found->source.context.findings);
-	ri_options_judge_empty(options, &found->command, found->source.context.findings);
-	if (option != NULL)
-		ri_options_judge_behind(options, option, found->source.context.findings);
+	ri_options_judge_words(options, &found->command, found->source.context.findings);
 }
 
 bool ri_found_is_of_job(const struct ri_found *found)

@@ -574,10 +574,7 @@ static const struct ri_option *find_among(const int *numbers, const char *word)
 	return NULL;
 }
 
-/*
- * The next option among the words of the command that is rankinit's own business; or NULL. Another
- * rankinit reads what stands behind it.
- */
+/* The next option among the words of the command; or NULL. */
 static char *const *find_option(char *const *word, const struct ri_command *command)
 {
 	if (word == NULL || command->mode == RI_MODE_NONE)
@@ -588,25 +585,23 @@ static char *const *find_option(char *const *word, const struct ri_command *comm
 	return NULL;
 }
 
-const char *ri_options_behind(const struct ri_options *options, const struct ri_command *command)
-{
-	char *const *word = find_option(options->command, command);
-
-	for (; word != NULL; word = find_option(word + 1, command)) {
-		const struct ri_option *option = find_among(own, *word);
-
-		if (option != NULL && !ri_command_has(command, ri_option_name(option), NULL))
-			return ri_option_name(option);
-	}
-	return NULL;
-}
-
-void ri_options_judge_behind(const struct ri_options *options, const char *name,
+/* What another rankinit reads, or a launcher knows, is its own. */
+static void judge_behind(const struct ri_options *options, const struct ri_command *command,
 	struct ri_findings *findings)
 {
-	const struct ri_option *option = find_among(own, name);
+	char *const *word = find_option(options->command, command);
+	const struct ri_option *option = NULL;
 	char shown[SHOWN + 1];
+	const char *name;
 
+	for (; word != NULL && option == NULL; word = find_option(word + 1, command)) {
+		option = find_among(own, *word);
+		if (option != NULL && ri_command_has(command, ri_option_name(option), NULL))
+			option = NULL;
+	}
+	if (option == NULL)
+		return;
+	name = ri_option_name(option);
 	ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_NOTE, RI_CODE_OPTION_BEHIND, name,
 		"stands after the command, so the command gets it and rankinit does not"),
 		"put it before the command: rankinit %s%s%s -- %.80s", name,
@@ -614,7 +609,7 @@ void ri_options_judge_behind(const struct ri_options *options, const char *name,
 		show(shown, options->command[0]));
 }
 
-void ri_options_judge_empty(const struct ri_options *options, const struct ri_command *command,
+void ri_options_judge_words(const struct ri_options *options, const struct ri_command *command,
 	struct ri_findings *findings)
 {
 	char *const *word = find_option(options->command, command);
@@ -634,6 +629,7 @@ void ri_options_judge_empty(const struct ri_options *options, const struct ri_co
 			"there, the shell that started rankinit has none of that name"),
 			"for the value that rankinit sets write '%s=$%s', in single quotes", name,
 			ri_option_twin(option) + sizeof("RANKINIT_") - 1);
-		return;
+		break;
 	}
+	judge_behind(options, command, findings);
 }

@@ -136,20 +136,12 @@ int ri_options_check(const struct ri_options *options, struct ri_error *err);
 void ri_options_judge_gone(const struct ri_options *options, struct ri_findings *findings);
 
 /*
- * The name of an option that only rankinit has, where it stands among the words of
- * the command and no launcher there knows it; NULL: there is none.
+ * Among the words of the command: a warning, RI_CODE_COMMAND_EMPTY, about the first argument such
+ * as --local_rank that has an empty value; and a note, RI_CODE_OPTION_BEHIND, about the first
+ * option that only rankinit has and no launcher there knows: the command may have one of that
+ * name, too.
  */
-const char *ri_options_behind(const struct ri_options *options, const struct ri_command *command);
-
-/* RI_CODE_OPTION_BEHIND about it, a note: the command may have one of that name, too. */
-void ri_options_judge_behind(const struct ri_options *options, const char *name,
-	struct ri_findings *findings);
-
-/*
- * A warning, RI_CODE_COMMAND_EMPTY, where an argument of the command such as --local_rank
- * has an empty value.
- */
-void ri_options_judge_empty(const struct ri_options *options, const struct ri_command *command,
+void ri_options_judge_words(const struct ri_options *options, const struct ri_command *command,
 	struct ri_findings *findings);
 
 /*
