@@ -443,15 +443,10 @@ static void claim_init_method(struct ri_reading *reading)
 /* The host file as a list; NULL where it cannot be read, or no source may read files now. */
 static struct ri_fact *claim_host_file(struct ri_reading *reading)
 {
-	const char *path = ri_reading_get(reading, HOST_FILE);
 	struct ri_hostfile file;
 	struct ri_fact *claim;
-	char *text;
 
-	if (path == NULL || reading->context->host == NULL)
-		return NULL;
-	text = ri_reading_file(reading, path, RI_MAX_HOSTFILE);
-	if (text == NULL || !ri_allocation_read_text(reading, HOST_FILE, text, &file))
+	if (!ri_allocation_read_file(reading, HOST_FILE, &file))
 		return NULL;
 	claim = ri_claim_list_of(reading, HOST_FILE, file.hosts, file.count);
 	if (file.count > 0)

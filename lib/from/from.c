@@ -71,6 +71,17 @@ static bool takes_identity(struct ri_reading *reading)
 		rank < size && local_rank < local_size && local_size <= size && size > other);
 }
 
+/* Is there something to read for it: in the environment, by options, by --source? */
+static bool is_there(const struct ri_source *source, const struct ri_context *context)
+{
+	const struct ri_wishes *wishes = context->wishes;
+
+	if ((source->traits & RI_TRAIT_BY_HAND) != 0)
+		return ri_wishes_subject(wishes) != NULL;
+	return ri_source_is_seen(source, context->env) || (source->hidden && wishes != NULL &&
+		wishes->source.value != NULL && strcmp(wishes->source.value, source->name) == 0);
+}
+
 /* Is what it shares with others one of them's that is there and comes first? */
 static bool is_taken(const struct ri_reading *reading, const struct ri_source *const *at)
 {
@@ -92,8 +103,7 @@ static int read_all(struct ri_topology *out, struct ri_reading *reading)
 	size_t before;
 
 	for (const struct ri_source *const *at = ri_sources; *at != NULL; at++) {
-		if (!ri_source_is_there(*at, context->env, context->wishes) ||
-			is_taken(reading, at))
+		if (!is_there(*at, context) || is_taken(reading, at))
 			continue;
 		if (names == NULL) {
 			names = ri_arena_array(context->arena, RI_SOURCE_COUNT, sizeof(*names));

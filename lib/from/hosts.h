@@ -66,11 +66,7 @@ uint32_t ri_hostfile_share(const struct ri_hostfile *file, size_t from);
 bool ri_allocation_read_text(struct ri_reading *reading, const char *variable,
 	const char *text, struct ri_hostfile *out);
 
-/*
- * Read the file that the variable names as a host file: false
- * where there is none, it cannot be read, or it names no hosts. What is wrong
- * with the file is a finding.
- */
+/* The same of the file that the variable names; false also where it cannot be read. */
 bool ri_allocation_read_file(struct ri_reading *reading, const char *variable,
 	struct ri_hostfile *out);
 
@@ -85,25 +81,6 @@ struct ri_fact *ri_allocation_claim_master(struct ri_reading *reading, const str
 
 /* Does no launcher, which knows better, stand between? Facts by hand change nothing. */
 bool ri_allocation_is_direct(const struct ri_reading *reading);
-
-/*
- * Under a launcher: do its ranks, if every node has as many as this one, fill
- * so many hosts? Then it uses all of them.
- */
-bool ri_allocation_is_filled(const struct ri_reading *reading, uint64_t hosts);
-
-/* Under such a launcher: claim the first host where no variable names the master, and say so. */
-void ri_allocation_guess_master(struct ri_reading *reading, const struct ri_fact *hosts);
-
-/*
- * Claim what a file of machines, from that one on, says to this process: hosts and how many
- * where no launcher stands between, hosts and a guess of the master under one that fills them.
- */
-void ri_allocation_claim(struct ri_reading *reading, const char *variable,
-	const struct ri_hostfile *file, size_t from);
-
-/* Say that there is an allocation and no rank, unless a source knows a rank. */
-void ri_allocation_note(const struct ri_reading *reading, const char *variable);
 
 /*
  * Is a host of a list this machine? By address where the list has addresses, by name where it has

@@ -7,8 +7,23 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "from/hosts.h"
+
+/*
+ * Did some MPI start this process, whether or not its tuple is whole? Then it is no launcher,
+ * even if it inherited the variables of one.
+ */
+static bool sees_mpi_rank(const struct ri_env *env)
+{
+	static const char *const names[] = {
+		"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMI_ID", "PMIX_RANK", "MV2_COMM_WORLD_RANK",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (ri_source_sees(env, names[i]))
+			return true;
+	return false;
+}
 
 #define JOB "kubernetes.io/docs/concepts/workloads/controllers/job"
 #define RUN "PyTorch torch/distributed/run.py"
@@ -205,7 +220,7 @@ static void read_volcano(struct ri_reading *reading)
 	struct ri_fact *hosts;
 
 	if (reading->identity == NULL && ri_source_sees_text(env, "MPI_HOST") &&
-		!ri_source_sees_mpi_rank(env)) {
+		!sees_mpi_rank(env)) {
 		ri_claim_word(reading, RI_FACT_ROLE, "MPI_HOST", RI_ROLE_LAUNCHER,
 			RI_STRENGTH_SAID);
 		return;
@@ -549,12 +564,12 @@ static void read_kubeflow_mpi(struct ri_reading *reading)
 {
 	const struct ri_context *context = reading->context;
 	const struct ri_source *identity = reading->identity;
-	const char *variable = find_path(context->env), *text, *name;
+	const char *variable = find_path(context->env), *name;
 	struct ri_hostfile file;
 	size_t found = 0, length, place = 0;
 
 	/* Where the launcher is a worker too, its ranks inherit all of its variables. */
-	if (identity == NULL && !ri_source_sees_mpi_rank(context->env))
+	if (identity == NULL && !sees_mpi_rank(context->env))
 		ri_claim_word(reading, RI_FACT_ROLE, is_launcher(context->env)
 			? "K_MPI_JOB_ROLE" : variable, RI_ROLE_LAUNCHER, RI_STRENGTH_SAID);
 	/* Is the master unknown, and are there ranks elsewhere? */
@@ -563,8 +578,7 @@ static void read_kubeflow_mpi(struct ri_reading *reading)
 		ri_claim_of(reading, RI_FACT_LOCAL_WORLD_SIZE, identity->name) == NULL ||
 		ri_identity_is_on_one_node(reading))
 		return;
-	text = ri_reading_file(reading, ri_reading_get(reading, variable), RI_MAX_HOSTFILE);
-	if (text == NULL || !ri_allocation_read_text(reading, variable, text, &file))
+	if (!ri_allocation_read_file(reading, variable, &file))
 		return;
 	name = ri_host_name(context->host, context->arena);
 	/* A pod's own name is the first label of the one in the host file. */

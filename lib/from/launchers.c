@@ -146,9 +146,7 @@ static bool is_of_no_slurm(const struct ri_env *env)
 static void read_pals(struct ri_reading *reading)
 {
 	uint64_t rank, local_rank, local, node, size;
-	const char *path = ri_reading_get(reading, "PBS_NODEFILE");
 	struct ri_hostfile file;
-	char *text;
 
 	ri_claim_rows(reading, ri_source_pals.reads);
 	if (ri_claim_of(reading, RI_FACT_WORLD_SIZE, reading->source->name) != NULL ||
@@ -157,11 +155,8 @@ static void read_pals(struct ri_reading *reading)
 		!ri_claim_get(reading, RI_FACT_LOCAL_WORLD_SIZE, &local) ||
 		!ri_claim_get(reading, RI_FACT_NODE_RANK, &node) ||
 		local_rank >= local || rank != node * local + local_rank ||
-		path == NULL || reading->context->host == NULL)
-		return;
-	/* what is wrong with it source "pbs" says */
-	text = ri_reading_file(reading, path, RI_MAX_HOSTFILE);
-	if (text == NULL || !ri_allocation_read_text(reading, "PBS_NODEFILE", text, &file) ||
+		/* what is wrong with it source "pbs" says */
+		!ri_allocation_read_file(reading, "PBS_NODEFILE", &file) ||
 		node >= file.count || file.count > RI_MAX_RANKS / local)
 		return;
 	size = file.count * local;

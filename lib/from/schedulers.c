@@ -8,6 +8,88 @@
 
 #include "from/hosts.h"
 
+/* The hosts of a file that a variable names. False: it has none, or cannot be read. */
+static bool read_file(struct ri_reading *reading, const char *variable, struct ri_hostfile *out)
+{
+	const struct ri_context *context = reading->context;
+
+	if (context->host == NULL || !ri_source_sees_text(context->env, variable))
+		return false;
+	/* It is there on the job's first node alone, and not in every container. */
+	if (!ri_allocation_read_file(reading, variable, out)) {
+		if (reading->err->code == RI_CODE_NONE)
+			ri_findings_add(context->findings, RI_SEVERITY_NOTE, RI_CODE_ENV_IGNORED,
+				variable, "the file named there cannot be read");
+		return false;
+	}
+	if (out->bad_line != 0)
+		ri_findings_add(context->findings, RI_SEVERITY_WARNING, RI_CODE_ENV_IGNORED,
+			variable, "line %zu of the file names no host and is not used",
+			out->bad_line);
+	return out->count > 0;
+}
+
+/* Do the launcher's ranks fill so many hosts, if each node has as many as this one? */
+static bool is_filled(const struct ri_reading *reading, uint64_t hosts)
+{
+	const char *launcher = reading->launcher->name;
+	uint64_t size, local;
+
+	return ri_claim_number_of(reading, RI_FACT_WORLD_SIZE, launcher, &size) &&
+		ri_claim_number_of(reading, RI_FACT_LOCAL_WORLD_SIZE, launcher, &local) &&
+		hosts * local == size;
+}
+
+/* Under a launcher that fills all hosts: claim the first where no variable names the master. */
+static void guess_master(struct ri_reading *reading, const struct ri_fact *hosts)
+{
+	const char *launcher = reading->launcher->name;
+	struct ri_fact *claim;
+
+	if (hosts->number < 2 || ri_reading_has_master(reading))
+		return;
+	claim = ri_allocation_claim_master(reading, hosts);
+	if (claim == NULL)
+		return;
+	claim->strength = RI_STRENGTH_DEFAULT;
+	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_NOTE,
+		RI_CODE_MASTER_ASSUMED, claim->origin.variable,
+		"%s does not say where rank 0 runs: \"%s\" is right if it fills the machines of %s "
+		"in order", launcher, claim->text, reading->source->name),
+		"set MASTER_ADDR if this is another host");
+}
+
+/*
+ * What a file of machines, from that one on, says to this process: hosts and how many where no
+ * launcher stands between, hosts and a guess of the master under one that fills them.
+ */
+static void claim_machines(struct ri_reading *reading, const char *variable,
+	const struct ri_hostfile *file, size_t from)
+{
+	bool direct = ri_allocation_is_direct(reading);
+	struct ri_fact *hosts;
+
+	if (file->count <= from ||
+		(!direct && !is_filled(reading, file->count - from)))
+		return;
+	hosts = ri_claim_list_of(reading, variable, file->hosts + from, file->count - from);
+	if (hosts != NULL && direct)
+		ri_claim_value(reading, RI_FACT_NNODES, variable, hosts->number);
+	else if (hosts != NULL)
+		guess_master(reading, hosts);
+}
+
+/* Say that there is an allocation and no rank, unless a source knows a rank. */
+static void note_allocation(const struct ri_reading *reading, const char *variable)
+{
+	if (reading->identity != NULL)
+		return;
+	ri_findings_add(reading->context->findings, RI_SEVERITY_NOTE,
+		RI_CODE_SOURCE_ALLOCATION, variable,
+		"%s allocated the machines of this job, but did not start this process as a "
+		"rank", reading->source->name);
+}
+
 #define MOM "OpenPBS src/resmom/start_exec.c"
 
 static void read_pbs(struct ri_reading *reading)
@@ -15,14 +97,14 @@ static void read_pbs(struct ri_reading *reading)
 	struct ri_hostfile file;
 	uint32_t share;
 
-	ri_allocation_note(reading, "PBS_JOBID");
+	note_allocation(reading, "PBS_JOBID");
 	ri_claim_rows(reading, ri_source_pbs.reads);
-	if (!ri_allocation_read_file(reading, "PBS_NODEFILE", &file))
+	if (!read_file(reading, "PBS_NODEFILE", &file))
 		return;
 	share = ri_hostfile_share(&file, 0);
 	if (share > 0)
 		ri_claim_value(reading, RI_FACT_NPROC, "PBS_NODEFILE", share);
-	ri_allocation_claim(reading, "PBS_NODEFILE", &file, 0);
+	claim_machines(reading, "PBS_NODEFILE", &file, 0);
 }
 
 /* OpenPBS, PBS Pro or Torque. */
@@ -85,7 +167,7 @@ static bool claim_list(struct ri_reading *reading, const char *variable, bool pa
 			pairs ? "hosts, each with its slots" : "a list of hosts");
 		return false;
 	}
-	ri_allocation_claim(reading, variable, &file, count_script_hosts(&file));
+	claim_machines(reading, variable, &file, count_script_hosts(&file));
 	return true;
 }
 
@@ -94,15 +176,15 @@ static void read_lsf(struct ri_reading *reading)
 	static const char rank_file[] = "LSB_DJOB_RANKFILE", host_file[] = "LSB_DJOB_HOSTFILE";
 	struct ri_hostfile file;
 
-	ri_allocation_note(reading, "LSB_JOBID");
+	note_allocation(reading, "LSB_JOBID");
 	ri_claim_rows(reading, ri_source_lsf.reads);
 	/* On more lines than the first the script's host has ranks as well. */
-	if (ri_allocation_read_file(reading, rank_file, &file))
-		ri_allocation_claim(reading, rank_file, &file, file.slots[0] == 1 ? 1 : 0);
+	if (read_file(reading, rank_file, &file))
+		claim_machines(reading, rank_file, &file, file.slots[0] == 1 ? 1 : 0);
 	else if (!claim_list(reading, "LSB_HOSTS", false) &&
 		!claim_list(reading, "LSB_MCPU_HOSTS", true) &&
-		ri_allocation_read_file(reading, host_file, &file))
-		ri_allocation_claim(reading, host_file, &file, count_script_hosts(&file));
+		read_file(reading, host_file, &file))
+		claim_machines(reading, host_file, &file, count_script_hosts(&file));
 }
 
 /* On the systems that have jsrun the first machine runs the job's script alone. */
@@ -338,7 +420,7 @@ static void read_slurm(struct ri_reading *reading)
 			return;
 		}
 		/* in a batch script, or a shell of salloc */
-		ri_allocation_note(reading, ri_source_sees(env, "SLURM_STEP_ID")
+		note_allocation(reading, ri_source_sees(env, "SLURM_STEP_ID")
 			? "SLURM_STEP_ID" : job_id);
 		ri_claim_filled(reading, RI_FACT_NNODES, "SLURM_JOB_NUM_NODES");
 		ri_claim_hostlist(reading, "SLURM_JOB_NODELIST");
@@ -348,13 +430,13 @@ static void read_slurm(struct ri_reading *reading)
 	if (task && find_components(reading) == NULL)
 		claim_tuple(reading);
 	if (!ri_reading_number(reading, RI_FACT_NNODES, "SLURM_JOB_NUM_NODES", &number) ||
-		!ri_allocation_is_filled(reading, number))
+		!is_filled(reading, number))
 		return;
 	claim = ri_claim_hostlist(reading, "SLURM_JOB_NODELIST");
 	if (claim == NULL || claim->state != RI_STATE_KNOWN)
 		return;
 	if (claim->number == number)
-		ri_allocation_guess_master(reading, claim);
+		guess_master(reading, claim);
 	else
 		ri_claim_spoil(claim, RI_STATE_BROKEN, "as many hosts as in SLURM_JOB_NUM_NODES");
 }

@@ -83,15 +83,6 @@ bool ri_source_is_seen(const struct ri_source *source, const struct ri_env *env)
 	return source->detect == NULL ? signs != RI_NO_SIGN : source->detect(env);
 }
 
-bool ri_source_is_there(const struct ri_source *source, const struct ri_env *env,
-	const struct ri_wishes *wishes)
-{
-	if ((source->traits & RI_TRAIT_BY_HAND) != 0)
-		return ri_wishes_subject(wishes) != NULL;
-	return ri_source_is_seen(source, env) || (source->hidden && wishes != NULL &&
-		wishes->source.value != NULL && strcmp(wishes->source.value, source->name) == 0);
-}
-
 const struct ri_shape *ri_source_shape_at(size_t index)
 {
 	for (size_t i = 0; i < RI_SOURCE_COUNT; index -= ri_sources[i]->shape_count, i++)
@@ -125,16 +116,4 @@ bool ri_source_sees(const struct ri_env *env, const char *variable)
 bool ri_source_sees_text(const struct ri_env *env, const char *variable)
 {
 	return ri_source_sees(env, variable) && !ri_text_is_blank(ri_env_get(env, variable));
-}
-
-bool ri_source_sees_mpi_rank(const struct ri_env *env)
-{
-	static const char *const names[] = {
-		"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMI_ID", "PMIX_RANK", "MV2_COMM_WORLD_RANK",
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (ri_source_sees(env, names[i]))
-			return true;
-	return false;
 }

@@ -260,21 +260,11 @@ bool ri_source_sees(const struct ri_env *env, const char *variable);
 bool ri_source_sees_text(const struct ri_env *env, const char *variable);
 
 /*
- * Did some MPI start this process, whether or not its tuple is whole? Then it
- * is no launcher, even if it inherited the variables of one.
- */
-bool ri_source_sees_mpi_rank(const struct ri_env *env);
-
-/*
  * Does the environment describe a task that srun started (schedulers.c)? Slurm's variables
  * are in every process of a job: in its batch script and in a shell of salloc they
  * describe the job, and below launchers that srun started they describe these.
  */
 bool ri_source_sees_slurm_task(const struct ri_env *env);
-
-/* Is there something to read for it: in the environment, by options, by --source? */
-bool ri_source_is_there(const struct ri_source *source, const struct ri_env *env,
-	const struct ri_wishes *wishes);
 
 /* Does the source of this identity watch over its ranks? Not so for NULL. */
 bool ri_source_manages(const char *identity);
