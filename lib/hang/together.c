@@ -11,6 +11,7 @@ enum {
 	STATES = RI_GROUP_STILL + 1,
 	SAID = 3,		/* groups in a sentence, and nodes that are silent */
 	RUNS = 8,		/* "0-3, 7" of a list of numbers */
+	ANY = -1,		/* weight */
 	PLACE = 110,		/* columns of one of several places */
 	ACTIVITY = 190,
 };
@@ -362,8 +363,8 @@ static int compare(const void *a, const void *b)
 	return (one->rank > other->rank) - (one->rank < other->rank);
 }
 
-/* The ranks of that weight, by kind; NULL: no memory. */
-static const struct odd *list_odd(struct tally *tally, int weight, size_t most)
+/* The ranks of that weight, or of ANY, by kind; NULL: no memory. */
+static const struct odd *list_ranks(struct tally *tally, int weight, size_t most)
 {
 	struct ri_together *together = tally->together;
 	struct odd *list = ri_arena_array(&together->scratch, most, sizeof(*list));
@@ -375,7 +376,8 @@ static const struct odd *list_odd(struct tally *tally, int weight, size_t most)
 		for (size_t i = 0; i < groups->rank_count; i++) {
 			const struct ri_group *group = &groups->items[groups->ranks[i].group];
 
-			if (weigh(tally, group, group->state) == weight && length < most)
+			if (length < most && (weight == ANY ||
+				weigh(tally, group, group->state) == weight))
 				list[length++] = (struct odd){
 					.kind = (uint32_t)(find_kind(tally, group, false) -
 						tally->kinds),
@@ -481,13 +483,18 @@ static size_t say_odd(struct ri_text *out, struct tally *tally, const struct odd
 	return told - tally->members - at;
 }
 
-/* The largest groups, the first of them first. Returns how many ranks are left out. */
-static size_t say_groups(struct ri_text *out, struct tally *tally)
+/*
+ * The largest groups, the first of them first; which ranks they are, of all in the list, where some
+ * stand in a collective and others elsewhere. Returns how many ranks are left out.
+ */
+static size_t say_groups(struct ri_text *out, struct tally *tally, const struct odd *list)
 {
-	size_t told = tally->found->told;
+	size_t told = tally->found->told, rest = told;
+	bool counts = tally->crowd == NULL || tally->members == told;
 
-	ri_text_addf(out, "of %zu ranks ", told);
-	for (int said = 0; said < SAID && told > 0; said++) {
+	ri_text_addf(out, "of %zu ranks%s", told, counts ? " " : ", ");
+	for (int said = 0; said < SAID && rest > 0; said++) {
+		const struct odd *first = list;
 		struct kind *next = NULL;
 
 		for (size_t i = 0; i < tally->kind_count; i++) {
@@ -499,12 +506,19 @@ static size_t say_groups(struct ri_text *out, struct tally *tally)
 		}
 		if (next == NULL)
 			break;
-		ri_text_addf(out, "%s%zu ", said == 0 ? "" : ", ", next->ranks);
+		while (&tally->kinds[first->kind] != next)
+			first++;
+		ri_text_add(out, said == 0 ? "" : ", ");
+		if (counts)
+			ri_text_addf(out, "%zu", next->ranks);
+		else
+			add_ranks(out, tally->together, first, next->ranks);
+		ri_text_add(out, " ");
 		add_deed(out, &next->group, next->ranks);
 		next->said = true;
-		told -= next->ranks;
+		rest -= next->ranks;
 	}
-	return told;
+	return rest;
 }
 
 /* What was said, as far as there is room, and "; node 2 (gpu-0515) did not answer". */
@@ -538,28 +552,29 @@ static void add_end(struct ri_text *out, const struct ri_text *words,
 static bool judge_all(struct tally *tally, struct ri_text *words)
 {
 	struct ri_together_found *found = tally->found;
-	const struct odd *odd = NULL;
-	size_t rest = 0;
-	int weight = 0;
+	const struct odd *list;
+	size_t rest;
+	int weight = ANY;
 
 	if (!count_all(tally))
 		return false;
+	if (found->told == 0)
+		return true;
 	if (find_crowd(tally))
 		weight = find_heaviest(tally, &found->odd);
-	if (found->odd > 0) {
-		odd = list_odd(tally, weight, found->odd);
-		if (odd == NULL)
-			return false;
-		rest = say_odd(words, tally, odd, found->odd, weight);
-	} else if (found->told > 0) {
-		rest = say_groups(words, tally);
-	}
+	if (found->odd == 0)
+		weight = ANY;
+	list = list_ranks(tally, weight, found->odd > 0 ? found->odd : found->told);
+	if (list == NULL)
+		return false;
+	rest = found->odd > 0 ? say_odd(words, tally, list, found->odd, weight)
+		: say_groups(words, tally, list);
 	if (rest > 0)
 		ri_text_addf(words, "; %zu other rank%s elsewhere", rest,
 			rest == 1 ? " is" : "s are");
 	if (found->odd == 1) {
-		found->rank = odd[0].rank;
-		found->node = odd[0].node;
+		found->rank = list[0].rank;
+		found->node = list[0].node;
 	}
 	return true;
 }

@@ -85,7 +85,10 @@ struct ri_together_found {
 	size_t told, world;	/* ranks that were told of, and all there are */
 	size_t silent;		/* nodes that did not answer */
 	uint64_t compared;	/* how often two groups were compared */
-	/* a line without '\n': the odd ranks, or else the largest groups; "": none was told of */
+	/*
+	 * A line without '\n': the odd ranks, or else the largest groups, with their ranks where
+	 * some stand in a collective and others do not; "": none was told of
+	 */
 	char text[RI_TOGETHER_TEXT];
 };
 

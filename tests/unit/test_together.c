@@ -138,7 +138,8 @@ static void test_several(void **state)
 	/* one more than a quarter */
 	add(5, WAIT, "40-43", LOADER, "44-47");
 	add(4, WAIT, "32-34", LOADER, "35-39");
-	expect(-1, -1, "of 64 ranks 47 wait in all_reduce (train.py:16), 17 are in "
+	expect(-1, -1, "of 64 ranks, ranks 0-34, 40-43, 48-51, 56-59 (nodes 0-7) wait in "
+		"all_reduce (train.py:16), ranks 35-39, 44-47, 52-55, 60-63 (nodes 4-7) are in "
 		"_BaseDataLoaderIter.__next__ (train.py:9), and each waits for its data loader");
 	assert_int_equal(found.odd, 0);
 }
@@ -149,8 +150,16 @@ static void test_half_and_half(void **state)
 	begin(2, 8);
 	add(0, WAIT, "0-3", NULL, NULL);
 	add(1, BARRIER, "4-7", NULL, NULL);
-	expect(-1, -1, "of 8 ranks 4 wait in all_reduce (train.py:16), 4 wait in barrier "
-		"(train.py:30)");
+	expect(-1, -1, "of 8 ranks, ranks 0-3 (node 0, gpu-0500) wait in all_reduce (train.py:16), "
+		"ranks 4-7 (node 1, gpu-0501) wait in barrier (train.py:30)");
+	assert_int_equal(found.odd, 0);
+	/* two ranks are too few for a suspect: each is said with its place */
+	begin(2, 2);
+	add(0, WAIT, "0", NULL, NULL);
+	add(1, LOADER, "1", NULL, NULL);
+	expect(-1, -1, "of 2 ranks, rank 0 (node 0, gpu-0500) waits in all_reduce (train.py:16), "
+		"rank 1 (node 1, gpu-0501) is in _BaseDataLoaderIter.__next__ (train.py:9) and "
+		"waits for its data loader");
 	assert_int_equal(found.odd, 0);
 }
 
@@ -188,9 +197,9 @@ static void test_silent_nodes(void **state)
 	add(0, WAIT, "0-2", LOADER, "3");
 	add(1, WAIT, "4-7", NULL, NULL);
 	ri_together_expect(together, 2, "gpu-0502", 8, 4);
-	expect(-1, -1, "of 8 ranks 7 wait in all_reduce (train.py:16), 1 is in "
-		"_BaseDataLoaderIter.__next__ (train.py:9) and waits for its data loader; node 2 "
-		"(gpu-0502) did not answer");
+	expect(-1, -1, "of 8 ranks, ranks 0-2, 4-7 (nodes 0-1) wait in all_reduce (train.py:16), "
+		"rank 3 (node 0, gpu-0500) is in _BaseDataLoaderIter.__next__ (train.py:9) and "
+		"waits for its data loader; node 2 (gpu-0502) did not answer");
 	assert_int_equal(found.silent, 1);
 	/* and so where the world is not known */
 	begin(3, 0);
