@@ -75,8 +75,15 @@ static int find_files(const struct ri_options *options, struct ri_error *err)
 	if (own.paths == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, "--blame", "no memory left for file names");
 	for (char *const *word = options->command; *word != NULL; word++) {
-		bool is_folder = stat(*word, &info) == 0 && S_ISDIR(info.st_mode);
+		bool is_there = stat(*word, &info) == 0;
+		bool is_folder = is_there && S_ISDIR(info.st_mode);
 
+		if (!is_there && strncmp(*word, "--", 2) == 0) {
+			ri_fail(err, RI_CODE_OPTION_VALUE, "--blame", "\"%s\" stands behind a "
+				"file, so it would be one, too, and is none", *word);
+			return ri_fail_hint(err, "options stand before the files: rankinit "
+				"--blame=json FILE...");
+		}
 		if ((is_folder ? add_folder(*word, err) : add_path(*word, err)) < 0)
 			return -1;
 	}

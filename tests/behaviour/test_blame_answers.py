@@ -63,6 +63,20 @@ def test_a_report_that_cannot_be_read_may_be_that_of_a_missing_node(blame, box, 
 
 # Files.
 
+def test_an_option_behind_a_file(box, tmp_path):
+    write(tmp_path, [report(0, 1, OWN, STOPPED)])
+    path = str(tmp_path / "0.json")
+    for word in "--blame=json", "--json":
+        line = refused(box.run("--blame", path, word, place="below"), 125, "option.value",
+                       "--blame")
+        assert f'"{word}" stands behind a file' in line
+    # the controls: in front, and a file that has such a name
+    assert json.loads(box.run("--blame=json", path, place="below").out)["finding"]
+    os.rename(path, tmp_path / "--blame=json")
+    result = box.run("--blame", "--", "--blame=json", place="below", cwd=tmp_path)
+    assert result.status == 0 and b"failed first" in result.out
+
+
 def test_a_pipe_is_not_opened(box, tmp_path):
     """Whoever waits for a reader of it waits on."""
     write(tmp_path, [report(0, 1, OWN, STOPPED)])
