@@ -333,13 +333,16 @@ static int check_identity(const struct ri_topology *made, const struct ri_contex
 			"%s gives no rank for this process", wishes->source.value);
 		return ri_fail_hint(err, "rankinit --list=sources shows what rankinit reads");
 	}
-	/* of several hosts the launch is refused */
-	if (context->fan_out != 0 && listed && hosts->number == 1)
+	if (listed && hosts->number == 1) {
 		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING,
 			RI_CODE_SOURCE_INCOMPLETE, hosts->origin.variable,
-			"its one host is not this machine, by name or address, and all ranks of "
-			"the job start here"), "for several nodes write all hosts in one value, "
-			"in quotes where commas end one: \"RANKINIT_HOSTS=node0,node1\"");
+			"its one host is not this machine, by name or address, %s",
+			context->fan_out != 0 ? "and all ranks of the job start here"
+			: "so the list is not used"), "for several nodes write all hosts in one "
+			"value, in quotes where commas end one: \"RANKINIT_HOSTS=node0,node1\"");
+		return 0;
+	}
+	/* of several hosts a rankinit that starts ranks refuses the launch */
 	if (ri_wishes_subject(wishes) == NULL || context->fan_out != 0)
 		return 0;
 	if (listed)

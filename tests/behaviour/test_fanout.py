@@ -116,6 +116,17 @@ def test_stated_nodes_whose_command_gets_no_rank(box):
     assert shell.status == 0 and "launch.rankless" not in shell.err
 
 
+def test_one_host_that_is_another_machine(box):
+    """What is left of two in compose's list without quotes: environment: [RANKINIT_HOSTS=a,b]."""
+    for options in [], ["--nproc-per-node=1"]:
+        words = [*options, "--", "true"]
+        line = warned(box.run(*words, env={"RANKINIT_HOSTS": "other.invalid"}),
+                      "source.incomplete", "RANKINIT_HOSTS")
+        assert "its one host is not this machine" in line
+        assert '"RANKINIT_HOSTS=node0,node1"' in line
+        assert box.run(*words, env={"RANKINIT_HOSTS": NAME}).err == ""
+
+
 def test_what_one_launch_left_is_gone(box):
     script = "env | grep -cE '^(OMPI_COMM|PMIX_|SLURM_)'; env | grep -c ^OMPI_MCA_btl"
     env = {**MPI, "PMIX_RANK": "1", "SLURM_PROCID": "1", "SLURM_LOCALID": "0",
