@@ -341,11 +341,14 @@ enum ri_log_color ri_found_color(const struct ri_found *found)
 {
 	const char *none = ri_env_get(&found->env, "NO_COLOR");		/* no-color.org */
 	const char *force = ri_env_get(&found->env, "CLICOLOR_FORCE");	/* bixense.com/clicolors */
+	const char *terminal = ri_env_get(&found->env, "TERM");	/* term(7): "dumb" shows none */
 
 	if (none != NULL && none[0] != '\0')
 		return RI_LOG_PLAIN;
-	return force == NULL || force[0] == '\0' || strcmp(force, "0") == 0
-		? RI_LOG_COLOR_ON_TERMINAL : RI_LOG_COLOR;
+	if (force != NULL && force[0] != '\0' && strcmp(force, "0") != 0)
+		return RI_LOG_COLOR;
+	return terminal != NULL && strcmp(terminal, "dumb") == 0
+		? RI_LOG_PLAIN : RI_LOG_COLOR_ON_TERMINAL;
 }
 
 int64_t ri_found_single_rank(const struct ri_found *found)

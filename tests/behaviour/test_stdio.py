@@ -210,7 +210,10 @@ def test_colour_only_when_asked_or_on_a_terminal(box):
         result = box.run("--report=report", "--", "sh", "-c", "exit 3", env=env)
         assert result.brief is not None, "programs read the last line"
     master, slave = os.openpty()
-    for env, expected in ({}, True), ({"NO_COLOR": ""}, True), ({"NO_COLOR": "1"}, False):
+    for env, expected in (
+            ({}, True), ({"NO_COLOR": ""}, True), ({"NO_COLOR": "1"}, False),
+            ({"TERM": "xterm"}, True), ({"TERM": "dumb"}, False),
+            ({"TERM": "dumb", "CLICOLOR_FORCE": "1"}, True)):
         assert box.run("--", "true", env={**NOISE, **env}, stderr=slave).status == 0
         assert (b"\033[33m" in os.read(master, 4096)) == expected
     os.close(master)
