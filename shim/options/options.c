@@ -89,6 +89,8 @@ static const struct {
 	const char *hint;
 } habits[] = {
 	{ "-it", "it belongs to docker: docker run -it IMAGE ..." },
+	{ "--gpus", "it belongs to docker: docker run --gpus all IMAGE ...; one rank for each GPU: "
+		"--nproc-per-node=gpu" },
 	{ "-e", "put it into the command: rankinit -- env NAME=VALUE COMMAND; or docker run -e" },
 	{ "--env", "put it into the command: rankinit -- env NAME=VALUE COMMAND; or docker run "
 		"--env" },

@@ -320,6 +320,7 @@ def test_letters(box):
     ("-nx", "see rankinit --help"),
     ("-x", "mpirun"),
     ("-it", "docker run -it IMAGE"),
+    ("--gpus=all", "docker run --gpus all IMAGE"),
     ("-e", "rankinit -- env NAME=VALUE COMMAND"),
     ("--env=A=b", "rankinit -- env NAME=VALUE COMMAND"),
     ("--timeout=3", "rankinit -- timeout SECONDS COMMAND"),
