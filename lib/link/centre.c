@@ -558,3 +558,9 @@ void ri_centre_pass(struct ri_centre *centre, int64_t now)
 		call_roll(centre, now);
 	tell_silent(centre, now);
 }
+
+void ri_centre_hurry(struct ri_centre *centre, int64_t now)
+{
+	if (centre->settle_at != 0)
+		decide_best(centre, now);
+}

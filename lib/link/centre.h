@@ -180,6 +180,9 @@ bool ri_centre_misses(const struct ri_centre *centre);
 int64_t ri_centre_due(const struct ri_centre *centre);
 void ri_centre_pass(struct ri_centre *centre, int64_t now);
 
+/* Node 0's rankinit has no more time: what is known decides, if a failure settles. */
+void ri_centre_hurry(struct ri_centre *centre, int64_t now);
+
 /* Node 0's rankinit ends: the others do not miss it, and call again. */
 void ri_centre_close(struct ri_centre *centre, int64_t now);
 

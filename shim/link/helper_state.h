@@ -64,6 +64,7 @@ struct ri_helper {
 	bool at_odds;		/* that was said */
 	bool closing;		/* PID 1 has said all of how its ranks ended, */
 	bool left;		/* and all that it had to say */
+	bool hurries;		/* PID 1 does not wait for it any more */
 	bool closed;		/* and the helper lets go of its connections */
 	int64_t close_at;
 	int64_t passed_at, due;	/* when all nodes were looked at, and are to be again */

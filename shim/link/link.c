@@ -22,7 +22,8 @@ enum {
 	/* more than the socket holds: no signal comes for what stays there; and not without end */
 	PACKETS_AT_ONCE = 256,
 	CALM_MS = 1500,		/* where no verdict is waited for: more than the helper takes */
-	LOOK_MS = 50,		/* how long a stop may wait at the end */
+	LOOK_MS = 50,		/* how long a stop may wait at the end, */
+	HURRY_MS = 100,		/* and then for the verdict, if node 0 is about to say one */
 	PLACE_MS = 50, PLACES = 10,	/* between tries for the place, and how many */
 };
 
@@ -475,8 +476,13 @@ void ri_link_finish(int64_t most_ms)
 			ri_mask_pause(LOOK_MS);
 		ri_link_hear();
 	}
-	if (own.fd >= 0)
-		lose_helper();
+	if (own.fd >= 0) {
+		close(own.fd);
+		own.fd = -1;
+		/* its end closes the other side of that */
+		if (has_stop())
+			poll(&(struct pollfd){ .fd = own.kept }, 1, HURRY_MS);
+	}
 	let_go();
 	ri_helper_end(own.helper, 0, NULL);
 	own.helper = 0;

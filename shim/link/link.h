@@ -161,7 +161,8 @@ int ri_link_place(void);
 
 /*
  * All was said: wait until the helper is done, as long as it thinks fit and at most so long. A
- * stop in the queue of which the others do not know ends it. The helper is gone afterwards.
+ * stop in the queue of which the others do not know ends it: the helper has a tenth of a second
+ * then, to tell what it knows. It is gone afterwards.
  */
 void ri_link_finish(int64_t most_ms);
 

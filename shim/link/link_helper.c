@@ -314,6 +314,14 @@ static void begin_closing(void)
 		ri_helper.close_at = ri_helper.now + FOUND_MS;
 }
 
+/* A stop has come, and PID 1 goes: others are to hear what is known. */
+static void hurry(void)
+{
+	ri_helper.hurries = true;
+	if (ri_helper.is_centre)
+		ri_centre_hurry(&ri_helper.centre, ri_helper.now);
+}
+
 static void hear_init(void)
 {
 	static struct ri_link_message message;
@@ -372,7 +380,8 @@ static bool is_settled(void)
 static bool is_closed(void)
 {
 	if (!ri_helper.closing ||
-		(!ri_helper.closed && !is_settled() && ri_helper.now < close_at()))
+		(!ri_helper.closed && !ri_helper.hurries && !is_settled() &&
+			ri_helper.now < close_at()))
 		return false;
 	if (!ri_helper.closed) {
 		ri_helper.closed = true;
@@ -436,7 +445,7 @@ static int wait(struct pollfd polls[POLLS])
 	int64_t left = ri_helper.due - ri_helper.now;
 	int count;
 
-	polls[INNER].fd = ri_helper.left ? -1 : ri_helper.inner;
+	polls[INNER].fd = ri_helper.hurries ? -1 : ri_helper.inner;
 	polls[LISTENER].fd = listens ? ri_helper.listener : -1;
 	polls[LOOK_UP].fd = ri_helper.look_up.fd;
 	polls[LINES].fd = ri_helper.lines_fd;
@@ -444,6 +453,8 @@ static int wait(struct pollfd polls[POLLS])
 		polls[i].events = POLLIN;
 		polls[i].revents = 0;
 	}
+	if (ri_helper.left)	/* then POLLHUP is what may come, when PID 1 has closed its end */
+		polls[INNER].events = 0;
 	if (poll(polls, POLLS, ri_helper.due == INT64_MAX ? -1
 		: left < 0 ? 0 : left > INT32_MAX ? INT32_MAX : (int)left) < 0 && errno != EINTR)
 		_exit(1);
@@ -467,7 +478,9 @@ static void go_on_with(size_t session, uint32_t events)
 /* What was said comes before what is due: a deadline may pass while we are stopped. */
 static void hear(const struct pollfd polls[POLLS], int lines)
 {
-	if (polls[INNER].revents != 0)
+	if (polls[INNER].revents != 0 && ri_helper.left)
+		hurry();
+	else if (polls[INNER].revents != 0)
 		hear_init();
 	for (int i = 0; i < lines; i++)
 		go_on_with(ri_helper.events[i].data.u64, ri_helper.events[i].events);

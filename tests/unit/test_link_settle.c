@@ -129,6 +129,21 @@ static void test_a_stop_after_a_failure(void **state)
 	assert_int_equal(last(3, RI_LINK_VERDICT)->decision.verdict.class, RI_CLASS_UNKNOWN);
 }
 
+/* Node 0 is stopped meanwhile: what is known decides, and where no node has failed nothing does. */
+static void test_no_more_time(void **state)
+{
+	(void)state;
+	all_come();
+	ri_centre_hurry(&centre, now);
+	assert_false(centre.decided);
+	end(1, RI_CLASS_UNKNOWN);
+	assert_false(centre.decided);
+	ri_centre_hurry(&centre, now);
+	assert_verdict(3, 1, true);
+	ri_centre_hurry(&centre, now);
+	assert_int_equal(count(RI_LINK_VERDICT), NODES);
+}
+
 /* Of the next attempt: it came when this one had failed, and was not judged yet. */
 static void test_a_latecomer_while_it_settles(void **state)
 {
@@ -203,6 +218,7 @@ int main(void)
 		CENTRE(test_a_time_that_is_not_known),
 		CENTRE(test_no_word_and_before),
 		CENTRE(test_a_stop_after_a_failure),
+		CENTRE(test_no_more_time),
 		CENTRE(test_a_latecomer_while_it_settles),
 	};
 
