@@ -53,8 +53,9 @@ static int find_host(struct ri_found *found, struct ri_error *err)
 		.apart = ri_apart_file, .ask_name = gethostname, .ask_proc = ask_proc,
 	};
 	if (played != NULL && !found->options.disabled) {
-		if (ri_overlay_play(host, &overlay, played, found->source.context.arena, err) < 0)
+		if (ri_overlay_read(&overlay, played, found->source.context.arena, err) < 0)
 			return -1;
+		ri_overlay_play(host, &overlay);
 		host->unfit = overlay.unfit == ri_found_attempt(found) + 1;
 		/* one that comes later than others; a stop finds nothing begun */
 		wait_ms = overlay.from_ms == 0 ? 0 : (int64_t)overlay.from_ms - ri_now_ms();

@@ -136,6 +136,14 @@ static int resolve(const struct ri_host *host, struct walk *walk, const char *pa
 	return -1;
 }
 
+void ri_close_quietly(int fd)
+{
+	int saved = errno;
+
+	close(fd);
+	errno = saved;
+}
+
 int ri_host_root(struct ri_host *host)
 {
 	if (host->root >= 0 || host->path == NULL)
@@ -238,7 +246,7 @@ static int find(struct ri_host *host, const char *path, int flags, struct walk *
 static int stat_requested(void *argument)
 {
 	struct request *request = argument;
-	int fd, status, saved;
+	int fd, status;
 
 	if (request->host->walk)
 		return find_requested(request);
@@ -246,9 +254,7 @@ static int stat_requested(void *argument)
 	if (fd < 0)
 		return -1;
 	status = fstat(fd, &request->walk->info);
-	saved = errno;
-	close(fd);
-	errno = saved;
+	ri_close_quietly(fd);
 	return status;
 }
 
@@ -295,7 +301,7 @@ static int read_requested(void *argument)
 {
 	struct request *request = argument;
 	/* O_NONBLOCK: a pipe that stands where a file should must not hang us. */
-	int fd = open_here(request->host, request->path, O_RDONLY | O_NOCTTY | O_NONBLOCK), saved;
+	int fd = open_here(request->host, request->path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
 	size_t length = 0;
 	ssize_t count = 0;
 
@@ -309,9 +315,9 @@ static int read_requested(void *argument)
 			break;
 		length += (size_t)count;
 	}
-	saved = errno;
-	close(fd);
-	errno = count < 0 ? saved : EFBIG;
+	ri_close_quietly(fd);
+	if (length == request->size)
+		errno = EFBIG;
 	if (count < 0 || length == request->size)
 		return -1;
 	request->buffer[length] = '\0';
@@ -349,7 +355,7 @@ long ri_host_read(struct ri_host *host, const char *path, char *buffer, size_t s
 
 long ri_host_list(struct ri_host *host, const char *path, char *names, size_t size)
 {
-	int fd = ri_host_open(host, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK), saved;
+	int fd = ri_host_open(host, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
 	_Alignas(struct dirent) char entries[4096];
 	size_t used = 0;
 	long length = 0, count = 0;
@@ -377,9 +383,9 @@ long ri_host_list(struct ri_host *host, const char *path, char *names, size_t si
 				count++;
 			}
 		}
-	saved = errno;
-	close(fd);
-	errno = fits ? saved : EFBIG;
+	ri_close_quietly(fd);
+	if (!fits)
+		errno = EFBIG;
 	return fits && length == 0 ? count : -1;
 }
 

@@ -78,6 +78,9 @@ struct ri_host {
 	int (*apart)(int (*work)(void *argument), void *argument, const char *path);
 };
 
+/* close(2) that leaves errno as it is. */
+void ri_close_quietly(int fd);
+
 /* Open the root now if it is not yet open and there is one. Returns 0, or -1 and errno. */
 int ri_host_root(struct ri_host *host);
 
@@ -148,11 +151,22 @@ struct ri_overlay {
 int ri_overlay_read(struct ri_overlay *out, const char *text, struct ri_arena *arena,
 	struct ri_error *err);
 
-/* Read it, and play that machine from here on. */
-int ri_overlay_play(struct ri_host *host, struct ri_overlay *out, const char *text,
-	struct ri_arena *arena, struct ri_error *err);
+/*
+ * From here on this process plays it. The machines of a simulated job are addresses of 127.0.0.0/8:
+ * each of them but 127.0.0.1 counts as a machine's own.
+ */
+void ri_overlay_play(struct ri_host *host, const struct ri_overlay *overlay);
 
 /* The same as text, in the arena; NULL when out of memory. */
 char *ri_overlay_write(const struct ri_overlay *overlay, struct ri_arena *arena);
+
+/*
+ * Is this host the machine itself, wherever it is read: a usual name of it in any case, an address
+ * of 127.0.0.0/8 or ::1, or the unspecified address, to connect to which is to connect to oneself?
+ */
+bool ri_loopback_is(const char *host, size_t length);
+
+/* Is this address of 127.0.0.0/8, in network order, every machine's own? */
+bool ri_loopback_has(const unsigned char ipv4[4]);
 
 #endif

@@ -2,7 +2,6 @@
 /* Azure: jobs of Azure Machine Learning, tasks of Azure Batch, and what is left of Batch AI. */
 #include <string.h>
 
-#include "base/loopback.h"
 #include "base/text.h"
 #include "from/hosts.h"
 

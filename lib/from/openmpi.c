@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "base/loopback.h"
 
 /* Digits alone, length of them, which no other one follows, as a number. */
 static bool read_number(const char *text, size_t length, uint64_t *out)

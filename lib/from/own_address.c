@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "base/loopback.h"
 
 enum { DIGITS = 32 };	/* of an IPv6 address in if_inet6 */
 

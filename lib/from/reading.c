@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "base/loopback.h"
 #include "redact/redact.h"
 
 const char *ri_reading_get(const struct ri_reading *reading, const char *variable)

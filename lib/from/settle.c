@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/loopback.h"
 #include "base/text.h"
 #include "model/context.h"
 #include "model/topology.h"

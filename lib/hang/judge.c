@@ -127,20 +127,14 @@ static enum ri_hang_class class_of_wait(const struct ri_hang *hang,
 
 static enum ri_hang_class class_of_call(const struct ri_hang_process *process)
 {
-	static const enum ri_hang_class classes[] = {
-		[RI_CALL_FILE] = RI_HANG_WAITS, [RI_CALL_SLEEP] = RI_HANG_WAITS,
-		[RI_CALL_LOCK] = RI_HANG_LOCK, [RI_CALL_CHILD] = RI_HANG_CHILD,
-		[RI_CALL_EVENT] = RI_HANG_WAITS, [RI_CALL_VFORK] = RI_HANG_WAITS,
-		[RI_CALL_EXEC] = RI_HANG_WAITS, [RI_CALL_SIGNAL] = RI_HANG_WAITS,
-		[RI_CALL_END] = RI_HANG_EXITING,
-	};
 	const struct ri_call_row *row = ri_call_row(&process->call);
 
 	if (ri_call_sleeps(&process->call))
 		return RI_HANG_SLEEPS;
 	if (row == NULL)
 		return process->call.state == RI_CALL_INSIDE ? RI_HANG_WAITS : RI_HANG_UNKNOWN;
-	return classes[row->kind];
+	return row->kind == RI_CALL_LOCK ? RI_HANG_LOCK : row->kind == RI_CALL_CHILD ? RI_HANG_CHILD
+		: row->kind == RI_CALL_END ? RI_HANG_EXITING : RI_HANG_WAITS;
 }
 
 /* What the kernel says is certain; what the Python stack says comes next, then the call. */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/host.h"
-#include "base/loopback.h"
 #include "base/text.h"
 #include "command/command.h"
 #include "model/context.h"

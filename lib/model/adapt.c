@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "base/loopback.h"
 #include "model/context.h"
 
 static bool get(const struct ri_context *context, const char *variable, uint64_t *out)

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/loopback.h"
 #include "base/text.h"
 #include "command/command.h"
 

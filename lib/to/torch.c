@@ -5,7 +5,6 @@
  */
 #include <string.h>
 
-#include "base/loopback.h"
 #include "base/text.h"
 #include "to/to.h"
 

@@ -6,7 +6,6 @@
  */
 #include <string.h>
 
-#include "base/loopback.h"
 #include "base/text.h"
 #include "to/to.h"
 

@@ -27,7 +27,7 @@ ssize_t ri_autopsy_read(char *out, const char *path, ...)
 	char name[PATH_SIZE];
 	ssize_t length = 0, got;
 	va_list arguments;
-	int fd, saved;
+	int fd;
 
 	va_start(arguments, path);
 	vsnprintf(name, sizeof(name), path, arguments);
@@ -39,9 +39,7 @@ ssize_t ri_autopsy_read(char *out, const char *path, ...)
 		return -1;
 	while ((got = read(fd, out + length, (size_t)(RI_AUTOPSY_FILE - length))) > 0)
 		length += got;
-	saved = errno;
-	close(fd);
-	errno = saved;
+	ri_close_quietly(fd);
 	out[length] = '\0';
 	return got < 0 && length == 0 ? -1 : length;
 }

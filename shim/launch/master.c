@@ -14,7 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/loopback.h"
 #include "from/hosts.h"
 #include "launch/children.h"
 #include "system/clock.h"

@@ -137,19 +137,15 @@ static char *const *make_words(const struct ri_members *members, struct ri_error
 static int set(struct ri_env_edits *edits, const struct ri_members *members, const char *name,
 	const char *value, struct ri_error *err)
 {
-	const struct ri_env_edit edit = { name, value };
-
-	return value == NULL ? no_memory(err) : ri_env_edits_add(edits, edit, members->arena, err);
+	return value == NULL ? no_memory(err)
+		: ri_env_edits_add(edits, (struct ri_env_edit){ name, value }, members->arena, err);
 }
 
 static int take_away(struct ri_env_edits *edits, const struct ri_members *members,
 	const char *name, struct ri_error *err)
 {
-	const struct ri_env_edit edit = { name, NULL };
-
-	if (ri_env_find(members->env, name) == NULL)
-		return 0;
-	return ri_env_edits_add(edits, edit, members->arena, err);
+	return ri_env_find(members->env, name) == NULL ? 0
+		: ri_env_edits_add(edits, (struct ri_env_edit){ name, NULL }, members->arena, err);
 }
 
 static char *make_overlay(const struct ri_members *members, const struct ri_shape_member *member)

@@ -31,14 +31,6 @@ bool ri_held_path_is_kept(const char *path)
 		(strncmp(path, "/dev/", 5) == 0 && strncmp(path, "/dev/shm/", 9) != 0);
 }
 
-static void close_quietly(int fd)
-{
-	int saved = errno;
-
-	close(fd);
-	errno = saved;
-}
-
 int ri_fd_move_up(int fd)
 {
 	int high;
@@ -46,7 +38,7 @@ int ri_fd_move_up(int fd)
 	if (fd < 0 || fd >= FIRST_FD)
 		return fd;
 	high = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_FD);
-	close_quietly(fd);
+	ri_close_quietly(fd);
 	return high;
 }
 
@@ -113,7 +105,7 @@ static enum found take_name(char *path, size_t start, size_t length, int *folder
 	if (fd < 0)
 		return last && errno == ENOENT ? FOUND : FAILED;
 	if (fstat(fd, &info) < 0) {
-		close_quietly(fd);
+		ri_close_quietly(fd);
 		return FAILED;
 	}
 	/* could only root and we have put it there, or put something into it? */
@@ -133,7 +125,7 @@ static enum found take_name(char *path, size_t start, size_t length, int *folder
 		*folder = fd;
 		return FOUND;
 	}
-	close_quietly(fd);
+	ri_close_quietly(fd);
 	return found;
 }
 
@@ -188,7 +180,7 @@ static enum found walk(char *path, int *folder, size_t *last, bool ours)
 	if (found == FOUND)
 		found = take_last(path, *last, folder, ours);
 	if (found != FOUND) {
-		close_quietly(*folder);
+		ri_close_quietly(*folder);
 		*folder = -1;
 	}
 	return found;
@@ -247,7 +239,7 @@ int ri_held_path_renew(struct ri_held_path *spot, const char *path)
 		errno = ENOENT;
 	else if (dup3(folder, spot->folder, O_CLOEXEC) >= 0)
 		status = 0;
-	close_quietly(folder);
+	ri_close_quietly(folder);
 	return status;
 }
 
@@ -281,7 +273,7 @@ const char *ri_held_path_reason(int error)
 void ri_held_path_close(struct ri_held_path *spot)
 {
 	if (spot->folder >= 0)
-		close_quietly(spot->folder);
+		ri_close_quietly(spot->folder);
 	spot->folder = -1;
 }
 

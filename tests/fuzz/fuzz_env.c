@@ -9,7 +9,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "base/loopback.h"
 #include "base/text.h"
 #include "command/command.h"
 #include "from/reading.h"

@@ -3,7 +3,6 @@
  * Input: a line that is a name, a path or a list, then /etc/hosts or a table
  * of mounts; and the same once more behind a line "%%".
  */
-#include "base/loopback.h"
 #include "node/node.h"
 #include "fuzz.h"
 

@@ -106,8 +106,9 @@ static int ask(struct answer *answer, const struct golden_case *golden, int root
 
 	memset(answer, 0, sizeof(*answer));
 	if (played != NULL) {
-		if (ri_overlay_play(&host, &overlay, played, &arena, &answer->err) < 0)
+		if (ri_overlay_read(&overlay, played, &arena, &answer->err) < 0)
 			return -1;
+		ri_overlay_play(&host, &overlay);
 		context.host = &host;
 	}
 	if (ri_env_init(&env, words_of(golden, GOLDEN_ENV), &arena, &answer->err) < 0 ||

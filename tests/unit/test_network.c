@@ -6,7 +6,6 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "base/loopback.h"
 #include "node/node.h"
 #include "tree.h"
 

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/loopback.h"
 #include "from/sources.h"
 #include "edits_of.h"
 #include "options_of.h"
@@ -505,6 +504,6 @@ int main(void)
 	};
 
 	/* as --simulate has it: the machines are addresses of 127.0.0.0/8 */
-	ri_loopback_play_machines();
+	ri_overlay_play(&(struct ri_host){ .root = -1 }, &(struct ri_overlay){ .name = "" });
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

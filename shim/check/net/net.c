@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/loopback.h"
 #include "check/check.h"
 #include "node/node.h"
 #include "system/name_service.h"
