@@ -63,14 +63,11 @@ void ri_nvidia_read(struct ri_nvidia *out, struct ri_host *host);
  */
 bool ri_nvidia_version(const char *text, struct ri_nvidia *out);
 
-/* What lets an adapter reach the memory of GPUs. */
-struct ri_peer_memory {
-	const char *path;	/* that shows the kernel module for it; NULL: there is none */
-	bool dmabuf;		/* open modules on a kernel that can do without (5.12) */
-};
-
-void ri_peer_memory_read(struct ri_peer_memory *out, const struct ri_nvidia *nvidia,
-	struct ri_host *host);
+/*
+ * What lets an adapter reach the memory of GPUs: a path that shows the kernel module for it, or
+ * "dma-buf" with open modules on a kernel that can do without (5.12). NULL: nothing.
+ */
+const char *ri_peer_memory_find(const struct ri_nvidia *nvidia, struct ri_host *host);
 
 /*
  * RDMA devices: what sysfs shows of them (kernel documentation,
@@ -127,8 +124,7 @@ struct ri_hcas {
 int ri_hcas_find(struct ri_hcas *out, struct ri_host *host, struct ri_arena *arena,
 	struct ri_error *err);
 
-/* Has the device a port of this kind? */
-bool ri_hca_has(const struct ri_hca *hca, enum ri_link link);
+bool ri_hca_has(const struct ri_hca *hca, enum ri_link link);	/* a port of this kind */
 
 /* "100 Gb/sec (4X EDR)" in Mb/s; 0 where text is no rate. */
 uint64_t ri_rate_read(const char *text);

@@ -427,8 +427,7 @@ void ri_nvidia_read(struct ri_nvidia *out, struct ri_host *host)
 	out->memory = ri_host_has(host, "dev/nvidia-uvm");
 }
 
-void ri_peer_memory_read(struct ri_peer_memory *out, const struct ri_nvidia *nvidia,
-	struct ri_host *host)
+const char *ri_peer_memory_find(const struct ri_nvidia *nvidia, struct ri_host *host)
 {
 	/* NCCL src/transport/net_ib/gdr.cc, and UCX src/uct/ib/base/ib_md.c: where they look */
 	static const char *const paths[] = {
@@ -437,18 +436,16 @@ void ri_peer_memory_read(struct ri_peer_memory *out, const struct ri_nvidia *nvi
 		"/sys/kernel/mm/memory_peers/nvidia-peermem/version", "/sys/module/nv_peer_mem",
 		"/sys/module/nvidia_peermem",
 	};
-
 	char release[128];
 	uint64_t major, minor;
 	size_t digits;
 
-	*out = (struct ri_peer_memory){ .path = NULL };
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		if (ri_host_has(host, paths[i]))
+			return paths[i];
 	ri_sysfile_line(host, "proc/sys/kernel/osrelease", release, sizeof(release));
 	digits = ri_digits_read(release, &major);
-	if (nvidia->open && digits > 0 && release[digits] == '.' &&
-		ri_digits_read(release + digits + 1, &minor) > 0)
-		out->dmabuf = major > 5 || (major == 5 && minor >= 12);
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]) && out->path == NULL; i++)
-		if (ri_host_has(host, paths[i]))
-			out->path = paths[i];
+	return nvidia->open && digits > 0 && release[digits] == '.' &&
+		ri_digits_read(release + digits + 1, &minor) > 0 &&
+		(major > 5 || (major == 5 && minor >= 12)) ? "dma-buf" : NULL;
 }

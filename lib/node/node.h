@@ -11,33 +11,20 @@
 #include "base/text.h"
 
 /*
- * What the kernel says in small files of /proc, /sys and of cgroups: single values, and how much
- * of what a process may use.
+ * Files that hold one value (kernel documentation, filesystems/sysfs.rst): its first line, and the
+ * number with which it begins, 4 of "4: ACTIVE". They may be absent, and reading one may fail with
+ * EINVAL or EIO: then there is no value.
  */
-
-/*
- * Files that hold one value (kernel documentation, filesystems/sysfs.rst). They may be absent, and
- * reading one may fail with EINVAL or EIO: then there is no value.
- */
-
-/* The first line without the blanks around it; false, and "", where there is none. */
 bool ri_sysfile_line(struct ri_host *host, const char *path, char *line, size_t size);
-
-/* The number with which the file begins: 4 of "4: ACTIVE". */
 bool ri_sysfile_number(struct ri_host *host, const char *path, uint64_t *out);
 
 /* The rest of a line without the blanks around it; false, and "": it is empty or too long. */
 bool ri_sysfile_rest(const char *text, char *line, size_t size);
 
-/* What a process may do and how much, as its /proc/PID says (proc(5)). */
-
 /* linux/capability.h: the bit of each that a check asks for */
-enum {
-	RI_CAP_IPC_LOCK = 14,
-	RI_CAP_SYS_PTRACE = 19,
-};
+enum { RI_CAP_IPC_LOCK = 14, RI_CAP_SYS_PTRACE = 19 };
 
-/* Of /proc/PID/status. */
+/* Of /proc/PID/status (proc(5)). */
 struct ri_status {
 	uint64_t effective;	/* CapEff */
 	uint64_t uid;		/* the effective one */
@@ -62,14 +49,11 @@ enum ri_limit_name {
 #define RI_UNLIMITED UINT64_MAX
 
 struct ri_limit {
-	uint64_t soft;
-	uint64_t hard;
+	uint64_t soft, hard;
 };
 
-/* Find one in the text of such a file. False, and *out untouched, where it is not in it. */
+/* In the text of such a file, or of proc/self/limits. False, and *out untouched: it has none. */
 bool ri_limit_read(const char *text, enum ri_limit_name name, struct ri_limit *out);
-
-/* The same from the machine's proc/self/limits. */
 bool ri_limit_read_file(struct ri_host *host, enum ri_limit_name name, struct ri_limit *out);
 
 /*
@@ -101,18 +85,12 @@ struct ri_cpus {
 };
 
 /*
- * Read a list. False, and *out untouched, where it is none, or a number in it
- * is RI_MAX_CPUS or larger. An empty list is the empty set.
+ * Read a list, of a file, or Cpus_allowed_list of a process's status file (proc(5)), which may
+ * have some that are offline. False, and *out untouched, where it is none, or a number in it is
+ * RI_MAX_CPUS or larger. An empty list is the empty set.
  */
 bool ri_cpus_read(const char *text, struct ri_cpus *out);
-
-/* The same from a file of the machine. */
 bool ri_cpus_read_file(struct ri_host *host, const char *path, struct ri_cpus *out);
-
-/*
- * Cpus_allowed_list of a process, from its status file (proc(5)); what is
- * offline may be in it.
- */
 bool ri_cpus_read_allowed(struct ri_host *host, const char *path, struct ri_cpus *out);
 
 /* Append the list of them. */
@@ -120,15 +98,10 @@ void ri_cpus_add(struct ri_text *text, const struct ri_cpus *cpus);
 
 void ri_cpus_set(struct ri_cpus *cpus, unsigned cpu);
 bool ri_cpus_has(const struct ri_cpus *cpus, unsigned cpu);
-
-/* The first from this one on, or -1. */
-int ri_cpus_next(const struct ri_cpus *cpus, unsigned from);
-
+int ri_cpus_next(const struct ri_cpus *cpus, unsigned from);	/* from on; -1: none */
 size_t ri_cpus_size(const struct ri_cpus *cpus);
 bool ri_cpus_equal(const struct ri_cpus *a, const struct ri_cpus *b);
-
-/* What is in both; returns how many. */
-size_t ri_cpus_and(struct ri_cpus *into, const struct ri_cpus *other);
+size_t ri_cpus_and(struct ri_cpus *into, const struct ri_cpus *other);	/* how many are in both */
 
 struct ri_node {
 	struct ri_host *host;
@@ -152,9 +125,7 @@ int ri_cpus_count(const struct ri_node *node, uint64_t *count, struct ri_error *
  */
 int ri_gpus_count(const struct ri_node *node, uint64_t *count, struct ri_error *err);
 
-/* Network interfaces, lists that choose among them, and this node's name. */
-
-/* Of sysfs (kernel documentation, ABI/testing/sysfs-class-net). */
+/* Network interfaces of sysfs (kernel documentation, ABI/testing/sysfs-class-net). */
 enum { RI_MAX_INTERFACES = 1024 };	/* a host shows one for each of its pods */
 
 struct ri_interface {
@@ -208,7 +179,6 @@ bool ri_choice_matches(const struct ri_choice *choice, const char *word, const c
 bool ri_choice_takes(const char *list, enum ri_choice_kind kind, const char *name);
 
 /* What kind of storage is behind a path, by the table of mounts alone. */
-
 enum ri_storage {
 	RI_STORAGE_LOCAL,	/* a disk, memory, an image */
 	RI_STORAGE_BLOBFUSE,	/* Azure Blob Storage by FUSE */
@@ -219,8 +189,6 @@ enum ri_storage {
 };
 
 enum ri_storage ri_storage_of(const struct ri_mount *mount);
-
-/* "an Azure blob mount (blobfuse)" */
 const char *ri_storage_name(enum ri_storage storage);
 
 #endif

@@ -45,15 +45,14 @@ static void check_rdma(void)
 
 static void check_nvidia(void)
 {
-	struct ri_peer_memory peer;
 	struct ri_nvidia nvidia;
+	const char *way;
 
 	ri_nvidia_read(&nvidia, &host);
 	CHECK(strspn(nvidia.version, "0123456789.") == strlen(nvidia.version));
 	CHECK(!nvidia.open || nvidia.version[0] != '\0');
-	ri_peer_memory_read(&peer, &nvidia, &host);
-	CHECK(!peer.dmabuf || nvidia.open);
-	CHECK(peer.path == NULL || ri_host_has(&host, peer.path));
+	way = ri_peer_memory_find(&nvidia, &host);
+	CHECK(way == NULL || (way[0] == '/' ? ri_host_has(&host, way) : nvidia.open));
 }
 
 static void check_network(void)

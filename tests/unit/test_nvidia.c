@@ -11,7 +11,7 @@
 #include "node/devices.h"
 #include "tree.h"
 
-static struct ri_peer_memory peers;
+static const char *way;	/* to the memory of GPUs */
 
 static struct ri_nvidia look(const char *machine)
 {
@@ -19,9 +19,38 @@ static struct ri_nvidia look(const char *machine)
 	struct ri_nvidia nvidia;
 
 	ri_nvidia_read(&nvidia, &host);
-	ri_peer_memory_read(&peers, &nvidia, &host);
+	way = ri_peer_memory_find(&nvidia, &host);
 	close(host.root);
 	return nvidia;
+}
+
+/* Open modules can do without a module for it, on a kernel that is new enough. */
+static void test_dma_buf(void **state)
+{
+	static const struct {
+		const char *release;
+		bool open, found;
+	} cases[] = {
+		{ "5.12.0-rc1\n", true, true }, { "6.1.0-18-amd64\n", true, true },
+		{ "5.11.22\n", true, false }, { "4.18.0\n", true, false }, { "6\n", true, false },
+		{ "6.1.0-18-amd64\n", false, false },
+	};
+	struct tree tree;
+
+	(void)state;
+	tree_make(&tree);
+	tree_folder(&tree, "proc");
+	tree_folder(&tree, "proc/sys");
+	tree_folder(&tree, "proc/sys/kernel");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ri_host host = { .root = tree.fd };
+		struct ri_nvidia nvidia = { .open = cases[i].open };
+
+		tree_file(&tree, "proc/sys/kernel/osrelease", cases[i].release);
+		way = ri_peer_memory_find(&nvidia, &host);
+		assert_int_equal(way != NULL && strcmp(way, "dma-buf") == 0, cases[i].found);
+	}
+	tree_remove(&tree);
 }
 
 static void test_machines(void **state)
@@ -32,21 +61,15 @@ static void test_machines(void **state)
 	assert_true(nvidia.driver && nvidia.open && nvidia.memory);
 	assert_string_equal(nvidia.version, "580.95.05");
 	assert_int_equal(nvidia.control, 0);
-	assert_string_equal(peers.path, "/sys/module/nvidia_peermem/version");
-	assert_true(peers.dmabuf);
+	assert_string_equal(way, "/sys/module/nvidia_peermem/version");
 
 	nvidia = look("no-peermem");
 	assert_string_equal(nvidia.version, "535.161.08");
 	assert_false(nvidia.open);
-	assert_null(peers.path);
-	assert_false(peers.dmabuf);
+	assert_null(way);
 
 	nvidia = look("gpu-denied");
 	assert_int_equal(nvidia.control, EPERM);
-
-	/* open modules, on a kernel from before */
-	look("inbox-5.4");
-	assert_false(peers.dmabuf);
 
 	nvidia = look("accounts");
 	assert_false(nvidia.driver || nvidia.open || nvidia.memory);
@@ -92,6 +115,7 @@ static void test_versions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_dma_buf),
 		cmocka_unit_test(test_machines),
 		cmocka_unit_test(test_versions),
 	};

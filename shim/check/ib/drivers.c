@@ -75,18 +75,15 @@ const struct ri_check ri_check_ib_ofed = {
 static void check_peermem(struct ri_checking *checking)
 {
 	const struct ri_hcas *hcas = ri_ib_look(checking);
-	struct ri_peer_memory peers;
 	const struct ri_nvidia *nvidia = ri_check_nvidia(checking);
+	const char *way = ri_peer_memory_find(nvidia, checking->host);
 
-	ri_peer_memory_read(&peers, nvidia, checking->host);
 	if (!nvidia->driver || hcas->count == 0 || ri_ib_count(hcas, RI_LINK_INFINIBAND) == 0) {
 		ri_check_skip(checking, "nvidia_peermem",
 			"this node lacks NVIDIA GPUs or InfiniBand");
-	} else if (peers.path != NULL) {
-		ri_check_pass(checking, peers.path, "adapters access GPU memory directly");
-	} else if (peers.dmabuf) {
-		ri_check_pass(checking, "dma-buf",
-			"the open kernel modules and this kernel do not need nvidia_peermem");
+	} else if (way != NULL) {
+		ri_check_pass(checking, way, way[0] == '/' ? "adapters access GPU memory directly"
+			: "the open kernel modules and this kernel do not need nvidia_peermem");
 	} else {
 		ri_check_lack(checking, RI_CODE_IB_PEERMEM_ABSENT, "nvidia_peermem",
 			"is not loaded: data between GPUs of two nodes is copied through the "
