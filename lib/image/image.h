@@ -8,8 +8,6 @@
 #include "base/env.h"
 #include "base/host.h"
 
-/* Programs as a shell would find them: by PATH, below the root. */
-
 /* Where it is looked for: on a machine or in an image of one, in an environment. */
 struct ri_image {
 	struct ri_host *host;
@@ -26,17 +24,15 @@ struct ri_program {
 };
 
 /*
- * The next program of that name on PATH, from *at on, which is moved behind
- * it; 0 is the first. Relative folders are passed over: where we stand is no
- * matter of the image. False when there is no more.
+ * The next program of that name on PATH, as a shell finds it, from *at on, which is moved behind
+ * it; 0 is the first, which the second finds. Relative folders are passed over: where we stand is
+ * no matter of the image. False when there is no more.
  */
 bool ri_program_next(const struct ri_image *image, const char *name, size_t *at,
 	struct ri_program *out);
-
-/* The first one. */
 bool ri_program_find(const struct ri_image *image, const char *name, struct ri_program *out);
 
-/* The same of one path: a regular file that somebody may execute. */
+/* The same of one path: a regular file with a bit that lets a user execute it. */
 bool ri_program_at(const struct ri_image *image, const char *path, struct ri_program *out);
 
 /*
@@ -77,9 +73,7 @@ enum {
 
 /* A part of the file and where it lies in memory. */
 struct ri_elf_segment {
-	uint64_t offset;
-	uint64_t address;
-	uint64_t size;		/* in the file */
+	uint64_t offset, address, size;
 };
 
 struct ri_elf {
@@ -105,13 +99,12 @@ enum ri_elf_fault ri_elf_open(struct ri_elf *elf, struct ri_host *host, const ch
 void ri_elf_close(struct ri_elf *elf);
 
 /*
- * Names, into a buffer of RI_ELF_NAME bytes. False, and the buffer an empty
- * string, where there is none.
+ * Names, into a buffer of RI_ELF_NAME bytes; the last: the first version of symbols that the file
+ * defines and that begins so, "IBVERBS_PRIVATE_34". False, and the buffer an empty string, where
+ * there is none.
  */
 bool ri_elf_soname(const struct ri_elf *elf, char *name);
 bool ri_elf_needed(const struct ri_elf *elf, size_t index, char *name);
-
-/* The first version of symbols that the file defines and that begins so: "IBVERBS_PRIVATE_34". */
 bool ri_elf_version(const struct ri_elf *elf, const char *beginning, char *name);
 
 /* Where a symbol lies that the file defines. */
@@ -135,27 +128,15 @@ const char *ri_elf_machine_name(unsigned machine);
 /* e_machine of programs that run here. */
 unsigned ri_elf_machine_here(void);
 
-/*
- * Libraries as the image's loader would find them for a program without a
- * path of its own (ld.so(8)): LD_LIBRARY_PATH, the loader's table, its own
- * folders. musl's loader has no table (musl ldso/dynlink.c).
- */
-
-/*
- * /etc/ld.so.cache, by which the loader of glibc finds libraries (glibc
- * sysdeps/generic/dl-cache.h): a table of the first kind, one of the second,
- * or the second behind the first.
- */
+/* /etc/ld.so.cache, by which glibc's loader finds libraries (glibc sysdeps/generic/dl-cache.h). */
 struct ri_ldcache {
 	const char *bytes;	/* borrowed; NULL: an empty table */
 	size_t size;
-	size_t entries;		/* offset of the first */
-	size_t entry_size;
-	size_t count;
-	size_t names;		/* what the offsets of names count from */
+	size_t start;		/* of the table, from which the offsets of names count */
+	size_t count;		/* entries */
 };
 
-/* False where bytes are no table of either kind, or one that ends early. */
+/* False where bytes are no such table, or one that ends early. */
 bool ri_ldcache_read(struct ri_ldcache *out, const char *bytes, size_t size);
 
 /*
@@ -165,6 +146,11 @@ bool ri_ldcache_read(struct ri_ldcache *out, const char *bytes, size_t size);
  */
 const char *ri_ldcache_find(const struct ri_ldcache *cache, const char *name);
 
+/*
+ * Libraries as the image's loader would find them for a program without a
+ * path of its own (ld.so(8)): LD_LIBRARY_PATH, the loader's table, its own
+ * folders. musl's loader has no table (musl ldso/dynlink.c).
+ */
 struct ri_loader {
 	const struct ri_image *image;
 	struct ri_ldcache cache;	/* /etc/ld.so.cache; empty where it is none, or broken */
@@ -192,14 +178,13 @@ struct ri_library {
 /* Read the table. Never fails: without one, folders are left. */
 void ri_loader_init(struct ri_loader *loader, const struct ri_image *image);
 
-/* What the loader takes for this name. True where it finds something, be it broken. */
+/*
+ * What the loader takes for this name; what lies in a folder where libraries of this field often
+ * lie, but no loader looks; in this folder. True where there is something, be it broken.
+ */
 bool ri_loader_find(const struct ri_loader *loader, const char *name, struct ri_library *out);
-
-/* Is it in a folder where libraries of this field often lie, but no loader looks? */
 bool ri_loader_find_apart(const struct ri_loader *loader, const char *name,
 	struct ri_library *out);
-
-/* In this folder. */
 bool ri_loader_look(const struct ri_loader *loader, const char *folder, const char *name,
 	struct ri_library *out);
 
@@ -314,7 +299,6 @@ void ri_mpi_find_rest(struct ri_mpi *out, const struct ri_loader *loader);
  */
 bool ri_mpi_is_prrte(const struct ri_image *image, const char *name);
 
-/* "Open MPI", "MPICH", "Intel MPI", "MVAPICH2", "an unknown MPI" */
 const char *ri_mpi_family_name(enum ri_mpi_family family);
 
 /*
@@ -359,7 +343,6 @@ struct ri_rdma_core {
 	const char *config;		/* that folder */
 };
 
-/* Look for all of it. Never fails: what is not found is not there. */
 void ri_rdma_core_find(struct ri_rdma_core *out, const struct ri_loader *loader);
 
 /* The provider of this name that libibverbs can load, or one of another number, or NULL. */
@@ -382,8 +365,6 @@ bool ri_driver_next(char **text, const char **name);
 
 /* Read "libmlx5-rdmav34.so". False where the name is no provider's. */
 bool ri_provider_read(const char *file, struct ri_provider *out);
-
-/* What NCCL and Open MPI are told to use, by variables and by files of the image. */
 
 /*
  * NCCL's settings: variables, and files that set those which are not there
@@ -431,8 +412,7 @@ bool ri_mca_next(struct ri_mca_text *text, struct ri_mca_value *out);
 enum { RI_MCA_FILES = 8 };
 
 struct ri_mca_file {
-	const char *path;
-	const char *text;
+	const char *path, *text;
 };
 
 struct ri_mca {

@@ -13,16 +13,15 @@
 /* --- the loader's table -------------------------------------------------- */
 
 /*
- * The first kind: a name, a padding byte, a count, entries {flags, name,
- * path}; names count from the end of the entries. The second: a name with a
- * version, a count, the bytes of strings, the byte order, entries {flags,
- * name, path, a version of the kernel, hardware}; names count from its start,
- * which is a multiple of eight.
+ * The first kind, by which no loader since glibc 2.2 goes alone: a name, a padding byte, a count,
+ * entries. The second, for itself or behind the first at a multiple of eight: a name with a
+ * version, a count, the bytes of strings, the byte order, entries {flags, name, path, a version
+ * of the kernel, hardware}; names count from its start.
  */
 static const char old_magic[] = "ld.so-1.7.0";
 static const char new_magic[] = "glibc-ld.so.cache1.1";
 
-enum { OLD_HEADER = 16, OLD_ENTRY = 12, NEW_HEADER = 48, NEW_ENTRY = 24 };
+enum { OLD_HEADER = 16, OLD_ENTRY = 12, HEADER = 48, ENTRY = 24 };
 /* Of the byte in the second kind's header; 0 is an older ldconfig, which did not say. */
 enum { AT_ORDER = 28, ORDER = 3, LITTLE = 2 };
 /* FLAG_ELF_LIBC6 and the machine (dl-cache.h) */
@@ -40,57 +39,30 @@ static uint32_t word_at(const struct ri_ldcache *cache, size_t offset)
 	return word;
 }
 
-static bool begins(const struct ri_ldcache *cache, size_t offset, const char *magic)
+/* Is it a header of so many bytes that begins so? */
+static bool begins(const struct ri_ldcache *cache, const char *magic, size_t header)
 {
-	size_t length = strlen(magic);
-
-	return offset <= cache->size && cache->size - offset >= length &&
-		memcmp(cache->bytes + offset, magic, length) == 0;
-}
-
-static bool fits(const struct ri_ldcache *cache)
-{
-	return cache->entries <= cache->size &&
-		cache->count <= (cache->size - cache->entries) / cache->entry_size;
-}
-
-static bool read_new(struct ri_ldcache *cache, size_t start)
-{
-	unsigned order;
-
-	if (!begins(cache, start, new_magic) || cache->size - start < NEW_HEADER)
-		return false;
-	order = (unsigned char)cache->bytes[start + AT_ORDER] & ORDER;
-	if (order != 0 && order != LITTLE)
-		return false;
-	cache->entry_size = NEW_ENTRY;
-	cache->count = word_at(cache, start + strlen(new_magic));
-	cache->entries = start + NEW_HEADER;
-	cache->names = start;
-	return fits(cache);
+	return cache->start <= cache->size && cache->size - cache->start >= header &&
+		memcmp(cache->bytes + cache->start, magic, strlen(magic)) == 0;
 }
 
 bool ri_ldcache_read(struct ri_ldcache *out, const char *bytes, size_t size)
 {
 	struct ri_ldcache cache = { .bytes = bytes, .size = size };
-	bool found;
+	unsigned order;
 
-	if (begins(&cache, 0, new_magic)) {
-		found = read_new(&cache, 0);
-	} else {
-		if (!begins(&cache, 0, old_magic) || size < OLD_HEADER)
-			return false;
-		cache.entry_size = OLD_ENTRY;
-		cache.count = word_at(&cache, OLD_HEADER - sizeof(uint32_t));
-		cache.entries = OLD_HEADER;
-		cache.names = OLD_HEADER + cache.count * OLD_ENTRY;
-		found = fits(&cache);
-		if (found && begins(&cache, (cache.names + 7) / 8 * 8, new_magic))
-			found = read_new(&cache, (cache.names + 7) / 8 * 8);
-	}
-	if (found)
-		*out = cache;
-	return found;
+	if (begins(&cache, old_magic, OLD_HEADER))
+		cache.start = (OLD_HEADER + 7 + OLD_ENTRY *
+			(size_t)word_at(&cache, OLD_HEADER - sizeof(uint32_t))) / 8 * 8;
+	if (!begins(&cache, new_magic, HEADER))
+		return false;
+	order = (unsigned char)bytes[cache.start + AT_ORDER] & ORDER;
+	cache.count = word_at(&cache, cache.start + strlen(new_magic));
+	if ((order != 0 && order != LITTLE) ||
+		cache.count > (size - cache.start - HEADER) / ENTRY)
+		return false;
+	*out = cache;
+	return true;
 }
 
 /*
@@ -99,7 +71,7 @@ bool ri_ldcache_read(struct ri_ldcache *out, const char *bytes, size_t size)
  */
 static const char *string_at(const struct ri_ldcache *cache, uint32_t offset)
 {
-	size_t at = cache->names + offset, room;
+	size_t at = cache->start + offset, room;
 
 	if (at >= cache->size)
 		return NULL;
@@ -113,9 +85,9 @@ const char *ri_ldcache_find(const struct ri_ldcache *cache, const char *name)
 	const char *found = NULL;
 
 	for (size_t i = 0; i < cache->count; i++) {
-		size_t entry = cache->entries + i * cache->entry_size;
-		size_t at = cache->names + word_at(cache, entry + 4);
-		uint64_t hardware = 0;	/* else only for some CPUs */
+		size_t entry = cache->start + HEADER + i * ENTRY;
+		size_t at = cache->start + word_at(cache, entry + 4);
+		uint64_t hardware;	/* not 0: only for some CPUs */
 		const char *path;
 
 		/* asked of every entry of the table: nothing is read that need not be */
@@ -124,8 +96,7 @@ const char *ri_ldcache_find(const struct ri_ldcache *cache, const char *name)
 			word_at(cache, entry) != FLAGS)
 			continue;
 		path = string_at(cache, word_at(cache, entry + 8));
-		if (cache->entry_size == NEW_ENTRY)
-			memcpy(&hardware, cache->bytes + entry + 16, sizeof(hardware));
+		memcpy(&hardware, cache->bytes + entry + 16, sizeof(hardware));
 		if (path != NULL && hardware == 0)
 			return path;
 		found = found == NULL ? path : found;

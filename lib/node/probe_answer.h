@@ -117,7 +117,6 @@ struct ri_probe_device {
 	uint32_t port_count;
 };
 
-/* A registration of memory. */
 struct ri_probe_memory {
 	char device[RI_PROBE_NAME];
 	uint64_t size;
@@ -154,8 +153,7 @@ bool ri_probe_check(struct ri_probe *probe);
 /* Mb/s of a link by the numbers of struct ibv_port_attr (ibv_query_port(3)); 0: unknown. */
 uint64_t ri_link_rate(uint64_t width, uint64_t speed);
 
-/* "remap" */
-const char *ri_gpu_asked_word(enum ri_gpu_asked asked);
+const char *ri_gpu_asked_word(enum ri_gpu_asked asked);	/* "remap" */
 
 /* The numbers of an answer; NULL where there are none. */
 const uint64_t *ri_gpu_numbers(const struct ri_gpu_state *gpu, enum ri_gpu_asked asked);

@@ -176,9 +176,10 @@ void ri_check_unprobed(struct ri_checking *checking, const char *subject, const 
  * The last result is against this demand, NULL allowed: a lack becomes a
  * warning; where the demand is --require's, a lack or a warning a failure,
  * and an unknown unfit. Demands of the check by its id or family count by
- * themselves, and those that it holds.
+ * themselves, and those that it holds. The second says what was expected, too: "8 (--require)".
  */
 void ri_check_asked(struct ri_checking *checking, const struct ri_demand *demand);
+void ri_check_asked_count(struct ri_checking *checking, const struct ri_demand *demand);
 
 /* At the end: of a check that --require has by its id, to have nothing to look at is no pass. */
 void ri_check_hold_skips(struct ri_checking *checking);
@@ -186,9 +187,6 @@ void ri_check_hold_skips(struct ri_checking *checking);
 /* What was expected in the last result: "at least 16 GiB (--require)". */
 void ri_check_expected(struct ri_checking *checking, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-
-/* The same, and that the result is against a demand that counts: "8 (--require)"; NULL allowed. */
-void ri_check_asked_count(struct ri_checking *checking, const struct ri_demand *demand);
 
 /*
  * What to do about the last result, where that is not the check's advice. Say
@@ -202,7 +200,7 @@ void ri_check_hint(struct ri_checking *checking, const char *format, ...)
 /* The check's advice is the hint of the last result, too, which is no lack or warning. */
 void ri_check_advise(struct ri_checking *checking);
 
-/* Names in a row, for a result: "mlx5_ib0, mlx5_ib1 and 6 more". */
+/* Names in a row, for a result: "mlx5_ib0, mlx5_ib1 and 6 more". All zero: there are none. */
 struct ri_row {
 	char bytes[RI_CHECK_SUBJECT];
 	size_t used;
@@ -210,7 +208,6 @@ struct ri_row {
 	size_t shown;
 };
 
-/* All zero is a row without names. */
 void ri_row_add(struct ri_row *row, const char *name);
 
 /* The row as text; say once, after the last one is added. */

@@ -24,8 +24,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		uint32_t name;
 		size_t at;
 
-		memcpy(&name, bytes + cache.entries + i * cache.entry_size + 4, sizeof(name));
-		at = cache.names + name;
+		memcpy(&name, bytes + cache.start + 48 + i * 24 + 4, sizeof(name));
+		at = cache.start + name;
 		if (at >= size || memchr(bytes + at, '\0', size - at) == NULL)
 			continue;
 		path = ri_ldcache_find(&cache, bytes + at);
