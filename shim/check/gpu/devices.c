@@ -122,12 +122,10 @@ static const char slurm_hint[] =
 	"--gpus-per-node=N; with --gpus-per-task=1 each task has its own already, and a program "
 	"that takes number LOCAL_RANK needs --gpu-bind=none beside it";
 
-/* MIG User Guide, "CUDA visible devices": of those listed a process uses the first. */
-static const char instances_hint[] =
-	"give each rank its own: --nproc-per-node with --gpu-bind=single, or a "
-	"CUDA_VISIBLE_DEVICES=MIG-... for each";
-
-/* Do the ranks here get one list of MIG instances, of which each of them uses the first? */
+/*
+ * Do the ranks here get one list of MIG instances, of which each of them uses the first (MIG User
+ * Guide, "CUDA visible devices")?
+ */
 static bool share_instance(const struct ri_checking *checking, const struct ri_gpus *gpus)
 {
 	return gpus->instances && gpus->count > 1 && checking->ranks > 1 && !checking->own_gpus;
@@ -139,7 +137,8 @@ static void say_instances(struct ri_checking *checking, enum ri_code code, const
 	ri_check_warn(checking, code, subject, "a program uses only the first of %zu MIG "
 		"instances, but %llu ranks are on this node", count,
 		(unsigned long long)checking->ranks);
-	ri_check_hint(checking, "%s", instances_hint);
+	ri_check_hint(checking, "give each rank its own: --nproc-per-node with --gpu-bind=single, "
+		"or a CUDA_VISIBLE_DEVICES=MIG-... for each");
 }
 
 /* The firmest demand for more GPUs than there are, those of ranks here among them. */

@@ -170,12 +170,6 @@ static void judge_all(struct ri_checking *checking)
 		ri_check_skip(checking, "GPUs", "%s", judging->silent);
 }
 
-static const char reset_hint[] =
-	"for the job: another node; node admin: end what uses the GPU, then nvidia-smi --gpu-reset";
-static const char library_hint[] =
-	"outside the image: -e NVIDIA_DRIVER_CAPABILITIES=compute,utility, so that the container "
-	"gets libnvidia-ml; see gpu.libver and gpu.open";
-
 static bool has_error(const struct ri_gpu_state *gpu, uint64_t error)
 {
 	if (gpu->answer.error == error)
@@ -205,7 +199,8 @@ static void judge_gpu(struct ri_checking *checking, const struct ri_gpu_state *g
 	} else if (has_error(gpu, RI_NVML_RESET_REQUIRED)) {
 		ri_check_warn(checking, RI_CODE_GPU_HEALTH_RESET, name,
 			"not to be used before a reset");
-		ri_check_hint(checking, "%s", reset_hint);
+		ri_check_hint(checking, "for the job: another node; node admin: end what uses the "
+			"GPU, then nvidia-smi --gpu-reset");
 	} else if (error == RI_NVML_NO_PERMISSION || error == RI_NVML_OPERATING_SYSTEM) {
 		/* another container's */
 	} else if (error != 0) {
@@ -278,7 +273,8 @@ static bool judge_library(struct ri_checking *checking, const struct ri_probe *s
 	} else {
 		return true;
 	}
-	ri_check_hint(checking, "%s", library_hint);
+	ri_check_hint(checking, "outside the image: -e NVIDIA_DRIVER_CAPABILITIES=compute,utility, "
+		"so that the container gets libnvidia-ml; see gpu.libver and gpu.open");
 	return false;
 }
 
@@ -333,10 +329,6 @@ const struct ri_check ri_check_gpu_health = {
 	.run = check_health,
 };
 
-static const char remap_failed_hint[] =
-	"for the job: another node; node admin: have the GPU replaced (NVIDIA GPU Memory Error "
-	"Management, \"RMA Policy\")";
-
 /*
  * nvmlDeviceGetRemappedRows: a pending remap does not harm what starts now,
  * since the page is not used; a remap that failed once is a reason for NVIDIA
@@ -351,7 +343,8 @@ static void judge_remap(struct ri_checking *checking, const struct ri_gpu_state 
 		ri_check_warn(checking, RI_CODE_GPU_REMAP_FAILED, name,
 			"a row of memory could not be remapped; %" PRIu64 " were after "
 			"uncorrectable errors", rows[1]);
-		ri_check_hint(checking, "%s", remap_failed_hint);
+		ri_check_hint(checking, "for the job: another node; node admin: have the GPU "
+			"replaced (NVIDIA GPU Memory Error Management, \"RMA Policy\")");
 	} else if (rows[2] != 0) {
 		ri_check_lack(checking, RI_CODE_GPU_REMAP_PENDING, name,
 			"a faulty row of memory waits for the next reset to be remapped");

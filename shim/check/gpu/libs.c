@@ -11,13 +11,6 @@
 
 static const char libcuda[] = "libcuda.so.1";
 
-static const char stub_hint[] =
-	"outside the image: docker run --gpus all puts the driver's own into the container; "
-	"inside: remove the stubs folder from LD_LIBRARY_PATH, it is only for linking";
-static const char path_hint[] =
-	"inside the image: add its folder to /etc/ld.so.conf.d and run ldconfig, or add it to "
-	"LD_LIBRARY_PATH";
-
 /* No program here can use a GPU. */
 static void say_bad(struct ri_checking *checking, enum ri_code code, const char *subject,
 	const char *what)
@@ -36,7 +29,9 @@ static void check_libcuda(struct ri_checking *checking)
 	if (cuda->stub != NULL) {
 		say_bad(checking, RI_CODE_GPU_LIBCUDA_STUB, cuda->stub,
 			"is the stub of CUDA's toolkit, not the driver's libcuda");
-		ri_check_hint(checking, "%s", stub_hint);
+		ri_check_hint(checking, "outside the image: docker run --gpus all puts the "
+			"driver's own into the container; inside: remove the stubs folder from "
+			"LD_LIBRARY_PATH, it is only for linking");
 	} else if (file->path == NULL && !ri_host_has(host, "lib") &&
 		!ri_host_has(host, "usr/lib") && !ri_host_has(host, "lib64")) {
 		/* the tree shows a machine, and nothing of an image */
@@ -46,7 +41,8 @@ static void check_libcuda(struct ri_checking *checking)
 		ri_loader_find_apart(ri_check_loader(checking), libcuda, &apart)) {
 		say_bad(checking, RI_CODE_GPU_LIBCUDA_APART, apart.path,
 			"is in a folder that the loader does not search");
-		ri_check_hint(checking, "%s", path_hint);
+		ri_check_hint(checking, "inside the image: add its folder to /etc/ld.so.conf.d and "
+			"run ldconfig, or add it to LD_LIBRARY_PATH");
 	} else if (file->path == NULL && file->foreign != NULL) {
 		snprintf(what, sizeof(what), "is for %s, and there is no other libcuda",
 			ri_elf_machine_name(file->machine));
@@ -153,9 +149,6 @@ static const char unused_hint[] =
 	"in the job's environment: /usr/local/cuda/compat first on LD_LIBRARY_PATH; or outside the "
 	"image: NVIDIA container toolkit from 1.17 on does it; or let "
 	"/opt/nvidia/nvidia_entrypoint.sh run, if the image has it";
-static const char wrong_hint[] =
-	"in the job's environment: take the compat folder off LD_LIBRARY_PATH; inside the image: "
-	"remove cuda-compat-*, or install that of a newer CUDA";
 
 static void check_compat(struct ri_checking *checking)
 {
@@ -192,7 +185,9 @@ static void check_compat(struct ri_checking *checking)
 		ri_check_warn(checking, RI_CODE_GPU_COMPAT_WRONG, compat->file.path,
 			"is cuda-compat %s, which does not fit the driver %s: CUDA ends with error "
 			"803", compat->version, kernel);
-		ri_check_hint(checking, "%s", wrong_hint);
+		ri_check_hint(checking, "in the job's environment: take the compat folder off "
+			"LD_LIBRARY_PATH; inside the image: remove cuda-compat-*, or install that "
+			"of a newer CUDA");
 	}
 }
 

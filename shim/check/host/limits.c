@@ -116,11 +116,6 @@ const char ri_memlock_hint[] =
 	"outside the image: docker run --ulimit memlock=-1:-1 or --cap-add IPC_LOCK; Kubernetes: "
 	"securityContext.capabilities.add: [IPC_LOCK], or node admin: LimitMEMLOCK=infinity for "
 	"containerd; Azure ML: docker_args: \"--ulimit memlock=-1:-1\"";
-static const char mapped_hint[] =
-	"outside the image: docker run --ulimit memlock=-1:-1 or --userns=host, because IPC_LOCK "
-	"has no effect in a user namespace; Kubernetes: hostUsers: true; node admin: a higher "
-	"limit for the service that starts the container";
-
 /* The kernel asks for the capability in the first user namespace (Linux mm/mlock.c). */
 static bool is_in_user_namespace(struct ri_host *host)
 {
@@ -159,7 +154,10 @@ static void check_memlock(struct ri_checking *checking)
 			ri_check_hint(checking, "inside: \"ulimit -l $(ulimit -H -l)\" in the "
 				"shell that starts the ranks");
 		else if (is_in_user_namespace(checking->host))
-			ri_check_hint(checking, "%s", mapped_hint);
+			ri_check_hint(checking, "outside the image: docker run --ulimit "
+				"memlock=-1:-1 or --userns=host, because IPC_LOCK has no effect in "
+				"a user namespace; Kubernetes: hostUsers: true; node admin: a "
+				"higher limit for the service that starts the container");
 	}
 }
 

@@ -397,11 +397,6 @@ const struct ri_check ri_check_ib_rate = {
 	.run = check_rate,
 };
 
-static const char count_hint[] =
-	"outside the image: give all devices to the container (docker run "
-	"--device=/dev/infiniband; Kubernetes: as many of the RDMA device plug-in's resource); if "
-	"a port is down, see ib.port and take another node";
-
 static void check_count(struct ri_checking *checking)
 {
 	const struct ri_hcas *hcas = ri_ib_look(checking);
@@ -431,7 +426,9 @@ const struct ri_check ri_check_ib_count = {
 	.reads = "link_layer and state of each port in /sys/class/infiniband (Linux "
 		"ABI/stable/sysfs-class-infiniband)",
 	.fails = "fewer than \"ib=N\" are active",
-	.advice = count_hint,
+	.advice = "outside the image: give all devices to the container (docker run "
+		"--device=/dev/infiniband; Kubernetes: as many of the RDMA device plug-in's "
+		"resource); if a port is down, see ib.port and take another node",
 	.topics = RI_ABOUT(IB),
 	.because = "ib.dev",
 	.run = check_count,

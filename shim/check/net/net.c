@@ -190,11 +190,6 @@ const struct ri_check ri_check_net_iface = {
 	.run = check_iface,
 };
 
-static const char low_hint[] =
-	"MASTER_PORT in the job's environment, or --master-port: 1024 or above; or outside the "
-	"image: docker run --sysctl net.ipv4.ip_unprivileged_port_start=0, or "
-	"--cap-add=NET_BIND_SERVICE";
-
 /*
  * Why rank 0 does not open the port here, later on; NULL: it does. Under
  * torchrun its agent has done so already (PyTorch torch/distributed/elastic,
@@ -248,7 +243,9 @@ static void check_masterport(struct ri_checking *checking)
 		ri_check_warn(checking, RI_CODE_NET_MASTERPORT_DENIED, subject,
 			"%llu requires CAP_NET_BIND_SERVICE, as all ports below %d do: rank 0 "
 			"cannot open it", (unsigned long long)port, LEAST_FREE_PORT);
-		ri_check_hint(checking, "%s", low_hint);
+		ri_check_hint(checking, "MASTER_PORT in the job's environment, or --master-port: "
+			"1024 or above; or outside the image: docker run --sysctl "
+			"net.ipv4.ip_unprivileged_port_start=0, or --cap-add=NET_BIND_SERVICE");
 	} else {
 		ri_check_unknown(checking, RI_CODE_NET_MASTERPORT_UNKNOWN, subject, "%s",
 			strerror(error));
