@@ -58,7 +58,7 @@ int ri_interfaces_find(struct ri_interfaces *out, struct ri_host *host, struct r
 
 bool ri_hostname_read(struct ri_host *host, char *name, size_t size)
 {
-	/* proc(5): "(none)" until somebody sets one */
+	/* proc(5): "(none)" until a program sets one */
 	if (ri_sysfile_line(host, "proc/sys/kernel/hostname", name, size) &&
 		strcmp(name, "(none)") != 0)
 		return true;

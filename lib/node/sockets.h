@@ -2,7 +2,7 @@
 /*
  * The TCP sockets of a network namespace, as /proc/self/net/tcp and tcp6 list them: a line for
  * each below a heading (Linux Documentation/networking/proc_net_tcp.rst; net/ipv4/tcp_ipv4.c,
- * get_tcp4_sock; net/ipv6/tcp_ipv6.c, get_tcp6_sock). Everybody may read them, and gVisor has
+ * get_tcp4_sock; net/ipv6/tcp_ipv6.c, get_tcp6_sock). Every user may read them, and gVisor has
  * them too.
  */
 #ifndef RI_NODE_SOCKETS_H

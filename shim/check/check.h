@@ -154,7 +154,7 @@ void ri_check_say(struct ri_checking *checking, enum ri_check_status status, enu
 #define ri_check_unknown(checking, ...) ri_check_say(checking, RI_CHECK_UNKNOWN, __VA_ARGS__)
 
 /*
- * Something is not there or not so: a lack, which is a note unless somebody asks for it, or
+ * Something is not there or not so: a lack, which is a note unless a demand is for it, or
  * what makes a launch fail or crawl, which warns whatever is required.
  */
 void ri_check_problem(struct ri_checking *checking, bool warns, enum ri_code code,

@@ -92,7 +92,7 @@ static const struct ri_check_result *sum_unbegun(const struct ri_check_report *r
 }
 
 /* A result that is said, or the first of all checks that were not begun. */
-struct told {
+struct notice {
 	size_t next;	/* 0 at first */
 	const struct ri_check_result *result;
 	const char *subject;
@@ -100,7 +100,7 @@ struct told {
 };
 
 /* Each that is said, but for what follows from another; the checks that were not begun last. */
-static bool tell_next(const struct ri_check_report *report, struct told *out)
+static bool next_notice(const struct ri_check_report *report, struct notice *out)
 {
 	while (out->next < report->count) {
 		out->result = &report->items[out->next++];
@@ -122,23 +122,24 @@ static bool tell_next(const struct ri_check_report *report, struct told *out)
 }
 
 /* "SUBJECT: TEXT; HINT [code]" */
-static void add_line(struct ri_text *out, const struct told *told)
+static void add_line(struct ri_text *out, const struct notice *notice)
 {
-	const char *hint = told->result->hint;
+	const char *hint = notice->result->hint;
 
-	ri_text_addf(out, "%s: %s%s%s [%s]", told->subject, told->text, hint[0] == '\0' ? "" : "; ",
-		hint, ri_code_name((enum ri_code)told->result->code));
+	ri_text_addf(out, "%s: %s%s%s [%s]", notice->subject, notice->text,
+		hint[0] == '\0' ? "" : "; ", hint,
+		ri_code_name((enum ri_code)notice->result->code));
 }
 
 void ri_check_log(const struct ri_check_report *report)
 {
-	struct told told = { .next = 0 };
+	struct notice notice = { .next = 0 };
 
-	while (tell_next(report, &told)) {
+	while (next_notice(report, &notice)) {
 		RI_TEXT(line, 2 * TEXT);
 
-		add_line(&line, &told);
-		ri_log(level_of(told.result), "%s", line.bytes);
+		add_line(&line, &notice);
+		ri_log(level_of(notice.result), "%s", line.bytes);
 	}
 	if (report->dropped > 0)
 		ri_log(RI_LEVEL_WARNING, "%zu more check results are not shown [%s]",
@@ -147,26 +148,26 @@ void ri_check_log(const struct ri_check_report *report)
 
 void ri_check_words(const struct ri_check_report *report, struct ri_text *out)
 {
-	struct told told = { .next = 0 };
+	struct notice notice = { .next = 0 };
 
-	while (tell_next(report, &told)) {
-		if (!told.result->unfit)
+	while (next_notice(report, &notice)) {
+		if (!notice.result->unfit)
 			continue;
-		add_line(out, &told);
+		add_line(out, &notice);
 		ri_text_add(out, "\n");
 	}
 }
 
 void ri_check_explain(const struct ri_check_report *report, struct ri_findings *findings)
 {
-	struct told told = { .next = 0 };
+	struct notice notice = { .next = 0 };
 
-	while (tell_next(report, &told))
-		if (level_of(told.result) != RI_LEVEL_NOTE)
-			ri_finding_hint(ri_findings_add(findings, told.result->unfit
+	while (next_notice(report, &notice))
+		if (level_of(notice.result) != RI_LEVEL_NOTE)
+			ri_finding_hint(ri_findings_add(findings, notice.result->unfit
 				? RI_SEVERITY_ERROR : RI_SEVERITY_WARNING,
-				(enum ri_code)told.result->code, told.subject, "%s", told.text),
-				"%s", told.result->hint);
+				(enum ri_code)notice.result->code, notice.subject, "%s",
+				notice.text), "%s", notice.result->hint);
 }
 
 /* The first of them in words, and the ids of the others. */

@@ -28,7 +28,7 @@ enum {
 struct ri_check_plan {
 	struct ri_checking checking;
 	struct ri_check_set chosen;
-	struct ri_check_set asked;	/* those of them that somebody asks for */
+	struct ri_check_set asked;	/* those of them that are asked for */
 	const struct ri_check_wishes *wishes;	/* not NULL */
 	bool image;		/* the host is an image alone: see ri_machine_is_image */
 	bool keeps_all;		/* passes and skips too: for --check and the report */

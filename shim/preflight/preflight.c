@@ -175,8 +175,8 @@ static uint64_t count_ranks(const struct ri_preflight *of)
 }
 
 /*
- * A rank that somebody else started may have been given a GPU of its own, as
- * srun --gpus-per-task does; who counts ranks by CPUs wants no GPUs.
+ * A launcher may have given the rank a GPU of its own, as srun --gpus-per-task does; a user who
+ * counts ranks by CPUs wants no GPUs.
  */
 static bool may_lack_gpus(const struct ri_preflight *of)
 {
@@ -186,7 +186,7 @@ static bool may_lack_gpus(const struct ri_preflight *of)
 		ri_env_get(of->env, "CUDA_VISIBLE_DEVICES") != NULL;
 }
 
-/* Ranks that somebody else has started beside this one, which may be at work already. */
+/* Has a launcher started ranks beside this one, which may be at work already? */
 static bool has_peers(const struct ri_preflight *of)
 {
 	uint64_t ranks;
@@ -196,8 +196,8 @@ static bool has_peers(const struct ri_preflight *of)
 }
 
 /*
- * Before a launch several ranks of a node would all find the same: the first one speaks.
- * Whoever asks for --check gets an answer.
+ * Before a launch several ranks of a node would all find the same, so the first one speaks. The
+ * user who asks for --check gets an answer.
  */
 static bool speaks(const struct ri_preflight *of)
 {

@@ -196,7 +196,7 @@ static void ask(device gpu, struct ri_gpu_state *out, enum ri_gpu_asked asked)
 	char fields[RI_GPU_NUMBERS * 21 + 1] = "";
 	int used = 0, error;
 
-	ri_told->question = asked;
+	ri_answers->question = asked;
 	ri_probe_try(&out->asked[asked].answer, RI_PROBE_ASK, "ask %u %s", (unsigned)out->index,
 		forms[asked].word);
 	error = ask_for(asked, gpu, numbers);
@@ -214,7 +214,7 @@ static void ask(device gpu, struct ri_gpu_state *out, enum ri_gpu_asked asked)
 static void try_gpu(unsigned index)
 {
 	char pci[256] = { 0 }, uuid[RI_GPU_WORD * 2] = { 0 };
-	struct ri_gpu_state *out = &ri_told->gpus[ri_told->gpu_count++];
+	struct ri_gpu_state *out = &ri_answers->gpus[ri_answers->gpu_count++];
 	const char *words[2];
 	device gpu = NULL;
 	int error;
@@ -251,16 +251,16 @@ void ri_probe_nvml(const char *path)
 		for (int name = 0; name < 3 && functions[i].names[name] != NULL; name++)
 			if (ri_probe_find(library, functions[i].names[name], functions[i].function))
 				break;
-	ri_probe_try(&ri_told->init, RI_PROBE_INIT, "init");
+	ri_probe_try(&ri_answers->init, RI_PROBE_INIT, "init");
 	if (!end(CALL(init)))
 		return;
-	ri_probe_try(&ri_told->list, RI_PROBE_LIST, "list");
+	ri_probe_try(&ri_answers->list, RI_PROBE_LIST, "list");
 	error = CALL(count, &count);
 	if (error != 0) {
 		end(error);
 		return;
 	}
-	ri_told->listed = count;
+	ri_answers->listed = count;
 	ri_probe_end(0, "%u", count);
 	for (unsigned i = 0; i < count && i < RI_GPU_STATES; i++)
 		try_gpu(i);

@@ -91,7 +91,7 @@ struct verbs {
 };
 
 static struct ri_probe by_hand;
-struct ri_probe *ri_told = &by_hand;
+struct ri_probe *ri_answers = &by_hand;
 static struct ri_probe_answer *kept;	/* to the last step */
 
 /* Printable ASCII alone, whatever a library gave for it, and no blanks at the end. */
@@ -113,7 +113,7 @@ static void say(const char *format, ...)
 	char line[LINE];
 	va_list args;
 
-	if (ri_told != &by_hand)
+	if (ri_answers != &by_hand)
 		return;
 	va_start(args, format);
 	vsnprintf(line, sizeof(line) - 1, format, args);
@@ -134,11 +134,11 @@ void ri_probe_try(struct ri_probe_answer *answer, enum ri_probe_step step, const
 	va_end(args);
 	say("try %s", words);
 	make_plain(words);
-	snprintf(ri_told->subject, sizeof(ri_told->subject), "%.*s", RI_PROBE_NAME - 1,
+	snprintf(ri_answers->subject, sizeof(ri_answers->subject), "%.*s", RI_PROBE_NAME - 1,
 		strchr(words, ' ') == NULL ? "" : strchr(words, ' ') + 1);
 	kept = answer;
-	ri_told->at = step;
-	*kept = ri_told->answer = (struct ri_probe_answer){ .tried = 1 };
+	ri_answers->at = step;
+	*kept = ri_answers->answer = (struct ri_probe_answer){ .tried = 1 };
 }
 
 static bool end(bool ok, int error, const char *text)
@@ -146,7 +146,7 @@ static bool end(bool ok, int error, const char *text)
 	kept->given = 1;
 	kept->ok = ok;
 	kept->error = (uint32_t)error;
-	ri_told->answer = *kept;
+	ri_answers->answer = *kept;
 	if (ok)
 		say("ok %s", text);
 	else
@@ -179,15 +179,15 @@ static const char *text_of(const char *text)
 
 static void keep_text(const char *text)
 {
-	snprintf(ri_told->text, sizeof(ri_told->text), "%s", text_of(text));
-	make_plain(ri_told->text);
+	snprintf(ri_answers->text, sizeof(ri_answers->text), "%s", text_of(text));
+	make_plain(ri_answers->text);
 }
 
 /* It is no library that could be tried. */
 static void end_unloaded(const char *text)
 {
 	keep_text(text);
-	end(false, 0, ri_told->text);
+	end(false, 0, ri_answers->text);
 }
 
 const char *ri_probe_word(char out[RI_PROBE_NAME], const char *text)
@@ -223,7 +223,7 @@ void *ri_probe_load(const char *path)
 {
 	void *library;
 
-	ri_probe_try(&ri_told->load, RI_PROBE_LOAD, "load %s", path);
+	ri_probe_try(&ri_answers->load, RI_PROBE_LOAD, "load %s", path);
 	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (library == NULL)
 		end_unloaded(dlerror());
@@ -289,13 +289,13 @@ static bool try_memory(const struct verbs *verbs, struct ibv_context *context, c
 		munmap(memory, size);
 	if (error != 0) {
 		fail(error);
-		if (ri_told->refused.size == 0)
-			ri_told->refused = asked;
+		if (ri_answers->refused.size == 0)
+			ri_answers->refused = asked;
 		return false;
 	}
 	ri_probe_end(0, NULL);
-	if (size > ri_told->registered.size)
-		ri_told->registered = asked;
+	if (size > ri_answers->registered.size)
+		ri_answers->registered = asked;
 	return true;
 }
 
@@ -331,7 +331,7 @@ static void try_port(const struct verbs *verbs, struct ibv_context *context,
 
 static void try_device(struct verbs *verbs, struct ibv_device *device)
 {
-	struct ri_probe_device *out = &ri_told->devices[ri_told->device_count++];
+	struct ri_probe_device *out = &ri_answers->devices[ri_answers->device_count++];
 	struct ibv_context *context;
 	union {
 		struct ibv_device_attr device;
@@ -362,7 +362,7 @@ static void try_device(struct verbs *verbs, struct ibv_device *device)
 		try_memory(verbs, context, out->name, verbs->bytes);
 		verbs->bytes = 0;
 	}
-	ri_probe_try(&ri_told->answer, RI_PROBE_CLOSE, "close %s", out->name);
+	ri_probe_try(&ri_answers->answer, RI_PROBE_CLOSE, "close %s", out->name);
 	errno = EIO;
 	if (verbs->close(context) == 0)
 		ri_probe_end(0, NULL);
@@ -378,14 +378,14 @@ static void try_verbs(const char *path, size_t bytes)
 
 	if (!load_verbs(&verbs, path))
 		return;
-	ri_probe_try(&ri_told->list, RI_PROBE_LIST, "list");
+	ri_probe_try(&ri_answers->list, RI_PROBE_LIST, "list");
 	errno = EIO;
 	list = verbs.list(&count);
 	if (list == NULL || count < 0) {
 		fail(errno);
 		return;
 	}
-	ri_told->listed = (uint32_t)count;
+	ri_answers->listed = (uint32_t)count;
 	ri_probe_end(0, "%d", count);
 	for (int i = 0; i < count && i < RI_MAX_HCAS; i++)
 		try_device(&verbs, list[i]);
@@ -402,11 +402,11 @@ static void try_mpi(const char *path)
 	if (library == NULL || !need(library, "MPI_Get_library_version", &ask))
 		return;
 	ri_probe_end(0, NULL);
-	ri_probe_try(&ri_told->version, RI_PROBE_VERSION, "version");
+	ri_probe_try(&ri_answers->version, RI_PROBE_VERSION, "version");
 	error = ask(version, &length);
 	version[VERSION_SIZE] = '\0';
 	keep_text(error == 0 ? version : "");
-	ri_probe_end(error & UINT16_MAX, "%s", ri_told->text);
+	ri_probe_end(error & UINT16_MAX, "%s", ri_answers->text);
 }
 
 /* What may be tried, and the library that is tried where none is named. */
@@ -433,13 +433,13 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	/* as stdout rankinit gives a file in memory, of just this size; fstat(2) is new in glibc */
-	if (lseek(STDOUT_FILENO, 0, SEEK_END) == (off_t)sizeof(*ri_told))
-		memory = mmap(NULL, sizeof(*ri_told), PROT_READ | PROT_WRITE, MAP_SHARED,
+	if (lseek(STDOUT_FILENO, 0, SEEK_END) == (off_t)sizeof(*ri_answers))
+		memory = mmap(NULL, sizeof(*ri_answers), PROT_READ | PROT_WRITE, MAP_SHARED,
 			STDOUT_FILENO, 0);
 	if (memory != MAP_FAILED) {
-		ri_told = memory;
-		ri_told->size = sizeof(*ri_told);
-		ri_told->magic = RI_PROBE_MAGIC;
+		ri_answers = memory;
+		ri_answers->size = sizeof(*ri_answers);
+		ri_answers->magic = RI_PROBE_MAGIC;
 	} else if (dup3(STDOUT_FILENO, OUTPUT, O_CLOEXEC) < 0) {
 		return 1;
 	}
@@ -455,7 +455,7 @@ int main(int argc, char **argv)
 		try_mpi(path);
 	else
 		ri_probe_nvml(path);
-	ri_told->ended = 1;
+	ri_answers->ended = 1;
 	say("end");
 	/* without the destructors of what was loaded */
 	_exit(0);

@@ -15,7 +15,7 @@
 
 enum {
 	RI_PROBER_MS = 2000,	/* for all runs of a check: devices take milliseconds each */
-	/* the check itself must not be late on a busy machine, or nobody would know what hung */
+	/* the check must not be late on a busy machine, or its result could not say what hung */
 	RI_PROBER_CHECK_MS = RI_PROBER_MS + 3000,
 };
 

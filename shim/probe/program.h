@@ -5,8 +5,8 @@
 
 #include "node/probe_answer.h"
 
-/* What rankinit reads. By hand nobody does, and a line on stdout says the same of each step. */
-extern struct ri_probe *ri_told;
+/* What rankinit reads. Without it, by hand, a line on stdout says the same of each step. */
+extern struct ri_probe *ri_answers;
 
 /*
  * "port mlx5_0 1": before what may not come back. What follows the first word is the subject;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Are the GPUs there, is their memory sound, and is somebody else on them? One run of
+ * Are the GPUs there, is their memory sound, and does another program use them? One run of
  * "rankinit-probe nvml" for all of it, and a walk over the GPUs that a program here sees.
  */
 #include <errno.h>
@@ -87,7 +87,7 @@ static const char *name_of(char *out, const struct ri_gpu_state *gpu)
 	return out;
 }
 
-/* Has the GPU instances of MIG? Who has one of them has neighbours on it. */
+/* Has the GPU instances of MIG? A job with one of them has neighbours on the GPU. */
 static bool has_mig(const struct ri_gpu_state *gpu)
 {
 	const uint64_t *mig = ri_gpu_numbers(gpu, RI_GPU_MIG);
@@ -133,7 +133,7 @@ static void judge_all(struct ri_checking *checking)
 {
 	const struct judging *judging = ri_check_at(checking->number)->how;
 	const struct look *look = look_at(checking);
-	size_t told = 0, asked = 0;
+	size_t known = 0, asked = 0;
 	char name[NAME], text[96];
 
 	if (look == NULL)
@@ -145,7 +145,7 @@ static void judge_all(struct ri_checking *checking)
 		if (!look->seen[i])
 			continue;
 		asked += answer->given;
-		told += answer->ok;
+		known += answer->ok;
 		name_of(name, gpu);
 		if (answer->ok)
 			judging->judge(checking, gpu, name);
@@ -164,8 +164,8 @@ static void judge_all(struct ri_checking *checking)
 		return;
 	if (look->prober.end != RI_PROBER_DONE || asked == 0)
 		ri_check_skip(checking, "GPUs", "not all of them answered: see gpu.health");
-	else if (told > 0 || judging->silence_passes)
-		ri_check_pass(checking, "GPUs", "%s", told > 0 ? judging->pass : judging->silent);
+	else if (known > 0 || judging->silence_passes)
+		ri_check_pass(checking, "GPUs", "%s", known > 0 ? judging->pass : judging->silent);
 	else
 		ri_check_skip(checking, "GPUs", "%s", judging->silent);
 }

@@ -231,7 +231,7 @@ static void judge_nproc(struct ri_checking *checking, uint64_t most, const char 
 	}
 }
 
-/* The limit of a user is none of root's; that of the cgroup is everybody's. */
+/* The limit of a user does not bind root; that of the cgroup binds every user. */
 static void check_nproc(struct ri_checking *checking)
 {
 	struct ri_group_limit group;

@@ -112,9 +112,9 @@ const struct ri_check ri_check_ib_nonsriov = {
 };
 
 /*
- * The nodes of RDMA devices. sysfs shows devices in every container, their
- * nodes are there only when somebody asked for them; libibverbs passes over
- * devices without a node, and programs use sockets without a word.
+ * sysfs shows RDMA devices in every container, but their device files are there only where the
+ * container was started with them. libibverbs passes over a device without one, and programs use
+ * sockets without a word.
  */
 static const char absent_hint[] =
 	"outside the image: docker run --device=/dev/infiniband (with the NVIDIA runtime also "

@@ -13,7 +13,7 @@
 enum {
 	HOSTS_SIZE = 65536,
 	NAME_SIZE = 256,
-	LEAST_FREE_PORT = 1024,		/* which everybody may open (ip(7)) */
+	LEAST_FREE_PORT = 1024,		/* which every user may open (ip(7)) */
 };
 
 static const char hosts[] = "/etc/hosts";	/* hosts(5) */
