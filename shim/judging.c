@@ -188,17 +188,17 @@ static const char *first_line(char out[RI_LINK_TEXT], const char from[RI_LINK_TE
 static void add_surroundings(const struct ri_run *run, struct ri_outcome *outcome)
 {
 	static char said[RI_LINK_TEXT], unproved[RI_LINK_TEXT];
-	const struct ri_link_sight *sight = ri_link_sight();
+	const struct ri_link_noted *noted = ri_link_noted();
 	const struct ri_link_found *found = ri_link_found(&outcome->link.found_at);
 
 	outcome->link.roll_call = ri_roll_call_said();
-	if (sight != NULL) {
+	if (noted != NULL) {
 		if (outcome->link.roll_call == NULL)
-			outcome->link.roll_call = first_line(said, sight->roll_call);
-		outcome->link.unproved = first_line(unproved, sight->unproved);
-		outcome->link.compared = sight->compared;
-		outcome->link.ahead_s = (double)sight->ahead_us / 1e6;
-		outcome->link.error_s = (double)sight->error_us / 1e6;
+			outcome->link.roll_call = first_line(said, noted->roll_call);
+		outcome->link.unproved = first_line(unproved, noted->unproved);
+		outcome->link.compared = noted->compared;
+		outcome->link.ahead_s = (double)noted->ahead_us / 1e6;
+		outcome->link.error_s = (double)noted->error_us / 1e6;
 	}
 	if (found != NULL) {
 		outcome->link.found = found->text;

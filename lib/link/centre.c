@@ -387,9 +387,9 @@ static void leave(struct ri_centre *centre, size_t node)
 
 bool ri_centre_is_disputed(const struct ri_centre *centre, const struct ri_centre_node *node)
 {
-	int64_t apart = node->guest.born - centre->begun;
+	int64_t later = node->guest.born - centre->begun;
 
-	return node->guest.here && centre->begun - node->born > (apart < 0 ? -apart : apart);
+	return node->guest.here && centre->begun - node->born > (later < 0 ? -later : later);
 }
 
 static void take_end(struct ri_centre *centre, size_t node, const struct ri_link_end *said,

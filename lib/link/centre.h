@@ -40,8 +40,8 @@ struct ri_centre_node {
 	bool here;			/* it has a session */
 	bool may_stop;
 	uint64_t restarts;
-	bool ready[2];			/* muster.c: it can take that step */
-	bool barred;			/* muster.c: it said that it cannot */
+	bool ready[2];			/* joint_step.c: it can take that step */
+	bool barred;			/* joint_step.c: it said that it cannot */
 	bool closed;			/* it is not here, and closed its last session itself */
 	bool vacant;			/* lives.c: another life may take its place */
 	bool left;			/* a rank of it has ended with 0 */
@@ -94,8 +94,8 @@ struct ri_centre {
 	bool questions;		/* an answer ends the wait, */
 	size_t clear;		/* and of so many nodes, the first ones, nothing more can come */
 	int64_t failed_at;	/* when the first failure was heard; 0: none was */
-	int64_t ran_at;		/* muster.c: since when all may run; 0: from the start */
-	int64_t pause_until;	/* muster.c: no node leaves before */
+	int64_t ran_at;		/* joint_step.c: since when all may run; 0: from the start */
+	int64_t pause_until;	/* joint_step.c: no node leaves before */
 	size_t called;			/* nodes that have */
 	size_t guests;			/* that are here */
 	bool rolled;			/* a roll call has named a missing node */
@@ -204,16 +204,16 @@ int64_t ri_lives_due(const struct ri_centre *centre);
 void ri_lives_pass(struct ri_centre *centre, int64_t now);
 
 /*
- * muster.c: a step that all nodes take together, or none does. Each says whether it can, and node
- * 0's helper that they do, when all have said so and are connected; or, as soon as one cannot, that
- * none does.
+ * joint_step.c: a step that all nodes take together, or none does. Each says whether it can, and
+ * node 0's helper that they do, when all have said so and are connected; or, as soon as one cannot,
+ * that none does.
  *
  * A restart takes two. Behind a verdict with `again` a node can leave the attempt when its ranks
  * have ended: then all execute themselves again. In the next attempt, whose keys are others, it can
  * start its ranks when it is fit. So those of two attempts never run at once.
  */
 
-struct ri_muster {
+struct ri_joint_step {
 	/* Given by the caller. */
 	struct ri_centre *centre;
 	enum ri_link_step step;
@@ -230,27 +230,27 @@ struct ri_muster {
  * The node of a session says whether it can: RI_LINK_GO of this step goes here and not to
  * ri_centre_hear. Who says it after all was said hears that again.
  */
-void ri_muster_hear(struct ri_muster *muster, size_t node, size_t session,
+void ri_joint_hear(struct ri_joint_step *joint, size_t node, size_t session,
 	const struct ri_link_go *vote);
 
 /* A node has come, by this session: what was said to all before, it hears now. */
-void ri_muster_greet(const struct ri_muster *muster, size_t session);
+void ri_joint_greet(const struct ri_joint_step *joint, size_t session);
 
 /* Is it waited for? */
-bool ri_muster_is_open(const struct ri_muster *muster);
+bool ri_joint_is_open(const struct ri_joint_step *joint);
 
 /* When it ends at the latest, or INT64_MAX. */
-int64_t ri_muster_due(const struct ri_muster *muster);
+int64_t ri_joint_due(const struct ri_joint_step *joint);
 
 /* No node can take it: why, in words that say so of all. */
-void ri_muster_refuse(struct ri_muster *muster, const char *why);
+void ri_joint_refuse(struct ri_joint_step *joint, const char *why);
 
 /*
  * Call this behind each thing that was heard, and when it is due. As long as nodes wait, each hears
  * of it by RI_LINK_NEWS, with the names of those they wait for, or empty; also behind the start,
  * until the ranks of all nodes run.
  */
-void ri_muster_pass(struct ri_muster *muster, int64_t now);
+void ri_joint_pass(struct ri_joint_step *joint, int64_t now);
 
 /*
  * After a failure of the job: do the ranks of all nodes start again (--restarts)?

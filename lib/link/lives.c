@@ -57,7 +57,7 @@ static enum ri_link_place place_another(const struct ri_centre *centre,
 	/* it proves nothing: who came first stays */
 	if (!centre->keyed && member->here)
 		return RI_LINK_LATER;
-	/* the others need not wait for what is gone: muster.c */
+	/* the others need not wait for what is gone: joint_step.c */
 	if (centre->decided && hello->may_stop && is_successor(member, born))
 		member->followed = true;
 	if (centre->decided)

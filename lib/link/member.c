@@ -43,7 +43,7 @@ void ri_member_connect(struct ri_member *member, int64_t now)
 	struct ri_link_message hello = { .kind = RI_LINK_HELLO, .hello = member->self };
 
 	hello.hello.age_ms = (uint64_t)(now - member->begun);
-	hello.hello.met_ms = member->met_at == 0 ? 0 : (uint64_t)(now - member->met_at);
+	hello.hello.met_ms = member->ranks_met_at == 0 ? 0 : (uint64_t)(now - member->ranks_met_at);
 	hello.hello.place = RI_LINK_GUEST;
 	member->send(member->context, &hello);
 }
@@ -129,7 +129,7 @@ static void join(struct ri_member *member, const struct ri_link_hello *hello, in
 	if (hello->place == RI_LINK_TAKEN && hello->may_stop)
 		member->self.centre = hello->life;
 	member->joined = true;
-	member->met = true;
+	member->was_joined = true;
 	member->closed = false;
 	member->roll_at = 0;
 	member->trouble[0] = '\0';
@@ -393,7 +393,7 @@ void ri_member_lose(struct ri_member *member, const char *why)
 
 	member->joined = member->waits = member->asks_time = member->holds = false;
 	member->end_heard = member->end_heard && member->judged;
-	member->shut_out = member->closed && !member->met;
+	member->shut_out = member->closed && !member->was_joined;
 	ri_text_copy(member->trouble, sizeof(member->trouble), member->shut_out
 		? "it still ends an older attempt" : why);
 	member->closed = false;

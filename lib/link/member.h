@@ -57,8 +57,8 @@ struct ri_member {
 	/* The rest starts as zeroes. */
 	int64_t begun, roll_at;
 	bool joined;			/* the centre has answered, and the connection lasts */
-	bool met;			/* that was so once */
-	int64_t met_at;			/* by the caller: its ranks had met node 0's; 0: not seen */
+	bool was_joined;		/* that was so once */
+	int64_t ranks_met_at;	/* by the caller: its ranks had met node 0's; 0: not seen */
 	bool closed;			/* the centre said that it ends */
 	bool over;			/* never call again */
 	bool rolled;			/* it was said that node 0 does not answer */

@@ -80,7 +80,7 @@ struct name {
 	const struct ri_context *context;
 	const char *master;	/* node 0's host, or "" */
 	uint16_t port;		/* where the job meets, as far as the platform says */
-	bool apart;
+	bool unique;
 };
 
 /*
@@ -118,7 +118,7 @@ static const char *add_endpoint(struct name *name)
 	else if (!read_port(&port, colon + 1))
 		return ri_arena_format(name->context->arena, ", endpoint %s", endpoint);
 	/* the default port, or the name of a variable in its place, is no job's own */
-	name->apart |= colon != NULL && colon[1] != '$' && has_own_store(name->context);
+	name->unique |= colon != NULL && colon[1] != '$' && has_own_store(name->context);
 	length = colon == NULL ? strlen(endpoint) : (size_t)(colon - endpoint);
 	/*
 	 * The host where the job meets. Node 0's may be "localhost" to itself, and MASTER_ADDR to
@@ -142,7 +142,7 @@ static void take_port(struct name *name)
 		if (told == NULL || !read_port(&port, told) || port == 0)
 			continue;
 		name->port = port;
-		name->apart = true;
+		name->unique = true;
 	}
 }
 
@@ -160,18 +160,18 @@ static const char *add_host(struct name *name)
 		strchr(name->master, ':') != NULL || inet_pton(AF_INET, name->master, bytes) == 1 ||
 		ri_loopback_is(name->master, strlen(name->master)))
 		return "";
-	name->apart = true;
+	name->unique = true;
 	return ri_arena_format(name->context->arena, ", host %s", name->master);
 }
 
 /*
  * What tells the job from others whose node 0 is on the same host: what the command says of the
  * meeting, and what the platform says of the job. It is the same on all nodes of the job, except
- * where they are told to meet by names that have nothing in common. *apart: something in it is the
+ * where they are told to meet by names that have nothing in common. *unique: something in it is the
  * job's own, and no default. Returns NULL where memory ran out.
  */
 static const char *find_job(const struct ri_topology *topology, const struct ri_context *context,
-	bool *apart)
+	bool *unique)
 {
 	const struct ri_fact *id = &topology->facts[RI_FACT_JOB_ID];
 	const struct ri_fact *port = &topology->facts[RI_FACT_MASTER_PORT];
@@ -182,7 +182,7 @@ static const char *find_job(const struct ri_topology *topology, const struct ri_
 	struct name name = { .topology = topology, .context = context,
 		.master = master->state == RI_STATE_KNOWN ? master->text : "",
 		.port = port->state == RI_STATE_KNOWN ? (uint16_t)port->number : 0,
-		.apart = id->state == RI_STATE_KNOWN || played != NULL ||
+		.unique = id->state == RI_STATE_KNOWN || played != NULL ||
 			(port->state == RI_STATE_KNOWN && port->origin.variable != NULL) };
 	uint64_t nodes = 0, attempt = 0;
 
@@ -191,14 +191,14 @@ static const char *find_job(const struct ri_topology *topology, const struct ri_
 	/* "none" is torchrun's default (PyTorch torch/distributed/run.py) */
 	if (meeting == NULL || strcmp(meeting, "none") == 0)
 		meeting = "";
-	name.apart = name.apart || meeting[0] != '\0';
+	name.unique = name.unique || meeting[0] != '\0';
 	take_port(&name);
 	endpoint = add_endpoint(&name);
-	if (!name.apart)
+	if (!name.unique)
 		host = add_host(&name);
 	if (endpoint == NULL || host == NULL)
 		return NULL;
-	*apart = name.apart;
+	*unique = name.unique;
 	return ri_arena_format(context->arena,
 		"nodes %llu, port %u, attempt %llu, id %s%s%s%s%s%s%s", (unsigned long long)nodes,
 		name.port, (unsigned long long)attempt,
@@ -326,7 +326,7 @@ int ri_link_part_find(struct ri_link_part *out, const struct ri_topology *topolo
 	for (unsigned tried = first; tried <= last; tried++)
 		if (!is_of_job(topology, context, tried))
 			out->ports[count++] = (uint16_t)tried;
-	out->job = find_job(topology, context, &out->apart);
+	out->job = find_job(topology, context, &out->unique);
 	return out->job == NULL ? -1 : 0;
 }
 

@@ -24,7 +24,7 @@ struct ri_link_part {
 	const char *centre;	/* MASTER_ADDR */
 	bool may_stop;		/* its ranks, for another node's failure */
 	const char *job;	/* what tells it from other jobs of the same secret */
-	bool apart;		/* ... and it does, also where node 0 of both is on one host */
+	bool unique;		/* ... and it does, also where node 0 of both is on one host */
 	/* to try, in this order; 0: no more. None: the one that was asked for is the job's own */
 	uint16_t ports[RI_LINK_PORTS];
 };

@@ -61,7 +61,7 @@ static bool is_predictable(const unsigned char *bytes, size_t length)
 static bool is_words(const unsigned char *bytes, size_t length)
 {
 	static const char between[] = " \t\r\n-_./,:;=+!?'\"";
-	bool apart = true, lower = false, upper = false;
+	bool first = true, lower = false, upper = false;
 	size_t words = 0;
 
 	for (size_t i = 0; i < length; i++) {
@@ -69,11 +69,11 @@ static bool is_words(const unsigned char *bytes, size_t length)
 
 		if (!letter && memchr(between, bytes[i], sizeof(between) - 1) == NULL)
 			return false;
-		if (letter && apart)
+		if (letter && first)
 			words++;
 		lower = lower || is_lower(bytes[i]);
-		upper = upper || (is_upper(bytes[i]) && !apart);
-		apart = !letter;
+		upper = upper || (is_upper(bytes[i]) && !first);
+		first = !letter;
 	}
 	return words > 1 && !(lower && upper);
 }

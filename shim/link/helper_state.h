@@ -49,7 +49,7 @@ struct ri_helper {
 	struct ri_member member;
 	struct ri_centre centre;
 	struct ri_round round;
-	struct ri_muster musters[2];	/* by enum ri_link_step */
+	struct ri_joint_step joints[2];	/* by enum ri_link_step */
 	struct ri_together *together;	/* what the nodes said in the round that goes on, or NULL */
 	struct ri_arena groups;		/* its memory */
 	struct ri_look_up look_up;
@@ -58,8 +58,8 @@ struct ri_helper {
 	int64_t quick_ms;	/* between the first calls of a later attempt */
 	int64_t ran_at;		/* since when the ranks run; 0: they do not */
 	struct ri_addresses found;	/* that were called last */
-	uint16_t met_by;	/* our end of a rank's connection, at the last look; or 0 */
-	int64_t met_look;	/* when that was */
+	uint16_t rank_port;	/* our end of a rank's connection, at the last look; or 0 */
+	int64_t rank_port_at;	/* when that was */
 	int64_t alone_at;	/* since when a member has no line to the centre */
 	bool at_odds;		/* that was said */
 	bool closing;		/* PID 1 has said all of how its ranks ended, */

@@ -91,18 +91,18 @@ void ri_helper_look_at_clocks(void)
  */
 static void compare_clocks(const struct ri_line *line, const struct ri_link_time *time)
 {
-	struct ri_link_sight *sight = ri_helper.setup->sight;
+	struct ri_link_noted *noted = ri_helper.setup->noted;
 	int64_t now = read_us(CLOCK_BOOTTIME), half = (now - line->asked_us) / 2;
 
 	if (time->clock_us == 0 || time->clock_us > RI_LINK_CLOCK || time->boot_us == 0 ||
 		time->boot_us > RI_LINK_CLOCK || !ri_helper.setup->keys.keyed ||
 		!ri_clocks_see(&ri_helper.member.node_0, now - half - (int64_t)time->boot_us,
 			half + 1, (int64_t)time->boot_us) ||
-		sight == NULL)
+		noted == NULL)
 		return;
-	sight->ahead_us = read_us(CLOCK_REALTIME) - half - (int64_t)time->clock_us;
-	sight->error_us = half + 1;
-	sight->compared = true;
+	noted->ahead_us = read_us(CLOCK_REALTIME) - half - (int64_t)time->clock_us;
+	noted->error_us = half + 1;
+	noted->compared = true;
 }
 
 /* Of node 0, just now. */
@@ -115,10 +115,10 @@ static struct ri_link_time read_clocks(void)
 /* Keep the last news for the report: of nodes that have not come, or are silent. */
 static void keep_news(const struct ri_link_message *message)
 {
-	struct ri_link_sight *sight = ri_helper.setup->sight;
+	struct ri_link_noted *noted = ri_helper.setup->noted;
 
-	if (message->kind == RI_LINK_NEWS && message->news.text[0] != '\0' && sight != NULL)
-		ri_text_copy(ri_helper.setup->keys.keyed ? sight->roll_call : sight->unproved,
+	if (message->kind == RI_LINK_NEWS && message->news.text[0] != '\0' && noted != NULL)
+		ri_text_copy(ri_helper.setup->keys.keyed ? noted->roll_call : noted->unproved,
 			RI_LINK_TEXT, message->news.text);
 }
 
@@ -171,7 +171,7 @@ static bool hear_node(size_t node, size_t session, const struct ri_link_message 
 		return true;
 	}
 	if (message->kind == RI_LINK_GO)
-		ri_muster_hear(&ri_helper.musters[message->go.step], node, session, &message->go);
+		ri_joint_hear(&ri_helper.joints[message->go.step], node, session, &message->go);
 	return message->kind == RI_LINK_GO ||
 		ri_centre_hear(&ri_helper.centre, node, session, message, ri_helper.now);
 }
@@ -272,7 +272,7 @@ static bool take(void *context, struct ri_wire *wire, const struct ri_link_messa
 		return false;
 	line->node = ri_centre_hello(&ri_helper.centre, session, &message->hello, ri_helper.now);
 	for (int step = RI_LINK_START; is_member(line, session) && step <= RI_LINK_LEAVE; step++)
-		ri_muster_greet(&ri_helper.musters[step], session);
+		ri_joint_greet(&ri_helper.joints[step], session);
 	return true;
 }
 
@@ -337,7 +337,7 @@ static void bury(size_t session)
 				wire->quiet_ms);
 	} else if (!ri_helper.closed && (ri_helper.joined == 0 || ri_helper.joined == session)) {
 		/* node 0 refused us, or it is gone */
-		if (wire->met && !wire->proved)
+		if (wire->speaks_link && !wire->proved)
 			ri_member_shut_out(&ri_helper.member, wire->why);
 		else
 			ri_member_lose(&ri_helper.member, wire->why);
@@ -431,11 +431,11 @@ static void judge_groups(void *context, struct ri_link_found *out)
 static bool has_progressed(void *context)
 {
 	const struct ri_carried *before = ri_helper.setup->job->before;
-	const struct ri_link_sight *sight = ri_helper.setup->sight;
+	const struct ri_link_noted *noted = ri_helper.setup->noted;
 
 	(void)context;
 	return (ri_helper.ran_at != 0 && ri_helper.now - ri_helper.ran_at >= LONG_MS) ||
-		(sight != NULL && sight->lines > (before == NULL ? 0 : before->lines));
+		(noted != NULL && noted->lines > (before == NULL ? 0 : before->lines));
 }
 
 void ri_helper_begin_centre(void)
@@ -459,7 +459,7 @@ void ri_helper_begin_centre(void)
 		ri_helper.centre.quick = before->quick;
 	}
 	for (int step = RI_LINK_START; step <= RI_LINK_LEAVE; step++)
-		ri_helper.musters[step] = (struct ri_muster){ .centre = &ri_helper.centre,
+		ri_helper.joints[step] = (struct ri_joint_step){ .centre = &ri_helper.centre,
 			.step = (enum ri_link_step)step,
 			.wait_ms = setup->wait_ms, .end_ms = setup->end_ms };
 	if (ri_helper.centre.nodes == NULL)
@@ -468,8 +468,8 @@ void ri_helper_begin_centre(void)
 		.judge = judge_groups };
 	/* it is its own clock */
 	ri_helper.member.node_0.seen_us = setup->keys.keyed;
-	if (setup->sight != NULL)
-		setup->sight->compared = setup->keys.keyed;
+	if (setup->noted != NULL)
+		setup->noted->compared = setup->keys.keyed;
 	ri_centre_begin(&ri_helper.centre, ri_helper.now);
 	ri_member_connect(&ri_helper.member, ri_helper.now);
 }
@@ -496,7 +496,7 @@ static void take_socket(void *context, const struct ri_socket *socket)
 		socket->remote.port != ri_helper.setup->meeting || !is_centre)
 		return;
 	look->first = look->first == 0 ? socket->local.port : look->first;
-	look->lasts = look->lasts || socket->local.port == ri_helper.met_by;
+	look->lasts = look->lasts || socket->local.port == ri_helper.rank_port;
 }
 
 /*
@@ -508,17 +508,17 @@ static void look_whether_met(void)
 	static char room[65536];
 	struct look look = { .first = 0 };
 
-	if (ri_helper.setup->meeting == 0 || ri_helper.member.met ||
-		ri_helper.member.phase == RI_LINK_STARTING || ri_helper.member.met_at != 0)
+	if (ri_helper.setup->meeting == 0 || ri_helper.member.was_joined ||
+		ri_helper.member.phase == RI_LINK_STARTING || ri_helper.member.ranks_met_at != 0)
 		return;
 	ri_tcp_table_read("/proc/self/net/tcp", room, sizeof(room), take_socket, &look);
 	ri_tcp_table_read("/proc/self/net/tcp6", room, sizeof(room), take_socket, &look);
 	/* twice the same one: what a proxy answers, before node 0 does, does not last */
 	if (look.lasts)
-		ri_helper.member.met_at = ri_helper.met_look;
+		ri_helper.member.ranks_met_at = ri_helper.rank_port_at;
 	if (!look.lasts)
-		ri_helper.met_by = look.first;
-	ri_helper.met_look = ri_helper.now;
+		ri_helper.rank_port = look.first;
+	ri_helper.rank_port_at = ri_helper.now;
 }
 
 static void call_later(void)
@@ -530,7 +530,7 @@ static void call_later(void)
 	look_whether_met();
 	ri_helper.calling = false;
 	/* node 0 left the last attempt with this node, and is about to listen */
-	if (ri_helper.setup->job->before != NULL && !ri_helper.member.met) {
+	if (ri_helper.setup->job->before != NULL && !ri_helper.member.was_joined) {
 		ri_helper.quick_ms = ri_helper.quick_ms == 0 ? QUICK_MS : 2 * ri_helper.quick_ms;
 		pause = ri_helper.quick_ms < pause ? ri_helper.quick_ms : pause;
 	}

@@ -33,7 +33,7 @@ static struct {
 	int fd;			/* to it; -1: it is gone */
 	int place;		/* that this node has in its network; -1: there is none */
 	int kept;		/* holds the helper's connection (link.h); -1: nothing does */
-	struct ri_link_sight *sight;
+	struct ri_link_noted *noted;
 	bool finishing;		/* it may go */
 	bool ended;		/* this node by itself, or the job failed: others are to hear it */
 	bool judged;
@@ -83,9 +83,9 @@ static int open_ends(int ends[2])
 	return ends[0] < 0 || ends[1] < 0 ? -1 : 0;
 }
 
-const struct ri_link_sight *ri_link_sight(void)
+const struct ri_link_noted *ri_link_noted(void)
 {
-	return own.helper == 0 ? own.sight : NULL;
+	return own.helper == 0 ? own.noted : NULL;
 }
 
 /*
@@ -161,7 +161,7 @@ int ri_link_begin(struct ri_link_setup *setup)
 		open_ends(setup->kept) < 0)
 		return -1;
 	/* without this memory the report says less */
-	own.sight = setup->sight = ri_pages_shared(sizeof(*own.sight));
+	own.noted = setup->noted = ri_pages_shared(sizeof(*own.noted));
 	own.woken = true;
 	setup->inner = ends[1];
 	setup->place = own.place;
@@ -395,7 +395,7 @@ const struct ri_link_decision *ri_link_decision(void)
 
 uint64_t *ri_link_lines(void)
 {
-	return own.helper == 0 || own.sight == NULL ? NULL : &own.sight->lines;
+	return own.helper == 0 || own.noted == NULL ? NULL : &own.noted->lines;
 }
 
 void ri_link_vote(enum ri_link_step step, const char *why_not)

@@ -45,7 +45,7 @@ struct ri_link_job {
 #define RI_LINK_HELPER "rankinit-link"
 
 /* What the helper leaves for the report, in a page that it shares with PID 1: no wake-up. */
-struct ri_link_sight {
+struct ri_link_noted {
 	bool compared;		/* this node's clock with that of node 0: */
 	int64_t ahead_us, error_us;	/* it goes so far before that, give or take */
 	char roll_call[RI_LINK_TEXT];	/* what was said last of the nodes, or "" */
@@ -62,7 +62,7 @@ struct ri_link_setup {
 	int64_t wait_ms;	/* --restarts: for a node that does not come */
 	int64_t end_ms;		/* more for one whose ranks end: --link-grace */
 	/* The rest ri_link_begin fills in. */
-	struct ri_link_sight *sight;	/* NULL: there is no memory for it */
+	struct ri_link_noted *noted;	/* NULL: there is no memory for it */
 	int inner;		/* a SOCK_SEQPACKET socket; its packets are messages */
 	int place;		/* open until there is a verdict (link.c); -1: there is none */
 	/*
@@ -87,7 +87,7 @@ void ri_link_help(void *context);
 int ri_link_begin(struct ri_link_setup *setup);
 
 /* What the helper has left for the report, once it is gone; NULL: nothing. */
-const struct ri_link_sight *ri_link_sight(void);
+const struct ri_link_noted *ri_link_noted(void);
 
 bool ri_link_is_on(void);
 

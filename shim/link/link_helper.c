@@ -237,7 +237,7 @@ static bool awaits_verdict(void)
 static bool is_missed(void)
 {
 	const struct ri_centre *centre = &ri_helper.centre;
-	bool stays = centre->gathers && ri_helper.musters[RI_LINK_START].over;
+	bool stays = centre->gathers && ri_helper.joints[RI_LINK_START].over;
 
 	/* an order waits for a node that may be heard again soon */
 	if (ri_helper.is_centre && centre->order_at != 0)
@@ -251,7 +251,7 @@ static bool waits_to_leave(void)
 {
 	return (ri_helper.member.again &&
 		ri_member_waits_for_all(&ri_helper.member, RI_LINK_LEAVE)) ||
-		(ri_helper.is_centre && ri_muster_is_open(&ri_helper.musters[RI_LINK_LEAVE]));
+		(ri_helper.is_centre && ri_joint_is_open(&ri_helper.joints[RI_LINK_LEAVE]));
 }
 
 /* Then it goes on for as long as node 0 says that all wait, or may come back. */
@@ -306,7 +306,7 @@ static void begin_closing(void)
 	if (ended_well_unheard())
 		most = FIND_MS;
 	/* node 0 is to hear of it, too, and may not have begun this attempt yet */
-	if (is_missed() || (!ri_helper.is_centre && !ri_helper.member.met &&
+	if (is_missed() || (!ri_helper.is_centre && !ri_helper.member.was_joined &&
 		(has_refused() || awaits_verdict())))
 		most = FIND_MS;
 	ri_helper.close_at = ri_helper.now + most;
@@ -371,7 +371,7 @@ static bool is_settled(void)
 		(!ri_helper.is_centre || centre->called == centre->count))
 		return true;
 	if (!ri_helper.is_centre)
-		return said || member->over || (member->met && !ended_well_unheard() &&
+		return said || member->over || (member->was_joined && !ended_well_unheard() &&
 			member->end.verdict.class == RI_CLASS_NONE);
 	return said && !is_missed();
 }
@@ -421,7 +421,7 @@ static int64_t find_due(void)
 		due = earlier(due, earlier(ri_centre_due(&ri_helper.centre),
 			earlier(ri_lives_due(&ri_helper.centre), ri_round_due(&ri_helper.round))));
 	for (int i = RI_LINK_START; ri_helper.is_centre && i <= RI_LINK_LEAVE; i++)
-		due = earlier(due, ri_muster_due(&ri_helper.musters[i]));
+		due = earlier(due, ri_joint_due(&ri_helper.joints[i]));
 	if (ri_helper.call_at != 0 && !ri_helper.closed && ri_member_calls(&ri_helper.member))
 		due = earlier(due, ri_helper.call_at);
 	if (ri_helper.look_up.fd >= 0)
@@ -514,7 +514,7 @@ static bool is_over(void)
 		ri_centre_pass(&ri_helper.centre, ri_helper.now);
 		ri_lives_pass(&ri_helper.centre, ri_helper.now);
 		for (int i = RI_LINK_START; i <= RI_LINK_LEAVE; i++)
-			ri_muster_pass(&ri_helper.musters[i], ri_helper.now);
+			ri_joint_pass(&ri_helper.joints[i], ri_helper.now);
 		ri_round_pass(&ri_helper.round, ri_helper.now);
 	} else if (!ri_helper.closed) {
 		ri_helper_look_after_calls();
@@ -529,12 +529,12 @@ static bool is_over(void)
 /* No other node can come to this attempt, so none needs to wait for that. */
 static void refuse_unreachable(void)
 {
-	struct ri_muster *start = &ri_helper.musters[RI_LINK_START];
+	struct ri_joint_step *start = &ri_helper.joints[RI_LINK_START];
 
 	if (ri_helper.listener < 0)
-		ri_muster_refuse(start, "node 0 cannot listen for the others");
+		ri_joint_refuse(start, "node 0 cannot listen for the others");
 	else if (ri_helper.count < ri_helper.setup->job->part.nodes)
-		ri_muster_refuse(start, "node 0 may not open a file for each of the others; raise "
+		ri_joint_refuse(start, "node 0 may not open a file for each of the others; raise "
 			"the limit: docker run --ulimit nofile=N");
 }
 

@@ -146,7 +146,7 @@ static int begin(const struct ri_link_job *job, struct ri_error *err)
 {
 	const struct ri_options *options = job->options;
 	struct ri_link_setup setup = {
-		.job = job, .orders = options->link == RI_LINK_MODE_STOP && job->part.apart,
+		.job = job, .orders = options->link == RI_LINK_MODE_STOP && job->part.unique,
 		.wait_ms = options->restart_wait_ms == 0 ? EVER_MS
 			: (int64_t)options->restart_wait_ms,
 		.end_ms = options->link_grace_ms == 0 ? EVER_MS : (int64_t)options->link_grace_ms,
@@ -168,7 +168,7 @@ static int begin(const struct ri_link_job *job, struct ri_error *err)
 	}
 	/* there is a secret, but the job's name may be another one's, too: no rank is stopped */
 	if (ri_link_is_on() && setup.keys.keyed && options->link == RI_LINK_MODE_STOP &&
-		job->part.may_stop && !job->part.apart)
+		job->part.may_stop && !job->part.unique)
 		ri_log(RI_LEVEL_WARNING, "--link: no rank of this job is stopped for another "
 			"node's failure: another job whose node 0 is on the same host may have the "
 			"same name; give each job a port of its own: --master-port=PORT [%s]",
@@ -194,7 +194,7 @@ static int join(struct ri_link_job *job, struct ri_error *err)
 		return 0;
 	}
 	/* how often the ranks may start again after this attempt, if all nodes agree */
-	if (job->part.may_stop && job->part.apart && attempt < options->restarts)
+	if (job->part.may_stop && job->part.unique && attempt < options->restarts)
 		job->restarts = options->restarts - attempt;
 	if (job->part.ports[0] != 0)
 		return begin(job, err);

@@ -79,7 +79,7 @@ void ri_link_print_verdict(const struct ri_link_job *job)
 	else if (!job->part.may_stop)
 		why = "rankinit stops those that it starts with --nproc-per-node, those of a "
 			"torchrun without restarts, and the only task of a step on its node";
-	else if (!job->part.apart)
+	else if (!job->part.unique)
 		why = "another job on the same host may have the name of this one";
 	else
 		why = "rankinit stops only for a failure that ends the job, only nodes that came "

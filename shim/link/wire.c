@@ -196,7 +196,7 @@ static size_t take_opening(struct ri_wire *wire, const unsigned char *opening, s
 		ri_wire_kill(wire, "something else listens there");
 		return 0;
 	}
-	wire->met = true;
+	wire->speaks_link = true;
 	wire->at_odds = opening[sizeof(magic)] != keys->keyed;
 	if (opening[3] != magic[3])
 		wire->version = opening[3] > ' ' && opening[3] < 0x7f ? (char)opening[3] : '?';

@@ -63,7 +63,7 @@ struct ri_wire {
 	int fd;
 	enum ri_wire_state state;
 	bool calls;		/* this side connected */
-	bool met;		/* the other side speaks as a rankinit does */
+	bool speaks_link;	/* the other side speaks as a rankinit does */
 	bool proved;		/* a frame of the other side opened */
 	bool deaf;		/* the other side takes nothing any more */
 	bool at_odds;		/* one side has a key, and the other none */

@@ -15,7 +15,7 @@ static struct ri_centre_node nodes[NODES];
 static int64_t of_session[SESSIONS];
 static bool failed;		/* some node said so */
 static char verdict[RI_LINK_TEXT];
-static struct ri_muster musters[2];
+static struct ri_joint_step joints[2];
 static struct ri_round a_round;
 static bool further;		/* the ranks have come further than those before them */
 
@@ -115,7 +115,7 @@ static void hear(unsigned what, unsigned more, int64_t now)
 		failed = failed || centre.nodes[hello.node].phase != RI_LINK_STARTING;
 		of_session[session] = ri_centre_hello(&centre, session, &hello, now);
 		for (int i = 0; i < 2 && of_session[session] >= 0; i++)
-			ri_muster_greet(&musters[i], session);
+			ri_joint_greet(&joints[i], session);
 	} else if (what % 4 == 1 && node >= 0 && (more & 0x80) != 0) {
 		hear_look((size_t)node, session, more, now);
 	} else if (what % 4 == 1 && node >= 0) {
@@ -134,7 +134,7 @@ static void hear(unsigned what, unsigned more, int64_t now)
 	} else if (what % 4 == 0 && node >= 0) {
 		const struct ri_link_go vote = { .go = (more & 2) != 0 };
 
-		ri_muster_hear(&musters[more % 2], (size_t)node, session, &vote);
+		ri_joint_hear(&joints[more % 2], (size_t)node, session, &vote);
 	}
 }
 
@@ -144,7 +144,7 @@ static bool come_further(void *context)
 	return further;
 }
 
-static void begin_musters(bool gathers)
+static void begin_joints(bool gathers)
 {
 	a_round = (struct ri_round){ .centre = &centre, .add = keep_groups, .judge = judge_round,
 		.context = &a_round };
@@ -154,7 +154,7 @@ static void begin_musters(bool gathers)
 	centre.last_mark = gathers;
 	centre.progressed = come_further;
 	for (int i = RI_LINK_START; i <= RI_LINK_LEAVE; i++)
-		musters[i] = (struct ri_muster){ .centre = &centre, .wait_ms = 5000,
+		joints[i] = (struct ri_joint_step){ .centre = &centre, .wait_ms = 5000,
 			.step = (enum ri_link_step)i };
 }
 
@@ -172,7 +172,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	centre = (struct ri_centre){ .send = take, .drop = drop, .host = name, .nodes = nodes,
 		.count = NODES, .orders = true, .self = self, .roll_ms = 10000 };
 	further = (first & 0x20) != 0;
-	begin_musters((first & 0x80) != 0);
+	begin_joints((first & 0x80) != 0);
 	ri_centre_begin(&centre, now);
 	of_session[0] = ri_centre_hello(&centre, 0, &self, now);
 	CHECK(of_session[0] == 0);
@@ -183,11 +183,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			ri_centre_pass(&centre, now);
 		ri_lives_pass(&centre, now);
 		for (int step = 0; step < 2; step++)
-			ri_muster_pass(&musters[step], now);
+			ri_joint_pass(&joints[step], now);
 		ri_round_pass(&a_round, now);
 		CHECK(ri_centre_due(&centre) > now && ri_round_due(&a_round) > now);
 		CHECK(ri_lives_due(&centre) > now);
-		CHECK(ri_muster_due(&musters[0]) > now && ri_muster_due(&musters[1]) > now);
+		CHECK(ri_joint_due(&joints[0]) > now && ri_joint_due(&joints[1]) > now);
 	}
 	CHECK(ri_centre_misses(&centre) || centre.called == NODES);
 	ri_centre_close(&centre, now);

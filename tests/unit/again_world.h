@@ -90,7 +90,7 @@ static bool centre_progressed(void *context)
 static void hear(size_t node, size_t session, const struct ri_link_message *message)
 {
 	if (message->kind == RI_LINK_GO)
-		ri_muster_hear(&world.musters[message->go.step], node, session, &message->go);
+		ri_joint_hear(&world.joints[message->go.step], node, session, &message->go);
 	else
 		assert_true(ri_centre_hear(&world.centre, node, session, message, world.now));
 }
@@ -145,7 +145,7 @@ static void begin_life(struct node *node)
 			.gathers = node->attempt > 0, .last_mark = 2,
 			.progressed = centre_progressed };
 		for (int i = RI_LINK_START; i <= RI_LINK_LEAVE; i++)
-			world.musters[i] = (struct ri_muster){ .centre = &world.centre,
+			world.joints[i] = (struct ri_joint_step){ .centre = &world.centre,
 				.step = (enum ri_link_step)i, .wait_ms = WAIT_MS,
 				.end_ms = world.mutant == WAITS_ON ? END_MS : RANKS_MS };
 		ri_centre_begin(&world.centre, world.now);
@@ -193,7 +193,7 @@ static void greet(struct wire *wire, const struct event *event)
 	wire->heard = ri_centre_hello(&world.centre, event->wire, &event->message->hello,
 		world.now);
 	for (int i = RI_LINK_START; wire->heard >= 0 && i <= RI_LINK_LEAVE; i++)
-		ri_muster_greet(&world.musters[i], event->wire);
+		ri_joint_greet(&world.joints[i], event->wire);
 }
 
 static void arrive(struct event *event)
@@ -313,13 +313,13 @@ static void aim(struct node *node)
 	plan(after(0, 3), LOOK, node->number);
 }
 
-static void pass_musters(void)
+static void pass_joints(void)
 {
 	for (int i = RI_LINK_START; i <= RI_LINK_LEAVE && world.nodes[0].alive; i++) {
-		bool over = world.musters[i].over;
+		bool over = world.joints[i].over;
 
-		ri_muster_pass(&world.musters[i], world.now);
-		if (!over && world.musters[i].over && world.musters[i].said.go.go)
+		ri_joint_pass(&world.joints[i], world.now);
+		if (!over && world.joints[i].over && world.joints[i].said.go.go)
 			aim(world.aimed);
 	}
 }
@@ -402,7 +402,7 @@ static void happen(struct event *event)
 		lose_wire(event);
 		break;
 	}
-	pass_musters();
+	pass_joints();
 	free(event->message);
 }
 
@@ -411,7 +411,7 @@ static int64_t due_of_centre(void)
 	int64_t due = ri_centre_due(&world.centre), other;
 
 	for (int i = RI_LINK_START; i <= RI_LINK_LEAVE; i++) {
-		other = ri_muster_due(&world.musters[i]);
+		other = ri_joint_due(&world.joints[i]);
 		due = other < due ? other : due;
 	}
 	due = due < world.nodes[0].thaws_at ? world.nodes[0].thaws_at : due;
@@ -441,7 +441,7 @@ static bool step(void)
 		return false;
 	world.now = due_of_centre();
 	ri_centre_pass(&world.centre, world.now);
-	pass_musters();
+	pass_joints();
 	return true;
 }
 

@@ -133,7 +133,9 @@ static void test_who_is_silent(void **state)
 
 static void test_who_had_not_ended_its_ranks(void **state)
 {
-	struct ri_muster muster = { .centre = &centre, .step = RI_LINK_START, .wait_ms = WAIT_MS };
+	struct ri_joint_step joint = {
+		.centre = &centre, .step = RI_LINK_START, .wait_ms = WAIT_MS,
+	};
 	const struct ri_link_go vote = { .step = RI_LINK_START, .go = true };
 
 	(void)state;
@@ -141,9 +143,9 @@ static void test_who_had_not_ended_its_ranks(void **state)
 	come(2, NODES);
 	for (size_t i = 0; i < NODES; i++)
 		if (i < 300 || i >= 9000)
-			ri_muster_hear(&muster, i, i, &vote);
+			ri_joint_hear(&joint, i, i, &vote);
 	now += WAIT_MS;
-	ri_muster_pass(&muster, now);
+	ri_joint_pass(&joint, now);
 	assert_string_equal(last.go.text, "the ranks do not start again: nodes 300-8999 have not "
 		"said to be ready within 60 s\n");
 }

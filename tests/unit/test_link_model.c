@@ -74,7 +74,7 @@ static void test_copies_decide_nothing(void **state)
 		run_world();
 		for (size_t i = 0; i < world.count; i++) {
 			check(seed, !world.lives[i].judged, "a verdict of a copy");
-			guests += world.lives[NODES + i].member.met;
+			guests += world.lives[NODES + i].member.was_joined;
 		}
 	}
 	assert_true(guests > runs / 4);

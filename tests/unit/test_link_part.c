@@ -164,12 +164,12 @@ static void test_names_of_jobs(void **state)
 	(void)state;
 	find(LIST(TASK), LIST("python3", "train.py"), 0, 0);
 	assert_string_equal(part.job, "nodes 2, port 14242, attempt 0, id 4242.0");
-	assert_true(part.apart);
+	assert_true(part.unique);
 	find(LIST(TASK, "SLURM_RESTART_COUNT=2"), LIST("python3", "train.py"), 0, 0);
 	assert_string_equal(part.job, "nodes 2, port 14242, attempt 2, id 4242.0");
 	find(LIST(POD), LIST("python3", "train.py"), 4, 0);
 	assert_string_equal(part.job, "nodes 2, port 23456, attempt 0, id ");
-	assert_true(part.apart);
+	assert_true(part.unique);
 }
 
 /* A node of whom nobody says a port. */
@@ -181,7 +181,7 @@ static void assert_name(char *const *env_, char *const *words, const char *name,
 	find(env_, words, 0, 0);
 	assert_null(part.why_not);
 	assert_string_equal(part.job, name);
-	assert_int_equal(part.apart, apart);
+	assert_int_equal(part.unique, apart);
 }
 
 static void test_what_the_command_says_of_its_meeting(void **state)
@@ -258,7 +258,7 @@ static void test_a_simulated_job(void **state)
 	assert_int_equal(ri_link_part_find(&part, &topology, &own, 0), 0);
 	assert_string_equal(part.job,
 		"nodes 2, port 29500, attempt 0, id , simulated 1 of process 2");
-	assert_true(part.apart);
+	assert_true(part.unique);
 }
 
 int main(void)

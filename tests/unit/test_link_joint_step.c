@@ -11,7 +11,7 @@
 
 enum { WAIT_MS = 60000, RANKS_MS = 300000 };
 
-static struct ri_muster musters[2];
+static struct ri_joint_step joints[2];
 static bool progressed;
 
 static bool has_progressed(void *context)
@@ -28,7 +28,7 @@ static int begin_restarts(void **state)
 	centre.again = ri_link_restart_decide;
 	centre.progressed = has_progressed;
 	for (int i = RI_LINK_START; i <= RI_LINK_LEAVE; i++)
-		musters[i] = (struct ri_muster){ .centre = &centre,
+		joints[i] = (struct ri_joint_step){ .centre = &centre,
 			.step = (enum ri_link_step)i, .wait_ms = WAIT_MS, .end_ms = RANKS_MS };
 	all_come();
 	for (size_t i = 0; i < NODES; i++) {
@@ -42,7 +42,7 @@ static void pass_all(int64_t ms)
 {
 	pass(ms);
 	for (int i = RI_LINK_START; i <= RI_LINK_LEAVE; i++)
-		ri_muster_pass(&musters[i], now);
+		ri_joint_pass(&joints[i], now);
 }
 
 static void vote(size_t node, enum ri_link_step step, bool goes)
@@ -51,7 +51,7 @@ static void vote(size_t node, enum ri_link_step step, bool goes)
 
 	if (!goes)
 		strcpy(said.text, "node 2 is not fit");
-	ri_muster_hear(&musters[step], node, session_of(node, false), &said);
+	ri_joint_hear(&joints[step], node, session_of(node, false), &said);
 	pass_all(0);
 }
 
@@ -72,7 +72,7 @@ static void assert_said(enum ri_link_step step, bool goes, const char *text)
 		assert_string_equal(said->go.text, text);
 	}
 	assert_int_equal(count(RI_LINK_GO), here);
-	assert_false(ri_muster_is_open(&musters[step]));
+	assert_false(ri_joint_is_open(&joints[step]));
 }
 
 /* The ranks of node 1 failed of themselves. */
@@ -97,7 +97,7 @@ static void assert_refused(const char *why)
 	assert_non_null(said);
 	assert_false(said->decision.again);
 	assert_string_equal(said->decision.text, text);
-	assert_false(ri_muster_is_open(&musters[RI_LINK_LEAVE]));
+	assert_false(ri_joint_is_open(&joints[RI_LINK_LEAVE]));
 }
 
 static void test_all_leave_when_all_ranks_have_ended(void **state)
@@ -144,7 +144,7 @@ static void test_a_node_that_is_frozen(void **state)
 		if (i != 2)
 			vote(i, RI_LINK_LEAVE, true);
 	for (int64_t at = RI_LINK_BEAT_MS, next = 0; at <= 80000; at += RI_LINK_BEAT_MS) {
-		assert_int_equal(ri_muster_due(&musters[RI_LINK_LEAVE]), now + RI_LINK_BEAT_MS);
+		assert_int_equal(ri_joint_due(&joints[RI_LINK_LEAVE]), now + RI_LINK_BEAT_MS);
 		sent_count = 0;
 		pass_all(RI_LINK_BEAT_MS);
 		snprintf(text, sizeof(text), "all nodes wait to start the ranks again, for %lld s: "
@@ -160,7 +160,7 @@ static void test_a_node_that_is_frozen(void **state)
 	pass_all(1);
 	assert_said(RI_LINK_LEAVE, false, "the ranks do not start again: node 2 (gpu-2) has not "
 		"ended the ranks within 360 s\n");
-	assert_int_equal(ri_muster_due(&musters[RI_LINK_LEAVE]), INT64_MAX);
+	assert_int_equal(ri_joint_due(&joints[RI_LINK_LEAVE]), INT64_MAX);
 }
 
 /* Its last ones ended with 0 as the verdict came: it does not come to the next attempt. */
@@ -207,7 +207,7 @@ static void assert_paused(int64_t pause, const char *text)
 		vote(i, RI_LINK_LEAVE, true);
 	if (pause > 0) {
 		assert_int_equal(count(RI_LINK_GO), 0);
-		assert_int_equal(ri_muster_due(&musters[RI_LINK_LEAVE]),
+		assert_int_equal(ri_joint_due(&joints[RI_LINK_LEAVE]),
 			now + pause - RI_CENTRE_OWN_MS);
 		pass_all(pause - RI_CENTRE_OWN_MS);
 	}
@@ -356,7 +356,7 @@ static void test_a_node_that_is_lost(void **state)
 			vote(i, RI_LINK_LEAVE, true);
 	ri_centre_lose(&centre, 2, 2, now);
 	pass_all(WAIT_MS - 1);
-	assert_int_equal(ri_muster_due(&musters[RI_LINK_LEAVE]), now + 1);
+	assert_int_equal(ri_joint_due(&joints[RI_LINK_LEAVE]), now + 1);
 	assert_int_equal(count(RI_LINK_GO), 0);
 	pass_all(1);
 	assert_said(RI_LINK_LEAVE, false, "the ranks do not start again: node 2 (gpu-2) has not "
@@ -421,8 +421,8 @@ static void test_one_is_not_fit(void **state)
 	assert_null(last(0, RI_LINK_VERDICT));
 	assert_int_equal(count(RI_LINK_GO), NODES);
 	/* one that comes now need not say anything to hear it */
-	ri_muster_greet(&musters[RI_LINK_START], 9);
-	ri_muster_greet(&musters[RI_LINK_LEAVE], 9);
+	ri_joint_greet(&joints[RI_LINK_START], 9);
+	ri_joint_greet(&joints[RI_LINK_LEAVE], 9);
 	assert_int_equal(count(RI_LINK_GO), NODES + 1);
 	assert_false(last(9, RI_LINK_GO)->go.go);
 }
@@ -435,7 +435,7 @@ static void test_some_do_not_come(void **state)
 	vote(2, RI_LINK_START, true);
 	ri_centre_lose(&centre, 3, 3, now);
 	pass_all(WAIT_MS - 1);
-	assert_int_equal(ri_muster_due(&musters[RI_LINK_START]), centre.begun + WAIT_MS);
+	assert_int_equal(ri_joint_due(&joints[RI_LINK_START]), centre.begun + WAIT_MS);
 	assert_int_equal(count(RI_LINK_GO), 0);
 	pass_all(1);
 	assert_said(RI_LINK_START, false, "the ranks do not start again: node 1 (gpu-1), node 3 "
@@ -454,7 +454,7 @@ static void test_one_that_has_come_is_not_ready(void **state)
 	assert_said(RI_LINK_START, false, "the ranks do not start again: node 3 (gpu-3) has not "
 		"said to be ready within 60 s\n");
 	pass_all(10 * WAIT_MS);
-	assert_int_equal(ri_muster_due(&musters[RI_LINK_START]), INT64_MAX);
+	assert_int_equal(ri_joint_due(&joints[RI_LINK_START]), INT64_MAX);
 }
 
 /* The word to start may be lost on its way: where a node does not say that its ranks run. */
@@ -473,18 +473,18 @@ static void test_all_may_start_and_one_does_not(void **state)
 	sent_count = 0;
 	pass_all(RI_LINK_BEAT_MS);
 	assert_int_equal(sent_count, 0);
-	assert_int_equal(ri_muster_due(&musters[RI_LINK_START]), INT64_MAX);
+	assert_int_equal(ri_joint_due(&joints[RI_LINK_START]), INT64_MAX);
 }
 
 static void test_no_node_can_come(void **state)
 {
 	gather(state);
-	ri_muster_refuse(&musters[RI_LINK_START], "node 0 cannot listen for the others");
+	ri_joint_refuse(&joints[RI_LINK_START], "node 0 cannot listen for the others");
 	assert_said(RI_LINK_START, false,
 		"the ranks do not start again: node 0 cannot listen for the others\n");
 	/* the first attempt waits for none */
 	begin_restarts(state);
-	ri_muster_refuse(&musters[RI_LINK_START], "why");
+	ri_joint_refuse(&joints[RI_LINK_START], "why");
 	assert_int_equal(count(RI_LINK_GO), 0);
 }
 
