@@ -94,19 +94,6 @@ int ri_attempt_take(struct ri_run *run)
 	return 0;
 }
 
-void ri_attempt_begin(const struct ri_found *found)
-{
-	if (found->carried != NULL && found->carried->last_line[0] != '\0')
-		ri_log(RI_LEVEL_ALWAYS, "%s", found->carried->last_line);
-}
-
-const char *ri_attempt_headline(const struct ri_found *found, struct ri_arena *arena)
-{
-	return ri_arena_format(arena, "rankinit: restart %llu of %llu: %s",
-		(unsigned long long)found->carried->attempt,
-		(unsigned long long)found->options.restarts, found->carried->failure);
-}
-
 bool ri_attempt_may_be(const struct ri_found *found)
 {
 	return !found->options.disabled && ri_found_attempt(found) < found->options.restarts;
@@ -351,13 +338,6 @@ void ri_attempt_say_why_not(void)
 		: "the ranks do not start again: ");
 	ri_again_add(&line, own.why, &own.failed);
 	ri_log(RI_LEVEL_ALWAYS, "%s", line.bytes);
-}
-
-int ri_attempt_take_stop(void)
-{
-	siginfo_t info;
-
-	return ri_mask_wait_for(ri_mask_stops(), &info, 0);
 }
 
 void ri_attempt_say_before(const struct ri_run *run)

@@ -38,7 +38,9 @@ static int read_options(struct ri_run *run, char **argv)
 	status = ri_options_read(&run->found.options, argv, &run->found.env, &run->findings,
 		&run->err);
 	ri_log_init(options->quiet, options->verbose, ri_found_color(&run->found));
-	ri_attempt_begin(&run->found);
+	/* of the attempt before this one */
+	if (run->found.carried != NULL && run->found.carried->last_line[0] != '\0')
+		ri_log(RI_LEVEL_ALWAYS, "%s", run->found.carried->last_line);
 	return status;
 }
 
@@ -108,6 +110,7 @@ static int join(struct ri_run *run)
 static int wait_and_start(struct ri_run *run)
 {
 	bool again = run->found.carried != NULL;
+	siginfo_t info;
 	int status;
 
 	if (again && ri_link_permit(&run->started.job, &run->err) < 0)
@@ -120,7 +123,7 @@ static int wait_and_start(struct ri_run *run)
 	if (!again && ri_link_permit(&run->started.job, &run->err) < 0)
 		return ri_run_fail(run);
 	/* a command may catch a stop, but the job was over once, and is to end */
-	status = again ? ri_attempt_take_stop() : 0;
+	status = again ? ri_mask_wait_for(ri_mask_stops(), &info, 0) : 0;
 	return status != 0 ? ri_run_stopped(run, status) : ri_run_start(run);
 }
 

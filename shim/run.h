@@ -154,10 +154,7 @@ void ri_judge_answer(enum ri_question question, struct ri_judged *out, void *run
 /* What there is to tell where nothing was started, and rankinit ends with this status, and why. */
 struct ri_outcome ri_judge_none(struct ri_run *run, int status, enum ri_retry retry);
 
-/* tell.c: options that need somebody who stays to write something. */
-bool ri_telling_is_wanted(const struct ri_options *options);
-
-/* What goes out besides the exit status: its places are looked at now. */
+/* tell.c: what goes out besides the exit status: its places are looked at now. */
 int ri_run_prepare_telling(struct ri_run *run);
 
 /* The memory for it: when nothing else will take any. */
@@ -200,14 +197,8 @@ int ri_run_tell(struct ri_run *run, int status);
  */
 int ri_attempt_take(struct ri_run *run);
 
-/* Say the last line of the verdict on the attempt before this one. */
-void ri_attempt_begin(const struct ri_found *found);
-
 /* Hold the program and the working directory, before either is left. -1 as above. */
 int ri_attempt_prepare(const struct ri_found *found, struct ri_error *err);
-
-/* What stands above this attempt in log files; not for the first. */
-const char *ri_attempt_headline(const struct ri_found *found, struct ri_arena *arena);
 
 /* May there be another attempt after this one? */
 bool ri_attempt_may_be(const struct ri_found *found);
@@ -236,9 +227,6 @@ bool ri_attempt_follow(struct ri_run *run, const struct ri_outcome *outcome, int
  * Waits a second for what dies, where they may start again and no stop is in the queue.
  */
 bool ri_attempt_is_alone(void);
-
-/* Take a stop that has come before the ranks of this attempt. Its number; 0: none has. */
-int ri_attempt_take_stop(void);
 
 /* How the attempt before this one failed, where this one ends before it has a rank; or none. */
 void ri_attempt_say_before(const struct ri_run *run);

@@ -24,7 +24,8 @@ static bool is_left_to_manager(const struct ri_found *found, pid_t self)
 
 	return options->restarts == 0 && ri_found_is_managed(found) && self != 1 &&
 		options->grace_ms == 0 &&
-		!ri_output_is_wanted(options) && !ri_telling_is_wanted(options) &&
+		!ri_output_is_wanted(options) && options->given.report.value == NULL &&
+		options->given.state.value == NULL && options->wait_master_ms == 0 &&
 		!ri_autopsy_is_wanted(options) && options->given.exit_map.subject == NULL &&
 		!options->exit_class && options->linger_ms == 0 &&
 		options->given.signal_map.subject == NULL && !options->signal_group &&
@@ -69,7 +70,10 @@ static int prepare_output(struct ri_run *run)
 		.bare = ri_found_is_launcher(&run->found),
 		.again = run->found.options.restarts > 0 && ri_attempt_may_be(&run->found),
 		.headline = run->found.carried == NULL ? NULL
-			: ri_attempt_headline(&run->found, &run->arena),
+			: ri_arena_format(&run->arena, "rankinit: restart %llu of %llu: %s",
+				(unsigned long long)run->found.carried->attempt,
+				(unsigned long long)run->found.options.restarts,
+				run->found.carried->failure),
 	};
 	bool needs = wishes.keeps_stderr;
 	uint64_t rank = 0, local_rank = 0, node;
@@ -197,7 +201,7 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 	ri_state_run(run->started.children.started);
 	ri_link_reach(RI_LINK_RUNNING);
 	if (calls_roll)
-		ri_roll_call_begin(&roll);
+		roll.begun = ri_now_ms();
 	ri_autopsy_begin();
 	if (run->started.has_others) {
 		ri_restarted_begin(run->found.command.launcher == NULL ? NULL

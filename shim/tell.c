@@ -22,12 +22,6 @@ enum {
 	FACTS_MOST_MS = 200,	/* a start waits for no driver that is stuck */
 };
 
-bool ri_telling_is_wanted(const struct ri_options *options)
-{
-	return options->given.report.value != NULL || options->given.state.value != NULL ||
-		options->wait_master_ms > 0;
-}
-
 static struct ri_report_plan plan_report(const struct ri_run *run)
 {
 	return (struct ri_report_plan){

@@ -166,13 +166,6 @@ static void beat(struct ri_joint_step *joint, int64_t now)
 	ri_centre_tell(centre, line.bytes);
 }
 
-static void begin_waiting(struct ri_joint_step *joint, int64_t now)
-{
-	joint->since = now;
-	joint->beat_at = now + RI_LINK_BEAT_MS;
-	joint->line_ms = RI_LINK_BEAT_MS;
-}
-
 /* What stands against it on this node by now, which may have come late; NULL: nothing. */
 static const char *find_bar(const struct ri_joint_step *joint, const struct ri_centre_node *node)
 {
@@ -233,10 +226,13 @@ void ri_joint_pass(struct ri_joint_step *joint, int64_t now)
 			give_up(joint, now);
 		}
 	}
-	if (was_open && joint->since == 0 && is_waiting(joint))
-		begin_waiting(joint, now);
-	else if (joint->since != 0 && now >= joint->beat_at)
+	if (was_open && joint->since == 0 && is_waiting(joint)) {
+		joint->since = now;
+		joint->beat_at = now + RI_LINK_BEAT_MS;
+		joint->line_ms = RI_LINK_BEAT_MS;
+	} else if (joint->since != 0 && now >= joint->beat_at) {
 		beat(joint, now);
+	}
 }
 
 /* What stands against it on a node: *why. One that has not come yet may come. */

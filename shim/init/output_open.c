@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -13,7 +14,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "init/terminal.h"
 #include "output/output.h"
 #include "system/apart.h"
 #include "system/held_path.h"
@@ -502,10 +502,15 @@ int ri_ranks_spawn(const struct ri_rank *ranks, struct ri_launch *launch,
 	char *const *argv = launch->argv;
 	char **envp = launch->envp;
 	int others_read = launch->input;
-	pid_t pid = 0;
+	pid_t pid = 0, front;
 
-	/* the first one may have ours, the others would fight over it */
-	if (children->count > 1 && ri_terminal_may_read())
+	/*
+	 * The first one may have ours, the others would fight over it; but where our terminal is
+	 * another group's, as after a shell's '&', the kernel stops a process that reads it. The
+	 * call fails for everything but our session's controlling terminal.
+	 */
+	if (children->count > 1 &&
+		(ioctl(STDIN_FILENO, TIOCGPGRP, &front) < 0 || front == getpgrp()))
 		launch->input = -1;
 	for (size_t i = 0; i < children->count && pid >= 0 && !launch->hangs; i++) {
 		give(output, i, launch);

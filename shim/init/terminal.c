@@ -56,14 +56,6 @@ void ri_terminal_take(const struct ri_terminal *terminal, pid_t group)
 	pass_on(terminal, group, terminal->own_group);
 }
 
-bool ri_terminal_may_read(void)
-{
-	pid_t front;
-
-	/* fails for everything but our session's controlling terminal */
-	return ioctl(STDIN_FILENO, TIOCGPGRP, &front) < 0 || front == getpgrp();
-}
-
 /* After a shell's bg another job has it, with modes of its own; below process 1 there is none. */
 void ri_terminal_reset(const struct ri_terminal *terminal)
 {

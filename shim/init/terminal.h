@@ -39,12 +39,6 @@ void ri_terminal_lend(const struct ri_terminal *terminal, pid_t group);
 void ri_terminal_take(const struct ri_terminal *terminal, pid_t group);
 
 /*
- * May ranks in our process group read our standard input? Not where it is our terminal
- * and another group has that, as after a shell's '&': a process that reads then is stopped.
- */
-bool ri_terminal_may_read(void);
-
-/*
  * Give it the modes that it had when it was found, unless another job of our shell has it by
  * now: the reader was killed, perhaps in a line editor or a debugger, whose own modes echo
  * nothing.

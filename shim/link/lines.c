@@ -252,12 +252,6 @@ static bool hear_centre(size_t session, const struct ri_link_message *message)
 	return true;
 }
 
-/* A guest takes no step with the others. */
-static bool is_member(const struct ri_line *line, size_t session)
-{
-	return line->node >= 0 && ri_helper.centre.nodes[line->node].session == session;
-}
-
 static bool take(void *context, struct ri_wire *wire, const struct ri_link_message *message)
 {
 	size_t session = ri_helper.current;
@@ -271,7 +265,10 @@ static bool take(void *context, struct ri_wire *wire, const struct ri_link_messa
 	if (message->kind != RI_LINK_HELLO)
 		return false;
 	line->node = ri_centre_hello(&ri_helper.centre, session, &message->hello, ri_helper.now);
-	for (int step = RI_LINK_START; is_member(line, session) && step <= RI_LINK_LEAVE; step++)
+	/* a guest takes no step with the others */
+	if (line->node < 0 || ri_helper.centre.nodes[line->node].session != session)
+		return true;
+	for (int step = RI_LINK_START; step <= RI_LINK_LEAVE; step++)
 		ri_joint_greet(&ri_helper.joints[step], session);
 	return true;
 }
@@ -511,8 +508,7 @@ static void look_whether_met(void)
 	if (ri_helper.setup->meeting == 0 || ri_helper.member.was_joined ||
 		ri_helper.member.phase == RI_LINK_STARTING || ri_helper.member.ranks_met_at != 0)
 		return;
-	ri_tcp_table_read("/proc/self/net/tcp", room, sizeof(room), take_socket, &look);
-	ri_tcp_table_read("/proc/self/net/tcp6", room, sizeof(room), take_socket, &look);
+	ri_tcp_sockets_read(room, sizeof(room), take_socket, &look);
 	/* twice the same one: what a proxy answers, before node 0 does, does not last */
 	if (look.lasts)
 		ri_helper.member.ranks_met_at = ri_helper.rank_port_at;

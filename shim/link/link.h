@@ -179,15 +179,12 @@ struct ri_roll_call {
 	const char *const *hosts;	/* one for each node, by the job's own list, or NULL */
 	const struct ri_children *children;	/* none is missed where one of them has ended */
 	const bool *stopped;			/* or where a stop came */
+	int64_t begun;		/* when the ranks were started, CLOCK_MONOTONIC ms */
 	/* The rest starts as zeroes. */
-	int64_t begun;		/* CLOCK_MONOTONIC ms */
 	unsigned looks, lines;
 	bool over;		/* there is no more to look at */
 	struct ri_roll_answer *answer;	/* shared with the process that looks */
 };
-
-/* The first call: the ranks were started. */
-void ri_roll_call_begin(struct ri_roll_call *roll);
 
 /* As init/supervise.h has timetables; the context is the roll call. */
 int64_t ri_roll_call_due(void *roll);

@@ -69,22 +69,14 @@ static void take_socket(void *context, const struct ri_socket *socket)
 	ri_arrivals_add(context, socket);
 }
 
-static bool read_sockets(const char *path)
-{
-	return ri_tcp_table_read(path, own->text, sizeof(own->text), take_socket, &own->arrivals);
-}
-
 static enum ri_arrival_state look_at_sockets(size_t master_count)
 {
-	bool four, six;
-
 	memset(&own->arrivals, 0, sizeof(own->arrivals));
 	own->arrivals.place = &own->roll->place;
 	own->arrivals.masters = (const unsigned char (*)[16])own->masters;
 	own->arrivals.master_count = master_count;
-	four = read_sockets("/proc/self/net/tcp");
-	six = read_sockets("/proc/self/net/tcp6");
-	return four || six ? ri_arrivals_judge(&own->arrivals) : RI_ARRIVAL_UNSEEN;
+	return ri_tcp_sockets_read(own->text, sizeof(own->text), take_socket, &own->arrivals)
+		? ri_arrivals_judge(&own->arrivals) : RI_ARRIVAL_UNSEEN;
 }
 
 /*
@@ -257,11 +249,6 @@ void ri_roll_call_take(void *context)
 		if (roll->lines++ < LINES)
 			say(roll);
 	}
-}
-
-void ri_roll_call_begin(struct ri_roll_call *roll)
-{
-	roll->begun = ri_now_ms();
 }
 
 int64_t ri_roll_call_due(void *context)

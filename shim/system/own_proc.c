@@ -83,7 +83,7 @@ bool ri_proc_each(const char *folder, bool (*visit)(pid_t pid, void *context), v
 	return dir >= 0 && length >= 0;
 }
 
-bool ri_tcp_table_read(const char *path, char *room, size_t size,
+static bool read_sockets(const char *path, char *room, size_t size,
 	void (*take)(void *context, const struct ri_socket *socket), void *context)
 {
 	int fd = open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
@@ -106,4 +106,12 @@ bool ri_tcp_table_read(const char *path, char *room, size_t size,
 	}
 	close(fd);
 	return true;
+}
+
+bool ri_tcp_sockets_read(char *room, size_t size,
+	void (*take)(void *context, const struct ri_socket *socket), void *context)
+{
+	bool four = read_sockets("/proc/self/net/tcp", room, size, take, context);
+
+	return read_sockets("/proc/self/net/tcp6", room, size, take, context) || four;
 }

@@ -35,12 +35,13 @@ bool ri_proc_each(const char *folder, bool (*visit)(pid_t pid, void *context), v
 bool ri_proc_birth(pid_t pid, uint64_t *born);
 
 /*
- * Call take for each socket of /proc/self/net/tcp or tcp6, a piece of the file after the other in
- * the room of so many bytes, which are more than a line. Returns false where there is no file.
+ * Call take for each TCP socket of our network, as /proc/self/net shows them, a piece of a file
+ * after the other in the room of so many bytes, which are more than a line. Returns false where
+ * there is no file.
  */
 struct ri_socket;
 
-bool ri_tcp_table_read(const char *path, char *room, size_t size,
+bool ri_tcp_sockets_read(char *room, size_t size,
 	void (*take)(void *context, const struct ri_socket *socket), void *context);
 
 #endif
