@@ -398,6 +398,20 @@ struct ri_span ri_span_trim_start(struct ri_span span)
 	return span;
 }
 
+struct ri_span ri_span_skip_colours(struct ri_span span)
+{
+	while (ri_span_starts(span, "\x1b[")) {
+		size_t end = strlen("\x1b[");
+
+		while (end < span.length && (ri_is_digit(span.at[end]) || span.at[end] == ';'))
+			end++;
+		if (end == span.length || span.at[end] != 'm')
+			break;
+		span = ri_span_skip(span, end + 1);
+	}
+	return span;
+}
+
 struct ri_span ri_span_trim_end(struct ri_span span)
 {
 	while (span.length > 0 && ri_is_blank(span.at[span.length - 1]))

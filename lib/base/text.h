@@ -44,6 +44,9 @@ struct ri_span ri_span_after(struct ri_span span, const char *word);
 struct ri_span ri_span_trim_start(struct ri_span span);
 struct ri_span ri_span_trim_end(struct ri_span span);
 
+/* Without the colours at its start: "\x1b[36m", "\x1b[1;31m" (ECMA-48, SGR). */
+struct ri_span ri_span_skip_colours(struct ri_span span);
+
 /*
  * Text becomes a number here alone. Blanks around it are allowed, since Python's int() takes them
  * and schedulers write them. A sign, hexadecimal, digits too many, or anything after the number is

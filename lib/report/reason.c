@@ -73,7 +73,10 @@ void ri_reason_add_line(struct ri_text *out, const char *before, struct ri_span 
 {
 	RI_TEXT(text, 4 * RI_VERDICT_COLUMNS);
 
-	ri_text_add_bytes(&text, line.at, line.length);
+	while (line = ri_span_skip_colours(line), line.length > 0) {
+		ri_text_add_bytes(&text, line.at, 1);
+		line = ri_span_skip(line, 1);
+	}
 	ri_text_add(out, before);
 	ri_text_add_shown(out, text.bytes, SHOWN);
 	ri_text_add(out, "\n");

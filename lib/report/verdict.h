@@ -53,7 +53,10 @@ void ri_reason_find(const struct ri_rank_outcome *rank, struct ri_reason *out);
 void ri_reason_add(struct ri_text *out, const struct ri_rank_outcome *rank,
 	const struct ri_reason *reason);
 
-/* Append a line that somebody else wrote behind words of ours, cut to what fits, and its end. */
+/*
+ * Append a line that somebody else wrote behind words of ours, without its colours, cut to what
+ * fits, and its end.
+ */
 void ri_reason_add_line(struct ri_text *out, const char *before, struct ri_span line);
 
 /* Of a stop from outside; where nothing is known, or nothing failed. */

@@ -16,8 +16,6 @@ static const struct {
 #include "words/launcher_words.def"
 };
 
-enum { COLOUR = 20 };	/* bytes of a sequence, at most */
-
 static const struct ri_rank_said unsaid = {
 	.rank = -1, .local_rank = -1, .exit_code = -1, .signal = -1,
 };
@@ -37,15 +35,6 @@ static int signal_of(struct ri_span name)
 		if (strcmp(text, signals[i].word) == 0)
 			return signals[i].number;
 	return strncmp(text, "SIG", 3) == 0 ? ri_signal_read(text) : -1;
-}
-
-/* ECMA-48, SGR: "\x1b[36m", "\x1b[1;31m" */
-static struct ri_span skip_colours(struct ri_span text)
-{
-	while (ri_span_starts(text, "\x1b[") &&
-		text.length - ri_span_after(text, "m").length < COLOUR)
-		text = ri_span_after(text, "m");
-	return text;
 }
 
 static bool take_text(char what, struct ri_span *rest, struct ri_rank_said *out)
@@ -84,7 +73,7 @@ static bool take(char what, struct ri_span *rest, void *of)
 	size_t length;
 
 	if (what == 'c')
-		*rest = skip_colours(*rest);
+		*rest = ri_span_skip_colours(*rest);
 	if (strchr("rlpexsd", what) == NULL)
 		return what == 'c' || take_text(what, rest, out);
 	*rest = ri_span_trim_start(ri_span_skip(*rest, negative));

@@ -135,9 +135,9 @@ static void a_value_error_in_rank_2_of_4(void **state)
 static void last_lines_where_there_is_no_traceback(void **state)
 {
 	(void)state;
-	fail_rank(0, "one\n\nMY_KEY=hunter2\n\033[31mred\nlast");
+	fail_rank(0, "one\n\nMY_KEY=hunter2\n\033[1;31mred\033[m \033[2Jx\nlast");
 	assert_non_null(strstr(verdict(), "on stderr:\n    one\n    MY_KEY=***\n"
-		"    \\x1b[31mred\n    last\n"));
+		"    red \\x1b[2Jx\n    last\n"));
 	/* half a line may be half a secret */
 	ranks[0].wrote.cut = true;
 	assert_null(strstr(verdict(), "one"));

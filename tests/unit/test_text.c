@@ -221,6 +221,26 @@ static void test_quote_into_little_room(void **state)
 	assert_string_equal(ri_quote(buffer, 1, "abc"), "");
 }
 
+static void test_colours_at_the_start(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "\x1b[36mred", "red" }, { "\x1b[2m\x1b[1;31mx\x1b[0m", "x\x1b[0m" },
+		{ "\x1b[mx", "x" }, { "\x1b[36m", "" },
+		/* no colours */
+		{ "", "" }, { "x\x1b[36m", "x\x1b[36m" }, { "\x1b[36", "\x1b[36" },
+		{ "\x1b[2Jm", "\x1b[2Jm" }, { "\x1b]36m", "\x1b]36m" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct ri_span span = { rows[i][0], strlen(rows[i][0]) };
+
+		span = ri_span_skip_colours(span);
+		assert_int_equal(span.length, strlen(rows[i][1]));
+		assert_memory_equal(span.at, rows[i][1], span.length);
+	}
+}
+
 static void test_distance(void **state)
 {
 	static const char x31[] = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
@@ -413,6 +433,7 @@ int main(void)
 		cmocka_unit_test(test_shown_escapes_what_a_terminal_obeys),
 		cmocka_unit_test(test_shown_counts_wide_characters),
 		cmocka_unit_test(test_utf8_length),
+		cmocka_unit_test(test_colours_at_the_start),
 		cmocka_unit_test(test_distance),
 		cmocka_unit_test(test_nearest),
 		cmocka_unit_test(test_nearest_by_its_beginning),
