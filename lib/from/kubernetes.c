@@ -68,7 +68,8 @@ static void read_jobset(struct ri_reading *reading)
 		ri_claim_number(reading, RI_FACT_NODE_RANK, "JOB_COMPLETION_INDEX");
 	else
 		ri_claim_open(reading, RI_FACT_NODE_RANK, "JOB_COMPLETION_INDEX",
-			"the index starts again at 0 in each Job of the set");
+			"the index starts again at 0 in each Job of the set, unless "
+			"GLOBAL_REPLICAS is 1");
 	claim_pods(reading);
 }
 

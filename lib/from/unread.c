@@ -15,11 +15,14 @@ enum { NAME_SIZE = 128 };
  * ARNOLD_ID; HTCondor's _CONDOR_NPROCS (src/condor_starter.V6.1/parallel_proc.h); Grove's
  * GROVE_PCSG_TEMPLATE_NUM_PODS, where GROVE_PCSG_INDEX is the group's (Grove's guide, Environment
  * Variables Reference); OCI's INITIAL_CLUSTER_SIZE (accelerated-data-science
- * ads/jobs/templates/driver_pytorch.py); NGC_ARRAY_SIZE (docs.nvidia.com, Base Command Platform).
+ * ads/jobs/templates/driver_pytorch.py); NGC_ARRAY_SIZE (docs.nvidia.com, Base Command Platform);
+ * Paddle's PADDLE_TRAINERS_NUM (python/paddle/distributed/fleet/base/role_maker.py); and a list of
+ * hosts, TPU_WORKER_HOSTNAMES of Cloud TPU (Ray, ray.util.tpu.get_jax_env_vars).
  */
 enum {
 	BARE = 1,	/* it may have no prefix, as HOST_NUM beside INDEX on Tencent's TI */
 	MEETS = 2,	/* beside a master alone: the tasks of other arrays never meet */
+	LIST = 4,	/* it names them, with commas between */
 };
 static const struct {
 	const char *suffix;
@@ -32,6 +35,7 @@ static const struct {
 	{ "_WORKER_NUM", "_ID", 0 }, { "_CLUSTER_SIZE", "NODE_RANK", 0 },
 	{ "_NPROCS", "_PROCNO", 0 }, { "_TEMPLATE_NUM_PODS", "_POD_INDEX", 0 },
 	{ "_NUM_PODS", "_POD_INDEX", 0 }, { "_ARRAY_SIZE", "_ARRAY_INDEX", MEETS },
+	{ "_TRAINERS_NUM", "_TRAINER_ID", 0 }, { "_WORKER_HOSTNAMES", "_WORKER_ID", LIST },
 };
 static const char *const places[] = {
 	"_NODE_RANK", "_RANK", "_NODE_INDEX", "_INDEX", "_IDX", "_NODE_ID", "_NODEID",
@@ -44,6 +48,7 @@ struct pair {
 	char place[NAME_SIZE], count[NAME_SIZE];
 	char master[NAME_SIZE];		/* a variable that may name the first node, or "" */
 	uint64_t node, nodes;
+	bool listed;			/* the count is a list of hosts */
 };
 
 static bool is_read(const char *name)
@@ -101,6 +106,17 @@ static bool find_master(const struct ri_env *env, struct pair *pair, size_t pref
 	return false;
 }
 
+static bool get_count(const struct ri_env *env, struct pair *pair, size_t row)
+{
+	pair->listed = (counts[row].rules & LIST) != 0;
+	if (!pair->listed)
+		return get_number(env, pair->count, &pair->nodes);
+	pair->nodes = 1;
+	for (const char *at = ri_env_get(env, pair->count); (at = strchr(at, ',')) != NULL; at++)
+		pair->nodes++;
+	return true;
+}
+
 /* Are this row's count, a place below it, and the master that it needs there? */
 static bool is_pair(const struct ri_env *env, struct pair *pair, size_t row)
 {
@@ -112,7 +128,7 @@ static bool is_pair(const struct ri_env *env, struct pair *pair, size_t row)
 		strcmp(pair->count + length - behind, suffix) != 0))
 		return false;
 	prefix = bare ? 0 : length - behind;
-	return get_number(env, pair->count, &pair->nodes) && pair->nodes > 1 &&
+	return get_count(env, pair, row) && pair->nodes > 1 &&
 		!is_read(pair->count) && find_place(env, pair, prefix, row) &&
 		(find_master(env, pair, prefix) || (counts[row].rules & MEETS) == 0);
 }
@@ -192,10 +208,13 @@ void ri_unread_judge(const struct ri_topology *topology, const struct ri_context
 		return;
 	}
 	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
-		RI_CODE_PLACE_UNREAD, pair.place, "is %" PRIu64 ", and %s is %" PRIu64 ", which "
+		RI_CODE_PLACE_UNREAD, pair.place, "is %" PRIu64 ", and %s %s %" PRIu64 "%s, which "
 		"may be a node's place among several: rankinit does not know this pair, and "
-		"starts a job of this node alone", pair.node, pair.count, pair.nodes),
-		"if they count nodes, state --node-rank=$%s, --nnodes=$%s and --master-addr%s%s; "
-		"for a job of this node alone, --node-rank=0 --nnodes=1", pair.place, pair.count,
-		pair.master[0] == '\0' ? "" : "=$", pair.master);
+		"starts a job of this node alone", pair.node, pair.count,
+		pair.listed ? "names" : "is", pair.nodes, pair.listed ? " hosts" : ""),
+		"if they count nodes, state --node-rank=$%s%s$%s%s%s%s; "
+		"for a job of this node alone, --node-rank=0 --nnodes=1", pair.place,
+		pair.listed ? " and --hosts=" : ", --nnodes=", pair.count,
+		pair.listed ? "" : " and --master-addr", pair.master[0] == '\0' ? "" : "=$",
+		pair.master);
 }

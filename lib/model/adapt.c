@@ -344,6 +344,28 @@ static uint64_t count_here(const struct ri_context *context)
 		? 1 : 0;
 }
 
+/* What a source has of this node's place and does not use, and why. */
+static void add_open_place(const struct ri_topology *topology, struct ri_text *out)
+{
+	const struct ri_fact *said = topology->facts[RI_FACT_NODE_RANK].next;
+
+	for (; said != NULL; said = said->next)
+		if (said->state == RI_STATE_OPEN && said->origin.variable != NULL)
+			ri_text_addf(out, "; %s is not used: %s", said->origin.variable,
+				said->reason);
+}
+
+/* "set NODE_RANK and NNODES on each node, or ": those of three that are not there. */
+static void add_missing(const struct ri_context *context, struct ri_text *out)
+{
+	static const char *const names[] = { "NODE_RANK", "NNODES", "MASTER_ADDR" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (ri_env_get(context->env, names[i]) == NULL)
+			ri_text_addf(out, "%s%s", out->length == 0 ? "set " : " and ", names[i]);
+	ri_text_add(out, out->length == 0 ? "" : " on each node, or ");
+}
+
 /*
  * RI_CODE_LAUNCH_SPLIT, unless a source knows of nodes or of a role, an option states another
  * fact than the hosts, or the launcher is told of nodes by its own words.
@@ -353,7 +375,8 @@ static int refuse_split(const struct ri_topology *topology, const struct ri_cont
 {
 	const struct ri_fact *hosts = &topology->facts[RI_FACT_HOSTS];
 	const struct ri_command *command = context->command;
-	RI_TEXT(text, 256);
+	RI_TEXT(text, 384);
+	RI_TEXT(missing, 64);
 	uint64_t here, world, nodes = 0;
 	const char *subject;
 	bool listed;
@@ -386,11 +409,13 @@ static int refuse_split(const struct ri_topology *topology, const struct ri_cont
 				command->launcher->name, here, here == 1 ? "" : "s");
 		return 0;
 	}
+	add_open_place(topology, &text);
+	add_missing(context, &missing);
 	ri_fail(err, RI_CODE_LAUNCH_SPLIT, subject,
 		"%s would start a job of this node alone, but there are other nodes according to "
 		"%s", command->launcher->name, text.bytes);
-	return ri_fail_hint(err, "set NODE_RANK, NNODES and MASTER_ADDR on each node, or state "
-		"--node-rank, --nnodes and --master-addr; for a job of this node alone, use %s%s",
+	return ri_fail_hint(err, "%sstate --node-rank, --nnodes and --master-addr; for a job of "
+		"this node alone, use %s%s", missing.bytes,
 		ri_launcher_is_torchruns(command->launcher) ? command->launcher->name : "",
 		ri_launcher_is_torchruns(command->launcher) ? " --nnodes=1" : "--source=none");
 }

@@ -129,7 +129,7 @@ static void test_a_jobset_has_a_name(void **state)
 	assert_unknown(RI_FACT_JOB_ID);
 	assert_null(topology.identity);
 	assert_string_equal(fact_of(RI_FACT_NODE_RANK)->next->reason,
-		"the index starts again at 0 in each Job of the set");
+		"the index starts again at 0 in each Job of the set, unless GLOBAL_REPLICAS is 1");
 }
 
 static void test_an_index_that_starts_anew_is_open(void **state)

@@ -530,6 +530,26 @@ static void test_way_to_start(void **state)
 	}
 }
 
+/* The refusal names what is not there, and what decides of a place that is. */
+static void test_what_decides_of_a_split(void **state)
+{
+	static const char why[] = "; JOB_COMPLETION_INDEX is not used: the index starts again at 0 "
+		"in each Job of the set, unless GLOBAL_REPLICAS is 1";
+
+	(void)state;
+	judge(LIST("torchrun", "--nproc-per-node=8", "train.py"), RI_MODE_AUTO);
+	refused(LIST("JOBSET_NAME=a", "REPLICATED_JOB_NAME=w", "GLOBAL_REPLICAS=2", "NNODES=2",
+		"JOB_COMPLETION_INDEX=1", "MASTER_ADDR=a-w-0-0.a"), RI_CODE_LAUNCH_SPLIT, "NNODES");
+	assert_non_null(strstr(err.text, why));
+	assert_ptr_equal(strstr(err.hint, "set NODE_RANK on each node, or state "), err.hint);
+	err = (struct ri_error)RI_ERROR_INIT;
+	/* the control: no source has a place */
+	refused(LIST("RANK=1", "NODE_RANK=1", "WORLD_SIZE=2", "MASTER_ADDR=10.0.0.4"),
+		RI_CODE_LAUNCH_SPLIT, "NODE_RANK");
+	assert_null(strstr(err.text, "is not used"));
+	assert_ptr_equal(strstr(err.hint, "set NNODES on each node, or state "), err.hint);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -543,6 +563,7 @@ int main(void)
 		TEST(test_any_command_may_be_a_launcher_by_request),
 		TEST(test_process_by_request_keeps_everything),
 		TEST(test_whole_job_is_left_alone),
+		TEST(test_what_decides_of_a_split),
 		TEST(test_no_identity_no_edits),
 		TEST(test_standalone_gets_no_defaults),
 		TEST(test_elastic_range_stays),
