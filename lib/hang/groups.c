@@ -69,7 +69,7 @@ struct told {
 	size_t rank_count;
 	size_t leaders[RI_GROUPS_MOST];
 	size_t count;
-	uint64_t more_groups, more_ranks;
+	uint64_t more;
 };
 
 static int compare_ranks(const void *a, const void *b)
@@ -92,7 +92,7 @@ static void find_ranks(struct told *told, const struct ri_hang_look *look)
 			continue;
 		if (process->rank < 0 || process->rank >= RI_MAX_RANKS ||
 			told->rank_count == RI_MAX_LOCAL) {
-			told->more_ranks++;
+			told->more++;
 			continue;
 		}
 		told->ranks[told->rank_count].rank = process->rank;
@@ -160,8 +160,7 @@ static void add_line(struct ri_text *out, struct told *told, const struct ri_tex
 		ri_text_add_bytes(out, line->bytes, line->length);
 		return;
 	}
-	told->more_groups++;
-	told->more_ranks += ranks;
+	told->more += ranks;
 }
 
 static void add_group(struct ri_text *out, struct told *told, const struct ri_hang *hang,
@@ -228,19 +227,16 @@ size_t ri_groups_write(struct ri_hang *hang, char text[RI_GROUPS_MAX])
 			!is_same_group(hang, &look->processes[told.leaders[at]], process))
 			at++;
 		told.ranks[i].group = at;
-		if (at == told.count && told.count < RI_GROUPS_MOST - 1) {
+		if (at == told.count && told.count < RI_GROUPS_MOST - 1)
 			told.leaders[told.count++] = told.ranks[i].process;
-		} else if (at == told.count) {
-			told.more_groups++;
-			told.more_ranks++;
-		}
+		else if (at == told.count)
+			told.more++;
 	}
 	for (size_t i = 0; i < told.count; i++)
 		add_group(&out, &told, hang, look, i);
 	add_ended(&out, &told, hang, look);
-	if (told.more_ranks > 0)
-		ri_text_addf(&out, "more %llu %llu\n", (unsigned long long)told.more_groups,
-			(unsigned long long)told.more_ranks);
+	if (told.more > 0)
+		ri_text_addf(&out, "more %llu\n", (unsigned long long)told.more);
 	return out.length;
 }
 
@@ -361,12 +357,8 @@ static const char *read_lines(struct ri_groups *groups, struct ri_span rest)
 		}
 		if (rest.length > 0)
 			return "it goes on behind its last line";
-		word = take(&line, ' ');
-		if (word.length == 0 || line.length == 0 ||
-			ri_digits_of(word, &groups->more_groups) != word.length ||
-			ri_digits_of(line, &groups->more_ranks) != line.length ||
-			groups->more_groups > groups->more_ranks ||
-			groups->more_ranks > RI_HANG_PROCESSES)
+		if (line.length == 0 || ri_digits_of(line, &groups->more) != line.length ||
+			groups->more > RI_HANG_PROCESSES)
 			return "it leaves out more than a node has";
 	}
 	qsort(groups->ranks, groups->rank_count, sizeof(groups->ranks[0]), compare_told);
@@ -379,7 +371,7 @@ static const char *read_lines(struct ri_groups *groups, struct ri_span rest)
 bool ri_groups_read(struct ri_groups *groups, const char *text, size_t size)
 {
 	groups->count = groups->rank_count = 0;
-	groups->more_groups = groups->more_ranks = 0;
+	groups->more = 0;
 	groups->fault = read_lines(groups, (struct ri_span){ text, size });
 	return groups->fault == NULL;
 }

@@ -272,7 +272,7 @@ static bool count_all(struct tally *tally)
 				count(find_kind(tally, group, true), group);
 		}
 		tally->found->told += groups->rank_count;
-		tally->more += groups->more_ranks;
+		tally->more += groups->more;
 	}
 	return true;
 }

@@ -20,11 +20,11 @@
  *     CLASS STATE FUNCTION RANKS PLACE|ACTIVITY
  *     collective still all_reduce 0-2,5 all_reduce (train.py:16)|
  *     loader still - 3 _BaseDataLoaderIter.__next__ (train.py:9)|waits for its data loader
- *     more 2 7
+ *     more 7
  *
  * FUNCTION is that of libraries in which ranks wait for each other, or "-". PLACE is where the main
  * thread is, as far as the program's author knows it, and may be empty, as ACTIVITY may, which is
- * that of one of the ranks. The last line counts groups and ranks that are left out: they did not
+ * that of one of the ranks. The last line counts the ranks that are left out: they did not
  * fit, or their numbers are not known.
  */
 
@@ -58,7 +58,7 @@ struct ri_groups {
 		uint32_t rank, group;	/* group: index of an item */
 	} ranks[RI_MAX_LOCAL];		/* in their order */
 	size_t rank_count;
-	uint64_t more_groups, more_ranks;
+	uint64_t more;
 	const char *fault;	/* why the text could not be read */
 };
 

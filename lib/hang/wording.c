@@ -136,11 +136,11 @@ static void add_child(struct ri_text *out, const struct ri_hang_look *look,
 	if (process->class != RI_HANG_LOADER)
 		return;
 	for (size_t i = 0; i < look->count; i++) {
-		bool works = ri_hang_is_worker(look, i, process->pid);
+		bool is_worker = ri_hang_is_worker(look, i, process->pid);
 
 		child = &look->processes[i];
-		all += works;
-		idle += works && child->class == RI_HANG_WORK;
+		all += is_worker;
+		idle += is_worker && child->class == RI_HANG_WORK;
 		/* any child whose Python was not read may be a worker */
 		unread |= child->parent == process->pid && child->state != 0 &&
 			child->python != RI_HANG_HAS_PYTHON && child->python != RI_HANG_NO_PYTHON;

@@ -168,8 +168,8 @@ static void test_foreign_strings(void **state)
 	judge_twice(fill_hostile);
 	expect("lock still - 0 a/'b//xff (tr/ain/x1b/n.py:1)|waits for a lock\n"
 		"lock still - 1 f (password=***)|waits for a lock\n"
-		"more 0 2\n");
-	assert_int_equal(groups.more_ranks, 2);
+		"more 2\n");
+	assert_int_equal(groups.more, 2);
 }
 
 static struct ri_hang_frame lines[RI_MAX_LOCAL];
@@ -193,9 +193,9 @@ static void test_more_than_fits(void **state)
 	length = ri_groups_write(hang, text);
 	assert_true(length < RI_GROUPS_MAX);
 	assert_true(ri_groups_read(&groups, text, length));
-	assert_int_equal(groups.rank_count + groups.more_ranks, RI_MAX_LOCAL);
+	assert_int_equal(groups.rank_count + groups.more, RI_MAX_LOCAL);
 	assert_in_range(groups.count, RI_GROUPS_MOST / 2, RI_GROUPS_MOST);
-	assert_in_range(groups.more_groups, 1, groups.more_ranks);
+	assert_true(groups.more > 0);
 	/* nobody is there */
 	ri_hang_newer(hang)->count = 0;
 	expect("");
@@ -238,10 +238,10 @@ static void test_hostile_lines(void **state)
 	refused("lock still - 0-512 a|b\n", "it has too many ranks");
 	refused("lock still - 0-511 a|b\nlock still - 600 a|b\n", "it has too many ranks");
 	refused("lock still - 0-3 a|b\nwaits still - 2 a|b\n", "it tells of a rank twice");
-	refused("more 1 9\nlock still - 0 a|b\n", "it goes on behind its last line");
-	refused("more 9 1\n", "it leaves out more than a node has");
-	refused("more 1 9999\n", "it leaves out more than a node has");
-	refused("more 1\n", "it leaves out more than a node has");
+	refused("more 9\nlock still - 0 a|b\n", "it goes on behind its last line");
+	refused("more\n", "it leaves out more than a node has");
+	refused("more 9999\n", "it leaves out more than a node has");
+	refused("more 1 9\n", "it leaves out more than a node has");
 	assert_false(ri_groups_read(&groups, many, sizeof(many)));
 	assert_string_equal(groups.fault, "it is too long");
 	for (int i = 0; i <= RI_GROUPS_MOST; i++)
