@@ -43,7 +43,7 @@ static struct {
 	struct ri_again_case failed;
 } own;
 
-/* Where this process has left it for itself, and nobody could have changed it. */
+/* Where this process has left it for itself, and no other process could have changed it. */
 static bool read_carried(struct ri_carried *out, int fd)
 {
 	struct stat info;

@@ -32,7 +32,7 @@
 enum {
 	STOP_MS = 100,		/* from a stop of the rank to ours */
 	VICTIM_MS = 100,	/* that its end waits for: the launcher is to see the first one's */
-	MANY = 64,		/* above it a line of each victim helps nobody */
+	MANY = 64,		/* above it lines of all victims are of no help */
 	READER_MS = 10000,	/* for a launcher that does not read, at the end */
 	SOON_S = 3,		/* from a traceback to the end of the interpreter */
 	OVER_MS = 30000,	/* of silence after the last line of Python: most end sooner */
@@ -183,7 +183,7 @@ static int64_t time_left(struct ri_output *output)
 	return due > now ? due - now : 0;
 }
 
-/* Has the rank the signal already? Who is in our process group signals all of it. */
+/* Has the rank the signal already? A process of our group signals all of it. */
 static bool has_all(const siginfo_t *info)
 {
 	/* the kernel's own are a terminal's, for all that are in its foreground */
@@ -209,7 +209,7 @@ static void take_signal(const siginfo_t *info, pid_t rank)
 	own.got |= bit;
 	if (stops)
 		ri_clock_read(CLOCK_REALTIME, &own.stopped);
-	/* one that has made a group of its own, as timeout(1) does, has it from nobody else */
+	/* one that has made a group of its own, as timeout(1) does, gets it from no other process */
 	if (getpgid(rank) != getpgrp())
 		ri_children_signal(getpgid(rank) > 0 ? -getpgid(rank) : rank, info->si_signo);
 	else if ((own.early & bit) != 0 || !has_all(info))

@@ -59,7 +59,7 @@ int ri_run_refusal(const struct ri_run *run)
 int ri_run_end(struct ri_run *run, int status)
 {
 	ri_torch_files_remove(&run->started.torch_files, run->started.supervised.stop.asked);
-	/* whoever looks for what the job left finds none of ours; process 1 takes them with it */
+	/* a search for what the job left is to find none of ours; process 1 takes them with it */
 	(void)ri_helper_end_all();
 	ri_state_end(status);
 	ri_said_forget();

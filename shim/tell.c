@@ -371,7 +371,7 @@ static const struct ri_judged *ask_judge(const struct ri_run *run, const char **
 		: ri_judge_wait(RI_ASK_ENDED, NULL, why);
 }
 
-/* The judge has not answered: what the kernel said, and that nobody knows more. */
+/* The judge has not answered: what the kernel said, and that no more is known. */
 static int end_without_words(struct ri_run *run, const char *why)
 {
 	const struct ri_supervised *ended = &run->started.supervised;

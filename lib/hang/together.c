@@ -6,7 +6,7 @@
 
 enum {
 	FEW = 4,		/* one in so many ranks may differ, or be not told of */
-	LEAST = 3,		/* with fewer ranks nobody is odd */
+	LEAST = 3,		/* with fewer ranks none is odd */
 	HOST = 65,
 	STATES = RI_GROUP_STILL + 1,
 	SAID = 3,		/* groups in a sentence, and nodes that are silent */

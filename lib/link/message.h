@@ -47,7 +47,7 @@ enum ri_link_place {
 /* The clocks of the centre when it said this, in microseconds; 0: it does not say. */
 struct ri_link_time {
 	uint64_t clock_us;	/* since 1970: for people */
-	uint64_t boot_us;	/* CLOCK_BOOTTIME, which nobody sets */
+	uint64_t boot_us;	/* CLOCK_BOOTTIME, which cannot be set */
 };
 
 struct ri_link_hello {

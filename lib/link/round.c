@@ -44,7 +44,7 @@ bool ri_round_hear(struct ri_round *round, size_t node, size_t session,
 	}
 	if (message->kind != RI_LINK_LOOK)
 		return false;
-	/* whoever asks awaits an answer, also where there will be no round */
+	/* the node that asks awaits an answer, also where there will be no round */
 	if (!counts || (!round->open && now < round->again_at))
 		send(round, session, &nothing);
 	else if (!round->open)

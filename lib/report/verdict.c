@@ -212,7 +212,7 @@ static bool tells_of_stop(struct ri_span tail)
 	return ri_span_has_any(tail, stops, sizeof(stops) / sizeof(stops[0]));
 }
 
-/* The ranks did not meet where nobody opened the store. */
+/* The ranks did not meet where no rank opened the store. */
 static enum ri_cause_word of_clock(const struct ri_loss *loss)
 {
 	return loss->log == RI_LOSS_LOG_SOCKET ? RI_CAUSE_RENDEZVOUS : RI_CAUSE_TIMEOUT;

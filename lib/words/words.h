@@ -327,7 +327,7 @@ struct ri_span ri_shared_prefix_skip(struct ri_span line, struct ri_span prefix)
 
 /*
  * What launchers say of the ends of their ranks (launcher_words.def), and the lines of one rank
- * among those of all. Whoever writes to the stream can write the same words: they are hints, for
+ * among those of all. What writes to the stream can write the same words: they are hints, for
  * where the kernel does not tell, and no line that bears a rank's label is a launcher's.
  */
 

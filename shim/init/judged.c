@@ -233,7 +233,7 @@ const struct ri_judged *ri_judge_here(enum ri_question question)
 
 void ri_judge_end(void)
 {
-	/* nobody takes its answer any more, so that what it saw is news still */
+	/* its answer is not taken any more, so that what it saw is news still */
 	if (own.helper != 0)
 		own.seen[own.asked] = 0;
 	if (own.helper != 0 && ri_helper_leave(own.helper))

@@ -47,7 +47,7 @@ struct ri_judged {
 	uint8_t failed;		/* there is a verdict, for these reasons: */
 	uint8_t stopped;	/* by the verdict of another node */
 	uint8_t again;		/* the ranks shall start again, */
-	int32_t first;		/* whose status is that of the job, by local rank; -1: nobody's */
+	int32_t first;		/* whose status is that of the job, by local rank; -1: none's */
 	struct ri_verdict verdict;
 	uint32_t inner_status;	/* before an inner rankinit made a class of it; 0: none did */
 	uint8_t tells;		/* a rankinit above this one is told */

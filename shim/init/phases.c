@@ -246,7 +246,7 @@ static void stop_without_leavers(struct ri_supervisor *sv)
 		stop_others(sv);
 }
 
-/* Without a judge nobody knows more than that it failed. */
+/* Without a judge no more is known than that it failed. */
 static void ask_judge(struct ri_supervisor *sv)
 {
 	if (!ri_judge_ask(RI_ASK_FAILED))

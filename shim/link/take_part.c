@@ -31,7 +31,7 @@ struct secret {
 };
 
 /*
- * Not where the mode is the platform's doing, and nobody here could change it: Docker's secrets lie
+ * Not where the mode is the platform's doing, which no user here can change: Docker's secrets lie
  * in /run/secrets (docs.docker.com, "Manage secrets"), and Kubernetes mounts those of a pod
  * read-only (kubernetes.io, "Secrets").
  */

@@ -22,8 +22,8 @@
 enum ri_helper_user {
 	RI_HELPER_SAME,		/* rankinit's own; one with a name goes first where memory ends */
 	/*
-	 * What hears strangers: it has no capabilities, nobody traces it, and it is the user
-	 * nobody, except where rankinit is root and may not become that user.
+	 * What hears strangers: it has no capabilities, no process may trace it, and it is the
+	 * user nobody, except where rankinit is root and may not become that user.
 	 */
 	RI_HELPER_NOBODY,
 	/*
