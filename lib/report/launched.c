@@ -111,11 +111,11 @@ static size_t take_seen(const struct ri_launched_source *source, struct ri_rank_
 			/* one that ended of itself said its own words */
 			if (held->index != i || out[at].end == RI_END_EXITED)
 				continue;
-			out[at].in_hand = held->in_hand;
-			out[at].course = held->in_hand ? RI_COURSE_RUNNING : RI_COURSE_LEFT;
+			out[at].handled = held->handled;
+			out[at].course = held->handled ? RI_COURSE_RUNNING : RI_COURSE_LEFT;
 			out[at].traceback_at = held->raised;
 			out[at].lingered_s = held->lingered_s;
-			out[at].held = held->in_hand || held->lingered_s > 0 ? held->held : NULL;
+			out[at].held = held->handled || held->lingered_s > 0 ? held->held : NULL;
 			out[at].wrote.tail = held->words;
 		}
 		count += at == count;

@@ -53,7 +53,7 @@ struct ri_launched {
 /* One that had an exception when it was seen last. */
 struct ri_launched_held {
 	size_t index;		/* of those that were seen */
-	bool in_hand;		/* which leaves its program for certain; false: it has left it */
+	bool handled;		/* which leaves its program for certain; false: it has left it */
 	struct timespec raised;	/* CLOCK_REALTIME, as far as that is known */
 	unsigned lingered_s;	/* after that the launcher was stopped for it; 0: it was not */
 	const char *held;	/* by what it was kept from its end; or NULL */

@@ -175,7 +175,7 @@ struct ri_rank_outcome {
 	unsigned lingered_s;	/* so long after its exception we stopped it; 0: we did not */
 	const char *held;	/* by what it was kept from its end, "it waits in ..."; or NULL */
 	/* when it was told it had one in hand that leaves it for certain, as wrote.tail has it */
-	bool in_hand;
+	bool handled;
 	enum ri_course course;	/* of one that was told, after its last traceback began */
 	unsigned order;		/* 1: reaped first; 0: unknown, its end is compared */
 	/* the launcher that tells of the end, or that it failed; NULL: the kernel does */

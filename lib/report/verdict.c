@@ -240,7 +240,7 @@ static enum ri_cause_word of_loss(const struct ri_outcome *outcome, const struct
 	if (outcome->blame == RI_BLAME_HELD && loss->kind != RI_LOSS_MISMATCH) {
 		/* all others waited for this one alone until their time was over */
 		named = &outcome->ranks[outcome->named];
-		if (named->in_hand && named->evidence.words.loss == NULL)
+		if (named->handled && named->evidence.words.loss == NULL)
 			return RI_CAUSE_EXCEPTION;
 		return named->spoke ? RI_CAUSE_LATE : of_clock(loss);
 	}

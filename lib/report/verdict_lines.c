@@ -331,7 +331,7 @@ static void add_words(struct ri_text *out, const struct ri_outcome *outcome,
 		ri_text_add(out, "\n");
 		return;
 	}
-	if (rank->in_hand) {
+	if (rank->handled) {
 		ri_text_add(out, rank->held == NULL ? "" : ": ");
 		ri_text_add_shown(out, rank->held == NULL ? "" : rank->held, RI_VERDICT_COLUMNS);
 		ri_text_add(out, "\n");
@@ -373,7 +373,7 @@ void ri_verdict_add_printed(struct ri_text *out, const struct ri_outcome *outcom
 		lines = add_leaver(out, outcome, scratch);
 	for (size_t i = 0; i < outcome->count; i++) {
 		const struct ri_rank_outcome *rank = &outcome->ranks[i];
-		bool held = rank->in_hand || ri_class_was_held(outcome, rank);
+		bool held = rank->handled || ri_class_was_held(outcome, rank);
 
 		if (!rank->evidence.printed && !held)
 			continue;

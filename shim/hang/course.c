@@ -227,7 +227,7 @@ static void say_held(struct ri_python *python, struct ri_text *out)
 }
 
 /* Does its main thread handle an exception that leaves the program for certain after that? */
-static void look_at_hand(struct ri_python *python, struct ri_python_raised *raised,
+static void look_at_handled(struct ri_python *python, struct ri_python_raised *raised,
 	struct ri_course_seen *seen)
 {
 	static struct ri_python_threads threads;
@@ -256,7 +256,7 @@ static void look_at_hand(struct ri_python *python, struct ri_python_raised *rais
 	for (called = handler; called > 0 && (called == handler ||
 		strcmp(ri_wait_name(stack.frames[called].function), "wrapper") == 0);)
 		called--;
-	seen->in_hand = true;
+	seen->handled = true;
 	seen->exception = raised->exception;
 	add_held(&held, &stack.frames[handler], &stack.frames[called]);
 }
@@ -295,7 +295,7 @@ static void look_at(pid_t rank, struct ri_course_seen *seen)
 	} else if (raised.exception == 0 &&
 		ri_python_runs(&python, &runs) == RI_PYTHON_OK && runs) {
 		seen->course = RI_COURSE_RUNNING;
-		look_at_hand(&python, &raised, seen);
+		look_at_handled(&python, &raised, seen);
 	}
 	if (pid != rank) {
 		seen->inner = pid;
@@ -426,7 +426,7 @@ bool ri_course_take(struct ri_children *children)
 		/* of one that ends meanwhile nothing is read: then it is what it was before */
 		if (seen->course != RI_COURSE_UNKNOWN || seen->foreign)
 			child->course = seen->course;
-		child->in_hand = seen->in_hand && seen->inner == 0;
+		child->handled = seen->handled && seen->inner == 0;
 		if (seen->exception == 0 || seen->inner != 0)
 			child->raised_at.tv_sec = 0;
 		else if (child->raised_at.tv_sec == 0)

@@ -22,7 +22,7 @@ struct ri_course_seen {
 	uint64_t exception;	/* its address, of one that has left or is in hand; 0: none */
 	enum ri_course course;	/* RI_COURSE_LEFT: it has left; _RUNNING: it has not */
 	/* flags are numbers here: a process that runs wild may write any */
-	uint8_t in_hand;	/* a finally or an except runs for it, then it leaves */
+	uint8_t handled;	/* a finally or an except runs for it, then it leaves */
 	uint8_t foreign;	/* its program is no python */
 	uint8_t over;		/* it has no interpreter: not any more, or not yet */
 	uint8_t by_person;	/* a debugger, a stop or a read of a terminal holds it */

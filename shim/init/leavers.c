@@ -190,7 +190,7 @@ struct seen {
 	unsigned lingered_s;	/* it was ended so long after its exception; 0: it was not */
 	bool told;
 	/* as it was when it was told of with an exception in hand; NULL: it was not */
-	const struct ri_course_seen *in_hand;
+	const struct ri_course_seen *handled;
 	int64_t in_hand_since;
 };
 
@@ -296,7 +296,7 @@ static enum say note(struct seen *seen, const struct ri_course_seen *now, int64_
 	own.suspects = true;
 	if (now->exception != seen->exception)
 		*seen = (struct seen){ .exception = now->exception, .told = seen->told,
-			.since = left && raised != 0 ? raised : at, .in_hand = seen->in_hand,
+			.since = left && raised != 0 ? raised : at, .handled = seen->handled,
 			.in_hand_since = seen->in_hand_since };
 	if (!left || now->by_person)
 		seen->left = 0;
@@ -357,13 +357,13 @@ static bool take(size_t at, const char *who, int64_t raised, unsigned *said)
 			inner.bytes, now->shown, seconds_since(seen),
 			now->held[0] == '\0' ? "" : ": ", now->held,
 			what == SAY_ENDED ? "; --linger stops it now" : "");
-	if (what == SAY_RAISED && now->in_hand && now->inner == 0) {
+	if (what == SAY_RAISED && now->handled && now->inner == 0) {
 		/* that leaves its program, whatever its teardown raises after it */
 		struct ri_course_seen *copy = ri_pages(sizeof(*copy));
 
 		if (copy != NULL)
 			*copy = *now;
-		seen->in_hand = copy;
+		seen->handled = copy;
 		seen->in_hand_since = seen->since;
 	}
 	if (what == SAY_ENDED)
@@ -443,9 +443,9 @@ void ri_linger_tell(struct ri_launched_source *source)
 		struct seen before = own.of == NULL ? (struct seen){ .since = 0 }
 			: own.of[RI_MAX_LOCAL + i];
 
-		if (before.in_hand != NULL && before.lingered_s == 0 &&
-			(seen == NULL || seen->exception != before.in_hand->exception)) {
-			seen = before.in_hand;
+		if (before.handled != NULL && before.lingered_s == 0 &&
+			(seen == NULL || seen->exception != before.handled->exception)) {
+			seen = before.handled;
 			before.since = before.in_hand_since;
 		} else if (seen == NULL || seen->exception == 0 || seen->inner != 0) {
 			continue;
@@ -453,7 +453,7 @@ void ri_linger_tell(struct ri_launched_source *source)
 			before = (struct seen){ .since = ri_now_ms() };
 		}
 		own.held[count++] = (struct ri_launched_held){
-			.index = i, .lingered_s = before.lingered_s, .in_hand = seen->in_hand,
+			.index = i, .lingered_s = before.lingered_s, .handled = seen->handled,
 			.raised.tv_sec = now.tv_sec - (ri_now_ms() - before.since) / 1000,
 			.held = seen->held[0] == '\0' ? NULL : seen->held,
 			.words = { seen->words, strlen(seen->words) },

@@ -56,14 +56,14 @@ void ri_failure_describe(const struct ri_child *child, struct ri_output *output,
 	if (child->raised_at.tv_sec == 0 || seen == NULL)
 		return;
 	/* of what it has not said, a traceback as its memory has it */
-	out->in_hand = child->in_hand && child->told;
-	if (out->in_hand || (child->course == RI_COURSE_LEFT && traceback_at.tv_sec == 0)) {
+	out->handled = child->handled && child->told;
+	if (out->handled || (child->course == RI_COURSE_LEFT && traceback_at.tv_sec == 0)) {
 		out->traceback_at = child->raised_at;
 		out->wrote = (struct ri_rank_wrote){
 			.tail = { seen->words, strlen(seen->words) },
 		};
 	}
-	if ((out->in_hand || child->lingered_s > 0) && seen->held[0] != '\0')
+	if ((out->handled || child->lingered_s > 0) && seen->held[0] != '\0')
 		out->held = seen->held;
 }
 

@@ -32,7 +32,7 @@ struct ri_child {
 	bool leaving;		/* an exception has left its program, and it lives */
 	bool doubtful;		/* it is to be looked at: may an exception be ending it? */
 	enum ri_course course;	/* as hang/course.h saw it */
-	bool in_hand;		/* and so of an exception that it had in hand */
+	bool handled;		/* and so of an exception that it had in hand */
 	struct timespec course_at;	/* CLOCK_REALTIME, before the look; 0: there was none */
 	struct timespec raised_at;	/* CLOCK_REALTIME, when either was seen first; 0: not */
 	bool unheeding;		/* a stop would not end it before it ends of itself */

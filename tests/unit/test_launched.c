@@ -477,7 +477,7 @@ static void test_one_that_lingered_on_an_older_kernel(void **state)
 static void test_one_with_an_exception_in_hand(void **state)
 {
 	static const struct ri_launched_held held = {
-		.index = 1, .raised.tv_sec = 150, .in_hand = true, .held = "it is in work",
+		.index = 1, .raised.tv_sec = 150, .handled = true, .held = "it is in work",
 		.words = { raised, sizeof(raised) - 1 },
 	};
 	const struct ri_launched items[] = { seen(10, 0, 1, EXIT_1), seen(11, 1, 2, SIGTERM) };
@@ -489,14 +489,14 @@ static void test_one_with_an_exception_in_hand(void **state)
 
 	(void)state;
 	assert_int_equal(ri_launched_outcomes(&source, ranks, 8), 2);
-	assert_true(ranks[1].told && ranks[1].in_hand);
+	assert_true(ranks[1].told && ranks[1].handled);
 	assert_int_equal(ranks[1].course, RI_COURSE_RUNNING);
 	assert_string_equal(ranks[1].held, "it is in work");
 	assert_true(has_words(1, "ValueError: bad batch 17"));
 	/* it came to its end since, and said itself what it ended of */
 	source.seen = ended;
 	assert_int_equal(ri_launched_outcomes(&source, ranks, 8), 2);
-	assert_false(ranks[1].in_hand);
+	assert_false(ranks[1].handled);
 	assert_false(has_words(1, "ValueError: bad batch 17"));
 }
 
@@ -524,7 +524,7 @@ static void test_one_that_was_held_at_a_stop(void **state)
 	assert_true(ranks[1].evidence.ended_of_traceback);
 	assert_true(ranks[0].told && ranks[1].told);
 	/* the control: what it has in hand alone, or nothing that was seen, is no end of it */
-	held.in_hand = true;
+	held.handled = true;
 	assert_int_equal(ri_launched_outcomes(&source, ranks, 8), 0);
 	source.held_count = 0;
 	assert_int_equal(ri_launched_outcomes(&source, ranks, 8), 0);
