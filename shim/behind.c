@@ -209,7 +209,7 @@ static void take_signal(const siginfo_t *info, pid_t rank)
 	own.got |= bit;
 	if (stops)
 		ri_clock_read(CLOCK_REALTIME, &own.stopped);
-	/* one that has made a group of its own, as timeout(1) does, gets it from no other process */
+	/* one that has made a group of its own, as timeout(1) does, gets it from us alone */
 	if (getpgid(rank) != getpgrp())
 		ri_children_signal(getpgid(rank) > 0 ? -getpgid(rank) : rank, info->si_signo);
 	else if ((own.early & bit) != 0 || !has_all(info))

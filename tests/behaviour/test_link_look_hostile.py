@@ -47,7 +47,7 @@ def test_the_control(centre):
     peers[0].say(look())
     heard = answers(peers, WAITS.format(1), WAITS.format(2))
     assert heard[0] == heard[1] and heard[0]["rank"] == -1
-    assert heard[0]["text"].startswith("of 3 ranks 2 wait in all_reduce (train.py:16)"), heard
+    assert heard[0]["text"].startswith("of 3 ranks, ranks 1-2 (nodes 1-2) wait in "), heard
     centre.says("rankinit: autopsy: " + heard[0]["text"].strip())
     listens_to(centre)
 
