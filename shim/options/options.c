@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/host.h"
 #include "command/command.h"
@@ -604,7 +605,9 @@ static void judge_behind(const struct ri_options *options, const struct ri_comma
 	if (option == NULL)
 		return;
 	name = ri_option_name(option);
-	ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_NOTE, RI_CODE_OPTION_BEHIND, name,
+	/* who types it reads the answer; a log would have the line at each start */
+	ri_finding_hint(ri_findings_add(findings, isatty(STDERR_FILENO) ? RI_SEVERITY_WARNING
+		: RI_SEVERITY_NOTE, RI_CODE_OPTION_BEHIND, name,
 		"stands after the command, so the command gets it and rankinit does not"),
 		"put it before the command: rankinit %s%s%s -- %.80s", name,
 		option->form == REQUIRED ? "=" : "", option->form == REQUIRED ? option->meta : "",

@@ -139,7 +139,7 @@ void ri_options_judge_gone(const struct ri_options *options, struct ri_findings 
  * Among the words of the command: a warning, RI_CODE_COMMAND_EMPTY, about the first argument such
  * as --local_rank that has an empty value; and a note, RI_CODE_OPTION_BEHIND, about the first
  * option that only rankinit has and no launcher there knows: the command may have one of that
- * name, too.
+ * name, too. Where stderr is a terminal the note is a warning.
  */
 void ri_options_judge_words(const struct ri_options *options, const struct ri_command *command,
 	struct ri_findings *findings);

@@ -2,6 +2,7 @@
 """Words that look like rankinit's own where they are the command's."""
 
 import json
+import os
 
 import pytest
 
@@ -88,6 +89,24 @@ def test_a_note_changes_nothing(box, tmp_path):
         env = {**rank, **size, "OMPI_COMM_WORLD_LOCAL_RANK": local_rank, "MASTER_ADDR": "a"}
         said = box.run("-v", "--", *words, cwd=str(tmp_path), env=env).err
         assert said.count("[option.behind]") == (local_rank == "0")
+
+
+@pytest.mark.parametrize("words, warns", [
+    (["sh", "run.sh", "--nproc-per-node=2"], True), (["sh", "run.sh", "--epochs=2"], False),
+    (["-q", "sh", "run.sh", "--nproc-per-node=2"], False)])
+def test_who_types_an_option_behind_the_command_is_warned(box, tmp_path, words, warns):
+    (tmp_path / "run.sh").write_text("exit 0\n")
+    master, slave = os.openpty()
+    try:
+        result = box.run(*words, cwd=str(tmp_path), stderr=slave)
+        os.write(slave, b"end")
+        said = os.read(master, 4096).decode()
+    finally:
+        os.close(master)
+        os.close(slave)
+    assert result.status == 0
+    assert ("--nproc-per-node: stands after the command" in said) == warns, said
+    assert ("put it before the command: rankinit --nproc-per-node=" in said) == warns, said
 
 
 @pytest.mark.parametrize("words, name, variable", [
