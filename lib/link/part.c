@@ -39,6 +39,17 @@ const char *ri_told_find(const struct ri_context *context, const char *option,
 		? ri_env_get(context->env, variable) : NULL;
 }
 
+/*
+ * The same, of where the job meets. Such a variable follows what the user states of that fact, as
+ * lib/to/torchrun.c has it: what stands in it now is not what torchrun gets.
+ */
+static const char *find_place(const struct ri_topology *topology, const struct ri_context *context,
+	const char *option, const char *variable, enum ri_fact_id id)
+{
+	return ri_told_find(context, option,
+		topology->facts[id].strength < RI_STRENGTH_STATED ? variable : NULL);
+}
+
 static bool is_one_of(const char *value, size_t length, const char *const names[2])
 {
 	for (size_t i = 0; i < 2; i++)
@@ -135,8 +146,8 @@ static const char *add_endpoint(struct name *name)
 static void take_port(struct name *name)
 {
 	for (size_t i = 0; i < TOLD_PAIRS; i++) {
-		const char *told = ri_told_find(name->context, told_pairs[i].port,
-			told_pairs[i].port_variable);
+		const char *told = find_place(name->topology, name->context, told_pairs[i].port,
+			told_pairs[i].port_variable, RI_FACT_MASTER_PORT);
 		uint16_t port = 0;
 
 		if (told == NULL || !read_port(&port, told) || port == 0)
@@ -331,7 +342,8 @@ int ri_link_part_find(struct ri_link_part *out, const struct ri_topology *topolo
 }
 
 /* What its own words and PET_* say, where they say of a place that is known. */
-static bool take_told(struct ri_rendezvous *place, const struct ri_context *context)
+static bool take_told(struct ri_rendezvous *place, const struct ri_topology *topology,
+	const struct ri_context *context)
 {
 	const char *endpoint = find_endpoint(context), *colon;
 	bool told = false;
@@ -349,8 +361,10 @@ static bool take_told(struct ri_rendezvous *place, const struct ri_context *cont
 		return false;	/* c10d without an endpoint chooses one by itself */
 	for (size_t i = 0; i < TOLD_PAIRS; i++) {
 		const struct told_pair *pair = &told_pairs[i];
-		const char *host = ri_told_find(context, pair->host, pair->host_variable);
-		const char *port = ri_told_find(context, pair->port, pair->port_variable);
+		const char *host = find_place(topology, context, pair->host,
+			pair->host_variable, RI_FACT_MASTER_ADDR);
+		const char *port = find_place(topology, context, pair->port,
+			pair->port_variable, RI_FACT_MASTER_PORT);
 
 		if ((host != NULL && !is_master(place->host, host, strlen(host))) ||
 			(port != NULL && !read_port(&place->port, port)))
@@ -405,7 +419,7 @@ static bool meets(struct ri_rendezvous *place, const struct ri_topology *topolog
 		return command->launcher == NULL ? command->stated
 			: !ri_meeting_is_here(command, context->env) &&
 				(nodes == NULL || strchr(nodes, ':') == NULL) &&
-				take_told(place, context);
+				take_told(place, topology, context);
 	}
 	/* TensorFlow's tasks are where TF_CONFIG says, each at a port of its own */
 	if (ri_env_get(context->env, "TF_CONFIG") != NULL ||

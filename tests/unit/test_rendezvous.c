@@ -134,8 +134,8 @@ static void launchers(void **state)
 		{ { "torchrun", "--master_addr=$MASTER_ADDR", "--master_port=${MASTER_PORT}",
 			"t.py" }, "A=b", 23456 },
 		{ { "torchrun", "--master-addr=10.0.0.1", "t.py" }, "A=b", 0 },
-		{ { "torchrun", "t.py" }, "PET_MASTER_ADDR=10.0.0.1", 0 },
-		{ { "torchrun", "t.py" }, "PET_MASTER_PORT=1234", 1234 },
+		{ { "torchrun", "t.py" }, "PET_MASTER_ADDR=10.0.0.1", 23456 },
+		{ { "torchrun", "t.py" }, "PET_MASTER_PORT=1234", 23456 },
 		{ { "accelerate", "launch", "t.py" }, "A=b", 23456 },
 		{ { "accelerate", "launch", "--main_process_ip=worker-0",
 			"--main_process_port=1234", "t.py" }, "A=b", 1234 },
@@ -157,6 +157,26 @@ static void launchers(void **state)
 			fail_msg("%zu: %s %s %s: %u", i, words[0], words[1], runs[i].variable,
 				place.port);
 	}
+}
+
+/* PET_* follow what the user states, and stay where the platform alone has another one. */
+static void variables_that_rankinit_changes(void **state)
+{
+	(void)state;
+	assert_true(find(LIST("NNODES=2", "NODE_RANK=1", "MASTER_ADDR=worker-0",
+		"MASTER_PORT=23456", "PET_MASTER_ADDR=10.0.0.1", "PET_MASTER_PORT=1234"),
+		LIST("torchrun", "t.py"), 0, false));
+	assert_string_equal(place.host, "worker-0");
+	assert_int_equal(place.port, 23456);
+	/* the command's own words stay */
+	assert_true(find(LIST("NNODES=2", "NODE_RANK=1", "MASTER_ADDR=worker-0",
+		"MASTER_PORT=23456", "PET_MASTER_PORT=1234"),
+		LIST("torchrun", "--master-port=4321", "t.py"), 0, false));
+	assert_int_equal(place.port, 4321);
+	/* the control */
+	assert_true(find(LIST("LWS_LEADER_ADDRESS=worker-0", "LWS_GROUP_SIZE=2",
+		"LWS_WORKER_INDEX=1", "PET_MASTER_PORT=1234"), LIST("torchrun", "t.py"), 0, false));
+	assert_int_equal(place.port, 1234);
 }
 
 static void other_frameworks_meet_elsewhere(void **state)
@@ -198,6 +218,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(ranks_that_are_started_here, forget),
 		cmocka_unit_test_teardown(a_program_of_python_s, forget),
+		cmocka_unit_test_teardown(variables_that_rankinit_changes, forget),
 		cmocka_unit_test_teardown(several_nodes_of_one_machine, forget),
 		cmocka_unit_test_teardown(an_mpi_rank_may_have_no_store, forget),
 		cmocka_unit_test_teardown(who_is_no_node_of_several, forget),
