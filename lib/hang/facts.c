@@ -66,7 +66,7 @@ const struct ri_hang_identity ri_hang_unsaid = {
 	},
 };
 
-/* Takes the number of a variable of that name. False: it is another one, or not a number. */
+/* Takes its number from the variable of that name. False: this is another one, or no number. */
 static bool take(const char *variable, const char *name, int64_t *out)
 {
 	static const struct ri_range ranks = { 0, INT32_MAX };

@@ -152,7 +152,7 @@ static void add_function(struct ri_text *out, const struct ri_hang_process *proc
 	ri_text_add(out, name[0] == '\0' ? "?" : "");
 }
 
-/* A whole line, or nothing: then it is counted. */
+/* Adds the whole line. One that does not fit is left out, and its ranks are counted. */
 static void add_line(struct ri_text *out, struct told *told, const struct ri_text *line,
 	size_t ranks)
 {

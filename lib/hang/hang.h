@@ -277,7 +277,7 @@ const struct ri_hang_process *ri_hang_find_before(const struct ri_hang *hang,
 /* Is any process of this look a rank? */
 bool ri_hang_has_ranks(const struct ri_hang_look *look);
 
-/* How many processes of the newer look were not looked at, or not their memory. */
+/* How many processes of the newer look were left out, or their memory was. */
 size_t ri_hang_count_unlooked(struct ri_hang *hang);
 
 static inline struct ri_hang_look *ri_hang_newer(struct ri_hang *hang)

@@ -138,7 +138,7 @@ struct status {
 _Static_assert(sizeof(struct status) == 256, "struct statx");
 
 /*
- * When somebody last wrote to what standard output or error is (CLOCK_REALTIME): the kernel notes
+ * When a process last wrote to what standard output or error is (CLOCK_REALTIME): the kernel notes
  * it for pipes and files, and for terminals every eight seconds. It asks no server of a file, so
  * that it never waits. False where it cannot be known, as of a socket or /dev/null.
  */

@@ -116,7 +116,7 @@ static struct helper *start(const struct ri_apart *call, pid_t *pid)
 		return NULL;
 	top = stack + STACK_SIZE - TOP_SIZE;
 	helper = top;
-	/* as it stays where somebody else ends the helper before it is done */
+	/* it stays so where another process ends the helper before it is done */
 	*helper = (struct helper){ .call = *call, .runs = 1, .result = -1, .error = ECANCELED };
 	*pid = clone(help, top, CLONE_VM | CLONE_FILES | CLONE_FS | CLONE_CHILD_CLEARTID,
 		helper, NULL, NULL, &helper->runs);

@@ -18,7 +18,7 @@ enum { FRAME = 64 };	/* room for who we are, a level, a colour */
 
 static enum ri_level threshold = RI_LEVEL_WARNING;
 static enum ri_log_color coloring = RI_LOG_PLAIN;
-static bool inside;		/* a line that somebody else began */
+static bool inside;		/* a line that a rank began */
 static bool (*take_line)(const char *line, size_t length);
 
 void ri_log_init(bool quiet, bool verbose, enum ri_log_color color)

@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Our own stdout or stderr as a place to put bytes without ever waiting.
+ * Our own stdout or stderr as a place to put bytes without ever waiting. Other processes share what
+ * we were started with, so O_NONBLOCK there would break them, and one of them may fill a pipe
+ * between poll(2) and our write. So:
  *
- * What we were started with is shared: O_NONBLOCK there would break the others
- * that have it. And poll(2) alone is no promise, since somebody else may fill
- * a pipe between it and the write. So:
- *
- * pipes, terminals  are opened again below /proc/self/fd: the same pipe, but
- *                   with flags of our own (proc_pid_fd(5)), so O_NONBLOCK
- * sockets           MSG_DONTWAIT, for each call
- * files             no such thing as waiting for a reader; a disk or a network
- *                   file system that hangs does hold the write, as it holds
- *                   everybody's
+ * pipes, terminals  are opened again below /proc/self/fd: the same pipe, but with flags of our own
+ *                   (proc_pid_fd(5)), so O_NONBLOCK
+ * sockets           get MSG_DONTWAIT for each call
+ * files             have no reader to wait for; a disk or a network file system that hangs holds
+ *                   the write, as it holds that of any process
  * where /proc is not there, or not ours, or the user may not open it:
- *                   RWF_NOWAIT, which pipes know since Linux 6.4; before that
- *                   poll and then no more than is sure to be taken, which in a
- *                   terminal is little. There another writer can still come in
- *                   between.
+ *                   RWF_NOWAIT, which pipes know since Linux 6.4; before that poll and then no more
+ *                   than is sure to be taken, which in a terminal is little. There another writer
+ *                   can still come in between.
  */
 #ifndef RI_SHIM_SYSTEM_SINK_H
 #define RI_SHIM_SYSTEM_SINK_H
