@@ -474,8 +474,8 @@ static void add_failure(struct ri_text *out, const struct ri_outcome *outcome, b
 		ri_text_addf(out, "  why is not known: %s\n",
 			first->wrote.unread == RI_UNREAD_FILE
 			? "rankinit could not read the file that was its stderr"
-			: "stderr is a terminal, which rankinit does not read; behind the command "
-				"2>&1 | cat lets rankinit read it");
+			: "stderr is a terminal, which rankinit does not read; start it "
+				"with 2>&1 | cat behind the command");
 	if (ri_outcome_is_silent(outcome))
 		ri_text_add(out, "  if its ranks write files, look there: torchrun names their "
 			"folder with --log-dir=DIR\n");

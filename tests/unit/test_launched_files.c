@@ -143,7 +143,7 @@ static void test_an_abort_without_its_words(void **state)
 	items[0].has_file = items[1].has_file = false;
 	expect(0, RI_BLAME_UNKNOWN, RI_UNREAD_TERMINAL);
 	assert_non_null(strstr(lines(), "stderr is a terminal, which rankinit does not read; "
-		"behind the command 2>&1 | cat lets rankinit read it\n"));
+		"start it with 2>&1 | cat behind the command\n"));
 	/* the same of a shell in between, and where the next one has no words either */
 	items[0].wait_status = 134 << 8;
 	expect(0, RI_BLAME_UNKNOWN, RI_UNREAD_TERMINAL);
