@@ -216,8 +216,7 @@ void ri_found_judge_files(const struct ri_found *found, size_t count, bool of_no
 
 bool ri_found_is_launcher(const struct ri_found *found)
 {
-	return (found->command.mode == RI_MODE_NODE || found->command.mode == RI_MODE_NONE) &&
-		!ri_topology_knows(&found->topology, RI_FACT_RANK);
+	return found->command.mode == RI_MODE_NODE || found->command.mode == RI_MODE_NONE;
 }
 
 /* The pipe of a launcher has the lines of all its ranks, and no owner of each. */

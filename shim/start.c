@@ -292,8 +292,10 @@ int ri_run_start(struct ri_run *run)
 	enum stance stance = find_stance(&run->found, launch.self);
 
 	run->started.behind = stance == STANCE_BEHIND;
+	/* where each node starts a launcher once, the platform may have numbered that as a rank */
 	if (stance == STANCE_INIT && ri_run_ranks(run) == 1 &&
-		!ri_topology_knows(&run->found.topology, RI_FACT_RANK))
+		(ri_found_is_launcher(&run->found) ||
+		!ri_topology_knows(&run->found.topology, RI_FACT_RANK)))
 		run->started.starter = find_starter(&run->found.command);
 	run->started.has_others = run->started.starter == RI_STARTER_LAUNCHER;
 	if (tell_inner(run, &launch, stance) < 0)

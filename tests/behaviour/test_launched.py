@@ -90,8 +90,19 @@ def verdict(result):
     return "\n".join(result.lines())
 
 
-def test_an_exception_of_a_rank_below_a_launcher(launch):
-    job = launch("sleep 99", RAISE)
+# One process of each node, which the platform has numbered as a rank.
+AZUREML = {"AZUREML_RUN_ID": "job", "RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0",
+           "NODE_RANK": "0", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "6105"}
+SRUN = {"SLURM_JOB_ID": "5", "SLURM_STEP_ID": "0", "SLURM_PROCID": "0", "SLURM_LOCALID": "0",
+        "SLURM_NODEID": "0", "SLURM_STEP_NUM_TASKS": "1", "SLURM_STEP_NUM_NODES": "1",
+        "SLURM_STEP_NODELIST": "localhost", "SLURM_STEP_TASKS_PER_NODE": "1"}
+
+
+@pytest.mark.parametrize("env, options", [
+    ({}, []), (AZUREML, []), (SRUN, ["--grace=9"]), (SRUN, ["--supervise=always"])],
+    ids=["alone", "azureml", "srun", "supervised"])
+def test_an_exception_of_a_rank_below_a_launcher(launch, env, options):
+    job = launch("sleep 99", RAISE, env=env, options=options)
     until_watched(job, 2)
     let_go(job, 1)
     result = job.wait()
