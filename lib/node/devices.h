@@ -105,7 +105,7 @@ struct ri_port {
 struct ri_hca {
 	const char *name;	/* "mlx5_ib0" */
 	const char *driver;	/* "mlx5_core"; "" where unknown */
-	struct ri_port *ports;
+	struct ri_port ports[RI_MAX_HCA_PORTS];
 	size_t count;
 	/* of ri_hcas_open */
 	char node[64];		/* "/dev/infiniband/uverbs0"; "": sysfs does not name one */

@@ -88,16 +88,13 @@ static void read_port(struct ri_host *host, const char *name, struct ri_port *po
 		port->manager = manager;
 }
 
-static int read_ports(struct ri_hca *hca, struct ri_host *host, struct ri_arena *arena)
+static void read_ports(struct ri_hca *hca, struct ri_host *host)
 {
 	char path[PATH_SIZE], names[4096];
 	const char *name = names;
 	uint64_t number;
 	long left;
 
-	hca->ports = ri_arena_array(arena, RI_MAX_HCA_PORTS, sizeof(*hca->ports));
-	if (hca->ports == NULL)
-		return -1;
 	snprintf(path, sizeof(path), CLASS "/%.*s/ports", NAME_SIZE, hca->name);
 	for (left = ri_host_list(host, path, names, sizeof(names)); left > 0; left--) {
 		struct ri_port port = { .number = 0 };
@@ -116,7 +113,6 @@ static int read_ports(struct ri_hca *hca, struct ri_host *host, struct ri_arena 
 		hca->ports[at] = port;
 		hca->count++;
 	}
-	return 0;
 }
 
 /* mlx5_ib2 before mlx5_ib10. */
@@ -190,9 +186,10 @@ int ri_hcas_find(struct ri_hcas *out, struct ri_host *host, struct ri_arena *are
 			.name = ri_arena_copy(arena, sorted[i], strlen(sorted[i])),
 			.driver = ri_arena_copy(arena, driver, strlen(driver)),
 		};
-		if (hca->name == NULL || hca->driver == NULL || read_ports(hca, host, arena) < 0)
+		if (hca->name == NULL || hca->driver == NULL)
 			return ri_fail(err, RI_CODE_MEMORY, "HCAs",
 				"no memory left for a list of them");
+		read_ports(hca, host);
 		out->count++;
 	}
 	return 0;
