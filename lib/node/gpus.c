@@ -117,17 +117,13 @@ static bool comes_before(const struct device *a, const struct device *b)
 	return order == 0 ? a->minor < b->minor : order < 0;
 }
 
-static int find_devices(struct devices *out, const struct ri_node *node, struct ri_error *err)
+static void find_devices(struct devices *out, const struct ri_node *node)
 {
 	char names[NAMES_SIZE];
 	const char *name = names;
 	long left = ri_host_list(node->host, GPUS, names, sizeof(names));
 	bool listed = left > 0;
 
-	out->count = 0;
-	out->list = ri_arena_array(node->arena, RI_MAX_GPUS, sizeof(*out->list));
-	if (out->list == NULL)
-		return ri_fail(err, RI_CODE_MEMORY, "GPUs", "no memory left for a list of them");
 	/* a sandbox like gVisor has the nodes alone, and that of the driver with those of GPUs */
 	if (!listed && ri_host_has(node->host, "dev/nvidiactl"))
 		left = ri_host_list(node->host, "dev", names, sizeof(names));
@@ -145,7 +141,6 @@ static int find_devices(struct devices *out, const struct ri_node *node, struct 
 		out->list[at] = device;
 		out->count++;
 	}
-	return 0;
 }
 
 /* What one word of VISIBLE makes of the list. */
@@ -303,10 +298,11 @@ int ri_gpus_find(struct ri_gpus *out, const struct ri_node *node, struct ri_erro
 	if (injected != NULL && strcmp(injected, "none") == 0)
 		return 0;
 	out->list = ri_arena_array(node->arena, RI_MAX_GPUS, sizeof(*out->list));
-	if (out->list == NULL)
+	search.devices.list = ri_arena_array(node->arena, RI_MAX_GPUS, sizeof(struct device));
+	if (out->list == NULL || search.devices.list == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, "GPUs", "no memory left for a list of them");
-	if (find_devices(&search.devices, node, err) < 0 ||
-		(visible != NULL && take_visible(&search, visible) < 0))
+	find_devices(&search.devices, node);
+	if (visible != NULL && take_visible(&search, visible) < 0)
 		return -1;
 	for (size_t i = 0; visible == NULL && i < search.devices.count; i++) {
 		const char *name = ri_arena_format(node->arena, "%zu", i);

@@ -115,28 +115,10 @@ static void read_ports(struct ri_hca *hca, struct ri_host *host)
 	}
 }
 
-/* mlx5_ib2 before mlx5_ib10. */
-static bool comes_before(const char *a, const char *b)
-{
-	size_t stem_a = strcspn(a, "0123456789"), stem_b = strcspn(b, "0123456789");
-
-	while (stem_a == stem_b && strncmp(a, b, stem_a) == 0 && a[stem_a] != '\0') {
-		size_t digits_a = strspn(a + stem_a, "0123456789");
-		size_t digits_b = strspn(b + stem_b, "0123456789");
-
-		if (digits_a != digits_b)
-			return digits_a < digits_b;
-		if (strncmp(a + stem_a, b + stem_b, digits_a) != 0)
-			break;
-		a += stem_a + digits_a;
-		b += stem_b + digits_b;
-		stem_a = strcspn(a, "0123456789");
-		stem_b = strcspn(b, "0123456789");
-	}
-	return strcmp(a, b) < 0;
-}
-
-/* Names of the folder, in order; a longer one than the kernel makes is no device's. */
+/*
+ * Names of the folder, mlx5_ib2 before mlx5_ib10; a longer one than the kernel makes is no
+ * device's.
+ */
 static size_t sort_names(const char *names, long left, const char **sorted)
 {
 	size_t count = 0;
@@ -146,7 +128,7 @@ static size_t sort_names(const char *names, long left, const char **sorted)
 
 		if (strlen(names) >= NAME_SIZE)
 			continue;
-		for (; at > 0 && comes_before(names, sorted[at - 1]); at--)
+		for (; at > 0 && strverscmp(names, sorted[at - 1]) < 0; at--)
 			sorted[at] = sorted[at - 1];
 		sorted[at] = names;
 		count++;
