@@ -113,16 +113,12 @@ struct ri_node {
 };
 
 /*
- * For --nproc-per-node=cpu: the CPUs that may be used, at least 1.
- * RI_CODE_CPU_UNKNOWN where the machine does not say.
+ * For --nproc-per-node: the CPUs that may be used, at least 1, RI_CODE_CPU_UNKNOWN where the
+ * machine does not say; the GPUs that a program would see, which may be none, RI_CODE_ENV_VALUE
+ * for a CUDA_VISIBLE_DEVICES that cannot be used, RI_CODE_GPU_UNKNOWN for GPUs that are there and
+ * cannot be counted.
  */
 int ri_cpus_count(const struct ri_node *node, uint64_t *count, struct ri_error *err);
-
-/*
- * For --nproc-per-node=gpu and auto: the GPUs that a program would see, which
- * may be none. RI_CODE_ENV_VALUE for a CUDA_VISIBLE_DEVICES that cannot be
- * used, RI_CODE_GPU_UNKNOWN for GPUs that are there and cannot be counted.
- */
 int ri_gpus_count(const struct ri_node *node, uint64_t *count, struct ri_error *err);
 
 /* Network interfaces of sysfs (kernel documentation, ABI/testing/sysfs-class-net). */

@@ -158,10 +158,7 @@ const char *ri_gpu_asked_word(enum ri_gpu_asked asked);	/* "remap" */
 /* The numbers of an answer; NULL where there are none. */
 const uint64_t *ri_gpu_numbers(const struct ri_gpu_state *gpu, enum ri_gpu_asked asked);
 
-/*
- * Does the error mean that there is nothing to know: the GPU, the driver or
- * the library has no such thing, or keeps it from us?
- */
+/* Is there nothing to know: the GPU, the driver or the library has no such thing, or hides it? */
 bool ri_nvml_is_quiet(uint64_t error);
 
 /* "the GPU has fallen off the bus (15)", into out of at least 96 bytes. Returns out. */

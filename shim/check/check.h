@@ -137,9 +137,7 @@ bool ri_check_is_shared(const struct ri_checking *checking);
  * Results. Each names what it is about, in whose words it can be found on the
  * machine. A check says at least one; several where it looks at several
  * things. Without any it is a skip.
- */
-
-/*
+ *
  * Pass: all is well. Skip: there is nothing of the kind here. Note: it is good to know, whatever is
  * required. Unknown: it cannot be seen. The first two have no code.
  */

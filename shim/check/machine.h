@@ -53,8 +53,7 @@ int ri_machine_writable(struct ri_host *host, const char *path);
  */
 bool ri_machine_tmpfs(struct ri_host *host, const char *path, struct ri_space *out);
 
-/* proc/self/status: capabilities, seccomp, user ids. */
-bool ri_machine_status(struct ri_host *host, struct ri_status *out);
+bool ri_machine_status(struct ri_host *host, struct ri_status *out);	/* proc/self/status */
 
 /* The first line of proc/self/uid_map (user_namespaces(7)). */
 struct ri_user_map {

@@ -63,11 +63,14 @@ void ri_check_print_text(const struct ri_check_report *report, struct ri_text *o
 /* {"schema": "rankinit-check-1", "fit": ..., "checks": [...], ...}; NULL: out of memory. */
 json_t *ri_check_json(struct ri_json *json, const struct ri_check_report *report);
 
-/* On stderr before a launch: what is wrong, and with -v what there is to note. */
+/*
+ * On stderr before a launch: what is wrong, and with -v what there is to note. As text: the lines
+ * of it that make the node unfit, without what begins them. Among the findings of --explain:
+ * all but the notes.
+ */
 void ri_check_log(const struct ri_check_report *report);
-
-/* The lines of it that make the node unfit, as they are but for what begins them. */
 void ri_check_words(const struct ri_check_report *report, struct ri_text *out);
+void ri_check_explain(const struct ri_check_report *report, struct ri_findings *findings);
 
 enum { RI_CHECK_REASONS = 272 };
 
@@ -77,17 +80,12 @@ enum { RI_CHECK_REASONS = 272 };
  */
 const char *ri_check_reasons(const struct ri_check_report *report, char out[RI_CHECK_REASONS]);
 
-/* What ri_check_log would say, notes left out, among the findings of --explain. */
-void ri_check_explain(const struct ri_check_report *report, struct ri_findings *findings);
-
-/* The table of checks for --list. */
-void ri_check_list(struct ri_text *out);
+void ri_check_list(struct ri_text *out);	/* for --list */
 
 /*
  * node_facts.c: what this node has, which is good to know and never a problem: for --check, and for
  * the report since the nodes of a job may differ in it. Without either, rankinit reads none of it.
  */
-
 enum { RI_NODE_FACTS = 128 };
 
 struct ri_node_facts {
@@ -105,7 +103,6 @@ struct ri_node_facts_plan {
 /* Each fact of the table in node_facts.c. What cannot be found, or does not fit, is left out. */
 void ri_node_facts_find(struct ri_node_facts *out, const struct ri_node_facts_plan *plan);
 
-/* The table for --list. */
-void ri_node_facts_list(struct ri_text *out);
+void ri_node_facts_list(struct ri_text *out);	/* for --list */
 
 #endif

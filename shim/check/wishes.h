@@ -12,9 +12,8 @@
 #include "base/error.h"
 #include "demand/demand.h"
 
+/* How many there are, and their ids in the order of the table, NULL at their end. */
 size_t ri_check_count(void);
-
-/* The ids of all checks, in the order of the table, NULL at their end. */
 const char *const *ri_check_ids(void);
 
 /* Which checks run, before what the other words of --checks add and take away. */
