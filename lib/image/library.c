@@ -2,11 +2,9 @@
 #include "image/image.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/limits.h"
 #include "base/text.h"
@@ -132,41 +130,17 @@ static const char apart_folders[] =
 	"/usr/lib/" TRIPLET "/openmpi/lib:/usr/lib64/openmpi/lib:/usr/lib64/mpich/lib:"
 	"/opt/conda/lib:/opt/miniconda/lib";
 
-static void read_table(struct ri_loader *loader, int fd)
-{
-	struct stat info;
-	size_t size, done = 0;
-	ssize_t count;
-	char *bytes;
-
-	if (fstat(fd, &info) < 0 || !S_ISREG(info.st_mode) || info.st_size > RI_MAX_LDCACHE)
-		return;
-	size = (size_t)info.st_size;
-	bytes = ri_arena_alloc(loader->image->arena, size + 1);
-	while (bytes != NULL && done < size) {
-		count = read(fd, bytes + done, size - done);
-		if (count < 0 && errno == EINTR)
-			continue;
-		if (count <= 0)
-			break;
-		done += (size_t)count;
-	}
-	if (bytes != NULL)
-		ri_ldcache_read(&loader->cache, bytes, done);
-}
-
 void ri_loader_init(struct ri_loader *loader, const struct ri_image *image)
 {
-	int fd = ri_host_open(image->host, table_path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
-	char text[FOLDERS_SIZE];
-	long length;
+	char text[FOLDERS_SIZE], *table = ri_arena_alloc(image->arena, RI_MAX_LDCACHE + 1);
+	long length = table == NULL ? -1
+		: ri_host_read(image->host, table_path, table, RI_MAX_LDCACHE + 1);
 
 	*loader = (struct ri_loader){ .image = image };
-	if (fd >= 0) {
-		read_table(loader, fd);
-		close(fd);
-	}
-	if (fd >= 0 || !ri_host_has(image->host, alpine))
+	if (length >= 0)
+		ri_ldcache_read(&loader->cache, table, (size_t)length);
+	if (length >= 0 || ri_host_has(image->host, table_path) ||
+		!ri_host_has(image->host, alpine))
 		return;
 	/* a file that cannot be read leaves musl's loader without folders */
 	length = ri_host_read(image->host, musl_file, text, sizeof(text));

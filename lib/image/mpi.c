@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/proc.h"
 #include "base/text.h"
 
 enum { SCRIPT_SIZE = 32768 };
@@ -107,9 +108,9 @@ static void version_by_package(const struct ri_loader *loader, const char *name,
 	if (!ri_path_join(path, folder, name) ||
 		ri_host_read(loader->image->host, path, text, sizeof(text)) < 0)
 		return;
-	line = strstr(text, "\nVersion:");
+	line = ri_proc_field(text, "Version", ':');
 	if (line != NULL)
-		keep_version(library->version, line + 9 + strspn(line + 9, " \t"));
+		keep_version(library->version, line);
 }
 
 /* The number of a folder: "compilers_and_libraries_2018.2.199", "2021.10.0", "mvapich2-2.3.7" */

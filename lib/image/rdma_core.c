@@ -79,23 +79,18 @@ bool ri_driver_next(char **text, const char **name)
 /* A name, or the path of a provider without its end. */
 static void configure(struct ri_rdma_core *core, const char *name, size_t length)
 {
-	char *kept = core->configured[core->configured_count];
+	const char *slash = memrchr(name, '/', length), *start;
 
-	for (size_t i = length; i > 0; i--)
-		if (name[i - 1] == '/') {
-			name += i;
-			length -= i;
-			if (strncmp(name, "lib", 3) == 0) {
-				name += 3;
-				length -= 3;
-			}
-			break;
-		}
+	if (slash != NULL) {
+		start = slash + (strncmp(slash + 1, "lib", 3) == 0 ? 4 : 1);
+		length -= (size_t)(start - name);
+		name = start;
+	}
 	if (core->configured_count == RI_MAX_CONFIGURED || length == 0 ||
 		length >= RI_PROVIDER_NAME)
 		return;
-	snprintf(kept, RI_PROVIDER_NAME, "%.*s", (int)length, name);
-	core->configured_count++;
+	snprintf(core->configured[core->configured_count++], RI_PROVIDER_NAME, "%.*s", (int)length,
+		name);
 }
 
 /*

@@ -245,8 +245,8 @@ static void find_image(struct finder *finder)
 		"APPTAINER_CONTAINER", "SINGULARITY_CONTAINER", "SLURM_CONTAINER",
 		"NVIDIA_BUILD_ID",
 	};
-	static const char key[] = "\nPRETTY_NAME=";
-	char text[TEXT_SIZE] = "\n", *at;
+	char text[TEXT_SIZE];
+	const char *at;
 	size_t count = finder->out->count;
 
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
@@ -259,15 +259,12 @@ static void find_image(struct finder *finder)
 	}
 	add_line(finder, "IMAGE_INFORMATION");
 	if (finder->out->count != count ||
-		ri_host_read(finder->host, "etc/os-release", text + 1, sizeof(text) - 1) < 0)
+		ri_host_read(finder->host, "etc/os-release", text, sizeof(text)) < 0)
 		return;
 	/* PRETTY_NAME="value" */
-	at = strstr(text, key);
-	if (at == NULL)
-		return;
-	at += sizeof(key) - 1;
-	at += *at == '"';
-	add(finder, "%.*s", (int)strcspn(at, "\"\n"), at);
+	at = ri_proc_field(text, "PRETTY_NAME", '=');
+	if (at != NULL)
+		add(finder, "%.*s", (int)strcspn(at + (*at == '"'), "\"\n"), at + (*at == '"'));
 }
 
 static void find_nccl(struct finder *finder)
