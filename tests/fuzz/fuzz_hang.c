@@ -248,7 +248,7 @@ static void check_lines(void)
 		ranks += ri_hang_newer(hang)->processes[i].is_rank;
 	CHECK(strlen(lines) == length && length < RI_GROUPS_MAX);
 	CHECK(ri_groups_read(&groups, lines, length));
-	CHECK(groups.rank_count + groups.more_ranks <= ranks && (length > 0) == (ranks > 0));
+	CHECK(groups.rank_count + groups.more <= ranks && (length > 0) == (ranks > 0));
 	CHECK(strchr(lines, '"') == NULL && strchr(lines, '\\') == NULL);
 }
 
