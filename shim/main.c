@@ -45,9 +45,9 @@ static int read_options(struct ri_run *run, char **argv)
 }
 
 /*
- * An init that reads nothing of the environment refuses nothing for it: in the place of
- * one, what would refuse the launch is a warning, and rankinit goes on as if disabled.
- * Not where somebody spoke to rankinit itself.
+ * tini and dumb-init read nothing of the environment, and so refuse no launch for it. Where
+ * rankinit is called by their name, it warns of what would refuse the launch, and goes on as if
+ * disabled; but not where a RANKINIT_ variable or --require asked for it.
  */
 static int find_less(struct ri_run *run)
 {

@@ -177,7 +177,7 @@ static const char *find_bar(const struct ri_joint_step *joint, const struct ri_c
 		return "has ended, all of its ranks with 0";
 	if (!node->here)
 		return node->followed ? "has gone, and its container was started again" : NULL;
-	/* nobody tells its ranks to end: they are no part of what failed */
+	/* its ranks are not told to end: they are no part of what failed */
 	if (!node->taken)
 		return "has come only after the failure";
 	return node->restarts == 0 ? "may not restart them any more (--restarts)" : NULL;

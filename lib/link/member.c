@@ -125,7 +125,7 @@ static void leave(struct ri_member *member, const char *why)
 
 static void join(struct ri_member *member, const struct ri_link_hello *hello, int64_t now)
 {
-	/* one of a command that may end, as one that prepares node 0, binds nobody */
+	/* a command that may end, as one that prepares node 0, binds no member */
 	if (hello->place == RI_LINK_TAKEN && hello->may_stop)
 		member->self.centre = hello->life;
 	member->joined = true;
@@ -277,8 +277,9 @@ static void take_look(struct ri_member *member, const struct ri_link_message *me
 }
 
 /*
- * Ranks start on nobody's word but that of the secret, and where this node has said that it can. If
- * it has taken that back, the word may have crossed: the others go, and this node has to know.
+ * Only a centre that has the secret starts ranks, and only where this node has said that it can. If
+ * the node has taken that back, the two words may have crossed: the others start, and PID 1 has to
+ * know.
  */
 static void take_go(struct ri_member *member, const struct ri_link_message *message)
 {

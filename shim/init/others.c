@@ -565,7 +565,7 @@ void ri_others_begin(pid_t launcher, bool python)
 		.body = watch_ranks, .signal = SIGIO, .user = RI_HELPER_OWNER,
 		.name = "rankinit-ranks", .owned = launcher,
 	});
-	/* without its writer the pipe would send a SIGIO, and nobody knows whose it is */
+	/* without its writer the pipe would send a SIGIO that no part takes for its own */
 	if (own.helper < 0) {
 		own.helper = 0;
 		close(own.bell[0]);

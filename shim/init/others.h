@@ -63,12 +63,12 @@ size_t ri_others_seen(const struct ri_launched **out);
  * takes down which attempts there were; the judge reads how they failed, and says it.
  */
 
-/* An attempt of which nobody has told yet. */
+/* An attempt that has failed, and that the judge has not told of yet. */
 struct ri_restarted_attempt {
 	size_t at;		/* the first rank of the next one, as ri_others_seen has them */
 	uint64_t from, to;	/* of the bytes on the launcher's stderr, what belongs to it */
-	size_t number;		/* of all of which somebody tells, from 0 on */
-	uint64_t restarts;	/* by then, with those of which nobody does */
+	size_t number;		/* among all that are told of, from 0 on */
+	uint64_t restarts;	/* that were seen by then, also those that are not told of */
 };
 
 /* The name of the launcher lasts; it may be NULL. */
@@ -84,8 +84,8 @@ void ri_restarted_finish(void);
 void ri_restarted_take(const struct ri_judged *answer);
 
 /*
- * For the judge: those of which nobody has told, and where all that were told of are kept, which
- * are in memory that judges share. Returns how many.
+ * For the judge: those that wait, and where all that were told of are kept, in memory that judges
+ * share. Returns how many.
  */
 size_t ri_restarted_waiting(const struct ri_restarted_attempt **out, struct ri_restarts **all);
 

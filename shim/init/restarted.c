@@ -54,7 +54,7 @@ static void take_restart(struct ri_output *output, const struct ri_launched *see
 	own.begun = own.gone > own.begun ? own.gone : ri_output_tail(output, 0).total;
 }
 
-/* The judge, of what nobody has told yet; without one it is told at once, and there is no more. */
+/* Ask the judge about the attempts that wait; without a judge PID 1 says at once what it knows. */
 static void ask(void)
 {
 	if (own.count > 0 && !ri_judge_ask(RI_ASK_RESTARTED))

@@ -242,7 +242,10 @@ bool ri_link_calls_roll(struct ri_link_job *job, struct ri_roll_call *roll)
 	return true;
 }
 
-/* With the other nodes, or not at all. What a stop does that came meanwhile, the caller says. */
+/*
+ * The ranks of a later attempt start on all nodes or on none. Returns 0 also where a stop has come:
+ * it is still in the queue, and the caller takes it.
+ */
 static int permit_again(const struct ri_link_job *job, struct ri_error *err)
 {
 	uint64_t wait_ms = job->options->restart_wait_ms;
