@@ -75,7 +75,7 @@ LIB_SRC  := $(wildcard lib/*/*.c)
 PROBE_SRC := shim/probe/probe.c shim/probe/nvml.c
 # every start goes through these: side by side they take a page less
 SHIM_RUN := $(wildcard shim/*.c) shim/preflight/preflight.c \
-	$(patsubst %,shim/%.c,init/others init/descendants init/signalling init/restarted \
+	$(patsubst %,shim/%.c,init/others init/signalling init/restarted \
 		init/judged link/roll_call launch/launch)
 SHIM_SRC := $(SHIM_RUN) \
 	$(filter-out $(SHIM_RUN) $(PROBE_SRC),$(wildcard shim/*/*.c shim/*/*/*.c))

@@ -19,7 +19,6 @@
 
 #include "from/sources.h"
 #include "hang/course.h"
-#include "init/descendants.h"
 #include "init/leavers.h"
 #include "init/signalling.h"
 #include "report/blame.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "link/arrival.h"
+#include "link/part.h"
 
 #include <inttypes.h>
 #include <string.h>

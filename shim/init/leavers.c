@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "hang/course.h"
-#include "init/descendants.h"
+#include "init/signalling.h"
 #include "init/judged.h"
 #include "init/others.h"
 #include "report/blame.h"

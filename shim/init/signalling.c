@@ -13,18 +13,128 @@
 
 #include "command/command.h"
 #include "hang/look.h"
-#include "init/descendants.h"
 #include "init/others.h"
 #include "link/link.h"
+#include "system/helper.h"
 #include "system/own_proc.h"
 
 enum {
+	GENERATIONS = 512,	/* between a descendant and rankinit, that are walked at most */
 	SLOTS = 32768,		/* a power of two */
 	MOST = SLOTS / 4 * 3,	/* so that a search ends soon */
 	PASSES = 16,		/* over /proc, until a pass finds no new process */
 	NAMED_MAX = 8,
 	SPARING_PASSES = 10,	/* of killing, so that helpers live */
 };
+
+/* --- which processes are ours --- */
+
+static pid_t self;
+static bool spares_others;		/* what is not the job's */
+static uint64_t begun;		/* when the first rank was started; 0: that is not known */
+
+void ri_descendants_init(pid_t own_pid)
+{
+	self = own_pid;
+}
+
+void ri_descendants_spare_others(pid_t first_rank)
+{
+	struct ri_procstat rank;
+
+	spares_others = true;
+	begun = ri_descendants_are_shown() && ri_proc_read(first_rank, &rank) ? rank.started : 0;
+}
+
+/* Are there such, or may there be? Only where /proc shows them. */
+static bool have_others(void)
+{
+	return self == 1 && spares_others && ri_descendants_are_shown();
+}
+
+bool ri_descendants_are_shown(void)
+{
+	return ri_proc_is_ours(self);
+}
+
+/* *process may be *out. False also where the parent has ended. */
+static bool read_parent(const struct ri_procstat *process, struct ri_procstat *out)
+{
+	struct ri_procstat parent;
+
+	/* one that began after its child got the number of a parent that has ended */
+	if (!ri_proc_read(process->parent, &parent) || parent.started > process->started)
+		return false;
+	*out = parent;
+	return true;
+}
+
+/* Of PID 1's namespace; the header has the rule. */
+static bool is_of_job(const struct ri_procstat *process)
+{
+	struct ri_procstat at = *process;
+
+	for (int depth = 0; depth < GENERATIONS; depth++) {
+		if (at.parent == 0 || at.started < begun)
+			return false;
+		if (at.parent != self) {
+			/* it may have become an orphan meanwhile */
+			if (!read_parent(&at, &at) && !ri_proc_read(at.pid, &at))
+				return true;
+			continue;
+		}
+		if (at.session == at.pid || at.session == getsid(0))
+			return true;
+		if (at.session == 0)
+			return false;
+		/* the kernel gives no process the number of a session that has members */
+		if (!ri_proc_read(at.session, &at))
+			return true;
+	}
+	return true;
+}
+
+/* PID 1 owns each process of its namespace, or of its job; else descendants alone are ours. */
+static bool is_ours(const struct ri_procstat *process)
+{
+	struct ri_procstat at = *process;
+
+	/* rankinit's own helpers and their children end with it */
+	if (process->pid == self || ri_helper_is_one(process->pid) ||
+		ri_helper_is_one(process->parent))
+		return false;
+	if (self == 1)
+		return !spares_others || is_of_job(process);
+	for (int depth = 0; depth < GENERATIONS && at.parent > 1; depth++) {
+		if (at.parent == self)
+			return true;
+		if (!read_parent(&at, &at))
+			return false;
+	}
+	return at.parent == self;
+}
+
+struct visit {
+	bool (*visit)(const struct ri_procstat *process, void *context);
+	void *context;
+};
+
+static bool visit_ours(pid_t pid, void *context)
+{
+	const struct visit *visit = context;
+	struct ri_procstat process;
+
+	return !ri_proc_read(pid, &process) || !is_ours(&process) ||
+		visit->visit(&process, visit->context);
+}
+
+bool ri_descendants_each(bool (*visit)(const struct ri_procstat *process, void *context),
+	void *context)
+{
+	return ri_proc_each("/proc", visit_ours, &(struct visit){ visit, context });
+}
+
+/* --- which of them had their SIGTERM --- */
 
 struct told {
 	pid_t pid;		/* 0: the slot is free */
@@ -205,13 +315,6 @@ static bool too_many;	/* a process was not told, since the memory of those that 
 static bool parents_stop;	/* what is a living parent's is left to that */
 static bool left_to_relay;	/* a process was not told, since another passes the stop on */
 static char relay[sizeof(((struct ri_procstat *)NULL)->name)];	/* "": no other one */
-static pid_t self;
-
-void ri_leftovers_init(pid_t own_pid)
-{
-	self = own_pid;
-	ri_descendants_init(own_pid);
-}
 
 /* As the kernel has it, cut after 15 bytes. */
 void ri_leftovers_add_relay(const char *program)
@@ -234,7 +337,7 @@ static bool is_left_to_parent(const struct ri_procstat *process)
 	struct ri_procstat parent;
 
 	/* ptrace(2): not shown of a process of another user to one without privileges */
-	if (!ri_descendants_read_parent(process, &parent) || parent.dying ||
+	if (!read_parent(process, &parent) || parent.dying ||
 		!ri_autopsy_link(program, sizeof(program), "/proc/%d/exe", (int)parent.pid))
 		return false;
 	return ri_word_shell(program) == NULL ||
@@ -272,8 +375,8 @@ static bool has_relay(const struct ri_procstat *process)
 {
 	struct ri_procstat at = *process;
 
-	for (int depth = 0; depth < RI_GENERATIONS && at.parent > 1 && at.parent != self; depth++) {
-		if (!ri_descendants_read_parent(&at, &at))
+	for (int depth = 0; depth < GENERATIONS && at.parent > 1 && at.parent != self; depth++) {
+		if (!read_parent(&at, &at))
 			return false;
 		if (ri_leftovers_is_relay(&at))
 			return true;
@@ -345,7 +448,7 @@ void ri_leftovers_stop(bool command_lives, bool passes_on)
 	bool ours = ri_descendants_are_shown(), at_once, relayed = false;
 
 	at_once = !command_lives && !told_some && !told_groups &&
-		!ri_descendants_have_others();
+		!have_others();
 	if (ours && at_once)
 		ri_descendants_each(find_relay, &relayed);
 	at_once = at_once && !relayed;
@@ -429,7 +532,7 @@ void ri_leftovers_kill(void)
 	bool spares = (ri_link_is_on() || ri_others_are_watched()) && passes++ < SPARING_PASSES &&
 		ri_descendants_are_shown();
 
-	if (self == 1 && !spares && !ri_descendants_have_others() &&
+	if (self == 1 && !spares && !have_others() &&
 		(kill(-1, SIGKILL) == 0 || errno == ESRCH))
 		return;
 	if (ri_descendants_are_shown())
@@ -447,7 +550,7 @@ bool ri_leftovers_are_gone(void)
 {
 	bool found = false;
 
-	return ri_descendants_have_others() && ri_descendants_each(find_any, &found) && !found;
+	return have_others() && ri_descendants_each(find_any, &found) && !found;
 }
 
 struct naming {

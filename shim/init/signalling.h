@@ -22,6 +22,37 @@
 #include "launch/children.h"
 #include "system/log.h"
 
+/* To be called before the others, with our own pid. */
+void ri_descendants_init(pid_t own_pid);
+
+/*
+ * The processes below rankinit, as /proc shows them: all of the PID namespace where rankinit is its
+ * PID 1, else those that descend from it. rankinit's own helpers are not among them.
+ *
+ * Where the ranks may start again in this namespace, it has processes that are not the job's:
+ * - one that is older than the first rank, or descends from such a one;
+ * - one that came from outside (kubectl exec, docker exec, nsenter): it has, or descends from one
+ *   that has, a parent in another PID namespace;
+ * - an orphan, which has PID 1 as its parent, of a session of those: whose leader lives and is one,
+ *   or whose leader is of another PID namespace, unless that is PID 1's session, too.
+ * What is left is the job's, also an orphan whose session's leader is itself or is gone: nothing
+ * tells where it came from, and beside it the ranks could not start again, so that the container
+ * would end, and that process with it.
+ */
+
+/* The ranks may start again, and this is the first one: what is not the job's is not ours. */
+void ri_descendants_spare_others(pid_t first_rank);
+
+/* Does /proc show our own processes? */
+bool ri_descendants_are_shown(void);
+
+/*
+ * Call visit for each process of ours, zombies included, until it returns false. Returns false
+ * where /proc cannot be listed.
+ */
+bool ri_descendants_each(bool (*visit)(const struct ri_procstat *process, void *context),
+	void *context);
+
 /*
  * groups: each child leads one, and all of it shall get the signal. Of a group whose leader was
  * reaped those processes get it that /proc shows.
@@ -60,13 +91,10 @@ bool ri_step_sent(const siginfo_t *info);
  *
  * PID 1 of a namespace signals all at once with kill(-1), which no fork escapes, unless it must
  * leave out some: the command at half of the grace, the ranks of an mpirun, what is not the job's
- * where the ranks may start again (init/descendants.h). Then, and if rankinit is not PID 1, it
+ * where the ranks may start again (above). Then, and if rankinit is not PID 1, it
  * looks for them in /proc: kill(-1) of another process than PID 1 would hit every process of the
  * user.
  */
-
-/* To be called before the others, with our own pid. */
-void ri_leftovers_init(pid_t own_pid);
 
 /* A process of this program passes a stop on, as a launcher does; its name is copied. */
 void ri_leftovers_add_relay(const char *program);

@@ -12,7 +12,6 @@
 
 #include "hang/autopsy.h"
 #include "hang/course.h"
-#include "init/descendants.h"
 #include "init/leavers.h"
 #include "init/others.h"
 #include "init/phases.h"
@@ -527,7 +526,7 @@ int ri_supervise_run(struct ri_children *children, const struct ri_supervise *se
 	};
 	siginfo_t info;
 
-	ri_leftovers_init(launch->self);
+	ri_descendants_init(launch->self);
 	if (setting->output->again && children->started > 0)
 		ri_descendants_spare_others(children->items[0].pid);
 	setting->output->alarm = look;

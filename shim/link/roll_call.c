@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "link/arrival.h"
+#include "link/part.h"
 #include "link/look_up.h"
 #include "node/sockets.h"
 #include "system/clock.h"

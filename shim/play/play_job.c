@@ -15,7 +15,6 @@
 #include <jansson.h>
 
 #include "hang/look.h"
-#include "init/descendants.h"
 #include "init/signalling.h"
 #include "launch/master.h"
 #include "link/link.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Anything as /proc/net/tcp and tcp6, and what a node makes of the sockets in it. */
 #include "fuzz.h"
-#include "link/arrival.h"
+#include "link/part.h"
 
 static struct ri_arrivals arrivals;
 static bool missing[4];

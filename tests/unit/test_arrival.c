@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "link/arrival.h"
+#include "link/part.h"
 #include "thinned.h"
 
 enum { PORT = 29500 };
