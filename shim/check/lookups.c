@@ -136,16 +136,18 @@ const struct ri_check_need ri_ib_needs_infiniband = {
 };
 
 /* NCCL documentation, "Environment Variables": 1 makes it use sockets, whatever is here. */
-static bool is_declined(const struct ri_checking *checking)
+static const char declined[] = "NCCL_IB_DISABLE";
+
+bool ri_check_is_one(const struct ri_checking *checking, const char *name)
 {
-	const char *value = ri_env_get(checking->env, "NCCL_IB_DISABLE");
+	const char *value = ri_env_get(checking->env, name);
 
 	return value != NULL && strcmp(value, "1") == 0;
 }
 
 bool ri_ib_is_usable(struct ri_checking *checking)
 {
-	if (is_declined(checking))
+	if (ri_check_is_one(checking, declined))
 		return false;
 	if (ri_ib_has_infiniband(checking))
 		return true;
@@ -158,7 +160,7 @@ bool ri_ib_is_usable(struct ri_checking *checking)
 
 bool ri_ib_matters(struct ri_checking *checking)
 {
-	return ri_topology_is_wide(checking->topology) && !is_declined(checking) &&
+	return ri_topology_is_wide(checking->topology) && !ri_check_is_one(checking, declined) &&
 		ri_ib_has_infiniband(checking);
 }
 

@@ -35,6 +35,9 @@ extern const struct ri_check_need ri_check_needs_nvidia, ri_ib_needs_device,
  */
 const char *ri_check_library_fault(const struct ri_library *library);
 
+/* Is the variable 1? */
+bool ri_check_is_one(const struct ri_checking *checking, const char *name);
+
 bool ri_ib_has_infiniband(struct ri_checking *checking);
 
 /* Would ranks use one: InfiniBand, or another one whose node is here? */

@@ -399,13 +399,6 @@ const struct ri_check ri_check_mpi_ucx = {
 	.run = check_ucx,
 };
 
-static bool is_one(const struct ri_env *env, const char *name)
-{
-	const char *value = ri_env_get(env, name);
-
-	return value != NULL && strcmp(value, "1") == 0;
-}
-
 static void check_root(struct ri_checking *checking)
 {
 	const struct ri_mpi *mpi = ri_check_mpi(checking);
@@ -421,8 +414,8 @@ static void check_root(struct ri_checking *checking)
 			"cannot tell which user this is");
 	} else if (status.uid != 0) {
 		ri_check_pass(checking, path, "would not be started by root");
-	} else if (is_one(checking->env, "OMPI_ALLOW_RUN_AS_ROOT") &&
-		is_one(checking->env, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")) {
+	} else if (ri_check_is_one(checking, "OMPI_ALLOW_RUN_AS_ROOT") &&
+		ri_check_is_one(checking, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")) {
 		ri_check_pass(checking, path, "may be started by root");
 	} else {
 		ri_check_lack(checking, RI_CODE_MPI_ROOT_GUARD, path,
