@@ -96,7 +96,7 @@ EARLY := shim/hang/autopsy shim/hang/course shim/check/wishes shim/link/link shi
 	lib/link/part lib/node/place
 # What a start goes through all the same, and is too large to stand before the libraries.
 FIRST_OBJ := $(addprefix $(O)/,shim/tell.o lib/redact/token.o lib/redact/secrecy.o \
-	lib/redact/redact.o lib/redact/below.o)
+	lib/redact/redact.o)
 LATE_OBJ  := $(filter-out $(EARLY:%=$(O)/%.o), \
 	$(filter $(LATE:%=$(O)/%.o),$(SHIM_OBJ) $(LIB_OBJ)))
 EARLY_OBJ := $(filter-out $(LATE_OBJ),$(SHIM_OBJ) $(LIB_OBJ))

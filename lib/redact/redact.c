@@ -23,6 +23,125 @@ static const struct {
 #include "redact/redact.def"
 };
 
+/* --- the lines below a name that are its value: YAML 1.2.2, chapters 6 to 8 ---- */
+
+enum { MARKS = 4 };	/* tags and anchors before one value */
+
+/* How lines follow: below "|" or ">", below a name alone, or as more of a plain value. */
+enum below_kind { BELOW_TEXT, BELOW_NODE, BELOW_PLAIN };
+
+/* Where a name stands. */
+struct head {
+	size_t line;		/* begins, behind its margin */
+	size_t name;		/* begins, or the quote around it */
+};
+
+struct below {
+	enum below_kind kind;
+	size_t first;		/* behind the line of the name: its LINE ends here */
+	size_t begin, end;	/* from the first byte that is no blank to the last; equal: none */
+};
+
+/*
+ * Behind the ':' of a name at at: are there only tags and anchors ("!vault &a"), "|" or ">-" and a
+ * comment? Then out gets the kind and first. It gets begin and end by find_lines.
+ */
+static bool begins_below(struct ri_tokens *in, size_t at, struct below *out)
+{
+	struct ri_token t = ri_token_at(in, at);
+	enum below_kind kind = BELOW_NODE;
+
+	for (unsigned i = 0; i < MARKS && t.gap && ri_is_one_of(t.c, "!&"); i++)
+		t = ri_token_at(in, ri_tokens_end(in, t.begin, in->length, "", true));
+	if (ri_is_one_of(t.c, "|>")) {
+		kind = BELOW_TEXT;
+		while (ri_is_one_of(ri_token_byte(in, t.end), "+-0123456789"))
+			t.end++;
+		t = ri_token_at(in, t.end);
+	}
+	if (t.gap && t.c == '#' && ri_is_space(ri_token_byte(in, t.end)))
+		t = ri_token_at(in, ri_tokens_end(in, t.begin, in->length, "", false));
+	if (t.c != RI_TOKEN_LINE)
+		return false;
+	out->kind = kind;
+	out->first = t.end;
+	return true;
+}
+
+/* What the lines of the name and the one at line begin with, up to a byte that is no blank. */
+static size_t shared(struct ri_tokens *in, struct head head, size_t line)
+{
+	size_t most = head.name - head.line, end = 0;
+
+	for (size_t i = 0; i < most; i++) {
+		char c = ri_token_byte(in, head.line + i);
+
+		if (c != ri_token_byte(in, line + i))
+			break;
+		end = ri_is_space(c) ? end : i + 1;
+	}
+	return end;
+}
+
+/* The column of the name behind so many bytes of its line; of a name in a text that of the text. */
+static size_t column(struct ri_tokens *in, struct head head, size_t margin)
+{
+	size_t start = head.line + margin, at = start, text = start;
+
+	while (ri_is_space(ri_token_byte(in, text)))
+		text++;
+	while (at < head.name && ri_is_one_of(ri_token_byte(in, at), " \t-?"))
+		at++;
+	return (at == head.name ? at : text) - start;
+}
+
+/* Does a plain value end before this line? A mapping, an item and a comment are none of it. */
+static bool ends_plain(struct ri_tokens *in, struct ri_token t, size_t begin)
+{
+	struct ri_span line = ri_token_span(in, begin,
+		ri_tokens_end(in, begin, in->length, "", false));
+
+	return t.c == RI_TOKEN_LINE || t.c == '#' || ri_span_starts(line, "- ") ||
+		ri_span_has(line, ": ") || ri_span_ends(line, ":");
+}
+
+/*
+ * The lines from out->first on that stand further right than the name does, and those of a list
+ * below it. Other text may stand before the name ("ValueError: "): then they stand further right
+ * than that. What all the lines have in front of them ("[default1]:", "3: ") does not count.
+ * Returns false where there are none, up to RI_MAX_VALUE.
+ */
+static bool find_lines(struct ri_tokens *in, struct head head, struct below *out)
+{
+	size_t limit = ri_horizon(in, out->first, RI_MAX_VALUE), line = out->first;
+	size_t margin = shared(in, head, line), left = column(in, head, margin);
+	bool tabs = ri_token_byte(in, head.line + margin) == '\t';
+
+	out->begin = out->end = 0;
+	while (line < limit) {
+		size_t text = line + (shared(in, head, line) >= margin ? margin : 0);
+		struct ri_token t = ri_token_at(in, text);
+		bool item = out->kind == BELOW_NODE && t.c == RI_TOKEN_NAME &&
+			ri_token_byte(in, t.begin) == '-' &&
+			ri_is_space(ri_token_byte(in, t.begin + 1));
+
+		if (t.c != RI_TOKEN_LINE && (t.begin - text < left + !item ||
+			(!tabs && ri_token_byte(in, text) == '\t') ||
+			(margin > 0 && text == line)))
+			break;
+		if (out->kind == BELOW_PLAIN && ends_plain(in, t, t.begin))
+			break;
+		if (out->begin == 0 && t.c != RI_TOKEN_LINE)
+			out->begin = t.begin;
+		for (; t.c != RI_TOKEN_LINE; t = ri_token_at(in, t.end))
+			out->end = t.end;
+		line = t.end;
+	}
+	return out->end > out->begin;
+}
+
+/* --- the search ---------------------------------------------------------------- */
+
 struct search {
 	struct ri_tokens in;
 	size_t at;		/* of what is next */
@@ -46,7 +165,7 @@ struct search {
 	bool spaced;		/* "name = value" */
 	struct ri_token value;	/* the first token of it */
 	bool ends;		/* the line of the name, before a value */
-	struct ri_below below;	/* where it ends */
+	struct below below;	/* where it ends */
 
 	size_t begin, end;	/* of the secret that was found */
 };
@@ -165,7 +284,7 @@ static bool is_head(struct search *s)
 	/* "ValueError: 'password':" */
 	if (is_in_quotes(s) && s->last.begin >= 2 && byte(s, s->last.begin - 2) == ':')
 		return true;
-	return s->first || s->below.kind == RI_BELOW_TEXT || s->last.c == ':' ||
+	return s->first || s->below.kind == BELOW_TEXT || s->last.c == ':' ||
 		(s->last.c == RI_TOKEN_NAME && (is(before, "-") || ri_name_is_upper(before)));
 }
 
@@ -174,7 +293,7 @@ static bool find_below(struct search *s)
 	size_t name = is_in_quotes(s) ? s->last.begin : s->start;
 
 	return s->sign == ':' && is_head(s) &&
-		ri_below_find(&s->in, (struct ri_head){ s->line, name }, &s->below);
+		find_lines(&s->in, (struct head){ s->line, name }, &s->below);
 }
 
 static bool take_bare(struct search *s)
@@ -192,7 +311,7 @@ static bool take_bare(struct search *s)
 		is_remark(s, value))
 		return false;
 	end = end == limit ? bare_end(s, s->in.length) : end;
-	s->below = (struct ri_below){ RI_BELOW_PLAIN, token(s, end).end, 0, 0 };
+	s->below = (struct below){ BELOW_PLAIN, token(s, end).end, 0, 0 };
 	if (token(s, end).c == RI_TOKEN_LINE && find_below(s))
 		end = s->below.end;
 	return found(s, begin, end);
@@ -267,7 +386,7 @@ static bool take_below(struct search *s)
 
 	if (!find_below(s))
 		return false;
-	if (s->below.kind == RI_BELOW_NODE)
+	if (s->below.kind == BELOW_NODE)
 		return take_any(s, s->below.begin, s->below.end, true);
 	for (t.begin = s->below.begin; t.begin < s->below.end; t = token(s, token(s, end).end)) {
 		end = ri_tokens_end(&s->in, t.begin, s->below.end, "", false);
@@ -311,7 +430,7 @@ static bool take_value(struct search *s)
 
 	if (s->sign == '>')
 		return take_element(s);
-	if (s->ends && s->below.kind == RI_BELOW_TEXT)
+	if (s->ends && s->below.kind == BELOW_TEXT)
 		return take_below(s);
 	if (below)
 		s->value = token(s, s->value.end);
@@ -389,7 +508,7 @@ static bool find_assigned(struct search *s, struct ri_token t)
 		t.end++;
 	s->value = token(s, t.end);
 	if (s->sign == ':') {
-		s->ends = ri_below_begins(&s->in, t.end, &s->below);
+		s->ends = begins_below(&s->in, t.end, &s->below);
 		skip_type(s);
 	}
 	return true;

@@ -60,9 +60,6 @@ struct ri_launched_held {
 	struct ri_span words;	/* what Python prints of it */
 };
 
-struct ri_owner;
-struct ri_words_place;
-
 struct ri_launched_source {
 	const struct ri_launched *seen;
 	size_t count;
@@ -95,21 +92,5 @@ struct ri_launched_source {
  */
 size_t ri_launched_outcomes(const struct ri_launched_source *given, struct ri_rank_outcome *out,
 	size_t room);
-
-/*
- * launched_words.c: copy the lines of a rank, or with NULL those that bear no owner, to *room,
- * which lies in source->room and moves behind them; as far as there is room. Returns them; at is
- * NULL where there are none. *place is where they stand; NULL: that is not asked for.
- */
-struct ri_span ri_launched_lines(const struct ri_launched_source *source,
-	const struct ri_owner *owner, char **room, struct ri_words_place *place);
-
-/*
- * Give each rank that has no words yet its own, in its tail. Those that bear no owner go to the
- * first failure that has none, if they explain it; and to all that ended as it did, if they tell of
- * as many losses.
- */
-void ri_launched_give_words(const struct ri_launched_source *source,
-	struct ri_rank_outcome *ranks, size_t count);
 
 #endif

@@ -35,13 +35,9 @@ struct ri_actor {
 	struct ri_span exception;	/* that the driver ended with: "Type: message" */
 };
 
-/* Does a driver that wrote this to its stderr end with an exception of Ray's? */
-bool ri_actor_is_rays(struct ri_span text);
-
 /* The last one that this exception names, which is the innermost. False: it names none. */
 bool ri_actor_find(struct ri_span text, struct ri_actor *out);
 
-struct ri_actor;
 struct ri_inner_word;
 struct ri_reason;
 

@@ -359,6 +359,48 @@ static bool find_torn_header(const struct scan *scan, struct ri_span line, struc
 	return true;
 }
 
+/*
+ * What somebody between a launcher and us put before each line of a stream, in a form that no table
+ * has: nemo-run's "nemo.collections.llm.api.finetune/0 " (github.com/NVIDIA-NeMo/Run/issues/16).
+ */
+
+enum { LEAST = 8, PLACES = 12 };	/* lines; places where the prefix may end */
+
+static const char ends[] = " \t]:|>)";	/* the last byte of a label */
+
+/*
+ * How many bytes of a, and of b, both begin with, up to the last that may end a label. A number in
+ * one is any in the other.
+ */
+static size_t share(struct ri_span a, struct ri_span b, size_t *of_b)
+{
+	size_t i = 0, j = 0, of_a = 0;
+	uint64_t number;
+
+	while (i < a.length && j < b.length) {
+		size_t more_a = ri_digits_of(ri_span_skip(a, i), &number);
+		size_t more_b = ri_digits_of(ri_span_skip(b, j), &number);
+
+		if ((more_a > 0) != (more_b > 0) || (more_a == 0 && a.at[i] != b.at[j]))
+			break;
+		i += more_a > 0 ? more_a : 1;
+		j += more_b > 0 ? more_b : 1;
+		if (strchr(ends, a.at[i - 1]) == NULL)
+			continue;
+		of_a = i;
+		*of_b = j;
+	}
+	return of_a;
+}
+
+static struct ri_span skip_prefix(struct ri_span line, struct ri_span prefix)
+{
+	size_t length = 0;
+
+	return prefix.length > 0 && share(prefix, line, &length) == prefix.length
+		? ri_span_skip(line, length) : line;
+}
+
 /* Reads the next line. *owner is whose it is; *launchers, whether it is a launcher's. */
 static bool read_next(struct scan *scan, struct ri_owner *owner, bool *launchers)
 {
@@ -374,7 +416,7 @@ static bool read_next(struct scan *scan, struct ri_owner *owner, bool *launchers
 
 	if (!ri_span_line(&scan->text, &line))
 		return false;
-	line = ri_shared_prefix_skip(line, scan->prefix);
+	line = skip_prefix(line, scan->prefix);
 	scan->labelled = ri_owner_find(line, scan->labels, owner) ||
 		find_torn_header(scan, line, owner);
 	*launchers = false;
@@ -448,6 +490,44 @@ static bool starts_line(struct ri_span line)
 }
 
 /*
+ * The bytes, numbers in them aside, that lines begin with up to a header, a label or a launcher's
+ * line, as one of them has them. Empty where fewer than eight lines have them, or fewer than three
+ * in four.
+ */
+static struct ri_span find_prefix(struct ri_span text)
+{
+	struct ri_span rest = text, line, prefix = { text.at, 0 };
+	size_t with = 0, without = 0, most = 0, tried = 0, length, unused;
+
+	while (ri_span_line(&rest, &line)) {
+		bool other = line.length == 0 || line.at[0] == ' ' || starts_line(line);
+
+		prefix.length = most;
+		length = other ? 0 : share(prefix, line, &unused);
+		if (length > 0) {
+			most = length;
+			with++;
+		} else if (other || with >= LEAST) {
+			without += line.length > 0;
+		} else {	/* a run of them may begin here */
+			without += with;
+			prefix.at = line.at;
+			most = line.length;
+			with = 1;
+		}
+	}
+	most = with >= LEAST && without * 3 <= with ? most : 0;
+	for (prefix.length = 0; prefix.length < most && tried < PLACES; tried++) {
+		while (prefix.length < most && strchr(ends, prefix.at[prefix.length++]) == NULL)
+			continue;
+		for (rest = text; ri_span_line(&rest, &line);)
+			if (starts_line(skip_prefix(line, prefix)))
+				return prefix;
+	}
+	return (struct ri_span){ text.at, 0 };
+}
+
+/*
  * Where srun or mpirun starts torchrun, its number is a node's: torchrun's agent ends behind it, or
  * ranks have other numbers, and none but the first the same.
  */
@@ -472,7 +552,7 @@ static struct scan begin_scan(struct ri_span text)
 
 	scan.labels = find_labels(scan);
 	if (scan.labels == RI_LABELS_NAMED)
-		scan.prefix = ri_shared_prefix_find(text, starts_line);
+		scan.prefix = find_prefix(text);
 	if (scan.prefix.length > 0)
 		scan.labels = find_labels(scan);
 	scan.has_agents = finds_agents(scan);

@@ -309,23 +309,6 @@ const struct ri_loss *ri_words_loss(struct ri_span text, const struct ri_traceba
 void ri_words_read(struct ri_span text, struct ri_words *out);
 
 /*
- * What somebody between a launcher and us put before each line of a stream, in a form that no table
- * has: nemo-run's "nemo.collections.llm.api.finetune/0 " (github.com/NVIDIA-NeMo/Run/issues/16).
- */
-
-/* Is it a line whose place is at the start: a header, a label, a launcher's? */
-typedef bool ri_starts_line(struct ri_span line);
-
-/*
- * The bytes, numbers in them aside, that lines begin with up to such a place, as one of them has
- * them. Empty where fewer than eight lines have them, or fewer than three in four.
- */
-struct ri_span ri_shared_prefix_find(struct ri_span text, ri_starts_line *starts);
-
-/* A line without that prefix; as it is where it has none. */
-struct ri_span ri_shared_prefix_skip(struct ri_span line, struct ri_span prefix);
-
-/*
  * What launchers say of the ends of their ranks (launcher_words.def), and the lines of one rank
  * among those of all. What writes to the stream can write the same words: they are hints, for
  * where the kernel does not tell, and no line that bears a rank's label is a launcher's.
