@@ -21,7 +21,7 @@
 #include "hang/course.h"
 #include "init/leavers.h"
 #include "init/signalling.h"
-#include "report/blame.h"
+#include "report/culprit.h"
 #include "report/verdict.h"
 #include "system/clock.h"
 #include "system/helper.h"

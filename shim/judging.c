@@ -13,7 +13,7 @@
 #include "init/others.h"
 #include "launch/master.h"
 #include "link/link.h"
-#include "report/blame.h"
+#include "report/culprit.h"
 #include "report/launched.h"
 #include "report/outcome.h"
 #include "report/restarts.h"
@@ -96,7 +96,7 @@ static int32_t find_first(const struct ri_run *run, struct ri_outcome *outcome)
 		outcome->first = (ssize_t)run->started.children.started;
 		return -1;
 	}
-	ri_blame_find(outcome);
+	ri_culprit_find(outcome);
 	outcome->interrupt = *interrupt;
 	/* where a rank ended of a Ctrl-C the stop came from outside, and no rank failed */
 	if (ri_outcome_is_interrupted(outcome)) {
@@ -457,7 +457,7 @@ static void find_restart(struct ri_run *run, const struct ri_restarted_attempt *
 	outcome.count = ri_launched_outcomes(&source, ranks, RI_LAUNCHED);
 	for (size_t i = 0; i < outcome.count; i++)
 		ri_class_find(&ranks[i]);
-	ri_blame_find(&outcome);
+	ri_culprit_find(&outcome);
 	if (outcome.first >= 0)
 		ri_reason_find(&ranks[outcome.first], &reason);
 	ri_restart_describe(restart, &outcome);

@@ -3,7 +3,7 @@
 #include "blame/reports.h"
 
 #include "model/json.h"
-#include "report/blame.h"
+#include "report/culprit.h"
 
 static const char *const findings[] = {
 	[RI_CONCLUSION_WELL] = "none-failed",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/blame.h"
+#include "report/culprit.h"
 
 #include <string.h>
 
@@ -102,7 +102,7 @@ static bool is_behind(const struct ri_rank_outcome *rank, const struct ri_work *
  * A rank that tells nothing may be the one for which another one waits. In a smaller group it is
  * not known which ranks belong to it.
  */
-static ssize_t find_odd(const struct ri_works *works)
+static ssize_t find_odd(const struct ri_collectives *works)
 {
 	const struct ri_work *most = works->most;
 	ssize_t odd = -1;
@@ -125,11 +125,11 @@ static ssize_t find_odd(const struct ri_works *works)
 	return works->count > RI_KINDS_AGREE ? odd : -1;
 }
 
-void ri_works_find(const struct ri_outcome *outcome, struct ri_works *out)
+void ri_collectives_find(const struct ri_outcome *outcome, struct ri_collectives *out)
 {
 	const char *group = group_of(outcome);
 
-	*out = (struct ri_works){
+	*out = (struct ri_collectives){
 		.ranks = outcome->ranks, .count = outcome->count, .odd = -1,
 		.kinds.is_same = is_same_work,
 	};
@@ -148,14 +148,14 @@ void ri_works_find(const struct ri_outcome *outcome, struct ri_works *out)
 }
 
 /* Which ranks: those that wait in this kind, or where it is NULL those that are behind. */
-static bool is_told(const struct ri_works *works, size_t i, const struct ri_work *kind)
+static bool is_told(const struct ri_collectives *works, size_t i, const struct ri_work *kind)
 {
 	return kind == NULL ? is_behind(&works->ranks[i], works->most)
 		: is_of(&works->ranks[i], kind);
 }
 
 /* "ranks 0-1, 3". Returns how many they are. */
-static size_t add_ranks(struct ri_text *out, const struct ri_works *works,
+static size_t add_ranks(struct ri_text *out, const struct ri_collectives *works,
 	const struct ri_work *kind)
 {
 	struct ri_ranges list;
@@ -171,7 +171,7 @@ static size_t add_ranks(struct ri_text *out, const struct ri_works *works,
 	return count;
 }
 
-void ri_works_add(struct ri_text *out, const struct ri_works *works)
+void ri_collectives_add(struct ri_text *out, const struct ri_collectives *works)
 {
 	const struct ri_work *most = works->most;
 	size_t count;

@@ -7,7 +7,7 @@
 #include <strings.h>
 
 #include "base/limits.h"
-#include "report/blame.h"
+#include "report/culprit.h"
 #include "report/outcome.h"
 #include "words/words.h"
 

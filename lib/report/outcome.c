@@ -48,10 +48,10 @@ bool ri_outcome_has_ranks(const struct ri_outcome *outcome)
 
 ssize_t ri_outcome_named(const struct ri_outcome *outcome)
 {
-	if (outcome->first < 0 || outcome->blame == RI_BLAME_UNKNOWN ||
-		outcome->blame == RI_BLAME_ELSEWHERE)
+	if (outcome->first < 0 || outcome->culprit == RI_CULPRIT_UNKNOWN ||
+		outcome->culprit == RI_CULPRIT_ELSEWHERE)
 		return -1;
-	return outcome->blame == RI_BLAME_FIRST ? outcome->first : (ssize_t)outcome->named;
+	return outcome->culprit == RI_CULPRIT_FIRST ? outcome->first : (ssize_t)outcome->named;
 }
 
 void ri_rank_add_end(struct ri_text *out, const struct ri_rank_outcome *rank)

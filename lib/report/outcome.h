@@ -62,7 +62,7 @@ struct ri_why {
 	enum ri_retry retry;
 };
 
-/* What an end is evidence of, from the least to the most: blame.h. */
+/* What an end is evidence of, from the least to the most: culprit.h. */
 enum ri_class {
 	RI_CLASS_NONE,		/* it did not fail */
 	RI_CLASS_STOPPED,
@@ -186,14 +186,14 @@ struct ri_rank_outcome {
 	struct ri_evidence evidence;
 };
 
-/* How the failure is told, and of whom. */
-enum ri_blame {
-	RI_BLAME_FIRST,		/* the first failure failed first */
-	RI_BLAME_LEFT,		/* another ended with 0, and the first failure then lost it */
+/* Which rank is named for the failure. */
+enum ri_culprit {
+	RI_CULPRIT_FIRST,		/* the first failure failed first */
+	RI_CULPRIT_LEFT,		/* another ended with 0, and the first failure then lost it */
 	/* another did not come, or it ran another collective, and the first failure waited */
-	RI_BLAME_HELD,
-	RI_BLAME_UNKNOWN,	/* losses alone: what they lost cannot be told */
-	RI_BLAME_ELSEWHERE,	/* losses alone, and there are other nodes */
+	RI_CULPRIT_HELD,
+	RI_CULPRIT_UNKNOWN,	/* losses alone: what they lost cannot be told */
+	RI_CULPRIT_ELSEWHERE,	/* losses alone, and there are other nodes */
 };
 
 /* What explains an end, as a check of the node or an error says it. */
@@ -297,8 +297,8 @@ struct ri_outcome {
 	struct timespec started;
 	struct timespec ended;
 	ssize_t first;		/* index of the first failure, -1: none */
-	enum ri_blame blame;
-	size_t named;		/* index of the other one, of RI_BLAME_LEFT and _HELD */
+	enum ri_culprit culprit;
+	size_t named;		/* index of the other one, of RI_CULPRIT_LEFT and _HELD */
 	const struct ri_reason *reason;	/* in its own words; NULL where there is no first one */
 	const struct ri_verdict *verdict;	/* for programs; NULL: nothing failed */
 	const char *last_line;	/* the same, where it is printed; or NULL */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/blame.h"
+#include "report/culprit.h"
 #include "report/verdict.h"
 
 #include <string.h>

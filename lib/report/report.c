@@ -197,7 +197,8 @@ static json_t *describe_first(struct ri_json *json, const struct ri_outcome *out
 	file = rank->wrote.torch_error;
 	told = (struct ri_report_failure){
 		.rank = -1, .local_rank = -1, .class = (int)rank->evidence.class,
-		.elsewhere = outcome->blame == RI_BLAME_ELSEWHERE, .node = find_peer(rank, peer),
+		.elsewhere = outcome->culprit == RI_CULPRIT_ELSEWHERE,
+		.node = find_peer(rank, peer),
 		.kind = kind_of(rank), .exit_code = exit_code(rank),
 		.signal = signal_name(rank, name), .at = ri_time_us(rank->ended),
 		.cause = write_known(json, cause != NULL, ri_report_cause, &why),

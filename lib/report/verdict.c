@@ -4,7 +4,7 @@
 #include <signal.h>
 
 #include "redact/redact.h"
-#include "report/blame.h"
+#include "report/culprit.h"
 #include "report/members.h"
 #include "report/torch_error.h"
 
@@ -222,22 +222,22 @@ static enum ri_cause_word of_clock(const struct ri_loss *loss)
 static enum ri_cause_word of_loss(const struct ri_outcome *outcome, const struct ri_loss *loss)
 {
 	const struct ri_rank_outcome *named;
-	struct ri_works works;
+	struct ri_collectives works;
 
-	if (outcome->blame == RI_BLAME_LEFT)
+	if (outcome->culprit == RI_CULPRIT_LEFT)
 		return tells_of_stop(outcome->ranks[outcome->named].wrote.tail)
 			? RI_CAUSE_PREEMPTED : RI_CAUSE_EARLY_EXIT;
 	/* Did another rank of this node end with 0, which this one waited for? */
-	for (size_t i = 0; outcome->blame == RI_BLAME_FIRST && i < outcome->count; i++)
+	for (size_t i = 0; outcome->culprit == RI_CULPRIT_FIRST && i < outcome->count; i++)
 		if (outcome->ranks[i].end == RI_END_EXITED && outcome->ranks[i].exit_code == 0)
 			return RI_CAUSE_EARLY_EXIT;
 	if (loss->kind == RI_LOSS_CLOCK) {
 		/* NCCL's watchdogs name the collectives in which ranks wait */
-		ri_works_find(outcome, &works);
+		ri_collectives_find(outcome, &works);
 		if (works.step == RI_STEP_APART)
 			return RI_CAUSE_MISMATCH;
 	}
-	if (outcome->blame == RI_BLAME_HELD && loss->kind != RI_LOSS_MISMATCH) {
+	if (outcome->culprit == RI_CULPRIT_HELD && loss->kind != RI_LOSS_MISMATCH) {
 		/* all others waited for this one alone until their time was over */
 		named = &outcome->ranks[outcome->named];
 		if (named->handled && named->evidence.words.loss == NULL)
@@ -262,7 +262,7 @@ static struct ri_why of_status(const struct ri_outcome *outcome,
 {
 	/* Python has one status for all, so a rank that was not read may have lost another */
 	bool may_lose = ri_outcome_has_ranks(outcome) || outcome->launches ||
-		ri_blame_nodes(outcome) > 1;
+		ri_outcome_nodes(outcome) > 1;
 	bool own = rank->end == RI_END_EXITED && (rank->exit_code != 1 || !may_lose);
 
 	if (rank->evidence.complained)
@@ -284,7 +284,7 @@ struct ri_why ri_why_find(const struct ri_outcome *outcome)
 	first = &outcome->ranks[outcome->first];
 	if (first->evidence.loss != NULL)
 		return why_of(of_loss(outcome, first->evidence.loss));
-	if (outcome->blame == RI_BLAME_UNKNOWN)
+	if (outcome->culprit == RI_CULPRIT_UNKNOWN)
 		return ri_why_unknown;
 	/* How it ended comes first, then the words that explain exactly that. */
 	raised = first->evidence.ended_of_traceback || first->evidence.ended_of_file;
@@ -347,7 +347,7 @@ bool ri_verdict_find(struct ri_verdict *out, const struct ri_outcome *outcome, i
 		out->class = outcome->ranks[outcome->first].evidence.class;
 		out->rank = ri_verdict_rank(outcome);
 		/* it may have run elsewhere; an actor of Ray's has an address, of any node */
-		if (outcome->blame == RI_BLAME_ELSEWHERE ||
+		if (outcome->culprit == RI_CULPRIT_ELSEWHERE ||
 			(named >= 0 && outcome->ranks[named].actor != NULL)) {
 			out->node = -1;
 			out->host[0] = '\0';

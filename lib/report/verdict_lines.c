@@ -7,7 +7,7 @@
 #include "base/host.h"
 #include "base/signals.h"
 #include "redact/redact.h"
-#include "report/blame.h"
+#include "report/culprit.h"
 #include "report/restarts.h"
 #include "words/words.h"
 
@@ -105,14 +105,14 @@ static bool fails_too(const struct ri_outcome *outcome)
 	const struct ri_rank_outcome *rank = &outcome->ranks[outcome->first];
 
 	return outcome->first >= 0 && !outcome->link.is_here && !rank->told &&
-		outcome->blame == RI_BLAME_FIRST &&
+		outcome->culprit == RI_CULPRIT_FIRST &&
 		(rank->evidence.class == RI_CLASS_OWN || rank->evidence.class == RI_CLASS_UNKNOWN);
 }
 
 /* Is it told of in the first lines? */
 static bool is_told_of(const struct ri_outcome *outcome, size_t i)
 {
-	bool named = outcome->blame == RI_BLAME_LEFT || outcome->blame == RI_BLAME_HELD;
+	bool named = outcome->culprit == RI_CULPRIT_LEFT || outcome->culprit == RI_CULPRIT_HELD;
 
 	if (outcome->link.verdict != NULL && !outcome->link.is_here && !fails_too(outcome))
 		return false;
@@ -150,7 +150,7 @@ static size_t add_members(struct ri_text *out, const struct ri_outcome *outcome,
 /* " (node 0 of 2)", where there are several. */
 static void add_node(struct ri_text *out, const struct ri_outcome *outcome)
 {
-	uint64_t nodes = ri_blame_nodes(outcome), node;
+	uint64_t nodes = ri_outcome_nodes(outcome), node;
 
 	if (nodes > 1 && ri_topology_get(outcome->topology, RI_FACT_NODE_RANK, &node))
 		ri_text_addf(out, " (node %llu of %llu)", (unsigned long long)node,
@@ -167,7 +167,7 @@ static void add_first(struct ri_text *out, const struct ri_outcome *outcome, boo
 	bool lives = first->end == RI_END_RUNNING && first->ended.tv_sec == 0;
 
 	ri_text_add(out, outcome->count > 1 || (of_job && !lost) ? " failed first" : " failed");
-	if (!of_job && ri_blame_nodes(outcome) > 1 && outcome->count > 1) {
+	if (!of_job && ri_outcome_nodes(outcome) > 1 && outcome->count > 1) {
 		ri_text_addf(out, " of ranks %llu-%llu", (unsigned long long)ranks[0].rank,
 			(unsigned long long)ranks[outcome->count - 1].rank);
 	}
@@ -199,17 +199,17 @@ static void add_losers(struct ri_text *out, const struct ri_outcome *outcome, bo
 {
 	const struct ri_loss *loss = outcome->ranks[outcome->first].evidence.loss;
 
-	if (outcome->blame == RI_BLAME_UNKNOWN)
+	if (outcome->culprit == RI_CULPRIT_UNKNOWN)
 		ri_text_add(out, "cannot tell which rank failed first: ");
 	add_members(out, outcome, 0, true);
 	ri_text_addf(out, " %s", ri_outcome_deed(loss));
-	if (outcome->blame == RI_BLAME_ELSEWHERE && ri_blame_nodes(outcome) > 1) {
+	if (outcome->culprit == RI_CULPRIT_ELSEWHERE && ri_outcome_nodes(outcome) > 1) {
 		ri_text_add(out, " on another node");
 		add_node(out, outcome);
 		/* who reads it as a part of the job's verdict may be on that node */
 		ri_text_add(out, loss->kind == RI_LOSS_MISMATCH || of_job ? ""
 			: "; a rank there went first: look at that node's log");
-	} else if (outcome->blame == RI_BLAME_ELSEWHERE) {
+	} else if (outcome->culprit == RI_CULPRIT_ELSEWHERE) {
 		ri_text_add(out, "; another rank of the job went first: look at its log");
 	}
 	ri_text_add(out, "\n");
@@ -227,9 +227,9 @@ static void add_first_loser(struct ri_text *out, const struct ri_outcome *outcom
 		kind == RI_LOSS_MISMATCH ? "said so" : kind == RI_LOSS_CLOCK ? "timed out"
 		: "lost it");
 	/* it closes its connections on its way out, and ends later */
-	if (outcome->blame == RI_BLAME_LEFT && ri_time_is_before(at, left->ended))
+	if (outcome->culprit == RI_CULPRIT_LEFT && ri_time_is_before(at, left->ended))
 		ri_text_addf(out, ", while rank %llu was ending", (unsigned long long)left->rank);
-	else if (outcome->blame == RI_BLAME_LEFT)
+	else if (outcome->culprit == RI_CULPRIT_LEFT)
 		ri_text_addf(out, ", %.3f s after rank %llu had ended",
 			ri_seconds_between(left->ended, at), (unsigned long long)left->rank);
 	ri_text_add(out, ": ");
@@ -240,22 +240,22 @@ static void add_headline(struct ri_text *out, const struct ri_outcome *outcome, 
 {
 	const struct ri_rank_outcome *named = &outcome->ranks[outcome->named];
 	const struct ri_rank_outcome *first = &outcome->ranks[outcome->first];
-	struct ri_works works;
+	struct ri_collectives works;
 	bool other;
 
-	switch (outcome->blame) {
-	case RI_BLAME_FIRST:
+	switch (outcome->culprit) {
+	case RI_CULPRIT_FIRST:
 		add_who(out, outcome, first);
 		add_first(out, outcome, of_job);
 		return;
-	case RI_BLAME_LEFT:
+	case RI_CULPRIT_LEFT:
 		add_who(out, outcome, named);
 		ri_text_add(out, " had ended before the others: ");
 		add_end(out, named);
 		break;
-	case RI_BLAME_HELD:
+	case RI_CULPRIT_HELD:
 		/* by torch's own comparison, or by what NCCL's watchdogs say */
-		ri_works_find(outcome, &works);
+		ri_collectives_find(outcome, &works);
 		other = first->evidence.loss->kind == RI_LOSS_MISMATCH ||
 			(works.odd == (ssize_t)outcome->named && works.step == RI_STEP_APART);
 		add_who(out, outcome, named);
@@ -265,8 +265,8 @@ static void add_headline(struct ri_text *out, const struct ri_outcome *outcome, 
 		ri_text_add(out, named->told ? "told to stop, " : "");
 		add_end(out, named);
 		break;
-	case RI_BLAME_UNKNOWN:
-	case RI_BLAME_ELSEWHERE:
+	case RI_CULPRIT_UNKNOWN:
+	case RI_CULPRIT_ELSEWHERE:
 		if (first->evidence.loss == NULL) {
 			ri_text_addf(out, "cannot tell which rank failed first\n  rank %llu ended "
 				"first: ", (unsigned long long)first->rank);
@@ -369,7 +369,7 @@ void ri_verdict_add_printed(struct ri_text *out, const struct ri_outcome *outcom
 {
 	size_t lines = 0, left = 0;
 
-	if (outcome->first >= 0 && outcome->blame == RI_BLAME_LEFT)
+	if (outcome->first >= 0 && outcome->culprit == RI_CULPRIT_LEFT)
 		lines = add_leaver(out, outcome, scratch);
 	for (size_t i = 0; i < outcome->count; i++) {
 		const struct ri_rank_outcome *rank = &outcome->ranks[i];
@@ -443,14 +443,14 @@ static void add_out_of_step(struct ri_text *out, const struct ri_outcome *outcom
 	const struct ri_loss *loss)
 {
 	RI_TEXT(text, 4 * RI_VERDICT_COLUMNS);
-	struct ri_works works;
+	struct ri_collectives works;
 
 	if (loss != NULL && loss->kind == RI_LOSS_MISMATCH)
 		ri_mismatch_add(out, outcome);
 	if (loss == NULL || loss->kind != RI_LOSS_CLOCK)
 		return;
-	ri_works_find(outcome, &works);
-	ri_works_add(&text, &works);
+	ri_collectives_find(outcome, &works);
+	ri_collectives_add(&text, &works);
 	if (text.length > 0)
 		ri_reason_add_line(out, "  ", (struct ri_span){ text.bytes, text.length });
 }
@@ -526,6 +526,6 @@ void ri_verdict_render(const struct ri_outcome *outcome, struct ri_text *out)
 		(outcome->link.verdict != NULL || (outcome->first >= 0 &&
 			(outcome->count > 1 || outcome->as_ranks))))
 		ri_text_addf(out, "  %s exit status is %d\n",
-			ri_blame_nodes(outcome) > 1 ? "this node's" : "the job's",
+			ri_outcome_nodes(outcome) > 1 ? "this node's" : "the job's",
 			outcome->exit_status);
 }

@@ -11,7 +11,7 @@
 #include "init/signalling.h"
 #include "init/judged.h"
 #include "init/others.h"
-#include "report/blame.h"
+#include "report/culprit.h"
 #include "system/clock.h"
 #include "system/log.h"
 #include "system/own_proc.h"

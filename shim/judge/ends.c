@@ -8,7 +8,7 @@
 
 #include "hang/course.h"
 #include "link/link.h"
-#include "report/blame.h"
+#include "report/culprit.h"
 #include "report/restarts.h"
 #include "report/verdict.h"
 #include "system/clock.h"
@@ -159,7 +159,7 @@ static enum ri_class class_of(const struct ri_outcome *outcome)
 {
 	enum ri_class class;
 
-	if (outcome->blame != RI_BLAME_FIRST)
+	if (outcome->culprit != RI_CULPRIT_FIRST)
 		return RI_CLASS_LOSS;
 	class = outcome->ranks[outcome->first].evidence.class;
 	return class < RI_CLASS_LOSS ? RI_CLASS_UNKNOWN : class;

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/signals.h"
-#include "report/blame.h"
+#include "report/culprit.h"
 #include "system/clock.h"
 
 int ri_children_init(struct ri_children *children, size_t count, struct ri_arena *arena,

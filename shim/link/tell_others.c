@@ -5,7 +5,7 @@
 #include "base/signals.h"
 #include "base/text.h"
 #include "link/link.h"
-#include "report/blame.h"
+#include "report/culprit.h"
 #include "say/report_file.h"
 #include "system/apart.h"
 #include "system/clock.h"

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "report/blame.h"
+#include "report/culprit.h"
 #include "system/apart.h"
 #include "system/kept_fds.h"
 #include "system/log.h"

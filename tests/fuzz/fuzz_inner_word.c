@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "report/blame.h"
+#include "report/culprit.h"
 #include "report/verdict.h"
 #include "fuzz.h"
 

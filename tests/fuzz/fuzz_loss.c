@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whatever a rank wrote, its end has one class, and an address lies in the text. */
 #include "fuzz.h"
-#include "report/blame.h"
+#include "report/culprit.h"
 
 static void check_peer(struct ri_span text, const struct ri_loss *loss)
 {

@@ -5,7 +5,7 @@
  */
 #include <jansson.h>
 
-#include "report/blame.h"
+#include "report/culprit.h"
 #include "report/report.h"
 #include "report/verdict.h"
 #include "fuzz.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a rank wrote names a work by letters and digits; one alone is out of step with three. */
 #include "fuzz.h"
-#include "report/blame.h"
+#include "report/culprit.h"
 
 enum { RANKS = 16 };
 
@@ -19,13 +19,13 @@ static void check_work(const struct ri_work *work)
 	CHECK(ri_work_is_same(work, work));
 }
 
-static void check_works(const struct ri_works *works)
+static void check_works(const struct ri_collectives *works)
 {
 	char bytes[1024];
 	struct ri_text text;
 
 	text = ri_text_of(bytes, sizeof(bytes));
-	ri_works_add(&text, works);
+	ri_collectives_add(&text, works);
 	CHECK(!text.cut && (text.length > 0) == (works->step != RI_STEP_TOGETHER));
 	CHECK(works->odd < (ssize_t)works->count && works->kinds.count <= RI_KINDS);
 	CHECK(works->odd < 0 || (works->step != RI_STEP_TOGETHER && works->count > 3 &&
@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static struct ri_rank_outcome ranks[RANKS];
 	struct ri_outcome outcome = { .ranks = ranks };
 	struct ri_span rest = { bytes, size }, line;
-	struct ri_works works;
+	struct ri_collectives works;
 	struct ri_words *words;
 
 	while (outcome.count < RANKS && rest.length > 0) {
@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (words->has_work)
 			check_work(&words->work);
 	}
-	ri_works_find(&outcome, &works);
+	ri_collectives_find(&outcome, &works);
 	check_works(&works);
 	free(bytes);
 	return 0;

@@ -45,7 +45,7 @@ WORDS_ASKED = {"ri_words_read", "ri_traceback_find", "ri_last_words_find", "ri_l
                "ri_loss_kind_name", "ri_launcher_words_read", "ri_shape_fits",
                "ri_lines_of", "ri_work_is_same", "ri_work_waits"}
 # Who reads: blame.c alone, into the outcome.
-WORDS_READERS = {"lib/report/blame"}
+WORDS_READERS = {"lib/report/culprit"}
 
 
 def files(top):

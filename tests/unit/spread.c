@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "link/centre.h"
-#include "report/blame.h"
+#include "report/culprit.h"
 
 enum { NODES = 4, RANKS = 64, ANSWERS = 64, TEXT = 1 << 20, JUDGE_MS = 5, WAY_MS = 2,
 	FRESH_MS = 2000, BEGIN_MS = 1000000, NEVER = INT32_MAX };

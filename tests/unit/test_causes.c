@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "report/blame.h"
+#include "report/culprit.h"
 #include "report/verdict.h"
 #include "words/words.h"
 #include "words_samples.h"
@@ -44,19 +44,19 @@ static void only_a_bad_node_means_another_one(void **state)
 	assert_int_equal(ri_retry_of(NULL, RI_CAUSE_UNFIT), RI_RETRY_OTHER_NODE);
 }
 
-static enum ri_cause_word of(struct ri_rank_outcome rank, enum ri_blame blame)
+static enum ri_cause_word of(struct ri_rank_outcome rank, enum ri_culprit culprit)
 {
-	const struct ri_outcome outcome = { .ranks = &rank, .count = 1, .blame = blame };
+	const struct ri_outcome outcome = { .ranks = &rank, .count = 1, .culprit = culprit };
 
 	return ri_why_find(&outcome).cause;
 }
 
-static enum ri_cause_word of_loss(enum ri_loss_kind kind, enum ri_blame blame)
+static enum ri_cause_word of_loss(enum ri_loss_kind kind, enum ri_culprit culprit)
 {
 	const struct ri_loss loss = { .kind = kind, .shape = "" };
 
 	return of((struct ri_rank_outcome){ .end = RI_END_EXITED, .exit_code = 1,
-		.evidence = { .class = RI_CLASS_LOSS, .loss = &loss } }, blame);
+		.evidence = { .class = RI_CLASS_LOSS, .loss = &loss } }, culprit);
 }
 
 /* It wrote nothing to stderr. */
@@ -98,14 +98,14 @@ static void losses(void **state)
 	};
 
 	(void)state;
-	assert_int_equal(of_loss(RI_LOSS_PEER, RI_BLAME_ELSEWHERE), RI_CAUSE_UNKNOWN);
-	assert_int_equal(of_loss(RI_LOSS_STORE, RI_BLAME_ELSEWHERE), RI_CAUSE_RENDEZVOUS);
-	assert_int_equal(of_loss(RI_LOSS_CLOCK, RI_BLAME_HELD), RI_CAUSE_TIMEOUT);
-	assert_int_equal(of_loss(RI_LOSS_MISMATCH, RI_BLAME_UNKNOWN), RI_CAUSE_MISMATCH);
-	assert_int_equal(of_loss(RI_LOSS_PEER, RI_BLAME_LEFT), RI_CAUSE_EARLY_EXIT);
+	assert_int_equal(of_loss(RI_LOSS_PEER, RI_CULPRIT_ELSEWHERE), RI_CAUSE_UNKNOWN);
+	assert_int_equal(of_loss(RI_LOSS_STORE, RI_CULPRIT_ELSEWHERE), RI_CAUSE_RENDEZVOUS);
+	assert_int_equal(of_loss(RI_LOSS_CLOCK, RI_CULPRIT_HELD), RI_CAUSE_TIMEOUT);
+	assert_int_equal(of_loss(RI_LOSS_MISMATCH, RI_CULPRIT_UNKNOWN), RI_CAUSE_MISMATCH);
+	assert_int_equal(of_loss(RI_LOSS_PEER, RI_CULPRIT_LEFT), RI_CAUSE_EARLY_EXIT);
 	/* the ranks did not meet: nobody had opened the store */
 	assert_int_equal(of((struct ri_rank_outcome){ .end = RI_END_EXITED, .exit_code = 1,
-		.evidence = { .class = RI_CLASS_LOSS, .loss = &nobody } }, RI_BLAME_UNKNOWN),
+		.evidence = { .class = RI_CLASS_LOSS, .loss = &nobody } }, RI_CULPRIT_UNKNOWN),
 		RI_CAUSE_RENDEZVOUS);
 }
 
@@ -308,7 +308,7 @@ static struct ri_why of_replay(const char *tail, ssize_t *named)
 		};
 		ri_class_find(&ranks[i]);
 	}
-	ri_blame_find(&outcome);
+	ri_culprit_find(&outcome);
 	*named = ri_outcome_named(&outcome);
 	ri_reason_find(&ranks[outcome.first], &reason);
 	return ri_why_find(&outcome);
@@ -369,7 +369,7 @@ static void clocks(void **state)
 }
 
 /* Rank 1 is held against, rank 0 has lost it. */
-static enum ri_cause_word of_two(enum ri_blame blame, struct ri_rank_outcome named)
+static enum ri_cause_word of_two(enum ri_culprit culprit, struct ri_rank_outcome named)
 {
 	const struct ri_loss loss = { .kind = RI_LOSS_CLOCK, .shape = "" };
 	struct ri_rank_outcome ranks[] = {
@@ -377,7 +377,7 @@ static enum ri_cause_word of_two(enum ri_blame blame, struct ri_rank_outcome nam
 			.loss = &loss } }, named,
 	};
 	const struct ri_outcome outcome = {
-		.ranks = ranks, .count = 2, .blame = blame, .named = 1,
+		.ranks = ranks, .count = 2, .culprit = culprit, .named = 1,
 	};
 
 	return ri_why_find(&outcome).cause;
@@ -388,20 +388,20 @@ static void what_the_other_one_did(void **state)
 	static const char stop[] = "INFO: Received signal 15, exiting\n";
 
 	(void)state;
-	assert_int_equal(of_two(RI_BLAME_HELD, (struct ri_rank_outcome){ .told = true }),
+	assert_int_equal(of_two(RI_CULPRIT_HELD, (struct ri_rank_outcome){ .told = true }),
 		RI_CAUSE_TIMEOUT);
-	assert_int_equal(of_two(RI_BLAME_HELD, (struct ri_rank_outcome){ .told = true,
+	assert_int_equal(of_two(RI_CULPRIT_HELD, (struct ri_rank_outcome){ .told = true,
 		.spoke = true }), RI_CAUSE_LATE);
 	/* an exception that it had printed, and went on from, is no cause */
-	assert_int_equal(of_two(RI_BLAME_HELD, (struct ri_rank_outcome){ .told = true,
+	assert_int_equal(of_two(RI_CULPRIT_HELD, (struct ri_rank_outcome){ .told = true,
 		.evidence.words.has_traceback = true }), RI_CAUSE_TIMEOUT);
-	assert_int_equal(of_two(RI_BLAME_LEFT, (struct ri_rank_outcome){ .end = RI_END_EXITED }),
+	assert_int_equal(of_two(RI_CULPRIT_LEFT, (struct ri_rank_outcome){ .end = RI_END_EXITED }),
 		RI_CAUSE_EARLY_EXIT);
-	assert_int_equal(of_two(RI_BLAME_FIRST, (struct ri_rank_outcome){ .end = RI_END_EXITED }),
+	assert_int_equal(of_two(RI_CULPRIT_FIRST, (struct ri_rank_outcome){ .end = RI_END_EXITED }),
 		RI_CAUSE_EARLY_EXIT);
-	assert_int_equal(of_two(RI_BLAME_LEFT, (struct ri_rank_outcome){ .end = RI_END_EXITED,
+	assert_int_equal(of_two(RI_CULPRIT_LEFT, (struct ri_rank_outcome){ .end = RI_END_EXITED,
 		.wrote.tail = { stop, sizeof(stop) - 1 } }), RI_CAUSE_PREEMPTED);
-	assert_int_equal(of_two(RI_BLAME_UNKNOWN, (struct ri_rank_outcome){ .spoke = true }),
+	assert_int_equal(of_two(RI_CULPRIT_UNKNOWN, (struct ri_rank_outcome){ .spoke = true }),
 		RI_CAUSE_TIMEOUT);
 }
 

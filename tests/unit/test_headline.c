@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "report/blame.h"
+#include "report/culprit.h"
 #include "report/report.h"
 #include "topology_of.h"
 
@@ -79,7 +79,7 @@ static const char *verdict(void)
 
 	for (int i = 0; i < RANKS; i++)
 		ri_class_find(&ranks[i]);
-	ri_blame_find(&outcome);
+	ri_culprit_find(&outcome);
 	ri_reason_find(&ranks[outcome.first], &reason);
 	outcome.reason = &reason;
 	out = ri_text_of(bytes, RI_VERDICT_SIZE);
@@ -413,7 +413,7 @@ static void ranks_with_different_collectives(void **state)
 		"others: exit status 1, after 1.000 s, at 2023-11-14T22:13:21.000Z\n"
 		"  rank 0 said so first: exit status 1, after 1.000 s, at "
 		"2023-11-14T22:13:21.000Z\n  rank 2: REDUCE 101; ranks 0-1, 3: ALLREDUCE 101\n");
-	assert_int_equal(outcome.blame, RI_BLAME_HELD);
+	assert_int_equal(outcome.culprit, RI_CULPRIT_HELD);
 	/* it may be silent: the others say what it ran */
 	begin(state);
 	exits(0, 1, DIFFERS(0, SUM, 2, OTHER));
@@ -514,7 +514,7 @@ static void a_rank_behind(void **state)
 		"2023-11-14T22:13:21.000Z\n  rank 1 never entered ALLREDUCE 7 of group "
 		"default_pg, in "
 		"which ranks 0, 2-3 wait\n");
-	assert_int_equal(outcome.blame, RI_BLAME_HELD);
+	assert_int_equal(outcome.culprit, RI_CULPRIT_HELD);
 	assert_int_equal(outcome.named, 1);
 	json_t *document = json_loads(report(), 0, NULL);
 	const json_t *list = json_object_get(document, "ranks");

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "report/blame.h"
+#include "report/culprit.h"
 
 static bool is_same(const void *a, const void *b)
 {

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "report/blame.h"
+#include "report/culprit.h"
 #include "report/launched.h"
 
 enum { EXIT_1 = 1 << 8, EXIT_3 = 3 << 8 };
@@ -48,7 +48,7 @@ static ssize_t first_of(size_t count)
 {
 	struct ri_outcome outcome = { .ranks = ranks, .count = count, .launched = true };
 
-	ri_blame_find(&outcome);
+	ri_culprit_find(&outcome);
 	return outcome.first;
 }
 
@@ -518,7 +518,7 @@ static void test_one_that_was_held_at_a_stop(void **state)
 	assert_int_equal(outcome.count, 2);
 	for (int i = 0; i < 2; i++)
 		ri_class_find(&ranks[i]);
-	ri_blame_find(&outcome);
+	ri_culprit_find(&outcome);
 	assert_int_equal(outcome.first, -1);
 	assert_int_equal(ranks[1].course, RI_COURSE_LEFT);
 	assert_true(ranks[1].evidence.ended_of_traceback);

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "report/blame.h"
+#include "report/culprit.h"
 #include "report/launched.h"
 #include "report/verdict.h"
 #include "words/words.h"
@@ -55,7 +55,7 @@ static void begin(int first, int second, const char *words_0, const char *words_
 	}
 }
 
-static void expect(ssize_t first, enum ri_blame blame, enum ri_unread unread)
+static void expect(ssize_t first, enum ri_culprit culprit, enum ri_unread unread)
 {
 	outcome = (struct ri_outcome){ .ranks = ranks, .launched = true, .first = -1 };
 	memset(ranks, 0, sizeof(ranks));
@@ -63,9 +63,9 @@ static void expect(ssize_t first, enum ri_blame blame, enum ri_unread unread)
 	assert_int_equal(outcome.count, 2);
 	for (size_t i = 0; i < outcome.count; i++)
 		ri_class_find(&ranks[i]);
-	ri_blame_find(&outcome);
+	ri_culprit_find(&outcome);
 	assert_int_equal(outcome.first, first);
-	assert_int_equal(outcome.blame, blame);
+	assert_int_equal(outcome.culprit, culprit);
 	assert_int_equal(ranks[first].wrote.unread, unread);
 }
 
@@ -73,22 +73,22 @@ static void test_files_of_their_own(void **state)
 {
 	(void)state;
 	begin(EXIT_1, EXIT_1, HOOKED("0", LOST), HOOKED("1", BUG));
-	expect(1, RI_BLAME_FIRST, RI_UNREAD_NOT);
+	expect(1, RI_CULPRIT_FIRST, RI_UNREAD_NOT);
 	assert_int_equal(ranks[0].evidence.class, RI_CLASS_LOSS);
 	assert_int_equal(ranks[1].evidence.class, RI_CLASS_OWN);
 	/* of one that was stopped on its way out the file is older than that of the victim */
 	begin(SIGABRT, SIGTERM, HOOKED("0", LOST) TERMINATED, HOOKED("1", BUG));
-	expect(1, RI_BLAME_FIRST, RI_UNREAD_NOT);
+	expect(1, RI_CULPRIT_FIRST, RI_UNREAD_NOT);
 	streams[1].written.tv_sec = 200;
-	expect(0, RI_BLAME_UNKNOWN, RI_UNREAD_NOT);
+	expect(0, RI_CULPRIT_UNKNOWN, RI_UNREAD_NOT);
 	/* what was caught a minute before its status explains nothing */
 	begin(EXIT_1, SIGTERM, HOOKED("0", BUG), "");
 	streams[0].written.tv_sec = 140;
-	expect(0, RI_BLAME_FIRST, RI_UNREAD_NOT);
+	expect(0, RI_CULPRIT_FIRST, RI_UNREAD_NOT);
 	assert_int_equal(ranks[0].evidence.class, RI_CLASS_UNKNOWN);
 	/* another clock's time counts for nothing */
 	streams[0].written.tv_sec = 4000;
-	expect(0, RI_BLAME_FIRST, RI_UNREAD_NOT);
+	expect(0, RI_CULPRIT_FIRST, RI_UNREAD_NOT);
 	assert_int_equal(ranks[0].evidence.class, RI_CLASS_OWN);
 }
 
@@ -99,12 +99,12 @@ static void test_one_file_of_all(void **state)
 	begin(SIGABRT, SIGTERM, HOOKED("1", BUG) HOOKED("0", LOST) TERMINATED, "");
 	streams[1] = streams[0];
 	streams[1].item = 1;
-	expect(1, RI_BLAME_FIRST, RI_UNREAD_NOT);
+	expect(1, RI_CULPRIT_FIRST, RI_UNREAD_NOT);
 	source.text = (struct ri_span){ "step 1\n", 7 };
-	expect(1, RI_BLAME_FIRST, RI_UNREAD_NOT);
+	expect(1, RI_CULPRIT_FIRST, RI_UNREAD_NOT);
 	/* a length that no helper has written */
 	streams[0].length = streams[1].length = RI_LAUNCHED_STREAM + 1;
-	expect(0, RI_BLAME_UNKNOWN, RI_UNREAD_FILE);
+	expect(0, RI_CULPRIT_UNKNOWN, RI_UNREAD_FILE);
 }
 
 static const char *lines(void)
@@ -133,7 +133,7 @@ static void test_an_abort_without_its_words(void **state)
 
 	(void)state;
 	begin(SIGABRT, SIGTERM, NULL, NULL);
-	expect(0, RI_BLAME_UNKNOWN, RI_UNREAD_FILE);
+	expect(0, RI_CULPRIT_UNKNOWN, RI_UNREAD_FILE);
 	assert_non_null(strstr(lines(), "cannot tell which rank failed first\n"
 		"  rank 0 ended first: killed by SIGABRT (6), after "));
 	assert_non_null(strstr(lines(), "could not read the file that was its stderr\n"
@@ -141,26 +141,26 @@ static void test_an_abort_without_its_words(void **state)
 	assert_int_equal(ri_outcome_named(&outcome), -1);
 	expect_why(RI_CAUSE_UNKNOWN, RI_RETRY_SAME);
 	items[0].has_file = items[1].has_file = false;
-	expect(0, RI_BLAME_UNKNOWN, RI_UNREAD_TERMINAL);
+	expect(0, RI_CULPRIT_UNKNOWN, RI_UNREAD_TERMINAL);
 	assert_non_null(strstr(lines(), "stderr is a terminal, which rankinit does not read; "
 		"start it with 2>&1 | cat behind the command\n"));
 	/* the same of a shell in between, and where the next one has no words either */
 	items[0].wait_status = 134 << 8;
-	expect(0, RI_BLAME_UNKNOWN, RI_UNREAD_TERMINAL);
+	expect(0, RI_CULPRIT_UNKNOWN, RI_UNREAD_TERMINAL);
 	items[1].wait_status = EXIT_1;
-	expect(0, RI_BLAME_UNKNOWN, RI_UNREAD_TERMINAL);
+	expect(0, RI_CULPRIT_UNKNOWN, RI_UNREAD_TERMINAL);
 	/* the controls: what was read, another signal, a status, what the other one wrote */
 	items[0].wait_status = SIGABRT;
 	source.text = text;
-	expect(0, RI_BLAME_FIRST, RI_UNREAD_NOT);
+	expect(0, RI_CULPRIT_FIRST, RI_UNREAD_NOT);
 	expect_why(RI_CAUSE_SIGNAL, RI_RETRY_NEVER);
 	source.text.at = NULL;
 	items[0].wait_status = SIGSEGV;
-	expect(0, RI_BLAME_FIRST, RI_UNREAD_TERMINAL);
+	expect(0, RI_CULPRIT_FIRST, RI_UNREAD_TERMINAL);
 	items[0].wait_status = EXIT_1;
-	expect(0, RI_BLAME_FIRST, RI_UNREAD_TERMINAL);
+	expect(0, RI_CULPRIT_FIRST, RI_UNREAD_TERMINAL);
 	begin(SIGABRT, EXIT_1, NULL, HOOKED("1", BUG));
-	expect(1, RI_BLAME_FIRST, RI_UNREAD_NOT);
+	expect(1, RI_CULPRIT_FIRST, RI_UNREAD_NOT);
 }
 
 /* torchrun stops the culprit where the abort of another one comes first: its place tells. */
@@ -168,24 +168,24 @@ static void test_one_that_was_stopped_of_its_exception(void **state)
 {
 	static const struct {
 		const char *text;
-		enum ri_blame blame;
+		enum ri_culprit culprit;
 	} cases[] = {
-		{ HOOKED("1", BUG) HOOKED("0", LOST) TERMINATED, RI_BLAME_FIRST },
+		{ HOOKED("1", BUG) HOOKED("0", LOST) TERMINATED, RI_CULPRIT_FIRST },
 		{ HOOKED("1", BUG) "[rank0]:[E1129 1:2 NCCL.cpp:1] [Rank 0] NCCL error: remote "
 			"process exited or there was a network error\n[rank0]: " LOST "\n"
-			TERMINATED, RI_BLAME_FIRST },
+			TERMINATED, RI_CULPRIT_FIRST },
 		{ "[rank0]: step 1\n[default1]:" HOOKED("1", BUG) HOOKED("0", LOST),
-			RI_BLAME_FIRST },
+			RI_CULPRIT_FIRST },
 		/* print("step", 1) of a rank of torchrun's is written in pieces */
-		{ "step" HOOKED("1", BUG) " 1\n" HOOKED("0", LOST) TERMINATED, RI_BLAME_FIRST },
+		{ "step" HOOKED("1", BUG) " 1\n" HOOKED("0", LOST) TERMINATED, RI_CULPRIT_FIRST },
 		/* after a loss, of a rank or of nobody knows whom */
-		{ HOOKED("0", LOST) HOOKED("1", BUG) TERMINATED, RI_BLAME_UNKNOWN },
-		{ "[rank0]: " LOST "\n" HOOKED("1", BUG) HOOKED("0", LOST), RI_BLAME_UNKNOWN },
-		{ LOST "\n" HOOKED("1", BUG) HOOKED("0", LOST) TERMINATED, RI_BLAME_UNKNOWN },
+		{ HOOKED("0", LOST) HOOKED("1", BUG) TERMINATED, RI_CULPRIT_UNKNOWN },
+		{ "[rank0]: " LOST "\n" HOOKED("1", BUG) HOOKED("0", LOST), RI_CULPRIT_UNKNOWN },
+		{ LOST "\n" HOOKED("1", BUG) HOOKED("0", LOST) TERMINATED, RI_CULPRIT_UNKNOWN },
 		/* another's label tells whose it is, and not that no code caught it */
 		{ "[default1]:Traceback (most recent call last):\n[default1]:  File \"a.py\", "
 			"line 3, in <module>\n[default1]:" BUG "\n" HOOKED("0", LOST),
-			RI_BLAME_UNKNOWN },
+			RI_CULPRIT_UNKNOWN },
 	};
 
 	(void)state;
@@ -193,7 +193,7 @@ static void test_one_that_was_stopped_of_its_exception(void **state)
 		begin(SIGABRT, SIGTERM, NULL, NULL);
 		items[0].has_file = items[1].has_file = false;
 		source.text = (struct ri_span){ cases[i].text, strlen(cases[i].text) };
-		expect(cases[i].blame == RI_BLAME_FIRST, cases[i].blame, RI_UNREAD_NOT);
+		expect(cases[i].culprit == RI_CULPRIT_FIRST, cases[i].culprit, RI_UNREAD_NOT);
 		assert_int_equal(ranks[0].evidence.class, RI_CLASS_LOSS);
 	}
 }

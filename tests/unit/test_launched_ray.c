@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "report/blame.h"
+#include "report/culprit.h"
 #include "report/launched.h"
 #include "report/outcome.h"
 #include "report/verdict.h"
@@ -172,7 +172,7 @@ static const char *verdict(const struct ri_launched *items, size_t count, const 
 		return shown;
 	for (size_t i = 0; i < outcome.count; i++)
 		ri_class_find(&ranks[i]);
-	ri_blame_find(&outcome);
+	ri_culprit_find(&outcome);
 	assert_true(outcome.first >= 0);
 	reason = (struct ri_reason){ .rank = NULL };
 	ri_reason_find(&ranks[outcome.first], &reason);

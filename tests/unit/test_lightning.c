@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "report/blame.h"
+#include "report/culprit.h"
 #include "report/launched.h"
 
 enum { EXIT_1 = 1 << 8 };
@@ -30,7 +30,7 @@ static ssize_t first_of(size_t count)
 {
 	struct ri_outcome outcome = { .ranks = ranks, .count = count, .launched = true };
 
-	ri_blame_find(&outcome);
+	ri_culprit_find(&outcome);
 	return outcome.first;
 }
 

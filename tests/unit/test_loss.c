@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "report/blame.h"
+#include "report/culprit.h"
 #include "words/words.h"
 #include "words_samples.h"
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "report/blame.h"
+#include "report/culprit.h"
 #include "report/outcome.h"
 #include "report/torch_error.h"
 
@@ -50,9 +50,9 @@ static void expect(int first)
 {
 	for (size_t i = 0; i < 3; i++)
 		ri_class_find(&ranks[i]);
-	ri_blame_find(&outcome);
+	ri_culprit_find(&outcome);
 	assert_int_equal(outcome.first, first);
-	assert_int_equal(outcome.blame, RI_BLAME_FIRST);
+	assert_int_equal(outcome.culprit, RI_CULPRIT_FIRST);
 }
 
 static void nobody_failed(void **state)

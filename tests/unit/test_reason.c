@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "report/blame.h"
+#include "report/culprit.h"
 #include "report/verdict.h"
 
 #define HEADER "Traceback (most recent call last):\n"

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "report/blame.h"
+#include "report/culprit.h"
 #include "report/report.h"
 #include "topology_of.h"
 

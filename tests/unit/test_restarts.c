@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "report/blame.h"
+#include "report/culprit.h"
 #include "report/restarts.h"
 
 static char line[4096];
@@ -65,7 +65,7 @@ static void describe(struct ri_rank_outcome *ranks, size_t count)
 		.ranks = ranks, .count = count, .launched = true, .reason = &scratch,
 	};
 
-	ri_blame_find(&outcome);
+	ri_culprit_find(&outcome);
 	if (outcome.first >= 0)
 		ri_reason_find(&ranks[outcome.first], &scratch);
 	ri_restart_describe(&restarts.items[0], &outcome);

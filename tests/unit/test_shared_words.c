@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "report/blame.h"
+#include "report/culprit.h"
 #include "report/launched.h"
 
 enum { RANKS = 4, EXIT_1 = 1 << 8 };
@@ -48,12 +48,12 @@ static void judge(int second, int third, int fourth, const char *text)
 	for (int i = 0; i < RANKS; i++)
 		ri_class_find(&ranks[i]);
 	outcome = (struct ri_outcome){ .ranks = ranks, .count = RANKS, .launched = true };
-	ri_blame_find(&outcome);
+	ri_culprit_find(&outcome);
 }
 
-static void expect(enum ri_blame blame, int named, enum ri_class second, enum ri_class third)
+static void expect(enum ri_culprit culprit, int named, enum ri_class second, enum ri_class third)
 {
-	assert_int_equal(outcome.blame, blame);
+	assert_int_equal(outcome.culprit, culprit);
 	assert_int_equal(ri_outcome_named(&outcome), named);
 	assert_int_equal(ranks[1].evidence.class, second);
 	assert_int_equal(ranks[2].evidence.class, third);
@@ -63,12 +63,12 @@ static void a_leader_that_left(void **state)
 {
 	(void)state;
 	judge(SIGABRT, SIGABRT, SIGABRT, NOTED LOST NOTED LOST NOTED LOST);
-	expect(RI_BLAME_LEFT, 0, RI_CLASS_LOSS, RI_CLASS_LOSS);
+	expect(RI_CULPRIT_LEFT, 0, RI_CLASS_LOSS, RI_CLASS_LOSS);
 	judge(EXIT_1, EXIT_1, EXIT_1, TRACE "step\n" TRACE TRACE);
-	expect(RI_BLAME_LEFT, 0, RI_CLASS_LOSS, RI_CLASS_LOSS);
+	expect(RI_CULPRIT_LEFT, 0, RI_CLASS_LOSS, RI_CLASS_LOSS);
 	/* one that ended otherwise is no loser by these words */
 	judge(SIGABRT, SIGSEGV, SIGABRT, NOTED LOST NOTED LOST);
-	expect(RI_BLAME_FIRST, 2, RI_CLASS_LOSS, RI_CLASS_OWN);
+	expect(RI_CULPRIT_FIRST, 2, RI_CLASS_LOSS, RI_CLASS_OWN);
 }
 
 /* Where they do not say it as often, one of them did not lose the others. */
@@ -76,18 +76,18 @@ static void one_that_did_not_say_so(void **state)
 {
 	(void)state;
 	judge(SIGABRT, SIGABRT, SIGABRT, NOTED LOST NOTED LOST);
-	expect(RI_BLAME_FIRST, 2, RI_CLASS_LOSS, RI_CLASS_OWN);
+	expect(RI_CULPRIT_FIRST, 2, RI_CLASS_LOSS, RI_CLASS_OWN);
 	/* what is only noted is no end */
 	judge(SIGABRT, SIGABRT, SIGABRT, NOTED NOTED NOTED NOTED LOST);
-	expect(RI_BLAME_FIRST, 2, RI_CLASS_LOSS, RI_CLASS_OWN);
+	expect(RI_CULPRIT_FIRST, 2, RI_CLASS_LOSS, RI_CLASS_OWN);
 	/* of its own words each has its own class */
 	judge(EXIT_1, EXIT_1, EXIT_1, TRACE TRACE TRACE "[rank2]: Traceback (most recent call "
 		"last):\n[rank2]:   File \"a.py\", line 1, in f\n[rank2]: ValueError: bad\n");
-	expect(RI_BLAME_FIRST, 2, RI_CLASS_LOSS, RI_CLASS_OWN);
+	expect(RI_CULPRIT_FIRST, 2, RI_CLASS_LOSS, RI_CLASS_OWN);
 	/* and an exception of some rank's own is no loss of any */
 	judge(EXIT_1, EXIT_1, EXIT_1, "Traceback (most recent call last):\n  File \"a.py\", line "
 		"1, in f\nValueError: bad\n" TRACE TRACE);
-	expect(RI_BLAME_FIRST, 1, RI_CLASS_OWN, RI_CLASS_UNKNOWN);
+	expect(RI_CULPRIT_FIRST, 1, RI_CLASS_OWN, RI_CLASS_UNKNOWN);
 }
 
 /* One that left with 0 has the words that bear its number, and none without. */
@@ -95,7 +95,7 @@ static void what_the_leader_had_logged(void **state)
 {
 	(void)state;
 	judge(EXIT_1, EXIT_1, EXIT_1, "[default0]:ERROR: no shard\n" TRACE TRACE TRACE);
-	expect(RI_BLAME_LEFT, 0, RI_CLASS_LOSS, RI_CLASS_LOSS);
+	expect(RI_CULPRIT_LEFT, 0, RI_CLASS_LOSS, RI_CLASS_LOSS);
 	assert_true(ri_span_starts(ranks[0].wrote.tail, "ERROR: no shard"));
 	assert_int_equal(ranks[0].evidence.class, RI_CLASS_NONE);
 	judge(EXIT_1, EXIT_1, EXIT_1, "ERROR: no shard\n" TRACE TRACE TRACE);

@@ -164,16 +164,16 @@ static void whose_end(void **state)
 	assert_true(ri_verdict_find(&brief, &outcome, 139));
 	assert_string_equal(render(&brief), "verdict cause=signal class=own retry=never rank=5 "
 		"node=2 host=a status=139 retries=0");
-	outcome.blame = RI_BLAME_LEFT;
+	outcome.culprit = RI_CULPRIT_LEFT;
 	outcome.restarts = &restarts;
 	assert_true(ri_verdict_find(&brief, &outcome, 1));
 	assert_int_equal(brief.rank, 4);
 	assert_int_equal(brief.retries, 3);
-	outcome.blame = RI_BLAME_UNKNOWN;
+	outcome.culprit = RI_CULPRIT_UNKNOWN;
 	assert_true(ri_verdict_find(&brief, &outcome, 1));
 	assert_int_equal(brief.rank, -1);
 	assert_string_equal(brief.host, "a");
-	outcome.blame = RI_BLAME_ELSEWHERE;
+	outcome.culprit = RI_CULPRIT_ELSEWHERE;
 	assert_true(ri_verdict_find(&brief, &outcome, 1));
 	assert_true(brief.rank == -1 && brief.node == -1 && brief.host[0] == '\0');
 	/* a plain command is no rank */

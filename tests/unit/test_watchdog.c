@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "report/blame.h"
+#include "report/culprit.h"
 
 #define SPAN_OF(text) ((struct ri_span){ (text), strlen(text) })
 #define CAUGHT " Watchdog caught collective operation timeout: WorkNCCL("
@@ -159,7 +159,7 @@ enum { RANKS = 5 };
 
 static struct ri_work works[RANKS];
 static struct ri_rank_outcome ranks[RANKS];
-static struct ri_works compared;
+static struct ri_collectives compared;
 
 /* They wait in ALLREDUCE 7 of group default_pg. */
 static int begin(void **state)
@@ -201,8 +201,8 @@ static void expect_step(size_t count, int odd, const char *sentence)
 	text = ri_text_of(bytes, sizeof(bytes));
 	for (size_t i = 0; i < count; i++)
 		ranks[i].evidence.words.work = works[i];
-	ri_works_find(&outcome, &compared);
-	ri_works_add(&text, &compared);
+	ri_collectives_find(&outcome, &compared);
+	ri_collectives_add(&text, &compared);
 	assert_string_equal(bytes, sentence);
 	assert_int_equal(compared.odd, odd);
 }

@@ -4,8 +4,8 @@
  * process that dies closes its connections before it can be reaped, so its peers' exceptions come
  * first: what a rank ended of says more than when it did.
  */
-#ifndef RI_REPORT_BLAME_H
-#define RI_REPORT_BLAME_H
+#ifndef RI_REPORT_CULPRIT_H
+#define RI_REPORT_CULPRIT_H
 
 #include "report/outcome.h"
 
@@ -45,7 +45,7 @@ enum ri_step {
 };
 
 /* Ranks in the order of their numbers, compared. */
-struct ri_works {
+struct ri_collectives {
 	const struct ri_rank_outcome *ranks;	/* which are borrowed */
 	size_t count;
 	enum ri_step step;
@@ -60,14 +60,14 @@ struct ri_works {
  * Compare the ranks that wait in vain in one group, by preference the group of all ranks. A rank is
  * behind if it waits for nothing in the group and the last work that it entered there comes before.
  */
-void ri_works_find(const struct ri_outcome *outcome, struct ri_works *out);
+void ri_collectives_find(const struct ri_outcome *outcome, struct ri_collectives *out);
 
 /*
  * Append "rank 1 never entered BROADCAST 7 of group default_pg, in which ranks 0, 2-3 wait" or "in
  * group default_pg rank 1 waits in BROADCAST 7 (numel 4), ranks 0, 2-3 in REDUCE 7 (numel 8)";
  * nothing where they are together.
  */
-void ri_works_add(struct ri_text *out, const struct ri_works *works);
+void ri_collectives_add(struct ri_text *out, const struct ri_collectives *works);
 
 /*
  * The only rank that ran another collective than all others of which that is known, three at least,
@@ -126,7 +126,7 @@ static inline bool ri_time_is_before(struct timespec a, struct timespec b)
 }
 
 /*
- * Set outcome->first, ->blame and ->named, for ranks that ri_class_find has
+ * Set outcome->first, ->culprit and ->named, for ranks that ri_class_find has
  * looked at. The class decides before the time:
  *
  * 1. An end of its own; of several the first (ri_moment_find). One without a
@@ -137,16 +137,16 @@ static inline bool ri_time_is_before(struct timespec a, struct timespec b)
  *    hook of torch that wrote it, before all losses and as the only one: that becomes an end of
  *    its own. On one node: a rank that had ended with 0 before; a rank that
  *    did not time out when all others did; a rank that NCCL's watchdogs prove out
- *    of step with all others (ri_works_find). Otherwise rankinit cannot tell.
+ *    of step with all others (ri_collectives_find). Otherwise rankinit cannot tell.
  *
  * An abort of which no words could be read is none of its own, and no rank is named for it alone.
  * A rank that had been told to stop counts only with what it says itself, and
  * not at all where the stop came from outside.
  */
-void ri_blame_find(struct ri_outcome *outcome);
+void ri_culprit_find(struct ri_outcome *outcome);
 
 /* How many nodes the job has, as far as is known: 1 where it is not. */
-uint64_t ri_blame_nodes(const struct ri_outcome *outcome);
+uint64_t ri_outcome_nodes(const struct ri_outcome *outcome);
 
 /*
  * Did outcome->first end of the interrupt? It did where that signal killed it

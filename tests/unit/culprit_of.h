@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Four ranks whose ends and words a test makes up, and who is named for that. */
-#ifndef RI_TESTS_BLAME_OF_H
-#define RI_TESTS_BLAME_OF_H
+#ifndef RI_TESTS_CULPRIT_OF_H
+#define RI_TESTS_CULPRIT_OF_H
 
 #include <signal.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "report/blame.h"
+#include "report/culprit.h"
 #include "topology_of.h"
 
 enum { RANKS = 4 };
@@ -75,13 +75,13 @@ static inline void judge(void)
 {
 	for (int i = 0; i < RANKS; i++)
 		ri_class_find(&ranks[i]);
-	ri_blame_find(&outcome);
+	ri_culprit_find(&outcome);
 }
 
-static inline void expect(int first, enum ri_blame blame)
+static inline void expect(int first, enum ri_culprit culprit)
 {
 	judge();
 	assert_int_equal(outcome.first, first);
-	assert_int_equal(outcome.blame, blame);
+	assert_int_equal(outcome.culprit, culprit);
 
 #endif

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "report/blame.h"
-#include "blame_of.h"
+#include "report/culprit.h"
+#include "culprit_of.h"
 
 /* As torch's hook writes it, which is called for what no code caught. */
 #define HOOK(rank) "[rank" rank "]: Traceback (most recent call last):\n" \
@@ -37,16 +37,16 @@ static void one_that_was_stopped_of_what_it_did_not_catch(void **state)
 {
 	(void)state;
 	begin_raised(HOOKED("1"));
-	expect(1, RI_BLAME_FIRST);
+	expect(1, RI_CULPRIT_FIRST);
 	assert_int_equal(ranks[1].evidence.class, RI_CLASS_OWN);
 	assert_true(ranks[1].evidence.ended_of_traceback);
 	assert_false(ranks[1].evidence.printed);
 	/* what libraries say behind it; on several nodes; as a launcher's text has it */
 	begin_raised(HOOKED("1") "[rank1]:[W1122 01:02:03.4 a.cpp:1] x\nwandb: x\n");
-	expect(1, RI_BLAME_FIRST);
+	expect(1, RI_CULPRIT_FIRST);
 	begin_raised(HOOKED("1"));
 	of_two_nodes();
-	expect(1, RI_BLAME_FIRST);
+	expect(1, RI_CULPRIT_FIRST);
 	begin_raised(OWN);
 	ranks[0].traceback_at.tv_sec = ranks[1].traceback_at.tv_sec =
 		ranks[2].traceback_at.tv_sec = 0;
@@ -54,11 +54,11 @@ static void one_that_was_stopped_of_what_it_did_not_catch(void **state)
 	ranks[1].wrote.place = 5;
 	ranks[0].wrote.place = 6;
 	ranks[2].wrote.place = 7;
-	expect(1, RI_BLAME_FIRST);
+	expect(1, RI_CULPRIT_FIRST);
 	ranks[2].wrote.place = 4;
-	expect(0, RI_BLAME_UNKNOWN);
+	expect(0, RI_CULPRIT_UNKNOWN);
 	ranks[2].wrote.place = 0;
-	expect(0, RI_BLAME_UNKNOWN);
+	expect(0, RI_CULPRIT_UNKNOWN);
 }
 
 /* Each of them may be well, or a victim. */
@@ -79,35 +79,35 @@ static void one_that_may_have_caught_what_it_printed(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		begin_raised(words[i]);
-		expect(2, RI_BLAME_UNKNOWN);
+		expect(2, RI_CULPRIT_UNKNOWN);
 	}
 	/* its program ran afterwards; a minute passed to its end; the others lost one before */
 	begin_raised(HOOKED("1"));
 	ranks[1].course = RI_COURSE_RUNNING;
-	expect(2, RI_BLAME_UNKNOWN);
+	expect(2, RI_CULPRIT_UNKNOWN);
 	begin_raised(HOOKED("1"));
 	ranks[1].traceback_at.tv_sec = 140;
-	expect(2, RI_BLAME_UNKNOWN);
+	expect(2, RI_CULPRIT_UNKNOWN);
 	begin_raised(HOOKED("1"));
 	ranks[2].traceback_at.tv_sec = 149;
-	expect(2, RI_BLAME_UNKNOWN);
+	expect(2, RI_CULPRIT_UNKNOWN);
 	/* it is not alone: each may have come of the other */
 	begin_raised(HOOKED("1"));
 	exits(3, 0, HOOKED("3"), 150);
-	expect(2, RI_BLAME_UNKNOWN);
+	expect(2, RI_CULPRIT_UNKNOWN);
 	exits(3, 0, OWN, 150);
-	expect(2, RI_BLAME_UNKNOWN);
+	expect(2, RI_CULPRIT_UNKNOWN);
 	/* one that ended with 0 is what the others lost, and one that was killed is the first */
 	begin_raised(HOOKED("1"));
 	ranks[3] = (struct ri_rank_outcome){ .end = RI_END_EXITED, .ended.tv_sec = 140 };
-	expect(2, RI_BLAME_LEFT);
+	expect(2, RI_CULPRIT_LEFT);
 	begin_raised(HOOKED("1"));
 	is_killed(2, SIGSEGV);
-	expect(2, RI_BLAME_FIRST);
+	expect(2, RI_CULPRIT_FIRST);
 	/* and where somebody stopped the job none of them is told of */
 	begin_raised(HOOKED("1"));
 	outcome.stop.signal = SIGTERM;
-	expect(2, RI_BLAME_UNKNOWN);
+	expect(2, RI_CULPRIT_UNKNOWN);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/blame.h"
+#include "report/culprit.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -296,7 +296,7 @@ static bool is_earlier(const struct ri_moment *a, const struct ri_moment *b)
 	return ordered && a->order < b->order;
 }
 
-uint64_t ri_blame_nodes(const struct ri_outcome *outcome)
+uint64_t ri_outcome_nodes(const struct ri_outcome *outcome)
 {
 	uint64_t nodes = 1;
 
@@ -315,7 +315,7 @@ static bool has_others(const struct ri_outcome *outcome)
 		!ri_topology_knows(outcome->topology, RI_FACT_RANK)))
 		return false;
 	ri_topology_get(outcome->topology, RI_FACT_WORLD_SIZE, &ranks);
-	return ranks > outcome->count || ri_blame_nodes(outcome) > 1;
+	return ranks > outcome->count || ri_outcome_nodes(outcome) > 1;
 }
 
 static bool counts(const struct ri_outcome *outcome, const struct ri_rank_outcome *rank)
@@ -514,32 +514,32 @@ static bool find_raiser(const struct ri_outcome *outcome, size_t *out)
 /* The watchdogs of all ranks tell in which collective each is, and one is out of step. */
 static bool find_out_of_step(const struct ri_outcome *outcome, size_t *out)
 {
-	struct ri_works works;
+	struct ri_collectives works;
 
-	ri_works_find(outcome, &works);
+	ri_collectives_find(outcome, &works);
 	if (works.odd < 0)
 		return false;
 	*out = (size_t)works.odd;
 	return true;
 }
 
-void ri_blame_find(struct ri_outcome *outcome)
+void ri_culprit_find(struct ri_outcome *outcome)
 {
 	ssize_t loss = find_loss(outcome);
 	size_t leavers;
 
-	outcome->blame = RI_BLAME_FIRST;
+	outcome->culprit = RI_CULPRIT_FIRST;
 	outcome->first = find_first(outcome, loss);
 	if (outcome->first >= 0 && is_mute(&outcome->ranks[outcome->first]) &&
 		!outcome->ranks[outcome->first].evidence.ended_of_file &&
 		(outcome->count > 1 || has_others(outcome)))
-		outcome->blame = RI_BLAME_UNKNOWN;
+		outcome->culprit = RI_CULPRIT_UNKNOWN;
 	if (outcome->first >= 0 || loss < 0)
 		return;
 	outcome->first = loss;
 	if (outcome->ranks[loss].evidence.loss->kind == RI_LOSS_MISMATCH &&
 		ri_mismatch_odd(outcome, &outcome->named)) {
-		outcome->blame = RI_BLAME_HELD;
+		outcome->culprit = RI_CULPRIT_HELD;
 		return;
 	}
 	if (find_raiser(outcome, &outcome->named)) {
@@ -548,16 +548,16 @@ void ri_blame_find(struct ri_outcome *outcome)
 	}
 	leavers = count_leavers(outcome, &outcome->named);
 	if (has_others(outcome))
-		outcome->blame = may_be_here(outcome) ? RI_BLAME_UNKNOWN : RI_BLAME_ELSEWHERE;
+		outcome->culprit = may_be_here(outcome) ? RI_CULPRIT_UNKNOWN : RI_CULPRIT_ELSEWHERE;
 	else if (leavers > 1 && leavers + 1 == outcome->count)
-		outcome->blame = RI_BLAME_FIRST;	/* all but this one had done their work */
+		outcome->culprit = RI_CULPRIT_FIRST;	/* all but this one had done their work */
 	else if (leavers > 0)
-		outcome->blame = RI_BLAME_LEFT;
+		outcome->culprit = RI_CULPRIT_LEFT;
 	else if (find_out_of_step(outcome, &outcome->named) ||
 		find_holder(outcome, &outcome->named))
-		outcome->blame = RI_BLAME_HELD;
+		outcome->culprit = RI_CULPRIT_HELD;
 	else if (outcome->count > 1)
-		outcome->blame = RI_BLAME_UNKNOWN;
+		outcome->culprit = RI_CULPRIT_UNKNOWN;
 }
 
 enum { HANDLER_SECONDS = 30 };	/* for what it does between Ctrl-C and its exit */

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "report/blame.h"
-#include "blame_of.h"
+#include "report/culprit.h"
+#include "culprit_of.h"
 
 #define LATE HEAD "RuntimeError: [/gloo/transport/tcp/unbound_buffer.cc:1] Timed out waiting 1ms\n"
 #define ABORTED "terminate called after throwing an instance of 'c10::DistBackendError'\n" \
@@ -265,15 +265,15 @@ static void a_class_decides_before_the_time(void **state)
 	exits(1, 1, LOST, 151);
 	exits(3, 1, LOST, 152);
 	is_killed(2, SIGSEGV);
-	expect(2, RI_BLAME_FIRST);
+	expect(2, RI_CULPRIT_FIRST);
 	ranks[2].end = RI_END_EXITED;
 	exits(2, 3, "", 0);
-	expect(2, RI_BLAME_FIRST);
+	expect(2, RI_CULPRIT_FIRST);
 	exits(2, 1, OWN, 170);
-	expect(2, RI_BLAME_FIRST);
+	expect(2, RI_CULPRIT_FIRST);
 	/* the control: of one class the first one is named */
 	exits(3, 1, OWN, 160);
-	expect(3, RI_BLAME_FIRST);
+	expect(3, RI_CULPRIT_FIRST);
 }
 
 static void one_that_says_that_it_killed_the_others(void **state)
@@ -282,10 +282,10 @@ static void one_that_says_that_it_killed_the_others(void **state)
 	is_killed(0, SIGKILL);
 	exits(1, 1, HEAD "pytorch_lightning.utilities.exceptions.DeadlockDetectedException: "
 		"DeadLock detected from rank: 1 \n Traceback\n", 160);
-	expect(1, RI_BLAME_FIRST);
+	expect(1, RI_CULPRIT_FIRST);
 	/* the control: any other exception is later */
 	exits(1, 1, OWN, 240);
-	expect(0, RI_BLAME_FIRST);
+	expect(0, RI_CULPRIT_FIRST);
 }
 
 static void the_only_one_that_complains(void **state)
@@ -293,19 +293,19 @@ static void the_only_one_that_complains(void **state)
 	(void)state;
 	exits(0, 1, "warmed up\n", 0);
 	exits(1, 1, "ERROR:megatron:found NaN\n/a.py:1: UserWarning: x\n", 0);
-	expect(1, RI_BLAME_FIRST);
+	expect(1, RI_CULPRIT_FIRST);
 	/* another status is another end */
 	exits(0, 3, "warmed up\n", 0);
-	expect(0, RI_BLAME_FIRST);
+	expect(0, RI_CULPRIT_FIRST);
 	exits(1, 3, "ERROR:megatron:found NaN\n", 0);
-	expect(1, RI_BLAME_FIRST);
+	expect(1, RI_CULPRIT_FIRST);
 	/* where they do not end at about one moment, their order counts */
 	ranks[1].ended.tv_sec += 2;
-	expect(0, RI_BLAME_FIRST);
+	expect(0, RI_CULPRIT_FIRST);
 	/* and a warning of an error is none */
 	exits(0, 1, "warmed up\n", 0);
 	exits(1, 1, "[rank1]:[W1122 01:02:03.4 a.cpp:1] with error: x\n", 0);
-	expect(0, RI_BLAME_FIRST);
+	expect(0, RI_CULPRIT_FIRST);
 }
 
 static void one_that_hangs_after_its_traceback(void **state)
@@ -317,10 +317,10 @@ static void one_that_hangs_after_its_traceback(void **state)
 	exits(2, 0, OWN "[rank2]:[W1122 01:02:03.4 a.cpp:1] x\n", 140);
 	ranks[2].course = RI_COURSE_LEFT;
 	is_stopped(3);
-	expect(2, RI_BLAME_FIRST);
+	expect(2, RI_CULPRIT_FIRST);
 	/* the control: where nobody saw that its program was over */
 	ranks[2].course = RI_COURSE_UNKNOWN;
-	expect(0, RI_BLAME_UNKNOWN);
+	expect(0, RI_CULPRIT_UNKNOWN);
 }
 
 static void one_that_was_seen_to_be_dying(void **state)
@@ -329,9 +329,9 @@ static void one_that_was_seen_to_be_dying(void **state)
 	/* words that no table knows */
 	exits(0, 1, HEAD "my.PeerGone: x\n", 150);
 	is_killed(2, SIGKILL);
-	expect(0, RI_BLAME_FIRST);
+	expect(0, RI_CULPRIT_FIRST);
 	ranks[2].gone_at = (struct timespec){ .tv_sec = 149, .tv_nsec = 999999999 };
-	expect(2, RI_BLAME_FIRST);
+	expect(2, RI_CULPRIT_FIRST);
 }
 
 static void without_a_word_where_there_are_other_nodes(void **state)
@@ -342,19 +342,19 @@ static void without_a_word_where_there_are_other_nodes(void **state)
 	exits(1, 1, LOST, 151);
 	exits(2, 3, "", 0);
 	/* it may be one more that lost the other node */
-	expect(0, RI_BLAME_ELSEWHERE);
+	expect(0, RI_CULPRIT_ELSEWHERE);
 	ranks[2].gone_at.tv_sec = 150;
-	expect(2, RI_BLAME_FIRST);
+	expect(2, RI_CULPRIT_FIRST);
 	ranks[2].gone_at.tv_sec = 151;
-	expect(0, RI_BLAME_ELSEWHERE);
+	expect(0, RI_CULPRIT_ELSEWHERE);
 	ranks[2].gone_at.tv_sec = 0;
 	ranks[2].ended.tv_sec = 149;
-	expect(2, RI_BLAME_FIRST);
+	expect(2, RI_CULPRIT_FIRST);
 	/* and without any loss it is what failed */
 	begin(state);
 	of_two_nodes();
 	exits(2, 3, "", 0);
-	expect(2, RI_BLAME_FIRST);
+	expect(2, RI_CULPRIT_FIRST);
 }
 
 static void losses_alone(void **state)
@@ -364,26 +364,26 @@ static void losses_alone(void **state)
 	exits(1, 1, LOST, 150);
 	is_stopped(2);
 	is_stopped(3);
-	expect(1, RI_BLAME_UNKNOWN);
+	expect(1, RI_CULPRIT_UNKNOWN);
 	of_two_nodes();
-	expect(1, RI_BLAME_ELSEWHERE);
-	assert_int_equal(ri_blame_nodes(&outcome), 2);
+	expect(1, RI_CULPRIT_ELSEWHERE);
+	assert_int_equal(ri_outcome_nodes(&outcome), 2);
 	/* one rank of an mpirun: the others are not ours to see */
 	outcome.count = 1;
-	expect(0, RI_BLAME_ELSEWHERE);
+	expect(0, RI_CULPRIT_ELSEWHERE);
 	/* of a command that is no rank nothing else is known */
 	begin(state);
 	outcome.count = 1;
 	exits(0, 1, LOST, 151);
-	expect(0, RI_BLAME_FIRST);
+	expect(0, RI_CULPRIT_FIRST);
 	/* the one rank of a launcher, alone and beside another node */
 	outcome.launched = true;
-	expect(0, RI_BLAME_FIRST);
+	expect(0, RI_CULPRIT_FIRST);
 	of_two_nodes();
 	topology.facts[RI_FACT_RANK].state = RI_STATE_ABSENT;
-	expect(0, RI_BLAME_ELSEWHERE);
+	expect(0, RI_CULPRIT_ELSEWHERE);
 	outcome.launched = false;
-	expect(0, RI_BLAME_FIRST);
+	expect(0, RI_CULPRIT_FIRST);
 }
 
 /* A node that waited in vain for one of its own must not send people to another node. */
@@ -395,14 +395,14 @@ static void a_wait_that_another_rank_of_this_node_may_have_caused(void **state)
 	is_stopped(1);
 	is_stopped(2);
 	is_stopped(3);
-	expect(0, RI_BLAME_UNKNOWN);
+	expect(0, RI_CULPRIT_UNKNOWN);
 	/* the controls: all waited in vain; a connection was lost, which a hung rank keeps */
 	for (int i = 1; i < RANKS; i++)
 		exits(i, 1, LATE, 150);
-	expect(0, RI_BLAME_ELSEWHERE);
+	expect(0, RI_CULPRIT_ELSEWHERE);
 	exits(0, 1, LOST, 149);
 	is_stopped(1);
-	expect(0, RI_BLAME_ELSEWHERE);
+	expect(0, RI_CULPRIT_ELSEWHERE);
 }
 
 /* It logged an exception, went on, and was stopped for another one. */
@@ -417,14 +417,14 @@ static void an_exception_that_was_handled(void **state)
 	for (int second = 151; second < 200; second += 48) {
 		ranks[1].ended.tv_sec = second;
 		ranks[0].course = RI_COURSE_UNKNOWN;
-		expect(1, RI_BLAME_FIRST);
+		expect(1, RI_CULPRIT_FIRST);
 		/* the control: one that is on its way out counts, and came first */
 		ranks[0].course = RI_COURSE_LEFT;
-		expect(0, RI_BLAME_FIRST);
+		expect(0, RI_CULPRIT_FIRST);
 	}
 	/* and one that hangs after it, where the others only lose it */
 	exits(1, 1, LOST, 190);
-	expect(0, RI_BLAME_FIRST);
+	expect(0, RI_CULPRIT_FIRST);
 }
 
 static void one_that_left_early(void **state)
@@ -434,24 +434,24 @@ static void one_that_left_early(void **state)
 	for (int i = 0; i < RANKS; i++)
 		if (i != 2)
 			exits(i, 1, LOST, 150 + i);
-	expect(0, RI_BLAME_LEFT);
+	expect(0, RI_CULPRIT_LEFT);
 	assert_int_equal(outcome.named, 2);
 	/* its connections close before it has ended */
 	ranks[2].ended.tv_sec = 200;
-	expect(0, RI_BLAME_LEFT);
+	expect(0, RI_CULPRIT_LEFT);
 	/* of two the first */
 	exits(1, 0, "", 0);
 	ranks[1].ended.tv_sec = 130;
-	expect(0, RI_BLAME_LEFT);
+	expect(0, RI_CULPRIT_LEFT);
 	assert_int_equal(outcome.named, 1);
 	/* all but one had done their work: it is that one that goes on alone */
 	exits(0, 0, "", 0);
 	ranks[0].ended.tv_sec = 140;
-	expect(3, RI_BLAME_FIRST);
+	expect(3, RI_CULPRIT_FIRST);
 	/* the control: an end of its own comes before that */
 	exits(0, 1, LOST, 150);
 	exits(3, 1, OWN, 160);
-	expect(3, RI_BLAME_FIRST);
+	expect(3, RI_CULPRIT_FIRST);
 }
 
 static void who_was_told_did_not_leave(void **state)
@@ -461,7 +461,7 @@ static void who_was_told_did_not_leave(void **state)
 	exits(1, 1, LOST, 150);
 	ranks[2].told = true;
 	is_stopped(3);
-	expect(0, RI_BLAME_UNKNOWN);
+	expect(0, RI_CULPRIT_UNKNOWN);
 }
 
 static void one_that_all_others_waited_for(void **state)
@@ -469,25 +469,25 @@ static void one_that_all_others_waited_for(void **state)
 	(void)state;
 	for (int i = 0; i < RANKS; i++)
 		exits(i, 1, LATE, 150 + i);
-	expect(0, RI_BLAME_UNKNOWN);
+	expect(0, RI_CULPRIT_UNKNOWN);
 	exits(1, 0, "", 0);
 	is_stopped(1);
-	expect(0, RI_BLAME_HELD);
+	expect(0, RI_CULPRIT_HELD);
 	assert_int_equal(outcome.named, 1);
 	/* who lost those that timed out did not hold them up */
 	exits(2, 1, LOST, 160);
-	expect(0, RI_BLAME_HELD);
+	expect(0, RI_CULPRIT_HELD);
 	/* two of them: nobody can tell */
 	exits(3, 0, "", 0);
 	is_stopped(3);
-	expect(0, RI_BLAME_UNKNOWN);
+	expect(0, RI_CULPRIT_UNKNOWN);
 	/* and what was lost first was lost, not late */
 	begin(state);
 	exits(0, 1, LOST, 150);
 	exits(2, 1, LATE, 151);
 	exits(3, 1, LATE, 151);
 	is_stopped(1);
-	expect(0, RI_BLAME_UNKNOWN);
+	expect(0, RI_CULPRIT_UNKNOWN);
 }
 
 static void a_stop_from_outside(void **state)
@@ -500,11 +500,11 @@ static void a_stop_from_outside(void **state)
 	exits(1, 0, LOST, 150);
 	is_stopped(2);
 	is_stopped(3);
-	expect(-1, RI_BLAME_FIRST);
+	expect(-1, RI_CULPRIT_FIRST);
 	ranks[1].told = false;
 	exits(1, 1, LOST, 150);
 	ranks[1].end = RI_END_EXITED;
-	expect(1, RI_BLAME_UNKNOWN);
+	expect(1, RI_CULPRIT_UNKNOWN);
 }
 
 int main(void)
