@@ -12,7 +12,10 @@
 
 #include "redact/token.h"
 
-enum { NEAR = 256 };	/* from a value to the name of it beside it, or to its command */
+enum {
+	NEAR = 256,		/* from a value to the name of it beside it, or to its command */
+	MARKS = 4,		/* tags and anchors before one value */
+};
 
 /* Commands with an option that takes a password, and says so by one letter. */
 static const struct {
@@ -23,124 +26,14 @@ static const struct {
 #include "redact/redact.def"
 };
 
-/* --- the lines below a name that are its value: YAML 1.2.2, chapters 6 to 8 ---- */
-
-enum { MARKS = 4 };	/* tags and anchors before one value */
-
 /* How lines follow: below "|" or ">", below a name alone, or as more of a plain value. */
 enum below_kind { BELOW_TEXT, BELOW_NODE, BELOW_PLAIN };
-
-/* Where a name stands. */
-struct head {
-	size_t line;		/* begins, behind its margin */
-	size_t name;		/* begins, or the quote around it */
-};
 
 struct below {
 	enum below_kind kind;
 	size_t first;		/* behind the line of the name: its LINE ends here */
 	size_t begin, end;	/* from the first byte that is no blank to the last; equal: none */
 };
-
-/*
- * Behind the ':' of a name at at: are there only tags and anchors ("!vault &a"), "|" or ">-" and a
- * comment? Then out gets the kind and first. It gets begin and end by find_lines.
- */
-static bool begins_below(struct ri_tokens *in, size_t at, struct below *out)
-{
-	struct ri_token t = ri_token_at(in, at);
-	enum below_kind kind = BELOW_NODE;
-
-	for (unsigned i = 0; i < MARKS && t.gap && ri_is_one_of(t.c, "!&"); i++)
-		t = ri_token_at(in, ri_tokens_end(in, t.begin, in->length, "", true));
-	if (ri_is_one_of(t.c, "|>")) {
-		kind = BELOW_TEXT;
-		while (ri_is_one_of(ri_token_byte(in, t.end), "+-0123456789"))
-			t.end++;
-		t = ri_token_at(in, t.end);
-	}
-	if (t.gap && t.c == '#' && ri_is_space(ri_token_byte(in, t.end)))
-		t = ri_token_at(in, ri_tokens_end(in, t.begin, in->length, "", false));
-	if (t.c != RI_TOKEN_LINE)
-		return false;
-	out->kind = kind;
-	out->first = t.end;
-	return true;
-}
-
-/* What the lines of the name and the one at line begin with, up to a byte that is no blank. */
-static size_t shared(struct ri_tokens *in, struct head head, size_t line)
-{
-	size_t most = head.name - head.line, end = 0;
-
-	for (size_t i = 0; i < most; i++) {
-		char c = ri_token_byte(in, head.line + i);
-
-		if (c != ri_token_byte(in, line + i))
-			break;
-		end = ri_is_space(c) ? end : i + 1;
-	}
-	return end;
-}
-
-/* The column of the name behind so many bytes of its line; of a name in a text that of the text. */
-static size_t column(struct ri_tokens *in, struct head head, size_t margin)
-{
-	size_t start = head.line + margin, at = start, text = start;
-
-	while (ri_is_space(ri_token_byte(in, text)))
-		text++;
-	while (at < head.name && ri_is_one_of(ri_token_byte(in, at), " \t-?"))
-		at++;
-	return (at == head.name ? at : text) - start;
-}
-
-/* Does a plain value end before this line? A mapping, an item and a comment are none of it. */
-static bool ends_plain(struct ri_tokens *in, struct ri_token t, size_t begin)
-{
-	struct ri_span line = ri_token_span(in, begin,
-		ri_tokens_end(in, begin, in->length, "", false));
-
-	return t.c == RI_TOKEN_LINE || t.c == '#' || ri_span_starts(line, "- ") ||
-		ri_span_has(line, ": ") || ri_span_ends(line, ":");
-}
-
-/*
- * The lines from out->first on that stand further right than the name does, and those of a list
- * below it. Other text may stand before the name ("ValueError: "): then they stand further right
- * than that. What all the lines have in front of them ("[default1]:", "3: ") does not count.
- * Returns false where there are none, up to RI_MAX_VALUE.
- */
-static bool find_lines(struct ri_tokens *in, struct head head, struct below *out)
-{
-	size_t limit = ri_horizon(in, out->first, RI_MAX_VALUE), line = out->first;
-	size_t margin = shared(in, head, line), left = column(in, head, margin);
-	bool tabs = ri_token_byte(in, head.line + margin) == '\t';
-
-	out->begin = out->end = 0;
-	while (line < limit) {
-		size_t text = line + (shared(in, head, line) >= margin ? margin : 0);
-		struct ri_token t = ri_token_at(in, text);
-		bool item = out->kind == BELOW_NODE && t.c == RI_TOKEN_NAME &&
-			ri_token_byte(in, t.begin) == '-' &&
-			ri_is_space(ri_token_byte(in, t.begin + 1));
-
-		if (t.c != RI_TOKEN_LINE && (t.begin - text < left + !item ||
-			(!tabs && ri_token_byte(in, text) == '\t') ||
-			(margin > 0 && text == line)))
-			break;
-		if (out->kind == BELOW_PLAIN && ends_plain(in, t, t.begin))
-			break;
-		if (out->begin == 0 && t.c != RI_TOKEN_LINE)
-			out->begin = t.begin;
-		for (; t.c != RI_TOKEN_LINE; t = ri_token_at(in, t.end))
-			out->end = t.end;
-		line = t.end;
-	}
-	return out->end > out->begin;
-}
-
-/* --- the search ---------------------------------------------------------------- */
 
 struct search {
 	struct ri_tokens in;
@@ -274,6 +167,104 @@ static bool is_remark(struct search *s, struct ri_span value)
 }
 
 /*
+ * Behind the ':' of a name at at: are there only tags and anchors ("!vault &a"), "|" or ">-" and a
+ * comment? Then s->below gets the kind and first, and begin and end by find_below.
+ */
+static bool begins_below(struct search *s, size_t at)
+{
+	struct ri_token t = token(s, at);
+	enum below_kind kind = BELOW_NODE;
+
+	for (unsigned i = 0; i < MARKS && t.gap && ri_is_one_of(t.c, "!&"); i++)
+		t = token(s, ri_tokens_end(&s->in, t.begin, s->in.length, "", true));
+	if (ri_is_one_of(t.c, "|>")) {
+		kind = BELOW_TEXT;
+		while (ri_is_one_of(byte(s, t.end), "+-0123456789"))
+			t.end++;
+		t = token(s, t.end);
+	}
+	if (t.gap && t.c == '#' && ri_is_space(byte(s, t.end)))
+		t = token(s, ri_tokens_end(&s->in, t.begin, s->in.length, "", false));
+	if (t.c != RI_TOKEN_LINE)
+		return false;
+	s->below.kind = kind;
+	s->below.first = t.end;
+	return true;
+}
+
+/* What the lines of the name and the one at line begin with, up to a byte that is no blank. */
+static size_t shared(struct search *s, size_t name, size_t line)
+{
+	size_t most = name - s->line, end = 0;
+
+	for (size_t i = 0; i < most; i++) {
+		char c = byte(s, s->line + i);
+
+		if (c != byte(s, line + i))
+			break;
+		end = ri_is_space(c) ? end : i + 1;
+	}
+	return end;
+}
+
+/* The column of the name behind so many bytes of its line; of a name in a text that of the text. */
+static size_t column(struct search *s, size_t name, size_t margin)
+{
+	size_t start = s->line + margin, at = start, text = start;
+
+	while (ri_is_space(byte(s, text)))
+		text++;
+	while (at < name && ri_is_one_of(byte(s, at), " \t-?"))
+		at++;
+	return (at == name ? at : text) - start;
+}
+
+/* Does a plain value end before this line? A mapping, an item and a comment are none of it. */
+static bool ends_plain(struct search *s, struct ri_token t)
+{
+	struct ri_span line = span(s, t.begin,
+		ri_tokens_end(&s->in, t.begin, s->in.length, "", false));
+
+	return t.c == RI_TOKEN_LINE || t.c == '#' || ri_span_starts(line, "- ") ||
+		ri_span_has(line, ": ") || ri_span_ends(line, ":");
+}
+
+/*
+ * The lines from out->first on that stand further right than the name does, and those of a list
+ * below it. Other text may stand before the name ("ValueError: "): then they stand further right
+ * than that. What all the lines have in front of them ("[default1]:", "3: ") does not count.
+ * Returns false where there are none, up to RI_MAX_VALUE.
+ */
+static bool find_lines(struct search *s, size_t name, struct below *out)
+{
+	size_t limit = ri_horizon(&s->in, out->first, RI_MAX_VALUE), line = out->first;
+	size_t margin = shared(s, name, line), left = column(s, name, margin);
+	bool tabs = byte(s, s->line + margin) == '\t';
+
+	out->begin = out->end = 0;
+	while (line < limit) {
+		size_t text = line + (shared(s, name, line) >= margin ? margin : 0);
+		struct ri_token t = token(s, text);
+		bool item = out->kind == BELOW_NODE && t.c == RI_TOKEN_NAME &&
+			byte(s, t.begin) == '-' &&
+			ri_is_space(byte(s, t.begin + 1));
+
+		if (t.c != RI_TOKEN_LINE && (t.begin - text < left + !item ||
+			(!tabs && byte(s, text) == '\t') ||
+			(margin > 0 && text == line)))
+			break;
+		if (out->kind == BELOW_PLAIN && ends_plain(s, t))
+			break;
+		if (out->begin == 0 && t.c != RI_TOKEN_LINE)
+			out->begin = t.begin;
+		for (; t.c != RI_TOKEN_LINE; t = token(s, t.end))
+			out->end = t.end;
+		line = t.end;
+	}
+	return out->end > out->begin;
+}
+
+/*
  * Is the name one of YAML's, not the end of a sentence or of a line of code? Before it is a mark,
  * "ValueError:", "INFO" or a label; "|" behind it is a proof.
  */
@@ -292,8 +283,7 @@ static bool find_below(struct search *s)
 {
 	size_t name = is_in_quotes(s) ? s->last.begin : s->start;
 
-	return s->sign == ':' && is_head(s) &&
-		find_lines(&s->in, (struct head){ s->line, name }, &s->below);
+	return s->sign == ':' && is_head(s) && find_lines(s, name, &s->below);
 }
 
 static bool take_bare(struct search *s)
@@ -508,7 +498,7 @@ static bool find_assigned(struct search *s, struct ri_token t)
 		t.end++;
 	s->value = token(s, t.end);
 	if (s->sign == ':') {
-		s->ends = begins_below(&s->in, t.end, &s->below);
+		s->ends = begins_below(s, t.end);
 		skip_type(s);
 	}
 	return true;

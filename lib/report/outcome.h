@@ -189,7 +189,7 @@ struct ri_rank_outcome {
 /* Which rank is named for the failure. */
 enum ri_culprit {
 	RI_CULPRIT_FIRST,		/* the first failure failed first */
-	RI_CULPRIT_LEFT,		/* another ended with 0, and the first failure then lost it */
+	RI_CULPRIT_LEFT,		/* another ended with 0, and this one then lost it */
 	/* another did not come, or it ran another collective, and the first failure waited */
 	RI_CULPRIT_HELD,
 	RI_CULPRIT_UNKNOWN,	/* losses alone: what they lost cannot be told */
