@@ -3,6 +3,8 @@
 
 #include "report/outcome.h"
 
+enum { DIGITS = 20 };	/* of the greatest number */
+
 static const char magic[] = "rankinit-state-1 ";
 
 static const char *const words[RI_JOB_COUNT] = {
@@ -27,26 +29,15 @@ void ri_job_render(const struct ri_job *job, struct ri_text *out)
 	ri_text_add(out, "\n");
 }
 
-/* The number of "name=NUMBER" among the words. */
+/* The number of " name=NUMBER" among the words. */
 static bool read_number(const char *text, const char *name, uint64_t max, uint64_t *out)
 {
-	const struct ri_range range = { 0, max };
-	size_t length = strlen(name), digits;
-	char number[24];
+	struct ri_span rest = ri_span_after((struct ri_span){ text, strlen(text) }, name);
+	size_t digits = ri_digits_of(rest, out);
 
-	while ((text = strchr(text, ' ')) != NULL) {
-		text++;
-		if (strncmp(text, name, length) != 0 || text[length] != '=')
-			continue;
-		text += length + 1;
-		digits = strcspn(text, " \n");
-		if (digits >= sizeof(number))
-			return false;
-		memcpy(number, text, digits);
-		number[digits] = '\0';
-		return ri_number_read(number, range, out, NULL) == RI_NUMBER_OK;
-	}
-	return false;
+	/* a longer one has no meaning of ours */
+	return digits > 0 && digits <= DIGITS && *out <= max &&
+		strchr(" \n", rest.at[digits]) != NULL;
 }
 
 static bool read_word(const char *text, enum ri_job_word *out)
@@ -71,11 +62,11 @@ bool ri_job_read(const char *text, struct ri_job *out)
 	uint64_t pid, ranks, status, since;
 	struct ri_job job;
 
-	if (!read_word(text, &job.word) || !read_number(text, "pid", INT32_MAX, &pid) ||
-		!read_number(text, "born", UINT64_MAX, &job.born) ||
-		!read_number(text, "ranks", RI_MAX_RANKS, &ranks) ||
-		!read_number(text, "status", 255, &status) ||
-		!read_number(text, "since", INT64_MAX / 1000, &since) || pid == 0)
+	if (!read_word(text, &job.word) || !read_number(text, " pid=", INT32_MAX, &pid) ||
+		!read_number(text, " born=", UINT64_MAX, &job.born) ||
+		!read_number(text, " ranks=", RI_MAX_RANKS, &ranks) ||
+		!read_number(text, " status=", 255, &status) ||
+		!read_number(text, " since=", INT64_MAX / 1000, &since) || pid == 0)
 		return false;
 	job.pid = (pid_t)pid;
 	job.ranks = ranks;
