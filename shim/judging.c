@@ -15,6 +15,7 @@
 #include "link/link.h"
 #include "report/culprit.h"
 #include "report/launched.h"
+#include "report/members.h"
 #include "report/outcome.h"
 #include "report/restarts.h"
 #include "report/verdict.h"
@@ -188,22 +189,29 @@ static const char *first_line(char out[RI_LINK_TEXT], const char from[RI_LINK_TE
 static void add_surroundings(const struct ri_run *run, struct ri_outcome *outcome)
 {
 	static char said[RI_LINK_TEXT], unproved[RI_LINK_TEXT];
+	static struct ri_report_clock clock;
+	static struct ri_report_found seen;
 	const struct ri_link_noted *noted = ri_link_noted();
-	const struct ri_link_found *found = ri_link_found(&outcome->link.found_at);
+	struct timespec found_at;
+	const struct ri_link_found *found = ri_link_found(&found_at);
 
 	outcome->link.roll_call = ri_roll_call_said();
 	if (noted != NULL) {
 		if (outcome->link.roll_call == NULL)
 			outcome->link.roll_call = first_line(said, noted->roll_call);
 		outcome->link.unproved = first_line(unproved, noted->unproved);
-		outcome->link.compared = noted->compared;
-		outcome->link.ahead_s = (double)noted->ahead_us / 1e6;
-		outcome->link.error_s = (double)noted->error_us / 1e6;
+		clock = (struct ri_report_clock){
+			.ahead_s = (double)noted->ahead_us / 1e6,
+			.error_s = (double)noted->error_us / 1e6,
+		};
+		outcome->link.clock = noted->compared ? &clock : NULL;
 	}
 	if (found != NULL) {
-		outcome->link.found = found->text;
-		outcome->link.found_rank = found->rank;
-		outcome->link.found_node = (int64_t)found->node;
+		seen = (struct ri_report_found){
+			.at = ri_time_us(found_at), .text = found->text, .rank = found->rank,
+			.node = found->rank < 0 ? -1 : (int64_t)found->node,
+		};
+		outcome->link.found = &seen;
 	}
 	if (run->ended.facts != NULL) {
 		outcome->facts.items = run->ended.facts->items;

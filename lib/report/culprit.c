@@ -511,21 +511,10 @@ static bool find_raiser(const struct ri_outcome *outcome, size_t *out)
 	return true;
 }
 
-/* The watchdogs of all ranks tell in which collective each is, and one is out of step. */
-static bool find_out_of_step(const struct ri_outcome *outcome, size_t *out)
-{
-	struct ri_collectives works;
-
-	ri_collectives_find(outcome, &works);
-	if (works.odd < 0)
-		return false;
-	*out = (size_t)works.odd;
-	return true;
-}
-
 void ri_culprit_find(struct ri_outcome *outcome)
 {
 	ssize_t loss = find_loss(outcome);
+	struct ri_collectives works;
 	size_t leavers;
 
 	outcome->culprit = RI_CULPRIT_FIRST;
@@ -547,17 +536,20 @@ void ri_culprit_find(struct ri_outcome *outcome)
 		return;
 	}
 	leavers = count_leavers(outcome, &outcome->named);
+	ri_collectives_find(outcome, &works);
 	if (has_others(outcome))
 		outcome->culprit = may_be_here(outcome) ? RI_CULPRIT_UNKNOWN : RI_CULPRIT_ELSEWHERE;
 	else if (leavers > 1 && leavers + 1 == outcome->count)
 		outcome->culprit = RI_CULPRIT_FIRST;	/* all but this one had done their work */
 	else if (leavers > 0)
 		outcome->culprit = RI_CULPRIT_LEFT;
-	else if (find_out_of_step(outcome, &outcome->named) ||
-		find_holder(outcome, &outcome->named))
+	else if (works.odd >= 0 || find_holder(outcome, &outcome->named))
 		outcome->culprit = RI_CULPRIT_HELD;
 	else if (outcome->count > 1)
 		outcome->culprit = RI_CULPRIT_UNKNOWN;
+	/* the watchdogs of all ranks tell in which collective each is */
+	if (outcome->culprit == RI_CULPRIT_HELD && works.odd >= 0)
+		outcome->named = (size_t)works.odd;
 }
 
 enum { HANDLER_SECONDS = 30 };	/* for what it does between Ctrl-C and its exit */

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "model/json.h"
 #include "model/topology.h"
 #include "words/words.h"
 
@@ -40,6 +41,8 @@ bool ri_actor_find(struct ri_span text, struct ri_actor *out);
 
 struct ri_inner_word;
 struct ri_reason;
+struct ri_report_clock;
+struct ri_report_found;
 
 /* Why a job ended, in one word. */
 enum ri_cause_word {
@@ -261,12 +264,8 @@ struct ri_link_outcome {
 	bool is_here;		/* it names this node, and the rank that failed first here */
 	const char *roll_call;	/* what the last one said, or NULL */
 	const char *unproved;	/* the same, by nodes without a key */
-	bool compared;		/* this clock with that of node 0: */
-	double ahead_s, error_s;	/* it goes so far before that, give or take */
-	const char *found;	/* what all nodes saw together at some moment, or NULL */
-	int64_t found_rank;	/* that it names; -1: none */
-	int64_t found_node;	/* that this runs on */
-	struct timespec found_at;
+	const struct ri_report_clock *clock;	/* how far this one is before node 0; or NULL */
+	const struct ri_report_found *found;	/* what all nodes saw together, or NULL */
 };
 
 /* What the processes did that did not end, or NULL where it was not looked at. */

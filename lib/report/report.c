@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/report.h"
+#include "report/verdict.h"
 
 #include <stdio.h>
 
@@ -256,16 +256,9 @@ int ri_report_render(const struct ri_report *report, struct ri_text *out)
 {
 	const struct ri_outcome *outcome = report->outcome;
 	const struct ri_link_outcome *link = &outcome->link;
-	bool named = link->found_rank >= 0;
 	char name[RI_SIGNAL_NAME];
 	const struct ri_report_stop stop = {
 		ri_signal_name(outcome->stop.signal, name), ri_time_us(outcome->stop.at),
-	};
-	const struct ri_report_clock clock = { link->ahead_s, link->error_s };
-	/* what all nodes saw together, and which rank held up the others */
-	const struct ri_report_found found = {
-		.at = ri_time_us(link->found_at), .rank = named ? link->found_rank : -1,
-		.node = named ? link->found_node : -1, .text = link->found,
 	};
 	/* a document of our own, but of strings that were in the memory of others */
 	json_t *autopsy = outcome->hang.autopsy == NULL ? NULL
@@ -286,10 +279,11 @@ int ri_report_render(const struct ri_report *report, struct ri_text *out)
 		.stop = write_known(&json, outcome->stop.signal != 0, ri_report_stop, &stop),
 		.facts = list_facts(&json, outcome), .roll_call = link->roll_call,
 		.roll_call_unproved = link->unproved,
-		.clock = write_known(&json, link->compared, ri_report_clock, &clock),
+		.clock = write_known(&json, link->clock != NULL, ri_report_clock, link->clock),
 		.restarts = list_restarts(&json, outcome->restarts),
 		.autopsy = autopsy == NULL ? json_null() : autopsy,
-		.job_autopsy = write_known(&json, link->found != NULL, ri_report_found, &found),
+		.job_autopsy = write_known(&json, link->found != NULL, ri_report_found,
+			link->found),
 		.job_verdict_node = link->verdict != NULL ? link->verdict->node : -1,
 		.check = report->check == NULL ? json_null()
 			: report->check(&json, report->checked),

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "check/runner.h"
-#include "report/report.h"
 #include "report/verdict.h"
 #include "say/json_memory.h"
 #include "say/whole_file.h"

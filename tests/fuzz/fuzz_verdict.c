@@ -6,7 +6,6 @@
 #include <jansson.h>
 
 #include "report/culprit.h"
-#include "report/report.h"
 #include "report/verdict.h"
 #include "fuzz.h"
 

@@ -12,7 +12,7 @@
 #include <jansson.h>
 
 #include "report/culprit.h"
-#include "report/report.h"
+#include "report/verdict.h"
 #include "topology_of.h"
 
 enum { RANKS = 4 };

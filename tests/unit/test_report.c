@@ -13,7 +13,8 @@
 #include <jansson.h>
 
 #include "report/culprit.h"
-#include "report/report.h"
+#include "report/members.h"
+#include "report/verdict.h"
 #include "topology_of.h"
 
 #define TRACEBACK \
@@ -356,10 +357,12 @@ static void what_stands_beside_it(void **state)
 	outcome.stop.at.tv_sec = 1700000000;
 	outcome.link.verdict = &(const struct ri_verdict){ .rank = 7, .node = 3 };
 	outcome.link.text = "rank 7 failed first\n";
-	outcome.link.found = "of 8 ranks 7 wait in all_reduce\n";
+	outcome.link.found = &(const struct ri_report_found){
+		.text = "of 8 ranks 7 wait in all_reduce\n",
+	};
 	object = report();
 	first = json_object_get(object, "job_autopsy");
-	assert_string_equal(text_of(first, "text"), outcome.link.found);
+	assert_string_equal(text_of(first, "text"), outcome.link.found->text);
 	assert_string_equal(text_of(json_object_get(object, "facts"), "NCCL_X"), "\\xff");
 	first = json_object_get(object, "stop");
 	assert_string_equal(text_of(first, "signal"), "SIGTERM");
