@@ -68,10 +68,10 @@ static json_t *describe_suspect(struct ri_json *json, const struct ri_reports *j
 	put_number(json, object, "rank", ri_suspect_rank(suspect));
 	put_number(json, object, "local_rank", suspect->rank == NULL ? -1
 		: suspect->rank->local_rank);
-	put_text(json, object, "class", failed ? ri_class_name(failure->class) : NULL);
+	put_text(json, object, "class", failed ? ri_class_words[failure->class] : NULL);
 	put_text(json, object, "how", failed ? failure->how : NULL);
 	put_text(json, object, "cause", has_cause ? ri_cause_word_name(failure->why.cause) : NULL);
-	put_text(json, object, "retry", has_cause ? ri_retry_name(failure->why.retry) : NULL);
+	put_text(json, object, "retry", has_cause ? ri_retry_words[failure->why.retry] : NULL);
 	put_text(json, object, "did", suspect->seen ? report->autopsy.did : NULL);
 	put_time(json, object, "at", suspect->at);
 	reason = put_inner(json, object, "reason", json_array());

@@ -116,7 +116,7 @@ static void add_reason(struct ri_text *out, const struct ri_suspect *suspect, si
 	if (failure->has_cause)
 		ri_text_addf(out, "    cause: %s, retry: %s\n",
 			ri_cause_word_name(failure->why.cause),
-			ri_retry_name(failure->why.retry));
+			ri_retry_words[failure->why.retry]);
 	add_report(out, suspect);
 }
 

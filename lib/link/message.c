@@ -231,7 +231,7 @@ static void put(json_t *object, const struct field *field, const void *at)
 		break;
 	case WHY:
 		json_object_set_new(object, "cause", json_string(ri_cause_word_name(why->cause)));
-		json_object_set_new(object, "retry", json_string(ri_retry_name(why->retry)));
+		json_object_set_new(object, "retry", json_string(ri_retry_words[why->retry]));
 		return;
 	case NODE:
 		json_object_set_new(object, "node", json_integer(*number < 0 ? 0 : *number));

@@ -12,17 +12,13 @@ enum { EXIT_SECONDS = 60 };
 
 /* --- what an end is evidence of ---------------------------------------------- */
 
-const char *ri_class_name(enum ri_class class)
-{
-	static const char *const names[] = {
-		[RI_CLASS_STOPPED] = "stopped",
-		[RI_CLASS_LOSS] = "loss",
-		[RI_CLASS_UNKNOWN] = "unknown",
-		[RI_CLASS_OWN] = "own",
-	};
-
-	return names[class];
-}
+const char *const ri_class_words[] = {
+	[RI_CLASS_NONE] = NULL,
+	[RI_CLASS_STOPPED] = "stopped",
+	[RI_CLASS_LOSS] = "loss",
+	[RI_CLASS_UNKNOWN] = "unknown",
+	[RI_CLASS_OWN] = "own",
+};
 
 int ri_rank_signal(const struct ri_rank_outcome *rank)
 {

@@ -93,8 +93,8 @@ void ri_mismatch_add(struct ri_text *out, const struct ri_outcome *outcome);
  */
 void ri_class_find(struct ri_rank_outcome *rank);
 
-/* "own", "loss", "unknown", "stopped"; NULL for one that did not fail. */
-const char *ri_class_name(enum ri_class class);
+/* NULL for one that did not fail. */
+extern const char *const ri_class_words[];
 
 /* Had an exception ended its program when a stop from outside came, and did it still live? */
 bool ri_class_was_held(const struct ri_outcome *outcome, const struct ri_rank_outcome *rank);

@@ -37,8 +37,8 @@ static const char *word_of(enum ri_member_type type, int value)
 
 	if (type == RI_MEMBER_STATE)
 		return states[value];
-	return type == RI_MEMBER_CLASS ? ri_class_name((enum ri_class)value)
-		: ri_loss_kind_name((enum ri_loss_kind)value);
+	return type == RI_MEMBER_CLASS ? ri_class_words[value]
+		: ri_loss_words[value];
 }
 
 static json_t *write_one(struct ri_json *json, const struct ri_report_member *member,

@@ -7,7 +7,7 @@ enum { DIGITS = 20 };	/* of the greatest number */
 
 static const char magic[] = "rankinit-state-1 ";
 
-static const char *const words[RI_JOB_COUNT] = {
+const char *const ri_job_words[] = {
 	[RI_JOB_STARTING] = "starting",
 	[RI_JOB_RUNNING] = "running",
 	[RI_JOB_STOPPING] = "stopping",
@@ -15,15 +15,10 @@ static const char *const words[RI_JOB_COUNT] = {
 	[RI_JOB_DONE] = "done",
 };
 
-const char *ri_job_name(enum ri_job_word word)
-{
-	return words[word];
-}
-
 void ri_job_render(const struct ri_job *job, struct ri_text *out)
 {
 	ri_text_addf(out, "%s%s pid=%d born=%llu ranks=%llu status=%d since=%lld at=", magic,
-		words[job->word], (int)job->pid, (unsigned long long)job->born,
+		ri_job_words[job->word], (int)job->pid, (unsigned long long)job->born,
 		(unsigned long long)job->ranks, job->exit_status, (long long)job->since.tv_sec);
 	ri_time_add(out, job->since);
 	ri_text_add(out, "\n");
@@ -42,17 +37,17 @@ static bool read_number(const char *text, const char *name, uint64_t max, uint64
 
 static bool read_word(const char *text, enum ri_job_word *out)
 {
-	size_t length;
+	struct ri_span word = { text + sizeof(magic) - 1, 0 };
 
 	if (strncmp(text, magic, sizeof(magic) - 1) != 0)
 		return false;
-	text += sizeof(magic) - 1;
-	length = strcspn(text, " \n");
+	word.length = strcspn(word.at, " \n");
 	for (int i = 0; i < RI_JOB_COUNT; i++) {
-		if (strlen(words[i]) == length && memcmp(words[i], text, length) == 0) {
-			*out = (enum ri_job_word)i;
-			return true;
-		}
+		if (strlen(ri_job_words[i]) != word.length ||
+			!ri_span_starts(word, ri_job_words[i]))
+			continue;
+		*out = (enum ri_job_word)i;
+		return true;
 	}
 	return false;
 }
@@ -78,7 +73,7 @@ bool ri_job_read(const char *text, struct ri_job *out)
 
 void ri_job_describe(const struct ri_job *job, struct ri_text *out)
 {
-	ri_text_add(out, words[job->word]);
+	ri_text_add(out, ri_job_words[job->word]);
 	if (job->word == RI_JOB_FAILED || job->word == RI_JOB_DONE)
 		ri_text_addf(out, ": exit status %d", job->exit_status);
 	else if (job->ranks > 1)

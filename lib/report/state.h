@@ -32,8 +32,7 @@ struct ri_job {
 	struct timespec since;	/* CLOCK_REALTIME */
 };
 
-/* "starting", "running", "stopping", "failed", "done". */
-const char *ri_job_name(enum ri_job_word word);
+extern const char *const ri_job_words[];
 
 /* Append the line and its '\n'. */
 void ri_job_render(const struct ri_job *job, struct ri_text *out);

@@ -36,7 +36,7 @@ enum ri_cause_word ri_cause_word_of(const char *name)
 	return RI_CAUSE_UNKNOWN;
 }
 
-static const char *const retries[] = {
+const char *const ri_retry_words[] = {
 	[RI_RETRY_NEVER] = "never",
 	[RI_RETRY_SAME] = "same",
 	[RI_RETRY_OTHER_NODE] = "other_node",
@@ -52,15 +52,10 @@ int ri_exit_class(int status, enum ri_retry retry)
 		? RI_EXIT_OTHER_NODE : RI_EXIT_SAME;
 }
 
-const char *ri_retry_name(enum ri_retry retry)
-{
-	return retries[retry];
-}
-
 enum ri_retry ri_retry_of(const char *name, enum ri_cause_word cause)
 {
 	for (int i = 0; name != NULL && i < RI_RETRY_COUNT; i++)
-		if (strcmp(retries[i], name) == 0)
+		if (strcmp(ri_retry_words[i], name) == 0)
 			return (enum ri_retry)i;
 	return words[cause].retry;
 }
@@ -432,8 +427,8 @@ void ri_verdict_add_line(struct ri_text *out, const struct ri_verdict *verdict,
 	for (int dropped = 0; dropped <= 2; dropped++) {
 		text = ri_text_of(line, sizeof(line));
 		ri_text_addf(&text, "verdict cause=%s", ri_cause_word_name(verdict->why.cause));
-		add_name(&text, "class", ri_class_name(verdict->class));
-		add_name(&text, "retry", ri_retry_name(verdict->why.retry));
+		add_name(&text, "class", ri_class_words[verdict->class]);
+		add_name(&text, "retry", ri_retry_words[verdict->why.retry]);
 		add_number(&text, "rank", verdict->rank);
 		add_number(&text, "node", verdict->node);
 		add_name(&text, "host", dropped > 1 ? NULL : verdict->host);
@@ -457,7 +452,7 @@ json_t *ri_verdict_json(struct ri_json *json, const struct ri_verdict *verdict)
 		return json_null();
 	told = (struct ri_report_verdict){
 		.cause = ri_cause_word_name(verdict->why.cause), .class = (int)verdict->class,
-		.retry = ri_retry_name(verdict->why.retry), .rank = verdict->rank,
+		.retry = ri_retry_words[verdict->why.retry], .rank = verdict->rank,
 		.node = verdict->node,
 		.host = verdict->host[0] == '\0' ? NULL : verdict->host,
 		.status = verdict->status, .retries = (int64_t)verdict->retries,

@@ -68,8 +68,7 @@ const char *ri_cause_word_name(enum ri_cause_word word);
 /* The word of this name; RI_CAUSE_UNKNOWN where there is none, or the name is NULL. */
 enum ri_cause_word ri_cause_word_of(const char *name);
 
-/* "never", "same", "other_node" */
-const char *ri_retry_name(enum ri_retry retry);
+extern const char *const ri_retry_words[];
 
 /* The one of this name; that of the cause's row where there is none, or the name is NULL. */
 enum ri_retry ri_retry_of(const char *name, enum ri_cause_word cause);

@@ -204,18 +204,13 @@ enum {
 	LINES = 512,		/* all in all */
 };
 
-const char *ri_loss_kind_name(enum ri_loss_kind kind)
-{
-	static const char *const names[] = {
-		[RI_LOSS_OWN] = NULL,
-		[RI_LOSS_PEER] = "peer",
-		[RI_LOSS_STORE] = "store",
-		[RI_LOSS_CLOCK] = "clock",
-		[RI_LOSS_MISMATCH] = "mismatch",
-	};
-
-	return names[kind];
-}
+const char *const ri_loss_words[] = {
+	[RI_LOSS_OWN] = NULL,
+	[RI_LOSS_PEER] = "peer",
+	[RI_LOSS_STORE] = "store",
+	[RI_LOSS_CLOCK] = "clock",
+	[RI_LOSS_MISMATCH] = "mismatch",
+};
 
 /* The first row that fits, of those for an exception with its type or of the others. */
 static const struct ri_loss *find_row(struct ri_span message, bool typed)

@@ -90,8 +90,8 @@ struct ri_loss {
 	const char *shape;
 };
 
-/* "peer", "store", "clock", "mismatch"; NULL for RI_LOSS_OWN. */
-const char *ri_loss_kind_name(enum ri_loss_kind kind);
+/* NULL for RI_LOSS_OWN. */
+extern const char *const ri_loss_words[];
 
 /*
  * The row of the table that an exception, "package.Type: message", fits, or NULL where it tells of

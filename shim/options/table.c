@@ -216,7 +216,7 @@ static int read_status(struct ri_options *options, struct ri_given given, struct
 
 static int read_blame(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
-	/* of version 0.1, and the page for now: say/blame_reports.c warns */
+	/* of version 0.1, and the page for now: say/print.c warns */
 	bool gone = given.value != NULL && strcmp(given.value, "trace") == 0;
 	unsigned place;
 

@@ -1,20 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "say/print.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <jansson.h>
 #include <sodium/version.h>
 
+#include "blame/reports.h"
 #include "check/runner.h"
 #include "from/sources.h"
 #include "model/explain.h"
 #include "options/table.h"
+#include "say/json_memory.h"
+#include "say/whole_file.h"
+#include "system/apart.h"
 #include "to/to.h"
 
 enum { ANSWER = 262144 };
@@ -350,4 +360,269 @@ int ri_print_check(const char *format, const struct ri_check_report *report,
 		return -1;
 	ri_check_print_text(report, &out, is_colored(color));
 	return ri_print_text(&out, err);
+}
+
+/* --- --blame ------------------------------------------------------------------- */
+
+enum {
+	/* more than rankinit writes: 512 ranks, a traceback, 4,096 hosts */
+	FILE_MOST = 8 << 20,
+	/* for one at a time; a report of 20 kB takes 0.2 MB */
+	MEMORY = 48 << 20,
+	PAGE = 64 << 20,
+};
+
+static struct {
+	struct ri_reports job;
+	struct ri_arena names;
+	const char **paths;
+	size_t count;
+	char *bytes;
+} asked;
+
+static int add_path(const char *path, struct ri_error *err)
+{
+	if (asked.count == RI_REPORTS_FILES)
+		return ri_fail(err, RI_CODE_FILE_UNREADABLE, "--blame",
+			"more than %d files: name those of one job", RI_REPORTS_FILES);
+	asked.paths[asked.count++] = path;
+	return 0;
+}
+
+/* The reports in a folder, but none of those below it. */
+static int add_folder(const char *path, struct ri_error *err)
+{
+	DIR *folder = opendir(path);
+	const struct dirent *entry;
+	size_t before = asked.count;
+	int status = 0;
+
+	if (folder == NULL)
+		return add_path(path, err);	/* why not is said where files are read */
+	while (status == 0 && (entry = readdir(folder)) != NULL) {
+		size_t length = strlen(entry->d_name);
+		const char *file;
+
+		if (length <= 5 || strcmp(entry->d_name + length - 5, ".json") != 0)
+			continue;
+		file = ri_arena_format(&asked.names, "%s/%s", path, entry->d_name);
+		status = file == NULL ? ri_fail(err, RI_CODE_MEMORY, "--blame",
+			"no memory left for file names") : add_path(file, err);
+	}
+	closedir(folder);
+	return status == 0 && asked.count == before ? add_path(path, err) : status;
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int find_files(const struct ri_options *options, struct ri_error *err)
+{
+	struct stat info;
+
+	asked.paths = ri_arena_array(&asked.names, RI_REPORTS_FILES, sizeof(*asked.paths));
+	if (asked.paths == NULL)
+		return ri_fail(err, RI_CODE_MEMORY, "--blame", "no memory left for file names");
+	for (char *const *word = options->command; *word != NULL; word++) {
+		bool is_there = stat(*word, &info) == 0;
+		bool is_folder = is_there && S_ISDIR(info.st_mode);
+
+		if (!is_there && strncmp(*word, "--", 2) == 0) {
+			ri_fail(err, RI_CODE_OPTION_VALUE, "--blame", "\"%s\" stands behind a "
+				"file, so it would be one, too, and is none", *word);
+			return ri_fail_hint(err, "options stand before the files: rankinit "
+				"--blame=json FILE...");
+		}
+		if ((is_folder ? add_folder(*word, err) : add_path(*word, err)) < 0)
+			return -1;
+	}
+	qsort(asked.paths, asked.count, sizeof(*asked.paths), compare_paths);
+	return 0;
+}
+
+/*
+ * Up to FILE_MOST bytes. To open a pipe or a device may already do something: it is not opened, and
+ * what has become a pipe meanwhile is not waited for. Returns why there are none, or NULL.
+ */
+static const char *read_whole(const char *path, size_t *length)
+{
+	const char *why = NULL;
+	struct stat info;
+	ssize_t got = 1;
+	int fd;
+
+	if (stat(path, &info) < 0)
+		return strerror(errno);
+	if (S_ISDIR(info.st_mode))
+		return "no file in it has a name that ends in .json";
+	if (!S_ISREG(info.st_mode))
+		return "it is no file";
+	if (info.st_size > FILE_MOST)
+		return "it is larger than any report";
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0)
+		return strerror(errno);
+	for (*length = 0; got > 0 && *length < FILE_MOST; *length += got > 0 ? (size_t)got : 0) {
+		got = read(fd, asked.bytes + *length, FILE_MOST - *length);
+		if (got < 0)
+			why = strerror(errno);
+	}
+	close(fd);
+	return why;
+}
+
+static int read_files(struct ri_error *err)
+{
+	const struct ri_skipped_file *skip;
+
+	asked.bytes = ri_pages(FILE_MOST);
+	if (asked.bytes == NULL || ri_json_memory_reserve(MEMORY) < 0 ||
+		ri_reports_begin(&asked.job, asked.count) < 0)
+		return ri_fail(err, RI_CODE_MEMORY, "--blame", "no memory left for reports");
+	for (size_t i = 0; i < asked.count; i++) {
+		const char *path = asked.paths[i], *why;
+		size_t length = 0;
+
+		/* one may be named by its folder, too */
+		if (i > 0 && strcmp(asked.paths[i - 1], path) == 0)
+			continue;
+		why = read_whole(path, &length);
+		if (why != NULL)
+			ri_reports_skip(&asked.job, path, why);
+		else
+			ri_reports_add(&asked.job, path, asked.bytes, length);
+	}
+	if (asked.job.count > 0)
+		return 0;
+	skip = &asked.job.skips[0];
+	if (asked.job.skip_count == 1)
+		ri_fail(err, RI_CODE_BLAME_NONE, skip->file, "no report of rankinit is there: %s",
+			skip->why);
+	else
+		ri_fail(err, RI_CODE_BLAME_NONE, skip->file, "none of these %zu files is a report "
+			"of rankinit; of this one: %s", asked.job.skip_count, skip->why);
+	return ri_fail_hint(err, "start each node with --report=/shared/job/%%n.json, and then: "
+		"rankinit --blame /shared/job/*.json");
+}
+
+int ri_blame_print(const struct ri_options *options, struct ri_error *err)
+{
+	const char *format = options->action_value;
+	struct ri_error gone = RI_ERROR_INIT;
+	struct ri_text out;
+	char *room;
+
+	if (options->command == NULL) {
+		ri_fail(err, RI_CODE_COMMAND_MISSING, "--blame", "no report was given");
+		return ri_fail_hint(err, "name the files that --report wrote: rankinit --blame "
+			"/shared/job/*.json");
+	}
+	if (find_files(options, err) < 0 || read_files(err) < 0)
+		return -1;
+	if (ri_reports_judge(&asked.job) < 0)
+		return ri_fail(err, RI_CODE_MEMORY, "--blame", "no memory left to judge them");
+	room = ri_pages(PAGE);
+	if (room == NULL)
+		return ri_fail(err, RI_CODE_MEMORY, "--blame", "no memory left for the answer");
+	out = ri_text_of(room, PAGE);
+	if (format != NULL && strcmp(format, "trace") == 0) {
+		/* a picture was there in version 0.1: who asks for it gets the page */
+		ri_fail(&gone, RI_CODE_OPTION_VALUE, "--blame", "\"trace\" is no longer there");
+		ri_fail_hint(&gone, "--blame=json has the times of each end for a program of "
+			"yours");
+		ri_log_without(&gone, "the page is printed");
+	}
+	if (format == NULL || strcmp(format, "json") != 0)
+		ri_reports_add_page(&out, &asked.job);
+	else if (ri_reports_add_json(&out, &asked.job, RI_VERSION) < 0)
+		return ri_fail(err, RI_CODE_MEMORY, "--blame", "no memory left for the answer");
+	return ri_print_text(&out, err);
+}
+
+/* --- --install ----------------------------------------------------------------- */
+
+/* A stop lets a copy end that takes no longer: a helper that is killed would leave half of it. */
+enum { COPY_MS = 10000 };
+
+struct copying {
+	const struct ri_given *given;
+	struct ri_arena *arena;
+	struct ri_error *err;
+};
+
+/* The whole program; the kernel lets no process write to it while it runs. NULL and errno. */
+static const char *map_self(size_t *size)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct stat info;
+	const char *bytes = MAP_FAILED;
+
+	/* without /proc by the name that execve(2) was given: getauxval(3) */
+	if (fd < 0)
+		fd = open((const char *)getauxval(AT_EXECFN), O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &info) == 0) {
+		*size = (size_t)info.st_size;
+		bytes = mmap(NULL, *size, PROT_READ, MAP_PRIVATE, fd, 0);
+	}
+	close(fd);
+	return bytes == MAP_FAILED ? NULL : bytes;
+}
+
+static int copy(void *argument)
+{
+	const struct copying *copying = argument;
+	const char *folder = copying->given->value, *subject = copying->given->subject;
+	char here[PATH_MAX] = "", quoted[RI_QUOTE_SIZE];
+	const char *path, *bytes;
+	struct ri_whole_file file;
+	size_t size;
+
+	/* DIR/rankinit, from / on: the folder is looked for again by it */
+	if (folder[0] != '/' && getcwd(here, sizeof(here)) == NULL)
+		return ri_fail(copying->err, RI_CODE_INSTALL_REFUSED, subject,
+			"the current folder has no path: %s", strerror(errno));
+	path = ri_arena_format(copying->arena, "%s%s%s/rankinit", here,
+		folder[0] == '/' ? "" : "/", folder);
+	if (path == NULL)
+		return ri_fail(copying->err, RI_CODE_MEMORY, subject, "no memory left");
+	if (ri_whole_file_find(&file, path, subject, copying->arena, copying->err) < 0) {
+		if (copying->err->code == RI_CODE_REPORT_REFUSED)
+			copying->err->code = RI_CODE_INSTALL_REFUSED;
+		return -1;
+	}
+	ri_quote(quoted, sizeof(quoted), path);
+	if (file.in_place)
+		return ri_fail(copying->err, RI_CODE_INSTALL_REFUSED, subject,
+			"%s is there and is no regular file", quoted);
+	bytes = map_self(&size);
+	if (bytes == NULL)
+		return ri_fail(copying->err, RI_CODE_INSTALL_REFUSED, subject,
+			"/proc/self/exe, the running program, cannot be read: %s",
+			strerror(errno));
+	file.mode = 0755;
+	if (ri_whole_file_write(&file, bytes, size) == 0)
+		return 0;
+	return ri_fail(copying->err, RI_CODE_INSTALL_REFUSED, subject,
+		"%s cannot be written: %s", quoted, strerror(errno));
+}
+
+int ri_install(const struct ri_options *options, struct ri_arena *arena, struct ri_error *err)
+{
+	const struct ri_given *given = &options->given.install;
+	struct copying copying = { .given = given, .arena = arena, .err = err };
+	const struct ri_apart call = {
+		.work = copy, .argument = &copying, .subject = given->subject,
+		.path = given->value, .deaf_ms = COPY_MS,
+	};
+
+	if (options->command != NULL) {
+		ri_fail(err, RI_CODE_OPTION_CONFLICT, given->subject,
+			"only copies rankinit and cannot be combined with a command");
+		return ri_fail_hint(err, "leave the command out");
+	}
+	return ri_apart_or_fail(&call, RI_CODE_INSTALL_REFUSED, err);
 }

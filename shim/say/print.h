@@ -42,14 +42,14 @@ int ri_print_check(const char *format, const struct ri_check_report *report,
 	enum ri_log_color color, struct ri_error *err);
 
 /*
- * blame_reports.c: read the files, and those of folders whose names end in .json, one after the
+ * Read the files, and those of folders whose names end in .json, one after the
  * other, and print who failed first. Returns 0, or -1: RI_CODE_BLAME_NONE where none of them is a
  * report.
  */
 int ri_blame_print(const struct ri_options *options, struct ri_error *err);
 
 /*
- * install.c: copy the running program to DIR/rankinit, with mode 755 whatever the umask. What
+ * Copy the running program to DIR/rankinit, with mode 755 whatever the umask. What
  * stands there is replaced in one step, also while it runs; where that fails it stays as it was,
  * and no half of a copy is left. Waits for the file system without an end, but not beyond a stop.
  * Returns 0, or -1: RI_CODE_INSTALL_REFUSED, OPTION_CONFLICT where a command follows, MEMORY.

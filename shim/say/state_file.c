@@ -191,7 +191,7 @@ static int judge(const char *path, struct ri_text *out)
 		((kill(job.pid, 0) < 0 && errno == ESRCH) || (job.born != 0 &&
 			ri_proc_birth(job.pid, &born) && born != job.born))) {
 		ri_text_addf(out, "not running: pid %d, which was %s, is gone", (int)job.pid,
-			ri_job_name(job.word));
+			ri_job_words[job.word]);
 		return 1;
 	}
 	ri_job_describe(&job, out);

@@ -33,8 +33,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	verdict = &word.verdict;
 	CHECK(ri_cause_word_name(verdict->why.cause) != NULL &&
-		ri_retry_name(verdict->why.retry) != NULL);
-	CHECK((ri_class_name(verdict->class) == NULL) == (verdict->class == RI_CLASS_NONE));
+		ri_retry_words[verdict->why.retry] != NULL);
+	CHECK((ri_class_words[verdict->class] == NULL) == (verdict->class == RI_CLASS_NONE));
 	CHECK(verdict->status > 0 && verdict->status < 256);
 	CHECK(word.exit_status > 0 && word.exit_status < 256);
 	CHECK(verdict->rank >= -1 && verdict->node >= -1 && word.of_rank >= -1);

@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	};
 
 	ri_class_find(&rank);
-	CHECK(rank.evidence.class != RI_CLASS_NONE && ri_class_name(rank.evidence.class) != NULL);
+	CHECK(rank.evidence.class != RI_CLASS_NONE && ri_class_words[rank.evidence.class] != NULL);
 	if (rank.evidence.words.has_calls)
 		for (int i = 0; i < 2; i++)
 			CHECK(rank.evidence.words.calls[i].op[0] != '\0' &&

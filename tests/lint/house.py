@@ -42,9 +42,9 @@ SOURCES = (".c", ".h", ".def")
 # found before, the shape of one, names, and what a launcher says among the words of its ranks.
 WORDS_ASKED = {"ri_words_read", "ri_traceback_find", "ri_last_words_find", "ri_last_lines_find",
                "ri_loss_peer", "ri_loss_of_exception", "ri_traceback_line", "ri_noise_hides",
-               "ri_loss_kind_name", "ri_launcher_words_read", "ri_shape_fits",
+               "ri_launcher_words_read", "ri_shape_fits",
                "ri_lines_of", "ri_work_is_same", "ri_work_waits"}
-# Who reads: blame.c alone, into the outcome.
+# Who reads: culprit.c alone, into the outcome.
 WORDS_READERS = {"lib/report/culprit"}
 
 

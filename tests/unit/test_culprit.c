@@ -98,10 +98,10 @@ static void words_behind_an_end(void **state)
 	exits(0, 1, OWN, 205);
 	exits(1, 1, OWN, 202);
 	ranks[1].ended.tv_sec = 203;
-	expect(0, RI_BLAME_FIRST);
+	expect(0, RI_CULPRIT_FIRST);
 	/* the control: its own words come before its end */
 	ranks[0].ended.tv_sec = 206;
-	expect(1, RI_BLAME_FIRST);
+	expect(1, RI_CULPRIT_FIRST);
 }
 
 static void classes_of_signals(void **state)
@@ -250,11 +250,11 @@ static void of_the_file_of_torch(void **state)
 static void the_names_of_classes(void **state)
 {
 	(void)state;
-	assert_null(ri_class_name(RI_CLASS_NONE));
-	assert_string_equal(ri_class_name(RI_CLASS_STOPPED), "stopped");
-	assert_string_equal(ri_class_name(RI_CLASS_LOSS), "loss");
-	assert_string_equal(ri_class_name(RI_CLASS_UNKNOWN), "unknown");
-	assert_string_equal(ri_class_name(RI_CLASS_OWN), "own");
+	assert_null(ri_class_words[RI_CLASS_NONE]);
+	assert_string_equal(ri_class_words[RI_CLASS_STOPPED], "stopped");
+	assert_string_equal(ri_class_words[RI_CLASS_LOSS], "loss");
+	assert_string_equal(ri_class_words[RI_CLASS_UNKNOWN], "unknown");
+	assert_string_equal(ri_class_words[RI_CLASS_OWN], "own");
 }
 
 /* The victims' exceptions appear before the culprit can be reaped. */
