@@ -307,7 +307,7 @@ static struct ri_outcome gather(struct ri_run *run, bool whole, int32_t *first)
 	take_launched(run, &outcome, whole && memory_ran_out(run));
 	*first = find_first(run, &outcome);
 	outcome.cause = find_cause(run, &outcome);
-	/* one command that just failed has said why: its end is told as if nobody had read that */
+	/* one command that just failed has said why, and its end is told without that */
 	if (run->started.words_alone && !outcome.launches && !outcome.launched) {
 		command->wrote.tail = (struct ri_span){ .at = NULL };
 		command->traceback_at = (struct timespec){ 0 };
@@ -471,7 +471,7 @@ static void find_restart(struct ri_run *run, const struct ri_restarted_attempt *
 	ri_restart_describe(restart, &outcome);
 }
 
-/* Say it of each that nobody has told of, and keep it. Sets .restarts. */
+/* Print a line on each that has none yet, and keep it. Sets .restarts. */
 static void judge_restarts(struct ri_run *run, struct ri_judged *out)
 {
 	const struct ri_restarted_attempt *attempts;

@@ -154,7 +154,7 @@ int ri_run_prepare_telling(struct ri_run *run)
 }
 
 struct telling {
-	const struct ri_outcome *outcome;
+	struct ri_outcome *outcome;
 	const struct ri_check_report *checked;	/* NULL: nothing was */
 	const struct ri_error *why;	/* nothing was started; or NULL */
 };

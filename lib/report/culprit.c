@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/torch_error.h"
 
 /* Behind a traceback Python runs what is registered for its exit, as an upload. */
 enum { EXIT_SECONDS = 60 };

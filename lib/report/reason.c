@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "redact/redact.h"
-#include "report/torch_error.h"
 
 enum {
 	MIN_FRAME_LINES = 4,

@@ -5,7 +5,6 @@
 
 #include "base/signals.h"
 #include "report/members.h"
-#include "report/torch_error.h"
 #include "words/words.h"
 
 enum { MAX_LINE = 4096 };	/* of a log, or of the path of one */

@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "base/limits.h"
-#include "report/torch_error.h"
 #include "words/words.h"
 
 enum {
@@ -255,7 +254,7 @@ static bool is_time(struct timespec at)
 	return at.tv_sec >= 0 && at.tv_nsec >= 0 && at.tv_nsec < NS;
 }
 
-/* It has an end. Whoever prints it replaces control characters, which an exception may have. */
+/* It has an end. What prints it replaces control characters, which an exception may have. */
 static bool is_text(const char *text, size_t size)
 {
 	return strnlen(text, size) < size;

@@ -131,7 +131,7 @@ struct ri_carried {
 	char name[RI_CARRIED_NAME];	/* of the process, which an exec by a descriptor changes */
 	char signature[RI_CARRIED_SIGNATURE];	/* of how the last attempt failed: restarts.h */
 	char failure[RI_CARRIED_FAILURE];	/* the same for people, in a line without secrets */
-	/* of its verdict, which has not been said yet; "": none */
+	/* of its verdict, which is not printed yet; "": none */
 	char last_line[RI_VERDICT_LINE_SIZE];
 	struct ri_carried_link link;
 	struct ri_carried_port port;

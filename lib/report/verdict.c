@@ -6,7 +6,6 @@
 #include "redact/redact.h"
 #include "report/culprit.h"
 #include "report/members.h"
-#include "report/torch_error.h"
 
 enum { MESSAGE_LINES = 8 };	/* after the first, that are looked at */
 

@@ -74,8 +74,8 @@ extern const char *const ri_retry_words[];
 enum ri_retry ri_retry_of(const char *name, enum ri_cause_word cause);
 
 /*
- * Why the command or the ranks of this node ended; RI_CAUSE_UNKNOWN also where nothing failed. Why
- * the job did ri_verdict_find says.
+ * Why the command or the ranks of this node ended; RI_CAUSE_UNKNOWN where none of them failed.
+ * ri_verdict_find says why the job did.
  */
 struct ri_why ri_why_find(const struct ri_outcome *outcome);
 

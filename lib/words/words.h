@@ -310,7 +310,7 @@ void ri_words_read(struct ri_span text, struct ri_words *out);
 
 /*
  * What launchers say of the ends of their ranks (launcher_words.def), and the lines of one rank
- * among those of all. What writes to the stream can write the same words: they are hints, for
+ * among those of all. Any process can write the same words to the stream: they are hints, for
  * where the kernel does not tell, and no line that bears a rank's label is a launcher's.
  */
 

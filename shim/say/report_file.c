@@ -298,22 +298,21 @@ void ri_report_refuse(const struct ri_outcome *outcome, const struct ri_check_re
 	leave_last_words(words, outcome->last_line);
 }
 
-/* Lines of ri_verdict_add_printed, and the verdict. */
-static char printed[RI_VERDICT_PRINTED_SIZE], verdict[RI_VERDICT_SIZE];
+static char verdict[RI_VERDICT_SIZE];
 
-void ri_report_say(const struct ri_outcome *outcome, bool prints)
+void ri_report_say(struct ri_outcome *outcome, bool prints)
 {
+	static char printed[RI_VERDICT_PRINTED_SIZE];
 	static struct ri_reason scratch;
-	struct ri_outcome all = *outcome;
 	struct ri_text out = ri_text_of(printed, sizeof(printed));
 	const char *seen = outcome->hang.seen;
 	RI_TEXT(line, RI_MAX_LINE);
 	struct ri_span rest, one;
 
 	ri_verdict_add_printed(&out, outcome, &scratch);
-	all.printed = printed;
+	outcome->printed = printed;
 	out = ri_text_of(verdict, sizeof(verdict));
-	ri_verdict_render(&all, &out);
+	ri_verdict_render(outcome, &out);
 	/* of a silent one another rankinit says it */
 	if (!prints || outcome->silent)
 		return;
@@ -337,11 +336,8 @@ void ri_report_say(const struct ri_outcome *outcome, bool prints)
 
 void ri_report_leave(const struct ri_outcome *outcome, const struct ri_check_report *checked)
 {
-	struct ri_outcome all = *outcome;
-
-	all.printed = printed;
 	own.goes_on = outcome->goes_on;
 	leave_last_words(verdict, outcome->last_line);
 	if (own.option != NULL)
-		write_report(&all, checked, NULL);
+		write_report(outcome, checked, NULL);
 }

@@ -44,10 +44,10 @@ void ri_report_job(const char *verdict);
 void ri_report_hand_on(void);
 
 /*
- * When all is over: the verdict, which is printed where it says more than the line about the end of
- * one command does, if it is to be printed at all.
+ * When all is over: set outcome->printed, and make the verdict, which is printed where it says more
+ * than the line about the end of one command does, if it is to be printed at all.
  */
-void ri_report_say(const struct ri_outcome *outcome, bool prints);
+void ri_report_say(struct ri_outcome *outcome, bool prints);
 
 /*
  * After that: write what it has said to /dev/termination-log, or in a job of SageMaker's to

@@ -4,7 +4,7 @@
  * readings agree about the time, and its clean copy is JSON again.
  */
 #include "fuzz.h"
-#include "report/torch_error.h"
+#include "report/outcome.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

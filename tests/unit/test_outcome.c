@@ -12,7 +12,6 @@
 
 #include "report/culprit.h"
 #include "report/outcome.h"
-#include "report/torch_error.h"
 
 #define EXITED(code) .end = RI_END_EXITED, .exit_code = (code)
 #define KILLED(number) .end = RI_END_SIGNALED, .signal = (number)
