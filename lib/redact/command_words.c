@@ -63,7 +63,7 @@ void ri_redact_word_in_place(char *word, size_t size)
 	memcpy(word, copy, text.length + 1);
 }
 
-char *ri_redact_copy(const char *word, struct ri_arena *arena)
+static char *copy_word(const char *word, struct ri_arena *arena)
 {
 	/* a secret of one byte becomes three */
 	size_t size = strlen(word) * strlen(RI_REDACTED) + 1;
@@ -97,7 +97,7 @@ char **ri_redact_words(char *const *words, struct ri_arena *arena)
 	for (size_t i = 0; out != NULL && i < count; i++) {
 		hidden = i > 0 && !hidden && hides_next(words[i - 1], words[i]);
 		out[i] = hidden ? ri_arena_copy(arena, RI_REDACTED, strlen(RI_REDACTED))
-				: ri_redact_copy(words[i], arena);
+				: copy_word(words[i], arena);
 		if (out[i] == NULL)
 			return NULL;
 	}

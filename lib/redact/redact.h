@@ -48,9 +48,6 @@ void ri_redact_word(struct ri_text *out, const char *word);
 /* The same in the place of the word, which is cut where it does not fit. */
 void ri_redact_word_in_place(char *word, size_t size);
 
-/* A copy of one word; NULL when out of memory. */
-char *ri_redact_copy(const char *word, struct ri_arena *arena);
-
 /* A copy of a list that ends in NULL, also without the word after --name; NULL: no memory. */
 char **ri_redact_words(char *const *words, struct ri_arena *arena);
 

@@ -20,10 +20,9 @@
 
 /*
  * Which actor or task of Ray's a driver ended of, by the exception that it ended with. An actor
- * outlives what it raises, and so no end of a process tells of it.
+ * outlives what it raises, and so no end of a process tells of it. The spans point into the text
+ * that was read.
  */
-
-/* The spans point into the text that was read. */
 struct ri_actor {
 	struct ri_span name;	/* its class, "Worker"; of a task its function; or empty */
 	bool is_task;

@@ -11,11 +11,6 @@
 #include "model/json.h"
 #include "report/outcome.h"
 
-/*
- * Why a rank ended, as far as it said so itself: what stands below the first
- * line of the verdict.
- */
-
 enum {
 	RI_VERDICT_COLUMNS = 240,
 	RI_REASON_LINES = 14,	/* that ri_reason_add appends, at most */
@@ -23,8 +18,8 @@ enum {
 };
 
 /*
- * Why a rank ended, as far as it said so itself, without secrets. It is large:
- * keep it in static storage.
+ * Why a rank ended, as far as it said so itself, without secrets: what stands below the first line
+ * of the verdict. It is large: keep it in static storage.
  */
 struct ri_reason {
 	const struct ri_rank_outcome *rank;	/* whose it is, of so many bytes: */

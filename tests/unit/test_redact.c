@@ -311,14 +311,15 @@ static void a_word_of_many_names(void **state)
 	static char word[RI_MAX_VARIABLE];
 	static struct ri_arena arena;
 	const size_t length = thinned(sizeof(word), 4096) - sizeof(secret);
-	char *shown;
+	char *words[] = { word, NULL }, **copies, *shown;
 
 	(void)state;
 	for (size_t i = 0; i < length; i++)
 		word[i] = name[i % (sizeof(name) - 1)];
 	strcat(word, secret);
-	shown = ri_redact_copy(word, &arena);
-	assert_non_null(shown);
+	copies = ri_redact_words(words, &arena);
+	assert_non_null(copies);
+	shown = copies[0];
 	assert_string_equal(shown + strlen(shown) - strlen("HF_TOKEN=***"), "HF_TOKEN=***");
 	ri_arena_release(&arena);
 }
