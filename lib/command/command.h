@@ -11,16 +11,10 @@
 #include "base/env.h"
 #include "base/text.h"
 
-/*
- * Words of a command that is not ours: the names of shells, and options. Which
- * of these take a value in a word of their own is said by lists as in
- * launchers.def.
- */
-
 /* The name of the shell that this is a path or the name of: "bash"; NULL: of none. */
 const char *ri_word_shell(const char *word);
 
-/* "-" alone is none. */
+/* Is it an option? "-" alone is none. */
 bool ri_word_is_option(const char *word);
 
 /*

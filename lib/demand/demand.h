@@ -111,10 +111,8 @@ const char *ri_topic_name(enum ri_topic topic);
 /* Is what lacks it unfit? Never without a demand, for NULL. */
 bool ri_demand_is_firm(const struct ri_demand *demand);
 
-/* The firmest demand of the topic, or NULL. */
+/* The firmest demand of the topic; of those that ask for more than was found; or NULL. */
 const struct ri_demand *ri_demands_find(const struct ri_demands *demands, enum ri_topic topic);
-
-/* The firmest demand of the topic that asks for more than what was found, or NULL. */
 const struct ri_demand *ri_demands_unmet(const struct ri_demands *demands, enum ri_topic topic,
 	enum ri_demand_number number, uint64_t found);
 

@@ -16,7 +16,6 @@
  * "host", "host:port", "[address]", "[address]:port" and a bare IPv6 address,
  * as schedulers write them.
  */
-
 struct ri_endpoint {
 	struct ri_span host;	/* without brackets; at most RI_MAX_NAME bytes */
 	unsigned port;		/* 0 where there is none */
@@ -30,15 +29,11 @@ struct ri_endpoint {
 bool ri_endpoint_read(struct ri_span text, struct ri_endpoint *out);
 
 /*
- * Where a text that is no endpoint goes wrong, as an offset: at the first byte
- * that no host has, else at the port, else where the text starts.
+ * Of a text that is no endpoint: where it goes wrong, at the first byte that no host has, else at
+ * the port, else where the text starts; and what was expected instead, the port alone where the
+ * host before the colon is one.
  */
 size_t ri_host_fault(const char *text, size_t length);
-
-/*
- * Of a text that is no endpoint: what was expected instead. Where the host
- * before the colon is one it is the port alone.
- */
 const char *ri_endpoint_expect(const char *text, size_t length);
 
 /*
@@ -71,20 +66,15 @@ struct ri_reading {
  */
 const char *ri_reading_get(const struct ri_reading *reading, const char *variable);
 
-/*
- * Does the variable hold a number that the fact may have? Then *out is it;
- * nothing is claimed.
- */
+/* Does the variable hold a number that the fact may have? Nothing is claimed. */
 bool ri_reading_number(const struct ri_reading *reading, enum ri_fact_id id,
 	const char *variable, uint64_t *out);
 
 /* The text of a file of the context's machine, of less than most bytes; or NULL. */
 char *ri_reading_file(struct ri_reading *reading, const char *path, size_t most);
 
-/* Zeroed memory that lives as long as the topology, or NULL. */
+/* Zeroed memory that lives as long as the topology, or NULL; and a copy there, ended by '\0'. */
 void *ri_reading_allocate(struct ri_reading *reading, size_t count, size_t size);
-
-/* A copy of so many bytes that lives as long, ended by '\0', or NULL. */
 char *ri_reading_copy(struct ri_reading *reading, const char *text, size_t length);
 
 /*
@@ -117,7 +107,7 @@ struct ri_fact *ri_claim_text(struct ri_reading *reading, enum ri_fact_id id,
 
 /*
  * Claim a number, if the variable exists: known, or broken where it is not a
- * number in the fact's range. Returns the claim or NULL.
+ * number in the fact's range. Returns the claim or NULL, as all of these do.
  */
 struct ri_fact *ri_claim_number(
 	struct ri_reading *reading, enum ri_fact_id id, const char *variable);
@@ -126,29 +116,15 @@ struct ri_fact *ri_claim_number(
 struct ri_fact *ri_claim_filled(
 	struct ri_reading *reading, enum ri_fact_id id, const char *variable);
 
-/* Claim a text as it stands, unless the variable is blank. */
+/* As many processes for each node as it has GPUs; a blank or 0 claims nothing. */
+struct ri_fact *ri_claim_gpus(
+	struct ri_reading *reading, enum ri_fact_id id, const char *variable);
+
+/* A text as it stands, unless the variable is blank. */
 struct ri_fact *ri_claim_label(
 	struct ri_reading *reading, enum ri_fact_id id, const char *variable);
 
-/*
- * Make a claim one that cannot be used, for this reason: RI_STATE_BROKEN or
- * RI_STATE_OPEN. Returns the claim; NULL does nothing.
- */
-struct ri_fact *ri_claim_spoil(struct ri_fact *claim, enum ri_fact_state state,
-	const char *reason);
-
-/* Claim that the variable is broken: what was expected instead. */
-struct ri_fact *ri_claim_broken(struct ri_reading *reading, enum ri_fact_id id,
-	const char *variable, const char *reason);
-
-/* Claim that the variable leaves the fact open, and why. */
-struct ri_fact *ri_claim_open(struct ri_reading *reading, enum ri_fact_id id,
-	const char *variable, const char *reason);
-
-/*
- * Claim a host from a variable that holds one, perhaps with a port (which is
- * not claimed): known, or broken. An empty variable claims nothing.
- */
+/* A host, perhaps with a port, which is not claimed. An empty variable claims nothing. */
 struct ri_fact *ri_claim_host(
 	struct ri_reading *reading, enum ri_fact_id id, const char *variable);
 
@@ -156,54 +132,49 @@ struct ri_fact *ri_claim_host(
 struct ri_fact *ri_claim_endpoint(struct ri_reading *reading, enum ri_fact_id id,
 	const char *variable, unsigned *port);
 
-/* Claim hosts from a list with that separator, in order: known, or broken. */
+/* Hosts in order from a list with that separator; and where text was made of the value. */
 struct ri_fact *ri_claim_hosts(struct ri_reading *reading, const char *variable, char separator);
-
-/* The same, where text is the list that was made out of the variable's value. */
 struct ri_fact *ri_claim_list(
 	struct ri_reading *reading, const char *variable, const char *text, char separator);
 
-/* Claim what the rows that have a take say, in their order. */
+/* What the rows that have a take say, in their order; and whatever this source says. */
 void ri_claim_rows(struct ri_reading *reading, const struct ri_source_row *rows);
-
-/* Claim what this source says, in the name of the one whose turn it is. */
 void ri_source_read(const struct ri_source *source, struct ri_reading *reading);
 
-/* Claim as many processes for each node as it has GPUs; a blank or 0 claims nothing. */
-struct ri_fact *ri_claim_gpus(
-	struct ri_reading *reading, enum ri_fact_id id, const char *variable);
+/* Claim that the variable is broken, or leaves the fact open: what was expected, or why. */
+struct ri_fact *ri_claim_broken(struct ri_reading *reading, enum ri_fact_id id,
+	const char *variable, const char *reason);
+struct ri_fact *ri_claim_open(struct ri_reading *reading, enum ri_fact_id id,
+	const char *variable, const char *reason);
+
+/* Make a claim one that cannot be used, broken or open, for this reason; NULL stays. */
+struct ri_fact *ri_claim_spoil(struct ri_fact *claim, enum ri_fact_state state,
+	const char *reason);
 
 /* Give the claim this strength; NULL stays. Returns it. */
 struct ri_fact *ri_claim_weigh(struct ri_fact *claim, enum ri_strength strength);
 
-/* The first known claim that the source whose turn it is has made, or NULL. */
+/* The first known claim that the source whose turn it is has made, or NULL; and its number. */
 struct ri_fact *ri_claimed(const struct ri_reading *reading, enum ri_fact_id id);
-
-/* The number of that claim; false where there is none. */
 bool ri_claim_get(const struct ri_reading *reading, enum ri_fact_id id, uint64_t *out);
+
+/* The first claim that the source of that name made, or NULL; and its number, if it is known. */
+struct ri_fact *ri_claim_of(
+	const struct ri_reading *reading, enum ri_fact_id id, const char *source);
+bool ri_claim_number_of(const struct ri_reading *reading, enum ri_fact_id id, const char *source,
+	uint64_t *out);
 
 /*
  * Where this source names no master, claim the first of its hosts until
- * somebody says better. "localhost" is open: it serves one node.
+ * another one says better. "localhost" is open: it serves one node.
  */
 void ri_claim_first_host(struct ri_reading *reading);
 
-/*
- * Claim the port that this system's jobs use by default: the
- * only claim in the name of no variable.
- */
+/* The port of this system's jobs by default: the only claim in the name of no variable. */
 void ri_claim_default_port(struct ri_reading *reading, unsigned port);
 
-/* Has a source said where rank 0 runs, or does the user, who is read later? */
+/* Has a source said where rank 0 runs, or has the user, whom source "env" reads later? */
 bool ri_reading_has_master(const struct ri_reading *reading);
-
-/* The first claim that the source of that name made, or NULL. */
-struct ri_fact *ri_claim_of(
-	const struct ri_reading *reading, enum ri_fact_id id, const char *source);
-
-/* The number of that claim, if it is known. */
-bool ri_claim_number_of(const struct ri_reading *reading, enum ri_fact_id id, const char *source,
-	uint64_t *out);
 
 /* Are all ranks of the job here, by the identity's own account? There must be one. */
 bool ri_identity_is_on_one_node(const struct ri_reading *reading);

@@ -135,19 +135,16 @@ struct ri_shape_member {
 	unsigned port;		/* the master's: node n's own is n above it */
 };
 
-/* One of its rows, those beside first. False past the last. */
+/* One of its rows, those beside first; false past the last. Whether it is of that member. */
 bool ri_shape_row_at(const struct ri_shape *shape, size_t index, struct ri_shape_row *out);
-
 bool ri_shape_row_is_of(const struct ri_shape_row *row, const struct ri_shape_member *member);
 
 /* The value of the row, in the arena. NULL when out of memory. */
 char *ri_shape_value(const struct ri_shape_row *row, const struct ri_shape_member *member,
 	struct ri_arena *arena);
 
-/* The master's port by default. */
+/* The master's port by default; and whether a row says it, <master_port>. */
 unsigned ri_shape_port(const struct ri_shape *shape);
-
-/* Does a row say the port of the master, <master_port>? */
 bool ri_shape_says_port(const struct ri_shape *shape);
 
 /* The address of the node on a machine that plays all of them: 127.0.0.2 is that of node 0. */
@@ -238,10 +235,8 @@ enum {
 /* The table, in order of precedence; ends with NULL. */
 extern const struct ri_source *const ri_sources[];
 
-/* The shape at this place, in the order of the sources; NULL past the last. */
+/* The shape at this place, in the order of the sources; that of a name without a '\0'; or NULL. */
 const struct ri_shape *ri_source_shape_at(size_t index);
-
-/* The one of that name, which need not end in '\0'; or NULL. */
 const struct ri_shape *ri_source_shape_find(const char *name, size_t length);
 
 /* Has the text no bytes but blanks, or none at all? */
@@ -251,12 +246,10 @@ bool ri_text_is_blank(const char *text);
 bool ri_source_is_seen(const struct ri_source *source, const struct ri_env *env);
 
 /*
- * Is the variable set, and no link to a Kubernetes service? For detect functions, which
- * look at the environment alone.
+ * Is the variable set, and no link to a Kubernetes service? And is it not blank, of a name that
+ * an image may set to an empty value?
  */
 bool ri_source_sees(const struct ri_env *env, const char *variable);
-
-/* The same, and it is not blank? For names that an image may set to an empty value. */
 bool ri_source_sees_text(const struct ri_env *env, const char *variable);
 
 /*
@@ -266,17 +259,15 @@ bool ri_source_sees_text(const struct ri_env *env, const char *variable);
  */
 bool ri_source_sees_slurm_task(const struct ri_env *env);
 
-/* Does the source of this identity watch over its ranks? Not so for NULL. */
+/*
+ * What the source of this identity, or NULL, says of its ranks: does it watch over them, how does
+ * it signal them, whose MPI job is theirs? Does a program of this name, which may end in
+ * ".openmpi" or so, start them?
+ */
 bool ri_source_manages(const char *identity);
-
-/* How does that source signal its ranks? */
 enum ri_source_signals ri_source_signals(const char *identity);
-
-/* Is a program of this name, which may end in ".openmpi" or so, one that starts its ranks? */
-bool ri_source_is_launcher(const char *identity, const char *name);
-
-/* Whose MPI job is a process with this identity one of? Of none for NULL. */
 enum ri_source_mpi ri_source_mpi(const char *identity);
+bool ri_source_is_launcher(const char *identity, const char *name);
 
 /* Does a source that may be read say that this process is a job's, with a rank or without? */
 bool ri_sources_say_job(const struct ri_env *env, const struct ri_wishes *wishes);

@@ -16,7 +16,6 @@
  * options' reader has looked up the names of sources and frameworks; later rooms
  * check the rest.
  */
-
 struct ri_wishes {
 	struct ri_given facts[RI_FACT_COUNT];	/* of hosts: a list with commas between */
 	struct ri_given hostfile;	/* the path; its content is in hostfile_text */
@@ -31,25 +30,17 @@ struct ri_wishes {
 
 /* All of these take NULL for no wishes at all. */
 
-/* The first option or twin that states a fact; NULL where there is none. */
+/* The first option or twin that states a fact, or NULL; the value that this one states, or NULL. */
 const char *ri_wishes_subject(const struct ri_wishes *wishes);
-
-/* The value that this option or twin states, or NULL. */
 const char *ri_wishes_get(const struct ri_wishes *wishes, const char *subject);
 
-/* May this source say who we are? */
+/* May this source say who we are? Shall nothing be read at all (--source=none)? */
 bool ri_wishes_allow_source(const struct ri_wishes *wishes, const char *name);
-
-/* Shall nothing be read at all (--source=none)? */
 bool ri_wishes_refuse_all(const struct ri_wishes *wishes);
 
-/* May this framework be written for? */
+/* May this framework be written for? Is it named in a list of them? */
 bool ri_wishes_allow_framework(const struct ri_wishes *wishes, const char *name);
-
-/* Is it named in a list of frameworks? */
 bool ri_wishes_name_framework(const struct ri_wishes *wishes, const char *name);
-
-struct ri_wishes;
 
 /* What only the machine can say of a place to meet at. Both ask the kernel. */
 struct ri_meeting {

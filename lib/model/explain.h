@@ -13,7 +13,6 @@
  * Text in columns for a terminal: no line is wider than RI_PAGE_WIDTH, and
  * foreign text is shown so that none of it is a command to the terminal.
  */
-
 enum { RI_PAGE_WIDTH = 79 };	/* one less than 80: some terminals wrap at the last */
 
 enum ri_look {
@@ -34,7 +33,6 @@ struct ri_page {
 
 /* How what follows looks; it takes no column. */
 void ri_page_paint(struct ri_page *page, enum ri_look look);
-
 void ri_page_end_line(struct ri_page *page);
 
 /* Blanks up to a column; one at least where the line is there already. */
@@ -81,10 +79,7 @@ struct ri_explain {
 	bool color;			/* text: with escape sequences of ECMA-48 */
 };
 
-/*
- * For people: no line is wider than RI_PAGE_WIDTH (page.h). What does not fit
- * the buffer is cut (out->cut).
- */
+/* For people. What does not fit the buffer is cut (out->cut). */
 void ri_explain_text(const struct ri_explain *explain, struct ri_text *out);
 
 /*

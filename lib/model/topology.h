@@ -36,13 +36,10 @@ enum ri_scope {
 	RI_SCOPE_NODE = 2,
 };
 
-/* The role of a process that starts the ranks and is none of them. */
+/* Roles: a process that starts the ranks; the one node on which the job's command is started. */
 #define RI_ROLE_LAUNCHER "launcher"
-
-/* The role of the one node on which alone the job's command is started. */
 #define RI_ROLE_PRIMARY "primary"
-
-/* Roles of processes that serve or watch the ranks, and are none of them. */
+/* Processes that serve or watch the ranks, and are none of them. */
 #define RI_ROLE_PS "ps"
 #define RI_ROLE_EVALUATOR "evaluator"
 
@@ -68,7 +65,7 @@ enum ri_fact_state {
 
 /* Which of several candidates wins; among equals the inner source's. */
 enum ri_strength {
-	RI_STRENGTH_DEFAULT,	/* holds until somebody says better */
+	RI_STRENGTH_DEFAULT,	/* holds until a source says better */
 	RI_STRENGTH_SAID,
 	RI_STRENGTH_STATED,	/* the variable that the frameworks read themselves */
 	RI_STRENGTH_MANUAL,	/* an option of the user's */
@@ -116,17 +113,13 @@ struct ri_topology {
 	struct ri_fact facts[RI_FACT_COUNT];
 };
 
-/* "rank", "local_world_size": stable names. */
+/* Its row in facts.def: "local_world_size", and the numbers that it may have. */
 const char *ri_fact_name(enum ri_fact_id id);
-
 enum ri_fact_group ri_fact_group(enum ri_fact_id id);
-
-/* The numbers that the fact may have; of hosts, how many. */
 struct ri_range ri_fact_range(enum ri_fact_id id);
 
 /* Is the fact known? Then *out is its number. */
 bool ri_topology_get(const struct ri_topology *topology, enum ri_fact_id id, uint64_t *out);
-
 bool ri_topology_knows(const struct ri_topology *topology, enum ri_fact_id id);
 
 /* It is this number from now on, since it follows from others: RI_FROM(...) | ... */
@@ -139,13 +132,11 @@ const char *ri_topology_once(const struct ri_topology *topology);
 /* Does the job have ranks on another node, by whatever is known of it? */
 bool ri_topology_is_wide(const struct ri_topology *topology);
 
-/* Is this the job's launcher, that is, who starts the ranks? */
+/* Is this the job's launcher, which starts the ranks? */
 bool ri_topology_is_launcher(const struct ri_topology *topology);
 
-/* Is this a role beside the ranks, as a parameter server has? */
+/* Is this a role beside the ranks, as a parameter server has? Has this process one? */
 bool ri_role_is_beside(const char *role);
-
-/* Has this process one? */
 bool ri_topology_is_beside(const struct ri_topology *topology);
 
 /*
@@ -157,13 +148,12 @@ const char *ri_topology_subject(const struct ri_topology *topology, enum ri_fact
 /* A candidate that was said, but in a way that cannot be used; or NULL. */
 const struct ri_fact *ri_fact_find_broken(const struct ri_fact *fact);
 
-/*
- * What follows from the facts that were read, in the order in which it is done.
- * Nothing that one of these says is taken back by a later one.
- */
 struct ri_context;
 
 /*
+ * What follows from the facts that were read, in the order in which it is done. No step takes
+ * back what an earlier one said.
+ *
  * Where ranks are started here and only the node gives an identity: take it for a
  * job's one process on it, as it stands among the nodes. Where no source speaks of
  * nodes, it is the only one.

@@ -79,10 +79,8 @@ void ri_want(struct ri_writing *writing, const char *variable, const char *value
  */
 void ri_want_gone(struct ri_writing *writing, const char *variable);
 
-/* The variable shall have this number. */
+/* The variable shall have this number; the number or text of this fact, if it is known. */
 void ri_want_number(struct ri_writing *writing, const char *variable, uint64_t number);
-
-/* The variable shall have the number or text of this fact, if it is known. */
 void ri_want_fact(struct ri_writing *writing, const char *variable,
 	const struct ri_topology *topology, enum ri_fact_id id);
 
@@ -92,20 +90,16 @@ bool ri_writing_is_asked(const struct ri_writing *writing);
 /* Is this the name of the identity's source, or of another one that spoke? */
 bool ri_writing_has_source(const struct ri_topology *topology, const char *const *names);
 
-/* Is there one process on each node: by the command, or since no ranks exist yet? */
+/* How is the command launched? One on each node: by its mode, or since no ranks exist yet? */
+enum ri_mode ri_writing_mode(const struct ri_writing *writing);
 bool ri_writing_is_of_nodes(const struct ri_writing *writing, const struct ri_topology *topology);
 
-/* How the command is launched. */
-enum ri_mode ri_writing_mode(const struct ri_writing *writing);
-
 /*
- * Does scrub.def remove the variable of that name, which need not end in '\0'? It has what
- * several ranks must not inherit from the one process that starts them, a launcher or
- * ourselves. here: we start the ranks ourselves.
+ * What several ranks must not inherit from the one process that starts them, a launcher or
+ * ourselves (here), stands in scrub.def: does that remove the variable of that name, which need
+ * not end in '\0'? And remove all of these that are there.
  */
 bool ri_scrub_removes(const char *name, size_t length, bool here);
-
-/* Remove everything that is there and in the table. */
 void ri_scrub(struct ri_writing *writing);
 
 /* The table; ends with NULL. */

@@ -65,10 +65,8 @@ struct ri_option {
 
 extern const struct ri_option ri_option_table[RI_OPTION_COUNT];
 
-/* "signal_map" as "--signal-map". It lasts. */
+/* "signal_map" as "--signal-map" and as "RANKINIT_SIGNAL_MAP". Both last. */
 const char *ri_option_name(const struct ri_option *option);
-
-/* "signal_map" as "RANKINIT_SIGNAL_MAP". It lasts. */
 const char *ri_option_twin(const struct ri_option *option);
 
 /* Does a word "signal-map=..." or "signal_map", without its "--", name this option? */
@@ -87,7 +85,7 @@ int ri_option_take(struct ri_options *options, const struct ri_option *option,
 /* An RI_CODE_OPTION_VALUE: the value, and what was expected instead. Returns -1. */
 int ri_option_bad_value(struct ri_given given, const char *expected, struct ri_error *err);
 
-/* A number in range, else it fails as that does. */
+/* A number in range, else that. */
 int ri_value_number(uint64_t *out, struct ri_range range, struct ri_given given,
 	struct ri_error *err);
 
