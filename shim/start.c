@@ -41,7 +41,8 @@ enum stance {
 
 /*
  * A manager whose signals are known need not notice who stays. A terminal is the rank's own; of
- * one process alone there is nothing to tell; and another rankinit tells of what it started.
+ * one process alone there is nothing to tell; and another rankinit tells of what it started. A
+ * launcher that it starts once on each node, as srun does torchrun, is looked after as anywhere.
  */
 static enum stance find_stance(const struct ri_found *found, pid_t self)
 {
@@ -51,10 +52,12 @@ static enum stance find_stance(const struct ri_found *found, pid_t self)
 		return supervise == RI_SWITCH_NEVER ? STANCE_COMMAND : STANCE_INIT;
 	if (!is_left_to_manager(found, self))
 		return STANCE_INIT;
-	return ri_found_single_rank(found) >= 0 &&
-			ri_env_get(&found->env, RI_OUTER_VARIABLE) == NULL &&
-			fcntl(STDERR_FILENO, F_GETFD) >= 0 && !isatty(STDERR_FILENO) &&
-			ri_behind_knows_launcher(found) ? STANCE_BEHIND : STANCE_COMMAND;
+	if ((ri_found_single_rank(found) < 0 && found->command.mode != RI_MODE_NODE) ||
+		ri_env_get(&found->env, RI_OUTER_VARIABLE) != NULL ||
+		fcntl(STDERR_FILENO, F_GETFD) < 0 || isatty(STDERR_FILENO) ||
+		!ri_behind_knows_launcher(found))
+		return STANCE_COMMAND;
+	return found->command.mode == RI_MODE_NODE ? STANCE_INIT : STANCE_BEHIND;
 }
 
 /* Of each child that starts here, whether they are ranks or not. */

@@ -128,6 +128,29 @@ def test_the_line_of_an_end_names_the_rank(box, tool, end, words):
                    if line.startswith("rankinit: rank 0 "))
 
 
+def test_a_launcher_that_mpirun_starts_has_a_verdict(box, tool):
+    """As torchrun, once on each node; the controls end well, and become the launcher."""
+    def run(status, *options):
+        return box.run("-np", "1", "--allow-run-as-root", box.rankinit, *options, "--launch=node",
+                       "--", "sh", "-c", f"exit {status}", program=tool("mpirun"),
+                       env={"HOME": "/root", "TMPDIR": tempfile.gettempdir()})
+
+    failed, well, plain = run(3), run(0), run(3, "--supervise=never")
+    assert (failed.status, well.status, plain.status) == (3, 0, 3)
+    assert len(re.findall("^rankinit: verdict .* status=3 ", failed.err, re.M)) == 1, failed.err
+    assert not well.lines() and not plain.lines()
+
+
+def test_a_stop_of_mpirun_reaches_the_launcher_once(box, tool):
+    job = box.start("-np", "1", "--allow-run-as-root", box.rankinit, "--launch=node", "--",
+                    *box.payload("rank", "save=0.3"), program=tool("mpirun"), place="below",
+                    env={"HOME": "/root", "TMPDIR": tempfile.gettempdir()})
+    job.until("rank ready")
+    job.stop()
+    wait_until(lambda: job.count("rank done") == 1, job.log())
+    assert job.count("rank SIGTERM") == 1 and os.path.exists(f"{job.folder}/rank.ckpt")
+
+
 # The checks of a node whose ranks mpirun starts.
 
 @pytest.fixture

@@ -266,8 +266,9 @@ def read_log(folder):
         return ""
 
 
-SUPERVISED = pytest.mark.parametrize("options", [[], ["--supervise=always"]],
-                                     ids=["in-place", "supervised"])
+SUPERVISED = pytest.mark.parametrize(
+    "options", [[], ["--supervise=always"], ["--launch=node"]],
+    ids=["in-place", "supervised", "launcher"])
 
 
 @SUPERVISED
