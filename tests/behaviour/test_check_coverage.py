@@ -81,6 +81,25 @@ def test_every_code_is_seen():
     assert [name + end for name, end in codes if name in listed() and name + end not in seen] == []
 
 
+def definitions():
+    """name of the struct -> its fields"""
+    return {name: words for path in glob.glob(TOP + "/shim/check/**/*.c", recursive=True)
+            for name, words in re.findall(r"^const struct ri_check ri_check_(\w+) = (.*?)^};",
+                                          read(path), re.M | re.S)}
+
+
+def test_what_warns_unasked_runs_before_a_launch():
+    """Else --check alone shows it. The checks of MPI are asked for by a job of MPI's."""
+    warn = {pair.check for pair in hosts.PAIRS.values()
+            if not any(word.startswith("--") for word in pair.words)
+            and any(line.startswith("warn ") for line in [*pair.before, *pair.after])}
+    fields = definitions()
+    late = sorted(name for name in warn if name in listed() and not re.search(
+        r"\.runs = RI_CHECK_LAUNCH|RI_CHECK_PROBES", fields[name.replace(".", "_")]))
+    assert len(warn) > 5
+    assert late == [], "give them .runs = RI_CHECK_LAUNCH, or a lack in place of the warning"
+
+
 def test_the_comparison_names_checks():
     """docs/checks.md, "What other health checks test": what stands there for theirs."""
     text = read("docs/checks.md.in").partition("## What other health checks test")[2]
@@ -95,12 +114,10 @@ def test_every_cause_is_a_check():
     """And no chain of them comes back to where it began."""
     names = listed()
     pairs = []
-    for path in glob.glob(TOP + "/shim/check/**/*.c", recursive=True):
-        for name, words in re.findall(r"^const struct ri_check ri_check_(\w+) = (.*?)^};",
-                                      read(path), re.M | re.S):
-            cause = re.search(r'\.because = "([\w.]+)"', words)
-            if cause:
-                pairs.append((cause[1], name.replace("_", ".", 1)))
+    for name, words in definitions().items():
+        cause = re.search(r'\.because = "([\w.]+)"', words)
+        if cause:
+            pairs.append((cause[1], name.replace("_", ".", 1)))
     assert pairs and all(cause in names for cause, _ in pairs)
     follows = dict((name, cause) for cause, name in pairs)
     for name in follows:
