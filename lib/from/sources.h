@@ -191,7 +191,8 @@ struct ri_source {
 	/* Of RI_SIGNALS_GROUP the programs that start its ranks, "a|b", as /proc names them. */
 	const char *launchers;
 	bool over_ssh;		/* its ranks may lack what their container was given */
-	bool of_container;	/* its variables are the container's: process 1 has them, too */
+	/* Its variables are the container's. sshd drops them: source pid1 asks process 1. */
+	bool of_container;
 	/* A file alone may tell that it is there: --source=NAME reads it unseen. */
 	bool hidden;
 	/*

@@ -258,14 +258,16 @@ def test_ray_is_a_plain_command(nowhere):
 
 def test_every_block_has_a_row_and_every_simulation_a_place(rankinit):
     text = read()
-    assert set(blocks()) == {*ROWS, *UNPLAYED}
+    assert set(blocks()) == {*ROWS, *UNPLAYED}, "each block of platforms.md has a row in ROWS"
     assert len(re.findall(r"^```\w+$", text, re.M)) == len(BLOCK.findall(text))
     done = subprocess.run([rankinit, "--list=simulations"], capture_output=True, text=True,
                           timeout=60, check=True)
     listed = {line.partition("\t")[0] for line in done.stdout.splitlines()}
     assert set(re.findall(r"`(\w+)`", "".join(
-        line for line in text.splitlines() if line.startswith("| [")))) == listed
-    assert {name for row in ROWS.values() for name in row.names} | ELSEWHERE == listed
+        line for line in text.splitlines() if line.startswith("| [")))) == listed, \
+        "the table of platforms.md has each simulation"
+    assert {name for row in ROWS.values() for name in row.names} | ELSEWHERE == listed, \
+        "a row of ROWS plays each simulation, or ELSEWHERE has it"
     assert not ELSEWHERE & {name for row in ROWS.values() for name in row.names}
 
 

@@ -72,7 +72,8 @@ def faults_of_findings(stderr, want, errors=False):
             and (not errors or line.startswith(BEGINS["error"]))]
     for line, wanted in itertools.zip_longest(said, want):
         if line is None or wanted is None or not is_finding(line, wanted):
-            yield f"stderr has {line!r}, the case {wanted!r}"
+            yield (f"stderr says {line!r}, " if line else "") + (
+                f"the case wants {wanted!r}" if wanted else "which [findings] lacks")
 
 
 def faults_of_error(case, result):

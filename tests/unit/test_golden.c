@@ -198,7 +198,7 @@ static unsigned compare_error(const char *name, const char *want, const struct r
 	snprintf(got, sizeof(got), "%s %s", ri_code_name(err->code), err->subject);
 	if (strcmp(got, want) == 0 && ri_code_status(err->code) == 125)
 		return 0;
-	print_error("%s: %s: %s\n", name, got, err->text);
+	print_error("%s: [error] wants %s, it was %s: %s\n", name, want, got, err->text);
 	return 1;
 }
 
@@ -216,7 +216,8 @@ static unsigned compare_findings(const char *name, const struct golden_lines *wa
 				ri_code_name(finding->code), finding->subject);
 		if (i < want->count && strcmp(got, want->items[i]) == 0)
 			continue;
-		print_error("%s: found: %s (%s)\n", name, got,
+		print_error("%s: [findings] wants %s, found: %s (%s)\n", name,
+			i < want->count ? want->items[i] : "nothing", got,
 			i < findings->count ? finding->text : "");
 		faults++;
 	}

@@ -38,7 +38,9 @@ static void each_row_has_its_message(void **state)
 		if (rows[i].kind == RI_LOSS_OWN ? found != NULL
 			: found == NULL || found->kind != rows[i].kind ||
 				strcmp(found->shape, rows[i].shape) != 0)
-			fail_msg("%s: %s", sample, found == NULL ? "none" : found->shape);
+			fail_msg("%s: it fits %s, not %s (a line that is no exception stands "
+				"behind \"RuntimeError: \")", sample,
+				found == NULL ? "no row" : found->shape, rows[i].shape);
 	}
 }
 

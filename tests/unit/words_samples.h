@@ -23,7 +23,8 @@ static inline const char *words_sample(const char *shape)
 		strcmp(words_samples[i][0], shape) != 0)
 		i++;
 	if (i == sizeof(words_samples) / sizeof(words_samples[0]))
-		fail_msg("no sample for the row %s of words.def", shape);
+		fail_msg("write what was printed for the row %s of words.def in tests/unit/"
+			"message_samples.def; for a row of a line, in line_samples.def", shape);
 	return words_samples[i][1];
 }
 
