@@ -314,7 +314,9 @@ int ri_run_start(struct ri_run *run)
 		ri_launch_replace(&launch, &run->err);
 		return ri_run_fail(run);
 	}
-	if (stance == STANCE_INIT)
+	/* what a launcher of a manager leaves is not ours: it may be a server, or an upload */
+	if (stance == STANCE_INIT && (run->found.options.supervise == RI_SWITCH_ALWAYS ||
+		!is_left_to_manager(&run->found, launch.self)))
 		ri_orphans_adopt(launch.self);
 	if (prepare_output(run) < 0 || ri_run_reserve_telling(run) < 0)
 		return ri_run_fail(run);

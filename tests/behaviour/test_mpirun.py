@@ -141,6 +141,23 @@ def test_a_launcher_that_mpirun_starts_has_a_verdict(box, tool):
     assert not well.lines() and not plain.lines()
 
 
+def test_what_a_launcher_leaves_is_the_manager_s(box, tool, tmp_path):
+    """As a server that a rank starts; the control, an init that was asked for, stops it."""
+    def is_told(*options):
+        told, begun = (tempfile.mktemp(dir=tmp_path) for _ in range(2))
+        server = f"trap 'echo >{told}; exit' TERM; echo >{begun}; while :; do sleep 0.1; done"
+        line = f'setsid sh -c "{server}" >/dev/null 2>&1 </dev/null & ' \
+            f"while [ ! -e {begun} ]; do sleep 0.1; done"
+        job = box.run("-np", "1", "--allow-run-as-root", box.rankinit, *options, "--launch=node",
+                      "--", "sh", "-c", line, program=tool("mpirun"),
+                      env={"HOME": "/root", "TMPDIR": tempfile.gettempdir()})
+        assert job.status == 0, job.err
+        return os.path.exists(told)
+
+    assert not is_told()
+    assert is_told("--supervise=always")
+
+
 def test_a_stop_of_mpirun_reaches_the_launcher_once(box, tool):
     job = box.start("-np", "1", "--allow-run-as-root", box.rankinit, "--launch=node", "--",
                     *box.payload("rank", "save=0.3"), program=tool("mpirun"), place="below",
