@@ -312,7 +312,7 @@ check: deps-check ## install what is missing, build, run every test that can run
 
 # For the loop of somebody at work: under a minute on two CPUs, the build apart.
 .PHONY: quick
-quick: ## unit tests, golden cases and lints, in less than a minute
+quick: ## unit tests, golden cases and lints
 	$(COMPILE) all
 	$(PYTHON) tests/check.py unit golden lint
 

@@ -335,6 +335,9 @@ def run(names):
     sums = {"passed": 0, "failed": 0, "skipped": 0}
     turn = threading.Lock()
     names = names or list(SUITES)
+    unknown = [name for name in names if name not in {**SUITES, **APART}]
+    if unknown:
+        sys.exit(f"check.py: no suite {unknown[0]}: name some of {' '.join([*SUITES, *APART])}")
     computing = [name for name in names if name in COMPUTING]
     waiting = sorted((name for name in names if name not in COMPUTING),
                      key=lambda name: WAITING.index(name) if name in WAITING else 0)
