@@ -41,7 +41,7 @@ const char *ri_told_find(const struct ri_context *context, const char *option,
 
 /*
  * The same, of where the job meets. Such a variable follows what the user states of that fact, as
- * lib/to/torchrun.c has it: what stands in it now is not what torchrun gets.
+ * lib/to/torch.c has it: what stands in it now is not what torchrun gets.
  */
 static const char *find_place(const struct ri_topology *topology, const struct ri_context *context,
 	const char *option, const char *variable, enum ri_fact_id id)

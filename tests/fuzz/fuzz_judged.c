@@ -112,7 +112,7 @@ void ri_log_lines(char *bytes, size_t length)
 	CHECK(from <= RI_JUDGED_TEXT && length <= RI_JUDGED_TEXT - from);
 }
 
-/* As tell.c, attempt.c and tell_nodes.c use it. */
+/* As tell.c, attempt.c and phases.c use it. */
 static void use(const struct ri_judged *page)
 {
 	static struct ri_carried carried;
