@@ -265,8 +265,8 @@ bool ri_attempt_decide(struct ri_run *run, const struct ri_outcome *outcome, int
 	own.alone = ri_outcome_is_alone(outcome);
 	own.failed = (struct ri_again_case){
 		.restarts = run->found.options.restarts, .attempt = ri_found_attempt(&run->found),
-		.stopped = ended->stop.asked || ended->interrupted ||
-			outcome->stop.signal != 0 || ri_mask_pending_stop() != 0,
+		.stopped = ended->interrupted || outcome->stop.signal != 0 ||
+			ri_mask_pending_stop() != 0,
 		.ordered = ended->ordered, .unstarted = run->started.children.refused != 0,
 		.remains = own.remains, .error = own.error,
 		.why = out->verdict.why,

@@ -75,7 +75,7 @@ static void fill_outcomes(struct ri_run *run, bool whole)
 		if (whole)
 			rank->wrote.log = ri_output_path(&run->started.output, i);
 		if (whole && ri_rank_failed(rank) && ri_torch_files_read(
-				&run->started.torch_files, i, rank->ended, ended->stop.asked,
+				&run->started.torch_files, i, rank->ended, ended->stop.signal != 0,
 				&file))
 			rank->wrote.torch_error = file;
 		ri_class_find(rank);
@@ -90,7 +90,6 @@ static void fill_outcomes(struct ri_run *run, bool whole)
  */
 static int32_t find_first(const struct ri_run *run, struct ri_outcome *outcome)
 {
-	const struct ri_interrupt *interrupt = &run->started.supervised.interrupt;
 	const struct ri_rank_outcome *first;
 
 	if (run->started.children.refused != 0) {
@@ -98,14 +97,10 @@ static int32_t find_first(const struct ri_run *run, struct ri_outcome *outcome)
 		return -1;
 	}
 	ri_culprit_find(outcome);
-	outcome->interrupt = *interrupt;
 	/* where a rank ended of a Ctrl-C the stop came from outside, and no rank failed */
 	if (ri_outcome_is_interrupted(outcome)) {
 		outcome->first = -1;
-		outcome->stop = (struct ri_outside_stop){
-			.signal = interrupt->signal, .sender = interrupt->sender,
-			.by_terminal = interrupt->by_terminal,
-		};
+		outcome->stop = outcome->interrupt;
 	}
 	if (outcome->first < 0 || outcome->launched)
 		return -1;
@@ -135,25 +130,8 @@ static const struct ri_cause *find_cause(const struct ri_run *run,
 	return &refusal;
 }
 
-static struct timespec time_of(int64_t at_ms)
-{
-	int64_t ago_ms = ri_now_ms() - at_ms;
-	struct timespec at;
-
-	clock_gettime(CLOCK_REALTIME, &at);
-	at.tv_sec -= ago_ms / 1000;
-	at.tv_nsec -= ago_ms % 1000 * 1000000;
-	if (at.tv_nsec < 0) {
-		at.tv_sec--;
-		at.tv_nsec += 1000000000;
-	}
-	return at;
-}
-
 static struct ri_outcome begin_outcome(const struct ri_run *run)
 {
-	const struct ri_stop *stop = &run->started.supervised.stop;
-
 	return (struct ri_outcome){
 		.topology = &run->found.topology, .command = run->found.first.argv[0],
 		.host = ri_run_host(run),
@@ -171,9 +149,8 @@ static struct ri_outcome begin_outcome(const struct ri_run *run)
 			ri_source_mpi(run->found.topology.identity) == RI_SOURCE_MPICH,
 		.link.on = run->found.options.link != RI_LINK_MODE_NO &&
 			run->started.job.part.job != NULL,
-		.stop.signal = stop->asked ? stop->number : 0, .stop.sender = stop->sender,
-		.stop.by_terminal = stop->by_terminal,
-		.stop.at = stop->asked ? time_of(stop->at_ms) : (struct timespec){ 0 },
+		.stop = run->started.supervised.stop,
+		.interrupt = run->started.supervised.interrupt,
 	};
 }
 
@@ -250,7 +227,6 @@ static void take_text(struct ri_run *run, uint64_t from, uint64_t to,
  */
 static void take_launched(struct ri_run *run, struct ri_outcome *outcome, bool oom)
 {
-	const struct ri_stop *stop = &run->started.supervised.stop;
 	const struct ri_command *command = &run->found.command;
 	const struct ri_rank_outcome *launcher = &run->ended.outcomes[0];
 	struct ri_launched_source source = {
@@ -268,8 +244,7 @@ static void take_launched(struct ri_run *run, struct ri_outcome *outcome, bool o
 	source.later_node = run->found.topology.facts[RI_FACT_NODE_RANK].number > 0;
 	source.is_here = ri_is_local_master;
 	source.traceback = ri_output_traceback(&run->started.output, 0);
-	if (stop->asked)
-		source.stopped = time_of(stop->at_ms);
+	source.stopped = run->started.supervised.stop.at;
 	source.count = ri_others_seen(&source.seen);
 	ri_linger_tell(&source);
 	/* Ray and Lightning show at the failure */

@@ -58,7 +58,7 @@ int ri_run_refusal(const struct ri_run *run)
 
 int ri_run_end(struct ri_run *run, int status)
 {
-	ri_torch_files_remove(&run->started.torch_files, run->started.supervised.stop.asked);
+	ri_torch_files_remove(&run->started.torch_files, run->started.supervised.stop.signal != 0);
 	/* a search for what the job left is to find none of ours; process 1 takes them with it */
 	(void)ri_helper_end_all();
 	ri_state_end(status);

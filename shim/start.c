@@ -181,7 +181,7 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 	int status;
 
 	ri_autopsy_plan(&run->found.options, &run->started.children,
-		&run->started.supervised.stop.asked, ri_link_is_on());
+		&run->started.supervised.stop, ri_link_is_on());
 	ri_terminal_find(&terminal, launch->self);
 	if (run->started.children.count > 1)
 		ri_terminal_share(&terminal);

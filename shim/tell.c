@@ -273,8 +273,9 @@ int ri_run_stopped(struct ri_run *run, int number)
 		return end_with(run, &verdict, !has_report && ri_run_has_last_line(run) &&
 			ri_found_is_of_job(&run->found));
 	run->started.supervised.stop = (struct ri_stop){
-		.asked = true, .number = number, .at_ms = ri_now_ms(),
+		.signal = number, .at_ms = ri_now_ms(),
 	};
+	ri_clock_read(CLOCK_REALTIME, &run->started.supervised.stop.at);
 	return end_unstarted(run, 128 + number, &verdict, NULL, NULL);
 }
 
@@ -338,7 +339,7 @@ static bool has_nothing_to_tell(const struct ri_run *run, int status)
 	const struct ri_children *children = &run->started.children;
 
 	if (status != 0 || children->started < children->count ||
-		run->started.supervised.stop.asked ||
+		run->started.supervised.stop.signal != 0 ||
 		run->found.options.given.report.value != NULL ||
 		(ri_run_tells_ranks(run) && ri_link_is_on()))
 		return false;
@@ -378,7 +379,7 @@ static int end_without_words(struct ri_run *run, const char *why)
 	const struct ri_options *options = &run->found.options;
 	const struct ri_children *children = &run->started.children;
 	const struct ri_child *first = ri_children_first_of(children);
-	bool stopped = ended->stop.asked &&
+	bool stopped = ended->stop.signal != 0 &&
 		(first == NULL || first->ended_ms >= ended->stop.at_ms);
 	struct ri_verdict verdict = verdict_of_none(run, stopped ? ri_why_stopped : ri_why_unknown,
 		stopped ? RI_CLASS_STOPPED : RI_CLASS_UNKNOWN, run->ended.status);

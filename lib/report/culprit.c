@@ -549,7 +549,7 @@ void ri_culprit_find(struct ri_outcome *outcome)
 
 enum { HANDLER_SECONDS = 30 };	/* for what it does between Ctrl-C and its exit */
 
-static bool ended_of(const struct ri_rank_outcome *rank, const struct ri_interrupt *interrupt)
+static bool ended_of(const struct ri_rank_outcome *rank, const struct ri_stop *interrupt)
 {
 	int number = rank->end == RI_END_SIGNALED ? rank->signal : rank->exit_code - 128;
 
@@ -565,7 +565,7 @@ static bool ended_of(const struct ri_rank_outcome *rank, const struct ri_interru
 
 bool ri_outcome_is_interrupted(const struct ri_outcome *outcome)
 {
-	const struct ri_interrupt *interrupt = &outcome->interrupt;
+	const struct ri_stop *interrupt = &outcome->interrupt;
 	const struct ri_rank_outcome *first;
 
 	if (outcome->first < 0 || interrupt->signal == 0)

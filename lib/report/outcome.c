@@ -82,6 +82,16 @@ void ri_rank_add_end(struct ri_text *out, const struct ri_rank_outcome *rank)
 		ri_text_addf(out, " (by %s's word)", rank->word_of);
 }
 
+void ri_stop_add_sender(struct ri_text *out, const struct ri_stop *stop)
+{
+	if (stop->by_terminal)
+		ri_text_add(out, "the terminal");
+	else if (stop->sender == 0)
+		ri_text_add(out, "outside this container");
+	else
+		ri_text_addf(out, "pid %d", (int)stop->sender);
+}
+
 const char *ri_outcome_deed(const struct ri_loss *loss)
 {
 	if (loss == NULL)

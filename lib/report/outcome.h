@@ -263,24 +263,14 @@ struct ri_restarts {
 	uint64_t all;		/* with those that are not listed */
 };
 
-/*
- * SIGINT, SIGQUIT or SIGHUP: a user who presses Ctrl-C wants the job to end. A
- * rank may also take such a signal and go on, so it is a stop only where a rank
- * ended of it.
- */
-struct ri_interrupt {
+/* A signal from outside that asks the job to end, as siginfo_t told of it. */
+struct ri_stop {
 	int signal;		/* 0: none came */
-	int passed_on;		/* what the ranks got for it */
-	bool by_terminal;
+	int passed_on;		/* of an interrupt: what the ranks got for it */
 	pid_t sender;		/* 0: the terminal, or outside of our PID namespace */
-	struct timespec at;
-};
-
-/* A stop from outside. */
-struct ri_outside_stop {
-	int signal;		/* 0: none came */
-	pid_t sender;		/* 0: outside of our PID namespace */
+	uid_t sender_uid;
 	bool by_terminal;
+	int64_t at_ms;		/* CLOCK_MONOTONIC */
 	struct timespec at;
 };
 
@@ -334,8 +324,13 @@ struct ri_outcome {
 	const struct ri_cause *cause;	/* what explains it, or NULL */
 	const char *printed;	/* lines of ri_verdict_add_printed, or NULL */
 	const struct ri_restarts *restarts;	/* NULL: none were seen */
-	struct ri_interrupt interrupt;	/* the last before the first failure */
-	struct ri_outside_stop stop;
+	struct ri_stop stop;
+	/*
+	 * SIGINT, SIGQUIT or SIGHUP, the last before the first failure: a user who presses Ctrl-C
+	 * wants the job to end. A rank may also take such a signal and go on, so it is a stop only
+	 * where a rank ended of it.
+	 */
+	struct ri_stop interrupt;
 	struct ri_link_outcome link;
 	struct ri_hang_outcome hang;
 	struct {
@@ -364,6 +359,9 @@ ssize_t ri_outcome_named(const struct ri_outcome *outcome);
 
 /* Append "exit status 1", "killed by SIGKILL (9)", and by whose word. */
 void ri_rank_add_end(struct ri_text *out, const struct ri_rank_outcome *rank);
+
+/* Append whose signal it was: "the terminal", "outside this container", "pid 17". */
+void ri_stop_add_sender(struct ri_text *out, const struct ri_stop *stop);
 
 /* What a rank did that has this loss, "lost a peer"; "failed" where it is NULL. */
 const char *ri_outcome_deed(const struct ri_loss *loss);

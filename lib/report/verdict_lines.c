@@ -427,12 +427,7 @@ static void add_stop(struct ri_text *out, const struct ri_outcome *outcome)
 	char name[RI_SIGNAL_NAME];
 
 	ri_text_addf(out, "stopped by %s from ", ri_signal_name(outcome->stop.signal, name));
-	if (outcome->stop.by_terminal)
-		ri_text_add(out, "the terminal");
-	else if (outcome->stop.sender == 0)
-		ri_text_add(out, "outside this container");
-	else
-		ri_text_addf(out, "pid %d", (int)outcome->stop.sender);
+	ri_stop_add_sender(out, &outcome->stop);
 	if (outcome->link.verdict == NULL)
 		ri_text_addf(out, "; exit status %d", outcome->exit_status);
 	ri_text_add(out, "\n");

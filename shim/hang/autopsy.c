@@ -61,7 +61,7 @@ struct answer {
 static struct {
 	const struct ri_options *options;
 	const struct ri_children *children;	/* NULL: ri_autopsy_plan was not called */
-	const bool *stopped;
+	const struct ri_stop *stop;
 	struct answer *answer;
 	pid_t helper;		/* 0: none */
 	enum ri_autopsy_why why;	/* of the helper, or the last one */
@@ -97,12 +97,12 @@ bool ri_autopsy_needs_admission(const struct ri_options *options)
 }
 
 void ri_autopsy_plan(const struct ri_options *options, const struct ri_children *children,
-	const bool *stopped, bool has_link)
+	const struct ri_stop *stop, bool has_link)
 {
 	own.options = options;
 	own.has_link = has_link;
 	own.children = children;
-	own.stopped = stopped;
+	own.stop = stop;
 }
 
 static int64_t next_watch(void)
@@ -468,7 +468,7 @@ bool ri_autopsy_is_together(void)
 /* Does --stall watch, and do all ranks run, as they shall? */
 static bool watches(void)
 {
-	return own.watch_at != 0 && !*own.stopped &&
+	return own.watch_at != 0 && own.stop->signal == 0 &&
 		own.children->living == own.children->started;
 }
 

@@ -34,11 +34,11 @@ bool ri_autopsy_is_wanted(const struct ri_options *options);
 bool ri_autopsy_needs_admission(const struct ri_options *options);
 
 /*
- * Before the first rank is started. All three last as long as the job. *stopped: a stop came from
- * outside; has_link: other nodes may want to know what is seen.
+ * Before the first rank is started. All three last as long as the job. stop: one from outside,
+ * if it comes; has_link: other nodes may want to know what is seen.
  */
 void ri_autopsy_plan(const struct ri_options *options, const struct ri_children *children,
-	const bool *stopped, bool has_link);
+	const struct ri_stop *stop, bool has_link);
 
 /* The ranks run: with --stall the watching begins. */
 void ri_autopsy_begin(void);

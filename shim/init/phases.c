@@ -73,8 +73,8 @@ void ri_nodes_tell(const struct ri_link_job *job)
 		return;
 	failed = has_failed(job->children);
 	/* from outside; not where that came for a failure, or after it */
-	if (job->stop->asked && (only_lost || !failed))
-		ri_link_say_stop(job, job->stop->number);
+	if (job->stop->signal != 0 && (only_lost || !failed))
+		ri_link_say_stop(job, job->stop->signal);
 	else if (failed && ri_judge_is_news(RI_ASK_FAILED) && !ri_judge_ask(RI_ASK_FAILED))
 		ri_nodes_tell_judged(job, NULL);
 	else if (!failed && job->children->living == 0)
@@ -87,8 +87,8 @@ void ri_nodes_tell_last(const struct ri_link_job *job, int status)
 
 	if (!ri_link_is_on() || *job->ordered)
 		return;
-	if (status == 0 && job->stop->asked)
-		ri_link_say_stop(job, job->stop->number);
+	if (status == 0 && job->stop->signal != 0)
+		ri_link_say_stop(job, job->stop->signal);
 	else if (!has_failed(job->children))
 		ri_nodes_tell(job);
 	else if (ri_judge_is_news(RI_ASK_FAILED))

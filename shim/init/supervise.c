@@ -44,15 +44,23 @@ static bool is_by_terminal(const siginfo_t *info)
 	return info->si_code == SI_KERNEL;
 }
 
+static struct ri_stop describe(const siginfo_t *info, int passed_on)
+{
+	struct ri_stop stop = {
+		.signal = info->si_signo, .passed_on = passed_on, .sender = info->si_pid,
+		.sender_uid = info->si_uid, .by_terminal = is_by_terminal(info),
+		.at_ms = ri_now_ms(),
+	};
+
+	ri_clock_read(CLOCK_REALTIME, &stop.at);
+	return stop;
+}
+
 /* Before any line of our own. */
 static void note_stop(struct ri_supervisor *sv, const siginfo_t *info)
 {
 	sv->silent = ri_autopsy_is_silent();
-	sv->result->stop = (struct ri_stop){
-		.asked = true, .number = info->si_signo, .sender = info->si_pid,
-		.sender_uid = info->si_uid, .at_ms = ri_now_ms(),
-		.by_terminal = is_by_terminal(info),
-	};
+	sv->result->stop = describe(info, 0);
 	sv->stopped_by_step = was_told_by_step(sv, info);
 	ri_state_stop();
 	/* first: what the others print of the stop is output, and they are no longer silent */
@@ -64,18 +72,11 @@ static void note_stop(struct ri_supervisor *sv, const siginfo_t *info)
 /* After the first failure, or a stop, they say no more about it. */
 static void note_interrupt(struct ri_supervisor *sv, const siginfo_t *info, int passed_on)
 {
-	struct ri_interrupt *interrupt = &sv->result->interrupt;
-
 	bool settles = sv->phase == RI_PHASE_SETTLING || sv->phase == RI_PHASE_SPARED;
 
-	if ((sv->status != 0 && !settles) || sv->result->stop.asked || passed_on == 0 ||
-		(RI_MASK_OF(info->si_signo) & INTERRUPTS) == 0)
-		return;
-	*interrupt = (struct ri_interrupt){
-		.signal = info->si_signo, .passed_on = passed_on, .sender = info->si_pid,
-		.by_terminal = is_by_terminal(info),
-	};
-	ri_clock_read(CLOCK_REALTIME, &interrupt->at);
+	if ((sv->status == 0 || settles) && sv->result->stop.signal == 0 && passed_on != 0 &&
+		(RI_MASK_OF(info->si_signo) & INTERRUPTS) != 0)
+		sv->result->interrupt = describe(info, passed_on);
 }
 
 static void forward(struct ri_supervisor *sv, const siginfo_t *info)
@@ -146,7 +147,7 @@ static void take_key(struct ri_supervisor *sv, const siginfo_t *info)
 			"every process", IN_A_ROW_MS / 1000);
 	if (sv->presses != INSISTENCE)
 		return;
-	if (!sv->result->stop.asked)
+	if (sv->result->stop.signal == 0)
 		note_stop(sv, info);
 	ri_phase_happen(sv, RI_EVENT_INSISTED);
 }
@@ -303,7 +304,7 @@ static void take_signal(struct ri_supervisor *sv, const siginfo_t *info)
 	/* signals keep their order: the SIGTERM before this one is not held any longer */
 	if (sv->phase == RI_PHASE_LOOKING)
 		ri_phase_happen(sv, RI_EVENT_LOOKED);
-	if (number == SIGTERM && !sv->result->stop.asked) {
+	if (number == SIGTERM && sv->result->stop.signal == 0) {
 		take_stop(sv, info);
 		return;
 	}
@@ -549,7 +550,7 @@ int ri_supervise_run(struct ri_children *children, const struct ri_supervise *se
 	ri_course_end();
 	ri_restarted_finish();
 	ri_judge_end();
-	ri_output_finish(setting->output, sv.result->stop.asked);
+	ri_output_finish(setting->output, sv.result->stop.signal != 0);
 	if (sv.self != 1 || setting->output->again)
 		ri_terminal_take(setting->terminal, ri_phase_front_group(&sv));
 	/* we may have given up on some, having sent that */

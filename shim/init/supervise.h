@@ -28,7 +28,7 @@ struct ri_timetable {
 /* What became of all of them together. */
 struct ri_supervised {
 	struct ri_stop stop;	/* that came from outside */
-	struct ri_interrupt interrupt;	/* that the first failure may have ended of */
+	struct ri_stop interrupt;	/* that the first failure may have ended of */
 	bool interrupted;	/* by SIGHUP, SIGINT or SIGQUIT, at any time */
 	bool ordered;		/* the ranks were stopped for another node's failure */
 	int64_t settle_ms;	/* how long the judge lets an exception end its rank */

@@ -223,7 +223,7 @@ bool ri_link_judge(const struct ri_link_job *job, struct ri_outcome *outcome)
 	 * What ended here of itself, or well, before anything was stopped keeps its own status, and
 	 * so does a loss where no node is named: some node has to say that the job failed.
 	 */
-	return decision->order && !is_us && !job->stop->asked &&
+	return decision->order && !is_us && job->stop->signal == 0 &&
 		outcome->first >= 0 && class_of(outcome) == RI_CLASS_LOSS &&
 		decision->verdict.node >= 0;
 }
@@ -234,8 +234,8 @@ void ri_link_say_why_not(const struct ri_link_job *job)
 	const char *why = ri_link_why_not(RI_LINK_LEAVE);
 
 	/* where all leave it is this node alone that cannot, and knows why */
-	if (job->restarts == 0 || job->stop->asked || (decision != NULL && !decision->again) ||
-		ri_link_key() != NULL)
+	if (job->restarts == 0 || job->stop->signal != 0 || ri_link_key() != NULL ||
+		(decision != NULL && !decision->again))
 		return;
 	if (why != NULL)
 		ri_log(RI_LEVEL_ALWAYS, "%.*s", (int)strcspn(why, "\n"), why);
@@ -304,16 +304,12 @@ void ri_obituary_say(const struct ri_child *child, const char *command, int64_t 
 		ri_text_addf(&out, "; peak memory %ld MiB", kib / 1024);
 	else
 		ri_text_addf(&out, "; peak memory %ld KiB", kib);
-	if (stop->asked && stop->at_ms <= child->ended_ms) {
+	if (stop->signal != 0 && stop->at_ms <= child->ended_ms) {
 		ri_text_addf(&out, "; %lld ms after a stop from ",
 			(long long)(child->ended_ms - stop->at_ms));
-		if (stop->by_terminal)
-			ri_text_add(&out, "the terminal");
-		else if (stop->sender == 0)
-			ri_text_add(&out, "outside this container");
-		else
-			ri_text_addf(&out, "pid %d of uid %u", (int)stop->sender,
-				(unsigned)stop->sender_uid);
+		ri_stop_add_sender(&out, stop);
+		if (!stop->by_terminal && stop->sender != 0)
+			ri_text_addf(&out, " of uid %u", (unsigned)stop->sender_uid);
 	}
 	ri_log(RI_LEVEL_ALWAYS, "%s", out.bytes);
 }

@@ -178,7 +178,7 @@ struct ri_roll_call {
 	int64_t first_ms;	/* after the start; then twice, four times and so on as long */
 	const char *const *hosts;	/* one for each node, by the job's own list, or NULL */
 	const struct ri_children *children;	/* none is missed where one of them has ended */
-	const bool *stopped;			/* or where a stop came */
+	const struct ri_stop *stop;	/* or where one came */
 	int64_t begun;		/* when the ranks were started, CLOCK_MONOTONIC ms */
 	/* The rest starts as zeroes. */
 	unsigned looks, lines;

@@ -206,7 +206,7 @@ static void look(void *context)
 /* Do all ranks run, and shall they? */
 static bool is_running(const struct ri_roll_call *roll)
 {
-	return !*roll->stopped && roll->children->living == roll->children->started;
+	return roll->stop->signal == 0 && roll->children->living == roll->children->started;
 }
 
 const char *ri_roll_call_said(void)

@@ -224,7 +224,7 @@ bool ri_link_calls_roll(struct ri_link_job *job, struct ri_roll_call *roll)
 
 	*roll = (struct ri_roll_call){
 		.first_ms = (int64_t)options->roll_call_ms,
-		.children = job->children, .stopped = &job->stop->asked,
+		.children = job->children, .stop = job->stop,
 	};
 	if (options->disabled || roll->first_ms == 0)
 		return false;

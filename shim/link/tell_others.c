@@ -71,7 +71,7 @@ void ri_link_print_verdict(const struct ri_link_job *job)
 	 * mostly comes to all nodes.
 	 */
 	if (decision->order || decision->verdict.class == RI_CLASS_STOPPED ||
-		job->children->living == 0 || job->stop->asked ||
+		job->children->living == 0 || job->stop->signal != 0 ||
 		decision->verdict.node == (int64_t)job->part.node)
 		return;
 	if (job->options->link == RI_LINK_MODE_TELL)
@@ -159,7 +159,7 @@ static int64_t time_to_finish(const struct ri_link_job *job)
 	uint64_t grace_ms = job->options->grace_ms;
 	int64_t left = (int64_t)grace_ms;
 
-	if (job->stop->asked)
+	if (job->stop->signal != 0)
 		left += job->stop->at_ms - ri_now_ms();
 	else if (ri_mask_pending_stop() == 0)
 		return FINISH_MS;
@@ -175,7 +175,8 @@ static int64_t time_to_finish(const struct ri_link_job *job)
  */
 static void wait_to_leave(const struct ri_link_job *job, int status, bool gone)
 {
-	bool able = gone && !*job->interrupted && !job->stop->asked && ri_mask_pending_stop() == 0;
+	bool able = gone && !*job->interrupted && job->stop->signal == 0 &&
+		ri_mask_pending_stop() == 0;
 
 	if (job->restarts == 0 || (status == 0 && !*job->ordered))
 		return;

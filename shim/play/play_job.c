@@ -496,7 +496,7 @@ int ri_play_job_tell(const struct ri_play_job *job, int status)
 	static struct told told[RI_MAX_SIMULATED];
 	const struct ri_simulation *simulation = job->members->simulation;
 	const struct ri_shape *shape = simulation->shape;
-	bool stopped = job->supervised->stop.asked || job->supervised->interrupt.signal != 0;
+	bool stopped = job->supervised->stop.signal != 0 || job->supervised->interrupt.signal != 0;
 	bool of_nodes = shape->scope == RI_SCOPE_NODE;
 	int reports = job->members->report;
 	const struct ri_child *first = NULL;

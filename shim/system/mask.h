@@ -28,16 +28,6 @@ void ri_mask_set(ri_sigset set);
 #define RI_MASK_ALL (~(ri_sigset)0)
 #define RI_MASK_OF(number) ((ri_sigset)1 << ((number) - 1))
 
-/* Which process or terminal asked for the stop, as siginfo_t told. */
-struct ri_stop {
-	bool asked;
-	int number;		/* SIGTERM, or a further SIGINT */
-	pid_t sender;		/* 0: from outside our PID namespace, or the kernel */
-	uid_t sender_uid;
-	bool by_terminal;
-	int64_t at_ms;		/* CLOCK_MONOTONIC */
-};
-
 /* The signals in the queue. */
 ri_sigset ri_mask_pending(void);
 

@@ -404,6 +404,8 @@ def test_ctrl_c_is_a_stop_from_outside(box, terminal, place, code, status):  # n
     assert (result.status, first) == (status, None)
     assert "failed first" not in result.err
     assert f"rankinit: stopped by SIGINT from the terminal; exit status {status}" in result.lines()
+    report = json.loads(job.read("report.json"))
+    assert report["started"] <= report["stop"]["at"] <= report["ended"]
 
 
 def test_an_interrupt_that_is_passed_on(box):

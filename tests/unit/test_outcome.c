@@ -286,7 +286,7 @@ static void expect_interrupted(bool is)
 
 static void interrupts(time_t second)
 {
-	outcome.interrupt = (struct ri_interrupt){ .signal = SIGINT, .passed_on = SIGINT,
+	outcome.interrupt = (struct ri_stop){ .signal = SIGINT, .passed_on = SIGINT,
 		.at = { .tv_sec = second } };
 }
 
