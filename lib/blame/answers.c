@@ -593,7 +593,6 @@ int ri_reports_add_json(struct ri_text *out, const struct ri_reports *job, const
 	const struct ri_victims *victims = &job->victims;
 	struct ri_json made = { .escapes = 0 }, *json = &made;
 	json_t *document = json_object(), *part;
-	int status;
 
 	put_text(json, document, "schema", "rankinit-blame-1");
 	put_text(json, document, "version", version);
@@ -627,8 +626,5 @@ int ri_reports_add_json(struct ri_text *out, const struct ri_reports *job, const
 		put_text(json, skip, "why", job->skips[i].why);
 		ri_json_append(json, part, skip);
 	}
-	status = document == NULL || made.incomplete ? -1 : ri_json_dump(document, 0, out);
-	json_decref(document);
-	ri_text_add(out, "\n");
-	return status < 0 || out->cut ? -1 : 0;
+	return ri_json_end(json, document, 0, out);
 }

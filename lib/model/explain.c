@@ -635,13 +635,12 @@ static json_t *list_findings(struct ri_json *json, const struct ri_explain *expl
 	return list;
 }
 
-char *ri_explain_json(const struct ri_explain *explain)
+int ri_explain_json(const struct ri_explain *explain, struct ri_text *out)
 {
 	const struct ri_topology *topology = explain->topology;
 	json_t *object = json_object(), *sources = json_array(), *ranks = json_array();
 	struct ri_json json = { .escapes = 0 };
 	const char *scope = topology->scope == RI_SCOPE_NODE ? "node" : "process";
-	char *text = NULL;
 
 	for (size_t i = 0; i < topology->source_count; i++)
 		ri_json_append(&json, sources, json_string(topology->sources[i]));
@@ -658,8 +657,5 @@ char *ri_explain_json(const struct ri_explain *explain)
 		ri_json_append(&json, ranks, describe_rank(&json, &explain->ranks[i]));
 	ri_json_put(&json, object, "ranks", ranks);
 	ri_json_put(&json, object, "findings", list_findings(&json, explain));
-	if (!json.incomplete)
-		text = ri_json_dumps(object, JSON_INDENT(2));
-	json_decref(object);
-	return text;
+	return ri_json_end(&json, object, JSON_INDENT(2), out);
 }

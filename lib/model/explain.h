@@ -83,11 +83,10 @@ struct ri_explain {
 void ri_explain_text(const struct ri_explain *explain, struct ri_text *out);
 
 /*
- * A JSON document, "rankinit-explain-1", from malloc; NULL when out of memory.
- * Strings that are not UTF-8 are as model/json.h says; a finding
- * RI_CODE_OUTPUT_ESCAPED names the first.
- * jansson's hash must have been seeded (json_object_seed).
+ * A JSON document, "rankinit-explain-1", ended as ri_json_end() does. Strings that are not UTF-8
+ * are as model/json.h says; a finding RI_CODE_OUTPUT_ESCAPED names the first. jansson's hash must
+ * have been seeded (json_object_seed).
  */
-char *ri_explain_json(const struct ri_explain *explain);
+int ri_explain_json(const struct ri_explain *explain, struct ri_text *out);
 
 #endif

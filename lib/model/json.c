@@ -95,27 +95,13 @@ static int append(const char *bytes, size_t length, void *context)
 	return out->cut ? -1 : 0;
 }
 
-int ri_json_dump(const json_t *document, size_t flags, struct ri_text *out)
+int ri_json_end(struct ri_json *json, json_t *document, size_t flags, struct ri_text *out)
 {
-	return json_dump_callback(document, append, out, flags);
-}
+	int status = json->incomplete ? -1 : json_dump_callback(document, append, out, flags);
 
-char *ri_json_dumps(const json_t *document, size_t flags)
-{
-	enum { WIDEST = 6 };	/* what becomes of one byte */
-	struct ri_text text;
-	char *dumped = json_dumps(document, flags), *made = NULL;
-	size_t length = dumped == NULL ? 0 : strlen(dumped);
-	struct ri_text old = { .bytes = dumped };
-
-	if (dumped == NULL)
-		return NULL;
-	if (ri_json_buffer_take(&text, WIDEST * length + 1)) {
-		append(dumped, length, &text);
-		made = text.bytes;
-	}
-	ri_json_buffer_release(&old);
-	return made;
+	json_decref(document);
+	ri_text_add(out, "\n");
+	return out->cut ? -1 : status;
 }
 
 static json_t *describe_fact(struct ri_json *json, const struct ri_fact *fact, const char *name)

@@ -35,14 +35,11 @@ void ri_json_append(struct ri_json *json, json_t *array, json_t *value);
 json_t *ri_json_string(struct ri_json *json, const char *value, const char *subject);
 
 /*
- * The document as text, as json_dumps, from jansson's own memory: release it
- * with free(3) where that was not changed. DEL and C1 are \u00NN in it, which
- * means the same and does nothing to a terminal. NULL when out of memory.
+ * Take over a document that is made, and append it and a '\n'. DEL and C1 are \u00NN in it, which
+ * means the same and does nothing to a terminal. Returns 0, or -1: memory ran out, now or as it was
+ * made, or it does not fit; what was appended has no meaning then.
  */
-char *ri_json_dumps(const json_t *document, size_t flags);
-
-/* The same into a text: -1 where it does not fit or there is no memory. */
-int ri_json_dump(const json_t *document, size_t flags, struct ri_text *out);
+int ri_json_end(struct ri_json *json, json_t *document, size_t flags, struct ri_text *out);
 
 /* The facts that are known, each with its origin: name -> {"value", "source", ...}. */
 json_t *ri_json_topology(struct ri_json *json, const struct ri_topology *topology);

@@ -287,12 +287,7 @@ int ri_report_render(const struct ri_report *report, struct ri_text *out)
 		.check = report->check == NULL ? json_null()
 			: report->check(&json, report->checked),
 	};
-	json_t *object = ri_members_write(&json, ri_report_file, &told);
-	int status = -1;
 
-	if (!json.incomplete)
-		status = ri_json_dump(object, RI_JSON_LOOK, out);
-	json_decref(object);
-	ri_text_add(out, "\n");
-	return status < 0 || out->cut ? -1 : 0;
+	return ri_json_end(&json, ri_members_write(&json, ri_report_file, &told), RI_JSON_LOOK,
+		out);
 }

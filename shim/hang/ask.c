@@ -64,6 +64,5 @@ int ri_autopsy_print(const struct ri_options *options, struct ri_error *err)
 		ri_hang_say(&region->hang, &out);
 	else if (!ri_autopsy_dump(&region->hang, RI_JSON_LOOK, &out))
 		return ri_fail(err, RI_CODE_MEMORY, "--autopsy", "no memory left for the answer");
-	ri_text_add(&out, as_json ? "\n" : "");
 	return ri_print_text(&out, err);
 }

@@ -335,11 +335,8 @@ static void take_back(struct ri_hang *hang)
 bool ri_autopsy_dump(struct ri_hang *hang, size_t flags, struct ri_text *out)
 {
 	struct ri_json json = { .escapes = 0 };
-	json_t *document = ri_hang_json(&json, hang);
-	bool whole = !json.incomplete && ri_json_dump(document, flags, out) == 0 && !out->cut;
 
-	json_decref(document);
-	return whole;
+	return ri_json_end(&json, ri_hang_json(&json, hang), flags, out) == 0;
 }
 
 bool ri_autopsy_examine(struct ri_autopsy_region *region, const struct ri_autopsy_wish *wish)

@@ -5,9 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -27,54 +25,40 @@
 #include "system/apart.h"
 #include "to/to.h"
 
-enum { ANSWER = 262144 };
+enum {
+	ANSWER = 262144,
+	/* a document, or all that --blame or an environment comes to */
+	LONG_ANSWER = 64 << 20,
+};
 
 /* Where the answer goes. */
 static int out_fd = STDOUT_FILENO;
 
-static int write_all(const char *bytes, size_t length, struct ri_error *err)
+int ri_print_text(const struct ri_text *text, struct ri_error *err)
 {
-	while (length > 0) {
-		ssize_t count = write(out_fd, bytes, length);
+	const char *rest = text->bytes, *end = rest + text->length;
+
+	while (rest < end) {
+		ssize_t count = write(out_fd, rest, (size_t)(end - rest));
 
 		if (count < 0 && errno == EINTR)
 			continue;
 		if (count <= 0)
 			return ri_fail(err, RI_CODE_OUTPUT, "stdout", "cannot be written: %s",
 				strerror(errno));
-		bytes += count;
-		length -= (size_t)count;
+		rest += count;
 	}
 	return 0;
 }
 
-/* One after the other; the last one is NULL. */
-static int write_words(struct ri_error *err, ...)
-{
-	const char *word;
-	int status = 0;
-	va_list args;
-
-	va_start(args, err);
-	while (status == 0 && (word = va_arg(args, const char *)) != NULL)
-		status = write_all(word, strlen(word), err);
-	va_end(args);
-	return status;
-}
-
-int ri_print_text(const struct ri_text *text, struct ri_error *err)
-{
-	return write_all(text->bytes, text->length, err);
-}
-
 /* An answer is built whole and written whole. */
-static int begin_answer(struct ri_text *out, struct ri_error *err)
+static int begin_answer(struct ri_text *out, size_t size, struct ri_error *err)
 {
-	char *room = ri_pages(ANSWER);
+	char *room = ri_pages(size);
 
 	if (room == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, "stdout", "no memory left for the answer");
-	*out = ri_text_of(room, ANSWER);
+	*out = ri_text_of(room, size);
 	return 0;
 }
 
@@ -82,7 +66,7 @@ static int begin_own(struct ri_text *out, const struct ri_options *options, stru
 {
 	if (options->peer == RI_PEER_DUMB_INIT)
 		out_fd = STDERR_FILENO;
-	return begin_answer(out, err);
+	return begin_answer(out, ANSWER, err);
 }
 
 int ri_print_help(const struct ri_options *options, struct ri_error *err)
@@ -231,12 +215,12 @@ int ri_print_list(const char *table, struct ri_error *err)
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
 		if (strcmp(table, tables[i].name) != 0)
 			continue;
-		if (begin_answer(&out, err) < 0)
+		if (begin_answer(&out, ANSWER, err) < 0)
 			return -1;
 		tables[i].list(&out);
 		if (!isatty(STDOUT_FILENO))
 			return ri_print_text(&out, err);
-		if (begin_answer(&shown, err) < 0)
+		if (begin_answer(&shown, ANSWER, err) < 0)
 			return -1;
 		show_columns(out.bytes, tables[i].most, &shown);
 		if (tables[i].most > 0)
@@ -248,7 +232,7 @@ int ri_print_list(const char *table, struct ri_error *err)
 }
 
 /* In single quotes, where nothing but the quote itself is special. */
-static int write_shell(const struct ri_env_edit *edit, struct ri_error *err)
+static void add_shell(struct ri_text *out, const struct ri_env_edit *edit)
 {
 	/* the shells know names of letters, digits and '_' only (POSIX, "Name") */
 	static const char characters[] =
@@ -256,62 +240,60 @@ static int write_shell(const struct ri_env_edit *edit, struct ri_error *err)
 	const char *rest = edit->value, *name = edit->name, *quote;
 
 	if (name[0] <= '9' || name[strspn(name, characters)] != '\0')
-		return 0;
-	if (rest == NULL)
-		return write_words(err, "unset ", name, "\n", NULL);
-	if (write_words(err, "export ", name, "='", NULL) < 0)
-		return -1;
-	for (; (quote = strchr(rest, '\'')) != NULL; rest = quote + 1)
-		if (write_all(rest, (size_t)(quote - rest), err) < 0 ||
-			write_words(err, "'\\''", NULL) < 0)
-			return -1;
-	return write_words(err, rest, "'\n", NULL);
+		return;
+	if (rest == NULL) {
+		ri_text_addf(out, "unset %s\n", name);
+		return;
+	}
+	ri_text_addf(out, "export %s='", name);
+	for (; (quote = strchr(rest, '\'')) != NULL; rest = quote + 1) {
+		ri_text_add_bytes(out, rest, (size_t)(quote - rest));
+		ri_text_add(out, "'\\''");
+	}
+	ri_text_addf(out, "%s'\n", rest);
 }
 
-/* Of jansson's memory, which is given back; why: what is said where text is NULL. */
-static int write_document(char *text, enum ri_code code, const char *subject, const char *why,
-	struct ri_error *err)
+static bool is_json(const char *format)
 {
-	int status;
+	return format != NULL && strcmp(format, "json") == 0;
+}
 
-	if (text == NULL)
-		return ri_fail(err, code, subject, "%s", why);
-	status = write_words(err, text, "\n", NULL);
-	free(text);
-	return status;
+static int add_env_json(struct ri_text *out, const struct ri_env_edits *edits)
+{
+	struct ri_json json = { .escapes = 0 };
+	json_t *object = json_object();
+
+	for (size_t i = 0; i < edits->count; i++)
+		ri_json_put(&json, object, edits->items[i].name, edits->items[i].value == NULL
+			? json_null() : json_string(edits->items[i].value));
+	return ri_json_end(&json, object, JSON_INDENT(2) | JSON_SORT_KEYS, out);
 }
 
 int ri_print_env(const char *format, const struct ri_env_edits *edits, struct ri_error *err)
 {
 	bool shell = format == NULL || strcmp(format, "shell") == 0;
-	char end = !shell && strcmp(format, "null") == 0 ? '\0' : '\n', *text;
-	struct ri_json json = { .escapes = 0 };
-	json_t *object;
+	const char end = !shell && strcmp(format, "null") == 0 ? '\0' : '\n';
+	struct ri_text out;
 
-	if (!shell && strcmp(format, "json") == 0) {
-		object = json_object();
-		for (size_t i = 0; i < edits->count; i++)
-			ri_json_put(&json, object, edits->items[i].name,
-				edits->items[i].value == NULL ? json_null()
-				: json_string(edits->items[i].value));
-		text = json.incomplete ? NULL
-			: ri_json_dumps(object, JSON_INDENT(2) | JSON_SORT_KEYS);
-		json_decref(object);
-		return write_document(text, RI_CODE_OUTPUT, "--print-env", "a value cannot be "
-			"written as JSON: it is not UTF-8, or memory ran out", err);
-	}
-	for (size_t i = 0; i < edits->count; i++) {
+	if (begin_answer(&out, LONG_ANSWER, err) < 0)
+		return -1;
+	if (is_json(format) && add_env_json(&out, edits) < 0)
+		return ri_fail(err, RI_CODE_OUTPUT, "--print-env", "a value cannot be written as "
+			"JSON: it is not UTF-8, or memory ran out");
+	for (size_t i = 0; i < edits->count && !is_json(format); i++) {
 		const struct ri_env_edit *edit = &edits->items[i];
 
 		/* a later one wins */
 		if (ri_env_edits_find(edits, edit->name) != edit)
 			continue;
-		if (shell ? write_shell(edit, err) < 0 : edit->value != NULL &&
-			(write_words(err, edit->name, "=", edit->value, NULL) < 0 ||
-			write_all(&end, 1, err) < 0))
-			return -1;
+		if (shell) {
+			add_shell(&out, edit);
+		} else if (edit->value != NULL) {
+			ri_text_addf(&out, "%s=%s", edit->name, edit->value);
+			ri_text_add_bytes(&out, &end, 1);
+		}
 	}
-	return 0;
+	return ri_print_text(&out, err);
 }
 
 static bool is_colored(enum ri_log_color color)
@@ -325,6 +307,7 @@ int ri_print_explain(const char *format, struct ri_explain *explain, enum ri_log
 {
 	const struct ri_source *source;
 	RI_TEXT(names, 1024);
+	bool json = is_json(format);
 	struct ri_text out;
 
 	for (size_t i = 0; (source = ri_sources[i]) != NULL; i++)
@@ -332,12 +315,12 @@ int ri_print_explain(const char *format, struct ri_explain *explain, enum ri_log
 	explain->version = RI_VERSION;
 	explain->looked_for = names.bytes;
 	explain->color = is_colored(color);
-	if (format != NULL && strcmp(format, "json") == 0)
-		return write_document(ri_explain_json(explain), RI_CODE_MEMORY, "--explain",
-			"no memory left to write it", err);
-	if (begin_answer(&out, err) < 0)
+	if (begin_answer(&out, json ? LONG_ANSWER : ANSWER, err) < 0)
 		return -1;
-	ri_explain_text(explain, &out);
+	if (!json)
+		ri_explain_text(explain, &out);
+	else if (ri_explain_json(explain, &out) < 0)
+		return ri_fail(err, RI_CODE_MEMORY, "--explain", "no memory left to write it");
 	return ri_print_text(&out, err);
 }
 
@@ -346,19 +329,13 @@ int ri_print_check(const char *format, const struct ri_check_report *report,
 {
 	struct ri_json json = { .escapes = 0 };
 	struct ri_text out;
-	json_t *object;
-	char *text;
 
-	if (format != NULL && strcmp(format, "json") == 0) {
-		object = ri_check_json(&json, report);
-		text = json.incomplete ? NULL : ri_json_dumps(object, RI_JSON_LOOK);
-		json_decref(object);
-		return write_document(text, RI_CODE_MEMORY, "--check",
-			"no memory left to write it", err);
-	}
-	if (begin_answer(&out, err) < 0)
+	if (begin_answer(&out, is_json(format) ? LONG_ANSWER : ANSWER, err) < 0)
 		return -1;
-	ri_check_print_text(report, &out, is_colored(color));
+	if (!is_json(format))
+		ri_check_print_text(report, &out, is_colored(color));
+	else if (ri_json_end(&json, ri_check_json(&json, report), RI_JSON_LOOK, &out) < 0)
+		return ri_fail(err, RI_CODE_MEMORY, "--check", "no memory left to write it");
 	return ri_print_text(&out, err);
 }
 
@@ -369,7 +346,6 @@ enum {
 	FILE_MOST = 8 << 20,
 	/* for one at a time; a report of 20 kB takes 0.2 MB */
 	MEMORY = 48 << 20,
-	PAGE = 64 << 20,
 };
 
 static struct {
@@ -512,7 +488,6 @@ int ri_blame_print(const struct ri_options *options, struct ri_error *err)
 	const char *format = options->action_value;
 	struct ri_error gone = RI_ERROR_INIT;
 	struct ri_text out;
-	char *room;
 
 	if (options->command == NULL) {
 		ri_fail(err, RI_CODE_COMMAND_MISSING, "--blame", "no report was given");
@@ -523,10 +498,8 @@ int ri_blame_print(const struct ri_options *options, struct ri_error *err)
 		return -1;
 	if (ri_reports_judge(&asked.job) < 0)
 		return ri_fail(err, RI_CODE_MEMORY, "--blame", "no memory left to judge them");
-	room = ri_pages(PAGE);
-	if (room == NULL)
-		return ri_fail(err, RI_CODE_MEMORY, "--blame", "no memory left for the answer");
-	out = ri_text_of(room, PAGE);
+	if (begin_answer(&out, LONG_ANSWER, err) < 0)
+		return -1;
 	if (format != NULL && strcmp(format, "trace") == 0) {
 		/* a picture was there in version 0.1: who asks for it gets the page */
 		ri_fail(&gone, RI_CODE_OPTION_VALUE, "--blame", "\"trace\" is no longer there");
@@ -534,7 +507,7 @@ int ri_blame_print(const struct ri_options *options, struct ri_error *err)
 			"yours");
 		ri_log_without(&gone, "the page is printed");
 	}
-	if (format == NULL || strcmp(format, "json") != 0)
+	if (!is_json(format))
 		ri_reports_add_page(&out, &asked.job);
 	else if (ri_reports_add_json(&out, &asked.job, RI_VERSION) < 0)
 		return ri_fail(err, RI_CODE_MEMORY, "--blame", "no memory left for the answer");
