@@ -159,14 +159,17 @@ static void tell_over(struct ri_run *run)
 
 static void take_time(struct ri_run *run)
 {
-	const struct ri_supervise setting = { .rank = ri_found_single_rank(&run->found) };
+	const struct ri_supervisor sv = {
+		.children = &run->started.children, .output = &run->started.output,
+		.rank = ri_found_single_rank(&run->found),
+	};
 	const struct ri_course_seen *seen;
 
 	if (ri_now_ms() >= ri_linger_due(&run->started.output))
 		ri_linger_act(&run->started.children);
 	if (!ri_course_take(&run->started.children))
 		return;
-	ri_linger_take(&run->started.children, &run->started.output, &setting);
+	ri_linger_take(&sv);
 	seen = ri_course_of(0);
 	if (seen != NULL && seen->over != 0)
 		tell_over(run);

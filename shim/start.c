@@ -168,7 +168,8 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 	};
 	bool calls_roll = ri_link_calls_roll(&run->started.job, &roll);
 	int64_t own_rank = ri_found_own_rank(&run->found);
-	const struct ri_supervise setting = {
+	struct ri_supervisor sv = {
+		.children = &run->started.children,
 		.rank = own_rank >= 0 ? own_rank : ri_found_single_rank(&run->found),
 		.timetable = calls_roll ? &roll_call : &autopsy,
 		.launch = launch, .options = &run->found.options, .terminal = &terminal,
@@ -176,7 +177,6 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 		.job = &run->started.job, .has_others = run->started.has_others,
 		.may_be_ray = run->started.starter == RI_STARTER_PYTHON,
 		.words_alone = run->started.words_alone,
-		.silent = ri_found_is_of_ours(&run->found),
 	};
 	int status;
 
@@ -213,7 +213,7 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 	}
 	ri_supervise_let_go(&run->started.output);
 	ri_oom_watch(&run->started.oom);
-	status = ri_supervise_run(&run->started.children, &setting);
+	status = ri_supervise_run(&sv);
 	ri_roll_call_end();
 	ri_autopsy_end();
 	ri_others_end();

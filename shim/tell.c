@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "check/runner.h"
-#include "init/phases.h"
 #include "link/link.h"
 #include "report/launched.h"
 #include "say/cause.h"

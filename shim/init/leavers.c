@@ -372,20 +372,21 @@ static bool take(size_t at, const char *who, int64_t raised, unsigned *said)
 }
 
 /* "rank 1 (pid 17)", "python3 (pid 17)" */
-static void name_child(const struct ri_children *children, size_t index,
-	const struct ri_supervise *setting, struct ri_text *out)
+static void name_child(const struct ri_supervisor *sv, size_t index, struct ri_text *out)
 {
-	if (children->count > 1 || setting->rank >= 0)
-		ri_text_addf(out, "rank %lld", setting->rank >= 0 ? (long long)setting->rank
+	const struct ri_children *children = sv->children;
+
+	if (children->count > 1 || sv->rank >= 0)
+		ri_text_addf(out, "rank %lld", sv->rank >= 0 ? (long long)sv->rank
 			: (long long)(children->first_rank + index));
 	else
-		ri_text_add_shown(out, ri_path_name(setting->launch->argv[0]), COLUMNS);
+		ri_text_add_shown(out, ri_path_name(sv->launch->argv[0]), COLUMNS);
 	ri_text_addf(out, " (pid %d)", (int)children->items[index].pid);
 }
 
-bool ri_linger_take(struct ri_children *children, const struct ri_output *output,
-	const struct ri_supervise *setting)
+bool ri_linger_take(const struct ri_supervisor *sv)
 {
+	struct ri_children *children = sv->children;
 	const struct ri_launched *others;
 	size_t count = ri_others_seen(&others);
 	unsigned said = 0;
@@ -407,8 +408,8 @@ bool ri_linger_take(struct ri_children *children, const struct ri_output *output
 			at++;
 		if (!child->lives || child->told || at < count)
 			continue;
-		name_child(children, i, setting, &who);
-		if (!take(i, who.bytes, monotonic(ri_output_traceback(output, i)), &said))
+		name_child(sv, i, &who);
+		if (!take(i, who.bytes, monotonic(ri_output_traceback(sv->output, i)), &said))
 			continue;
 		child->lingered_s = own.of[i].lingered_s;
 		ended = true;

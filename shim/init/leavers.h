@@ -84,11 +84,10 @@ bool ri_linger_ask(struct ri_children *children);
 
 /*
  * A look has been, and ri_course_take has its answer. Says of each rank that is told of what it
- * raised and where it is; end has the command's name, or its rank. Returns whether some are to be
+ * raised and where it is, of a command by its name, or its rank. Returns whether some are to be
  * ended: those of our own have lingered_s then.
  */
-bool ri_linger_take(struct ri_children *children, const struct ri_output *output,
-	const struct ri_supervise *setting);
+bool ri_linger_take(const struct ri_supervisor *sv);
 
 /* Those of a launcher that had an exception when they were seen last, for source->held. */
 void ri_linger_tell(struct ri_launched_source *source);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "init/phases.h"
+#include "init/supervise.h"
 
 #include <signal.h>
 
@@ -7,7 +7,6 @@
 #include "hang/course.h"
 #include "init/leavers.h"
 #include "init/signalling.h"
-#include "init/supervise.h"
 #include "link/link.h"
 #include "say/state_file.h"
 #include "system/clock.h"
@@ -186,7 +185,7 @@ static void begin_own_end(struct ri_supervisor *sv, int64_t at, uint64_t usual)
 static void tell_others(const struct ri_supervisor *sv)
 {
 	if (!sv->result->ordered)
-		ri_nodes_tell(sv->setting->job);
+		ri_nodes_tell(sv->job);
 }
 
 static void stop_others(struct ri_supervisor *sv)

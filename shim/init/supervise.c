@@ -14,7 +14,6 @@
 #include "hang/course.h"
 #include "init/leavers.h"
 #include "init/others.h"
-#include "init/phases.h"
 #include "init/signalling.h"
 #include "link/link.h"
 #include "say/cause.h"
@@ -35,7 +34,7 @@ enum {
 /* A Slurm step told the command as well. */
 static bool was_told_by_step(const struct ri_supervisor *sv, const siginfo_t *info)
 {
-	return sv->told_by_step && ri_step_sent(info);
+	return sv->launch->told_by_step && ri_step_sent(info);
 }
 
 /* Keys, and a line that was hung up: the kernel itself sends them. */
@@ -66,7 +65,7 @@ static void note_stop(struct ri_supervisor *sv, const siginfo_t *info)
 	/* first: what the others print of the stop is output, and they are no longer silent */
 	if (sv->silent && sv->phase < RI_PHASE_TOLD)
 		ri_link_look(true);
-	ri_nodes_tell(sv->setting->job);
+	ri_nodes_tell(sv->job);
 }
 
 /* After the first failure, or a stop, they say no more about it. */
@@ -91,7 +90,7 @@ static void forward(struct ri_supervisor *sv, const siginfo_t *info)
 	 * hung up its session's leader alone is told (Linux drivers/tty, __tty_hangup).
 	 */
 	if (sv->terminal->shared && is_by_terminal(info) &&
-		(number != SIGHUP || getsid(0) != sv->self)) {
+		(number != SIGHUP || getsid(0) != sv->launch->self)) {
 		note_interrupt(sv, info, number);
 		if (number == SIGTSTP)
 			ri_terminal_suspend_self();
@@ -270,7 +269,7 @@ static void reap(struct ri_supervisor *sv)
 		ri_phase_happen(sv, RI_EVENT_COMMAND_GONE);
 	else if (gone && sv->phase == RI_PHASE_SWEEPING)
 		ri_leftovers_stop_orphans();
-	else if (sv->children->living < lived && sv->status != 0 && !sv->setting->goes_on)
+	else if (sv->children->living < lived && sv->status != 0 && !sv->goes_on)
 		ri_phase_happen(sv, RI_EVENT_RANK_FAILED);
 	if (pid == 0 && sv->phase >= RI_PHASE_SWEEPING && sv->phase < RI_PHASE_OVER &&
 		ri_leftovers_are_gone())
@@ -289,7 +288,7 @@ static void take_signal(struct ri_supervisor *sv, const siginfo_t *info)
 		return;
 	if (ri_helper_took(info)) {
 		/* one signal may stand for several of them, so each part looks for its own */
-		for (table = sv->setting->timetable; table != NULL; table = table->next)
+		for (table = sv->timetable; table != NULL; table = table->next)
 			if (table->take != NULL)
 				table->take(table->context);
 		return;
@@ -297,7 +296,7 @@ static void take_signal(struct ri_supervisor *sv, const siginfo_t *info)
 	if (ri_link_is_ours(info))
 		return;
 	/* of our own write to a pipe without a reader, or to a file at its limit */
-	if ((number == SIGPIPE || number == SIGXFSZ) && info->si_pid == sv->self)
+	if ((number == SIGPIPE || number == SIGXFSZ) && info->si_pid == sv->launch->self)
 		return;
 	if (number == sv->options->autopsy_signal && ri_autopsy_ask_again(info))
 		return;
@@ -320,8 +319,7 @@ static void take_course(struct ri_supervisor *sv)
 	ri_judge_news();
 	if (sv->phase == RI_PHASE_SETTLING || sv->phase == RI_PHASE_SPARED) {
 		ri_phase_happen(sv, RI_EVENT_LOOKED);
-	} else if (sv->phase == RI_PHASE_RUNNING &&
-		ri_linger_take(sv->children, sv->output, sv->setting)) {
+	} else if (sv->phase == RI_PHASE_RUNNING && ri_linger_take(sv)) {
 		sv->status = sv->status != 0 ? sv->status : 1;
 		ri_phase_happen(sv, RI_EVENT_LINGERED);
 	}
@@ -337,7 +335,7 @@ static void take_judge(struct ri_supervisor *sv)
 		if (answer != NULL)
 			ri_leavers_ask(sv->children, answer->doubtful);
 		if (!sv->result->ordered)
-			ri_nodes_tell_judged(sv->setting->job, answer);
+			ri_nodes_tell_judged(sv->job, answer);
 		sv->judged = answer;
 		ri_phase_happen(sv, RI_EVENT_JUDGED);
 		sv->judged = NULL;
@@ -386,12 +384,12 @@ static bool has_unheard(const struct ri_supervisor *sv)
 	const struct ri_launched *others;
 
 	/* the ranks of a launcher end before it, and it may not have noticed */
-	return sv->setting->has_others || ri_others_seen(&others) > 0 ||
+	return sv->has_others || ri_others_seen(&others) > 0 ||
 		ri_mask_pending_stop() != 0 || ri_course_is_asked() ||
 		ri_judge_due() != INT64_MAX ||
 		/* how the last one ended is told behind the loop, and no sooner */
 		((sv->phase < RI_PHASE_TOLD || sv->children->living == 0) &&
-			ri_nodes_have_news(sv->setting->job)) ||
+			ri_nodes_have_news(sv->job)) ||
 		ri_leavers_may_fail(sv->children, sv->output);
 }
 
@@ -404,7 +402,7 @@ static void answer_others(struct ri_supervisor *sv)
 		return;
 	if (sv->phase < RI_PHASE_TOLD ? ri_leavers_find(sv->children, sv->output)
 		: ri_leavers_spoke(sv->children, sv->output))
-		ri_nodes_tell(sv->setting->job);
+		ri_nodes_tell(sv->job);
 	if (ri_link_owes_answer() && !has_unheard(sv))
 		ri_link_answer();
 }
@@ -424,7 +422,7 @@ static void hear_others(struct ri_supervisor *sv)
 		look_with_others(sv);
 	if (!judged)
 		return;
-	ri_link_print_verdict(sv->setting->job);
+	ri_link_print_verdict(sv->job);
 	if (ri_link_decision()->order)
 		ri_phase_happen(sv, RI_EVENT_ORDERED);
 }
@@ -443,7 +441,7 @@ static void take_time(struct ri_supervisor *sv)
 	}
 	if (now >= ri_linger_due(sv->output))
 		ri_linger_act(sv->children);
-	for (table = sv->setting->timetable; table != NULL; table = table->next)
+	for (table = sv->timetable; table != NULL; table = table->next)
 		if (table->due(table->context) <= now)
 			table->act(table->context);
 }
@@ -455,7 +453,7 @@ static int64_t earlier(int64_t a, int64_t b)
 
 static int64_t time_left(const struct ri_supervisor *sv)
 {
-	const struct ri_timetable *table = sv->setting->timetable;
+	const struct ri_timetable *table = sv->timetable;
 	int64_t next = sv->deadline == 0 ? INT64_MAX : sv->deadline, left;
 
 	if (sv->has_more)
@@ -484,7 +482,7 @@ static void look(void *supervisor, bool by_ray)
 	ri_judge_news();
 	if (sv->phase >= RI_PHASE_TOLD)
 		return;
-	if (sv->setting->may_be_ray)
+	if (sv->may_be_ray)
 		ri_others_begin(sv->children->items[0].pid, true);
 	if (by_ray) {
 		ri_linger_begin(sv->options);
@@ -514,47 +512,40 @@ void ri_supervise_let_go(const struct ri_output *output)
 		ri_log(RI_LEVEL_NOTE, "cannot change to /: %s", strerror(errno));
 }
 
-int ri_supervise_run(struct ri_children *children, const struct ri_supervise *setting)
+int ri_supervise_run(struct ri_supervisor *sv)
 {
-	const struct ri_launch *launch = setting->launch;
-	struct ri_supervisor sv = {
-		.options = setting->options, .terminal = setting->terminal,
-		.children = children, .output = setting->output,
-		.result = setting->result, .setting = setting,
-		.status = children->refused,
-		.groups = launch->new_group, .told_by_step = launch->told_by_step,
-		.self = launch->self,
-	};
+	struct ri_output *output = sv->output;
 	siginfo_t info;
 
-	ri_descendants_init(launch->self);
-	if (setting->output->again && children->started > 0)
-		ri_descendants_spare_others(children->items[0].pid);
-	setting->output->alarm = look;
-	setting->output->context = &sv;
-	setting->output->awaits_ray = setting->may_be_ray;
-	if (setting->has_others || (setting->output->memories != NULL &&
-		(!setting->words_alone || ri_output_is_wanted(setting->options))))
-		ri_linger_begin(setting->options);
-	if (children->refused != 0)
-		ri_phase_happen(&sv, RI_EVENT_RANK_FAILED);
-	while (sv.phase != RI_PHASE_OVER) {
+	sv->status = sv->children->refused;
+	ri_descendants_init(sv->launch->self);
+	if (output->again && sv->children->started > 0)
+		ri_descendants_spare_others(sv->children->items[0].pid);
+	output->alarm = look;
+	output->context = sv;
+	output->awaits_ray = sv->may_be_ray;
+	if (sv->has_others || (output->memories != NULL &&
+		(!sv->words_alone || ri_output_is_wanted(sv->options))))
+		ri_linger_begin(sv->options);
+	if (sv->children->refused != 0)
+		ri_phase_happen(sv, RI_EVENT_RANK_FAILED);
+	while (sv->phase != RI_PHASE_OVER) {
 		/* a child that ended before we looked has its SIGCHLD waiting */
-		if (ri_output_wait(setting->output, &info, time_left(&sv)) != 0)
-			take_signal(&sv, &info);
-		reap(&sv);
-		hear_others(&sv);
-		take_time(&sv);
+		if (ri_output_wait(output, &info, time_left(sv)) != 0)
+			take_signal(sv, &info);
+		reap(sv);
+		hear_others(sv);
+		take_time(sv);
 	}
-	setting->output->alarm = NULL;
+	output->alarm = NULL;
 	ri_course_end();
 	ri_restarted_finish();
 	ri_judge_end();
-	ri_output_finish(setting->output, sv.result->stop.signal != 0);
-	if (sv.self != 1 || setting->output->again)
-		ri_terminal_take(setting->terminal, ri_phase_front_group(&sv));
+	ri_output_finish(output, sv->result->stop.signal != 0);
+	if (sv->launch->self != 1 || output->again)
+		ri_terminal_take(sv->terminal, ri_phase_front_group(sv));
 	/* we may have given up on some, having sent that */
-	return sv.status == 0 && children->living > 0 ? 128 + SIGKILL : sv.status;
+	return sv->status == 0 && sv->children->living > 0 ? 128 + SIGKILL : sv->status;
 }
 
 void ri_orphans_adopt(pid_t self)

@@ -382,10 +382,10 @@ int ri_play_job_run(struct ri_play_job *job, struct ri_error *err)
 	const struct ri_timetable timetable = {
 		.due = find_due, .act = let_happen, .context = job,
 	};
-	const struct ri_supervise setting = {
-		.rank = -1, .launch = launch, .options = job->options, .terminal = &terminal,
-		.output = job->output, .result = job->supervised, .timetable = &timetable,
-		.goes_on = simulation->shape->goes_on, .silent = true,
+	struct ri_supervisor sv = {
+		.children = job->children, .rank = -1, .launch = launch, .options = job->options,
+		.terminal = &terminal, .output = job->output, .result = job->supervised,
+		.timetable = &timetable, .goes_on = simulation->shape->goes_on,
 	};
 
 	if (!job->options->quiet)
@@ -405,7 +405,7 @@ int ri_play_job_run(struct ri_play_job *job, struct ri_error *err)
 		ri_children_refuse(job->children, ri_code_status(err->code));
 	}
 	ri_supervise_let_go(job->output);
-	return ri_supervise_run(job->children, &setting);
+	return ri_supervise_run(&sv);
 }
 
 /* What a node's report says of its first failure. */
