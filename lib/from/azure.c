@@ -23,8 +23,6 @@ enum {
 	"learn.microsoft.com/azure/machine-learning/how-to-train-distributed-gpu, PyTorch"
 #define DEEPSPEED "DeepSpeed deepspeed/comm/comm.py, in_aml"
 #define HI_ML "hi-ml hi-ml-azure/src/health_azure/utils.py"
-/* No reference by Microsoft is known to us. */
-#define SCRIPTS "public training scripts for Azure Machine Learning"
 
 static void read_azureml(struct ri_reading *reading)
 {
@@ -48,11 +46,9 @@ static void read_azureml(struct ri_reading *reading)
 				ri_claim_get(reading, RI_FACT_NNODES, &nodes) && size < nodes);
 
 		if (process)
-			ri_quartet_claim(reading);
+			ri_claim_rows(reading, ri_source_azureml.reads);
 		ri_claim_filled(reading, RI_FACT_NODE_RANK, "NODE_RANK");
 		ri_claim_filled(reading, RI_FACT_NODE_RANK, CR_NODE_RANK);
-		if (process)
-			ri_quartet_claim_rendezvous(reading);
 	}
 	/* after everything else, the list of Azure Batch among it */
 	if (!listed)
@@ -85,19 +81,19 @@ const struct ri_source ri_source_azureml = {
 	.job = "AZUREML_RUN_ID",
 	/* learn.microsoft.com/azure/machine-learning/reference-yaml-job-command */
 	.once = "distribution: {type: pytorch, process_count_per_instance: 1} in the job",
+	/* no reference by Microsoft is known to us */
+	.cite = "public training scripts for Azure Machine Learning",
 	.reads = RI_READS(
 		{ "AZUREML_RUN_ID",
 		  "the run; its presence marks the process as part of a job even without a rank",
-		  HI_ML, .sign = RI_ONE_SEEN },
-		{ "AZUREML_EXPERIMENT_ID", "the same", DEEPSPEED, .sign = RI_ONE_SEEN },
-		{ "AZUREML_NODE_COUNT", "nodes of the job", .cite = SCRIPTS },
+		  RI_ONE_SEEN, .cite = HI_ML },
+		{ "AZUREML_EXPERIMENT_ID", "the same", RI_ONE_SEEN, .cite = DEEPSPEED },
+		{ "AZUREML_NODE_COUNT", "nodes of the job" },
 		{ "NODE_COUNT",
-		  "the same beside AZUREML_CR_NODE_RANK, if no other variable counts the nodes",
-		  .cite = SCRIPTS },
+		  "the same beside AZUREML_CR_NODE_RANK, if no other variable counts the nodes" },
 		RI_QUARTET_READS(RI_NO_SIGN),
 		{ "NODE_RANK", "index of this node", .cite = GUIDE },
-		{ CR_NODE_RANK, "the same, by the common runtime", SCRIPTS,
-		  .sign = RI_ONE_SEEN | RI_TEXT },
+		{ CR_NODE_RANK, "the same, by the common runtime", RI_ONE_SEEN | RI_TEXT },
 		{ "MASTER_IP", "the host of rank 0 on Kubernetes compute", .cite = HI_ML }),
 	/*
 	 * Whether the other processes of a PyTorch job run on where one failed is not
@@ -357,22 +353,22 @@ const struct ri_source ri_source_azure_batch = {
 	.identity = RI_SCOPE_NODE,
 	.of_container = true,
 	.job = "AZ_BATCH_JOB_ID",
+	.cite = BATCH_REFERENCE,
 	.reads = RI_READS(
 		{ "AZ_BATCH_MASTER_NODE",
-		  "address:port of the primary node; the Azure Batch service itself listens on the "
-		  "port", BATCH_REFERENCE, RI_ONE_SEEN, .value = "<master>:6000" },
-		{ "AZ_BATCH_HOST_LIST", "the nodes of the task, separated by commas",
-		  BATCH_REFERENCE, RI_ONE_SEEN, RI_HOSTS(COMMAS), "<each:,><host></each>" },
+		  "address:port of the primary node; the Azure Batch service itself listens on "
+		  "the port", RI_ONE_SEEN, .value = "<master>:6000" },
+		{ "AZ_BATCH_HOST_LIST", "the nodes of the task, separated by commas", RI_ONE_SEEN,
+		  RI_HOSTS(COMMAS) },
 		{ "AZ_BATCH_NODE_LIST", "the nodes of the task, separated by semicolons",
-		  BATCH_REFERENCE, RI_ONE_SEEN, .value = "<each:;><host></each>" },
+		  RI_ONE_SEEN, .value = "<each:;><host></each>" },
 		{ "CCP_NODES",
 		  "the nodes in the format of HPC Pack: a count, then address and cores of each",
-		  BATCH_REFERENCE, RI_ONE_SEEN, .value = "<nodes> <each: ><host> <ranks></each>" },
-		{ PRIMARY, "true on the primary node, unless mpirun carried it to another one",
-		  .cite = BATCH_REFERENCE },
+		  RI_ONE_SEEN, .value = "<nodes> <each: ><host> <ranks></each>" },
+		{ PRIMARY, "true on the primary node, unless mpirun carried it to another one" },
 		{ "AZ_BATCH_JOB_ID",
-		  "name of the job; marks the process as part of a job even without a rank",
-		  BATCH_REFERENCE, 0, RI_JOB_NAME, "simulated" },
+		  "name of the job; marks the process as part of a job even without a rank", 0,
+		  RI_JOB_NAME, "simulated" },
 		RI_OWN_READS),
 	/*
 	 * The application command is mpirun's, on the primary node alone: there is no shape of
@@ -496,22 +492,23 @@ const struct ri_source ri_source_azure_batchai = {
 	.summary = "Batch AI variables that Azure Machine Learning still sets: master, hosts, node",
 	.identity = RI_SCOPE_NODE,
 	.of_container = true,
+	.cite = BATCH_AI,
 	.reads = RI_READS(
 		{ "AZ_BATCHAI_MPI_MASTER_NODE",
 		  "the host where mpirun runs; \"localhost\" is used only for a job of one node",
-		  .cite = "DeepSpeed deepspeed/comm/comm.py, patch_aml_env_for_torch_nccl_backend"
-		  },
+		  .cite =
+		  "DeepSpeed deepspeed/comm/comm.py, patch_aml_env_for_torch_nccl_backend" },
 		{ "AZ_BATCHAI_JOB_MASTER_NODE_IP", "the address of the first node",
-		  "public training scripts for Azure Machine Learning", .value = "<master>" },
-		{ TASK_INDEX, "index of this node", BATCH_AI, .value = "<node>" },
-		{ "AZ_BATCHAI_WORKER_HOSTS", "host:port of each worker, separated by commas",
-		  BATCH_AI, 0, RI_HOSTS(COMMAS), "<each:,><host>:<port></each>" },
+		  .value = "<master>",
+		  .cite = "public training scripts for Azure Machine Learning" },
+		{ TASK_INDEX, "index of this node", .value = "<node>" },
+		{ "AZ_BATCHAI_WORKER_HOSTS", "host:port of each worker, separated by commas", 0,
+		  RI_HOSTS(COMMAS), "<each:,><host>:<port></each>" },
 		{ "AZ_BATCHAI_PS_HOSTS",
-		  "the same for the parameter servers, which are counted separately",
-		  .cite = BATCH_AI },
-		{ HOST_FILE, "path of a host file for mpirun", .cite = BATCH_AI },
+		  "the same for the parameter servers, which are counted separately" },
+		{ HOST_FILE, "path of a host file for mpirun" },
 		{ INIT_METHOD, "tcp://host:port on which rank 0 listens; a file:// URL is not used",
-		  BATCH_AI, .value = "tcp://<master>:<master_port>" },
+		  .value = "tcp://<master>:<master_port>" },
 		RI_OWN_READS),
 	/* The service is no more: what it gave a process to end is not known, so the least. */
 	RI_SHAPES({ RI_SHAPE_OF(azure_batchai, NODE), .summary = "a system that kept Batch AI's "

@@ -13,8 +13,6 @@
 #include "base/limits.h"
 #include "from/hosts.h"
 
-#define SKYPILOT "docs.skypilot.co, Environment Variables and Secrets"
-
 static void read_skypilot(struct ri_reading *reading)
 {
 	ri_claim_rows(reading, ri_source_skypilot.reads);
@@ -25,16 +23,15 @@ const struct ri_source ri_source_skypilot = {
 	.name = "skypilot",
 	.summary = "a node of a SkyPilot task",
 	.identity = RI_SCOPE_NODE,
+	.cite = "docs.skypilot.co, Environment Variables and Secrets",
 	.reads = RI_READS(
-		{ "SKYPILOT_NODE_RANK", "index of this node", SKYPILOT, RI_SEEN,
-		  RI_NUMBER(NODE_RANK), "<node>" },
-		{ "SKYPILOT_NUM_NODES", "nodes", SKYPILOT, RI_ONE_SEEN, RI_FILLED(NNODES),
-		  "<nodes>" },
+		{ "SKYPILOT_NODE_RANK", "index of this node", RI_SEEN, RI_NUMBER(NODE_RANK) },
+		{ "SKYPILOT_NUM_NODES", "nodes", RI_ONE_SEEN, RI_FILLED(NNODES) },
 		{ "SKYPILOT_NODE_IPS", "addresses of the nodes, one on each line, node 0 first",
-		  SKYPILOT, RI_ONE_SEEN, RI_HOSTS(LINES), "<each:\n><host></each>" },
+		  RI_ONE_SEEN, RI_HOSTS(LINES) },
 		{ "SKYPILOT_NUM_GPUS_PER_NODE", "processes to start on each node; 0 without GPUs",
-		  SKYPILOT, 0, RI_GPUS, "<ranks>" },
-		{ "SKYPILOT_TASK_ID", "name of the task", SKYPILOT, 0, RI_JOB_NAME,
+		  0, RI_GPUS },
+		{ "SKYPILOT_TASK_ID", "name of the task", 0, RI_JOB_NAME,
 		  "sky-2026-01-01-00-00-00-000000_simulated_1" }),
 	/* Where a node fails, the others are ended. How long they have is not documented. */
 	RI_SHAPES({ RI_SHAPE_OF(skypilot, NODE),
@@ -45,22 +42,20 @@ const struct ri_source ri_source_skypilot = {
 	.read = read_skypilot,
 };
 
-#define DSTACK "dstack.ai/docs/concepts/tasks, System environment variables"
-
 const struct ri_source ri_source_dstack = {
 	.name = "dstack",
 	.summary = "a node of a dstack task",
 	.identity = RI_SCOPE_NODE,
+	.cite = "dstack.ai/docs/concepts/tasks, System environment variables",
 	.reads = RI_READS(
-		{ "DSTACK_NODE_RANK", "index of this node", DSTACK, RI_SEEN, RI_NUMBER(NODE_RANK),
-		  "<node>" },
-		{ "DSTACK_NODES_NUM", "nodes", DSTACK, RI_SEEN, RI_NUMBER(NNODES), "<nodes>" },
-		{ "DSTACK_MASTER_NODE_IP", "address of node 0", DSTACK, 0, RI_MASTER, "<master>" },
-		{ "DSTACK_NODES_IPS", "addresses of the nodes, one on each line, node 0 first",
-		  DSTACK, 0, RI_HOSTS(LINES), "<each:\n><host></each>" },
-		{ "DSTACK_GPUS_PER_NODE", "processes to start on each node; 0 without GPUs", DSTACK,
-		  0, RI_GPUS, "<ranks>" },
-		{ "DSTACK_RUN_ID", "the run", DSTACK, 0, RI_JOB_NAME,
+		{ "DSTACK_NODE_RANK", "index of this node", RI_SEEN, RI_NUMBER(NODE_RANK) },
+		{ "DSTACK_NODES_NUM", "nodes", RI_SEEN, RI_NUMBER(NNODES) },
+		{ "DSTACK_MASTER_NODE_IP", "address of node 0", 0, RI_MASTER },
+		{ "DSTACK_NODES_IPS", "addresses of the nodes, one on each line, node 0 first", 0,
+		  RI_HOSTS(LINES) },
+		{ "DSTACK_GPUS_PER_NODE", "processes to start on each node; 0 without GPUs", 0,
+		  RI_GPUS },
+		{ "DSTACK_RUN_ID", "the run", 0, RI_JOB_NAME,
 		  "51e837bf-fae9-4a37-ac9c-85c005606c22" }),
 	/* A job of a run that fails ends the others. How long they have is not documented. */
 	RI_SHAPES({ RI_SHAPE_OF(dstack, NODE),
@@ -68,8 +63,6 @@ const struct ri_source ri_source_dstack = {
 		.grace_s = 10, .succeeded = "done", .failed = "failed", .stopped = "terminated",
 		RI_CITE("dstack src/dstack/_internal/core/models/runs.py, RunStatus") }),
 };
-
-#define VOLCENGINE "volcengine.com/docs/6459/75329"
 
 /*
  * The index counts the nodes of one role: it is the node's place where that is the
@@ -94,27 +87,23 @@ const struct ri_source ri_source_volcengine = {
 	.name = "volcengine",
 	.summary = "a worker of a training task of Volcengine or BytePlus",
 	.identity = RI_SCOPE_NODE,
+	.cite = "volcengine.com/docs/6459/75329",
 	.reads = RI_READS(
-		{ "MLP_ROLE", "this node's role; WORKER if absent", VOLCENGINE, .value = "WORKER" },
-		{ "MLP_ROLE_INDEX", "index of this node in its role", VOLCENGINE, RI_SEEN,
-		  RI_NUMBER(NODE_RANK), "<node>" },
-		{ "MLP_WORKER_NUM", "workers", VOLCENGINE, RI_SEEN, RI_NUMBER(NNODES), "<nodes>" },
-		{ "MLP_WORKER_0_HOST", "host of worker 0", VOLCENGINE, 0, RI_MASTER, "<master>" },
-		{ "MLP_WORKER_0_PORT", "port of worker 0", VOLCENGINE, 0, RI_FILLED(MASTER_PORT),
-		  "<master_port>" },
-		{ "MLP_WORKER_ALL_HOSTS", "hosts of the workers, separated by commas", VOLCENGINE,
-		  0, RI_HOSTS(COMMAS), "<each:,><host></each>" },
-		{ "MLP_WORKER_GPU", "GPUs of each worker: processes to start there", VOLCENGINE, 0,
-		  RI_GPUS, "<ranks>" },
-		{ "MLP_TASK_ID", "the task", VOLCENGINE, 0, RI_JOB_NAME,
-		  "t-20210924211641-nznsh" }),
+		{ "MLP_ROLE", "this node's role; WORKER if absent", .value = "WORKER" },
+		{ "MLP_ROLE_INDEX", "index of this node in its role", RI_SEEN,
+		  RI_NUMBER(NODE_RANK) },
+		{ "MLP_WORKER_NUM", "workers", RI_SEEN, RI_NUMBER(NNODES) },
+		{ "MLP_WORKER_0_HOST", "host of worker 0", 0, RI_MASTER },
+		{ "MLP_WORKER_0_PORT", "port of worker 0", 0, RI_FILLED(MASTER_PORT) },
+		{ "MLP_WORKER_ALL_HOSTS", "hosts of the workers, separated by commas", 0,
+		  RI_HOSTS(COMMAS) },
+		{ "MLP_WORKER_GPU", "GPUs of each worker: processes to start there", 0, RI_GPUS },
+		{ "MLP_TASK_ID", "the task", 0, RI_JOB_NAME, "t-20210924211641-nznsh" }),
 	RI_SHAPES({ RI_SHAPE_OF(volcengine, NODE),
 		.summary = "Volcengine starts a container for each worker",
 		.port = 2222, .grace_s = 30, RI_CITE(RI_SHAPE_POD) }),
 	.read = read_volcengine,
 };
-
-#define LEPTON "docs.nvidia.com/dgx-cloud/lepton, Batch Jobs, Environment Variables Reference"
 
 static const char prefix[] = "LEPTON_JOB_SERVICE_PREFIX", domain[] = "LEPTON_SUBDOMAIN";
 
@@ -145,17 +134,17 @@ const struct ri_source ri_source_lepton = {
 	.name = "lepton",
 	.summary = "a worker of a batch job of DGX Cloud Lepton",
 	.identity = RI_SCOPE_NODE,
+	.cite = "docs.nvidia.com/dgx-cloud/lepton, Batch Jobs, Environment Variables Reference",
 	.reads = RI_READS(
-		{ "LEPTON_JOB_WORKER_INDEX", "index of this worker", LEPTON, RI_SEEN,
-		  RI_NUMBER(NODE_RANK), "<node>" },
-		{ "LEPTON_JOB_TOTAL_WORKERS", "workers of the job", LEPTON, RI_SEEN,
-		  RI_NUMBER(NNODES), "<nodes>" },
-		{ prefix, "with \"-0.\" and the sub-domain: the host of worker 0", .cite = LEPTON },
-		{ domain, "the sub-domain of the job's workers", .cite = LEPTON },
+		{ "LEPTON_JOB_WORKER_INDEX", "index of this worker", RI_SEEN,
+		  RI_NUMBER(NODE_RANK) },
+		{ "LEPTON_JOB_TOTAL_WORKERS", "workers of the job", RI_SEEN, RI_NUMBER(NNODES) },
+		{ prefix, "with \"-0.\" and the sub-domain: the host of worker 0" },
+		{ domain, "the sub-domain of the job's workers" },
 		{ "LEPTON_RESOURCE_ACCELERATOR_NUM",
-		  "GPUs of each worker: processes to start there", LEPTON, 0, RI_GPUS, "<ranks>" },
-		{ "LEPTON_JOB_NAME", "name of the job", LEPTON, 0, RI_JOB_NAME, "env-job-98bw" },
-		{ "LEPTON_JOB_FAILURE_COUNT", "failed attempts before this one", LEPTON, 0,
+		  "GPUs of each worker: processes to start there", 0, RI_GPUS },
+		{ "LEPTON_JOB_NAME", "name of the job", 0, RI_JOB_NAME, "env-job-98bw" },
+		{ "LEPTON_JOB_FAILURE_COUNT", "failed attempts before this one", 0,
 		  RI_FILLED(RESTART_COUNT), "0" }),
 	RI_SHAPES({ RI_SHAPE_OF(lepton, NODE),
 		.summary = "DGX Cloud Lepton starts a pod for each worker",
@@ -171,20 +160,18 @@ const struct ri_source ri_source_beaker = {
 	.name = "beaker",
 	.summary = "a replica of a Beaker task that has a leader",
 	.identity = RI_SCOPE_NODE,
+	.cite = BEAKER,
 	.reads = RI_READS(
-		{ "BEAKER_LEADER_REPLICA_HOSTNAME", "host of replica 0", BEAKER, RI_SEEN | RI_TEXT,
-		  RI_MASTER, "<master>" },
-		{ "BEAKER_REPLICA_RANK", "index of this replica", BEAKER, RI_SEEN,
-		  RI_NUMBER(NODE_RANK), "<node>" },
-		{ "BEAKER_REPLICA_COUNT", "replicas", BEAKER, RI_SEEN, RI_NUMBER(NNODES),
-		  "<nodes>" }),
+		{ "BEAKER_LEADER_REPLICA_HOSTNAME", "host of replica 0", RI_SEEN | RI_TEXT,
+		  RI_MASTER },
+		{ "BEAKER_REPLICA_RANK", "index of this replica", RI_SEEN, RI_NUMBER(NODE_RANK) },
+		{ "BEAKER_REPLICA_COUNT", "replicas", RI_SEEN, RI_NUMBER(NNODES) }),
 	/* How long a replica has after a stop is not documented. */
 	RI_SHAPES({ RI_SHAPE_OF(beaker, NODE),
 		.summary = "Beaker starts a container for each replica",
 		.grace_s = 10, RI_CITE(BEAKER) }),
 };
 
-#define AWS_NODES "docs.aws.amazon.com/batch/latest/userguide/mnp-env-vars.html"
 #define AWS_JOBS "docs.aws.amazon.com/batch/latest/userguide/job_env_vars.html"
 #define NODE_INDEX "AWS_BATCH_JOB_NODE_INDEX"
 #define MAIN_INDEX "AWS_BATCH_JOB_MAIN_NODE_INDEX"
@@ -257,20 +244,20 @@ const struct ri_source ri_source_aws_batch = {
 	.summary = "a node of a multi-node parallel job of AWS Batch",
 	.identity = RI_SCOPE_NODE,
 	.job = "AWS_BATCH_JOB_ID",
+	.cite = "docs.aws.amazon.com/batch/latest/userguide/mnp-env-vars.html",
 	.reads = RI_READS(
-		{ "AWS_BATCH_JOB_NUM_NODES", "nodes", AWS_NODES, RI_SEEN, RI_NUMBER(NNODES),
-		  "<nodes>" },
+		{ "AWS_BATCH_JOB_NUM_NODES", "nodes", RI_SEEN, RI_NUMBER(NNODES) },
 		{ NODE_INDEX, "index of this node; 0 and the main node's index are exchanged",
-		  AWS_NODES, RI_SEEN, .value = "<node>" },
-		{ MAIN_INDEX, "index of the main node, which becomes node 0", AWS_NODES,
-		  .value = "0" },
-		{ MAIN_ADDRESS, "address of the main node; absent on the main node itself",
-		  AWS_NODES, 0, RI_MASTER },
+		  RI_SEEN, .value = "<node>" },
+		{ MAIN_INDEX, "index of the main node, which becomes node 0", .value = "0" },
+		{ MAIN_ADDRESS, "address of the main node; absent on the main node itself", 0,
+		  RI_MASTER, "" },
 		{ "AWS_BATCH_JOB_ID",
 		  "the job, and after a '#' the node; marks the process as part of a job even "
-		  "without a rank", AWS_JOBS,
-		  .value = "5e1b1f0c-7d5e-4a30-9f5e-2b8b8f6a1c7d#<node>" },
-		{ "AWS_BATCH_JOB_ATTEMPT", "attempts, including this one", AWS_JOBS, .value = "1" },
+		  "without a rank", .value = "5e1b1f0c-7d5e-4a30-9f5e-2b8b8f6a1c7d#<node>",
+		  .cite = AWS_JOBS },
+		{ "AWS_BATCH_JOB_ATTEMPT", "attempts, including this one", .value = "1",
+		  .cite = AWS_JOBS },
 		RI_OWN_READS),
 	/*
 	 * The main node's end is that of the job, and the others are stopped then; where
@@ -516,23 +503,20 @@ const struct ri_source ri_source_sagemaker = {
 	.summary = "a node of an Amazon SageMaker training job",
 	.identity = RI_SCOPE_NODE,
 	.hidden = true,
+	.cite = TOOLKIT "src/sagemaker_training/environment.py",
 	.reads = RI_READS(
 		{ "TRAINING_JOB_ARN", "the job; used only to recognise SageMaker", .cite = GUIDE },
-		{ "TRAINING_JOB_NAME", "name of the job", GUIDE, 0, RI_JOB_NAME },
+		{ "TRAINING_JOB_NAME", "name of the job", 0, RI_JOB_NAME, .cite = GUIDE },
 		{ "/opt/ml" CONFIG, "current_host and hosts, the master first", .cite = GUIDE },
-		{ "SAGEMAKER_BASE_DIR", "a folder to use instead of /opt/ml",
-		  .cite = TOOLKIT "src/sagemaker_training/environment.py" },
+		{ "SAGEMAKER_BASE_DIR", "a folder to use instead of /opt/ml" },
 		{ "SM_HOSTS", "the hosts as JSON, used instead of those in the file",
 		  .cite = TOOLKIT "ENVIRONMENT_VARIABLES.md" },
 		{ "SM_CURRENT_HOST", "this host", .cite = TOOLKIT "ENVIRONMENT_VARIABLES.md" },
-		{ train_groups, "the instance groups that train, as JSON",
-		  .cite = TOOLKIT "src/sagemaker_training/environment.py" },
-		{ own_group, "this host's group",
-		  .cite = TOOLKIT "src/sagemaker_training/environment.py" },
-		{ group_hosts, "its hosts, used if no other group trains",
-		  .cite = TOOLKIT "src/sagemaker_training/environment.py" },
-		{ "SM_NUM_GPUS", "processes to start on each node; 0 without GPUs",
-		  TOOLKIT "ENVIRONMENT_VARIABLES.md", 0, RI_GPUS }),
+		{ train_groups, "the instance groups that train, as JSON" },
+		{ own_group, "this host's group" },
+		{ group_hosts, "its hosts, used if no other group trains" },
+		{ "SM_NUM_GPUS", "processes to start on each node; 0 without GPUs", 0, RI_GPUS,
+		  .cite = TOOLKIT "ENVIRONMENT_VARIABLES.md" }),
 	RI_SHAPES(
 		{ .name = "sagemaker", .summary = "SageMaker starts a container on each instance",
 		  .scope = RI_SCOPE_NODE, .port = DEFAULT_PORT, .grace_s = 120,

@@ -380,10 +380,10 @@ const struct ri_source ri_source_tf_config = {
 	.identity = RI_SCOPE_NODE,
 	.shares = "TF_CONFIG",
 	.reads = RI_READS(
-		{ "TF_CONFIG", "JSON: the cluster, and this process's task in it", RESOLVER,
+		{ "TF_CONFIG", "JSON: the cluster, and this process's task in it",
 		  RI_SEEN | RI_TEXT,
 		  .value = "{\"cluster\":{\"worker\":[<each:,>\"<host>:<port>\"</each>]},"
-			"\"task\":{\"type\":\"worker\",\"index\":<node>}}" }),
+		  "\"task\":{\"type\":\"worker\",\"index\":<node>}}", .cite = RESOLVER }),
 	/* Many platforms set it: how they end the others is not known, and the least is here. */
 	RI_SHAPES({ RI_SHAPE_OF(tf_config, NODE), .summary = "TF_CONFIG for a worker on each node",
 		.grace_s = 5, RI_CITE(RESOLVER) }),
@@ -406,8 +406,9 @@ const struct ri_source ri_source_kubeflow_tf = {
 	.shares = "TF_CONFIG",
 	.reads = RI_READS(
 		{ "TF_CONFIG", "JSON: the services of the cluster, and this pod's place among them",
-		  "Kubeflow training-operator v1.9 pkg/controller.v1/tensorflow/tensorflow.go",
-		  .sign = RI_SEEN }),
+		  RI_SEEN,
+		  .cite =
+		  "Kubeflow training-operator v1.9 pkg/controller.v1/tensorflow/tensorflow.go" }),
 	.detect = names_services,
 	.read = read_tf_config,
 };
@@ -446,9 +447,9 @@ const struct ri_source ri_source_vertex = {
 	.of_container = true,
 	.traits = RI_TRAIT_NAMES_JOB,
 	.reads = RI_READS(
-		{ "CLUSTER_SPEC", "JSON: the pools, and the replica and pool of this process", .cite
-		  = "cloud.google.com/vertex-ai/docs/training/distributed-training, CLUSTER_SPEC; "
-		  "Configure a distributed training job" }),
+		{ "CLUSTER_SPEC", "JSON: the pools, and the replica and pool of this process",
+		  .cite = "cloud.google.com/vertex-ai/docs/training/distributed-training, "
+		  "CLUSTER_SPEC; Configure a distributed training job" }),
 	/*
 	 * Vertex shuts all workers down where one fails for good. What a container is given to
 	 * end is not documented; a Spot machine has 30 s.

@@ -236,7 +236,10 @@ static void read_env(struct ri_reading *reading)
 
 	if (is_taken(reading, RI_FACT_RANK))
 		return;
-	ri_quartet_claim_rendezvous(reading);
+	ri_claim_weigh(ri_claim_host(reading, RI_FACT_MASTER_ADDR, "MASTER_ADDR"),
+		RI_STRENGTH_STATED);
+	ri_claim_weigh(ri_claim_filled(reading, RI_FACT_MASTER_PORT, "MASTER_PORT"),
+		RI_STRENGTH_STATED);
 	if (is_taken(reading, RI_FACT_NODE_RANK))
 		return;
 	nodes = count_of_devices(reading);
@@ -255,7 +258,9 @@ static void read_env(struct ri_reading *reading)
 	/* Without LOCAL_RANK they may count nodes. */
 	if (ri_source_sees_text(env, "LOCAL_RANK") &&
 		(ri_source_sees_text(env, "RANK") || ri_source_sees_text(env, "WORLD_SIZE"))) {
-		ri_quartet_claim(reading);
+		for (size_t i = 0; i < sizeof(tuple) / sizeof(tuple[0]); i++)
+			ri_claim_number(reading, tuple[i].id, tuple[i].variable);
+		ri_claim_filled(reading, RI_FACT_LOCAL_WORLD_SIZE, "LOCAL_WORLD_SIZE");
 		ri_claim_filled(reading, RI_FACT_NODE_RANK, "NODE_RANK");
 		return;
 	}
@@ -289,9 +294,9 @@ const struct ri_source ri_source_env = {
 	.traits = RI_TRAIT_ANYBODYS,
 	.reads = RI_READS(
 		RI_QUARTET_READS(RI_ONE_SEEN),
-		{ "NODE_RANK", "index of this node",
-		  "Lightning src/lightning/fabric/plugins/environments/lightning.py; "
-		  "Composer composer/cli/launcher.py; " RUNPOD, .value = "<node>" },
+		{ "NODE_RANK", "index of this node", .value = "<node>",
+		  .cite = "Lightning src/lightning/fabric/plugins/environments/lightning.py; "
+		  "Composer composer/cli/launcher.py; " RUNPOD },
 		{ "NUM_NODES", "nodes, if NODE_RANK and MASTER_ADDR are set", .cite = RUNPOD },
 		{ "NNODES", "the same",
 		  .cite = "docs.nvidia.com/dgx-cloud/lepton, Batch Jobs, Templates" },
@@ -299,12 +304,10 @@ const struct ri_source ri_source_env = {
 		{ "NUM_TRAINERS", "processes to start on each node, beside those", .cite = RUNPOD },
 		{ "NPROC_PER_NODE",
 		  "processes to start; if it is set and LOCAL_RANK is not, RANK and WORLD_SIZE "
-		  "count nodes",
-		  .cite = "Alibaba Cloud PAI-DLC, General environment variables" },
+		  "count nodes", .cite = "Alibaba Cloud PAI-DLC, General environment variables" },
 		{ "LOCAL_RANK", "a list, as 0,1: the pod's devices, beside its RANK",
 		  .cite = ASCEND },
-		{ "SPUR_NNODES", "nodes; as many as WORLD_SIZE: that counts nodes",
-		  .cite = SPUR },
+		{ "SPUR_NNODES", "nodes; as many as WORLD_SIZE: that counts nodes", .cite = SPUR },
 		{ "PYTORCH_VERSION",
 		  "a container of Enroot's: in a batch script of Slurm RANK is none",
 		  .cite = HOOK },
@@ -443,8 +446,8 @@ const struct ri_source ri_source_pid1 = {
 	.summary = "the master of an MPI job, from the environment of process 1",
 	.reads = RI_READS(
 		{ ENVIRON,
-		  "what the container was given: variables that name the master or the nodes, such "
-		  "as MASTER_ADDR, LWS_LEADER_ADDRESS and AZ_BATCH_MASTER_NODE",
+		  "what the container was given: variables that name the master or the nodes, "
+		  "such as MASTER_ADDR, LWS_LEADER_ADDRESS and AZ_BATCH_MASTER_NODE",
 		  .cite = "proc(5)" }),
 	.detect = sees_ranks_over_ssh,
 	.read = read_pid1,

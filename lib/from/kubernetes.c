@@ -27,7 +27,6 @@ static bool sees_mpi_rank(const struct ri_env *env)
 
 #define JOB "kubernetes.io/docs/concepts/workloads/controllers/job"
 #define RUN "PyTorch torch/distributed/run.py"
-#define LABELS "JobSet api/jobset/v1alpha2/jobset_types.go, labels"
 
 #define PODS_READS \
 	{ "NNODES", "pods of the Job, if NPROC_PER_NODE or MASTER_ADDR is set, too", \
@@ -82,17 +81,17 @@ const struct ri_source ri_source_jobset = {
 	.summary = "pod of a Kubernetes JobSet of one Job: a node, if --nnodes gives their number",
 	.identity = RI_SCOPE_NODE,
 	.shares = "JOB_COMPLETION_INDEX",
+	.cite = "JobSet api/jobset/v1alpha2/jobset_types.go, labels",
 	.reads = RI_READS(
-		{ "JOBSET_NAME", "label jobset.sigs.k8s.io/jobset-name", LABELS,
-		  RI_ONE_SEEN | RI_TEXT, RI_JOB_NAME, "simulated" },
+		{ "JOBSET_NAME", "label jobset.sigs.k8s.io/jobset-name", RI_ONE_SEEN | RI_TEXT,
+		  RI_JOB_NAME, "simulated" },
 		{ "REPLICATED_JOB_NAME",
-		  "label jobset.sigs.k8s.io/replicatedjob-name; only its presence counts", LABELS,
+		  "label jobset.sigs.k8s.io/replicatedjob-name; only its presence counts",
 		  RI_ONE_SEEN | RI_TEXT, .value = "workers" },
 		{ "GLOBAL_REPLICAS",
-		  "label jobset.sigs.k8s.io/global-replicas, the Jobs of the set", LABELS,
-		  .value = "1" },
-		{ "JOB_COMPLETION_INDEX", "index of this pod in its Job", JOB ", completion mode",
-		  RI_SEEN | RI_TEXT, .value = "<node>" },
+		  "label jobset.sigs.k8s.io/global-replicas, the Jobs of the set", .value = "1" },
+		{ "JOB_COMPLETION_INDEX", "index of this pod in its Job", RI_SEEN | RI_TEXT,
+		  .value = "<node>", .cite = JOB ", completion mode" },
 		PODS_READS),
 	/* Its Job has backoffLimit 0, as in JobSet's examples of training: one pod ends all. */
 	RI_SHAPES({ RI_SHAPE_OF(jobset, NODE), .summary = "a JobSet starts a pod for each node",
@@ -112,13 +111,14 @@ const struct ri_source ri_source_lws = {
 	.identity = RI_SCOPE_NODE,
 	.of_container = true,
 	.traits = RI_TRAIT_NAMES_JOB,
+	.cite = LWS,
 	.reads = RI_READS(
-		{ "LWS_LEADER_ADDRESS", "the host of the group's leader", LWS, RI_SEEN | RI_TEXT,
-		  RI_MASTER, "<master>" },
-		{ "LWS_GROUP_SIZE", "pods of the group, including the leader", LWS,
-		  RI_SEEN | RI_TEXT, RI_NUMBER(NNODES), "<nodes>" },
-		{ "LWS_WORKER_INDEX", "index of this pod in its group", LWS, RI_SEEN | RI_TEXT,
-		  RI_NUMBER(NODE_RANK), "<node>" }),
+		{ "LWS_LEADER_ADDRESS", "the host of the group's leader", RI_SEEN | RI_TEXT,
+		  RI_MASTER },
+		{ "LWS_GROUP_SIZE", "pods of the group, including the leader", RI_SEEN | RI_TEXT,
+		  RI_NUMBER(NNODES) },
+		{ "LWS_WORKER_INDEX", "index of this pod in its group", RI_SEEN | RI_TEXT,
+		  RI_NUMBER(NODE_RANK) }),
 	/* RecreateGroupOnPodRestart, the usual policy, ends the whole group: no job with states. */
 	RI_SHAPES({ RI_SHAPE_OF(lws, NODE),
 		.summary = "a LeaderWorkerSet starts a pod for each node",
@@ -141,8 +141,8 @@ const struct ri_source ri_source_indexed_job = {
 	.identity = RI_SCOPE_NODE,
 	.shares = "JOB_COMPLETION_INDEX",	/* in a JobSet it is one of several Jobs' */
 	.reads = RI_READS(
-		{ "JOB_COMPLETION_INDEX", "index of this pod in its Job", JOB ", completion mode",
-		  RI_SEEN | RI_TEXT, RI_NUMBER(NODE_RANK), "<node>" },
+		{ "JOB_COMPLETION_INDEX", "index of this pod in its Job", RI_SEEN | RI_TEXT,
+		  RI_NUMBER(NODE_RANK), .cite = JOB ", completion mode" },
 		PODS_READS),
 	/* A failed pod is replaced up to backoffLimit times, and the others run on. */
 	RI_SHAPES({ RI_SHAPE_OF(indexed_job, NODE),
@@ -156,7 +156,6 @@ const struct ri_source ri_source_indexed_job = {
 
 #define PLUGINS "Volcano pkg/controllers/job/plugins"
 #define PHASES "Volcano apis pkg/apis/batch/v1alpha1/job.go, JobPhase, LifecyclePolicy"
-#define PLUGIN PLUGINS "/distributed-framework/pytorch/pytorch.go"
 
 /* Of the two tasks that the plugin takes by default: its --master and --worker. */
 static const char master_hosts[] = "VC_MASTER_HOSTS";
@@ -267,6 +266,7 @@ const struct ri_source ri_source_volcano = {
 	.summary = "pod of a Volcano job: a node, or the launcher of an MPI job",
 	.identity = RI_SCOPE_NODE,
 	.traits = RI_TRAIT_NAMES_JOB,
+	.cite = PLUGINS "/distributed-framework/pytorch/pytorch.go",
 	.reads = RI_READS(
 		{ "VC_TASK_INDEX", "index of this pod in its task", .cite = PLUGINS "/env/env.go" },
 		{ "VK_TASK_INDEX", "the same, under its older name",
@@ -274,18 +274,16 @@ const struct ri_source ri_source_volcano = {
 		{ "VC_<TASK>_HOSTS", "the pods of a task, separated by commas",
 		  .cite = PLUGINS "/svc/svc.go" },
 		{ "VC_<TASK>_NUM", "the number of those pods", .cite = PLUGINS "/svc/svc.go" },
-		{ master_hosts, "with RANK and WORLD_SIZE: such a job, without an index",
-		  .cite = PLUGIN },
-		{ master_count, "the master and ...", .cite = PLUGIN },
+		{ master_hosts, "with RANK and WORLD_SIZE: such a job, without an index" },
+		{ master_count, "the master and ..." },
 		{ worker_count,
 		  "... the workers are the nodes, if WORLD_SIZE counts other pods, too",
 		  .cite = "volcano-sh/volcano#4166" },
-		{ "RANK", "index of this pod in the job, if LOCAL_RANK is absent",
-		  .cite = PLUGIN },
-		{ "WORLD_SIZE", "pods of the job, likewise", .cite = PLUGIN },
+		{ "RANK", "index of this pod in the job, if LOCAL_RANK is absent" },
+		{ "WORLD_SIZE", "pods of the job, likewise" },
 		{ "MA_NUM_GPUS", "accelerators of the pod, in a job of ModelArts",
-		  .cite = "Huawei Cloud ModelArts, Managing Environment Variables of a Training "
-		  "Container" },
+		  .cite = "Huawei Cloud ModelArts, Managing Environment Variables of a "
+		  "Training Container" },
 		{ "MPI_HOST", "the workers; set only in the pod that runs mpirun",
 		  .cite = PLUGINS "/distributed-framework/mpi/mpi.go" }),
 	/* Without policies the other pods run on where one fails. */
@@ -373,17 +371,16 @@ const struct ri_source ri_source_kubeflow_pytorch = {
 	.identity = RI_SCOPE_NODE,
 	.traits = RI_TRAIT_ASKS_RANKS,
 	.reads = RI_READS(
-		{ "PET_NNODES", "nodes; MIN:MAX of an elastic job gives no number",
-		  PYTORCH "/envvar.go, elastic.go; " TORCH_TRAINER, RI_SEEN, .value = "<nodes>" },
-		{ "PET_NODE_RANK", "index of this node; may be empty",
-		  PYTORCH "/envvar.go; " TORCH_TRAINER, RI_SEEN, .value = "<node>" },
-		{ "PET_NPROC_PER_NODE", "processes to start, if it is a number",
-		  PYTORCH "/envvar.go; " TORCH_TRAINER, .value = "<ranks>" },
-		{ "PET_MASTER_ADDR", "the host of node 0", PYTORCH "/master.go; " TORCH_TRAINER, 0,
-		  RI_MASTER, "<master>" },
-		{ "PET_MASTER_PORT", "port on which rank 0 listens",
-		  PYTORCH "/master.go; " TORCH_TRAINER, 0, RI_FILLED(MASTER_PORT),
-		  "<master_port>" },
+		{ "PET_NNODES", "nodes; MIN:MAX of an elastic job gives no number", RI_SEEN,
+		  .value = "<nodes>", .cite = PYTORCH "/envvar.go, elastic.go; " TORCH_TRAINER },
+		{ "PET_NODE_RANK", "index of this node; may be empty", RI_SEEN, .value = "<node>",
+		  .cite = PYTORCH "/envvar.go; " TORCH_TRAINER },
+		{ "PET_NPROC_PER_NODE", "processes to start, if it is a number", .value = "<ranks>",
+		  .cite = PYTORCH "/envvar.go; " TORCH_TRAINER },
+		{ "PET_MASTER_ADDR", "the host of node 0", 0, RI_MASTER,
+		  .cite = PYTORCH "/master.go; " TORCH_TRAINER },
+		{ "PET_MASTER_PORT", "port on which rank 0 listens", 0, RI_FILLED(MASTER_PORT),
+		  .cite = PYTORCH "/master.go; " TORCH_TRAINER },
 		{ "RANK", "the pod's index, if LOCAL_RANK is absent or comes from the image",
 		  .cite = PYTORCH "/envvar.go" },
 		{ "WORLD_SIZE", "only to see whether it counts processes of all pods",
@@ -479,6 +476,7 @@ const struct ri_source ri_source_jax_job = {
 	.summary = "pod of a Kubeflow JAXJob or JAX TrainJob: a node with one process",
 	.identity = RI_SCOPE_NODE,
 	.shares = "JOB_COMPLETION_INDEX",	/* of several slices it is the slice's */
+	.cite = JAX,
 	.reads = RI_READS(
 		{ "JAX_PROCESS_ID", "index of this pod", .cite = JAX_TRAINER },
 		{ "JAX_NUM_PROCESSES", "pods of the job", .cite = JAX_TRAINER },
@@ -487,10 +485,10 @@ const struct ri_source ri_source_jax_job = {
 		  .cite = "kubernetes-sigs/jobset#787" },
 		{ "MEGASCALE_SLICE_ID", "... this one: an id outside of it counts in its slice",
 		  .cite = "kubernetes-sigs/jobset#787; kubeflow/trainer#3537" },
-		{ "PROCESS_ID", "index of this pod", JAX, .value = "<node>" },
-		{ "NUM_PROCESSES", "pods of the job", JAX, .value = "<nodes>" },
-		{ "COORDINATOR_ADDRESS", "the host of pod 0", JAX, .value = "<master>" },
-		{ "COORDINATOR_PORT", "the port of pod 0", JAX, .value = "<master_port>" }),
+		{ "PROCESS_ID", "index of this pod", .value = "<node>" },
+		{ "NUM_PROCESSES", "pods of the job", .value = "<nodes>" },
+		{ "COORDINATOR_ADDRESS", "the host of pod 0", .value = "<master>" },
+		{ "COORDINATOR_PORT", "the port of pod 0", .value = "<master_port>" }),
 	/* CleanPodPolicy is None by default; a TrainJob is a JobSet. */
 	RI_SHAPES(
 		{ RI_SHAPE_OF(jax_job, NODE), .summary = "a JAXJob starts a pod for each node",
@@ -607,12 +605,13 @@ const struct ri_source ri_source_kubeflow_mpi = {
 	.name = "kubeflow_mpi",
 	.summary = "Kubeflow MPIJob: the launcher, which is not a rank, and the first host",
 	.identity = RI_SCOPE_NONE,
+	.cite = OPERATOR,
 	.reads = RI_READS(
-		{ "OMPI_MCA_orte_default_hostfile", MEANING, OPERATOR "; " TRAINER,
-		  .value = FOLDER "hostfile" },
-		{ "I_MPI_HYDRA_HOST_FILE", MEANING, .cite = OPERATOR },
-		{ "HYDRA_HOST_FILE", MEANING, .cite = OPERATOR },
-		{ "K_MPI_JOB_ROLE", "launcher or worker", .cite = OPERATOR }),
+		{ "OMPI_MCA_orte_default_hostfile", MEANING, .value = FOLDER "hostfile",
+		  .cite = OPERATOR "; " TRAINER },
+		{ "I_MPI_HYDRA_HOST_FILE", MEANING },
+		{ "HYDRA_HOST_FILE", MEANING },
+		{ "K_MPI_JOB_ROLE", "launcher or worker" }),
 	/* One whose launcher is a worker, too (runLauncherAsWorker). */
 	RI_SHAPES({ RI_SHAPE_OF(kubeflow_mpi, PROCESS),
 		.summary = "an MPIJob's mpirun starts each rank",

@@ -10,7 +10,6 @@
 #include "from/hosts.h"
 #include "from/reading.h"
 
-#define GLOO "Horovod horovod/runner/gloo_run.py, create_slot_env_vars"
 #define HOSTS "Horovod horovod/runner/common/util/hosts.py, get_host_assignments"
 
 /*
@@ -53,17 +52,16 @@ const struct ri_source ri_source_horovod = {
 	.summary = "a worker of horovodrun over Gloo",
 	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
+	.cite = "Horovod horovod/runner/gloo_run.py, create_slot_env_vars",
 	.reads = RI_READS(
-		{ "HOROVOD_RANK", "rank", GLOO, RI_SEEN, RI_NUMBER(RANK), "<rank>" },
-		{ "HOROVOD_SIZE", "world size", GLOO, RI_SEEN, RI_NUMBER(WORLD_SIZE),
-		  "<world_size>" },
-		{ "HOROVOD_LOCAL_RANK", "local rank", GLOO, RI_SEEN, RI_NUMBER(LOCAL_RANK),
-		  "<local_rank>" },
-		{ "HOROVOD_LOCAL_SIZE", "ranks on this node", GLOO, 0, RI_FILLED(LOCAL_WORLD_SIZE),
-		  "<ranks>" },
+		{ "HOROVOD_RANK", "rank", RI_SEEN, RI_NUMBER(RANK) },
+		{ "HOROVOD_SIZE", "world size", RI_SEEN, RI_NUMBER(WORLD_SIZE) },
+		{ "HOROVOD_LOCAL_RANK", "local rank", RI_SEEN, RI_NUMBER(LOCAL_RANK) },
+		{ "HOROVOD_LOCAL_SIZE", "ranks on this node", 0, RI_FILLED(LOCAL_WORLD_SIZE) },
 		{ "HOROVOD_CROSS_RANK", "index of this node among the nodes with this local rank",
-		  HOSTS, RI_SEEN, .value = "<node>" },
-		{ "HOROVOD_CROSS_SIZE", "the number of those nodes", HOSTS, .value = "<nodes>" }),
+		  RI_SEEN, .value = "<node>", .cite = HOSTS },
+		{ "HOROVOD_CROSS_SIZE", "the number of those nodes", .value = "<nodes>",
+		  .cite = HOSTS }),
 	/* The driver ends all workers where one fails. */
 	RI_SHAPES({ RI_SHAPE_OF(horovod, PROCESS), .summary = "horovodrun starts each worker",
 		.beside = ri_shape_states_master, .grace_s = 5,
@@ -80,21 +78,18 @@ const struct ri_source ri_source_jsm = {
 	.summary = "a rank under jsrun (IBM Job Step Manager)",
 	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
+	.cite = LSF,
 	.reads = RI_READS(
-		{ "JSM_NAMESPACE_RANK", "rank", LSF, RI_SEEN, RI_NUMBER(RANK), "<rank>" },
-		{ "JSM_NAMESPACE_SIZE", "world size", LSF, RI_SEEN, RI_NUMBER(WORLD_SIZE),
-		  "<world_size>" },
-		{ "JSM_NAMESPACE_LOCAL_RANK", "local rank", LSF, 0, RI_FILLED(LOCAL_RANK),
-		  "<local_rank>" },
-		{ "JSM_NAMESPACE_LOCAL_SIZE", "ranks on this node", "IBM Spectrum LSF, jsrun(1)", 0,
-		  RI_FILLED(LOCAL_WORLD_SIZE), "<ranks>" }),
+		{ "JSM_NAMESPACE_RANK", "rank", RI_SEEN, RI_NUMBER(RANK) },
+		{ "JSM_NAMESPACE_SIZE", "world size", RI_SEEN, RI_NUMBER(WORLD_SIZE) },
+		{ "JSM_NAMESPACE_LOCAL_RANK", "local rank", 0, RI_FILLED(LOCAL_RANK) },
+		{ "JSM_NAMESPACE_LOCAL_SIZE", "ranks on this node", 0, RI_FILLED(LOCAL_WORLD_SIZE),
+		  .cite = "IBM Spectrum LSF, jsrun(1)" }),
 	/* What jsrun gives a rank to end is not documented: JOB_TERMINATE_INTERVAL of LSF. */
 	RI_SHAPES({ RI_SHAPE_OF(jsm, PROCESS), .summary = "jsrun starts each rank",
 		.beside = ri_shape_states_master, .grace_s = 10,
 		RI_CITE("IBM Spectrum LSF, lsb.params, JOB_TERMINATE_INTERVAL") }),
 };
-
-#define FLUX "flux-core doc/man7/flux-environment.rst"
 
 static void read_flux(struct ri_reading *reading)
 {
@@ -113,14 +108,13 @@ const struct ri_source ri_source_flux = {
 	.summary = "a task of a Flux job",
 	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
+	.cite = "flux-core doc/man7/flux-environment.rst",
 	.reads = RI_READS(
-		{ "FLUX_TASK_RANK", "rank", FLUX, RI_SEEN, RI_NUMBER(RANK), "<rank>" },
-		{ "FLUX_JOB_SIZE", "world size", FLUX, RI_SEEN, RI_NUMBER(WORLD_SIZE),
-		  "<world_size>" },
-		{ "FLUX_TASK_LOCAL_ID", "local rank", FLUX, 0, RI_FILLED(LOCAL_RANK),
-		  "<local_rank>" },
-		{ "FLUX_JOB_NNODES", "nodes of the job", FLUX, .value = "<nodes>" },
-		{ "FLUX_JOB_ID", "the job, as text", FLUX, 0, RI_JOB_NAME, "\306\222F58" }),
+		{ "FLUX_TASK_RANK", "rank", RI_SEEN, RI_NUMBER(RANK) },
+		{ "FLUX_JOB_SIZE", "world size", RI_SEEN, RI_NUMBER(WORLD_SIZE) },
+		{ "FLUX_TASK_LOCAL_ID", "local rank", 0, RI_FILLED(LOCAL_RANK) },
+		{ "FLUX_JOB_NNODES", "nodes of the job", .value = "<nodes>" },
+		{ "FLUX_JOB_ID", "the job, as text", 0, RI_JOB_NAME, "\306\222F58" }),
 	/* exit-timeout ends the other tasks 30 s after one has ended: here at once. */
 	RI_SHAPES({ RI_SHAPE_OF(flux, PROCESS), .summary = "flux run starts each task",
 		.beside = ri_shape_states_master, .grace_s = 5,
@@ -174,19 +168,18 @@ const struct ri_source ri_source_pals = {
 	.summary = "a rank under mpiexec of Cray PALS",
 	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
+	.cite = CRAY,
 	.reads = RI_READS(
-		{ "PALS_RANKID", "rank", CORAL, RI_SEEN, RI_NUMBER(RANK), "<rank>" },
-		{ "PMI_SIZE", "world size", CRAY, 0, RI_FILLED(WORLD_SIZE), "<world_size>" },
-		{ "PALS_LOCAL_RANKID", "local rank", CRAY, 0, RI_FILLED(LOCAL_RANK),
-		  "<local_rank>" },
-		{ "PMI_LOCAL_RANK", "the same", CRAY, 0, RI_ELSE(LOCAL_RANK) },
-		{ "PALS_LOCAL_SIZE", "ranks on this node", CRAY, 0, RI_FILLED(LOCAL_WORLD_SIZE),
-		  "<ranks>" },
-		{ "PMI_LOCAL_SIZE", "the same", CRAY, 0, RI_ELSE(LOCAL_WORLD_SIZE) },
-		{ "PALS_NODEID", "index of this node", CORAL, RI_SEEN, RI_NUMBER(NODE_RANK),
-		  "<node>" },
-		{ "PALS_APID", "the application's name", CORAL, 0, RI_JOB_NAME,
-		  "3c5a9a4e-6b3f-4a8e-9f0b-0d6e5a1c2b7d" },
+		{ "PALS_RANKID", "rank", RI_SEEN, RI_NUMBER(RANK), .cite = CORAL },
+		{ "PMI_SIZE", "world size", 0, RI_FILLED(WORLD_SIZE) },
+		{ "PALS_LOCAL_RANKID", "local rank", 0, RI_FILLED(LOCAL_RANK) },
+		{ "PMI_LOCAL_RANK", "the same", 0, RI_ELSE(LOCAL_RANK) },
+		{ "PALS_LOCAL_SIZE", "ranks on this node", 0, RI_FILLED(LOCAL_WORLD_SIZE) },
+		{ "PMI_LOCAL_SIZE", "the same", 0, RI_ELSE(LOCAL_WORLD_SIZE) },
+		{ "PALS_NODEID", "index of this node", RI_SEEN, RI_NUMBER(NODE_RANK),
+		  .cite = CORAL },
+		{ "PALS_APID", "the application's name", 0, RI_JOB_NAME,
+		  "3c5a9a4e-6b3f-4a8e-9f0b-0d6e5a1c2b7d", .cite = CORAL },
 		{ "PBS_NODEFILE", "a file with the nodes, which count the ranks without PMI_SIZE",
 		  .cite = "meta-pytorch/torchcomms pull request 79" }),
 	/* How long it waits, and for whom, is not documented: as mpirun of others. */
@@ -206,20 +199,18 @@ const struct ri_source ri_source_mvapich2 = {
 	.manages = true,
 	.mpi = RI_SOURCE_MVAPICH2,
 	.over_ssh = true,
+	.cite = ACCELERATE,
 	.reads = RI_READS(
-		{ "MV2_COMM_WORLD_RANK", "rank", ACCELERATE, RI_SEEN, RI_NUMBER(RANK), "<rank>" },
-		{ "MV2_COMM_WORLD_SIZE", "world size", ACCELERATE, RI_SEEN, RI_NUMBER(WORLD_SIZE),
-		  "<world_size>" },
-		{ "MV2_COMM_WORLD_LOCAL_RANK", "local rank", ACCELERATE, 0, RI_FILLED(LOCAL_RANK),
-		  "<local_rank>" },
-		{ "MV2_COMM_WORLD_LOCAL_SIZE", "ranks on this node", "MVAPICH2 User Guide, 9.1", 0,
-		  RI_FILLED(LOCAL_WORLD_SIZE), "<ranks>" }),
+		{ "MV2_COMM_WORLD_RANK", "rank", RI_SEEN, RI_NUMBER(RANK) },
+		{ "MV2_COMM_WORLD_SIZE", "world size", RI_SEEN, RI_NUMBER(WORLD_SIZE) },
+		{ "MV2_COMM_WORLD_LOCAL_RANK", "local rank", 0, RI_FILLED(LOCAL_RANK) },
+		{ "MV2_COMM_WORLD_LOCAL_SIZE", "ranks on this node", 0, RI_FILLED(LOCAL_WORLD_SIZE),
+		  .cite = "MVAPICH2 User Guide, 9.1" }),
 	/* How long it waits is not documented: as mpirun of others. */
 	RI_SHAPES({ RI_SHAPE_OF(mvapich2, PROCESS), .summary = "mpirun_rsh starts each rank",
 		.beside = ri_shape_states_master, .grace_s = 5, RI_CITE(ACCELERATE) }),
 };
 
-#define PROXY "MPICH src/pm/hydra/proxy/pmip_cb.c"
 #define TOOLS "MPICH src/pm/hydra/tools/bootstrap/external"
 
 /*
@@ -262,13 +253,13 @@ const struct ri_source ri_source_hydra = {
 	.launchers = "hydra_pmi_proxy",
 	.once = "mpiexec -n NODES -ppn 1 rankinit -- COMMAND",
 	.over_ssh = true,
+	.cite = "MPICH src/pm/hydra/proxy/pmip_cb.c",
 	.reads = RI_READS(
-		{ "PMI_RANK", "rank", PROXY, RI_SEEN, RI_NUMBER(RANK), "<rank>" },
-		{ "PMI_SIZE", "world size", PROXY, RI_SEEN, RI_NUMBER(WORLD_SIZE), "<world_size>" },
-		{ "MPI_LOCALRANKID", "local rank", PROXY, RI_SEEN, RI_NUMBER(LOCAL_RANK),
-		  "<local_rank>" },
-		{ "MPI_LOCALNRANKS", "ranks of this job on this node", PROXY, RI_SEEN,
-		  RI_NUMBER(LOCAL_WORLD_SIZE), "<ranks>" },
+		{ "PMI_RANK", "rank", RI_SEEN, RI_NUMBER(RANK) },
+		{ "PMI_SIZE", "world size", RI_SEEN, RI_NUMBER(WORLD_SIZE) },
+		{ "MPI_LOCALRANKID", "local rank", RI_SEEN, RI_NUMBER(LOCAL_RANK) },
+		{ "MPI_LOCALNRANKS", "ranks of this job on this node", RI_SEEN,
+		  RI_NUMBER(LOCAL_WORLD_SIZE) },
 		{ "SLURM_STEP_NUM_TASKS", "proxies, if Slurm started them",
 		  .cite = TOOLS "/slurm_launch.c" },
 		{ "SLURM_STEP_NUM_NODES", "nodes of the proxies", .cite = TOOLS "/slurm_launch.c" },
@@ -315,12 +306,12 @@ const struct ri_source ri_source_pmi = {
 	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
 	.reads = RI_READS(
-		{ "PMI_RANK", "rank", PMI1, RI_SEEN, RI_NUMBER(RANK), "<rank>" },
-		{ "PMI_SIZE", "world size", PMI1, RI_SEEN, RI_NUMBER(WORLD_SIZE), "<world_size>" },
-		{ "PMI_LOCAL_RANK", "local rank (Cray PMI)", CRAY, 0, RI_FILLED(LOCAL_RANK),
-		  "<local_rank>" },
-		{ "PMI_LOCAL_SIZE", "ranks on this node (Cray PMI)", CRAY, 0,
-		  RI_FILLED(LOCAL_WORLD_SIZE), "<ranks>" }),
+		{ "PMI_RANK", "rank", RI_SEEN, RI_NUMBER(RANK), .cite = PMI1 },
+		{ "PMI_SIZE", "world size", RI_SEEN, RI_NUMBER(WORLD_SIZE), .cite = PMI1 },
+		{ "PMI_LOCAL_RANK", "local rank (Cray PMI)", 0, RI_FILLED(LOCAL_RANK),
+		  .cite = CRAY },
+		{ "PMI_LOCAL_SIZE", "ranks on this node (Cray PMI)", 0, RI_FILLED(LOCAL_WORLD_SIZE),
+		  .cite = CRAY }),
 	/* Its launcher is not known: it waits as others' mpirun does. */
 	RI_SHAPES({ RI_SHAPE_OF(pmi, PROCESS),
 		.summary = "a launcher that speaks PMI starts each rank",
@@ -335,31 +326,7 @@ bool ri_quartet_sees(const struct ri_env *env)
 		ri_source_sees(env, "LOCAL_RANK");
 }
 
-void ri_quartet_claim(struct ri_reading *reading)
-{
-	ri_claim_number(reading, RI_FACT_RANK, "RANK");
-	ri_claim_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE");
-	ri_claim_number(reading, RI_FACT_LOCAL_RANK, "LOCAL_RANK");
-	ri_claim_filled(reading, RI_FACT_LOCAL_WORLD_SIZE, "LOCAL_WORLD_SIZE");
-}
-
-void ri_quartet_claim_rendezvous(struct ri_reading *reading)
-{
-	ri_claim_weigh(ri_claim_host(reading, RI_FACT_MASTER_ADDR, "MASTER_ADDR"),
-		RI_STRENGTH_STATED);
-	/* PyTorch takes an empty variable for one that does not exist. */
-	ri_claim_weigh(ri_claim_filled(reading, RI_FACT_MASTER_PORT, "MASTER_PORT"),
-		RI_STRENGTH_STATED);
-}
-
 #define AGENT "PyTorch torch/distributed/elastic/agent/server/local_elastic_agent.py"
-
-static void read_torchrun(struct ri_reading *reading)
-{
-	ri_quartet_claim(reading);
-	ri_claim_rows(reading, ri_source_torchrun.reads);
-	ri_quartet_claim_rendezvous(reading);
-}
 
 /*
  * GROUP_RANK is what tells a worker from a process that was given TORCHELASTIC_RUN_ID by
@@ -372,17 +339,16 @@ const struct ri_source ri_source_torchrun = {
 	.manages = true,
 	.traits = RI_TRAIT_STORE,
 	.reads = RI_READS(
-		{ "TORCHELASTIC_RUN_ID", "the job's name; only its presence counts", AGENT, RI_SEEN,
-		  .value = "none" },
+		{ "TORCHELASTIC_RUN_ID", "the job's name; only its presence counts", RI_SEEN,
+		  .value = "none", .cite = AGENT },
 		RI_QUARTET_READS(RI_SEEN),
-		{ "GROUP_RANK", "index of this node", RI_QUARTET_ELASTIC, RI_SEEN,
-		  RI_FILLED(NODE_RANK), "<node>" },
-		{ "GROUP_WORLD_SIZE", "nodes", AGENT, 0, RI_FILLED(NNODES), "<nodes>" }),
+		{ "GROUP_RANK", "index of this node", RI_SEEN, RI_FILLED(NODE_RANK),
+		  .cite = RI_QUARTET_ELASTIC },
+		{ "GROUP_WORLD_SIZE", "nodes", 0, RI_FILLED(NNODES), .cite = AGENT }),
 	/* An agent that is done closes the rendezvous, and ends the workers of the others. */
 	RI_SHAPES({ RI_SHAPE_OF(torchrun, PROCESS), .summary = "torchrun starts each worker",
 		.grace_s = 30, RI_CITE("PyTorch torch/distributed/elastic/__init__.py; "
 			"multiprocessing/api.py, PContext.close") }),
-	.read = read_torchrun,
 };
 
 /*
@@ -416,7 +382,6 @@ static void read_deepspeed(struct ri_reading *reading)
 			nodes * local == size))
 		return;
 	ri_claim_rows(reading, ri_source_deepspeed.reads);
-	ri_quartet_claim_rendezvous(reading);
 }
 
 /* By launch.py, on its node. */
@@ -426,20 +391,17 @@ const struct ri_source ri_source_deepspeed = {
 	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
 	/* CROSS_RANK, CROSS_SIZE and LOCAL_SIZE tell it from other users of RANK. */
+	.cite = LAUNCH,
 	.reads = RI_READS(
-		{ "RANK", "rank", LAUNCH, RI_SEEN, RI_NUMBER(RANK), "<rank>" },
-		{ "WORLD_SIZE", "world size", LAUNCH, RI_SEEN, RI_NUMBER(WORLD_SIZE),
-		  "<world_size>" },
-		{ "LOCAL_RANK", "local rank", LAUNCH, RI_SEEN, RI_NUMBER(LOCAL_RANK),
-		  "<local_rank>" },
-		{ "LOCAL_SIZE", "processes on this node", LAUNCH, RI_SEEN,
-		  RI_NUMBER(LOCAL_WORLD_SIZE), "<ranks>" },
-		{ "CROSS_RANK", "index of this node", LAUNCH, RI_SEEN, RI_NUMBER(NODE_RANK),
-		  "<node>" },
-		{ "CROSS_SIZE", "nodes", LAUNCH, RI_SEEN, RI_NUMBER(NNODES), "<nodes>" },
-		{ "MASTER_ADDR", "host on which rank 0 listens", LAUNCH, .value = "<master>" },
-		{ "MASTER_PORT", "port on which rank 0 listens", LAUNCH,
-		  .value = "<master_port>" }),
+		{ "RANK", "rank", RI_SEEN, RI_NUMBER(RANK) },
+		{ "WORLD_SIZE", "world size", RI_SEEN, RI_NUMBER(WORLD_SIZE) },
+		{ "LOCAL_RANK", "local rank", RI_SEEN, RI_NUMBER(LOCAL_RANK) },
+		{ "LOCAL_SIZE", "processes on this node", RI_SEEN, RI_NUMBER(LOCAL_WORLD_SIZE) },
+		{ "CROSS_RANK", "index of this node", RI_SEEN, RI_NUMBER(NODE_RANK) },
+		{ "CROSS_SIZE", "nodes", RI_SEEN, RI_NUMBER(NNODES) },
+		{ "MASTER_ADDR", "host on which rank 0 listens", 0, RI_MASTER, .stated = true },
+		{ "MASTER_PORT", "port on which rank 0 listens", 0, RI_FILLED(MASTER_PORT),
+		  .stated = true }),
 	/* Where a process fails, launch.py ends the others of its own node alone. */
 	RI_SHAPES({ RI_SHAPE_OF(deepspeed, PROCESS),
 		.summary = "deepspeed's launch.py starts each process",
@@ -461,11 +423,10 @@ static void read_rankinit(struct ri_reading *reading)
 			ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &size) &&
 			size < nodes))
 		return;
-	ri_quartet_claim(reading);
+	ri_claim_rows(reading, ri_source_rankinit.reads);
 	if (ri_claim_filled(reading, RI_FACT_NODE_RANK, "NODE_RANK") == NULL)
 		ri_claim_open(reading, RI_FACT_NODE_RANK, "RANKINIT",
 			"unknown to the outer rankinit");
-	ri_quartet_claim_rendezvous(reading);
 }
 
 /*
@@ -478,14 +439,14 @@ const struct ri_source ri_source_rankinit = {
 	.identity = RI_SCOPE_PROCESS,
 	.unsigned_tuple = true,
 	.traits = RI_TRAIT_BELOW,
+	.cite = "rankinit(8)",
 	.reads = RI_READS(
-		{ "RANKINIT", "VERSION:MODE, the mark; only mode process is used",
-		  .cite = "rankinit(8)" },
+		{ "RANKINIT", "VERSION:MODE, the mark; only mode process is used" },
 		RI_QUARTET_READS(RI_SEEN),
-		{ "NODE_RANK", "index of this node", .cite = "rankinit(8)" },
+		{ "NODE_RANK", "index of this node" },
 		{ "NNODES",
 		  "nodes; more nodes than ranks mean that the outer rankinit did not set the "
-		  "ranks", .cite = "rankinit(8)" }),
+		  "ranks" }),
 	.detect = is_marked,
 	.read = read_rankinit,
 };

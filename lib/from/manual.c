@@ -9,8 +9,6 @@
 #include "from/hosts.h"
 #include "model/context.h"
 
-#define OPTIONS "rankinit(8)"
-
 /* One host; a port in it would be lost, so it is no host. */
 static struct ri_fact *claim_master(struct ri_reading *reading, const struct ri_given *stated)
 {
@@ -100,17 +98,18 @@ const struct ri_source ri_source_manual = {
 	.summary = "facts stated by options, which override all others",
 	.identity = RI_SCOPE_PROCESS | RI_SCOPE_NODE,
 	.traits = RI_TRAIT_BY_HAND,
+	.cite = "rankinit(8)",
 	.reads = RI_READS(
-		{ "--rank", "rank", .cite = OPTIONS },
-		{ "--world-size", "world size", .cite = OPTIONS },
-		{ "--local-rank", "local rank", .cite = OPTIONS },
-		{ "--local-world-size", "ranks on this node", .cite = OPTIONS },
-		{ "--node-rank", "index of this node", .cite = OPTIONS },
-		{ "--nnodes", "nodes", .cite = OPTIONS },
-		{ "--master-addr", "host on which rank 0 listens", .cite = OPTIONS },
-		{ "--master-port", "port on which rank 0 listens", .cite = OPTIONS },
-		{ "--hosts", "the nodes in order, the master first", .cite = OPTIONS },
-		{ "--hostfile", "the same from a file", .cite = OPTIONS },
+		{ "--rank", "rank" },
+		{ "--world-size", "world size" },
+		{ "--local-rank", "local rank" },
+		{ "--local-world-size", "ranks on this node" },
+		{ "--node-rank", "index of this node" },
+		{ "--nnodes", "nodes" },
+		{ "--master-addr", "host on which rank 0 listens" },
+		{ "--master-port", "port on which rank 0 listens" },
+		{ "--hosts", "the nodes in order, the master first" },
+		{ "--hostfile", "the same from a file" },
 		RI_OWN_READS),
 	.read = read_manual,
 };

@@ -305,15 +305,17 @@ void ri_claim_rows(struct ri_reading *reading, const struct ri_source_row *rows)
 		[RI_TAKE_ELSE] = ri_claim_filled, [RI_TAKE_LABEL] = ri_claim_label,
 		[RI_TAKE_HOST] = ri_claim_host, [RI_TAKE_GPUS] = ri_claim_gpus,
 	};
-	const struct ri_fact *claim = NULL;
+	struct ri_fact *claim = NULL;
 
-	for (const struct ri_source_row *row = rows; row->name != NULL; row++)
-		if (row->take == RI_TAKE_COMMAS || row->take == RI_TAKE_LINES)
-			claim = ri_claim_hosts(reading, row->name,
-				row->take == RI_TAKE_LINES ? '\n' : ',');
-		else if (row->take != RI_TAKE_NOTHING &&
-			(row->take != RI_TAKE_ELSE || claim == NULL))
-			claim = takes[row->take](reading, row->fact, row->name);
+	for (const struct ri_source_row *row = rows; row->name != NULL; row++) {
+		if (row->take == RI_TAKE_NOTHING || (row->take == RI_TAKE_ELSE && claim != NULL))
+			continue;
+		claim = row->take == RI_TAKE_COMMAS ? ri_claim_hosts(reading, row->name, ',')
+			: row->take == RI_TAKE_LINES ? ri_claim_hosts(reading, row->name, '\n')
+			: takes[row->take](reading, row->fact, row->name);
+		if (row->stated)
+			ri_claim_weigh(claim, RI_STRENGTH_STATED);
+	}
 }
 
 void ri_source_read(const struct ri_source *source, struct ri_reading *reading)

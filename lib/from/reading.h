@@ -193,32 +193,23 @@ bool ri_identity_is_on_one_node(const struct ri_reading *reading);
 
 /*
  * The rows that such a source has in its table of what it reads. RI_SEEN is the sign of the first
- * three alone, RI_ONE_SEEN that of MASTER_ADDR and MASTER_PORT as well.
+ * three alone, RI_ONE_SEEN that of MASTER_ADDR and MASTER_PORT as well. A blank LOCAL_WORLD_SIZE
+ * is absent; of the others of the four a blank one is broken.
  */
 #define RI_QUARTET_READS(sign) \
-	{ "RANK", "rank", RI_QUARTET_RENDEZVOUS, sign, .value = "<rank>" }, \
-	{ "WORLD_SIZE", "world size", RI_QUARTET_RENDEZVOUS, sign, .value = "<world_size>" }, \
-	{ "LOCAL_RANK", "local rank", RI_QUARTET_ELASTIC, sign, .value = "<local_rank>" }, \
-	{ "LOCAL_WORLD_SIZE", "processes on this node", RI_QUARTET_ELASTIC, \
-	  .value = "<ranks>" }, \
-	{ "MASTER_ADDR", "host on which rank 0 listens", RI_QUARTET_RENDEZVOUS, \
-	  (sign) & RI_ONE_SEEN, .value = "<master>" }, \
-	{ "MASTER_PORT", "port on which rank 0 listens", RI_QUARTET_RENDEZVOUS, \
-	  (sign) & RI_ONE_SEEN, .value = "<master_port>" }
+	{ "RANK", "rank", sign, RI_NUMBER(RANK), .cite = RI_QUARTET_RENDEZVOUS }, \
+	{ "WORLD_SIZE", "world size", sign, RI_NUMBER(WORLD_SIZE), \
+	  .cite = RI_QUARTET_RENDEZVOUS }, \
+	{ "LOCAL_RANK", "local rank", sign, RI_NUMBER(LOCAL_RANK), .cite = RI_QUARTET_ELASTIC }, \
+	{ "LOCAL_WORLD_SIZE", "processes on this node", 0, RI_FILLED(LOCAL_WORLD_SIZE), \
+	  .cite = RI_QUARTET_ELASTIC }, \
+	{ "MASTER_ADDR", "host on which rank 0 listens", (sign) & RI_ONE_SEEN, RI_MASTER, \
+	  .stated = true, .cite = RI_QUARTET_RENDEZVOUS }, \
+	/* PyTorch takes an empty variable for one that does not exist. */ \
+	{ "MASTER_PORT", "port on which rank 0 listens", (sign) & RI_ONE_SEEN, \
+	  RI_FILLED(MASTER_PORT), .stated = true, .cite = RI_QUARTET_RENDEZVOUS }
 
 /* Are RANK, WORLD_SIZE and LOCAL_RANK all there, in whatever state? */
 bool ri_quartet_sees(const struct ri_env *env);
-
-/*
- * Claim those of the four that are there. A blank LOCAL_WORLD_SIZE is absent;
- * of the others a blank one is broken.
- */
-void ri_quartet_claim(struct ri_reading *reading);
-
-/*
- * Claim MASTER_ADDR and MASTER_PORT, where they are there and not blank, as
- * stated: the user who set these names wants them.
- */
-void ri_quartet_claim_rendezvous(struct ri_reading *reading);
 
 #endif

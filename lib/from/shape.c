@@ -22,6 +22,24 @@ static bool copy_row(const struct ri_shape_row *rows, size_t *index, struct ri_s
 	return false;
 }
 
+/* What a simulated job has in the variable of a row; NULL: it is not set there. */
+static const char *value_of(const struct ri_source_row *row)
+{
+	static const char *const facts[RI_FACT_COUNT] = {
+		[RI_FACT_RANK] = "<rank>", [RI_FACT_WORLD_SIZE] = "<world_size>",
+		[RI_FACT_LOCAL_RANK] = "<local_rank>", [RI_FACT_LOCAL_WORLD_SIZE] = "<ranks>",
+		[RI_FACT_NODE_RANK] = "<node>", [RI_FACT_NNODES] = "<nodes>",
+		[RI_FACT_NPROC] = "<ranks>", [RI_FACT_HOSTS] = "<each:,><host></each>",
+		[RI_FACT_MASTER_ADDR] = "<master>", [RI_FACT_MASTER_PORT] = "<master_port>",
+	};
+
+	if (row->value != NULL)
+		return *row->value == '\0' ? NULL : row->value;
+	if (row->take == RI_TAKE_NOTHING || row->take == RI_TAKE_ELSE)
+		return NULL;
+	return row->take == RI_TAKE_LINES ? "<each:\n><host></each>" : facts[row->fact];
+}
+
 bool ri_shape_row_at(const struct ri_shape *shape, size_t index, struct ri_shape_row *out)
 {
 	const struct ri_source_row *read = shape->reads == NULL ? NULL : *shape->reads;
@@ -29,8 +47,8 @@ bool ri_shape_row_at(const struct ri_shape *shape, size_t index, struct ri_shape
 	if (copy_row(shape->beside, &index, out))
 		return true;
 	for (; read != NULL && read->name != NULL; read++)
-		if (read->value != NULL && index-- == 0) {
-			*out = (struct ri_shape_row){ read->name, read->value, 0 };
+		if (value_of(read) != NULL && index-- == 0) {
+			*out = (struct ri_shape_row){ read->name, value_of(read), 0 };
 			return true;
 		}
 	return copy_row(shape->rows, &index, out);

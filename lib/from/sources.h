@@ -57,18 +57,21 @@ enum ri_take {
 /*
  * One variable or file that a source reads. Most sources are rows alone:
  *
- *	{ "NODE", "index of this node", CITE, RI_SEEN, RI_NUMBER(NODE_RANK), "<node>" },
+ *	{ "NODE", "index of this node", RI_SEEN, RI_NUMBER(NODE_RANK) },
  *
  * A row without a take is read by the source's own functions.
  */
 struct ri_source_row {
 	const char *name;
 	const char *meaning;	/* what it says, in one line */
-	const char *cite;	/* where that was read: a document or a source file */
 	unsigned char sign;	/* bits of enum ri_sign */
 	enum ri_take take : 8;
 	enum ri_fact_id fact : 8;
-	const char *value;	/* what a simulated job has there; NULL: not set in it */
+	/* What a simulated job has there; NULL: what its take says of the member, if it has one;
+	 * "": it is not set there. */
+	const char *value;
+	const char *cite;	/* where that was read: a document or a source file; NULL: as all */
+	bool stated;		/* the frameworks read it themselves: who sets it wants it */
 };
 
 /* Of which nodes a row is, and of jobs with how many; none of a pair: of both. */
@@ -210,6 +213,7 @@ struct ri_source {
 	/* How its jobs start a command once on each node; NULL: by srun or mpirun. */
 	const char *once;
 	unsigned traits;	/* what follows where it is the identity: bits of enum ri_trait */
+	const char *cite;	/* of the rows that have none; NULL: all of them have */
 	const struct ri_source_row *reads;	/* by RI_READS; end with a NULL name */
 	const struct ri_shape *shapes;	/* of its jobs, by RI_SHAPES; none: it starts no job */
 	size_t shape_count;

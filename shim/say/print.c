@@ -130,7 +130,8 @@ static void list_sources(struct ri_text *out)
 	for (size_t i = 0; (source = ri_sources[i]) != NULL; i++) {
 		ri_text_addf(out, "%s\t%s\n", source->name, source->summary);
 		for (const struct ri_source_row *row = source->reads; row->name != NULL; row++)
-			ri_text_addf(out, "\t%s\t%s\t%s\n", row->name, row->meaning, row->cite);
+			ri_text_addf(out, "\t%s\t%s\t%s\n", row->name, row->meaning,
+				row->cite != NULL ? row->cite : source->cite);
 	}
 }
 
