@@ -361,6 +361,7 @@ long ri_host_list(struct ri_host *host, const char *path, char *names, size_t si
 	long length = 0, count = 0;
 	bool fits = true;
 
+	names[0] = '\0';
 	if (fd < 0)
 		return -1;
 	while (fits && (length = syscall(SYS_getdents64, fd, entries, sizeof(entries))) > 0)
@@ -376,7 +377,7 @@ long ri_host_list(struct ri_host *host, const char *path, char *names, size_t si
 			at += entry->d_reclen;
 			if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 				continue;
-			fits = bytes <= size - used;
+			fits = bytes < size - used;
 			if (fits) {
 				memcpy(names + used, entry->d_name, bytes);
 				used += bytes;
@@ -386,7 +387,9 @@ long ri_host_list(struct ri_host *host, const char *path, char *names, size_t si
 	ri_close_quietly(fd);
 	if (!fits)
 		errno = EFBIG;
-	return fits && length == 0 ? count : -1;
+	fits &= length == 0;
+	names[fits ? used : 0] = '\0';
+	return fits ? count : -1;
 }
 
 int ri_host_node(struct ri_host *host, const char *path, dev_t *number)

@@ -98,8 +98,9 @@ int ri_host_open(struct ri_host *host, const char *path, int flags);
 
 /*
  * Each returns -1 and errno, EFBIG when what was asked does not fit, or: the bytes of a whole file;
- * how many names a folder has, without "." and "..", in the kernel's order, each with its '\0';
- * the bytes of a symbolic link as it is written, EINVAL when it is none. All of it ends in '\0'.
+ * how many names a folder has, without "." and "..", in the kernel's order, each with its '\0', and
+ * an empty one behind them and where it fails; the bytes of a symbolic link as it is written,
+ * EINVAL when it is none. All of it ends in '\0'.
  */
 long ri_host_read(struct ri_host *host, const char *path, char *buffer, size_t size);
 long ri_host_list(struct ri_host *host, const char *path, char *names, size_t size);

@@ -71,6 +71,31 @@ size_t ri_hex_read(const char *text, uint64_t *out)
 }
 
 /* in_ms: with decimals, as thousandths. */
+/* Take the next number off; 0 past the last one. */
+static uint64_t next_number(const char **rest)
+{
+	uint64_t number = 0;
+	size_t digits = ri_digits_read(*rest, &number);
+
+	*rest += digits;
+	if (digits > 0 && **rest == '.')
+		(*rest)++;
+	else
+		*rest = "";
+	return number;
+}
+
+int ri_version_compare(const char *a, const char *b)
+{
+	while (*a != '\0' || *b != '\0') {
+		uint64_t left = next_number(&a), right = next_number(&b);
+
+		if (left != right)
+			return left < right ? -1 : 1;
+	}
+	return 0;
+}
+
 static enum ri_number_fault read_value(const char *text, struct ri_range range, bool in_ms,
 	uint64_t *out, size_t *fault_at)
 {

@@ -84,6 +84,13 @@ size_t ri_digits_read(const char *text, uint64_t *out);
 size_t ri_digits_of(struct ri_span span, uint64_t *out);
 size_t ri_hex_read(const char *text, uint64_t *out);
 
+/*
+ * Versions of numbers with dots between them, "580.95.05": below 0, 0, or above 0, as a is older
+ * than b, the same, or newer. A number that one of them lacks is 0; what follows the last number
+ * does not count.
+ */
+int ri_version_compare(const char *a, const char *b);
+
 /* yes/no, true/false, on/off, 1/0, any case. False: text is none of them. */
 bool ri_bool_read(const char *text, bool *out);
 

@@ -11,35 +11,13 @@ enum { NOTE_SIZE = 2048, JSON_SIZE = 65536 };
 /* Drivers are counted from here on; a smaller number behind ".so." is an interface's. */
 enum { LEAST_MAJOR = 100 };
 
-/* Take the next number off; 0 past the last one. */
-static uint64_t next_number(const char **rest)
-{
-	uint64_t number = 0;
-	size_t digits = ri_digits_read(*rest, &number);
-
-	*rest += digits;
-	if (digits > 0 && **rest == '.')
-		(*rest)++;
-	else
-		*rest = "";
-	return number;
-}
-
-int ri_version_compare(const char *a, const char *b)
-{
-	while (*a != '\0' || *b != '\0') {
-		uint64_t left = next_number(&a), right = next_number(&b);
-
-		if (left != right)
-			return left < right ? -1 : 1;
-	}
-	return 0;
-}
-
 /* The number before the first dot; 0 where there is none. */
 static uint64_t major_of(const char *version)
 {
-	return next_number(&version);
+	uint64_t number = 0;
+
+	ri_digits_read(version, &number);
+	return number;
 }
 
 static const char driver_name[] = "libcuda.so.1";

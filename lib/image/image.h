@@ -224,13 +224,6 @@ struct ri_cuda {
 	const char *toolkit_origin;	/* the variable or the file that does */
 };
 
-/*
- * Versions of numbers with dots between them, "580.95.05": below 0, 0, or above 0, as a is older
- * than b, the same, or newer. A number that one of them lacks is 0; what follows the last number
- * does not count.
- */
-int ri_version_compare(const char *a, const char *b);
-
 /* kernel: the version of the driver that runs; "": unknown. */
 void ri_cuda_find(struct ri_cuda *out, const struct ri_loader *loader, const char *kernel);
 

@@ -100,10 +100,10 @@ static void configure(struct ri_rdma_core *core, const char *name, size_t length
 static void find_configured(struct ri_rdma_core *core, const struct ri_image *image)
 {
 	char names[LIST_SIZE], path[RI_PATH_SIZE], text[FILE_SIZE];
-	long count = ri_host_list(image->host, core->config, names, sizeof(names));
 	const char *list = ri_env_get(image->env, "RDMAV_DRIVERS");
 
-	for (const char *file = names; count > 0; count--, file += strlen(file) + 1) {
+	ri_host_list(image->host, core->config, names, sizeof(names));
+	for (const char *file = names; *file != '\0'; file += strlen(file) + 1) {
 		const char *name;
 		char *rest = text;
 
@@ -153,17 +153,16 @@ static void add_provider(struct ri_rdma_core *core, const char *file)
  */
 static void find_providers(struct ri_rdma_core *core, const struct ri_loader *loader)
 {
-	char names[LIST_SIZE], folder[RI_PATH_SIZE], path[RI_PATH_SIZE], name[64];
+	char names[LIST_SIZE] = "", folder[RI_PATH_SIZE], path[RI_PATH_SIZE], name[64];
 	const uint64_t abi = core->abi == 0 ? 2 : core->abi;
 	struct ri_library library;
-	long count = 0;
 
 	ri_path_folder(core->verbs.real, folder);
 	if (ri_path_join(path, folder, "libibverbs")) {
 		core->folder = ri_arena_copy(loader->image->arena, path, strlen(path));
-		count = ri_host_list(loader->image->host, path, names, sizeof(names));
+		ri_host_list(loader->image->host, path, names, sizeof(names));
 	}
-	for (const char *file = names; count > 0; count--, file += strlen(file) + 1)
+	for (const char *file = names; *file != '\0'; file += strlen(file) + 1)
 		add_provider(core, file);
 	for (size_t i = 0; i < core->configured_count; i++) {
 		snprintf(name, sizeof(name), "lib%s-rdmav%" PRIu64 ".so", core->configured[i], abi);

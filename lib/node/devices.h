@@ -116,13 +116,12 @@ struct ri_hca {
 struct ri_hcas {
 	struct ri_hca *list;	/* by name, numbers in it as numbers */
 	size_t count;
-	int error;		/* errno of the folder: ENOENT where the kernel has no RDMA */
+	/* errno of the folder, ENOENT where the kernel has no RDMA; ENOMEM: no memory left */
+	int error;
 	bool exclusive;		/* each device is in one network namespace only (rdma-system(8)) */
 };
 
-/* Returns 0, perhaps with none, or -1 with RI_CODE_MEMORY. */
-int ri_hcas_find(struct ri_hcas *out, struct ri_host *host, struct ri_arena *arena,
-	struct ri_error *err);
+void ri_hcas_find(struct ri_hcas *out, struct ri_host *host, struct ri_arena *arena);
 
 bool ri_hca_has(const struct ri_hca *hca, enum ri_link link);	/* a port of this kind */
 
@@ -154,7 +153,6 @@ struct ri_ofed {
 	enum ri_ofed_kind kind;
 	const char *module;	/* "mlx5_core"; NULL where none */
 	char version[64];	/* as the driver says it: "23.10-1.1.9"; "" where it does not */
-	uint64_t series[2];	/* of OFED: 23 and 10; zeroes where unknown */
 };
 
 /* What a version says of a driver; release: of the kernel, "" where unknown. */
@@ -162,7 +160,7 @@ enum ri_ofed_kind ri_ofed_judge(const char *version, const char *release);
 
 void ri_ofed_read(struct ri_ofed *out, struct ri_host *host);
 
-/* "MLNX_OFED", "DOCA-OFED": what packages of this series are called. */
+/* "MLNX_OFED", "DOCA-OFED": what packages of its version are called. */
 const char *ri_ofed_name(const struct ri_ofed *ofed);
 
 #endif

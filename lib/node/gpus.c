@@ -66,15 +66,14 @@ static bool read_minor(const char *text, uint64_t *out)
 static size_t count_instances(struct ri_host *host, const char *folder, int level)
 {
 	char path[160], names[4096];
-	const char *name = names;
 	size_t count = 0;
 
-	for (long left = ri_host_list(host, folder, names, sizeof(names)); left > 0; left--) {
+	ri_host_list(host, folder, names, sizeof(names));
+	for (const char *name = names; *name != '\0'; name += strlen(name) + 1) {
 		snprintf(path, sizeof(path), "%.96s/%.32s", folder, name);
 		if (level == 0 && strncmp(name, "gi", 2) == 0)
 			count += count_instances(host, path, 1);
 		count += level == 1 && strncmp(name, "ci", 2) == 0;
-		name += strlen(name) + 1;
 	}
 	return count;
 }
@@ -120,14 +119,13 @@ static bool comes_before(const struct device *a, const struct device *b)
 static void find_devices(struct devices *out, const struct ri_node *node)
 {
 	char names[NAMES_SIZE];
-	const char *name = names;
-	long left = ri_host_list(node->host, GPUS, names, sizeof(names));
-	bool listed = left > 0;
+	bool listed = ri_host_list(node->host, GPUS, names, sizeof(names)) > 0;
 
 	/* a sandbox like gVisor has the nodes alone, and that of the driver with those of GPUs */
 	if (!listed && ri_host_has(node->host, "dev/nvidiactl"))
-		left = ri_host_list(node->host, "dev", names, sizeof(names));
-	for (; left > 0 && out->count < RI_MAX_GPUS; left--, name += strlen(name) + 1) {
+		ri_host_list(node->host, "dev", names, sizeof(names));
+	for (const char *name = names; *name != '\0' && out->count < RI_MAX_GPUS;
+		name += strlen(name) + 1) {
 		struct device device = { .minor = 0 };
 		size_t at = out->count;
 
@@ -433,15 +431,10 @@ const char *ri_peer_memory_find(const struct ri_nvidia *nvidia, struct ri_host *
 		"/sys/module/nvidia_peermem",
 	};
 	char release[128];
-	uint64_t major, minor;
-	size_t digits;
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
 		if (ri_host_has(host, paths[i]))
 			return paths[i];
 	ri_sysfile_line(host, "proc/sys/kernel/osrelease", release, sizeof(release));
-	digits = ri_digits_read(release, &major);
-	return nvidia->open && digits > 0 && release[digits] == '.' &&
-		ri_digits_read(release + digits + 1, &minor) > 0 &&
-		(major > 5 || (major == 5 && minor >= 12)) ? "dma-buf" : NULL;
+	return nvidia->open && ri_version_compare(release, "5.12") >= 0 ? "dma-buf" : NULL;
 }

@@ -15,19 +15,19 @@ enum {
 	TYPE_LOOPBACK = 772,	/* ARPHRD_LOOPBACK, linux/if_arp.h */
 };
 
-int ri_interfaces_find(struct ri_interfaces *out, struct ri_host *host, struct ri_arena *arena,
-	struct ri_error *err)
+bool ri_interfaces_find(struct ri_interfaces *out, struct ri_host *host, struct ri_arena *arena)
 {
 	char names[NAMES_SIZE], path[PATH_SIZE], line[32];
-	const char *name = names;
 	long left = ri_host_list(host, CLASS, names, sizeof(names));
 
-	*out = (struct ri_interfaces){ .known = left >= 0 };
-	left = left > RI_MAX_INTERFACES ? RI_MAX_INTERFACES : left < 0 ? 0 : left;
+	*out = (struct ri_interfaces){ .count = 0 };
+	if (left < 0)
+		return false;
+	left = left > RI_MAX_INTERFACES ? RI_MAX_INTERFACES : left;
 	out->list = ri_arena_array(arena, (size_t)left, sizeof(*out->list));
 	if (out->list == NULL)
-		return ri_fail(err, RI_CODE_MEMORY, "interfaces", "no memory left for a list");
-	for (; left > 0; left--, name += strlen(name) + 1) {
+		return false;
+	for (const char *name = names; left > 0; left--, name += strlen(name) + 1) {
 		struct ri_interface interface;
 		size_t at = out->count;
 		uint64_t type = 0;
@@ -46,14 +46,13 @@ int ri_interfaces_find(struct ri_interfaces *out, struct ri_host *host, struct r
 				strcmp(line, "notpresent") == 0,
 		};
 		if (interface.name == NULL)
-			return ri_fail(err, RI_CODE_MEMORY, "interfaces",
-				"no memory left for a list");
+			return false;
 		for (; at > 0 && strcmp(interface.name, out->list[at - 1].name) < 0; at--)
 			out->list[at] = out->list[at - 1];
 		out->list[at] = interface;
 		out->count++;
 	}
-	return 0;
+	return true;
 }
 
 bool ri_hostname_read(struct ri_host *host, char *name, size_t size)

@@ -133,12 +133,10 @@ struct ri_interface {
 struct ri_interfaces {
 	struct ri_interface *list;	/* by name */
 	size_t count;
-	bool known;		/* /sys/class/net can be read */
 };
 
-/* Returns 0, perhaps with none, or -1 with RI_CODE_MEMORY. */
-int ri_interfaces_find(struct ri_interfaces *out, struct ri_host *host, struct ri_arena *arena,
-	struct ri_error *err);
+/* False where /sys/class/net cannot be read, or there is no memory: *out may have some of them. */
+bool ri_interfaces_find(struct ri_interfaces *out, struct ri_host *host, struct ri_arena *arena);
 
 /* The node's name, from /proc/sys/kernel/hostname; false, and "", where it is not shown. */
 bool ri_hostname_read(struct ri_host *host, char *name, size_t size);

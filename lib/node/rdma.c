@@ -91,20 +91,17 @@ static void read_port(struct ri_host *host, const char *name, struct ri_port *po
 static void read_ports(struct ri_hca *hca, struct ri_host *host)
 {
 	char path[PATH_SIZE], names[4096];
-	const char *name = names;
 	uint64_t number;
-	long left;
 
 	snprintf(path, sizeof(path), CLASS "/%.*s/ports", NAME_SIZE, hca->name);
-	for (left = ri_host_list(host, path, names, sizeof(names)); left > 0; left--) {
+	ri_host_list(host, path, names, sizeof(names));
+	for (const char *name = names; *name != '\0'; name += strlen(name) + 1) {
 		struct ri_port port = { .number = 0 };
 		size_t at = hca->count;
-		/* not "01": the folder of that name would be 1's */
-		bool taken = name[0] != '0' && ri_digits_read(name, &number) == strlen(name) &&
-			number < 256 && at < RI_MAX_HCA_PORTS;
 
-		name += strlen(name) + 1;
-		if (!taken)
+		/* not "01": the folder of that name would be 1's */
+		if (name[0] == '0' || ri_digits_read(name, &number) != strlen(name) ||
+			number >= 256 || at == RI_MAX_HCA_PORTS)
 			continue;
 		port.number = (unsigned)number;
 		read_port(host, hca->name, &port);
@@ -119,11 +116,11 @@ static void read_ports(struct ri_hca *hca, struct ri_host *host)
  * Names of the folder, mlx5_ib2 before mlx5_ib10; a longer one than the kernel makes is no
  * device's.
  */
-static size_t sort_names(const char *names, long left, const char **sorted)
+static size_t sort_names(const char *names, const char **sorted)
 {
 	size_t count = 0;
 
-	for (; left > 0 && count < RI_MAX_HCAS; left--, names += strlen(names) + 1) {
+	for (; *names != '\0' && count < RI_MAX_HCAS; names += strlen(names) + 1) {
 		size_t at = count;
 
 		if (strlen(names) >= NAME_SIZE)
@@ -136,24 +133,25 @@ static size_t sort_names(const char *names, long left, const char **sorted)
 	return count;
 }
 
-int ri_hcas_find(struct ri_hcas *out, struct ri_host *host, struct ri_arena *arena,
-	struct ri_error *err)
+void ri_hcas_find(struct ri_hcas *out, struct ri_host *host, struct ri_arena *arena)
 {
 	const char *sorted[RI_MAX_HCAS];
 	char names[NAMES_SIZE], path[PATH_SIZE], shared[16], target[RI_PATH_SIZE];
+	struct ri_hcas found = { .error = 0 };
 	const char *driver;
-	long left = ri_host_list(host, CLASS, names, sizeof(names));
-	size_t found;
+	size_t count;
 
-	*out = (struct ri_hcas){ .error = left < 0 ? errno : 0 };
+	if (ri_host_list(host, CLASS, names, sizeof(names)) < 0)
+		found.error = errno;
 	ri_sysfile_line(host, SHARED, shared, sizeof(shared));
-	out->exclusive = strcmp(shared, "N") == 0 || strcmp(shared, "0") == 0;
-	found = sort_names(names, left, sorted);
-	out->list = ri_arena_array(arena, found, sizeof(*out->list));
-	if (out->list == NULL)
-		return ri_fail(err, RI_CODE_MEMORY, "HCAs", "no memory left for a list of them");
-	for (size_t i = 0; i < found; i++) {
-		struct ri_hca *hca = &out->list[out->count];
+	found.exclusive = strcmp(shared, "N") == 0 || strcmp(shared, "0") == 0;
+	count = sort_names(names, sorted);
+	found.list = ri_arena_array(arena, count, sizeof(*found.list));
+	*out = (struct ri_hcas){ .error = ENOMEM };
+	if (found.list == NULL)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		struct ri_hca *hca = &found.list[found.count];
 
 		/* Enroot's hook fills an empty folder with links; one may lead nowhere */
 		snprintf(path, sizeof(path), CLASS "/%.*s/ports", NAME_SIZE, sorted[i]);
@@ -169,12 +167,11 @@ int ri_hcas_find(struct ri_hcas *out, struct ri_host *host, struct ri_arena *are
 			.driver = ri_arena_copy(arena, driver, strlen(driver)),
 		};
 		if (hca->name == NULL || hca->driver == NULL)
-			return ri_fail(err, RI_CODE_MEMORY, "HCAs",
-				"no memory left for a list of them");
+			return;
 		read_ports(hca, host);
-		out->count++;
+		found.count++;
 	}
-	return 0;
+	*out = found;
 }
 
 /* One entry of VERBS: whose is it, and can its node be opened? */
@@ -208,26 +205,13 @@ static void read_verbs(struct ri_hcas *all, struct ri_host *host, const char *na
 void ri_hcas_open(struct ri_hcas *hcas, struct ri_host *host)
 {
 	char names[NAMES_SIZE];
-	const char *name = names;
-	long left = ri_host_list(host, VERBS, names, sizeof(names));
 
+	ri_host_list(host, VERBS, names, sizeof(names));
 	for (size_t i = 0; i < hcas->count; i++)
 		hcas->list[i].error = ENODEV;
-	for (; left > 0; left--, name += strlen(name) + 1)
+	for (const char *name = names; *name != '\0'; name += strlen(name) + 1)
 		if (strncmp(name, "uverbs", 6) == 0 && strlen(name) < VERBS_NAME)
 			read_verbs(hcas, host, name);
-}
-
-/* "5.4-3.1.0": digits read into series, and what stands behind the dash; NULL: of no such shape. */
-static const char *read_series(const char *version, uint64_t *series)
-{
-	size_t digits = ri_digits_read(version, &series[0]);
-
-	if (digits == 0 || version[digits] != '.')
-		return NULL;
-	version += digits + 1;
-	digits = ri_digits_read(version, &series[1]);
-	return digits == 0 || version[digits] != '-' ? NULL : version + digits + 1;
 }
 
 /*
@@ -238,12 +222,13 @@ static const char *read_series(const char *version, uint64_t *series)
  */
 enum ri_ofed_kind ri_ofed_judge(const char *version, const char *release)
 {
-	uint64_t series[2];
-	const char *build = read_series(version, series);
+	uint64_t number;
+	size_t major = ri_digits_read(version, &number);
+	size_t minor = version[major] != '.' ? 0 : ri_digits_read(version + major + 1, &number);
+	const char *build = major == 0 || minor == 0 ? "" : version + major + 1 + minor;
 
-	if (build == NULL || strcmp(version, release) == 0)
-		return RI_OFED_INBOX;
-	return strchr(build, '.') == NULL ? RI_OFED_INBOX : RI_OFED_MELLANOX;
+	return build[0] == '-' && strchr(build, '.') != NULL && strcmp(version, release) != 0
+		? RI_OFED_MELLANOX : RI_OFED_INBOX;
 }
 
 void ri_ofed_read(struct ri_ofed *out, struct ri_host *host)
@@ -262,14 +247,15 @@ void ri_ofed_read(struct ri_ofed *out, struct ri_host *host)
 	/* the layer that lets OFED's drivers run on older kernels; only OFED has it */
 	if (ri_host_has(host, "sys/module/mlx_compat"))
 		out->kind = RI_OFED_MELLANOX;
-	if (out->kind == RI_OFED_MELLANOX && read_series(out->version, out->series) == NULL)
-		out->series[0] = out->series[1] = 0;
 }
 
 const char *ri_ofed_name(const struct ri_ofed *ofed)
 {
+	uint64_t series = 0;
+
 	/* 24.10 was the last series that came under both names */
-	if (ofed->series[0] == 0 || ofed->series[0] == 24)
+	ri_digits_read(ofed->version, &series);
+	if (series == 0 || series == 24)
 		return "MLNX_OFED or DOCA-OFED";
-	return ofed->series[0] < 24 ? "MLNX_OFED" : "DOCA-OFED";
+	return series < 24 ? "MLNX_OFED" : "DOCA-OFED";
 }

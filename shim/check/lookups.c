@@ -95,10 +95,7 @@ static struct ri_hcas hcas;
 
 const struct ri_hcas *ri_ib_look(struct ri_checking *checking)
 {
-	struct ri_error err = RI_ERROR_INIT;
-
-	ONCE(if (ri_hcas_find(&hcas, checking->host, checking->arena, &err) < 0)
-		hcas = (struct ri_hcas){ .error = ENOMEM });
+	ONCE(ri_hcas_find(&hcas, checking->host, checking->arena));
 	return &hcas;
 }
 

@@ -19,8 +19,8 @@ const struct ri_cuda *ri_check_cuda(const struct ri_checking *checking);
 const struct ri_gpus *ri_check_gpus(const struct ri_checking *checking);
 
 /*
- * The RDMA devices: asking for the state of a port is a command to the adapter. None, with the
- * error ENOMEM, where there is no memory. The second has their nodes, opened.
+ * The RDMA devices: asking for the state of a port is a command to the adapter. The second has
+ * their nodes, opened.
  */
 const struct ri_hcas *ri_ib_look(struct ri_checking *checking);
 const struct ri_hcas *ri_ib_open(struct ri_checking *checking);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Input: the note of cuda-compat, the toolkit's version.json, or a version. */
+#include "base/text.h"
 #include "fuzz.h"
 #include "image/image.h"
 

@@ -8,17 +8,6 @@
 
 #include "image/image.h"
 
-static void test_versions(void **state)
-{
-	(void)state;
-	assert_true(ri_version_compare("580.95.05", "580.95.5") == 0);
-	assert_true(ri_version_compare("580", "580.0.0") == 0);
-	assert_true(ri_version_compare("525.60.13", "525.105.17") < 0);
-	assert_true(ri_version_compare("13.0", "12.9.1") > 0);
-	assert_true(ri_version_compare("12.8-rc1", "12.8") == 0);
-	assert_true(ri_version_compare("", "0") == 0);
-}
-
 static void test_drivers(void **state)
 {
 	(void)state;
@@ -70,7 +59,6 @@ static void test_toolkit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_versions),
 		cmocka_unit_test(test_drivers),
 		cmocka_unit_test(test_compat),
 		cmocka_unit_test(test_toolkit),

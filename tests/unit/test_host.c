@@ -408,12 +408,13 @@ static void test_list(void **state)
 		length += strlen(path + strlen("root/many/")) + 1;
 	}
 	memset(names, 'x', sizeof(names));
-	assert_int_equal(ri_host_list(&host, "many", names, length), 600);
-	assert_int_equal(names[length], 'x');
-	assert_int_equal(names[length - 1], '\0');
+	assert_int_equal(ri_host_list(&host, "many", names, length + 1), 600);
+	assert_int_equal(names[length + 1], 'x');
+	assert_memory_equal(names + length - 1, "\0", 2);
 	assert_non_null(memmem(names, length, "file-599", sizeof("file-599")));
-	assert_int_equal(ri_host_list(&host, "many", names, length - 1), -1);
+	assert_int_equal(ri_host_list(&host, "many", names, length), -1);
 	assert_int_equal(errno, EFBIG);
+	assert_int_equal(names[0], '\0');
 	assert_int_equal(ri_host_list(&host, "many/file-0", names, sizeof(names)), -1);
 	assert_int_equal(errno, ENOTDIR);
 	assert_int_equal(ri_host_list(&host, "nowhere", names, sizeof(names)), -1);

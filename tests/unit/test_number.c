@@ -240,6 +240,17 @@ static void test_service_link(void **state)
 	assert_false(ri_is_service_link("http://10.0.0.1"));
 }
 
+static void test_versions(void **state)
+{
+	(void)state;
+	assert_true(ri_version_compare("580.95.05", "580.95.5") == 0);
+	assert_true(ri_version_compare("580", "580.0.0") == 0);
+	assert_true(ri_version_compare("525.60.13", "525.105.17") < 0);
+	assert_true(ri_version_compare("13.0", "12.9.1") > 0);
+	assert_true(ri_version_compare("12.8-rc1", "12.8") == 0);
+	assert_true(ri_version_compare("", "0") == 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -255,6 +266,7 @@ int main(void)
 		cmocka_unit_test(test_seconds_refused),
 		cmocka_unit_test(test_bool),
 		cmocka_unit_test(test_service_link),
+		cmocka_unit_test(test_versions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

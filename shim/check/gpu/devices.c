@@ -201,18 +201,17 @@ const struct ri_check ri_check_gpu_count = {
 static void check_mig(struct ri_checking *checking)
 {
 	char names[4096], *name = names;
-	long left = ri_host_list(checking->host, "dev/nvidia-caps", names, sizeof(names));
 	const struct ri_gpus *gpus;
 
+	ri_host_list(checking->host, "dev/nvidia-caps", names, sizeof(names));
 	/*
 	 * Two of the nodes are of MIG as such, its configuration and its monitor (NVIDIA MIG User
 	 * Guide, "Device Nodes and Capabilities"); others are of instances.
 	 */
-	for (; left > 0 && (strcmp(name, "nvidia-cap1") == 0 || strcmp(name, "nvidia-cap2") == 0);
-		left--)
+	while (strcmp(name, "nvidia-cap1") == 0 || strcmp(name, "nvidia-cap2") == 0)
 		name += strlen(name) + 1;
-	gpus = left <= 0 ? NULL : ri_check_gpus(checking);
-	if (left <= 0)
+	gpus = *name == '\0' ? NULL : ri_check_gpus(checking);
+	if (*name == '\0')
 		ri_check_skip(checking, "MIG", "no MIG instance is here");
 	else if (gpus == NULL)
 		ri_check_unknown(checking, RI_CODE_GPU_MIG_UNKNOWN, "MIG",

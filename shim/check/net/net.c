@@ -32,7 +32,6 @@ static const char name_hint[] =
 static enum answer resolve(struct ri_checking *checking, const char *name, char *address)
 {
 	static char text[HOSTS_SIZE];
-	struct ri_error err = RI_ERROR_INIT;
 	struct ri_interfaces all;
 	bool alone;
 
@@ -45,7 +44,7 @@ static enum answer resolve(struct ri_checking *checking, const char *name, char 
 	 * Without a network no name server can be asked, which musl's resolver would do until its
 	 * time is over, whatever the kernel says to it.
 	 */
-	alone = ri_interfaces_find(&all, checking->host, checking->arena, &err) == 0 && all.known;
+	alone = ri_interfaces_find(&all, checking->host, checking->arena);
 	for (size_t i = 0; alone && i < all.count; i++)
 		alone = all.list[i].down || all.list[i].loopback;
 	return !alone && ri_name_resolve(name, address, NAME_SIZE) == 0 ? FOUND : NOT_FOUND;
@@ -142,9 +141,8 @@ static const char *judge_list(const struct ri_interfaces *all, struct ri_choice 
 
 static void check_iface(struct ri_checking *checking)
 {
-	struct ri_interfaces all = { .known = false };
-	struct ri_error err = RI_ERROR_INIT;
-	bool shared = ri_check_is_shared(checking);
+	struct ri_interfaces all = { .count = 0 };
+	bool shared = ri_check_is_shared(checking), known = false;
 	char quoted[RI_QUOTE_SIZE];
 
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
@@ -154,10 +152,8 @@ static void check_iface(struct ri_checking *checking)
 
 		if (value == NULL || value[0] == '\0')
 			continue;
-		if (!all.known && ri_interfaces_find(&all, checking->host, checking->arena,
-			&err) < 0)
-			return;
-		if (!all.known) {
+		known = known || ri_interfaces_find(&all, checking->host, checking->arena);
+		if (!known) {
 			ri_check_unknown(checking, RI_CODE_NET_IFACE_UNKNOWN, variables[i].name,
 				"network interfaces cannot be listed here");
 			continue;
