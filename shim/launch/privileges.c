@@ -174,27 +174,33 @@ static int change_caps(const struct ri_privileges *privileges, const char **step
 	return 0;
 }
 
+/* By system call: a C library's setuid(2) is about threads, which we have not. */
+static int change_user(const struct ri_account *account, const char **step)
+{
+	*step = "set the supplementary groups";
+	if (syscall(SYS_setgroups, account->group_count, account->groups) < 0)
+		return -1;
+	*step = "set the group id";
+	if (syscall(SYS_setresgid, account->gid, account->gid, account->gid) < 0)
+		return -1;
+	*step = "set the user id";
+	return (int)syscall(SYS_setresuid, account->uid, account->uid, account->uid);
+}
+
 int ri_privileges_apply(const struct ri_privileges *privileges, const char **step)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
-	const struct ri_account *account = &privileges->account;
 
 	*step = "set the user id";
 	if (privileges->change_user && privileges->change_caps &&
 		prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0)
 		return -1;
-	/* by system call: a C library's setuid(2) is about threads, which we have not */
-	if (privileges->change_user) {
-		*step = "set the supplementary groups";
-		if (syscall(SYS_setgroups, account->group_count, account->groups) < 0)
-			return -1;
-		*step = "set the group id";
-		if (syscall(SYS_setresgid, account->gid, account->gid, account->gid) < 0)
-			return -1;
-		*step = "set the user id";
-		if (syscall(SYS_setresuid, account->uid, account->uid, account->uid) < 0)
-			return -1;
+	if (privileges->change_user && change_user(&privileges->account, step) < 0) {
+		if (errno == EPERM)
+			*step = "change the user, which only root may do, or who has CAP_SETUID "
+				"and CAP_SETGID";
+		return -1;
 	}
 	if (privileges->change_caps && change_caps(privileges, step) < 0)
 		return -1;
@@ -206,7 +212,7 @@ int ri_privileges_apply(const struct ri_privileges *privileges, const char **ste
 	 */
 	*step = set_caps;
 	if (privileges->change_user && !privileges->change_caps &&
-		account->uid != 0 && syscall(SYS_capset, &header, none) < 0)
+		privileges->account.uid != 0 && syscall(SYS_capset, &header, none) < 0)
 		return -1;
 	*step = "set no_new_privs";
 	return privileges->no_new_privs ? prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) : 0;

@@ -254,7 +254,10 @@ def test_not_root(box):
     nobody = ["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", box.rankinit]
     for option in ("--user=0:0", "--user=65534:65534", "--cap-drop=all", "--cap-drop=chown"):
         result = box.run(*nobody, option, "--", "/bin/true", program="/usr/bin/setpriv")
-        refused(result, 125, "privilege.refused", "/bin/true")
+        error = refused(result, 125, "privilege.refused", "/bin/true")
+        assert ("cannot change the user, which only root may do, or who has CAP_SETUID and "
+                "CAP_SETGID: " in error) == ("--user" in option), error
+        assert "run the container as root, or without --user" in error
     # what needs no privilege
     result = box.run(*nobody, "--no-new-privs", "--", "/bin/true", program="/usr/bin/setpriv")
     assert (result.status, result.err) == (0, "")
