@@ -74,7 +74,15 @@ static void add_common(struct ri_text *out)
 		"--help=WORD those\nthat have WORD in them.\n");
 }
 
-/* Those that have the word in their name, or in what is said of them. */
+/* What is said of an option that is gone. Where only a value of one is, the option is there. */
+static const struct {
+	const char *name, *value, *hint;
+} gone[] = {
+#define RI_OPTION_GONE(name, value, form, hint) { name, value, hint },
+#include "options/options.def"
+};
+
+/* Those that have the word in their name, or in what is said of them; "": all that there are. */
 static bool add_found(struct ri_text *out, const char *word)
 {
 	bool found = false;
@@ -91,6 +99,13 @@ static bool add_found(struct ri_text *out, const char *word)
 		add_synopsis(out, option);
 		ri_text_add(out, "\n");
 		add_folded(out, option->help);
+	}
+	for (size_t i = 0; i < RI_OPTION_GONE_COUNT && word[0] != '\0'; i++) {
+		if (gone[i].value != NULL || strcasestr(gone[i].name, word) == NULL)
+			continue;
+		found = true;
+		ri_text_addf(out, "      %s, which is no option any more\n", gone[i].name);
+		add_folded(out, gone[i].hint);
 	}
 	return found;
 }

@@ -260,12 +260,20 @@ def test_help_has_the_common_options_and_all_of_them(box):
 
 @pytest.mark.parametrize("word, wanted, other", [
     ("restarts", "--restarts", "--grace"), ("--restart_wait", "--restart-wait", "--restarts"),
-    ("CHECKPOINT", "--link-grace", "--restarts")])
+    ("CHECKPOINT", "--link-grace", "--restarts"), ("color", "--color", "--grace")])
 def test_help_of_a_word(box, word, wanted, other):
     result = box.run(f"--help={word}")
     found = re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", result.out.decode(), re.M)
     assert result.status == 0 and wanted in found and other not in found
     assert b"usage:" not in result.out
+
+
+def test_help_of_an_option_that_is_gone(box):
+    said = box.run("--help=color").out.decode()
+    assert "--color, which is no option any more\n" in said and "CLICOLOR_FORCE=1" in said
+    # the controls: of options that are there, and of one that lost a value alone
+    for word in "restarts", "bind-to", "all":
+        assert "no option any more" not in box.run(f"--help={word}").out.decode(), word
 
 
 @pytest.mark.parametrize("words", [["--graec=5", "true"], ["--grace=x", "true"], ["--grace"],
