@@ -30,11 +30,24 @@ HELD = ("[ $RANK = 0 ] && { trap 'echo stopped; exit 1' TERM; "
         "raise ValueError'")
 
 
-def soon(command):
-    """What it prints when that is no 0 any more; where it stays so, after 5 seconds."""
-    return f"for i in $(seq 50); do n=$({command}); [ $n = 0 ] || break; sleep .1; done; echo $n"
-
-
+# The link's process is there before the command, and may not listen yet.
+CHILDREN = "cat /proc/[0-9]*/stat | grep -c ') . 1 '"
+LISTENS = f"""exec {sys.executable} -ISc 'import glob, os, time
+def links():
+    for name in glob.glob("/proc/[0-9]*/fd/*"):
+        try:
+            yield os.readlink(name)
+        except OSError:
+            pass
+ports = []
+while not ports:
+    time.sleep(0.02)
+    lines = [line.split() for name in ("tcp", "tcp6") if os.path.exists("/proc/net/" + name)
+             for line in open("/proc/net/" + name)]
+    ours = set(links())
+    ports = [line[1].rpartition(":")[2] for line in lines
+             if line[3] == "0A" and f"socket:[{{line[9]}}]" in ours]
+print(int(ports[0], 16) == 7778)'"""
 MAPPED = ('trap "echo one; exit" USR1; trap "echo two; exit" USR2; kill -USR1 1; '
           'while :; do sleep 0.02; done')
 BOUNDING = "sed -n 's/^CapBnd:.//p' /proc/self/status"
@@ -133,11 +146,9 @@ ROWS |= {
 }
 NODE = ["--node-rank=0", "--nnodes=2", "--master-addr=10.255.255.1", "--nproc-per-node=1"]
 ROWS |= {
-    "link": Row(soon("cat /proc/[0-9]*/comm | grep -c rankinit-link"), "yes", "1", "no", "0",
-                more=NODE),
-    # 1E62 is 7778
-    "link_port": Row(soon("cat /proc/net/tcp* | grep -c ':1E62 .* 0A '"), "7778", "1", "7779",
-                     "0", more=[*NODE, "--link"]),
+    "link": Row(CHILDREN, "yes", "2", "no", "1",
+                more=[*NODE, "--roll-call=0"]),
+    "link_port": Row(LISTENS, "7778", "True", "7779", "False", more=[*NODE, "--link"]),
 }
 atexit.register(lambda: os.path.exists(STATE) and os.unlink(STATE))
 # What no value of its own changes in a command: test_explain.py, test_affinity.py,
