@@ -173,6 +173,18 @@ def test_ranks_without_torchrun(at):
     assert at(ours, STATUS="9").returncode == 9
 
 
+def test_an_option_behind_the_script_is_the_script_s(at):
+    with open(PAGE, encoding="utf-8") as file:
+        line, option = re.search(r"`(rankinit -- .* (--restarts=3))`", file.read()).groups()
+    at("echo 'import os, sys; print(sys.argv[1:], flush=True); "
+       "os.kill(os.getpid(), 9)' >train.py")
+    done = at(line)
+    assert (done.returncode, done.stdout) == (137, f"['{option}']\n")
+    # the control
+    done = at(line.replace(f" {option}", "").replace("--", f"{option} --"))
+    assert done.returncode == 137 and done.stdout.count("[]\n") > 1
+
+
 def test_mpirun(at, tool):
     tool("mpirun")
     theirs, ours = (at(line) for line in lines_of("mpirun"))
