@@ -111,18 +111,25 @@ static bool read_statuses(const struct pair *pair, uint64_t *from, uint64_t *to)
 		ri_number_read(pair->to, range, to, NULL) == RI_NUMBER_OK;
 }
 
-/* Pairs of a list into the map, which stays as it is where one is wrong. */
+void ri_signal_map_init(struct ri_signal_map *map)
+{
+	for (int i = 0; i < 256; i++)
+		map->to[i] = (uint8_t)i;
+}
+
+/* The pairs of a list into the map, which stays as it is where one of them is wrong. */
 static int read_map(struct ri_signal_map *map, const char *text,
 	bool (*read)(const struct pair *pair, uint64_t *from, uint64_t *to), const char *subject,
 	const char *expected, struct ri_error *err)
 {
-	struct ri_signal_map made = *map;
+	struct ri_signal_map made;
 	char quoted[RI_QUOTE_SIZE];
 	const char *list = text;
 	struct pair pair;
 	uint64_t from, to;
 	int more = *text == '\0' ? -1 : 1;
 
+	ri_signal_map_init(&made);
 	while (more > 0 && (more = next_pair(&list, &pair)) > 0) {
 		if (read(&pair, &from, &to))
 			made.to[from] = (uint8_t)to;
@@ -134,12 +141,6 @@ static int read_map(struct ri_signal_map *map, const char *text,
 			ri_quote(quoted, sizeof(quoted), text), expected);
 	*map = made;
 	return 0;
-}
-
-void ri_signal_map_init(struct ri_signal_map *map)
-{
-	for (int i = 0; i < 256; i++)
-		map->to[i] = (uint8_t)i;
 }
 
 int ri_signal_map_read(struct ri_signal_map *map, const char *text, const char *subject,

@@ -32,9 +32,10 @@ struct ri_signal_map {
 void ri_signal_map_init(struct ri_signal_map *map);
 
 /*
- * Read "TERM:INT,USR1:0", or of exit statuses "143:0,123:138", over an initialised map. subject
- * names the option or variable in the error (RI_CODE_OPTION_VALUE). KILL, STOP and CHLD, which
- * never reach us or mean something else to us, cannot be mapped, and nothing to CHLD.
+ * Read "TERM:INT,USR1:0", or of exit statuses "143:0,123:138"; each other one stays what it is.
+ * The map is as it was where the text is wrong: then subject names the option or variable in the
+ * error (RI_CODE_OPTION_VALUE). KILL, STOP and CHLD, which never reach us or mean something else
+ * to us, cannot be mapped, and nothing to CHLD.
  */
 int ri_signal_map_read(struct ri_signal_map *map, const char *text, const char *subject,
 	struct ri_error *err);

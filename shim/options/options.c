@@ -358,7 +358,7 @@ static int read_twins(struct ri_options *options, const struct ri_env *env,
 		struct ri_given given = { .twin = true };
 
 		if (option->kind == ACTION ||
-			(ri_option_stands(options, i) && option->type != RI_OPTION_DEMANDS))
+			(ri_option_stands(options, i) && option->kind != DEMAND))
 			continue;
 		given.subject = ri_option_twin(option);
 		given.value = ri_env_get(env, given.subject);
@@ -370,10 +370,7 @@ static int read_twins(struct ri_options *options, const struct ri_env *env,
 				given.subject) != NULL)
 			continue;
 		/* go on: the others may say how the error is shown and mapped */
-		if (ri_option_stands(options, i)
-				? ri_check_read_demands(&options->checks, option->asker, given,
-					err) < 0
-				: ri_option_take(options, option, given, err) < 0)
+		if (ri_option_take(options, option, given, err) < 0)
 			status = -1;
 	}
 	return status;
@@ -495,14 +492,14 @@ int ri_options_scrub(const struct ri_options *options, const struct ri_env *env,
 	for (size_t i = 0; !options->disabled && i < RI_OPTION_COUNT; i++) {
 		const struct ri_option *option = &ri_option_table[i];
 		const char *value = options->given.at[i].value;
-		bool goes_on = option->kind == POLICY && !applied;
+		bool goes_on = option->kind >= POLICY && !applied;
 		struct ri_env_edit edit = { .value = NULL };
 
 		if (option->kind == ACTION || (goes_on ? !ri_option_stands(options, i) : !has_some))
 			continue;
 		edit.name = ri_option_twin(option);
 		if (goes_on)
-			edit.value = option->type != RI_OPTION_DEMANDS ? value
+			edit.value = option->kind != DEMAND ? value
 				: ri_check_join_demands(ri_env_get(env, edit.name), value, arena);
 		if (goes_on && edit.value == NULL)
 			return ri_fail(err, RI_CODE_MEMORY, edit.name, "no memory left to set it");

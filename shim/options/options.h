@@ -67,21 +67,6 @@ union ri_options_given {
 	};
 };
 
-/* The field that the type of an option declares, in a struct: see options.def. */
-#define RI_FIELD_YES(name) bool name;
-#define RI_FIELD_YES_OR(type, name) enum type name;
-#define RI_FIELD_CHOICE(type, name) enum type name;
-#define RI_FIELD_NUMBER(name, ...) uint64_t name;
-#define RI_FIELD_SECONDS(name) uint64_t name;
-#define RI_FIELD_OWN(function, type, name) type name;
-#define RI_FIELD_IN(type)
-#define RI_FIELD_ANSWER(action)
-#define RI_FIELD_TEXT
-#define RI_FIELD_PATTERN
-#define RI_FIELD_GIVEN(place)
-#define RI_FIELD_COUNTED(...)
-#define RI_FIELD_DEMANDS(asker)
-
 struct ri_options {
 	union ri_options_given given;
 	enum ri_action action;
@@ -92,11 +77,20 @@ struct ri_options {
 	/* Of each option that is gone the name by which it is given, in options.def's order. */
 	const char *gone[RI_OPTION_GONE_COUNT];
 
-#define RI_OPTION(symbol, letter, kind, form, meta, fallback, type, ...) RI_FIELD_##type
-#include "options/options.def"
-
-	/* What the options without a field of their own go to. */
-	struct ri_wishes wishes;	/* as stated; files and the host name are the caller's */
+	/* As options.def says. Of wishes files and the host name are the caller's. */
+	enum ri_mode launch;
+	enum ri_expand expand;
+	enum ri_switch supervise;
+	enum ri_link_mode link;
+	enum ri_prefix log_prefix;
+	bool signal_group, exit_class, no_new_privs, quiet, verbose;
+	uint64_t grace_ms, linger_ms, restart_wait_ms, link_grace_ms, roll_call_ms, stall_ms;
+	uint64_t autopsy_after_ms, wait_master_ms;
+	uint64_t restarts, link_port;
+	int autopsy_signal;		/* 0: none */
+	struct ri_signal_map signal_map, exit_map;
+	struct ri_simulation simulation;
+	struct ri_wishes wishes;
 	enum ri_nproc nproc;		/* how wishes.nproc_count comes about */
 	struct ri_place_wish place;
 	struct ri_check_wishes checks;

@@ -100,13 +100,15 @@ static int show_licence(struct ri_options *options, struct ri_given given, struc
 	return ri_option_answer(options, RI_ACTION_VERSION, given, err);
 }
 
+typedef int reader(struct ri_options *options, struct ri_given given, struct ri_error *err);
+
 struct peer_option {
 	const char *word;
 	const char *meta;
 	const char *variable;
 	const char *value;
 	const char *help;
-	ri_option_reader *by;
+	reader *by;
 	const char *as;		/* without by: the value for this option of rankinit's own */
 	size_t option;
 	enum ri_peer peer;

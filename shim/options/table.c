@@ -89,14 +89,13 @@ static void hint_launcher(const char *value, struct ri_error *err)
 }
 
 /*
- * One of the words of meta, as its place among them. An N there is a number, which goes to the
- * other field of the type COUNTED; yes and no of a FLAG are 1 and 0, in each of their spellings.
+ * One of the words of meta, as its place among them. An N there is a number in this range, where
+ * there is one; yes and no of a FLAG are 1 and 0, in each of their spellings.
  */
-static int read_choice(const struct ri_option *option, unsigned *out, uint64_t *number,
-	struct ri_given given, struct ri_error *err)
+static int read_choice(unsigned *out, uint64_t *number, struct ri_range range,
+	const struct ri_option *option, struct ri_given given, struct ri_error *err)
 {
 	char copy[CHOICE_BYTES], *rest = copy;
-	const struct ri_range range = { option->least, option->most };
 	bool is_flag = option->form == FLAG, yes = true;
 	const char *words[CHOICES], *nearest;
 	RI_TEXT(expected, CHOICE_BYTES);
@@ -130,6 +129,13 @@ static int read_choice(const struct ri_option *option, unsigned *out, uint64_t *
 		hint_launcher(given.value, err);
 	nearest = is_flag || number != NULL ? NULL : ri_text_nearest(given.value, words, count);
 	return nearest == NULL ? -1 : ri_fail_hint(err, "did you mean %s?", nearest);
+}
+
+/* The same where no word of meta is a number. */
+static int read_word(unsigned *out, const struct ri_option *option, struct ri_given given,
+	struct ri_error *err)
+{
+	return read_choice(out, NULL, (struct ri_range){ 0, 0 }, option, given, err);
 }
 
 int ri_value_number(uint64_t *out, struct ri_range range, struct ri_given given,
@@ -214,14 +220,14 @@ static int read_status(struct ri_options *options, struct ri_given given, struct
 	return ri_option_answer(options, RI_ACTION_STATUS, given, err);
 }
 
-static int read_blame(struct ri_options *options, struct ri_given given, struct ri_error *err)
+static int read_blame(const struct ri_option *option, struct ri_options *options,
+	struct ri_given given, struct ri_error *err)
 {
 	/* of version 0.1, and the page for now: say/print.c warns */
 	bool gone = given.value != NULL && strcmp(given.value, "trace") == 0;
-	unsigned place;
+	unsigned word;
 
-	if (given.value != NULL && !gone &&
-		read_choice(&ri_option_table[RI_OPTION_blame], &place, NULL, given, err) < 0)
+	if (given.value != NULL && !gone && read_word(&word, option, given, err) < 0)
 		return -1;
 	return ri_option_answer(options, RI_ACTION_BLAME, given, err);
 }
@@ -283,23 +289,12 @@ static int read_frameworks(struct ri_options *options, struct ri_given given, st
 	}
 }
 
-static int read_checks(struct ri_options *options, struct ri_given given, struct ri_error *err)
-{
-	return ri_check_read_pick(&options->checks, given, err);
-}
-
-static int read_simulate(struct ri_options *options, struct ri_given given, struct ri_error *err)
-{
-	return ri_simulation_read(&options->simulation, &given, err);
-}
-
 /* The twin is the secret itself, which no message shows. */
-static int read_link_key(struct ri_options *options, struct ri_given given, struct ri_error *err)
+static int read_link_key(struct ri_given given, struct ri_error *err)
 {
 	size_t length = given.twin ? ri_secret_length(given.value, strlen(given.value)) : 0;
 	const char *flaw = ri_secret_flaw(given.value, length);
 
-	(void)options;
 	if (!given.twin || (length >= RI_SEAL_SECRET && flaw == NULL))
 		return 0;
 	if (length < RI_SEAL_SECRET)
@@ -331,104 +326,69 @@ static int read_autopsy_signal(struct ri_options *options, struct ri_given given
 	return 0;
 }
 
-static int read_signal_map(struct ri_options *options, struct ri_given given, struct ri_error *err)
+static int read_pattern(struct ri_given given, struct ri_error *err)
 {
-	ri_signal_map_init(&options->signal_map);
-	return ri_signal_map_read(&options->signal_map, given.value, given.subject, err);
+	struct ri_pattern_use use;
+
+	return ri_pattern_read(given.value, &use) ? 0 : ri_option_bad_value(given,
+		"a name in which % stands only before r, l, n, h or %", err);
 }
 
-static int read_exit_map(struct ri_options *options, struct ri_given given, struct ri_error *err)
-{
-	ri_signal_map_init(&options->exit_map);
-	return ri_exit_map_read(&options->exit_map, given.value, given.subject, err);
-}
+#define TEXT 0
+#define GIVEN(place) (options->place = given, 0)
+#define CHOICE(enum_, place) (read_word(&word, option, given, err) < 0 ? -1 \
+	: (options->place = (enum enum_)word, 0))
+#define YES_OR(enum_, place) CHOICE(enum_, place)
+#define YES(place) (read_word(&word, option, given, err) < 0 ? -1 : (options->place = word != 0, 0))
+#define COUNTED(enum_, place, number, least, most) \
+	(read_choice(&word, &options->number, (struct ri_range){ least, most }, option, given, \
+		err) < 0 ? -1 : (options->place = (enum enum_)word, 0))
+#define NUMBER(place, least, most) \
+	ri_value_number(&options->place, (struct ri_range){ least, most }, given, err)
+#define SECONDS(place) read_seconds(&options->place, given, err)
+#define ANSWER(action) (given.value != NULL && read_word(&word, option, given, err) < 0 ? -1 \
+	: ri_option_answer(options, action, given, err))
 
 int ri_option_take(struct ri_options *options, const struct ri_option *option,
 	struct ri_given given, struct ri_error *err)
 {
-	void *field = (char *)options + option->field;
-	struct ri_pattern_use use;
-	unsigned place;
+	size_t number = (size_t)(option - ri_option_table);
+	unsigned word;
 
-	options->given.at[option - ri_option_table] = given;
-	switch (option->type) {
-	case RI_OPTION_ANSWER:
-		if (given.value != NULL && strchr(option->meta, '|') != NULL &&
-			option->action != RI_ACTION_HELP &&
-			read_choice(option, &place, NULL, given, err) < 0)
-			return -1;
-		return ri_option_answer(options, option->action, given, err);
-	case RI_OPTION_TEXT:
-		return 0;
-	case RI_OPTION_PATTERN:
-		return ri_pattern_read(given.value, &use) ? 0 : ri_option_bad_value(given,
-			"a name in which % stands only before r, l, n, h or %", err);
-	case RI_OPTION_GIVEN:
-		*(struct ri_given *)field = given;
-		return 0;
-	case RI_OPTION_YES:
-		if (read_choice(option, &place, NULL, given, err) < 0)
-			return -1;
-		*(bool *)field = place != 0;
-		return 0;
-	case RI_OPTION_YES_OR:
-	case RI_OPTION_CHOICE:
-		return read_choice(option, field, NULL, given, err);
-	case RI_OPTION_COUNTED:
-		return read_choice(option, field,
-			(uint64_t *)((char *)options + option->number), given, err);
-	case RI_OPTION_NUMBER:
-		return ri_value_number(field, (struct ri_range){ option->least, option->most },
-			given, err);
-	case RI_OPTION_SECONDS:
-		return read_seconds(field, given, err);
-	case RI_OPTION_DEMANDS:
-		return ri_check_read_demands(&options->checks, option->asker, given, err);
-	case RI_OPTION_OWN:
-		break;
+	/* one that adds to the command line's is none of its own */
+	if (!given.twin || !ri_option_stands(options, number))
+		options->given.at[number] = given;
+	switch (number) {
+#define RI_OPTION(symbol, letter, kind, group, form, meta, fallback, reads, ...) \
+	case RI_OPTION_##symbol: \
+		return reads;
+#include "options/options.def"
 	}
-	return option->read(options, given, err);
+	return 0;
 }
 
 void ri_option_fall_back(struct ri_options *options)
 {
+	char number[NAME];
+
 	for (size_t i = 0; i < RI_OPTION_COUNT; i++) {
 		const struct ri_option *option = &ri_option_table[i];
-		uint64_t *ms = (uint64_t *)((char *)options + option->field);
+		const char *fallback = option->fallback;
 
-		if (option->type == RI_OPTION_SECONDS && ri_digits_read(option->fallback, ms) > 0)
-			*ms *= 1000;
+		if (strcmp(option->meta, "SECONDS") != 0)
+			continue;
+		snprintf(number, sizeof(number), "%.*s", (int)strspn(fallback, "0123456789"),
+			fallback);
+		ri_option_take(options, option, (struct ri_given){ .value = number }, NULL);
+		options->given.at[i].value = NULL;
 	}
 }
 
-/* Where the value goes, a field that must have this type. */
-#define PLACE(to, name, type_) \
-	.to = offsetof(struct ri_options, name) + 0 * sizeof( \
-		_Generic(&((struct ri_options *)NULL)->name, type_ *: 0))
-
-#define ANSWER(action_) .type = RI_OPTION_ANSWER, .action = action_
-#define TEXT .type = RI_OPTION_TEXT
-#define PATTERN .type = RI_OPTION_PATTERN
-#define GIVEN(name) .type = RI_OPTION_GIVEN, PLACE(field, name, struct ri_given)
-#define YES(name) .type = RI_OPTION_YES, PLACE(field, name, bool)
-#define YES_OR(enum_, name) .type = RI_OPTION_YES_OR, PLACE(field, name, enum enum_)
-#define CHOICE(enum_, name) .type = RI_OPTION_CHOICE, PLACE(field, name, enum enum_)
-#define COUNTED(enum_, name, number_, least_, most_) .type = RI_OPTION_COUNTED, \
-	PLACE(field, name, enum enum_), PLACE(number, number_, uint64_t), \
-	.least = least_, .most = most_
-#define NUMBER(name, least_, most_) .type = RI_OPTION_NUMBER, PLACE(field, name, uint64_t), \
-	.least = least_, .most = most_
-#define SECONDS(name) .type = RI_OPTION_SECONDS, PLACE(field, name, uint64_t)
-#define OWN(function, ...) .type = RI_OPTION_OWN, .read = function
-#define IN(type_) type_
-#define DEMANDS(asker_) .type = RI_OPTION_DEMANDS, .asker = asker_
-
 const struct ri_option ri_option_table[RI_OPTION_COUNT] = {
-#define RI_OPTION(symbol_, letter_, kind_, form_, meta_, fallback_, type_, help_, group_, \
-		brief_) \
+#define RI_OPTION(symbol_, letter_, kind_, group_, form_, meta_, fallback_, reads_, help_, brief_) \
 	[RI_OPTION_##symbol_] = { .symbol = #symbol_, .letter = letter_, .kind = kind_, \
-		.form = form_, .meta = meta_, .fallback = fallback_, .help = help_, \
-		.group = RI_OPTIONS_##group_, .brief = brief_, type_ },
+		.group = RI_OPTIONS_##group_, .form = form_, .meta = meta_, \
+		.fallback = fallback_, .help = help_, .brief = brief_ },
 #include "options/options.def"
 };
 

@@ -9,7 +9,7 @@
 
 #include "options/options.h"
 
-enum ri_option_kind { ACTION, SETTING, POLICY };
+enum ri_option_kind { ACTION, SETTING, POLICY, DEMAND };
 enum ri_option_form { NONE, FLAG, OPTIONAL, REQUIRED };
 
 /* As --help has them, in this order. */
@@ -26,37 +26,12 @@ enum ri_option_group {
 	RI_OPTIONS_GROUPS
 };
 
-enum ri_option_type {
-	RI_OPTION_ANSWER,
-	RI_OPTION_TEXT,
-	RI_OPTION_PATTERN,
-	RI_OPTION_GIVEN,
-	RI_OPTION_YES,
-	RI_OPTION_YES_OR,
-	RI_OPTION_CHOICE,
-	RI_OPTION_COUNTED,
-	RI_OPTION_NUMBER,
-	RI_OPTION_SECONDS,
-	RI_OPTION_DEMANDS,
-	RI_OPTION_OWN,
-};
-
-/* Makes something of one option. Returns 0, or -1: mostly as ri_option_bad_value. */
-typedef int ri_option_reader(struct ri_options *options, struct ri_given given,
-	struct ri_error *err);
-
 struct ri_option {
 	const char *symbol;
 	const char *meta;
 	const char *fallback;
 	const char *help;
 	const char *brief;
-	ri_option_reader *read;		/* of the type OWN */
-	uint32_t field, number;		/* of most: their place in struct ri_options */
-	uint32_t least, most;		/* of the types COUNTED and NUMBER */
-	enum ri_action action;		/* of the type ANSWER */
-	enum ri_asker asker;		/* of the type DEMANDS */
-	enum ri_option_type type;
 	enum ri_option_kind kind;
 	enum ri_option_form form;
 	enum ri_option_group group;
@@ -75,10 +50,13 @@ bool ri_option_is_named(const struct ri_option *option, const char *word);
 /* Does the command line give the option of this number? */
 bool ri_option_stands(const struct ri_options *options, size_t number);
 
-/* Set each field of the type SECONDS to what counts without its option. */
+/* Set what an option reads as SECONDS to what counts without it. */
 void ri_option_fall_back(struct ri_options *options);
 
-/* Note what is given of an option, and make of it what its type says. */
+/*
+ * Note what is given of an option, and read it as options.def says. Returns 0, or -1: mostly as
+ * ri_option_bad_value.
+ */
 int ri_option_take(struct ri_options *options, const struct ri_option *option,
 	struct ri_given given, struct ri_error *err);
 

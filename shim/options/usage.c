@@ -57,9 +57,10 @@ static void add_common(struct ri_text *out)
 		ri_text_addf(out, "%s%s:\n", group == 0 ? "" : "\n", titles[group]);
 		for (size_t i = 0; i < RI_OPTION_COUNT; i++) {
 			const struct ri_option *option = &ri_option_table[i];
+			const char *brief = option->brief == NULL ? option->help : option->brief;
 			size_t begun = out->length, width;
 
-			if (option->group != group || option->brief[0] == '\0')
+			if (option->group != group || brief[0] == '\0')
 				continue;
 			add_synopsis(out, option);
 			width = out->length - begun;
@@ -67,7 +68,7 @@ static void add_common(struct ri_text *out)
 				ri_text_add(out, "\n");
 				width = 0;
 			}
-			ri_text_addf(out, "%*s%s\n", (int)(COLUMN - width), "", option->brief);
+			ri_text_addf(out, "%*s%s\n", (int)(COLUMN - width), "", brief);
 		}
 	}
 	ri_text_add(out, "\nrankinit --help=all prints all options and says more of each, "

@@ -138,7 +138,7 @@ def check_choices():
     """The constants of an option's enum are its words, in their order."""
     headers = "".join(read(path) for path in glob.glob("lib/*/*.h") + glob.glob("shim/*/*.h"))
     for symbol, meta, enum in re.findall(r'^RI_OPTION\((\w+), .*?, "([^"]*)", "[^"]*",\s*'
-                                         r"(?:IN\()?CHOICE\((\w+), ", read(OPTIONS), re.M):
+                                         r"CHOICE\((\w+), ", read(OPTIONS), re.M):
         found = re.search(rf"^enum {enum} {{(.*?)}};", headers, re.M | re.S)
         words = re.findall(r"\w+", re.sub(r"/\*.*?\*/", "", found[1] if found else "", flags=re.S))
         wanted = [f"{enum}_{word}".upper() for word in meta.split("|")]
