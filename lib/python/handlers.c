@@ -54,8 +54,8 @@ static bool read_table(struct ri_python *python, uint64_t code, struct table *ta
 	table->code = code;
 	table->count = 0;
 	if (python->layout.code_handlers == RI_PYTHON_NO ||
-		!ri_python_word(python, code, python->layout.code_handlers, &object) ||
-		!ri_python_open(&stream, python, object))
+		!ri_python_read(python, code + python->layout.code_handlers, &object,
+			sizeof(object)) || !ri_python_open(&stream, python, object))
 		return false;
 	while ((byte = ri_python_peek(&stream)) >= 0) {
 		struct range *range = &table->ranges[table->count++];

@@ -314,7 +314,8 @@ static enum ri_python_answer try_object(struct ri_python *python, uint64_t base)
 	answer = read_layout(python, &symbols);
 	if (answer != RI_PYTHON_OK)
 		return answer;
-	if (!ri_python_word(python, python->runtime, python->layout.interpreters, &head))
+	if (!ri_python_read(python, python->runtime + python->layout.interpreters, &head,
+		sizeof(head)))
 		return RI_PYTHON_CHANGED;
 	python->over = head == 0;
 	return head == 0 ? RI_PYTHON_NONE : RI_PYTHON_OK;

@@ -42,158 +42,150 @@ enum {
 	IS_STRING = 1 << 28,
 };
 
-static bool read_flags(struct ri_python *python, uint64_t object, uint64_t *flags)
+/*
+ * What follows goes on where something could not be read, which counts as 0 or nothing then:
+ * python->lost says so, and no answer is one.
+ */
+static uint64_t word(struct ri_python *python, uint64_t address, uint32_t offset)
 {
-	uint64_t type;
+	struct ri_python_word word = { .offset = offset };
 
-	return ri_python_word(python, object, python->layout.object_type, &type) &&
-		ri_python_word(python, type, python->layout.type_flags, flags);
+	python->lost |= !ri_python_words(python, address, &word, 1);
+	return word.value;
 }
 
-/* False: it could not be read, as below. */
-static bool is_exception(struct ri_python *python, uint64_t object, bool *is)
+static void read_name(struct ri_python *python, uint64_t address, bool end_matters,
+	char name[RI_PYTHON_NAME])
 {
-	uint64_t flags;
+	python->lost |= !ri_python_name(python, address, end_matters, name);
+}
 
-	if (!read_flags(python, object, &flags))
-		return false;
-	*is = (flags & IS_EXCEPTION) != 0;
-	return true;
+static bool has_flag(struct ri_python *python, uint64_t object, uint64_t flag)
+{
+	uint64_t type = word(python, object, python->layout.object_type);
+
+	return (word(python, type, python->layout.type_flags) & flag) != 0;
 }
 
 /* A generator that handles none has an entry without one: then that outside of it counts. */
-static enum ri_python_answer find_exception(
-	struct ri_python *python, uint64_t entry, uint64_t *exception)
+static uint64_t find_exception(struct ri_python *python, uint64_t entry)
 {
 	const struct ri_python_layout *layout = &python->layout;
 	struct ri_python_walk walk = { .steps = 0 };
-	bool is;
 
-	for (*exception = 0; entry != 0; ) {
-		struct ri_python_word words[] = { { .offset = layout->handled_exception },
-			{ .offset = layout->handled_previous } };
+	for (; entry != 0; entry = word(python, entry, layout->handled_previous)) {
+		uint64_t exception = word(python, entry, layout->handled_exception);
 
-		if (!ri_python_walk_on(&walk, entry, DEEPEST) ||
-			!ri_python_words(python, entry, words, 2))
-			return RI_PYTHON_CHANGED;
+		python->lost |= !ri_python_walk_on(&walk, entry, DEEPEST);
+		if (python->lost)
+			return 0;
 		/* None, in some minors */
-		if (words[0].value != 0 &&
-			is_exception(python, words[0].value, &is) && is) {
-			*exception = words[0].value;
-			return RI_PYTHON_OK;
-		}
-		entry = words[1].value;
+		if (exception != 0 && has_flag(python, exception, IS_EXCEPTION))
+			return exception;
 	}
-	return RI_PYTHON_OK;
+	return 0;
 }
 
 /* A string of C, whose end may lie before a page that is not there. */
-static bool read_type(struct ri_python *python, uint64_t object, char name[RI_PYTHON_NAME])
+static void read_type(struct ri_python *python, uint64_t object, char name[RI_PYTHON_NAME])
 {
-	uint64_t type, address;
+	uint64_t type = word(python, object, python->layout.object_type);
+	uint64_t address = word(python, type, python->layout.type_name);
 	size_t got;
 
 	memset(name, 0, RI_PYTHON_NAME);
-	if (!ri_python_word(python, object, python->layout.object_type, &type) ||
-		!ri_python_word(python, type, python->layout.type_name, &address))
-		return false;
 	got = ri_python_read_some(python, address, name, 1, RI_PYTHON_NAME - 1);
 	if (got < RI_PYTHON_NAME - 1 && got > 0 && memchr(name, '\0', got) == NULL)
-		return ri_python_read_some(python, address + got, name + got, 1,
-			RI_PYTHON_NAME - 1 - got) > 0;
-	return name[0] != '\0';
+		got = ri_python_read_some(python, address + got, name + got, 1,
+			RI_PYTHON_NAME - 1 - got);
+	python->lost |= got == 0 || name[0] == '\0';
 }
 
-/* A tuple's size lies where that of a bytes object does (PyVarObject). */
+/*
+ * The message may be missing: then nothing is lost. A tuple's size lies where that of a bytes
+ * object does (PyVarObject).
+ */
 static void read_message(struct ri_python *python, uint64_t tuple, char message[RI_PYTHON_NAME])
 {
 	const struct ri_python_layout *layout = &python->layout;
-	uint64_t size, argument, flags;
+	bool lost = python->lost;
+	uint64_t size = word(python, tuple, layout->bytes_size), argument;
 
 	message[0] = '\0';
-	if (tuple == 0 || !ri_python_word(python, tuple, layout->bytes_size, &size))
-		return;
-	for (uint64_t i = 0; i < size && i < ARGUMENTS; i++)
-		if (ri_python_read(python, tuple + layout->tuple_items + 8 * i, &argument,
-			    sizeof(argument)) &&
-			read_flags(python, argument, &flags) && (flags & IS_STRING) != 0) {
+	for (uint32_t i = 0; i < size && i < ARGUMENTS; i++) {
+		argument = word(python, tuple, layout->tuple_items + 8 * i);
+		if (has_flag(python, argument, IS_STRING)) {
 			ri_python_name(python, argument, false, message);
-			return;
+			break;
 		}
+	}
+	python->lost = lost;
 }
 
-/* The address of the frame that a frame object stands for; 0: it could not be read. */
+/* The address of the frame that a frame object stands for. */
 static uint64_t frame_of(struct ri_python *python, uint64_t object)
 {
-	uint64_t frame;
-
-	if (python->layout.frame_data == RI_PYTHON_NO)
-		return object;
-	return ri_python_word(python, object, python->layout.frame_data, &frame) ? frame : 0;
+	return python->layout.frame_data == RI_PYTHON_NO ? object
+		: word(python, object, python->layout.frame_data);
 }
 
 /* The first entry is of the frame that handles it, the last one of that which raised it. */
-static bool read_traceback(struct ri_python *python, uint64_t entry, struct ri_python_raised *out)
+static void read_traceback(struct ri_python *python, uint64_t entry, struct ri_python_raised *out)
 {
 	const struct ri_python_layout *layout = &python->layout;
 	struct ri_python_walk walk = { .steps = 0 };
-	bool whole = true;
-	struct ri_python_word kept[RI_PYTHON_PATH][2];	/* its frame, its instruction */
-	struct ri_python_word words[] = { { .offset = layout->traceback_next },
-		{ .offset = layout->traceback_frame },
-		{ .offset = layout->traceback_instruction } };
+	uint64_t frames[RI_PYTHON_PATH], instructions[RI_PYTHON_PATH];
+	bool lost;
 
-	for (; entry != 0; entry = words[0].value) {
-		if (!ri_python_walk_on(&walk, entry, RI_PYTHON_WALK) ||
-			!ri_python_words(python, entry, words, 3))
-			return false;
+	for (; entry != 0; entry = word(python, entry, layout->traceback_next)) {
+		size_t at = walk.steps % RI_PYTHON_PATH;
+
+		python->lost |= !ri_python_walk_on(&walk, entry, RI_PYTHON_WALK);
+		frames[at] = frame_of(python, word(python, entry, layout->traceback_frame));
+		instructions[at] = word(python, entry, layout->traceback_instruction);
+		if (python->lost)
+			return;
 		if (out->handler == 0)
-			out->handler = frame_of(python, words[1].value);
-		memcpy(kept[(walk.steps - 1) % RI_PYTHON_PATH], words + 1, sizeof(kept[0]));
+			out->handler = frames[at];
 	}
-	/* of an outer frame, unlike the innermost, a name may be missing */
+	lost = python->lost;
 	for (size_t i = walk.steps > RI_PYTHON_PATH ? walk.steps - RI_PYTHON_PATH : 0;
 		i < walk.steps; i++) {
-		const struct ri_python_word *one = kept[i % RI_PYTHON_PATH];
+		size_t at = i % RI_PYTHON_PATH;
 		uint64_t code;
 
-		whole = ri_python_word(python, frame_of(python, one[0].value),
-				layout->frame_code, &code) &&
-			ri_python_describe(python, code & ~(uint64_t)layout->code_tag,
-				(int32_t)one[1].value, &out->at);
-		if (whole)
+		/* of an outer frame, unlike the innermost, a name may be missing */
+		python->lost = lost;
+		code = word(python, frames[at], layout->frame_code) & ~(uint64_t)layout->code_tag;
+		python->lost |= !ri_python_describe(python, code, (int32_t)instructions[at],
+			&out->at);
+		if (!python->lost)
 			out->path[out->path_count++] = out->at;
 	}
-	return whole;
 }
 
-static bool describe(struct ri_python *python, uint64_t exception, struct ri_python_raised *out)
+static void describe(struct ri_python *python, uint64_t exception, struct ri_python_raised *out)
 {
 	const struct ri_python_layout *layout = &python->layout;
-	struct ri_python_word words[] = { { .offset = layout->exception_args },
-		{ .offset = layout->exception_traceback } };
 
 	*out = (struct ri_python_raised){ .exception = exception };
-	if (!read_type(python, exception, out->type) ||
-		!ri_python_words(python, exception, words, 2))
-		return false;
-	read_message(python, words[0].value, out->message);
-	return read_traceback(python, words[1].value, out);
+	read_type(python, exception, out->type);
+	read_message(python, word(python, exception, layout->exception_args), out->message);
+	read_traceback(python, word(python, exception, layout->exception_traceback), out);
 }
 
 enum ri_python_answer ri_python_raised(struct ri_python *python,
 	const struct ri_python_thread *thread, struct ri_python_raised *out)
 {
-	enum ri_python_answer answer;
-	uint64_t handles, exception;
+	uint64_t exception;
 
 	*out = (struct ri_python_raised){ .exception = 0 };
-	if (!ri_python_word(python, thread->state, python->layout.thread_handles, &handles))
-		return RI_PYTHON_CHANGED;
-	answer = find_exception(python, handles, &exception);
-	if (answer != RI_PYTHON_OK || exception == 0)
-		return answer;
-	return describe(python, exception, out) ? RI_PYTHON_OK : RI_PYTHON_CHANGED;
+	python->lost = false;
+	exception = find_exception(python,
+		word(python, thread->state, python->layout.thread_handles));
+	if (exception != 0)
+		describe(python, exception, out);
+	return python->lost ? RI_PYTHON_CHANGED : RI_PYTHON_OK;
 }
 
 /* --- one that has left the program ------------------------------------------- */
@@ -237,24 +229,6 @@ static bool read_keys(struct ri_python *python, uint64_t dict, struct keys *keys
 	return kind <= KIND_STR && size <= UINT32_MAX;
 }
 
-/*
- * What follows goes on where something could not be read, which counts as 0 or nothing then:
- * python->lost says so, and no answer is one.
- */
-static uint64_t word(struct ri_python *python, uint64_t address, uint32_t offset)
-{
-	uint64_t value = 0;
-
-	python->lost |= !ri_python_word(python, address, offset, &value);
-	return value;
-}
-
-static void read_name(struct ri_python *python, uint64_t address, bool end_matters,
-	char name[RI_PYTHON_NAME])
-{
-	python->lost |= !ri_python_name(python, address, end_matters, name);
-}
-
 /* The one that the key is; NULL: none, as is one that is no str. */
 static struct wanted *find_wanted(struct ri_python *python, uint64_t key, struct wanted *wanted,
 	size_t count)
@@ -285,13 +259,11 @@ static void look_up(struct ri_python *python, uint64_t dict, bool oldest, struct
 	static unsigned char entries[ENTRIES * ENTRY];
 	struct keys keys = { .count = 0 };
 
-	if (!read_keys(python, dict, &keys))
-		python->lost = true;
-	else if (oldest && keys.count > OLDEST_ENTRIES)
+	python->lost |= !read_keys(python, dict, &keys);
+	if (oldest && keys.count > OLDEST_ENTRIES)
 		keys.count = OLDEST_ENTRIES;
-	if (!python->lost && (keys.count > ENTRIES ||
-		!ri_python_read(python, keys.entries, entries, keys.count * keys.size)))
-		python->lost = true;
+	python->lost |= keys.count > ENTRIES ||
+		!ri_python_read(python, keys.entries, entries, keys.count * keys.size);
 	for (size_t i = 0; i < keys.count && !python->lost; i++) {
 		uint64_t pair[2];
 		struct wanted *found;
@@ -316,17 +288,14 @@ static uint64_t read_sys(struct ri_python *python, uint64_t interpreter, bool *p
 		{ "last_traceback", 0 }, { "ps1", 0 } };
 	uint64_t exception;
 	char type[RI_PYTHON_NAME] = "NoneType";
-	bool is = false;
 
 	look_up(python, word(python, interpreter, layout->sysdict), false, keys, 5);
 	exception = keys[0].value;
 	if (keys[4].value != 0)
-		python->lost |= !read_type(python, keys[4].value, type);
+		read_type(python, keys[4].value, type);
 	*prompts = strcmp(type, "NoneType") != 0;
-	if (exception == 0)
-		return 0;
-	python->lost |= !is_exception(python, exception, &is);
-	if (!is || (python->minor >= LAST_EXC && keys[1].value != exception))
+	if (exception == 0 || !has_flag(python, exception, IS_EXCEPTION) ||
+		(python->minor >= LAST_EXC && keys[1].value != exception))
 		return 0;
 	return keys[2].value == word(python, exception, layout->object_type) &&
 		keys[3].value == word(python, exception, layout->exception_traceback)
@@ -370,7 +339,7 @@ static bool is_own_file(struct ri_python *python, uint64_t frame, uint64_t code)
 	read_name(python, word(python, code, python->layout.code_file), true, file);
 	if (loader.value == 0)
 		return false;
-	python->lost |= !read_type(python, loader.value, type);
+	read_type(python, loader.value, type);
 	return (strcmp(type, "type") == 0) ==
 		(strcmp(file, "<string>") == 0 || strcmp(file, "<stdin>") == 0);
 }
@@ -505,7 +474,7 @@ static uint64_t look(struct ri_python *python, struct ri_python_raised *out)
 	if (exception == 0 || prompts || !has_left_program(python, exception) || python->lost ||
 		!is_outside(python, thread))
 		return 0;
-	python->lost |= !describe(python, exception, out);
+	describe(python, exception, out);
 	return exception;
 }
 

@@ -223,10 +223,9 @@ struct ri_python_word {
 	uint64_t value;
 };
 
-/* All of them, in one read where they lie together; or one. */
+/* All of them, in one read where they lie together. False: one could not be read, and may be 0. */
 bool ri_python_words(
 	struct ri_python *python, uint64_t address, struct ri_python_word *words, size_t count);
-bool ri_python_word(struct ri_python *python, uint64_t address, uint32_t offset, uint64_t *value);
 
 /* A walk along a list of the process's, which may lead in a circle (R. P. Brent, 1980). */
 struct ri_python_walk {

@@ -70,16 +70,6 @@ bool ri_python_words(
 	return true;
 }
 
-bool ri_python_word(struct ri_python *python, uint64_t address, uint32_t offset, uint64_t *value)
-{
-	struct ri_python_word word = { .offset = offset };
-
-	if (!ri_python_words(python, address, &word, 1))
-		return false;
-	*value = word.value;
-	return true;
-}
-
 bool ri_python_walk_on(struct ri_python_walk *walk, uint64_t address, size_t most)
 {
 	if ((walk->steps > 0 && address == walk->mark) || walk->steps >= most)

@@ -64,7 +64,8 @@ enum ri_python_answer ri_python_threads(struct ri_python *python,
 
 	python->reads = 0;
 	out->count = out->all = 0;
-	if (!ri_python_word(python, python->runtime, layout->interpreters, &interpreter))
+	if (!ri_python_read(python, python->runtime + layout->interpreters, &interpreter,
+		sizeof(interpreter)))
 		return RI_PYTHON_CHANGED;
 	while (interpreter != 0 && answer == RI_PYTHON_OK) {
 		struct ri_python_word words[] = { { .offset = layout->interpreter_next },
@@ -248,9 +249,10 @@ enum ri_python_answer ri_python_stack(struct ri_python *python,
 	stack->hash = 0xcbf29ce484222325;
 	stack->cut = false;
 	/* the innermost frame; 0: the thread runs no Python */
-	if (!ri_python_word(python, thread->state, layout->thread_frame, &address) ||
+	if (!ri_python_read(python, thread->state + layout->thread_frame, &address,
+		sizeof(address)) ||
 		(layout->cframe_frame != RI_PYTHON_NO && address != 0 &&
-			!ri_python_word(python, address, layout->cframe_frame, &address)))
+		!ri_python_read(python, address + layout->cframe_frame, &address, sizeof(address))))
 		return RI_PYTHON_CHANGED;
 	while (address != 0) {
 		stack->cut = walk.steps == RI_PYTHON_WALK;
