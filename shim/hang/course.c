@@ -64,12 +64,12 @@ static bool is_python(pid_t pid)
  */
 static pid_t find_child(pid_t pid)
 {
-	static char text[RI_AUTOPSY_FILE + 1];
+	static char text[RI_PROC_FILE + 1];
 	const char *at = text;
 	size_t length, count = 0, pythons = 0;
 	uint64_t child, only = 0, python = 0;
 
-	if (ri_autopsy_read(text, "/proc/%d/task/%d/children", (int)pid, (int)pid) <= 0)
+	if (ri_proc_text(text, sizeof(text), "/proc/%d/task/%d/children", (int)pid, (int)pid) <= 0)
 		return 0;
 	for (; (length = ri_digits_read(at, &child)) > 0; at += length + (at[length] == ' ')) {
 		only = child;
@@ -96,7 +96,7 @@ static bool is_order(const char *type)
 /* A debugger, or a stop by job control (proc(5), the states t and T), or a read of a terminal. */
 static bool is_held_by_person(pid_t pid)
 {
-	static char text[RI_AUTOPSY_FILE + 1];
+	static char text[RI_PROC_FILE + 1];
 	uint64_t tracer = 0;
 	struct ri_procstat process;
 	struct ri_call call;
@@ -104,16 +104,16 @@ static bool is_held_by_person(pid_t pid)
 
 	if (!ri_proc_read(pid, &process) || strchr("Tt", process.state) != NULL)
 		return true;
-	if (ri_autopsy_read(text, "/proc/%d/status", (int)pid) <= 0 ||
+	if (ri_proc_text(text, sizeof(text), "/proc/%d/status", (int)pid) <= 0 ||
 		!ri_hang_read_field(text, "TracerPid", &tracer) || tracer != 0)
 		return true;
-	if (ri_autopsy_read(text, "/proc/%d/syscall", (int)pid) <= 0 ||
+	if (ri_proc_text(text, sizeof(text), "/proc/%d/syscall", (int)pid) <= 0 ||
 		!ri_call_read(text, &call) || ri_call_row(&call) == NULL)
 		return false;
 	/* readline waits in select(2) or poll(2), for standard input */
 	if (ri_call_row(&call)->kind != RI_CALL_EVENT && ri_call_row(&call)->kind != RI_CALL_FILE)
 		return false;
-	return ri_autopsy_link(file, sizeof(file), "/proc/%d/fd/%d", (int)pid,
+	return ri_proc_link(file, sizeof(file), "/proc/%d/fd/%d", (int)pid,
 			ri_call_file(&call) < 0 ? STDIN_FILENO : ri_call_file(&call)) &&
 		(strncmp(file, "/dev/pts/", 9) == 0 || strncmp(file, "/dev/tty", 8) == 0 ||
 			strcmp(file, "/dev/console") == 0);

@@ -37,7 +37,7 @@ static bool is_rankinit(const struct ri_procstat *process, const char *own_progr
 	if (strncmp(process->name, "rankinit", 8) == 0)
 		return true;
 	return own_program[0] != '\0' &&
-		ri_autopsy_link(its, sizeof(its), "/proc/%d/exe", (int)process->pid) &&
+		ri_proc_link(its, sizeof(its), "/proc/%d/exe", (int)process->pid) &&
 		strcmp(own_program, its) == 0;
 }
 
@@ -80,7 +80,7 @@ bool ri_autopsy_list_own(struct ri_autopsy_region *region, pid_t root, const pid
 	region->progress = 0;
 	if (!ri_proc_read(root, &process))
 		return false;
-	ri_autopsy_link(program, sizeof(program), "/proc/self/exe");
+	ri_proc_link(program, sizeof(program), "/proc/self/exe");
 	for (size_t i = 0; i < count && look->count < RI_HANG_PROCESSES; i++)
 		if (ri_proc_read(own[i], &process) && !is_rankinit(&process, program))
 			add(look, &process);
@@ -165,7 +165,7 @@ bool ri_autopsy_list_others(struct ri_autopsy_region *region, pid_t root,
 	if (!ri_proc_each("/proc", add_listed, &listing) || listing.over)
 		return false;
 	count = listing.count;
-	ri_autopsy_link(program, sizeof(program), "/proc/self/exe");
+	ri_proc_link(program, sizeof(program), "/proc/self/exe");
 	for (size_t i = 0; i < count; i++) {
 		int place = find_place(region, count, listed[i].pid, root);
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -16,97 +15,17 @@
 
 enum {
 	TICK_MS = 10,		/* sysconf(_SC_CLK_TCK) is 100 on all architectures of ours */
-	PATH_SIZE = 64,
 	TRIES = 3,		/* to read what changes meanwhile */
 };
 
-static char text[RI_AUTOPSY_FILE + 1];	/* of whatever file is read just now */
-
-ssize_t ri_autopsy_read(char *out, const char *path, ...)
-{
-	char name[PATH_SIZE];
-	ssize_t length = 0, got;
-	va_list arguments;
-	int fd;
-
-	va_start(arguments, path);
-	vsnprintf(name, sizeof(name), path, arguments);
-	va_end(arguments);
-	out[0] = '\0';
-	/* a mount over /proc may have a FIFO at this path */
-	fd = open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	while ((got = read(fd, out + length, (size_t)(RI_AUTOPSY_FILE - length))) > 0)
-		length += got;
-	ri_close_quietly(fd);
-	out[length] = '\0';
-	return got < 0 && length == 0 ? -1 : length;
-}
-
-void ri_autopsy_parts_open(struct ri_autopsy_parts *parts, char end, const char *path, ...)
-{
-	char name[PATH_SIZE];
-	va_list arguments;
-
-	va_start(arguments, path);
-	vsnprintf(name, sizeof(name), path, arguments);
-	va_end(arguments);
-	*parts = (struct ri_autopsy_parts){ .end = end,
-		.fd = open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) };
-}
-
-const char *ri_autopsy_parts_next(struct ri_autopsy_parts *parts)
-{
-	ssize_t got;
-
-	for (;;) {
-		char *part = text + parts->begin;
-		char *stop = memchr(part, parts->end, parts->used - parts->begin);
-		bool is_long = parts->is_long;
-
-		if (stop != NULL) {
-			*stop = '\0';
-			parts->begin = (size_t)(stop + 1 - text);
-			parts->is_long = false;
-			if (is_long)
-				continue;
-			return part;
-		}
-		parts->used -= parts->begin;
-		parts->begin = 0;
-		parts->is_long = is_long || parts->used == RI_AUTOPSY_FILE;
-		parts->used = parts->is_long ? 0 : parts->used;
-		memmove(text, part, parts->used);
-		got = read(parts->fd, text + parts->used, RI_AUTOPSY_FILE - parts->used);
-		if (got <= 0) {
-			close(parts->fd);
-			return NULL;
-		}
-		parts->used += (size_t)got;
-	}
-}
-
-bool ri_autopsy_link(char *out, size_t size, const char *path, ...)
-{
-	char name[PATH_SIZE];
-	va_list arguments;
-	ssize_t length;
-
-	va_start(arguments, path);
-	vsnprintf(name, sizeof(name), path, arguments);
-	va_end(arguments);
-	length = readlink(name, out, size - 1);
-	out[length < 0 ? 0 : length] = '\0';
-	return length >= 0;
-}
+static char text[RI_PROC_FILE + 1];	/* of whatever file is read just now */
 
 /* Linux Documentation/admin-guide/LSM/Yama.rst */
 int ri_autopsy_yama(void)
 {
 	uint64_t mode;
 
-	return ri_autopsy_read(text, "/proc/sys/kernel/yama/ptrace_scope") > 0 &&
+	return ri_proc_text(text, sizeof(text), "/proc/sys/kernel/yama/ptrace_scope") > 0 &&
 		ri_digits_read(text, &mode) > 0 && mode < 4 ? (int)mode : -1;
 }
 
@@ -133,15 +52,15 @@ static void look_at_times(struct ri_hang_process *process)
 	uint64_t in, out;
 
 	process->at_us = ri_now_us();
-	if (ri_autopsy_read(text, "/proc/%d/task/%d/schedstat", pid, pid) <= 0 ||
+	if (ri_proc_text(text, sizeof(text), "/proc/%d/task/%d/schedstat", pid, pid) <= 0 ||
 		ri_digits_read(text, &process->main_ns) == 0)
 		process->main_ns =
-			ri_autopsy_read(text, "/proc/%d/task/%d/stat", pid, pid) > 0 &&
+			ri_proc_text(text, sizeof(text), "/proc/%d/task/%d/stat", pid, pid) > 0 &&
 			ri_procstat_read(text, &thread) ? thread.ticks * TICK_MS * 1000000u
 			: RI_HANG_NO_TOTAL;
-	if (ri_autopsy_read(text, "/proc/%d/task/%d/status", pid, pid) > 0)
+	if (ri_proc_text(text, sizeof(text), "/proc/%d/task/%d/status", pid, pid) > 0)
 		ri_hang_read_field(text, "voluntary_ctxt_switches", &process->switches);
-	if (ri_autopsy_read(text, "/proc/%d/io", pid) > 0 &&
+	if (ri_proc_text(text, sizeof(text), "/proc/%d/io", pid) > 0 &&
 		ri_hang_read_field(text, "rchar", &in) && ri_hang_read_field(text, "wchar", &out))
 		process->io_total = in + out;
 }
@@ -159,20 +78,20 @@ static void look_at_call(struct ri_hang_process *process)
 	struct ri_mount mount;
 	uint64_t id;
 
-	if (ri_autopsy_read(text, "/proc/%d/wchan", pid) > 0)
+	if (ri_proc_text(text, sizeof(text), "/proc/%d/wchan", pid) > 0)
 		ri_hang_read_wchan(text, process->wchan, sizeof(process->wchan));
-	if (ri_autopsy_read(text, "/proc/%d/syscall", pid) > 0)
+	if (ri_proc_text(text, sizeof(text), "/proc/%d/syscall", pid) > 0)
 		ri_call_read(text, &process->call);
 	else
 		process->call_refused = true;
 	process->file = ri_call_file(&process->call);
 	/* a pipe and a socket lie on a mount of the kernel's own, which mountinfo does not list */
-	if (process->file < 0 || !ri_autopsy_link(process->path, sizeof(process->path),
+	if (process->file < 0 || !ri_proc_link(process->path, sizeof(process->path),
 		"/proc/%d/fd/%d", pid, process->file))
 		return;
-	if (ri_autopsy_read(text, "/proc/%d/fdinfo/%d", pid, process->file) > 0 &&
+	if (ri_proc_text(text, sizeof(text), "/proc/%d/fdinfo/%d", pid, process->file) > 0 &&
 		ri_hang_read_field(text, "mnt_id", &id) &&
-		ri_autopsy_read(text, "/proc/%d/mountinfo", pid) > 0 &&
+		ri_proc_text(text, sizeof(text), "/proc/%d/mountinfo", pid) > 0 &&
 		ri_hang_find_mount(text, id, &mount))
 		note_mount(process, &mount);
 }
@@ -182,7 +101,7 @@ static void look_at_tracer(struct ri_hang_process *process)
 	struct ri_procstat tracer;
 	uint64_t pid, threads;
 
-	if (ri_autopsy_read(text, "/proc/%d/status", (int)process->pid) > 0 &&
+	if (ri_proc_text(text, sizeof(text), "/proc/%d/status", (int)process->pid) > 0 &&
 		ri_hang_read_field(text, "TracerPid", &pid) && pid <= INT32_MAX &&
 		ri_hang_read_field(text, "Threads", &threads) && threads <= INT32_MAX) {
 		process->tracer = (pid_t)pid;
@@ -228,11 +147,11 @@ static void look_for_blocked(struct ri_hang_process *process)
 	for (size_t i = 0; i < count; i++) {
 		int pid = (int)process->pid, tid = (int)tasks[i];
 
-		if (tid == pid || ri_autopsy_read(text, "/proc/%d/task/%d/stat", pid, tid) <= 0 ||
-			!ri_procstat_read(text, &thread) || thread.state != 'D')
+		if (tid == pid || ri_proc_text(text, sizeof(text), "/proc/%d/task/%d/stat", pid,
+			tid) <= 0 || !ri_procstat_read(text, &thread) || thread.state != 'D')
 			continue;
 		process->blocked_tid = tid;
-		if (ri_autopsy_read(text, "/proc/%d/task/%d/wchan", pid, tid) > 0)
+		if (ri_proc_text(text, sizeof(text), "/proc/%d/task/%d/wchan", pid, tid) > 0)
 			ri_hang_read_wchan(text, process->blocked_wchan,
 				sizeof(process->blocked_wchan));
 		return;
@@ -264,8 +183,8 @@ static void look_at_path(struct ri_hang_process *process)
 	if (length == 0)
 		return;
 	ri_text_copy(process->path, sizeof(process->path), path);
-	if (path[0] == '/' && ri_autopsy_read(text, "/proc/%d/mountinfo", (int)process->pid) > 0 &&
-		ri_mount_of(text, path, &mount))
+	if (path[0] == '/' && ri_proc_text(text, sizeof(text), "/proc/%d/mountinfo",
+		(int)process->pid) > 0 && ri_mount_of(text, path, &mount))
 		note_mount(process, &mount);
 }
 
@@ -273,11 +192,11 @@ void ri_autopsy_look_at_rank(struct ri_hang_process *process)
 {
 	struct ri_hang_identity said = ri_hang_unsaid;
 	struct ri_hang_place place = { process->rank, -1, -1 };
-	struct ri_autopsy_parts parts;
+	struct ri_proc_parts parts;
 	const char *variable;
 
-	ri_autopsy_parts_open(&parts, '\0', "/proc/%d/environ", (int)process->pid);
-	while ((variable = ri_autopsy_parts_next(&parts)) != NULL)
+	ri_proc_parts_open(&parts, '\0', "/proc/%d/environ", (int)process->pid);
+	while ((variable = ri_proc_parts_next(&parts)) != NULL)
 		ri_hang_note_variable(&said, variable);
 	process->claim = ri_hang_claim_of(&said, &place);
 	process->rank = place.rank;
@@ -288,24 +207,6 @@ void ri_autopsy_look_at_rank(struct ri_hang_process *process)
 	process->most_restarts = said.most_restarts < 0 ? 0 : said.most_restarts;
 }
 
-bool ri_autopsy_variable(pid_t pid, const char *name, char *out, size_t size)
-{
-	struct ri_autopsy_parts parts;
-	size_t length = strlen(name);
-	const char *variable;
-	bool found = false;
-
-	ri_autopsy_parts_open(&parts, '\0', "/proc/%d/environ", (int)pid);
-	while ((variable = ri_autopsy_parts_next(&parts)) != NULL) {
-		if (found || strncmp(variable, name, length) != 0 || variable[length] != '=' ||
-			strlen(variable + length + 1) >= size)
-			continue;
-		ri_text_copy(out, size, variable + length + 1);
-		found = true;
-	}
-	return found;
-}
-
 struct ri_python_memory ri_autopsy_memory(pid_t *pid)
 {
 	return (struct ri_python_memory){ read_memory, pid };
@@ -313,14 +214,14 @@ struct ri_python_memory ri_autopsy_memory(pid_t *pid)
 
 bool ri_autopsy_read_maps(pid_t pid, struct ri_python_maps *maps)
 {
-	struct ri_autopsy_parts parts;
+	struct ri_proc_parts parts;
 	const char *line;
 
 	memset(maps, 0, sizeof(*maps));
-	ri_autopsy_parts_open(&parts, '\n', "/proc/%d/maps", (int)pid);
+	ri_proc_parts_open(&parts, '\n', "/proc/%d/maps", (int)pid);
 	if (parts.fd < 0)
 		return false;
-	while ((line = ri_autopsy_parts_next(&parts)) != NULL)
+	while ((line = ri_proc_parts_next(&parts)) != NULL)
 		ri_python_maps_add(maps, line);
 	return maps->count > 0;
 }

@@ -20,7 +20,6 @@
 enum {
 	RI_AUTOPSY_LISTED = 32768,	/* processes of the machine that are gone through */
 	RI_AUTOPSY_TASKS = 1024,	/* threads of one process that are looked for */
-	RI_AUTOPSY_FILE = 262144,	/* of a file, in bytes: mount tables are large */
 };
 
 /*
@@ -35,27 +34,6 @@ struct ri_autopsy_region {
 	volatile uint32_t progress;	/* how many processes of the newer look are done */
 	struct ri_procstat listed[RI_AUTOPSY_LISTED];
 };
-
-/* A file as text, into RI_AUTOPSY_FILE + 1 bytes. Returns its length, or -1 and errno. */
-ssize_t ri_autopsy_read(char *out, const char *path, ...) __attribute__((format(printf, 2, 3)));
-
-/* The parts of a file that end in a byte, as strings, but for those of RI_AUTOPSY_FILE bytes. */
-struct ri_autopsy_parts {
-	int fd;			/* -1, and errno: it has none, since it cannot be opened */
-	char end;
-	bool is_long;		/* the part that begins here has lost its beginning */
-	size_t begin, used;
-};
-
-void ri_autopsy_parts_open(struct ri_autopsy_parts *parts, char end, const char *path, ...)
-	__attribute__((format(printf, 3, 4)));
-
-/* The next one, which lasts until another file is read; NULL: there is none, and it is closed. */
-const char *ri_autopsy_parts_next(struct ri_autopsy_parts *parts);
-
-/* Where a link leads, as text. False, and "": nowhere, or it may not be read. */
-bool ri_autopsy_link(char *out, size_t size, const char *path, ...)
-	__attribute__((format(printf, 3, 4)));
 
 /* When a look ends, by the clock of its caller. */
 struct ri_autopsy_limit {
@@ -86,9 +64,6 @@ bool ri_autopsy_list_others(struct ri_autopsy_region *region, pid_t root,
  */
 void ri_autopsy_look(struct ri_autopsy_region *region, size_t i);
 void ri_autopsy_look_at_rank(struct ri_hang_process *process);
-
-/* A variable that the process was started with. False: it has none, or one that does not fit. */
-bool ri_autopsy_variable(pid_t pid, const char *name, char *out, size_t size);
 
 /* After the last process of a look: find the ranks, and how much each process worked meanwhile. */
 void ri_autopsy_conclude(struct ri_autopsy_region *region);

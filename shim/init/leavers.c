@@ -36,7 +36,8 @@ static bool waits_for_signal(pid_t pid)
 	static const char function[] = "do_sigtimedwait";
 	char text[sizeof(function)];
 
-	return ri_proc_text(pid, "wchan", text, sizeof(text)) && strcmp(text, function) == 0;
+	return ri_proc_text(text, sizeof(text), "/proc/%d/wchan", (int)pid) > 0 &&
+		strcmp(text, function) == 0;
 }
 
 void ri_leavers_look(struct ri_children *children, bool always)

@@ -106,7 +106,7 @@ static void find_error(pid_t pid, pid_t parent, char out[RANK_PATH])
 	char name[RANK_PATH], folder[RANK_PATH] = "";
 	struct ri_text path = ri_text_of(out, RANK_PATH);
 
-	if (!ri_autopsy_variable(pid, RI_TORCH_FILE, name, sizeof(name)) ||
+	if (!ri_proc_variable(pid, RI_TORCH_FILE, name, sizeof(name)) ||
 		(name[0] != '/' && read_link(parent, "cwd", folder) == 0))
 		return;
 	ri_text_addf(&path, "%s%s%s", folder, name[0] == '/' ? "" : "/", name);
@@ -120,7 +120,7 @@ static void find_error(pid_t pid, pid_t parent, char out[RANK_PATH])
  */
 static void find_files(pid_t pid, pid_t parent, struct rank_files *out)
 {
-	struct ri_autopsy_parts parts;
+	struct ri_proc_parts parts;
 	struct stat info;
 	char path[PROC_PATH];
 	const char *line;
@@ -139,8 +139,8 @@ static void find_files(pid_t pid, pid_t parent, struct rank_files *out)
 	 * What opened it anew has written all of it. proc(5), fdinfo: "flags:\t0102001", in octal:
 	 * O_APPEND is the 2 before the last three.
 	 */
-	ri_autopsy_parts_open(&parts, '\n', "/proc/%d/fdinfo/2", (int)pid);
-	while ((line = ri_autopsy_parts_next(&parts)) != NULL)
+	ri_proc_parts_open(&parts, '\n', "/proc/%d/fdinfo/2", (int)pid);
+	while ((line = ri_proc_parts_next(&parts)) != NULL)
 		if (strncmp(line, "flags:", 6) == 0 && strlen(line) > 10)
 			appends = ((line[strlen(line) - 4] - '0') & 2) != 0;
 	out->from = appends ? info.st_size : 0;
@@ -289,13 +289,14 @@ static bool take_led(struct ri_hang_process *process, struct ri_hang_process *le
 	char text[16];
 
 	if (its == NULL)
-		its = ri_pages(2 * (RI_AUTOPSY_FILE + 1));
+		its = ri_pages(2 * (RI_PROC_FILE + 1));
 	if (its == NULL || process->local_rank < 1 ||
-		ri_autopsy_variable(process->pid, "RANK", text, sizeof(text)) ||
-		!ri_autopsy_variable(process->pid, "WORLD_SIZE", text, sizeof(text)))
+		ri_proc_variable(process->pid, "RANK", text, sizeof(text)) ||
+		!ri_proc_variable(process->pid, "WORLD_SIZE", text, sizeof(text)))
 		return false;
-	length = ri_autopsy_read(its, "/proc/%d/cmdline", (int)process->pid);
-	all = ri_autopsy_read(its + RI_AUTOPSY_FILE + 1, "/proc/%d/cmdline", (int)leader->pid);
+	length = ri_proc_text(its, RI_PROC_FILE + 1, "/proc/%d/cmdline", (int)process->pid);
+	all = ri_proc_text(its + RI_PROC_FILE + 1, RI_PROC_FILE + 1, "/proc/%d/cmdline",
+		(int)leader->pid);
 	script = its + strlen(its) + 1;
 	if (length <= script - its)
 		return false;
@@ -304,7 +305,7 @@ static bool take_led(struct ri_hang_process *process, struct ri_hang_process *le
 	slash = strrchr(script, '/');
 	script = slash == NULL ? script : slash + 1;
 	length = end - script;
-	above = its + RI_AUTOPSY_FILE + 1 + all - length;
+	above = its + RI_PROC_FILE + 1 + all - length;
 	if (length >= all || memcmp(above, script, (size_t)length) != 0 ||
 		(above[-1] != '\0' && above[-1] != '/'))
 		return false;

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "command/command.h"
-#include "hang/look.h"
 #include "init/others.h"
 #include "link/link.h"
 #include "system/helper.h"
@@ -338,7 +337,7 @@ static bool is_left_to_parent(const struct ri_procstat *process)
 
 	/* ptrace(2): not shown of a process of another user to one without privileges */
 	if (!read_parent(process, &parent) || parent.dying ||
-		!ri_autopsy_link(program, sizeof(program), "/proc/%d/exe", (int)parent.pid))
+		!ri_proc_link(program, sizeof(program), "/proc/%d/exe", (int)parent.pid))
 		return false;
 	return ri_word_shell(program) == NULL ||
 		((process->ignored & bit) != 0 && (parent.ignored & bit) == 0);
@@ -501,7 +500,7 @@ void ri_leftovers_say_shell(const struct ri_children *children)
 		 * A script has its own name there, so the file that is executed decides, and the
 		 * name only where the kernel does not show that file.
 		 */
-		name = ri_word_shell(ri_autopsy_link(program, sizeof(program), "/proc/%d/exe",
+		name = ri_word_shell(ri_proc_link(program, sizeof(program), "/proc/%d/exe",
 			(int)child->pid) ? program : process.name);
 		if (name != NULL)
 			ri_descendants_each(find_child, &parent);
@@ -609,7 +608,7 @@ bool ri_step_tells_all(const struct ri_env *env)
 	/* set for every task of a step (Slurm src/common/env.c) */
 	if (ri_env_get(env, "SLURM_STEP_ID") == NULL)
 		return false;
-	ri_proc_text(0, "cgroup", text, sizeof(text));
+	ri_proc_text(text, sizeof(text), "/proc/self/cgroup");
 	for (job = strstr(text, "/job_"); job != NULL; job = strstr(job + 1, "/job_")) {
 		step = strstr(job, "/step_");
 		if (step != NULL && memchr(job, '\n', (size_t)(step - job)) == NULL)
@@ -624,6 +623,6 @@ bool ri_step_sent(const siginfo_t *info)
 
 	/* 0: a process of another PID namespace sent it, and which cannot be known */
 	return info->si_code == SI_USER && info->si_pid != 0 &&
-		ri_proc_text(info->si_pid, "comm", name, sizeof(name)) &&
+		ri_proc_text(name, sizeof(name), "/proc/%d/comm", (int)info->si_pid) > 0 &&
 		strcmp(name, "slurmstepd\n") == 0;
 }

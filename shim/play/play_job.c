@@ -14,7 +14,6 @@
 
 #include <jansson.h>
 
-#include "hang/look.h"
 #include "init/signalling.h"
 #include "launch/master.h"
 #include "link/link.h"
@@ -22,6 +21,7 @@
 #include "system/clock.h"
 #include "system/kept_fds.h"
 #include "system/log.h"
+#include "system/own_proc.h"
 
 enum {
 	TRIES = 16,
@@ -176,7 +176,7 @@ static bool has(pid_t pid, const char *name, int64_t number)
 	char value[32], wanted[32];
 
 	snprintf(wanted, sizeof(wanted), "%d", (int)number);
-	return number < 0 || (ri_autopsy_variable(pid, name, value, sizeof(value)) &&
+	return number < 0 || (ri_proc_variable(pid, name, value, sizeof(value)) &&
 		strcmp(value, wanted) == 0);
 }
 

@@ -17,10 +17,34 @@
 bool ri_proc_is_ours(pid_t self);
 
 /*
- * A file that /proc has of a process, "stat" or "wchan", as a string; pid 0: of ourselves, also
- * where it is not that of our namespace. False, and "", where it is empty or cannot be read.
+ * A file as a string; what does not fit is left out. Returns its length, or -1 and errno: then, and
+ * where it is empty, the string is "".
  */
-bool ri_proc_text(pid_t pid, const char *name, char *text, size_t size);
+ssize_t ri_proc_text(char *out, size_t size, const char *path, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Where a link leads, as a string. False, and "": nowhere, or it may not be read. */
+bool ri_proc_link(char *out, size_t size, const char *path, ...)
+	__attribute__((format(printf, 3, 4)));
+
+enum { RI_PROC_FILE = 262144 };	/* bytes of a file, or of a part: mount tables are large */
+
+/* The parts of a file that end in a byte, as strings, but for those of RI_PROC_FILE bytes. */
+struct ri_proc_parts {
+	int fd;			/* -1, and errno: it has none, since it cannot be opened */
+	char end;
+	bool is_long;		/* the part that begins here has lost its beginning */
+	size_t begin, used;
+};
+
+void ri_proc_parts_open(struct ri_proc_parts *parts, char end, const char *path, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* The next one, which lasts until the next one is asked for; NULL: none, and it is closed. */
+const char *ri_proc_parts_next(struct ri_proc_parts *parts);
+
+/* A variable that a process was started with. False: it has none, or one that does not fit. */
+bool ri_proc_variable(pid_t pid, const char *name, char *out, size_t size);
 
 /* What /proc says of a process. False where that cannot be known. */
 bool ri_proc_read(pid_t pid, struct ri_procstat *out);

@@ -20,6 +20,7 @@
 #include "hang/hang.h"
 #include "hang/look.h"
 #include "system/mask.h"
+#include "system/own_proc.h"
 
 enum { RANKS = 3, WORKERS = RANKS, OTHERS = 1, ALL = RANKS + WORKERS + OTHERS };
 
@@ -228,29 +229,29 @@ static void test_no_such_process(void **state)
 /* It may be longer than the memory for it, and so may one part. */
 static void test_a_file_in_parts(void **state)
 {
-	static char block[3 * RI_AUTOPSY_FILE];
+	static char block[3 * RI_PROC_FILE];
 	char path[] = "/tmp/test_examine.XXXXXX", last[32] = "";
 	int fd = mkstemp(path), count = 0;
-	struct ri_autopsy_parts parts;
+	struct ri_proc_parts parts;
 	const char *part;
 
 	(void)state;
 	assert_true(fd >= 0);
-	for (int i = 0; i < RI_AUTOPSY_FILE / 4; i++)
+	for (int i = 0; i < RI_PROC_FILE / 4; i++)
 		assert_int_equal(write(fd, "RANK=3\0", 7), 7);
 	memset(block, 'x', sizeof(block));
 	assert_int_equal(write(fd, block, sizeof(block)), sizeof(block));
 	assert_int_equal(write(fd, "\0\0RANK=4\0RANK=5", 15), 15);
 	close(fd);
-	ri_autopsy_parts_open(&parts, '\0', "%s", path);
-	for (; (part = ri_autopsy_parts_next(&parts)) != NULL; count++)
+	ri_proc_parts_open(&parts, '\0', "%s", path);
+	for (; (part = ri_proc_parts_next(&parts)) != NULL; count++)
 		snprintf(last, sizeof(last), "%s", part);
-	assert_int_equal(count, RI_AUTOPSY_FILE / 4 + 2);
+	assert_int_equal(count, RI_PROC_FILE / 4 + 2);
 	assert_string_equal(last, "RANK=4");
 	unlink(path);
-	ri_autopsy_parts_open(&parts, '\0', "%s", path);
+	ri_proc_parts_open(&parts, '\0', "%s", path);
 	assert_int_equal(parts.fd, -1);
-	assert_null(ri_autopsy_parts_next(&parts));
+	assert_null(ri_proc_parts_next(&parts));
 }
 
 int main(void)
