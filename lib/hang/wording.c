@@ -339,72 +339,61 @@ static void add_frame(struct ri_text *out, const struct ri_hang_frame *frame)
 	ri_text_add_shown(out, frame->function, SHOWN);
 }
 
-struct page {
-	struct ri_text *out;
-	size_t lines;
-};
-
-static bool end_line(struct page *page)
-{
-	ri_text_add(page->out, "\n");
-	return ++page->lines < RI_HANG_LINES - 2;
-}
-
 /* The main thread's frames, then a line for each other thread that runs Python. */
-static bool add_stacks(struct page *page, const struct ri_hang_process *process, size_t most)
+static void add_stacks(struct ri_text *out, const struct ri_hang_process *process, size_t most)
 {
-	for (uint32_t i = 0; process->stack_count > 0 && i < process->stacks[0].count; i++) {
-		const struct ri_hang_stack *stack = &process->stacks[0];
+	const struct ri_hang_stack *stack = process->stacks;
 
-		ri_text_add(page->out, "    ");
-		if (i == most) {
-			ri_text_addf(page->out, "and %u frames more", stack->depth - i);
-			if (!end_line(page))
-				return false;
-			break;
-		}
-		add_frame(page->out, &stack->frames[i]);
-		if (!end_line(page))
-			return false;
+	for (uint32_t i = 0; process->stack_count > 0 && i < stack->count && i <= most; i++) {
+		ri_text_add(out, "    ");
+		if (i == most)
+			ri_text_addf(out, "and %u frames more", stack->depth - i);
+		else
+			add_frame(out, &stack->frames[i]);
+		ri_text_add(out, "\n");
 	}
-	for (uint32_t i = 1; i < process->stack_count; i++) {
-		if (process->stacks[i].count == 0)
+	for (stack++; stack < process->stacks + process->stack_count; stack++) {
+		if (stack->count == 0)
 			continue;
-		ri_text_addf(page->out, "    thread %d: ", (int)process->stacks[i].tid);
-		for (uint32_t k = 0; k < process->stacks[i].count && k < FRAMES_THREAD; k++) {
-			ri_text_add(page->out, k == 0 ? "" : " < ");
-			add_frame(page->out, &process->stacks[i].frames[k]);
+		ri_text_addf(out, "    thread %d: ", (int)stack->tid);
+		for (uint32_t k = 0; k < stack->count && k < FRAMES_THREAD; k++) {
+			ri_text_add(out, k == 0 ? "" : " < ");
+			add_frame(out, &stack->frames[k]);
 		}
-		if (!end_line(page))
-			return false;
+		ri_text_add(out, "\n");
 	}
-	return true;
 }
 
-static bool add_group(struct page *page, struct ri_hang *hang, int group, size_t frames)
+static void add_group(struct ri_text *out, const struct ri_hang *hang,
+	const struct ri_hang_look *look, int group, size_t frames)
 {
-	const struct ri_hang_look *look = ri_hang_newer(hang);
 	const struct ri_hang_process *process = &look->processes[group];
-	size_t before;
+	RI_TEXT(no_stack, RI_HANG_COLUMNS);
 
-	add_name(page->out, look, group);
-	ri_text_add(page->out, count_group(look, group) > 1 ? ": each " : ": ");
-	ri_hang_add_activity(page->out, look, (size_t)group, true);
-	if (!end_line(page))
-		return false;
-	before = page->out->length;
-	ri_text_add(page->out, "    ");
-	ri_hang_add_no_stack(page->out, hang, process);
-	if (page->out->length == before + 4) {
-		page->out->length = before;
-		page->out->bytes[before] = '\0';
-	} else if (!end_line(page)) {
-		return false;
-	}
+	add_name(out, look, group);
+	ri_text_add(out, count_group(look, group) > 1 ? ": each " : ": ");
+	ri_hang_add_activity(out, look, (size_t)group, true);
+	ri_text_add(out, "\n");
+	ri_hang_add_no_stack(&no_stack, hang, process);
+	if (no_stack.length > 0)
+		ri_text_addf(out, "    %s\n", no_stack.bytes);
 	/* a launcher's own stack does not help to understand the ranks */
-	if (process->rank < 0 && ri_hang_has_ranks(look))
-		return true;
-	return add_stacks(page, process, frames);
+	if (process->rank >= 0 || !ri_hang_has_ranks(look))
+		add_stacks(out, process, frames);
+}
+
+/* Leaves so many lines of the text. Returns whether it had more. */
+static bool cut_lines(struct ri_text *text, size_t lines)
+{
+	char *end = text->bytes;
+
+	for (; lines > 0 && (end = strchr(end, '\n')) != NULL; lines--)
+		end++;
+	if (end == NULL || *end == '\0')
+		return false;
+	*end = '\0';
+	text->length = (size_t)(end - text->bytes);
+	return true;
 }
 
 /* Shall a reader see it? Not an idle worker or launcher. */
@@ -416,12 +405,11 @@ static bool is_news(const struct ri_hang *hang, const struct ri_hang_process *pr
 		process->class != RI_HANG_UNLOOKED);
 }
 
-static void add_suspect(struct page *page, const struct ri_hang_look *look)
+static void add_suspect(struct ri_text *out, const struct ri_hang_look *look)
 {
 	const struct ri_hang_process *suspect = &look->processes[look->suspect];
 	const struct ri_hang_process *crowd = &look->processes[look->crowd];
 	bool differ = suspect->class == RI_HANG_COLLECTIVE;
-	struct ri_text *out = page->out;
 
 	/* where the ranks are in two collectives, either may be the wrong one: both are told */
 	ri_text_add(out, differ ? "the ranks differ: " : "suspect: ");
@@ -433,23 +421,23 @@ static void add_suspect(struct page *page, const struct ri_hang_look *look)
 	if (differ)
 		ri_text_add_shown(out,
 			ri_wait_name(crowd->stacks[0].frames[crowd->waits_at].function), SHOWN);
-	end_line(page);
+	ri_text_add(out, "\n");
 }
 
-static void add_ended(struct page *page, const struct ri_hang_look *look)
+static void add_ended(struct ri_text *out, const struct ri_hang_look *look)
 {
-	struct ri_ranges list = { .out = page->out, .between = ", ", .most = RUNS };
+	struct ri_ranges list = { .out = out, .between = ", ", .most = RUNS };
 
 	if (look->ended_count == 0)
 		return;
-	ri_text_add(page->out, look->ended_count == 1 ? "rank " : "ranks ");
+	ri_text_add(out, look->ended_count == 1 ? "rank " : "ranks ");
 	for (size_t i = 0; i < look->ended_count; i++)
 		ri_ranges_add(&list, look->ended[i]);
 	ri_ranges_end(&list);
-	ri_text_addf(page->out, " %s ended", look->ended_count == 1 ? "has" : "have");
+	ri_text_addf(out, " %s ended", look->ended_count == 1 ? "has" : "have");
 	if (look->all_wait)
-		ri_text_add(page->out, "; the others wait for the other ranks");
-	end_line(page);
+		ri_text_add(out, "; the others wait for the other ranks");
+	ri_text_add(out, "\n");
 }
 
 size_t ri_hang_count_unlooked(struct ri_hang *hang)
@@ -463,7 +451,7 @@ size_t ri_hang_count_unlooked(struct ri_hang *hang)
 	return count;
 }
 
-static void add_cut(struct page *page, struct ri_hang *hang)
+static void add_cut(struct ri_text *out, struct ri_hang *hang)
 {
 	const struct ri_hang_look *look = ri_hang_newer(hang);
 	size_t count = ri_hang_count_unlooked(hang);
@@ -471,35 +459,30 @@ static void add_cut(struct page *page, struct ri_hang *hang)
 	if (hang->cut_ms == 0 || (count == 0 && look->listed))
 		return;
 	if (hang->cut_errno != 0)
-		ri_text_addf(page->out, "no process to look with (%s): ",
-			strerror(hang->cut_errno));
+		ri_text_addf(out, "no process to look with (%s): ", strerror(hang->cut_errno));
 	else
-		ri_text_addf(page->out, "cut short after %u ms: ", hang->cut_ms);
+		ri_text_addf(out, "cut short after %u ms: ", hang->cut_ms);
 	if (look->listed)
-		ri_text_addf(page->out, "%zu of %zu processes were not looked at", count,
-			look->count);
+		ri_text_addf(out, "%zu of %zu processes were not looked at", count, look->count);
 	else if (look->count == 0)
-		ri_text_add(page->out, "no process was looked at");
+		ri_text_add(out, "no process was looked at");
 	else
-		ri_text_addf(page->out, "%zu of the %zu processes that rankinit started were "
-			"looked at, and no other one", look->count - count, look->count);
-	end_line(page);
+		ri_text_addf(out, "%zu of the %zu processes that rankinit started were looked at, "
+			"and no other one", look->count - count, look->count);
+	ri_text_add(out, "\n");
 }
 
 static void render(struct ri_hang *hang, struct ri_text *out)
 {
 	const struct ri_hang_look *look = ri_hang_newer(hang);
-	struct page page = { .out = out };
-	size_t ranks = 0, groups = 0, shown = 0;
+	size_t groups = 0, shown = 0;
 
-	for (size_t i = 0; i < look->count; i++) {
-		ranks += look->processes[i].is_rank;
+	for (size_t i = 0; i < look->count; i++)
 		groups += look->processes[i].group == (int)i && is_news(hang, &look->processes[i]);
-	}
-	add_cut(&page, hang);
+	add_cut(out, hang);
 	if (look->suspect >= 0)
-		add_suspect(&page, look);
-	add_ended(&page, look);
+		add_suspect(out, look);
+	add_ended(out, look);
 	for (int pass = 0; pass < 2; pass++)
 		for (size_t i = 0; i < look->count; i++) {
 			const struct ri_hang_process *process = &look->processes[i];
@@ -507,8 +490,10 @@ static void render(struct ri_hang *hang, struct ri_text *out)
 			if (process->group != (int)i || !is_news(hang, process) ||
 				process->is_rank != (pass == 0))
 				continue;
-			if (shown == GROUPS || !add_group(&page, hang, (int)i,
-				groups > MANY ? FRAMES_FEW : FRAMES)) {
+			if (shown < GROUPS)
+				add_group(out, hang, look, (int)i,
+					groups > MANY ? FRAMES_FEW : FRAMES);
+			if (cut_lines(out, RI_HANG_LINES - 2) || shown == GROUPS) {
 				ri_text_addf(out, "and %zu groups more\n", groups - shown);
 				return;
 			}
