@@ -140,10 +140,11 @@ def check_section(fields):
     first = summary if summary.startswith(PROGRAMS) else summary[0].upper() + summary[1:]
     asked = " or ".join([f"`{topic}`" for topic in topics.split(",") if topic != "-"]
                         + [f"`{name}`"])
+    job = ", and in an MPI job of several ranks" if "mpi" in topics.split(",") else ""
     when = {"extra": "by its id or `--checks=all` alone",
             "deep": f"with `deep`; {asked} asks for it",
             "default": f"before each launch; {asked} asks for it" if runs == "launch"
-            else f"before a launch only if {asked} is asked for"}[default]
+            else f"before a launch only if {asked} is asked for{job}"}[default]
     lines = [f"## {name}", "", *textwrap.wrap(f"{first}. Runs {when}.", 98,
                                               break_on_hyphens=False, break_long_words=False), ""]
     for title, text in (("Reads", reads), ("Fails when", fails), ("What to do", advice)):

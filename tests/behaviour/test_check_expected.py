@@ -11,6 +11,7 @@ import re
 import shlex
 import shutil
 import signal
+import subprocess
 
 import pytest
 
@@ -60,6 +61,19 @@ def test_mpi(rankinit, tmp_path, source):
     words = MPI_JOBS.get(source) or STARTERS[source]
     expected = ["warn"] if source in MPI_JOBS else ["note"]
     assert said(rankinit, root, "mpi.present", words) == expected
+
+
+@pytest.mark.parametrize("source", [*MPI_JOBS, *STARTERS])
+def test_mpi_before_a_launch(rankinit, tmp_path, source):
+    """The kind of job asks for it, so no option has to."""
+    root = str(tmp_path / "root")
+    grow("no-mpi", root)
+    words = MPI_JOBS.get(source) or STARTERS[source]
+    done = subprocess.run([rankinit, f"--root={root}", "--explain=json", "--", "true"],
+                          env=dict(word.split("=", 1) for word in words), capture_output=True,
+                          timeout=60, check=True)
+    found = [one["code"] for one in json.loads(done.stdout)["findings"]]
+    assert ("mpi.present.missing" in found) == (source in MPI_JOBS)
 
 
 ONE = env("OMPI_COMM_WORLD_", RANK=0, SIZE=1, LOCAL_RANK=0, LOCAL_SIZE=1)
