@@ -133,16 +133,16 @@ static void add_deed(struct ri_text *out, const struct ri_suspect *suspect, size
 	add_report(out, suspect);
 }
 
-/* Whether this is the life of the node in which it failed. */
-static void add_life(struct ri_text *out, const struct ri_suspect *suspect)
-{
-	if (suspect->life == RI_EARLIER_LIFE)
-		ri_text_add(out, "    but this report ended before any other began: its clock is "
-			"slow, or it is of an attempt before\n");
-	if (suspect->life == RI_LATER_LIFE)
-		ri_text_add(out, "    but it began after others had lost a peer: its clock is "
-			"fast, or its node had failed before, and was started again\n");
-}
+/* Whether this is the life of the node in which it failed: for programs, and for people. */
+static const struct {
+	const char *name, *doubt;
+} lives[] = {
+	[RI_THIS_LIFE] = { NULL, "" },
+	[RI_EARLIER_LIFE] = { "earlier", "    but this report ended before any other began: its "
+		"clock is slow, or it is of an attempt before\n" },
+	[RI_LATER_LIFE] = { "later", "    but it began after others had lost a peer: its clock is "
+		"fast, or its node had failed before, and was started again\n" },
+};
 
 /* The suspects that a tie lists, of all that there are. */
 static size_t count_shown(const struct ri_reports *job)
@@ -198,7 +198,7 @@ static void add_tie(struct ri_text *out, const struct ri_reports *job)
 		ri_text_addf(out, ": %s\n", how(suspect));
 		if (!same)
 			add_reason(out, suspect, REASON);
-		add_life(out, suspect);
+		ri_text_add(out, lives[suspect->life].doubt);
 	}
 	if (job->suspect_count > SUSPECTS)
 		ri_text_addf(out, "  and %zu more%s\n", count_all(job) - SUSPECTS,
@@ -213,7 +213,7 @@ static void add_first(struct ri_text *out, const struct ri_reports *job)
 		job->conclusion == RI_CONCLUSION_REFUSED ? "refused to start" : "failed first",
 		how(first));
 	add_reason(out, first, RI_REPORTED_LINES);
-	add_life(out, first);
+	ri_text_add(out, lives[first->life].doubt);
 }
 
 /* By the losses, or by what autopsies saw. */
@@ -302,13 +302,12 @@ static void add_unreported(struct ri_text *out, const struct ri_reports *job)
 	add_reason(out, &job->later, REASON);
 }
 
-/* Of nodes whose ranks all ended well, and which nevertheless did not. */
-static void add_well(struct ri_text *out, const struct ri_reports *job)
+/* Nodes whose ranks all ended well, and which nevertheless did not. */
+static void add_unwell(struct ri_text *out, const struct ri_reports *job)
 {
 	const struct ri_attempt *attempt = &job->attempts[0];
 	size_t count = 0;
 
-	ri_text_add(out, "no rank failed\n");
 	for (size_t i = 0; i < attempt->count; i++) {
 		const struct ri_node_report *report = attempt->reports[i];
 
@@ -320,41 +319,40 @@ static void add_well(struct ri_text *out, const struct ri_reports *job)
 		ri_text_addf(out, "    and so of %zu more\n", count - SUSPECTS);
 }
 
+static void add_told(struct ri_text *out, const struct ri_reports *job)
+{
+	ri_text_addf(out, "node %lld failed first, as the link said; it left no report:\n    %s\n",
+		(long long)job->verdict_node, shown(job->verdict->verdict, COLUMNS));
+}
+
+/* What is said of each for programs, and for people: a sentence, and of one suspect or several. */
+static const struct {
+	const char *finding, *sentence;
+	void (*add_one)(struct ri_text *out, const struct ri_reports *job);
+	void (*add_several)(struct ri_text *out, const struct ri_reports *job);
+} conclusions[] = {
+	[RI_CONCLUSION_WELL] = { "none-failed", "no rank failed\n", add_unwell, NULL },
+	[RI_CONCLUSION_STOPPED] = { "stopped", "no rank failed of its own: the job was stopped "
+		"from outside\n", NULL, NULL },
+	[RI_CONCLUSION_FIRST] = { "failed-first", "", add_first, add_tie },
+	[RI_CONCLUSION_REFUSED] = { "refused", "", add_first, add_tie },
+	[RI_CONCLUSION_EVICTED] = { "stopped-first", "", add_gone, add_gone },
+	[RI_CONCLUSION_LEFT] = { "left", "", add_gone, add_gone },
+	[RI_CONCLUSION_HELD] = { "held", "", add_held, add_tie },
+	[RI_CONCLUSION_SILENT] = { "unreported", "", add_unreported, NULL },
+	[RI_CONCLUSION_TOLD] = { "named-by-link", "", add_told, NULL },
+	[RI_CONCLUSION_UNKNOWN] = { "unknown", "it cannot be told which rank failed first: all "
+		"that failed lost a peer or waited for one\n", NULL, NULL },
+};
+
 static void add_conclusion(struct ri_text *out, const struct ri_reports *job)
 {
-	bool tie = job->suspect_count > 1;
+	void (*add)(struct ri_text *out, const struct ri_reports *job) = job->suspect_count > 1
+		? conclusions[job->conclusion].add_several : conclusions[job->conclusion].add_one;
 
-	switch (job->conclusion) {
-	case RI_CONCLUSION_WELL:
-		add_well(out, job);
-		break;
-	case RI_CONCLUSION_STOPPED:
-		ri_text_add(out, "no rank failed of its own: the job was stopped from outside\n");
-		break;
-	case RI_CONCLUSION_FIRST:
-	case RI_CONCLUSION_REFUSED:
-		(tie ? add_tie : add_first)(out, job);
-		break;
-	case RI_CONCLUSION_HELD:
-		(tie ? add_tie : add_held)(out, job);
-		break;
-	case RI_CONCLUSION_EVICTED:
-	case RI_CONCLUSION_LEFT:
-		add_gone(out, job);
-		break;
-	case RI_CONCLUSION_SILENT:
-		add_unreported(out, job);
-		break;
-	case RI_CONCLUSION_TOLD:
-		ri_text_addf(out, "node %lld failed first, as the link said; it left no report:\n"
-			"    %s\n", (long long)job->verdict_node,
-			shown(job->verdict->verdict, COLUMNS));
-		break;
-	case RI_CONCLUSION_UNKNOWN:
-		ri_text_add(out, "it cannot be told which rank failed first: all that failed lost "
-			"a peer or waited for one\n");
-		break;
-	}
+	ri_text_add(out, conclusions[job->conclusion].sentence);
+	if (add != NULL)
+		add(out, job);
 }
 
 static void add_victims(struct ri_text *out, const struct ri_reports *job)
@@ -468,52 +466,22 @@ void ri_reports_add_page(struct ri_text *out, const struct ri_reports *job)
 
 /* --- for programs ------------------------------------------------------------- */
 
-static const char *const findings[] = {
-	[RI_CONCLUSION_WELL] = "none-failed",
-	[RI_CONCLUSION_STOPPED] = "stopped",
-	[RI_CONCLUSION_FIRST] = "failed-first",
-	[RI_CONCLUSION_REFUSED] = "refused",
-	[RI_CONCLUSION_EVICTED] = "stopped-first",
-	[RI_CONCLUSION_LEFT] = "left",
-	[RI_CONCLUSION_HELD] = "held",
-	[RI_CONCLUSION_SILENT] = "unreported",
-	[RI_CONCLUSION_TOLD] = "named-by-link",
-	[RI_CONCLUSION_UNKNOWN] = "unknown",
-};
-
-static const char *const lives[] = {
-	[RI_EARLIER_LIFE] = "earlier", [RI_LATER_LIFE] = "later",
-};
-
-/* NULL is null, and so are a number below 0 and a time that is not after 1970. */
-
-static void put_text(struct ri_json *json, json_t *object, const char *name, const char *value)
+/* NULL is null. */
+static json_t *text_of(struct ri_json *json, const char *value)
 {
-	ri_json_put(json, object, name, ri_json_string(json, value, "--blame"));
+	return ri_json_string(json, value, "--blame");
 }
 
-static void put_number(struct ri_json *json, json_t *object, const char *name, int64_t value)
+/* null, where it is not after 1970. */
+static json_t *time_of(int64_t at)
 {
-	ri_json_put(json, object, name,
-		value < 0 ? json_null() : json_integer((json_int_t)value));
-}
-
-static void put_time(struct ri_json *json, json_t *object, const char *name, int64_t at)
-{
-	ri_json_put(json, object, name, at <= 0 ? json_null() : ri_time_json(ri_time_of(at)));
-}
-
-/* A member that is this list or object, to be filled in. */
-static json_t *put_inner(struct ri_json *json, json_t *object, const char *name, json_t *inner)
-{
-	ri_json_put(json, object, name, inner);
-	return inner;
+	return at <= 0 ? json_null() : ri_time_json(ri_time_of(at));
 }
 
 static void append_lines(struct ri_json *json, json_t *list, const struct ri_reported_lines *lines)
 {
 	for (size_t i = 0; i < lines->count; i++)
-		ri_json_append(json, list, ri_json_string(json, lines->at[i], "--blame"));
+		ri_json_append(json, list, text_of(json, lines->at[i]));
 }
 
 static json_t *describe_suspect(struct ri_json *json, const struct ri_reports *job,
@@ -524,53 +492,57 @@ static json_t *describe_suspect(struct ri_json *json, const struct ri_reports *j
 	bool failed = job->conclusion == RI_CONCLUSION_FIRST && failure->class != RI_CLASS_NONE;
 	bool has_reason = failed || job->conclusion == RI_CONCLUSION_REFUSED;
 	bool has_cause = has_reason && failure->has_cause;
-	json_t *object = json_object(), *reason;
+	const struct ri_why *why = &failure->why;
+	json_t *reason = json_array();
 
-	put_number(json, object, "node", report->node);
-	put_text(json, object, "host", report->host);
-	put_number(json, object, "rank", ri_suspect_rank(suspect));
-	put_number(json, object, "local_rank", suspect->rank == NULL ? -1
-		: suspect->rank->local_rank);
-	put_text(json, object, "class", failed ? ri_class_words[failure->class] : NULL);
-	put_text(json, object, "how", failed ? failure->how : NULL);
-	put_text(json, object, "cause", has_cause ? ri_cause_word_name(failure->why.cause) : NULL);
-	put_text(json, object, "retry", has_cause ? ri_retry_words[failure->why.retry] : NULL);
-	put_text(json, object, "did", suspect->seen ? report->autopsy.did : NULL);
-	put_time(json, object, "at", suspect->at);
-	reason = put_inner(json, object, "reason", json_array());
 	if (has_reason)
 		append_lines(json, reason, &failure->lines);
 	if (suspect->found != NULL)
-		ri_json_append(json, reason,
-			ri_json_string(json, suspect->found->text, "--blame"));
+		ri_json_append(json, reason, text_of(json, suspect->found->text));
 	if (suspect->seen)
 		append_lines(json, reason, &report->autopsy.lines);
-	put_number(json, object, "exit_status", report->exit_status);
-	put_text(json, object, "life", lives[suspect->life]);
-	put_text(json, object, "file", report->file);
-	return object;
+	return RI_JSON_OBJECT(json, { "node", ri_json_number(report->node) },
+		{ "host", text_of(json, report->host) },
+		{ "rank", ri_json_number(ri_suspect_rank(suspect)) },
+		{ "local_rank", ri_json_number(suspect->rank == NULL ? -1
+			: suspect->rank->local_rank) },
+		{ "class", text_of(json, failed ? ri_class_words[failure->class] : NULL) },
+		{ "how", text_of(json, failed ? failure->how : NULL) },
+		{ "cause", text_of(json, has_cause ? ri_cause_word_name(why->cause) : NULL) },
+		{ "retry", text_of(json, has_cause ? ri_retry_words[why->retry] : NULL) },
+		{ "did", text_of(json, suspect->seen ? report->autopsy.did : NULL) },
+		{ "at", time_of(suspect->at) }, { "reason", reason },
+		{ "exit_status", ri_json_number(report->exit_status) },
+		{ "life", text_of(json, lives[suspect->life].name) },
+		{ "file", text_of(json, report->file) });
 }
 
-/* Of one that is not judged the files as well. */
-static json_t *describe_attempt(struct ri_json *json, const struct ri_attempt *attempt, bool judged)
+static json_t *describe_attempt(struct ri_json *json, const struct ri_attempt *attempt)
 {
 	const struct ri_node_report *one = attempt->reports[0];
-	json_t *object = json_object(), *files;
 
-	put_text(json, object, "id", one->job);
-	put_number(json, object, "attempt", one->attempt);
-	put_number(json, object, "nodes", one->nodes);
-	put_number(json, object, "ranks", one->world);
-	put_number(json, object, "reports", (int64_t)attempt->count);
-	put_time(json, object, "began", attempt->began);
-	put_time(json, object, "ended", attempt->ended);
-	if (judged)
-		return object;
-	files = put_inner(json, object, "files", json_array());
-	for (size_t i = 0; i < attempt->count; i++)
-		ri_json_append(json, files,
-			ri_json_string(json, attempt->reports[i]->file, "--blame"));
-	return object;
+	return RI_JSON_OBJECT(json, { "id", text_of(json, one->job) },
+		{ "attempt", ri_json_number(one->attempt) },
+		{ "nodes", ri_json_number(one->nodes) }, { "ranks", ri_json_number(one->world) },
+		{ "reports", ri_json_number((int64_t)attempt->count) },
+		{ "began", time_of(attempt->began) }, { "ended", time_of(attempt->ended) });
+}
+
+/* All but the one that is judged, with their files. */
+static json_t *list_other_attempts(struct ri_json *json, const struct ri_reports *job)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 1; i < job->attempt_count; i++) {
+		const struct ri_attempt *attempt = &job->attempts[i];
+		json_t *object = describe_attempt(json, attempt), *files = json_array();
+
+		for (size_t k = 0; k < attempt->count; k++)
+			ri_json_append(json, files, text_of(json, attempt->reports[k]->file));
+		ri_json_put(json, object, "files", files);
+		ri_json_append(json, list, object);
+	}
+	return list;
 }
 
 /* Pairs of a first and a last number. */
@@ -592,39 +564,33 @@ int ri_reports_add_json(struct ri_text *out, const struct ri_reports *job, const
 {
 	const struct ri_victims *victims = &job->victims;
 	struct ri_json made = { .escapes = 0 }, *json = &made;
-	json_t *document = json_object(), *part;
+	json_t *suspects = json_array(), *skipped = json_array();
 
-	put_text(json, document, "schema", "rankinit-blame-1");
-	put_text(json, document, "version", version);
-	put_text(json, document, "finding", findings[job->conclusion]);
-	part = put_inner(json, document, "suspects", json_array());
 	for (size_t i = 0; i < job->suspect_count; i++)
-		ri_json_append(json, part, describe_suspect(json, job, &job->suspects[i]));
-	put_number(json, document, "more_suspects", (int64_t)job->more_suspects);
-	part = put_inner(json, document, "link", json_object());
-	put_number(json, part, "node", job->verdict_node);
-	put_text(json, part, "verdict", job->verdict == NULL ? NULL : job->verdict->verdict);
-	ri_json_put(json, part, "differs", json_boolean(job->verdicts_differ));
-	part = put_inner(json, document, "victims", json_object());
-	put_number(json, part, "ranks", (int64_t)victims->ranks);
-	put_number(json, part, "nodes", (int64_t)victims->nodes);
-	put_number(json, part, "lost", (int64_t)victims->lost);
-	put_number(json, part, "stopped", (int64_t)victims->stopped);
-	put_number(json, part, "failed", (int64_t)victims->failed);
-	ri_json_put(json, document, "job", describe_attempt(json, &job->attempts[0], true));
-	part = put_inner(json, document, "missing", json_object());
-	ri_json_put(json, part, "nodes", list_missing(json, &job->nodes));
-	ri_json_put(json, part, "ranks", list_missing(json, &job->ranks));
-	part = put_inner(json, document, "other_attempts", json_array());
-	for (size_t i = 1; i < job->attempt_count; i++)
-		ri_json_append(json, part, describe_attempt(json, &job->attempts[i], false));
-	part = put_inner(json, document, "skipped", json_array());
-	for (size_t i = 0; i < job->skip_count; i++) {
-		json_t *skip = json_object();
-
-		put_text(json, skip, "file", job->skips[i].file);
-		put_text(json, skip, "why", job->skips[i].why);
-		ri_json_append(json, part, skip);
-	}
-	return ri_json_end(json, document, 0, out);
+		ri_json_append(json, suspects, describe_suspect(json, job, &job->suspects[i]));
+	for (size_t i = 0; i < job->skip_count; i++)
+		ri_json_append(json, skipped, RI_JSON_OBJECT(json,
+			{ "file", text_of(json, job->skips[i].file) },
+			{ "why", text_of(json, job->skips[i].why) }));
+	return ri_json_end(json, RI_JSON_OBJECT(json,
+		{ "schema", json_string("rankinit-blame-1") },
+		{ "version", json_string(version) },
+		{ "finding", json_string(conclusions[job->conclusion].finding) },
+		{ "suspects", suspects },
+		{ "more_suspects", ri_json_number((int64_t)job->more_suspects) },
+		{ "link", RI_JSON_OBJECT(json, { "node", ri_json_number(job->verdict_node) },
+			{ "verdict", text_of(json, job->verdict == NULL ? NULL
+				: job->verdict->verdict) },
+			{ "differs", json_boolean(job->verdicts_differ) }) },
+		{ "victims", RI_JSON_OBJECT(json,
+			{ "ranks", ri_json_number((int64_t)victims->ranks) },
+			{ "nodes", ri_json_number((int64_t)victims->nodes) },
+			{ "lost", ri_json_number((int64_t)victims->lost) },
+			{ "stopped", ri_json_number((int64_t)victims->stopped) },
+			{ "failed", ri_json_number((int64_t)victims->failed) }) },
+		{ "job", describe_attempt(json, &job->attempts[0]) },
+		{ "missing", RI_JSON_OBJECT(json, { "nodes", list_missing(json, &job->nodes) },
+			{ "ranks", list_missing(json, &job->ranks) }) },
+		{ "other_attempts", list_other_attempts(json, job) },
+		{ "skipped", skipped }), 0, out);
 }

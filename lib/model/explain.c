@@ -547,11 +547,6 @@ void ri_explain_text(const struct ri_explain *explain, struct ri_text *out)
 	say_findings(&page, explain);
 }
 
-static json_t *number_or_null(int64_t number)
-{
-	return number < 0 ? json_null() : json_integer(number);
-}
-
 /* What a variable is set to, without secrets, under its name, which is foreign text, too. */
 static void put_variable(struct ri_json *json, json_t *object, const struct ri_env_edit *edit)
 {
@@ -575,8 +570,7 @@ static void put_variable(struct ri_json *json, json_t *object, const struct ri_e
 
 static json_t *describe_rank(struct ri_json *json, const struct ri_explained_rank *rank)
 {
-	json_t *object = json_object(), *set = json_object(), *unset = json_array();
-	json_t *argv = json_array();
+	json_t *set = json_object(), *unset = json_array(), *argv = json_array();
 
 	for (size_t i = 0; i < rank->edits->count; i++) {
 		const struct ri_env_edit *edit = &rank->edits->items[i];
@@ -590,28 +584,24 @@ static json_t *describe_rank(struct ri_json *json, const struct ri_explained_ran
 	}
 	for (char *const *word = rank->argv; word != NULL && *word != NULL; word++)
 		ri_json_append(json, argv, ri_json_string(json, *word, "argv"));
-	ri_json_put(json, object, "rank", number_or_null(rank->rank));
-	ri_json_put(json, object, "local_rank", number_or_null(rank->local_rank));
-	ri_json_put(json, object, "set", set);
-	ri_json_put(json, object, "unset", unset);
-	ri_json_put(json, object, "argv", argv);
-	ri_json_put(json, object, "cpus", ri_json_string(json, rank->cpus, "cpus"));
-	ri_json_put(json, object, "gpu", ri_json_string(json, rank->gpu, "gpu"));
-	return object;
+	return RI_JSON_OBJECT(json, { "rank", ri_json_number(rank->rank) },
+		{ "local_rank", ri_json_number(rank->local_rank) },
+		{ "set", set }, { "unset", unset }, { "argv", argv },
+		{ "cpus", ri_json_string(json, rank->cpus, "cpus") },
+		{ "gpu", ri_json_string(json, rank->gpu, "gpu") });
 }
 
-static json_t *describe_finding(struct ri_json *json, const struct ri_error *finding)
+static void add_finding(struct ri_json *json, json_t *list, const struct ri_error *finding)
 {
-	json_t *object = json_object();
-
-	ri_json_put(json, object, "severity", json_string(ri_severity_name(finding->severity)));
-	ri_json_put(json, object, "code", json_string(ri_code_name(finding->code)));
-	ri_json_put(json, object, "subject", ri_json_string(json, finding->subject, "findings"));
-	ri_json_put(json, object, "text", ri_json_string(json, finding->text, "findings"));
-	ri_json_put(json, object, "hint", ri_json_string(json, finding->hint, "findings"));
-	return object;
+	ri_json_append(json, list, RI_JSON_OBJECT(json,
+		{ "severity", json_string(ri_severity_name(finding->severity)) },
+		{ "code", json_string(ri_code_name(finding->code)) },
+		{ "subject", ri_json_string(json, finding->subject, "findings") },
+		{ "text", ri_json_string(json, finding->text, "findings") },
+		{ "hint", ri_json_string(json, finding->hint, "findings") }));
 }
 
+/* Of all that has been described by then. */
 static json_t *list_findings(struct ri_json *json, const struct ri_explain *explain)
 {
 	struct ri_error escapes = {
@@ -622,40 +612,40 @@ static json_t *list_findings(struct ri_json *json, const struct ri_explain *expl
 
 	/* what refuses the launch is the first finding */
 	if (explain->err->code != RI_CODE_NONE)
-		ri_json_append(json, list, describe_finding(json, explain->err));
+		add_finding(json, list, explain->err);
 	for (size_t i = 0; i < explain->findings->count; i++)
-		ri_json_append(json, list, describe_finding(json, &explain->findings->items[i]));
+		add_finding(json, list, &explain->findings->items[i]);
 	if (json->escapes == 0)
 		return list;
 	ri_text_copy(escapes.subject, sizeof(escapes.subject), json->escaped);
 	snprintf(escapes.text, sizeof(escapes.text),
 		"is not UTF-8: \\xNN stands for a byte, and each backslash is doubled; %zu such "
 		"strings in all", json->escapes);
-	ri_json_append(json, list, describe_finding(json, &escapes));
+	add_finding(json, list, &escapes);
 	return list;
 }
 
 int ri_explain_json(const struct ri_explain *explain, struct ri_text *out)
 {
+	static const char *const scopes[] = {
+		[RI_SCOPE_PROCESS] = "process", [RI_SCOPE_NODE] = "node",
+	};
 	const struct ri_topology *topology = explain->topology;
-	json_t *object = json_object(), *sources = json_array(), *ranks = json_array();
 	struct ri_json json = { .escapes = 0 };
-	const char *scope = topology->scope == RI_SCOPE_NODE ? "node" : "process";
+	json_t *facts = ri_json_topology(&json, topology), *findings;
+	json_t *sources = json_array(), *ranks = json_array();
 
 	for (size_t i = 0; i < topology->source_count; i++)
 		ri_json_append(&json, sources, json_string(topology->sources[i]));
-	ri_json_put(&json, object, "schema", json_string("rankinit-explain-1"));
-	ri_json_put(&json, object, "version", json_string(explain->version));
-	ri_json_put(&json, object, "identity",
-		topology->identity == NULL ? json_null() : json_string(topology->identity));
-	ri_json_put(&json, object, "scope",
-		topology->scope == RI_SCOPE_NONE ? json_null() : json_string(scope));
-	ri_json_put(&json, object, "sources", sources);
-	ri_json_put(&json, object, "launch", json_string(explain->launch));
-	ri_json_put(&json, object, "topology", ri_json_topology(&json, topology));
 	for (size_t i = 0; i < explain->rank_count; i++)
 		ri_json_append(&json, ranks, describe_rank(&json, &explain->ranks[i]));
-	ri_json_put(&json, object, "ranks", ranks);
-	ri_json_put(&json, object, "findings", list_findings(&json, explain));
-	return ri_json_end(&json, object, JSON_INDENT(2), out);
+	findings = list_findings(&json, explain);
+	return ri_json_end(&json, RI_JSON_OBJECT(&json,
+		{ "schema", json_string("rankinit-explain-1") },
+		{ "version", json_string(explain->version) },
+		{ "identity", ri_json_string(&json, topology->identity, "identity") },
+		{ "scope", ri_json_string(&json, scopes[topology->scope], "scope") },
+		{ "sources", sources }, { "launch", json_string(explain->launch) },
+		{ "topology", facts }, { "ranks", ranks }, { "findings", findings }),
+		JSON_INDENT(2), out);
 }

@@ -13,6 +13,20 @@ void ri_json_append(struct ri_json *json, json_t *array, json_t *value)
 	json->incomplete |= json_array_append_new(array, value) < 0;
 }
 
+json_t *ri_json_object(struct ri_json *json, const struct ri_json_member *members)
+{
+	json_t *object = json_object();
+
+	for (; members->name != NULL; members++)
+		ri_json_put(json, object, members->name, members->value);
+	return object;
+}
+
+json_t *ri_json_number(int64_t number)
+{
+	return number < 0 ? json_null() : json_integer((json_int_t)number);
+}
+
 bool ri_json_buffer_take(struct ri_text *out, size_t room)
 {
 	json_malloc_t take;

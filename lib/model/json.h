@@ -29,6 +29,23 @@ void ri_json_put(struct ri_json *json, json_t *object, const char *key, json_t *
 void ri_json_append(struct ri_json *json, json_t *array, json_t *value);
 
 /*
+ * An object, which takes over the values of its members:
+ * RI_JSON_OBJECT(json, { "rank", ri_json_number(3) }, { "told", json_false() })
+ */
+#define RI_JSON_OBJECT(json, ...) \
+	ri_json_object(json, (struct ri_json_member[]){ __VA_ARGS__, { NULL, NULL } })
+
+struct ri_json_member {
+	const char *name;
+	json_t *value;
+};
+
+json_t *ri_json_object(struct ri_json *json, const struct ri_json_member *members);
+
+/* null, where it is below 0. */
+json_t *ri_json_number(int64_t number);
+
+/*
  * A string; in one that is not UTF-8 the bytes at fault are written as \xNN
  * and backslashes doubled. subject names it where that is so. NULL is null.
  */

@@ -48,7 +48,7 @@ static json_t *write_one(struct ri_json *json, const struct ri_report_member *me
 
 	switch (member->type) {
 	case RI_MEMBER_NUMBER:
-		return *number < 0 ? json_null() : json_integer((json_int_t)*number);
+		return ri_json_number(*number);
 	case RI_MEMBER_REAL:
 		return json_real(*(const double *)field);
 	case RI_MEMBER_TEXT:

@@ -322,37 +322,37 @@ void ri_check_print_text(const struct ri_check_report *report, struct ri_text *o
 	print_sum(&page, report);
 }
 
+/* null, where it is empty. */
+static json_t *text_or_null(struct ri_json *json, const char *text)
+{
+	return text[0] == '\0' ? json_null() : ri_json_string(json, text, "checks");
+}
+
 json_t *ri_check_json(struct ri_json *json, const struct ri_check_report *report)
 {
-	json_t *object = json_object(), *list = json_array(), *named;
+	json_t *object, *list = json_array(), *named;
 	const struct ri_node_facts *facts = report->facts;
 
 	for (size_t i = 0; i < report->count; i++) {
 		const struct ri_check_result *result = &report->items[i];
-		const char *cause = find_cause(report, result);
-		json_t *item = json_object();
 		char text[TEXT];
 
 		make_text(result, text);
-		ri_json_put(json, item, "id", json_string(id_of(result)));
-		ri_json_put(json, item, "status", json_string(statuses[result->status].name));
-		ri_json_put(json, item, "code", result->code == RI_CODE_NONE ? json_null()
-			: json_string(ri_code_name((enum ri_code)result->code)));
-		ri_json_put(json, item, "subject",
-			ri_json_string(json, result->subject, "subject"));
-		ri_json_put(json, item, "text", ri_json_string(json, text, "text"));
-		ri_json_put(json, item, "expected", result->expected[0] == '\0' ? json_null()
-			: ri_json_string(json, result->expected, "expected"));
-		ri_json_put(json, item, "hint", result->hint[0] == '\0' ? json_null()
-			: ri_json_string(json, result->hint, "hint"));
-		ri_json_put(json, item, "because_of",
-			cause == NULL ? json_null() : json_string(cause));
-		ri_json_put(json, item, "ms", json_real((double)result->us / 1000));
-		ri_json_append(json, list, item);
+		ri_json_append(json, list, RI_JSON_OBJECT(json,
+			{ "id", json_string(id_of(result)) },
+			{ "status", json_string(statuses[result->status].name) },
+			{ "code", result->code == RI_CODE_NONE ? json_null()
+				: json_string(ri_code_name((enum ri_code)result->code)) },
+			{ "subject", ri_json_string(json, result->subject, "checks") },
+			{ "text", ri_json_string(json, text, "checks") },
+			{ "expected", text_or_null(json, result->expected) },
+			{ "hint", text_or_null(json, result->hint) },
+			{ "because_of", ri_json_string(json, find_cause(report, result),
+				"checks") },
+			{ "ms", json_real((double)result->us / 1000) }));
 	}
-	ri_json_put(json, object, "schema", json_string("rankinit-check-1"));
-	ri_json_put(json, object, "fit", json_boolean(!report->unfit));
-	ri_json_put(json, object, "checks", list);
+	object = RI_JSON_OBJECT(json, { "schema", json_string("rankinit-check-1") },
+		{ "fit", json_boolean(!report->unfit) }, { "checks", list });
 	if (facts == NULL)
 		return object;
 	named = json_object();
