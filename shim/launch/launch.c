@@ -253,6 +253,15 @@ static int explain_failure(void *argument)
 		: ri_fail_hint(child->err, "%s", steps[child->failed].hint);
 }
 
+/* By job control, as the kernel has it: Ctrl-Z, or what somebody sent. */
+static bool is_stopped(pid_t pid)
+{
+	siginfo_t info = { .si_pid = 0 };
+
+	return ri_raw_call(SYS_waitid, P_PID, pid, ri_raw(&info), WSTOPPED | WNOHANG | WNOWAIT,
+		0) == 0 && info.si_pid == pid;
+}
+
 /*
  * Until the child has executed the command or is gone: the pipe ends. Returns
  * false where a stop came first, which the child can be told.
@@ -263,7 +272,7 @@ static bool wait_for_exec(const struct child *child, pid_t pid, int sign)
 	const struct ri_signal_map *map = child->launch->signal_map;
 	struct pollfd end = { .fd = sign };
 	ri_sigset stops;
-	bool counts;
+	bool counts, stopped = false;
 	char none;
 	long ready;
 
@@ -273,6 +282,10 @@ static bool wait_for_exec(const struct child *child, pid_t pid, int sign)
 		ready = ri_raw_call(SYS_ppoll, ri_raw(&end), 1, ri_raw(&left), 0, 0);
 		if (ready > 0)
 			return true;
+		/* at the last look, and still no command: a shell would continue us alone */
+		if (stopped)
+			kill(pid, SIGCONT);
+		stopped = is_stopped(pid);
 		stops = ready == 0 ? ri_mask_pending() & ri_mask_stops() : 0;
 		/*
 		 * A signal that makes a core dump ends no process that waits for a file, and no

@@ -152,6 +152,40 @@ def test_signals_before_the_command_is_there(box):
     send_each(job)
 
 
+@pytest.fixture
+def slow_path(tmp_path):
+    """A PATH that takes minutes to search, unless its symlink is removed."""
+    target = "./" * 2000
+    for step in range(30):
+        (tmp_path / str(step)).symlink_to(f"{target}{step + 1}" if step < 29 else target)
+    slow, last = tmp_path / "0", tmp_path / "bin"
+    last.mkdir()
+    (last / "python3").symlink_to(sys.executable)
+    return slow, ":".join([str(slow)] * (120000 // (len(str(slow)) + 1)) + [str(last)])
+
+
+@pytest.mark.parametrize("place", ["init", "below"])
+@pytest.mark.parametrize("number", [signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU,
+                                    signal.SIGSTOP], ids=lambda number: number.name)
+def test_what_is_stopped_before_it_is_the_command_goes_on(box, slow_path, number, place):
+    """As of a Ctrl-Z at once: rankinit waits for the exec, and a shell would continue it alone."""
+    slow, path = slow_path
+    words = ["python3", *box.payload("main", "deaf")[1:]]
+    job = box.start("--", *words, place=place, env={"PATH": path})
+    child, = wait_until(lambda: peek.children(job.pid), "a child")
+    wait_until(lambda: peek.field(child, "SigBlk") == "0" * 16, "its search")
+    job.signal(number, child)
+    wait_until(lambda: peek.field(child, "ShdPnd") == "0" * 16, "it is stopped")
+    slow.unlink()
+    job.until("main ready")
+    send_each(job, numbers=[USR1])
+    # the control: of the command itself that is somebody's business
+    job.signal(number, child)
+    wait_until(lambda: peek.state(child) == "T", "stopped")
+    time.sleep(0.3)
+    assert peek.state(child) == "T" and job.count("main SIGCONT") == 0
+
+
 def test_nothing_but_the_deadline_kills(box):
     """However often somebody asks; the checkpoint is written, and its status kept."""
     job = box.start("--", *box.payload("main", "save=2", "status=9", "session:loader"))
