@@ -56,15 +56,15 @@ static struct {
 
 bool ri_behind_knows_launcher(const struct ri_found *found)
 {
-	enum ri_source_signals signals = ri_source_signals(found->topology.identity);
+	const struct ri_source *source = ri_source_of(found->topology.identity);
 	struct ri_procstat leader, launcher;
 
 	/* the parent of the leader of our process group has made it, and signals it */
-	if (signals == RI_SIGNALS_GROUP && ri_proc_is_ours(getpid()) &&
+	if (source->signals == RI_SIGNALS_GROUP && ri_proc_is_ours(getpid()) &&
 		ri_proc_read(getpgrp(), &leader) && ri_proc_read(leader.parent, &launcher) &&
-		ri_source_is_launcher(found->topology.identity, launcher.name))
+		ri_source_is_launcher(source, launcher.name))
 		own.launcher = launcher.pid;
-	return signals == RI_SIGNALS_STEP || own.launcher != 0;
+	return source->signals == RI_SIGNALS_STEP || own.launcher != 0;
 }
 
 /* The rank has its own copies, which end with it; the launcher may wait for that. */

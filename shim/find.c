@@ -387,8 +387,8 @@ bool ri_found_is_of_ours(const struct ri_found *found)
 
 bool ri_found_is_managed(const struct ri_found *found)
 {
-	return ri_source_manages(found->topology.identity) || is_below(found, ri_outer_manager) ||
-		ri_found_is_of_ours(found);
+	return ri_source_of(found->topology.identity)->manages ||
+		is_below(found, ri_outer_manager) || ri_found_is_of_ours(found);
 }
 
 static int refuse_launcher(const struct ri_found *found, const char *subject,

@@ -146,7 +146,7 @@ static struct ri_outcome begin_outcome(const struct ri_run *run)
 		.launches = run->started.has_others || ri_others_have_ray(),
 		.started = run->started.at,
 		.of_hydra = run->started.behind &&
-			ri_source_mpi(run->found.topology.identity) == RI_SOURCE_MPICH,
+			ri_source_of(run->found.topology.identity)->mpi == RI_SOURCE_MPICH,
 		.link.on = run->found.options.link != RI_LINK_MODE_NO &&
 			run->started.job.part.job != NULL,
 		.stop = run->started.supervised.stop,

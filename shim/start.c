@@ -265,8 +265,8 @@ static int tell_inner(struct ri_run *run, struct ri_launch *launch, enum stance 
 	int outer = ri_outer_fd(&run->found.env);
 
 	if (stance != STANCE_INIT)
-		edit.value = ri_source_manages(run->found.topology.identity) ? ri_outer_manager
-			: NULL;
+		edit.value = ri_source_of(run->found.topology.identity)->manages
+			? ri_outer_manager : NULL;
 	else if (ri_run_ranks(run) > 1)
 		edit.value = ri_outer_ranks;
 	else if (!options->disabled && (run->started.has_others || options->exit_class ||

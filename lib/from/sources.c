@@ -13,45 +13,24 @@ const struct ri_source *const ri_sources[] = {
 	NULL,
 };
 
-static const struct ri_source *find_source(const char *name)
+const struct ri_source *ri_source_of(const char *identity)
 {
-	for (size_t i = 0; name != NULL && i < RI_SOURCE_COUNT; i++)
-		if (strcmp(ri_sources[i]->name, name) == 0)
+	static const struct ri_source none = { .name = NULL };
+
+	for (size_t i = 0; identity != NULL && i < RI_SOURCE_COUNT; i++)
+		if (strcmp(ri_sources[i]->name, identity) == 0)
 			return ri_sources[i];
-	return NULL;
+	return &none;
 }
 
-bool ri_source_manages(const char *identity)
+bool ri_source_is_launcher(const struct ri_source *source, const char *name)
 {
-	const struct ri_source *source = find_source(identity);
-
-	return source != NULL && source->manages;
-}
-
-enum ri_source_signals ri_source_signals(const char *identity)
-{
-	const struct ri_source *source = find_source(identity);
-
-	return source == NULL ? RI_SIGNALS_UNKNOWN : source->signals;
-}
-
-bool ri_source_is_launcher(const char *identity, const char *name)
-{
-	const struct ri_source *source = find_source(identity);
-	const char *at = source == NULL ? NULL : source->launchers;
 	size_t length = strcspn(name, ".");
 
-	for (; at != NULL; at = strchr(at, '|') == NULL ? NULL : strchr(at, '|') + 1)
+	for (const char *at = source->launchers; at != NULL; at = strchr(at, '|') == NULL ? NULL : strchr(at, '|') + 1)
 		if (strcspn(at, "|") == length && strncmp(at, name, length) == 0)
 			return true;
 	return false;
-}
-
-enum ri_source_mpi ri_source_mpi(const char *identity)
-{
-	const struct ri_source *source = find_source(identity);
-
-	return source == NULL ? RI_SOURCE_NO_MPI : source->mpi;
 }
 
 bool ri_sources_say_job(const struct ri_env *env, const struct ri_wishes *wishes)

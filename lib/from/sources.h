@@ -264,15 +264,11 @@ bool ri_source_sees_text(const struct ri_env *env, const char *variable);
  */
 bool ri_source_sees_slurm_task(const struct ri_env *env);
 
-/*
- * What the source of this identity, or NULL, says of its ranks: does it watch over them, how does
- * it signal them, whose MPI job is theirs? Does a program of this name, which may end in
- * ".openmpi" or so, start them?
- */
-bool ri_source_manages(const char *identity);
-enum ri_source_signals ri_source_signals(const char *identity);
-enum ri_source_mpi ri_source_mpi(const char *identity);
-bool ri_source_is_launcher(const char *identity, const char *name);
+/* The source of this identity; of NULL, or another word, one of which all fields are 0. */
+const struct ri_source *ri_source_of(const char *identity);
+
+/* Does a program of this name, which may end in ".openmpi" or so, start the source's ranks? */
+bool ri_source_is_launcher(const struct ri_source *source, const char *name);
 
 /* Does a source that may be read say that this process is a job's, with a rank or without? */
 bool ri_sources_say_job(const struct ri_env *env, const struct ri_wishes *wishes);

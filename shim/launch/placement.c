@@ -175,7 +175,7 @@ static bool is_one_rank(const struct ri_topology *topology, const struct ri_cont
 	return context->command->mode == RI_MODE_PROCESS && context->command->is_python &&
 		context->fan_out == 0 && topology->scope == RI_SCOPE_PROCESS &&
 		told != NULL && strcmp(told, "RANK") == 0 &&
-		!ri_source_manages(topology->identity) &&
+		!ri_source_of(topology->identity)->manages &&
 		ri_topology_get(topology, RI_FACT_LOCAL_WORLD_SIZE, &here) && here == 1 &&
 		ri_topology_get(topology, RI_FACT_WORLD_SIZE, &world) && world > 1 &&
 		ri_wishes_allow_framework(context->wishes, "torch");

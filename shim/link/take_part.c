@@ -116,7 +116,7 @@ static int find_secret(const struct ri_given *given, struct secret *secret, stru
 static bool find_rendezvous(const struct ri_link_job *job, struct ri_rendezvous *out)
 {
 	return ri_rendezvous_find(out, job->topology, job->context, &job->part,
-		ri_source_mpi(job->topology->identity) != RI_SOURCE_NO_MPI);
+		ri_source_of(job->topology->identity)->mpi != RI_SOURCE_NO_MPI);
 }
 
 /* Of the job: of its name and the secret, or as the attempt before this one has it. */

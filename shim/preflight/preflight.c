@@ -221,7 +221,7 @@ static void find_demands(const struct ri_preflight *of, struct ri_demands *deman
 			.count = 1,
 		};
 	ri_topology_get(of->topology, RI_FACT_WORLD_SIZE, &ranks);
-	if (ranks > 1 && ri_source_mpi(of->topology->identity) != RI_SOURCE_NO_MPI)
+	if (ranks > 1 && ri_source_of(of->topology->identity)->mpi != RI_SOURCE_NO_MPI)
 		job->topics[RI_TOPIC_MPI] = (struct ri_demand){
 			.subject = "an MPI job", .asker = RI_ASKER_SOURCE,
 		};

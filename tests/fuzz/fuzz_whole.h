@@ -189,7 +189,7 @@ static inline void fuzz_run_job(struct ri_options *options, struct ri_context *c
 			CHECK(ri_topology_is_launcher(&topology) ||
 				(context->fan_out == 1 && ri_topology_is_beside(&topology)));
 	}
-	CHECK(!ri_source_manages(NULL) && !ri_source_manages("none"));
+	CHECK(!ri_source_of(NULL)->manages && !ri_source_of("none")->manages);
 	fuzz_check_claims(&topology);
 	for (size_t i = 0; i < findings.count; i++)
 		fuzz_check_words(findings.items[i].subject, findings.items[i].text,

@@ -100,7 +100,7 @@ static void test_slurm_step(void **state)
 	(void)state;
 	take(LIST(STEP, "SLURM_RESTART_COUNT=3", "SLURM_JOB_NODELIST=n[01-20]"));
 	assert_string_equal(topology.identity, "slurm");
-	assert_true(ri_source_manages("slurm"));
+	assert_true(ri_source_of("slurm")->manages);
 	assert_hosts("SLURM_STEP_NODELIST", "n09", "n10");
 	assert_number(RI_FACT_RESTART_COUNT, 3);
 	assert_job("42.0");

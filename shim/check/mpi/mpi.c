@@ -166,7 +166,7 @@ static enum ri_mpi_family find_starter(const struct ri_checking *checking,
 		[RI_SOURCE_OPENMPI] = RI_MPI_OPENMPI, [RI_SOURCE_MPICH] = RI_MPI_MPICH,
 		[RI_SOURCE_MVAPICH2] = RI_MPI_MVAPICH2,
 	};
-	enum ri_source_mpi source = ri_source_mpi(checking->topology->identity);
+	enum ri_source_mpi source = ri_source_of(checking->topology->identity)->mpi;
 	const struct ri_mpi *mpi;
 
 	*launcher = NULL;
@@ -407,7 +407,7 @@ static void check_root(struct ri_checking *checking)
 
 	if (mpi->launcher_count == 0 || mpi->launchers[0].family != RI_MPI_OPENMPI) {
 		ri_check_skip(checking, path, "is not from Open MPI");
-	} else if (ri_source_mpi(checking->topology->identity) != RI_SOURCE_NO_MPI) {
+	} else if (ri_source_of(checking->topology->identity)->mpi != RI_SOURCE_NO_MPI) {
 		ri_check_skip(checking, path, "the ranks are already started");
 	} else if (!ri_machine_status(checking->host, &status)) {
 		ri_check_unknown(checking, RI_CODE_MPI_ROOT_UNKNOWN, path,
@@ -517,7 +517,7 @@ static void check_ssh(struct ri_checking *checking)
 	else if (ri_program_find(ri_check_loader(checking)->image, "ssh", &ssh))
 		ri_check_pass(checking, ssh.path, "is installed");
 	else if (!ri_topology_is_wide(checking->topology) ||
-		ri_source_mpi(checking->topology->identity) != RI_SOURCE_NO_MPI)
+		ri_source_of(checking->topology->identity)->mpi != RI_SOURCE_NO_MPI)
 		ri_check_note(checking, RI_CODE_MPI_SSH_MISSING, "ssh",
 			"is not on PATH; mpirun needs it to start ranks on other nodes");
 	else
