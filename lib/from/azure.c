@@ -207,11 +207,11 @@ static bool read_primary(struct ri_reading *reading, bool *is_primary)
 static void put_master_first(struct ri_reading *reading, struct ri_fact *hosts)
 {
 	const struct ri_fact *master =
-		ri_claim_of(reading, RI_FACT_MASTER_ADDR, reading->source->name);
+		ri_claim_known(reading, RI_FACT_MASTER_ADDR, reading->source->name);
 	const char **list;
 	size_t at = 0;
 
-	if (master == NULL || master->state != RI_STATE_KNOWN)
+	if (master == NULL)
 		return;
 	while (at < hosts->number && strcmp(hosts->list[at], master->text) != 0)
 		at++;
@@ -325,7 +325,7 @@ static void read_azure_batch(struct ri_reading *reading)
 	ri_claim_hosts(reading, "AZ_BATCH_NODE_LIST", ';');
 	claim_nodes(reading);
 	ri_claim_first_host(reading);
-	hosts = ri_claimed(reading, RI_FACT_HOSTS);
+	hosts = ri_claim_known(reading, RI_FACT_HOSTS, reading->source->name);
 	if (hosts != NULL) {
 		put_master_first(reading, hosts);
 		report_outside(reading, hosts);
@@ -477,7 +477,8 @@ static void read_azure_batchai(struct ri_reading *reading)
 		ri_claim_spoil(index, RI_STATE_OPEN,
 			"AZ_BATCHAI_TASK_INDEX may be the index of a parameter server");
 	/* A rank has its place from its launcher. */
-	if (reading->identity == NULL && ri_claimed(reading, RI_FACT_HOSTS) == NULL) {
+	if (reading->identity == NULL &&
+		ri_claim_known(reading, RI_FACT_HOSTS, reading->source->name) == NULL) {
 		hosts = claim_host_file(reading);
 		if (hosts != NULL && !ri_source_sees_text(reading->context->env, TASK_INDEX) &&
 			ri_own_read(&own, reading) && ri_own_find(&own, hosts, &place))

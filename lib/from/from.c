@@ -145,22 +145,12 @@ int ri_sources_read(struct ri_topology *out, struct ri_reading *reading,
 	return -1;
 }
 
-/* The first claim that anybody made and that can be used. */
-static const struct ri_fact *find_known(const struct ri_reading *reading, enum ri_fact_id id)
-{
-	const struct ri_fact *claim = reading->claims[id];
-
-	while (claim != NULL && claim->state != RI_STATE_KNOWN)
-		claim = claim->next;
-	return claim;
-}
-
 /* What anybody says of how many nodes there are. */
 static const struct ri_fact *find_nodes(const struct ri_reading *reading)
 {
-	const struct ri_fact *nodes = find_known(reading, RI_FACT_NNODES);
+	const struct ri_fact *nodes = ri_claim_known(reading, RI_FACT_NNODES, NULL);
 
-	return nodes != NULL ? nodes : find_known(reading, RI_FACT_HOSTS);
+	return nodes != NULL ? nodes : ri_claim_known(reading, RI_FACT_HOSTS, NULL);
 }
 
 static bool is_launcher(const struct ri_reading *reading, const struct ri_source *source)
@@ -314,14 +304,14 @@ static void report_lone(const struct ri_reading *reading)
 static bool may_adopt(const struct ri_reading *reading)
 {
 	const struct ri_context *context = reading->context;
-	const struct ri_fact *role = find_known(reading, RI_FACT_ROLE);
+	const struct ri_fact *role = ri_claim_known(reading, RI_FACT_ROLE, NULL);
 
 	if (context->fan_out == 0 || !ri_wishes_allow_source(context->wishes, RI_BY_HAND))
 		return false;
 	if (role != NULL && strcmp(role->text, RI_ROLE_LAUNCHER) == 0)
 		return false;
 	return context->fan_out > 1 || role == NULL || !ri_role_is_beside(role->text) ||
-		find_known(reading, RI_FACT_NNODES) != NULL;
+		ri_claim_known(reading, RI_FACT_NNODES, NULL) != NULL;
 }
 
 /* A default that stays, as the node's place is unknown: each node is a job of its own. */

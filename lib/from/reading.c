@@ -326,19 +326,21 @@ void ri_source_read(const struct ri_source *source, struct ri_reading *reading)
 		source->read(reading);
 }
 
-struct ri_fact *ri_claimed(const struct ri_reading *reading, enum ri_fact_id id)
+struct ri_fact *ri_claim_known(
+	const struct ri_reading *reading, enum ri_fact_id id, const char *source)
 {
 	struct ri_fact *claim = reading->claims[id];
 
-	while (claim != NULL && (claim->origin.source != reading->source->name ||
-		claim->state != RI_STATE_KNOWN))
+	while (claim != NULL && (claim->state != RI_STATE_KNOWN ||
+		(source != NULL && claim->origin.source != source)))
 		claim = claim->next;
 	return claim;
 }
 
-bool ri_claim_get(const struct ri_reading *reading, enum ri_fact_id id, uint64_t *out)
+bool ri_claim_number_of(const struct ri_reading *reading, enum ri_fact_id id, const char *source,
+	uint64_t *out)
 {
-	const struct ri_fact *claim = ri_claimed(reading, id);
+	const struct ri_fact *claim = ri_claim_known(reading, id, source);
 
 	if (claim == NULL)
 		return false;
@@ -346,9 +348,15 @@ bool ri_claim_get(const struct ri_reading *reading, enum ri_fact_id id, uint64_t
 	return true;
 }
 
+bool ri_claim_get(const struct ri_reading *reading, enum ri_fact_id id, uint64_t *out)
+{
+	return ri_claim_number_of(reading, id, reading->source->name, out);
+}
+
 void ri_claim_first_host(struct ri_reading *reading)
 {
-	const struct ri_fact *hosts = ri_claimed(reading, RI_FACT_HOSTS);
+	const struct ri_fact *hosts = 
+		ri_claim_known(reading, RI_FACT_HOSTS, reading->source->name);
 	struct ri_fact *claim = reading->claims[RI_FACT_MASTER_ADDR];
 
 	for (; claim != NULL; claim = claim->next)
@@ -391,17 +399,6 @@ struct ri_fact *ri_claim_of(
 	while (claim != NULL && claim->origin.source != source)
 		claim = claim->next;
 	return claim;
-}
-
-bool ri_claim_number_of(const struct ri_reading *reading, enum ri_fact_id id, const char *source,
-	uint64_t *out)
-{
-	const struct ri_fact *claim = ri_claim_of(reading, id, source);
-
-	if (claim == NULL || claim->state != RI_STATE_KNOWN)
-		return false;
-	*out = claim->number;
-	return true;
 }
 
 bool ri_identity_is_on_one_node(const struct ri_reading *reading)

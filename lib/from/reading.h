@@ -154,15 +154,16 @@ struct ri_fact *ri_claim_spoil(struct ri_fact *claim, enum ri_fact_state state,
 /* Give the claim this strength; NULL stays. Returns it. */
 struct ri_fact *ri_claim_weigh(struct ri_fact *claim, enum ri_strength strength);
 
-/* The first known claim that the source whose turn it is has made, or NULL; and its number. */
-struct ri_fact *ri_claimed(const struct ri_reading *reading, enum ri_fact_id id);
-bool ri_claim_get(const struct ri_reading *reading, enum ri_fact_id id, uint64_t *out);
-
-/* The first claim that the source of that name made, or NULL; and its number, if it is known. */
+/* The first claim that the source of that name made, or NULL. */
 struct ri_fact *ri_claim_of(
+	const struct ri_reading *reading, enum ri_fact_id id, const char *source);
+
+/* Its first known one, or with NULL that of any source; the number of it; and of our own. */
+struct ri_fact *ri_claim_known(
 	const struct ri_reading *reading, enum ri_fact_id id, const char *source);
 bool ri_claim_number_of(const struct ri_reading *reading, enum ri_fact_id id, const char *source,
 	uint64_t *out);
+bool ri_claim_get(const struct ri_reading *reading, enum ri_fact_id id, uint64_t *out);
 
 /*
  * Where this source names no master, claim the first of its hosts until
