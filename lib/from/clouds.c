@@ -360,6 +360,7 @@ static void claim_cluster(struct ri_reading *reading, const struct cluster *clus
 		return;
 	claim->list = list;
 	claim->number = count;
+	ri_claim_master(reading, claim, RI_STRENGTH_SAID);
 	/* The index of this host, which has to stand in the list once. */
 	claim = ri_claim_read(reading, RI_FACT_NODE_RANK, cluster->current_from, cluster->current);
 	for (size_t i = 0; claim != NULL && i < count; i++)
@@ -370,9 +371,6 @@ static void claim_cluster(struct ri_reading *reading, const struct cluster *clus
 	if (found != 1)
 		ri_claim_spoil(claim, RI_STATE_BROKEN,
 			"a host that is in the list of hosts exactly once");
-	claim = ri_claim_read(reading, RI_FACT_MASTER_ADDR, from, raw);
-	if (claim != NULL)
-		claim->text = list[0];
 }
 
 static void read_toolkit(struct ri_reading *reading)

@@ -306,12 +306,11 @@ static void claim(struct ri_reading *reading, const char *variable,
 	}
 	if (cluster.count > 0) {
 		ri_claim_value(reading, RI_FACT_NNODES, variable, cluster.count);
-		ri_claim_list_of(reading, variable, cluster.hosts, cluster.count);
+		made = ri_claim_list_of(reading, variable, cluster.hosts, cluster.count);
+		/* Alone it may not even be reachable by that name. */
+		if (cluster.count > 1)
+			ri_claim_master(reading, made, RI_STRENGTH_DEFAULT);
 	}
-	/* Alone it may not even be reachable by that name. */
-	if (cluster.count > 1)
-		ri_claim_word(reading, RI_FACT_MASTER_ADDR, variable, cluster.hosts[0],
-			RI_STRENGTH_DEFAULT);
 	made = cluster.role == NULL ? NULL
 		: ri_claim_word(reading, RI_FACT_ROLE, variable, cluster.role, RI_STRENGTH_SAID);
 	if (made == NULL)

@@ -194,27 +194,6 @@ bool ri_allocation_read_file(struct ri_reading *reading, const char *variable,
 	return text != NULL && ri_allocation_read_text(reading, variable, text, out);
 }
 
-struct ri_fact *ri_allocation_claim_master(struct ri_reading *reading, const struct ri_fact *hosts)
-{
-	struct ri_fact *claim =
-		ri_claim(reading, RI_FACT_MASTER_ADDR, hosts->origin.variable);
-
-	if (claim == NULL)
-		return NULL;
-	claim->state = hosts->state;
-	claim->reason = hosts->reason;
-	claim->fault_at = hosts->fault_at;
-	if (hosts->state == RI_STATE_KNOWN)
-		claim->text = hosts->list[0];
-	return claim;
-}
-
-bool ri_allocation_is_direct(const struct ri_reading *reading)
-{
-	return reading->launcher == NULL ||
-		(reading->launcher->traits & RI_TRAIT_BY_HAND) != 0;
-}
-
 /*
  * The text of a list is gone through twice: to know how much room the names take, and to write
  * them. Only the bounds stand between a short text and a very long list.

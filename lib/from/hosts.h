@@ -71,18 +71,6 @@ bool ri_allocation_read_file(struct ri_reading *reading, const char *variable,
 	struct ri_hostfile *out);
 
 /*
- * What a scheduler says of the machines that a job was given is no identity; and a launcher
- * that runs inside may use fewer of the machines, in another order, so that its ranks learn
- * from it only what fits them.
- */
-
-/* Claim the first of these hosts as the master; of a broken list, a broken one. */
-struct ri_fact *ri_allocation_claim_master(struct ri_reading *reading, const struct ri_fact *hosts);
-
-/* Does no launcher, which knows better, stand between? Facts by hand change nothing. */
-bool ri_allocation_is_direct(const struct ri_reading *reading);
-
-/*
  * Is a host of a list this machine? By address where the list has addresses, by name where it has
  * names. An address proves it only if no other machine has it too, so loopback and link-local
  * ones never count. A bridge such as docker0 has the same address everywhere: therefore one single

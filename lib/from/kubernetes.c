@@ -251,8 +251,7 @@ static void read_volcano(struct ri_reading *reading)
 	ri_claim_gpus(reading, RI_FACT_NPROC, "MA_NUM_GPUS");
 	hosts = ri_claim_hosts(reading, task, ',');
 	if (hosts != NULL && hosts->state == RI_STATE_KNOWN)
-		ri_claim_word(reading, RI_FACT_MASTER_ADDR, task, hosts->list[0],
-			RI_STRENGTH_DEFAULT);
+		ri_claim_master(reading, hosts, RI_STRENGTH_DEFAULT);
 }
 
 /*

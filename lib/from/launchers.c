@@ -95,7 +95,7 @@ static void read_flux(struct ri_reading *reading)
 {
 	ri_claim_rows(reading, ri_source_flux.reads);
 	/* A launcher in one of its tasks may use fewer. */
-	if (ri_allocation_is_direct(reading))
+	if (ri_reading_is_direct(reading))
 		ri_claim_filled(reading, RI_FACT_NNODES, "FLUX_JOB_NNODES");
 }
 
@@ -221,10 +221,9 @@ const struct ri_source ri_source_mvapich2 = {
 static void read_hydra(struct ri_reading *reading)
 {
 	uint64_t size, local, tasks, nodes;
-	const struct ri_fact *hosts;
 
 	ri_claim_rows(reading, ri_source_hydra.reads);
-	if (!ri_allocation_is_direct(reading) ||
+	if (!ri_reading_is_direct(reading) ||
 		!ri_claim_get(reading, RI_FACT_WORLD_SIZE, &size) ||
 		!ri_claim_get(reading, RI_FACT_LOCAL_WORLD_SIZE, &local) || local >= size ||
 		!ri_reading_number(reading, RI_FACT_NNODES, "SLURM_STEP_NUM_TASKS", &tasks) ||
@@ -233,9 +232,8 @@ static void read_hydra(struct ri_reading *reading)
 		return;
 	ri_claim_number(reading, RI_FACT_NNODES, "SLURM_STEP_NUM_NODES");
 	ri_claim_number(reading, RI_FACT_NODE_RANK, "SLURM_NODEID");
-	hosts = ri_claim_hostlist(reading, "SLURM_STEP_NODELIST");
-	if (hosts != NULL)
-		ri_allocation_claim_master(reading, hosts);
+	ri_claim_master(reading, ri_claim_hostlist(reading, "SLURM_STEP_NODELIST"),
+		RI_STRENGTH_SAID);
 }
 
 /*

@@ -86,8 +86,7 @@ static void read_manual(struct ri_reading *reading)
 	hosts = reading->claims[RI_FACT_HOSTS];
 	if (hosts == NULL || hosts->state != RI_STATE_KNOWN || reading->err->code != RI_CODE_NONE)
 		return;
-	ri_claim_word(reading, RI_FACT_MASTER_ADDR, hosts->origin.variable, hosts->list[0],
-		RI_STRENGTH_MANUAL);
+	ri_claim_master(reading, hosts, RI_STRENGTH_MANUAL);
 	if (ri_own_read(&own, reading) && ri_own_find(&own, hosts, &place))
 		ri_claim_weigh(ri_claim_value(reading, RI_FACT_NODE_RANK, hosts->origin.variable,
 			place), RI_STRENGTH_MANUAL);

@@ -353,6 +353,23 @@ bool ri_claim_get(const struct ri_reading *reading, enum ri_fact_id id, uint64_t
 	return ri_claim_number_of(reading, id, reading->source->name, out);
 }
 
+struct ri_fact *ri_claim_master(struct ri_reading *reading, const struct ri_fact *hosts,
+	enum ri_strength strength)
+{
+	struct ri_fact *claim = hosts == NULL ? NULL : ri_claim_read(reading, RI_FACT_MASTER_ADDR,
+		hosts->origin.variable, hosts->origin.raw);
+
+	if (claim == NULL)
+		return NULL;
+	claim->strength = strength;
+	claim->state = hosts->state;
+	claim->reason = hosts->reason;
+	claim->fault_at = hosts->fault_at;
+	if (hosts->state == RI_STATE_KNOWN)
+		claim->text = hosts->list[0];
+	return claim;
+}
+
 void ri_claim_first_host(struct ri_reading *reading)
 {
 	const struct ri_fact *hosts = 
@@ -363,15 +380,8 @@ void ri_claim_first_host(struct ri_reading *reading)
 		if (claim->origin.source == reading->source->name &&
 			claim->state != RI_STATE_OPEN)
 			return;
-	if (hosts == NULL)
-		return;
-	claim = ri_claim_read(reading, RI_FACT_MASTER_ADDR, hosts->origin.variable,
-		hosts->origin.raw);
-	if (claim == NULL)
-		return;
-	claim->text = hosts->list[0];
-	claim->strength = RI_STRENGTH_DEFAULT;
-	if (ri_loopback_is(claim->text, strlen(claim->text)))
+	claim = ri_claim_master(reading, hosts, RI_STRENGTH_DEFAULT);
+	if (claim != NULL && ri_loopback_is(claim->text, strlen(claim->text)))
 		ri_claim_spoil(claim, RI_STATE_OPEN,
 			"the first host of the list makes each node its own master");
 }
@@ -383,6 +393,13 @@ void ri_claim_default_port(struct ri_reading *reading, unsigned port)
 
 	if (claim != NULL)
 		claim->number = port;
+}
+
+bool ri_reading_is_direct(const struct ri_reading *reading)
+{
+	/* facts by hand change nothing */
+	return reading->launcher == NULL ||
+		(reading->launcher->traits & RI_TRAIT_BY_HAND) != 0;
 }
 
 bool ri_reading_has_master(const struct ri_reading *reading)

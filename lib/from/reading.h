@@ -166,13 +166,22 @@ bool ri_claim_number_of(const struct ri_reading *reading, enum ri_fact_id id, co
 bool ri_claim_get(const struct ri_reading *reading, enum ri_fact_id id, uint64_t *out);
 
 /*
- * Where this source names no master, claim the first of its hosts until
- * another one says better. "localhost" is open: it serves one node.
+ * Claim the first of these hosts as the master; of a broken list, a broken one; of NULL, none. Or,
+ * where this source names no master, the first of its own until another source says better:
+ * "localhost" is open then, as it serves one node.
  */
+struct ri_fact *ri_claim_master(struct ri_reading *reading, const struct ri_fact *hosts,
+	enum ri_strength strength);
 void ri_claim_first_host(struct ri_reading *reading);
 
 /* The port of this system's jobs by default: the only claim in the name of no variable. */
 void ri_claim_default_port(struct ri_reading *reading, unsigned port);
+
+/*
+ * Does no launcher stand between a scheduler and this process? One may use fewer of the machines
+ * that the job was given, in another order: its ranks learn of them only what fits them.
+ */
+bool ri_reading_is_direct(const struct ri_reading *reading);
 
 /* Has a source said where rank 0 runs, or has the user, whom source "env" reads later? */
 bool ri_reading_has_master(const struct ri_reading *reading);

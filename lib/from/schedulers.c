@@ -48,10 +48,9 @@ static void guess_master(struct ri_reading *reading, const struct ri_fact *hosts
 
 	if (hosts->number < 2 || ri_reading_has_master(reading))
 		return;
-	claim = ri_allocation_claim_master(reading, hosts);
+	claim = ri_claim_master(reading, hosts, RI_STRENGTH_DEFAULT);
 	if (claim == NULL)
 		return;
-	claim->strength = RI_STRENGTH_DEFAULT;
 	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_NOTE,
 		RI_CODE_MASTER_ASSUMED, claim->origin.variable,
 		"%s does not say where rank 0 runs: \"%s\" is right if it fills the machines of %s "
@@ -66,7 +65,7 @@ static void guess_master(struct ri_reading *reading, const struct ri_fact *hosts
 static void claim_machines(struct ri_reading *reading, const char *variable,
 	const struct ri_hostfile *file, size_t from)
 {
-	bool direct = ri_allocation_is_direct(reading);
+	bool direct = ri_reading_is_direct(reading);
 	struct ri_fact *hosts;
 
 	if (file->count <= from ||
@@ -344,7 +343,7 @@ static void claim_master(struct ri_reading *reading, const struct ri_fact *hosts
 			"rank 0 may be on any node of the step");
 		return;
 	}
-	claim = ri_allocation_claim_master(reading, hosts);
+	claim = ri_claim_master(reading, hosts, RI_STRENGTH_SAID);
 	if (claim != NULL && first && hosts->state == RI_STATE_KNOWN)
 		claim->text = hosts->list[node];
 }
@@ -413,7 +412,7 @@ static void read_slurm(struct ri_reading *reading)
 	} else {
 		ri_claim_spoil(claim, RI_STATE_BROKEN, "the number of a job");
 	}
-	if (ri_allocation_is_direct(reading)) {
+	if (ri_reading_is_direct(reading)) {
 		if (task) {
 			claim_step(reading);
 			return;
