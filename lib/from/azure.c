@@ -54,7 +54,6 @@ static void read_azureml(struct ri_reading *reading)
 	if (!listed)
 		ri_claim_weigh(ri_claim_host(reading, RI_FACT_MASTER_ADDR, "MASTER_IP"),
 			RI_STRENGTH_DEFAULT);
-	ri_claim_default_port(reading, DEFAULT_PORT);
 }
 
 #define RUN "simulated_1635982131_9e3a1f2c"
@@ -81,6 +80,7 @@ const struct ri_source ri_source_azureml = {
 	.job = "AZUREML_RUN_ID",
 	/* learn.microsoft.com/azure/machine-learning/reference-yaml-job-command */
 	.once = "distribution: {type: pytorch, process_count_per_instance: 1} in the job",
+	.port = DEFAULT_PORT,
 	/* no reference by Microsoft is known to us */
 	.cite = "public training scripts for Azure Machine Learning",
 	.reads = RI_READS(
@@ -320,7 +320,6 @@ static void read_azure_batch(struct ri_reading *reading)
 	ri_claim_endpoint(reading, RI_FACT_MASTER_ADDR, "AZ_BATCH_MASTER_NODE", &port);
 	if (port != 0)
 		report_port(reading, port);
-	ri_claim_default_port(reading, DEFAULT_PORT);
 	ri_claim_rows(reading, ri_source_azure_batch.reads);
 	ri_claim_hosts(reading, "AZ_BATCH_NODE_LIST", ';');
 	claim_nodes(reading);
@@ -353,6 +352,7 @@ const struct ri_source ri_source_azure_batch = {
 	.identity = RI_SCOPE_NODE,
 	.of_container = true,
 	.job = "AZ_BATCH_JOB_ID",
+	.port = DEFAULT_PORT,
 	.cite = BATCH_REFERENCE,
 	.reads = RI_READS(
 		{ "AZ_BATCH_MASTER_NODE",
@@ -389,16 +389,6 @@ const struct ri_source ri_source_azure_batch = {
 #define INIT_METHOD "AZ_BATCHAI_PYTORCH_INIT_METHOD"
 
 #define BATCH_AI "BatchAI documentation/using-batch-ai-environment-variables.md"
-
-static bool sees_batchai(const struct ri_env *env)
-{
-	for (const struct ri_source_row *row = ri_source_azure_batchai.reads; row->name != NULL;
-		row++)
-		if (ri_source_sees(env, row->name))
-			return true;
-	/* It looks like the link to a Kubernetes service. */
-	return ri_env_get(env, INIT_METHOD) != NULL;
-}
 
 /* "localhost" is each node itself: that serves a job of one node. */
 static void judge_master(struct ri_reading *reading, struct ri_fact *claim)
@@ -441,7 +431,7 @@ static struct ri_fact *claim_host_file(struct ri_reading *reading)
 	struct ri_hostfile file;
 	struct ri_fact *claim;
 
-	if (!ri_allocation_read_file(reading, HOST_FILE, &file))
+	if (!ri_hostfile_of_variable(reading, HOST_FILE, &file))
 		return NULL;
 	claim = ri_claim_list_of(reading, HOST_FILE, file.hosts, file.count);
 	if (file.count > 0)
@@ -485,7 +475,6 @@ static void read_azure_batchai(struct ri_reading *reading)
 			ri_claim_value(reading, RI_FACT_NODE_RANK, HOST_FILE, place);
 	}
 	ri_claim_first_host(reading);
-	ri_claim_default_port(reading, DEFAULT_PORT);
 }
 
 const struct ri_source ri_source_azure_batchai = {
@@ -493,28 +482,30 @@ const struct ri_source ri_source_azure_batchai = {
 	.summary = "Batch AI variables that Azure Machine Learning still sets: master, hosts, node",
 	.identity = RI_SCOPE_NODE,
 	.of_container = true,
+	.port = DEFAULT_PORT,
 	.cite = BATCH_AI,
 	.reads = RI_READS(
 		{ "AZ_BATCHAI_MPI_MASTER_NODE",
 		  "the host where mpirun runs; \"localhost\" is used only for a job of one node",
-		  .cite =
-		  "DeepSpeed deepspeed/comm/comm.py, patch_aml_env_for_torch_nccl_backend" },
-		{ "AZ_BATCHAI_JOB_MASTER_NODE_IP", "the address of the first node",
+		  RI_ONE_SEEN,
+		  .cite = "DeepSpeed deepspeed/comm/comm.py, patch_aml_env_for_torch_nccl_backend"
+		  },
+		{ "AZ_BATCHAI_JOB_MASTER_NODE_IP", "the address of the first node", RI_ONE_SEEN,
 		  .value = "<master>",
 		  .cite = "public training scripts for Azure Machine Learning" },
-		{ TASK_INDEX, "index of this node", .value = "<node>" },
-		{ "AZ_BATCHAI_WORKER_HOSTS", "host:port of each worker, separated by commas", 0,
-		  RI_HOSTS(COMMAS), "<each:,><host>:<port></each>" },
+		{ TASK_INDEX, "index of this node", RI_ONE_SEEN, .value = "<node>" },
+		{ "AZ_BATCHAI_WORKER_HOSTS", "host:port of each worker, separated by commas",
+		  RI_ONE_SEEN, RI_HOSTS(COMMAS), "<each:,><host>:<port></each>" },
 		{ "AZ_BATCHAI_PS_HOSTS",
-		  "the same for the parameter servers, which are counted separately" },
-		{ HOST_FILE, "path of a host file for mpirun" },
+		  "the same for the parameter servers, which are counted separately",
+		  RI_ONE_SEEN },
+		{ HOST_FILE, "path of a host file for mpirun", RI_ONE_SEEN },
 		{ INIT_METHOD, "tcp://host:port on which rank 0 listens; a file:// URL is not used",
-		  .value = "tcp://<master>:<master_port>" },
+		  RI_ONE_SEEN | RI_LINK, .value = "tcp://<master>:<master_port>" },
 		RI_OWN_READS),
 	/* The service is no more: what it gave a process to end is not known, so the least. */
 	RI_SHAPES({ RI_SHAPE_OF(azure_batchai, NODE), .summary = "a system that kept Batch AI's "
 		"names starts the command on each node",
 		.port = 23456, .grace_s = 5, RI_CITE(BATCH_AI) }),
-	.detect = sees_batchai,
 	.read = read_azure_batchai,
 };

@@ -483,7 +483,6 @@ static void read_config(struct ri_reading *reading)
 
 static void read_sagemaker(struct ri_reading *reading)
 {
-	ri_claim_default_port(reading, DEFAULT_PORT);
 	ri_claim_rows(reading, ri_source_sagemaker.reads);
 	if (has_toolkit(reading->context->env))
 		read_toolkit(reading);
@@ -501,6 +500,7 @@ const struct ri_source ri_source_sagemaker = {
 	.summary = "a node of an Amazon SageMaker training job",
 	.identity = RI_SCOPE_NODE,
 	.hidden = true,
+	.port = DEFAULT_PORT,
 	.cite = TOOLKIT "src/sagemaker_training/environment.py",
 	.reads = RI_READS(
 		{ "TRAINING_JOB_ARN", "the job; used only to recognise SageMaker", .cite = GUIDE },

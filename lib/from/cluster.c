@@ -9,7 +9,6 @@
 
 #include <jansson.h>
 
-
 /* What a read works with. */
 struct input {
 	const struct ri_cluster_types *types;
@@ -281,18 +280,26 @@ int ri_cluster_read(struct ri_cluster *out, const char *text,
 	return input.no_memory ? -1 : 0;
 }
 
+/* Read what the variable says. False when out of memory. */
+static bool read_cluster(struct ri_reading *reading, const char *variable,
+	const struct ri_cluster_types *types, struct ri_cluster *out)
+{
+	if (ri_cluster_read(out, ri_reading_get(reading, variable), types,
+		reading->context->arena) == 0)
+		return true;
+	ri_fail(reading->err, RI_CODE_MEMORY, variable, "no memory left to read it");
+	return false;
+}
+
 /* Claim what the variable's value says: a node's place and role, hosts, and the first. */
 static void claim(struct ri_reading *reading, const char *variable,
 	const struct ri_cluster_types *types)
 {
-	const char *text = ri_reading_get(reading, variable);
 	struct ri_cluster cluster;
 	struct ri_fact *made;
 
-	if (ri_cluster_read(&cluster, text, types, reading->context->arena) < 0) {
-		ri_fail(reading->err, RI_CODE_MEMORY, variable, "no memory left to read it");
+	if (!read_cluster(reading, variable, types, &cluster))
 		return;
-	}
 	if (cluster.lone)
 		ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
 			RI_CODE_SOURCE_INCOMPLETE, variable, "has a task and no \"cluster\", so it "
@@ -329,12 +336,7 @@ static void report_beaten(struct ri_reading *reading, const struct ri_cluster_ty
 	struct ri_cluster cluster;
 	uint64_t rank, size;
 
-	if (ri_cluster_read(&cluster, ri_reading_get(reading, variable), types,
-		reading->context->arena) < 0) {
-		ri_fail(reading->err, RI_CODE_MEMORY, variable, "no memory left to read it");
-		return;
-	}
-	if (!cluster.has_place ||
+	if (!read_cluster(reading, variable, types, &cluster) || !cluster.has_place ||
 		!ri_reading_number(reading, RI_FACT_RANK, "RANK", &rank) ||
 		!ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &size) ||
 		size != cluster.count || rank == cluster.place)

@@ -174,7 +174,7 @@ struct ri_fact *ri_claim_hostlist(struct ri_reading *reading, const char *variab
 	return ri_claim_spoil(claim, RI_STATE_BROKEN, list.reason);
 }
 
-bool ri_allocation_read_text(struct ri_reading *reading, const char *variable,
+bool ri_hostfile_of_text(struct ri_reading *reading, const char *variable,
 	const char *text, struct ri_hostfile *out)
 {
 	if (ri_hostfile_read(out, text, reading->context->arena) == 0)
@@ -183,7 +183,7 @@ bool ri_allocation_read_text(struct ri_reading *reading, const char *variable,
 	return false;
 }
 
-bool ri_allocation_read_file(struct ri_reading *reading, const char *variable,
+bool ri_hostfile_of_variable(struct ri_reading *reading, const char *variable,
 	struct ri_hostfile *out)
 {
 	const char *path = ri_reading_get(reading, variable), *text;
@@ -191,7 +191,7 @@ bool ri_allocation_read_file(struct ri_reading *reading, const char *variable,
 	if (path == NULL || reading->context->host == NULL)
 		return false;
 	text = ri_reading_file(reading, path, RI_MAX_HOSTFILE);
-	return text != NULL && ri_allocation_read_text(reading, variable, text, out);
+	return text != NULL && ri_hostfile_of_text(reading, variable, text, out);
 }
 
 /*

@@ -63,11 +63,11 @@ int ri_hostfile_read(struct ri_hostfile *out, const char *text, struct ri_arena 
 uint32_t ri_hostfile_share(const struct ri_hostfile *file, size_t from);
 
 /* Read a text as a host file; false when out of memory. */
-bool ri_allocation_read_text(struct ri_reading *reading, const char *variable,
+bool ri_hostfile_of_text(struct ri_reading *reading, const char *variable,
 	const char *text, struct ri_hostfile *out);
 
 /* The same of the file that the variable names; false also where it cannot be read. */
-bool ri_allocation_read_file(struct ri_reading *reading, const char *variable,
+bool ri_hostfile_of_variable(struct ri_reading *reading, const char *variable,
 	struct ri_hostfile *out);
 
 /*

@@ -576,7 +576,7 @@ static void read_kubeflow_mpi(struct ri_reading *reading)
 		ri_claim_of(reading, RI_FACT_LOCAL_WORLD_SIZE, identity->name) == NULL ||
 		ri_identity_is_on_one_node(reading))
 		return;
-	if (!ri_allocation_read_file(reading, variable, &file))
+	if (!ri_hostfile_of_variable(reading, variable, &file))
 		return;
 	name = ri_host_name(context->host, context->arena);
 	/* A pod's own name is the first label of the one in the host file. */

@@ -58,7 +58,7 @@ static void claim_hostfile(struct ri_reading *reading)
 
 	if (wishes->hostfile_text == NULL)
 		return;
-	if (!ri_allocation_read_text(reading, wishes->hostfile.subject, wishes->hostfile_text,
+	if (!ri_hostfile_of_text(reading, wishes->hostfile.subject, wishes->hostfile_text,
 		&file))
 		return;
 	if (file.bad_line != 0) {

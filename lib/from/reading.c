@@ -320,10 +320,16 @@ void ri_claim_rows(struct ri_reading *reading, const struct ri_source_row *rows)
 
 void ri_source_read(const struct ri_source *source, struct ri_reading *reading)
 {
+	struct ri_fact *port;
+
 	if (source->read == NULL)
 		ri_claim_rows(reading, source->reads);
 	else
 		source->read(reading);
+	/* the only claim in the name of no variable */
+	port = source->port == 0 ? NULL : ri_claim_read(reading, RI_FACT_MASTER_PORT, NULL, "");
+	if (ri_claim_weigh(port, RI_STRENGTH_DEFAULT) != NULL)
+		port->number = source->port;
 }
 
 struct ri_fact *ri_claim_known(
@@ -384,15 +390,6 @@ void ri_claim_first_host(struct ri_reading *reading)
 	if (claim != NULL && ri_loopback_is(claim->text, strlen(claim->text)))
 		ri_claim_spoil(claim, RI_STATE_OPEN,
 			"the first host of the list makes each node its own master");
-}
-
-void ri_claim_default_port(struct ri_reading *reading, unsigned port)
-{
-	struct ri_fact *claim = ri_claim_weigh(
-		ri_claim_read(reading, RI_FACT_MASTER_PORT, NULL, ""), RI_STRENGTH_DEFAULT);
-
-	if (claim != NULL)
-		claim->number = port;
 }
 
 bool ri_reading_is_direct(const struct ri_reading *reading)

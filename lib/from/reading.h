@@ -174,9 +174,6 @@ struct ri_fact *ri_claim_master(struct ri_reading *reading, const struct ri_fact
 	enum ri_strength strength);
 void ri_claim_first_host(struct ri_reading *reading);
 
-/* The port of this system's jobs by default: the only claim in the name of no variable. */
-void ri_claim_default_port(struct ri_reading *reading, unsigned port);
-
 /*
  * Does no launcher stand between a scheduler and this process? One may use fewer of the machines
  * that the job was given, in another order: its ranks learn of them only what fits them.

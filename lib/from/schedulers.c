@@ -16,7 +16,7 @@ static bool read_file(struct ri_reading *reading, const char *variable, struct r
 	if (context->host == NULL || !ri_source_sees_text(context->env, variable))
 		return false;
 	/* It is there on the job's first node alone, and not in every container. */
-	if (!ri_allocation_read_file(reading, variable, out)) {
+	if (!ri_hostfile_of_variable(reading, variable, out)) {
 		if (reading->err->code == RI_CODE_NONE)
 			ri_findings_add(context->findings, RI_SEVERITY_NOTE, RI_CODE_ENV_IGNORED,
 				variable, "the file named there cannot be read");
@@ -159,7 +159,7 @@ static bool claim_list(struct ri_reading *reading, const char *variable, bool pa
 		ri_text_add(&text, pairs && word++ % 2 == 0 ? ":" : "\n");
 		raw += length;
 	}
-	if (!ri_allocation_read_text(reading, variable, lines, &file))
+	if (!ri_hostfile_of_text(reading, variable, lines, &file))
 		return false;
 	if (file.bad_line != 0) {
 		ri_claim_broken(reading, RI_FACT_HOSTS, variable,

@@ -48,9 +48,10 @@ bool ri_source_is_seen(const struct ri_source *source, const struct ri_env *env)
 	bool one = false;
 
 	for (const struct ri_source_row *row = source->reads; row->name != NULL; row++) {
-		bool seen = row->sign != RI_NO_SIGN && ((row->sign & RI_TEXT) != 0
-			? ri_source_sees_text(env, row->name)
-			: ri_source_sees(env, row->name));
+		bool seen = row->sign == RI_NO_SIGN ? false
+			: (row->sign & RI_TEXT) != 0 ? ri_source_sees_text(env, row->name)
+			: (row->sign & RI_LINK) != 0 ? ri_env_get(env, row->name) != NULL
+			: ri_source_sees(env, row->name);
 
 		if ((row->sign & RI_SEEN) != 0 && !seen)
 			return false;

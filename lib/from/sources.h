@@ -30,6 +30,7 @@ enum ri_sign {
 	RI_SEEN = 1,		/* each of these is set, as ri_source_sees has it */
 	RI_ONE_SEEN = 2,	/* one of these is set at least */
 	RI_TEXT = 4,		/* with one of those: and it is not blank */
+	RI_LINK = 8,		/* with one of those: even if it looks like a Kubernetes service's */
 };
 
 /* How ri_claim_rows claims what a variable says: by the function of reading.h so named. */
@@ -213,6 +214,7 @@ struct ri_source {
 	/* How its jobs start a command once on each node; NULL: by srun or mpirun. */
 	const char *once;
 	unsigned traits;	/* what follows where it is the identity: bits of enum ri_trait */
+	unsigned port;		/* on which its jobs meet where no variable says; 0: it has none */
 	const char *cite;	/* of the rows that have none; NULL: all of them have */
 	const struct ri_source_row *reads;	/* by RI_READS; end with a NULL name */
 	const struct ri_shape *shapes;	/* of its jobs, by RI_SHAPES; none: it starts no job */
