@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from box import failed_first
+from verdict import failed_first, names, stopped_line
+
 
 PYTHON = ["/usr/bin/python3", "-I", "-S", "-c"]
 BEGIN = """
@@ -62,10 +63,10 @@ def run(box):
 def test_the_other_one_is_named(run, after, lines, fails, status, words):
     script = CAUGHT.replace("LINES", str(lines)).replace("AFTER", str(after))
     found, got, first = run(script.replace("FAILS", fails))
-    assert found[0].startswith("rankinit: rank 1 (local rank 1, pid "), found
+    assert names(found[0], 1, 1), found
     assert (got, first["rank"]) == (status, 1)
     assert words in found and PRINTED in found
-    assert "rankinit:   ranks 0, 2: told to stop, killed by SIGTERM (15)" in found
+    assert stopped_line("0, 2") in found
 
 
 # Rank 1 raises, and is long at its exit; rank 2 ends because of that, without a word.
@@ -88,7 +89,7 @@ os._exit(9)
 
 def test_one_that_is_at_its_exit_is_told_from_one_that_goes_on(run):
     found, status, first = run(LONG)
-    assert found[0].startswith("rankinit: rank 1 (local rank 1, pid "), found
+    assert names(found[0], 1, 1), found
     assert failed_first(found[0], "raised the error below, then was stopped while exiting")
     assert (status, first["rank"], first["class"]) == (9, 1, "own")
     assert PRINTED in found and "rankinit:   rank 2: exit status 9" in found
@@ -97,7 +98,7 @@ def test_one_that_is_at_its_exit_is_told_from_one_that_goes_on(run):
 def test_where_memory_cannot_be_read_nobody_is_accused(run, actor):
     """The control: what is not seen does not count, and is told."""
     found, status, first = run(LONG, program=actor("deny"), words=DENIED)
-    assert found[0].startswith("rankinit: rank 2 (local rank 2, pid "), found
+    assert names(found[0], 2, 2), found
     assert (status, first["rank"]) == (9, 2)
     assert PRINTED in found
     assert "rankinit:   rank 1 had printed: KeyError: 'the real one'" in found
@@ -114,7 +115,7 @@ def test_a_handler_that_is_put_away_is_no_end(run, then):
         "    say('logged')\n    time.sleep(3600)",
         f"    say('logged')\n    time.sleep(0.3)\n    {then}\n    time.sleep(3600)")
     found, status, first = run(script.replace("FAILS", "os._exit(9)"))
-    assert found[0].startswith("rankinit: rank 1 (local rank 1, pid "), found
+    assert names(found[0], 1, 1), found
     assert (status, first["rank"]) == (9, 1)
     assert PRINTED in found
 
@@ -138,7 +139,7 @@ threading.Thread(target=train).start()
 
 def test_a_program_that_is_all_threads_does_not_end_of_one(run):
     found, status, first = run(THREADS)
-    assert found[0].startswith("rankinit: rank 1 (local rank 1, pid "), found
+    assert names(found[0], 1, 1), found
     assert (status, first["rank"]) == (9, 1)
     assert PRINTED in found
     # the control: the exception of the program itself, which waits for the thread
@@ -151,7 +152,7 @@ if rank == '0':
     raise KeyError('the real one')
 """
     found, status, first = run(script)
-    assert found[0].startswith("rankinit: rank 0 (local rank 0, pid "), found
+    assert names(found[0], 0, 0), found
     assert (status, first["rank"]) == (9, 0)
 
 

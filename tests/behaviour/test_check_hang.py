@@ -17,6 +17,7 @@ from box import BASE, Result, warned
 from deadmount import is_held, mounted
 from peek import PATIENCE, wait_until
 from test_check import HUGE, ONE, UNMET, machine, rank, unfit
+from verdict import names
 
 
 @pytest.fixture
@@ -113,7 +114,7 @@ def test_without_a_process_a_launch_goes_on(no_process):
     assert "gpu.vendor" in line and " more: not run: " in line and "--pids-limit" in line
     first, last = result.lines()
     assert "mount" not in line and line in first
-    assert last.startswith("rankinit: rank 0 (local rank 0, pid ")
+    assert names(last, 0, 0)
 
 
 def test_without_a_process_what_is_required_is_unknown(no_process):

@@ -11,9 +11,10 @@ import time
 import pytest
 
 import peek
-from box import failed_first, refused
+from box import refused
 from peek import free_port, wait_until
 from test_terminal import CTRL_C, CTRL_Z, terminal  # noqa: F401  a fixture
+from verdict import failed_first, names, status_line, stopped_line, was_killed_late
 
 TERM, INT, KILL = signal.SIGTERM, signal.SIGINT, signal.SIGKILL
 PLACES = ["init", "below"]
@@ -97,7 +98,7 @@ def test_ranks_that_die_of_the_stop(box):
     result = job.stop()
     assert result.status == 143
     assert result.lines()[0].startswith("rankinit: stopped by SIGTERM from ")
-    assert result.lines()[1:] == ["rankinit:   ranks 0-2: told to stop, killed by SIGTERM (15)"]
+    assert result.lines()[1:] == [stopped_line("0-2")]
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -143,10 +144,10 @@ def test_the_first_failure_ends_the_job(box, place, end, status, words):
     result = job.wait()
     assert result.status == status
     line, others = verdict(result)
-    assert line.startswith("rankinit: rank 2 (local rank 2, pid ")
+    assert names(line, 2, 2)
     assert failed_first(line, words)
-    assert others == ["rankinit:   ranks 0-1, 3: told to stop, exit status 3",
-                      f"rankinit:   the job's exit status is {status}"], "it said nothing itself"
+    assert others == [stopped_line("0-1, 3", "exit status 3"),
+                      status_line(status)], "it said nothing itself"
     told_once(job, "rank0", "rank1", "rank3")
     assert job.count("loader SIGTERM") == 3
     nothing_is_left(job)
@@ -166,7 +167,7 @@ def test_a_failure_after_others_ended_well(box):
                      "[ $RANK = 1 ] || exit 0; sleep 0.3; exit 5")
     assert result.status == 5
     line, others = verdict(result)
-    assert line.startswith("rankinit: rank 1 (local rank 1, pid ") and "exit status 5" in line
+    assert names(line, 1, 1) and "exit status 5" in line
     assert others[0] == "rankinit:   ranks 0, 2: exit status 0", "there was no other one to stop"
 
 
@@ -174,10 +175,10 @@ def test_the_deadline_of_a_failure(box):
     job = started(box, LAST, "deaf", options=["--grace=1"])
     result = job.wait()
     assert result.status == 4
-    assert "SIGKILL for processes that did not stop in time" in result.err
+    assert was_killed_late(result.err)
     line, others = verdict(result)
     assert "rank 1 (" in line
-    assert others[0] == "rankinit:   ranks 0, 2-3: told to stop, killed by SIGKILL (9)"
+    assert others[0] == stopped_line("0, 2-3", "killed by SIGKILL (9)")
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -186,7 +187,7 @@ def test_a_stop_while_the_others_are_stopped(box, place):
     job = started(box, LAST, "deaf", options=["--grace=3"], place=place)
     job.until("rank0 SIGTERM", "rank2 SIGTERM", "rank3 SIGTERM")
     result = job.stop()
-    assert result.status == 4 and "SIGKILL for processes that did not stop" in result.err
+    assert result.status == 4 and was_killed_late(result.err)
     assert [job.count(f"rank{rank} SIGTERM") for rank in (0, 2, 3)] == [2] * 3
     nothing_is_left(job)
 
@@ -251,7 +252,7 @@ def test_a_command_that_cannot_be_executed(box, tmp_path, make, status, code):
         assert line.startswith("rankinit: rank 0 (local rank 0, no process on ")
         assert re.fullmatch(r"rankinit:   .* \[exec\.\w+\]", others.pop(0))
         assert others == ["rankinit:   ranks 1-2: not started",
-                          f"rankinit:   the job's exit status is {status}"]
+                          status_line(status)]
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -545,5 +546,5 @@ def test_one_of_512_fails(box, actor):
                      "/dev/null", "serve=15", "exit=0")
     assert result.status == 42
     line, others = verdict(result)
-    assert line.startswith("rankinit: rank 300 (local rank 300, pid ")
+    assert names(line, 300, 300)
     assert "exit status 42" in line and len(others) <= 4

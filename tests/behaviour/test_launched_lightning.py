@@ -11,9 +11,9 @@ import pathlib
 import pytest
 
 import schema
-from box import failed_first
 from peek import wait_until
 from test_launched import helper_of, launch, pids_held, verdict  # noqa: F401  a fixture
+from verdict import failed_first, names, stopped_line
 
 # Each rank does what its argument says. What Lightning does every five seconds is done at once.
 TRAIN = """#!/usr/bin/python3 -IS
@@ -61,11 +61,9 @@ def train(launch):  # noqa: F811
     return start
 
 
-def says(result, *lines):
-    said = result.lines()
-    assert len(said) >= len(lines), result.lines()
-    for line, wanted in zip(said, lines):
-        assert wanted in line, verdict(result)
+def says(result, rank, local, reason):
+    first, second, *_ = result.lines()
+    assert names(first, rank, local) and reason in second, verdict(result)
 
 
 @pytest.mark.parametrize("options", [[], ["--launch=node"], ["--report=r.json"]])
@@ -74,9 +72,9 @@ def test_an_exception(train, options, command):
     job = train(WAIT, RAISE, options=options, command=command)
     result = job.wait()
     assert result.status == 137, "Lightning ends itself with SIGKILL"
-    says(result, "rank 1 (local rank 1, pid ", "  ValueError: bad batch 17")
+    says(result, 1, 1, "  ValueError: bad batch 17")
     assert failed_first(result.lines()[0], "exit status 1")
-    assert "rank 0: told to stop, killed by SIGKILL (9)" in verdict(result)
+    assert stopped_line(0, "killed by SIGKILL (9)") in verdict(result)
     brief = result.brief
     assert (brief["cause"], brief["class"], brief["retry"]) == ("exception", "own", "never")
     assert brief["rank"] == "1"
@@ -94,16 +92,16 @@ def test_an_exception(train, options, command):
 ])
 def test_the_kernel_tells_how_a_rank_ended(train, end, said):
     result = train(WAIT, end, env={"SILENT": "1"}).wait()
-    says(result, "rank 1 (local rank 1, pid ", "rank 0: told to stop, killed by SIGKILL (9)")
+    says(result, 1, 1, stopped_line(0, "killed by SIGKILL (9)"))
     assert failed_first(result.lines()[0], said)
 
 
 def test_the_first_rank_fails(train):
     result = train(RAISE, WAIT, first=0).wait()
     assert result.status == 1
-    says(result, "rank 0 (local rank 0, pid ", "  ValueError: bad batch 17")
+    says(result, 0, 0, "  ValueError: bad batch 17")
     assert failed_first(result.lines()[0], "exit status 1")
-    assert "rank 1: told to stop, killed by SIGTERM (15)" in verdict(result)
+    assert stopped_line(1) in verdict(result)
 
 
 def test_the_first_rank_does_not_end(train):
@@ -111,28 +109,28 @@ def test_the_first_rank_does_not_end(train):
     code = f"threading.Thread(target=time.sleep, args=(99,)).start(); {RAISE}"
     result = train(code, WAIT, first=0, options=["--linger=1", "--grace=2"]).wait()
     raised = [line for line in result.lines() if " raised ValueError: bad batch 17 and has" in line]
-    assert len(raised) == 1 and raised[0].startswith("rankinit: rank 0 (local rank 0, pid "), \
+    assert len(raised) == 1 and names(raised[0], 0, 0), \
         verdict(result)
-    assert any("rank 0 (local rank 0, pid " in line and "raised the error below" in line
+    assert any(names(line, 0, 0) and "raised the error below" in line
                for line in result.lines()), verdict(result)
 
 
 def test_a_later_node(train):
     """Its ranks follow those of the nodes before it."""
     result = train(WAIT, RAISE, env={"NODES": "2", "NODE": "1"}).wait()
-    says(result, "rank 3 (local rank 1, pid ", "  ValueError: bad batch 17")
-    assert "rank 2: told to stop, killed by SIGKILL (9)" in verdict(result)
+    says(result, 3, 1, "  ValueError: bad batch 17")
+    assert stopped_line(2, "killed by SIGKILL (9)") in verdict(result)
 
 
 def test_words_of_hydra_are_left_out(train):
     result = train(WAIT, RAISE, env={"MORE": "hydra.run.dir=x hydra.job.name=train_ddp_process_1"})
-    says(result.wait(), "rank 1 (local rank 1, pid ", "  ValueError: bad batch 17")
+    says(result.wait(), 1, 1, "  ValueError: bad batch 17")
 
 
 def test_by_its_word(train):
     """Where it does not say that it begins no rank is looked for."""
     result = train(WAIT, "os._exit(3)", watched=0, env={"QUIET": "1"}).wait()
-    says(result, "rank 1 (local rank 1, pid ", "rank 0: told to stop, killed by SIGKILL (9)")
+    says(result, 1, 1, stopped_line(0, "killed by SIGKILL (9)"))
     assert failed_first(result.lines()[0], "exit status 3 (by lightning's word)")
 
 

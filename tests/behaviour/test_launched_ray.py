@@ -11,13 +11,13 @@ import signal
 
 import pytest
 
-from box import failed_first
 import peek
 import schema
 from peek import wait_until
 from test_launched import (WAIT, helper_of, launch, let_go,  # noqa: F401  a fixture
                            rankinit_sleeps_on, ranks_of, until_watched, verdict)
 from test_terminal import terminal  # noqa: F401  a fixture
+from verdict import failed_first, names, status_line, stopped_line
 
 # A stand-in for a driver of Ray, with one of Ray's daemons: it ends as its words say, and its
 # actors end because it does.
@@ -96,7 +96,7 @@ def test_an_actor_of_ray_that_raised(drive, command, options):
     assert said[0].startswith(f"rankinit: rank 1 (local rank 1, pid {pid} on "), said
     assert said[0].endswith(" failed first: raised the error below (by ray's word)"), said
     assert said[1] == "rankinit:   ValueError: bad batch 17", said
-    assert "rankinit:   rank 0: told to stop, exit status 1" in said
+    assert stopped_line(0, "exit status 1") in said
     document = json.loads(job.read("r.json"))
     schema.check(document, "report")
     assert [rank["class"] for rank in document["ranks"]] == ["stopped", "own"]
@@ -110,10 +110,10 @@ def test_an_actor_of_ray_that_died(drive):
     wait_until(lambda: peek.state(pid) in (None, "Z"), "the end of the actor")
     say(job, DIED)
     said = verdict(job.wait()).splitlines()
-    assert "rank 1 (local rank 1, pid " in said[0], said
+    assert names(said[0], 1, 1), said
     assert failed_first(said[0], "killed by SIGSEGV (11)"), said
-    assert said[1:] == ["rankinit:   rank 0: told to stop, exit status 1",
-                        "rankinit:   the job's exit status is 1"]
+    assert said[1:] == [stopped_line(0, "exit status 1"),
+                        status_line(1)]
 
 
 def test_an_actor_of_ray_on_another_node(drive):
@@ -178,7 +178,7 @@ def test_an_actor_of_a_silent_ray_that_raised(drive):
     wait_until(lambda: len(ranks_of(job)) == 2, "two processes")
     assert helper_of(job) is None
     say(job, TASK)
-    assert verdict(job.wait()).startswith("rankinit: rank 1 (local rank 1, pid ")
+    assert names(verdict(job.wait()), 1, 1)
 
 
 def test_a_program_of_python_without_ray(drive):

@@ -9,11 +9,11 @@ import sys
 
 import pytest
 
-from box import failed_first
 import peek
 import schema
 from peek import wait_until
 from test_launched import LAUNCHER, SCRIPT, until_watched
+from verdict import failed_first, names, status_line, stopped_line
 
 # What holds it, and what is said of that.
 HANGS = {
@@ -91,14 +91,14 @@ def test_a_rank_that_does_not_get_to_its_end(box, hang):
     assert lines[0].startswith("rankinit: rank 1 (pid ")
     assert ") raised ValueError: bad batch 17 and has not ended for " in lines[0]
     assert lines[0].endswith(f" s: {HANGS[hang][1]}; --linger stops it now"), lines[0]
-    assert lines[1].startswith("rankinit: rank 1 (local rank 1, pid ")
+    assert names(lines[1], 1, 1)
     assert failed_first(lines[1], "raised the error below, and had not ended")
     assert ("SIGKILL (9)" in lines[1]) == (hang == "what ignores SIGTERM")
     assert ("exit status 0" in lines[1]) == (hang == "what ends well of SIGTERM")
     assert lines[2] == f"rankinit:   seen before the stop: {HANGS[hang][1]}"
     assert lines[3] == "rankinit:   ValueError: bad batch 17"
-    assert "rankinit:   rank 0: told to stop, killed by SIGTERM (15)" in lines
-    assert lines[-1] == "rankinit:   the job's exit status is 1"
+    assert stopped_line(0) in lines
+    assert lines[-1] == status_line(1)
     document = json.loads(job.read("r.json"))
     schema.check(document, "report")
     assert document["first_failure"]["rank"] == 1 and document["first_failure"]["class"] == "own"
@@ -289,17 +289,17 @@ def test_a_rank_of_a_launcher(box, hang, labelled):
     result = job.wait()
     assert result.status == 1, result.err
     lines = [line for line in result.lines() if not line.startswith("rankinit: warning: ")]
-    assert lines[0].startswith("rankinit: rank 1 (local rank 1, pid "), result.err
+    assert names(lines[0], 1, 1), result.err
     assert ") raised ValueError: bad batch 17 and has not ended for " in lines[0]
     place = HANGS[hang][1]
     assert lines[0].endswith(f" s: {place}; --linger stops it now"), lines[0]
-    assert lines[1].startswith("rankinit: rank 1 (local rank 1, pid ")
+    assert names(lines[1], 1, 1)
     assert failed_first(lines[1], "raised the error below, and had not ended")
     assert " s later: killed by SIGTERM (15), after " in lines[1]
     assert lines[2] == f"rankinit:   seen before the stop: {place}"
     assert lines[3] == "rankinit:   ValueError: bad batch 17"
-    assert "rankinit:   ranks 0, 2: told to stop, killed by SIGTERM (15)" in lines
-    assert lines[-1] == "rankinit:   the job's exit status is 1"
+    assert stopped_line("0, 2") in lines
+    assert lines[-1] == status_line(1)
     document = json.loads(job.read("r.json"))
     schema.check(document, "report")
     assert document["first_failure"]["rank"] == 1 and document["first_failure"]["class"] == "own"
@@ -315,7 +315,7 @@ def test_a_shell_in_front_of_the_launcher(box, command):
     result = launch(box, [WORKS, raises()], "--linger=0.6", "--grace=2", command=command).wait()
     assert result.status == 1, result.err
     assert len(said_at_once(result)) == 1
-    assert said_at_once(result)[0].startswith("rankinit: rank 1 (local rank 1, pid ")
+    assert names(said_at_once(result)[0], 1, 1)
 
 
 def test_a_rank_of_a_launcher_that_ignores_the_stop(box):
@@ -340,7 +340,7 @@ def test_two_ranks_at_their_exits_of_which_one_has_raised(box):
     over = "import atexit, time\natexit.register(time.sleep, 600)"
     result = launch(box, [over, raises("one of C"), WORKS], "--linger=0.4", "--grace=2").wait()
     assert result.status == 1 and len(said_at_once(result)) == 1, result.err
-    assert said_at_once(result)[0].startswith("rankinit: rank 1 (local rank 1, pid ")
+    assert names(said_at_once(result)[0], 1, 1)
 
 
 def test_a_rank_that_has_ended_may_have_raised_it(box):
@@ -371,7 +371,7 @@ def test_a_rank_of_the_second_attempt(box, labelled):
     result = job.wait()
     assert result.status == 1, result.err
     assert len(said_at_once(result)) == 1
-    assert said_at_once(result)[0].startswith("rankinit: rank 1 (local rank 1, pid ")
+    assert names(said_at_once(result)[0], 1, 1)
     assert failed_first(result.err, "raised the error below, and had not ended")
 
 

@@ -13,6 +13,7 @@ import schema
 from box import read_brief, refused, warned
 from peek import wait_until
 from test_wait_master import OWN_FILES
+from verdict import names, status_line, stopped_line
 
 KEY = "d08fbc5a150028b59a73c7852451d26f"
 OTHER_KEY = "db66ecb306cea2b109290e9e2b5bee16"
@@ -129,13 +130,13 @@ def test_every_log_names_the_rank(box, rank, end, how, status, cause):
         **dict(zip(("cause", "class", "retry"), cause)), "rank": str(rank), "node": str(node),
         "host": os.uname().nodename, "status": str(status), "retries": "0"}
     # what is said of the others here comes once, behind that
-    other = f"ranks {2 * (1 - node)}-{2 * (1 - node) + 1}"
+    other = f"{2 * (1 - node)}-{2 * (1 - node) + 1}"
     assert ended[1 - node].lines[-2:] == [
-        f"rankinit:   {other}: told to stop, killed by SIGTERM (15)",
-        "rankinit:   this node's exit status is 122"]
+        stopped_line(other),
+        status_line(122, "this node")]
     assert ended[node].lines[-2:] == [
-        f"rankinit:   rank {rank ^ 1}: told to stop, killed by SIGTERM (15)",
-        f"rankinit:   this node's exit status is {status}"]
+        stopped_line(rank ^ 1),
+        status_line(status, "this node")]
 
 
 def test_without_it_nobody_is_stopped(box):
@@ -168,7 +169,7 @@ def test_the_report_has_it(box):
         assert "hf_abcdef" not in text
         document = json.loads(text)
         schema.check(document, "report")
-        assert document["job_verdict"].startswith("rank 1 (local rank 0, pid "), text
+        assert names(document["job_verdict"], 1, 0), text
         assert document["job_verdict_node"] == 1
         # one machine, one clock
         clock = document["clock"]

@@ -12,6 +12,7 @@ from link_node import (NAME, NODES, Node, apart, as_member, centre_hello, joins,
                        with_listener)
 from link_peer import Closed, answer
 from test_link import Nodes
+from verdict import names
 
 pytestmark = link_peer.needs_sodium
 ANSWER = {"say": "answer"}
@@ -192,7 +193,7 @@ def a_node_that_is_frozen(box):
     ended = nodes.wait()
     assert [ended[node].status for node in range(3)] == [122, 137, 122], ended
     for node in range(3):
-        assert ended[node].lines[0].startswith("rankinit: rank 1 (local rank 0, "), ended[node]
+        assert names(ended[node].lines[0], 1, 0), ended[node]
 
 
 def test_who_is_asked(apart):

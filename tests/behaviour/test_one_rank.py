@@ -9,6 +9,8 @@ import signal
 
 import pytest
 
+from verdict import status_line
+
 NODE = ["--nnodes=2", "--master-addr=10.255.255.1", "--checks=none", "--nproc-per-node=1"]
 PYTHON = ["/usr/bin/python3", "-I", "-S", "-c"]
 RAISES = "raise ValueError('bad batch 2')"
@@ -37,7 +39,7 @@ def test_the_whole_verdict(box, node, code):
     lines = result.lines()
     assert result.status == status
     assert re.fullmatch("rankinit: " + first.format(node), lines[0]), result.err
-    assert lines[-1] == f"rankinit:   this node's exit status is {status}"
+    assert lines[-1] == status_line(status, "this node")
     assert {name: result.brief[name] for name in last} == \
         {name: value.format(node) for name, value in last.items()}
     if code == RAISES:

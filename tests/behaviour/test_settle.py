@@ -7,8 +7,8 @@ import signal
 
 import pytest
 
-from box import failed_first
 from peek import free_port, wait_until
+from verdict import came_late, failed_first, names, names_none, status_line, stopped_line
 
 PYTHON = ["/usr/bin/python3", "-I", "-S", "-c"]
 # Each rank is connected to each other one, as frameworks are, and waits until one is gone. What it
@@ -83,24 +83,24 @@ def run(box, script, *options, count=4, **more):
 ])
 def test_a_silent_death(box, place, end, words, status, kind):
     lines, got, first = run(box, LOSES + end, place=place)
-    assert lines[0].startswith("rankinit: rank 2 (local rank 2, pid "), lines
+    assert names(lines[0], 2, 2), lines
     assert failed_first(lines[0], words)
     assert (got, first["rank"], first["class"], first["elsewhere"]) == (status, 2, kind, False)
-    assert lines[-1] == f"rankinit:   the job's exit status is {status}"
+    assert lines[-1] == status_line(status)
 
 
 def test_a_silent_death_is_seen_where_there_are_other_nodes(box):
     """Without a word it might be one more victim: the kernel shows that it died before."""
     lines, got, first = run(box, LOSES + "os._exit(3)", *TWO_NODES)
-    assert lines[0].startswith("rankinit: rank 2 (local rank 2, pid "), lines
+    assert names(lines[0], 2, 2), lines
     assert ") failed first of ranks 0-3 (node 0 of 2): exit status 3, " in lines[0]
     assert (got, first["rank"], first["elsewhere"]) == (3, 2, False)
-    assert lines[-1] == "rankinit:   this node's exit status is 3"
+    assert lines[-1] == status_line(3, "this node")
 
 
 def test_one_that_closes_before_it_speaks(box):
     lines, status, first = run(box, SAYS_SO)
-    assert lines[0].startswith("rankinit: rank 2 (local rank 2, pid "), lines
+    assert names(lines[0], 2, 2), lines
     assert lines[1] == "rankinit:   ValueError: bad batch 17"
     assert (status, first["rank"], first["class"]) == (1, 2, "own")
     assert "rankinit:   ranks 0-1, 3: lost a peer, exit status 1" in lines
@@ -109,7 +109,7 @@ def test_one_that_closes_before_it_speaks(box):
 def test_with_a_short_grace_it_never_speaks(box):
     """The control: it is stopped for its victims, and they alone have a word."""
     lines, status, first = run(box, SAYS_SO, "--grace=0.2")
-    assert lines[0].startswith("rankinit: cannot tell which rank failed first: rank"), lines
+    assert names_none(lines[0], "rank"), lines
     assert lines[0].endswith("lost a peer")
     assert (status, first["rank"], first["local_rank"]) == (1, None, None)
     assert (first["class"], first["elsewhere"], first["node"]) == ("loss", False, "10.0.0.5")
@@ -127,12 +127,12 @@ time.sleep(3600)
     lines, status, first = run(box, script)
     assert lines[0].startswith("rankinit: rank 2 ("), lines
     assert (status, first["signal"]) == (134, "SIGABRT")
-    assert "rankinit:   ranks 1, 3: told to stop, killed by SIGTERM (15)" in lines
+    assert stopped_line("1, 3") in lines
 
 
 def test_the_end_of_all_ends_the_wait(box):
     lines, status, first = run(box, CONNECTED + "if rank == 0: close()\nlose()")
-    assert lines[0] == "rankinit: cannot tell which rank failed first: ranks 0-3 lost a peer"
+    assert names_none(lines[0], "ranks 0-3 lost a peer")
     assert (status, first["class"]) == (1, "loss")
 
 
@@ -146,7 +146,7 @@ def test_a_stop_from_outside_ends_the_wait(box, place):
     job.signal(signal.SIGTERM)
     result = job.wait()
     assert result.status == 1
-    assert "rankinit:   ranks 1-3: told to stop, killed by SIGTERM (15)" in result.lines()
+    assert stopped_line("1-3") in result.lines()
 
 
 def test_the_grace_counts_the_wait(box):
@@ -159,7 +159,7 @@ time.sleep(3600)
 """
     lines, status, first = run(box, script, "--grace=2")
     assert (status, first["class"]) == (1, "loss")
-    assert "rankinit:   ranks 1-3: told to stop, killed by SIGKILL (9)" in lines
+    assert stopped_line("1-3", "killed by SIGKILL (9)") in lines
 
 
 def test_an_end_of_its_own_does_not_settle(box):
@@ -167,7 +167,7 @@ def test_an_end_of_its_own_does_not_settle(box):
     lines, status, _ = run(box, CONNECTED + "if rank == 2: raise ValueError('x')\n"
                            "time.sleep(3600)")
     assert lines[0].startswith("rankinit: rank 2 (") and status == 1
-    assert "rankinit:   ranks 0-1, 3: told to stop, killed by SIGTERM (15)" in lines
+    assert stopped_line("0-1, 3") in lines
 
 
 def test_on_another_node(box):
@@ -175,14 +175,14 @@ def test_on_another_node(box):
     assert lines[0] == ("rankinit: ranks 0-3 lost a peer on another node (node 0 of 2); a rank "
                         "there went first: look at that node's log")
     assert not any("failed first" in line for line in lines)
-    assert lines[-1] == "rankinit:   this node's exit status is 1"
+    assert lines[-1] == status_line(1, "this node")
     assert (status, first["rank"], first["class"]) == (1, None, "loss")
     assert (first["elsewhere"], first["node"]) == (True, "10.0.0.5")
 
 
 def test_one_that_left_with_0(box):
     lines, status, first = run(box, LOSES + "sys.exit(0)")
-    assert lines[0].startswith("rankinit: rank 2 (local rank 2, pid "), lines
+    assert names(lines[0], 2, 2), lines
     assert ") had ended before the others: exit status 0, after " in lines[0]
     assert re.search(r" lost it first, (\S+ s after rank 2 had ended|while rank 2 was ending): "
                      r"exit status 1, after ", lines[1])
@@ -196,9 +196,8 @@ raise RuntimeError('[/gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting
                    'recv operation to complete')
 """
     lines, status, first = run(box, script)
-    assert lines[0].startswith("rankinit: rank 2 (local rank 2, pid "), lines
-    assert ") did not come when all others waited for it: told to stop, killed by SIGTERM (15)" \
-        in lines[0]
+    assert names(lines[0], 2, 2), lines
+    assert came_late(lines[0])
     assert (status, first["rank"]) == (1, 2)
 
 
@@ -256,8 +255,8 @@ os.kill(os.getpid(), signal.SIGSEGV)
                     "/usr/bin/python3", "-c", script)
     result = job.wait()
     assert result.status == 139, result.err
-    assert result.lines()[0].startswith("rankinit: rank 1 (local rank 1, pid ")
-    assert "rankinit:   rank 0: told to stop, killed by SIGTERM (15)" in result.lines()
+    assert names(result.lines()[0], 1, 1)
+    assert stopped_line(0) in result.lines()
 
 
 def test_a_long_tail_is_judged_in_time(box):
@@ -344,6 +343,6 @@ def test_what_was_written_last_is_read_before_the_end_is_judged(box, tool):
     job = box.start(*words, program=tool("strace"), place="below")
     result = job.wait()
     assert "DELAYED" in job.read("trace").decode()
-    assert result.lines()[0].startswith("rankinit: rank 0 (local rank 0, pid "), result.err
+    assert names(result.lines()[0], 0, 0), result.err
     assert result.status == 3
     assert "rankinit:   rank 1: lost a peer, exit status 1" in result.lines(), result.err

@@ -17,6 +17,7 @@ import pytest
 
 from cluster import HERE, make_cluster
 from hosts import PATH, TOP
+from verdict import status_line, stopped_line
 
 RANKINIT = os.environ.get("RANKINIT", os.path.join(TOP, "build", "rankinit"))
 NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK", "MASTER_ADDR",
@@ -127,14 +128,19 @@ def run_step(cluster, words, *options, **env):
     return step.returncode, out, *labelled(err)
 
 
+def own(line):
+    """As it stands behind the task's number."""
+    return line.removeprefix("rankinit: ")
+
+
 def test_the_tasks_of_a_step_have_one_verdict(cluster):
     status, _, said, codes = run_step(cluster, [*LINK, FAILS.format(20)])
     assert said[0][:2] == said[1][:2] == [
         "rank 1 (local rank 0, pid P on n1) failed first (node 1 of 2): exit status 1, after T",
         "  ZeroDivisionError: division by zero"]
-    assert said[0][-3:-1] == ["  rank 0: told to stop, killed by SIGTERM (15)",
-                              "  this node's exit status is 122"]
-    assert said[1][-2] == "  this node's exit status is 1"
+    assert said[0][-3:-1] == [own(stopped_line(0)),
+                              own(status_line(122, "this node"))]
+    assert said[1][-2] == own(status_line(1, "this node"))
     why = "verdict cause=exception class=own retry=never rank=1 node=1 host=n1 status="
     assert said[0][-1].startswith(why + "122 ") and said[1][-1].startswith(why + "1 ")
     assert codes == {0: 122, 1: 1} and status == 122
@@ -215,8 +221,8 @@ def test_cancelled_is_no_failure(cluster, tmp_path):
     for task in (0, 1):
         assert said[task][0] in stopped and said[task][0] == said[1 - task][0]
         assert said[task][1:] == ["  stopped by SIGTERM from pid P",
-                                  f"  rank {task}: told to stop, exit status 0",
-                                  "  this node's exit status is 0"]
+                                  own(stopped_line(task, "exit status 0")),
+                                  own(status_line(0, "this node"))]
 
 
 def test_steps_of_one_job_do_not_hear_each_other(cluster):

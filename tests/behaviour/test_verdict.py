@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from box import failed_first
 from peek import wait_until
+from verdict import failed_first, names, status_line, stopped_line
 
 RANKS = 4
 PYTHON = ["/usr/bin/python3", "-I", "-S", "-c"]
@@ -65,7 +65,7 @@ def test_an_exception_in_a_nested_call(box, told, place):
     assert 'raise ValueError' not in found.verdict[1]
     assert found.first["traceback"].rstrip().endswith("ValueError: bad batch 17")
     assert "in step" in found.first["traceback"] and "in read" in found.first["traceback"]
-    assert "rankinit:   ranks 0-1, 3: told to stop, killed by SIGTERM (15)" in found.verdict
+    assert stopped_line("0-1, 3") in found.verdict
     assert [(entry["signal"], entry["told"]) for entry in others(found.report, 2)] == \
         [("SIGTERM", True)] * 3
     # what the rank wrote itself went on unchanged
@@ -89,8 +89,8 @@ def test_ends_without_a_word(told, end, kind, code, name, status, words):
     assert (found.first["exit_code"], found.first["signal"]) == (code, name)
     assert failed_first(found.verdict[0], words)
     assert found.first["traceback"] is None
-    assert found.verdict[-2:] == ["rankinit:   ranks 0-1, 3: told to stop, killed by SIGTERM (15)",
-                                  f"rankinit:   the job's exit status is {status}"]
+    assert found.verdict[-2:] == [stopped_line("0-1, 3"),
+                                  status_line(status)]
 
 
 def test_out_of_memory(told, cgroup):
@@ -380,7 +380,7 @@ def test_the_copy_for_kubernetes(box):
     words = ["-c", show, "sh", box.rankinit, "--nproc-per-node=2", "--", "sh", "-c",
              "[ $RANK = 1 ] && exit 3; exec sleep 60"]
     result = box.run(*words, program="/bin/sh", place="below", shell=shell)
-    assert result.out.startswith(b"rank 1 (local rank 1, pid ")
+    assert names(result.out.decode(), 1, 1)
     assert failed_first(result.out.decode(), "exit status 3")
     *_, before, last = result.out.decode().splitlines()
     assert before == "  the job's exit status is 3"

@@ -78,12 +78,6 @@ def warned(result, code, subject):
     return found[0]
 
 
-def failed_first(text, how):
-    """Does a line of it name the rank that failed first, and say that it ended so?"""
-    return re.search(r"rank \d+ \(.*\) failed first(?: \(node [^)]*\))?: " + re.escape(how) +
-                     r"(?=[,: ]|$)", text, re.M) is not None
-
-
 def merged(extra):
     """The base environment with changes; None takes a name away."""
     both = {**BASE, **(extra or {})}
