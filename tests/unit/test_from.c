@@ -520,7 +520,8 @@ static int read_in_little_memory(void)
 /* Nothing is claimed in the name of what nobody said; an empty value was said. */
 static void test_a_claim_has_raw_text(void **state)
 {
-	static const struct ri_source source = { .name = "test" };
+	static const struct ri_source_row rows[] = { { .name = NULL } };
+	static const struct ri_source source = { .name = "test", .port = 6105, .reads = rows };
 	struct ri_reading reading = { .context = &context, .source = &source, .err = &err };
 	const struct ri_fact *claim;
 
@@ -536,7 +537,7 @@ static void test_a_claim_has_raw_text(void **state)
 	assert_int_equal(err.code, RI_CODE_NONE);
 	claim = ri_claim(&reading, RI_FACT_RANK, "THERE");
 	assert_string_equal(claim->origin.raw, "");
-	ri_claim_default_port(&reading, 6105);
+	ri_source_read(&source, &reading);
 	assert_null(reading.claims[RI_FACT_MASTER_PORT]->origin.variable);
 	assert_string_equal(reading.claims[RI_FACT_MASTER_PORT]->origin.raw, "");
 	assert_int_equal(reading.claim_count, 2);
