@@ -35,6 +35,7 @@ static bool is_left_to_manager(const struct ri_found *found, pid_t self)
 
 enum stance {
 	STANCE_INIT,
+	STANCE_WATCH,		/* an init, but what a manager's launcher leaves is not ours */
 	STANCE_COMMAND,		/* it becomes the command */
 	STANCE_BEHIND,		/* behind.c */
 };
@@ -42,7 +43,8 @@ enum stance {
 /*
  * A manager whose signals are known need not notice who stays. A terminal is the rank's own; of
  * one process alone there is nothing to tell; and another rankinit tells of what it started. A
- * launcher that it starts once on each node, as srun does torchrun, is looked after as anywhere.
+ * launcher that it starts once on each node, as srun does torchrun, is looked after as anywhere,
+ * but what that leaves may be a server, or an upload.
  */
 static enum stance find_stance(const struct ri_found *found, pid_t self)
 {
@@ -57,7 +59,7 @@ static enum stance find_stance(const struct ri_found *found, pid_t self)
 		fcntl(STDERR_FILENO, F_GETFD) < 0 || isatty(STDERR_FILENO) ||
 		!ri_behind_knows_launcher(found))
 		return STANCE_COMMAND;
-	return found->command.mode == RI_MODE_NODE ? STANCE_INIT : STANCE_BEHIND;
+	return found->command.mode == RI_MODE_NODE ? STANCE_WATCH : STANCE_BEHIND;
 }
 
 /* Of each child that starts here, whether they are ranks or not. */
@@ -264,7 +266,7 @@ static int tell_inner(struct ri_run *run, struct ri_launch *launch, enum stance 
 	struct ri_env_edit edit = { .name = RI_OUTER_VARIABLE };
 	int outer = ri_outer_fd(&run->found.env);
 
-	if (stance != STANCE_INIT)
+	if (stance > STANCE_WATCH)
 		edit.value = ri_source_of(run->found.topology.identity)->manages
 			? ri_outer_manager : NULL;
 	else if (ri_run_ranks(run) > 1)
@@ -296,7 +298,7 @@ int ri_run_start(struct ri_run *run)
 
 	run->started.behind = stance == STANCE_BEHIND;
 	/* where each node starts a launcher once, the platform may have numbered that as a rank */
-	if (stance == STANCE_INIT && ri_run_ranks(run) == 1 &&
+	if (stance <= STANCE_WATCH && ri_run_ranks(run) == 1 &&
 		(ri_found_is_launcher(&run->found) ||
 		!ri_topology_knows(&run->found.topology, RI_FACT_RANK)))
 		run->started.starter = find_starter(&run->found.command);
@@ -314,9 +316,7 @@ int ri_run_start(struct ri_run *run)
 		ri_launch_replace(&launch, &run->err);
 		return ri_run_fail(run);
 	}
-	/* what a launcher of a manager leaves is not ours: it may be a server, or an upload */
-	if (stance == STANCE_INIT && (run->found.options.supervise == RI_SWITCH_ALWAYS ||
-		!is_left_to_manager(&run->found, launch.self)))
+	if (stance == STANCE_INIT)
 		ri_orphans_adopt(launch.self);
 	if (prepare_output(run) < 0 || ri_run_reserve_telling(run) < 0)
 		return ri_run_fail(run);
