@@ -224,7 +224,6 @@ static void judge_log(const struct ri_found *found)
 {
 	const struct ri_options *options = &found->options;
 	const struct ri_given *file = &options->given.log_file;
-	const struct ri_launcher *launcher = found->command.launcher;
 	struct ri_pattern_use use = { .rank = false };	/* stays where there is no pattern */
 	const char *own = "let rankinit start the ranks: --nproc-per-node=N -- python3 train.py";
 	struct ri_error *finding;
@@ -241,13 +240,13 @@ static void judge_log(const struct ri_found *found)
 	finding = ri_findings_add(found->source.context.findings, RI_SEVERITY_WARNING,
 		RI_CODE_LOG_LAUNCHER, prefix ? options->given.log_prefix.subject : file->subject,
 		"%s starts the ranks, and rankinit cannot tell their lines apart: they have no "
-		"prefix, and are in one file", launcher == NULL ? "the command" : launcher->name);
+		"prefix, and are in one file", ri_command_name(&found->command));
 	if (found->command.mode == RI_MODE_NONE)
 		ri_finding_hint(finding, "put rankinit behind it, where each rank has one: "
 			"mpirun ... rankinit -- python3 train.py");
-	else if (ri_launcher_is_torchruns(launcher))
+	else if (ri_launcher_is_torchruns(found->command.launcher))
 		ri_finding_hint(finding, "add --tee 3 --log-dir DIR behind %s, or %s",
-			launcher->name, own);
+			ri_command_name(&found->command), own);
 	else
 		ri_finding_hint(finding, "%s", own);
 }

@@ -444,7 +444,7 @@ bool ri_meeting_is_here(const struct ri_command *command, const struct ri_env *e
 	/* parsed as a number (PyTorch torch/distributed/argparse_util.py, check_env) */
 	const char *variable = ri_env_get(env, "PET_STANDALONE"), *nodes = NULL;
 
-	if (command == NULL || command->launcher == NULL || !command->launcher->reads_pet)
+	if (command->launcher == NULL || !command->launcher->reads_pet)
 		return false;
 	if ((variable != NULL && strcmp(variable, "1") == 0) ||
 		ri_command_has(command, "--standalone", NULL))
@@ -461,7 +461,7 @@ bool ri_meeting_is_told(const struct ri_command *command, const struct ri_env *e
 		"--main-address", NULL,
 	};
 
-	return command != NULL && command->launcher != NULL && (mentions_one(command, words) ||
+	return command->launcher != NULL && (mentions_one(command, words) ||
 		(command->launcher->reads_pet && (ri_env_get(env, "PET_RDZV_ENDPOINT") != NULL ||
 		ri_env_get(env, "PET_RDZV_CONF") != NULL)));
 }

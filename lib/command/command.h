@@ -98,13 +98,13 @@ bool ri_command_tells_nodes(const struct ri_command *command);
 
 /*
  * Was torchrun told not to look beyond this process: --standalone, or
- * --nnodes=1, or PET_STANDALONE=1? False for NULL, a command that is no launcher.
+ * --nnodes=1, or PET_STANDALONE=1? False for a command that is no launcher.
  */
 bool ri_meeting_is_here(const struct ri_command *command, const struct ri_env *env);
 
 /*
  * Was the launcher told where to meet by its words, or torchrun by PET_RDZV_*?
- * Then no other launcher has to know. False for NULL, as above.
+ * Then no other launcher has to know. False as above.
  */
 bool ri_meeting_is_told(const struct ri_command *command, const struct ri_env *env);
 

@@ -206,8 +206,8 @@ static void claim_node(struct ri_reading *reading, const char *nproc)
 {
 	const struct ri_command *command = reading->context->command;
 	/* is the command its node's one rank? a shell or a script may well start a launcher */
-	bool one_rank = reading->context->fan_out == 0 && (command == NULL ||
-		(command->mode == RI_MODE_PROCESS && (command->is_python || command->stated)));
+	bool one_rank = reading->context->fan_out == 0 && command->mode == RI_MODE_PROCESS &&
+		(command->is_python || command->stated);
 
 	ri_claim_number(reading, RI_FACT_NODE_RANK, "RANK");
 	ri_claim_number(reading, RI_FACT_NNODES, "WORLD_SIZE");

@@ -75,11 +75,12 @@ static bool takes_identity(struct ri_reading *reading)
 static bool is_there(const struct ri_source *source, const struct ri_context *context)
 {
 	const struct ri_wishes *wishes = context->wishes;
+	const char *named = wishes->source.value;
 
 	if ((source->traits & RI_TRAIT_BY_HAND) != 0)
 		return ri_wishes_subject(wishes) != NULL;
-	return ri_source_is_seen(source, context->env) || (source->hidden && wishes != NULL &&
-		wishes->source.value != NULL && strcmp(wishes->source.value, source->name) == 0);
+	return ri_source_is_seen(source, context->env) || (source->hidden &&
+		named != NULL && strcmp(named, source->name) == 0);
 }
 
 /* Is what it shares with others one of them's that is there and comes first? */

@@ -354,8 +354,8 @@ static void warn_of_few(const struct ri_reading *reading)
 	const struct ri_context *context = reading->context;
 	uint64_t local, here, asked, gpus, nodes;
 
-	if (context->command == NULL || context->command->mode != RI_MODE_PROCESS ||
-		context->command->stated || context->fan_out != 0 ||
+	if (context->command->mode != RI_MODE_PROCESS || context->command->stated ||
+		context->fan_out != 0 ||
 		!ri_claim_get(reading, RI_FACT_LOCAL_RANK, &local) || local > 0 ||
 		!ri_claim_get(reading, RI_FACT_LOCAL_WORLD_SIZE, &here) ||
 		!ri_claim_get(reading, RI_FACT_NNODES, &nodes) ||

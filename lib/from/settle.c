@@ -324,7 +324,7 @@ static int check_identity(const struct ri_topology *made, const struct ri_contex
 	bool listed = hosts->state == RI_STATE_KNOWN && is_manual(hosts);
 	struct ri_findings *findings = context->findings;
 
-	if (made->identity != NULL || wishes == NULL)
+	if (made->identity != NULL)
 		return 0;
 	if (wishes->source.value != NULL &&
 		(context->fan_out == 0 || !ri_wishes_allow_source(wishes, RI_BY_HAND))) {

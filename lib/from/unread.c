@@ -157,13 +157,13 @@ static bool is_alone(const struct ri_topology *topology, const struct ri_context
 {
 	const struct ri_command *command = context->command;
 	const struct ri_fact *nodes = &topology->facts[RI_FACT_NNODES];
-	const struct ri_launcher *launcher = command == NULL ? NULL : command->launcher;
+	const struct ri_launcher *launcher = command->launcher;
 
 	/* ranks of rankinit's: of one node, as nothing was there to count them by */
 	if (context->fan_out > 0)
 		return nodes->state == RI_STATE_KNOWN && nodes->origin.source != NULL &&
 			strcmp(nodes->origin.source, "default") == 0;
-	if (command == NULL || command->mode != RI_MODE_NODE || topology->identity != NULL ||
+	if (command->mode != RI_MODE_NODE || topology->identity != NULL ||
 		nodes->state == RI_STATE_KNOWN || ri_meeting_is_here(command, context->env))
 		return false;
 	return launcher == NULL || !(launcher->apart || ri_command_tells_nodes(command) ||
@@ -179,7 +179,7 @@ static void judge_rank(const struct ri_topology *topology, const struct ri_conte
 	bool alone)
 {
 	const struct ri_command *command = context->command;
-	bool one = command != NULL && command->is_python && command->mode == RI_MODE_PROCESS &&
+	bool one = command->is_python && command->mode == RI_MODE_PROCESS &&
 		topology->identity == NULL && !ri_topology_knows(topology, RI_FACT_NNODES);
 	uint64_t rank;
 

@@ -257,7 +257,7 @@ static bool find_may_stop(const struct ri_topology *topology, const struct ri_co
 	/* parameter servers hold the state of such a job, and its workers come and go */
 	if (ri_topology_is_launcher(topology) || ri_topology_is_beside(topology) ||
 		(role->state == RI_STATE_KNOWN && role->served) ||
-		(context->wishes != NULL && context->wishes->tf_ps_count > 0))
+		context->wishes->tf_ps_count > 0)
 		return false;
 	if (context->fan_out > 0)
 		return true;
@@ -423,8 +423,7 @@ static bool meets(struct ri_rendezvous *place, const struct ri_topology *topolog
 	}
 	/* TensorFlow's tasks are where TF_CONFIG says, each at a port of its own */
 	if (ri_env_get(context->env, "TF_CONFIG") != NULL ||
-		(context->wishes != NULL && context->wishes->tf_ps.value != NULL) ||
-		jax_is_elsewhere(place, context->env))
+		context->wishes->tf_ps.value != NULL || jax_is_elsewhere(place, context->env))
 		return false;
 	return context->fan_out > 0 ||
 		(command->is_python && !(is_mpi && topology->scope == RI_SCOPE_PROCESS));

@@ -180,7 +180,7 @@ int ri_topology_adopt_node(struct ri_topology *topology, const struct ri_context
 	const struct ri_wishes *wishes = context->wishes;
 
 	/* A rank by hand is no node's, and must not be taken for one. */
-	for (enum ri_fact_id id = 0; wishes != NULL && id <= RI_FACT_LOCAL_WORLD_SIZE; id++) {
+	for (enum ri_fact_id id = 0; id <= RI_FACT_LOCAL_WORLD_SIZE; id++) {
 		if (wishes->facts[id].value == NULL)
 			continue;
 		ri_fail(err, RI_CODE_OPTION_CONFLICT, wishes->facts[id].subject,
@@ -331,11 +331,10 @@ static int fan_out(struct ri_topology *topology, const struct ri_context *contex
 static uint64_t count_here(const struct ri_context *context)
 {
 	const struct ri_command *command = context->command;
-	const struct ri_wishes *wishes = context->wishes;
 	uint64_t count;
 
-	if (wishes != NULL && wishes->nproc_count != 0)
-		return wishes->nproc_count;
+	if (context->wishes->nproc_count != 0)
+		return context->wishes->nproc_count;
 	if (ri_command_ranks(command, 1, &count) || get(context, "PET_NPROC_PER_NODE", &count))
 		return count;
 	return ri_launcher_is_torchruns(command->launcher) &&
@@ -384,7 +383,7 @@ static int refuse_split(const struct ri_topology *topology, const struct ri_cont
 	ri_topology_get(topology, RI_FACT_NNODES, &nodes);
 	listed = hosts->state == RI_STATE_KNOWN && hosts->strength == RI_STRENGTH_MANUAL &&
 		hosts->number > 1 && nodes != 1;
-	if (command == NULL || command->mode != RI_MODE_NODE || command->launcher == NULL ||
+	if (command->mode != RI_MODE_NODE || command->launcher == NULL ||
 		ri_wishes_refuse_all(context->wishes) ||
 		ri_topology_knows(topology, RI_FACT_ROLE) ||
 		/* where a source knows that there are nodes a finding says what to do there */
@@ -424,15 +423,15 @@ int ri_topology_adapt(struct ri_topology *topology, const struct ri_context *con
 	struct ri_error *err)
 {
 	const struct ri_command *command = context->command;
-	const struct ri_launcher *launcher = command == NULL ? NULL : command->launcher;
+	const struct ri_launcher *launcher = command->launcher;
 
 	if (topology->identity == NULL)
 		return refuse_split(topology, context, err);
 	if (context->fan_out != 0)
 		return fan_out(topology, context, err);
 	/* An identity of the node is what a launcher wants. */
-	if (command == NULL || command->mode != RI_MODE_NODE ||
-		topology->scope == RI_SCOPE_NODE || ri_meeting_is_here(command, context->env))
+	if (command->mode != RI_MODE_NODE || topology->scope == RI_SCOPE_NODE ||
+		ri_meeting_is_here(command, context->env))
 		return 0;
 	/*
 	 * A server, which takes no place or count from the environment: a node may have

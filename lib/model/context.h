@@ -28,8 +28,6 @@ struct ri_wishes {
 	uint64_t tf_ps_count;		/* what it comes to */
 };
 
-/* All of these take NULL for no wishes at all. */
-
 /* The first option or twin that states a fact, or NULL; the value that this one states, or NULL. */
 const char *ri_wishes_subject(const struct ri_wishes *wishes);
 const char *ri_wishes_get(const struct ri_wishes *wishes, const char *subject);
@@ -51,10 +49,10 @@ struct ri_meeting {
 
 struct ri_context {
 	const struct ri_env *env;
-	const struct ri_wishes *wishes;	/* of the user; NULL: none */
+	const struct ri_wishes *wishes;	/* of the user */
 	struct ri_arena *arena;
 	struct ri_findings *findings;
-	const struct ri_command *command;	/* NULL: a process */
+	const struct ri_command *command;	/* where there is none a process without words */
 	struct ri_host *host;		/* the machine, which sources may ask, or NULL */
 	const struct ri_meeting *meeting;	/* NULL: do not ask, as of a recorded machine */
 	uint64_t fan_out;	/* processes of a node that are started here; 0: this is one */

@@ -268,7 +268,7 @@ static bool is_told_elsewhere(const struct ri_topology *topology, const struct r
 	const struct ri_command *command = context->command;
 	const struct ri_env *env = context->env;
 
-	if (command == NULL || command->launcher == NULL)
+	if (command->launcher == NULL)
 		return false;
 	if (command->mode == RI_MODE_NODE &&
 		(ri_meeting_is_here(command, env) || ri_meeting_is_told(command, env)))

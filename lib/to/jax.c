@@ -116,7 +116,7 @@ static bool takes_one(const struct ri_writing *writing)
 	/* What started us does not reach the ranks that we start (to/scrub.def). */
 	if (writing->context->fan_out != 0)
 		return false;
-	if (ri_writing_mode(writing) != RI_MODE_NODE &&
+	if (writing->context->command->mode != RI_MODE_NODE &&
 		ri_env_get(env, "OMPI_MCA_orte_hnp_uri") != NULL)
 		return true;
 	for (size_t i = 0; i < sizeof(slurm) / sizeof(slurm[0]); i++)
@@ -187,10 +187,10 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 		{ "KERAS_DISTRIBUTION_NUM_PROCESSES", RI_FACT_NNODES, RI_FACT_WORLD_SIZE },
 		{ "KERAS_DISTRIBUTION_PROCESS_ID", RI_FACT_NODE_RANK, RI_FACT_RANK },
 	};
+	const struct ri_command *command = writing->context->command;
 
 	/* What a known launcher starts are torch's processes, of which JAX knows nothing. */
-	if (ri_writing_mode(writing) == RI_MODE_NODE &&
-		writing->context->command->launcher != NULL)
+	if (command->mode == RI_MODE_NODE && command->launcher != NULL)
 		return;
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
 		ri_want_fact(writing, places[i].variable, topology,

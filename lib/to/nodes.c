@@ -372,7 +372,7 @@ static void judge_inner(const struct ri_topology *topology, const struct ri_cont
 	uint64_t local_rank = 0, nodes = 1;
 	size_t length;
 
-	if (command == NULL || command->stated || command->mode != RI_MODE_PROCESS ||
+	if (command->stated || command->mode != RI_MODE_PROCESS ||
 		command->argv == NULL || topology->identity == NULL ||
 		(topology->scope != RI_SCOPE_PROCESS && context->fan_out == 0))
 		return;
@@ -415,7 +415,7 @@ void ri_nodes_judge(const struct ri_topology *topology, const struct ri_context 
 	const struct ri_fact *role = &topology->facts[RI_FACT_ROLE];
 	const struct ri_command *command = context->command;
 
-	if (command == NULL || command->mode == RI_MODE_NONE)
+	if (command->mode == RI_MODE_NONE)
 		return;
 	if (command->mode != RI_MODE_PROCESS) {
 		if (ri_meeting_is_here(command, context->env))

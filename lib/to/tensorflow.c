@@ -398,7 +398,7 @@ static void judge(struct ri_writing *writing, const struct ri_topology *topology
 static void render(struct ri_writing *writing, const struct ri_topology *topology)
 {
 	const struct ri_wishes *wishes = writing->context->wishes;
-	uint64_t ps = wishes == NULL ? 0 : wishes->tf_ps_count;
+	uint64_t ps = wishes->tf_ps_count;
 	struct ri_error none = RI_ERROR_INIT, *err = &none;
 	struct ri_tf_config given;
 	struct tf_job job = { .count = 0 };
@@ -407,7 +407,7 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 	bool speaks = is_given && given.reason == NULL && given.tasks > 0;
 	const char *text;
 
-	if (speaks && (wishes == NULL || find_option(wishes) == NULL) &&
+	if (speaks && find_option(wishes) == NULL &&
 		!is_of_another_job(writing, topology, &given))
 		return;
 	if (ri_writing_is_asked(writing))

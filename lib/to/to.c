@@ -52,16 +52,9 @@ void ri_want_gone(struct ri_writing *writing, const char *variable)
 			variable, before->value);
 }
 
-enum ri_mode ri_writing_mode(const struct ri_writing *writing)
-{
-	const struct ri_command *command = writing->context->command;
-
-	return command == NULL ? RI_MODE_PROCESS : command->mode;
-}
-
 bool ri_writing_is_of_nodes(const struct ri_writing *writing, const struct ri_topology *topology)
 {
-	return ri_writing_mode(writing) == RI_MODE_NODE || topology->scope == RI_SCOPE_NODE;
+	return writing->context->command->mode == RI_MODE_NODE || topology->scope == RI_SCOPE_NODE;
 }
 
 void ri_want_number(struct ri_writing *writing, const char *variable, uint64_t number)
@@ -97,10 +90,9 @@ bool ri_writing_has_source(const struct ri_topology *topology, const char *const
 /* The option that asks for this framework, or NULL. */
 static const char *find_option(const struct ri_writing *writing)
 {
-	const struct ri_wishes *wishes = writing->context->wishes;
 	const struct ri_framework *framework = writing->framework;
 
-	return wishes == NULL || framework->asked == NULL ? NULL : framework->asked(wishes);
+	return framework->asked == NULL ? NULL : framework->asked(writing->context->wishes);
 }
 
 bool ri_writing_is_asked(const struct ri_writing *writing)
@@ -188,7 +180,7 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 	unsigned needs = ri_writing_is_asked(writing) ? share->needs : 0;
 
 	/* the launcher may learn it in another way */
-	if (ri_writing_mode(writing) == RI_MODE_NODE && (ri_meeting_is_here(command, env) ||
+	if (command->mode == RI_MODE_NODE && (ri_meeting_is_here(command, env) ||
 			ri_meeting_is_told(command, env) ||
 			ri_env_get(env, "PET_MASTER_ADDR") != NULL))
 		needs &= ~RI_RENDEZVOUS;
@@ -255,7 +247,7 @@ int ri_variables_render(struct ri_env_edits *out, const struct ri_topology *topo
 	if (topology->identity != NULL && context->fan_out != 0)
 		for (enum ri_fact_id id = 0; id <= RI_FACT_LOCAL_WORLD_SIZE; id++)
 			ri_want_fact(&writing, ri_usual_names[id], topology, id);
-	for (size_t i = 0; ri_writing_mode(&writing) != RI_MODE_NONE && ri_frameworks[i] != NULL;
+	for (size_t i = 0; context->command->mode != RI_MODE_NONE && ri_frameworks[i] != NULL;
 		i++) {
 		writing.framework = ri_frameworks[i];
 		if (topology->identity == NULL)
@@ -264,7 +256,7 @@ int ri_variables_render(struct ri_env_edits *out, const struct ri_topology *topo
 			write_framework(&writing, topology);
 	}
 	if (topology->identity != NULL &&
-		(ri_writing_mode(&writing) == RI_MODE_NODE || context->fan_out != 0))
+		(context->command->mode == RI_MODE_NODE || context->fan_out != 0))
 		ri_scrub(&writing);
 	if (err->code != RI_CODE_NONE)
 		return -1;

@@ -90,8 +90,7 @@ bool ri_writing_is_asked(const struct ri_writing *writing);
 /* Is this the name of the identity's source, or of another one that spoke? */
 bool ri_writing_has_source(const struct ri_topology *topology, const char *const *names);
 
-/* How is the command launched? One on each node: by its mode, or since no ranks exist yet? */
-enum ri_mode ri_writing_mode(const struct ri_writing *writing);
+/* Is the command one on each node: by its mode, or since no ranks exist yet? */
 bool ri_writing_is_of_nodes(const struct ri_writing *writing, const struct ri_topology *topology);
 
 /*

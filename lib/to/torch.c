@@ -121,7 +121,7 @@ static void judge_master(struct ri_writing *writing, const struct ri_topology *t
 
 static void render(struct ri_writing *writing, const struct ri_topology *topology)
 {
-	if (ri_writing_mode(writing) == RI_MODE_NODE)
+	if (writing->context->command->mode == RI_MODE_NODE)
 		remove_identity(writing, topology);
 	/* A node's script may start ranks itself: what the platform gave it stays. */
 	if (ri_writing_is_of_nodes(writing, topology)) {
@@ -177,16 +177,11 @@ const struct ri_framework ri_framework_torch = {
  */
 #define ARGPARSE "PyTorch torch/distributed/argparse_util.py, env; run.py, get_args_parser"
 
-static const struct ri_launcher *find_launcher(const struct ri_context *context)
-{
-	return context->command == NULL ? NULL : context->command->launcher;
-}
-
 /* torchrun itself, not something that may call it, would wait for its default. */
 static void check_complete(struct ri_writing *writing, const struct ri_topology *topology)
 {
 	const struct ri_context *context = writing->context;
-	const struct ri_launcher *launcher = find_launcher(context);
+	const struct ri_launcher *launcher = context->command->launcher;
 	uint64_t nodes;
 
 	if (!ri_topology_get(topology, RI_FACT_NNODES, &nodes) || nodes == 1 ||
@@ -263,7 +258,7 @@ static void want_count(struct ri_writing *writing)
 	const struct ri_launcher *launcher = writing->context->command->launcher;
 
 	/* trainers.c tells composer */
-	if (wishes == NULL || wishes->nproc_count == 0 || (launcher != NULL && launcher->counts))
+	if (wishes->nproc_count == 0 || (launcher != NULL && launcher->counts))
 		return;
 	if (launcher == NULL || launcher->reads_pet)
 		ri_want_number(writing, "PET_NPROC_PER_NODE", wishes->nproc_count);
@@ -284,7 +279,7 @@ static bool numbers_nodes(const struct ri_writing *writing, const struct ri_topo
 	const struct ri_fact *node = &topology->facts[RI_FACT_NODE_RANK];
 	const char *backend = NULL;
 
-	if (!ri_launcher_is_torchruns(find_launcher(context)))
+	if (!ri_launcher_is_torchruns(context->command->launcher))
 		return false;
 	if (!ri_command_has(context->command, "--rdzv-backend", &backend))
 		backend = ri_env_get(context->env, "PET_RDZV_BACKEND");
@@ -301,10 +296,10 @@ static bool numbers_nodes(const struct ri_writing *writing, const struct ri_topo
 static void render_torchrun(struct ri_writing *writing, const struct ri_topology *topology)
 {
 	const struct ri_context *context = writing->context;
-	const struct ri_launcher *launcher = find_launcher(context);
+	const struct ri_launcher *launcher = context->command->launcher;
 	const char *nodes = ri_env_get(context->env, "PET_NNODES");
 	const char *count = ri_env_get(context->env, "PET_NPROC_PER_NODE");
-	bool node = ri_writing_mode(writing) == RI_MODE_NODE;
+	bool node = context->command->mode == RI_MODE_NODE;
 
 	/* A script on a node that has no ranks yet may well call torchrun. */
 	if (!node && topology->scope != RI_SCOPE_NODE)
@@ -319,8 +314,7 @@ static void render_torchrun(struct ri_writing *writing, const struct ri_topology
 		ri_want_fact(writing, "PET_NNODES", topology, RI_FACT_NNODES);
 	if (!numbers_nodes(writing, topology))
 		ri_want_fact(writing, "PET_NODE_RANK", topology, RI_FACT_NODE_RANK);
-	if ((context->wishes == NULL || context->wishes->nproc_count == 0) &&
-		(count == NULL || count[0] == '\0'))
+	if (context->wishes->nproc_count == 0 && (count == NULL || count[0] == '\0'))
 		ri_want_fact(writing, "PET_NPROC_PER_NODE", topology, RI_FACT_NPROC);
 	if (!ri_topology_knows(topology, RI_FACT_MASTER_ADDR)) {
 		check_complete(writing, topology);

@@ -41,11 +41,10 @@ static bool is_given(const struct ri_writing *writing, const struct ri_topology 
 
 static void render_composer(struct ri_writing *writing, const struct ri_topology *topology)
 {
-	const struct ri_wishes *wishes = writing->context->wishes;
 	const struct ri_command *command = writing->context->command;
-	uint64_t nodes, each = wishes == NULL ? 0 : wishes->nproc_count;
+	uint64_t nodes, each = writing->context->wishes->nproc_count;
 
-	if (ri_writing_mode(writing) != RI_MODE_NODE || command->launcher == NULL ||
+	if (command->mode != RI_MODE_NODE || command->launcher == NULL ||
 		!command->launcher->counts)
 		return;
 	/* Without an identity there is one node. */
@@ -108,15 +107,14 @@ const struct ri_framework ri_framework_composer = {
 
 static void render_lightning(struct ri_writing *writing, const struct ri_topology *topology)
 {
-	const struct ri_launcher *launcher;
+	const struct ri_command *command = writing->context->command;
 
 	(void)topology;
-	if (ri_writing_mode(writing) != RI_MODE_NODE)
+	if (command->mode != RI_MODE_NODE)
 		return;
 	ri_want_gone(writing, "LOCAL_RANK");
-	launcher = writing->context->command->launcher;
 	/* a launcher that we do not know may well be a script with a Trainer in it */
-	if (launcher == NULL || strcmp(launcher->name, "fabric") == 0)
+	if (command->launcher == NULL || strcmp(command->launcher->name, "fabric") == 0)
 		ri_want_gone(writing, "SLURM_NTASKS");
 }
 
@@ -156,11 +154,11 @@ static void render_deepspeed(struct ri_writing *writing, const struct ri_topolog
 	static const char variable[] = "OMPI_COMM_WORLD_LOCAL_RANK";
 	const char *value = ri_env_get(writing->context->env, variable);
 	const struct ri_command *command = writing->context->command;
-	const struct ri_launcher *launcher = command == NULL ? NULL : command->launcher;
+	const struct ri_launcher *launcher = command->launcher;
 	const struct ri_range any = { 0, UINT32_MAX };
 	uint64_t local, number, nodes;
 
-	if (ri_writing_mode(writing) == RI_MODE_NODE) {
+	if (command->mode == RI_MODE_NODE) {
 		/* Without these words every node meets itself (launcher/launch.py, parse_args). */
 		if (launcher == NULL || strcmp(launcher->name, "deepspeed") != 0 ||
 			!ri_topology_get(topology, RI_FACT_NNODES, &nodes) || nodes == 1 ||

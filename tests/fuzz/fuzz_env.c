@@ -137,7 +137,10 @@ static void assert_same_inside(const struct ri_env *env, struct ri_env_edits *ed
 	static struct ri_findings ignored;
 	struct ri_env_edit mark = { "RANKINIT", "0.1.0:process" };
 	struct ri_env inner;
-	struct ri_context context = { .env = &inner, .arena = &arena, .findings = &ignored };
+	struct ri_context context = {
+		.env = &inner, .arena = &arena, .findings = &ignored, .wishes = &no_wishes,
+		.command = &no_command,
+	};
 	struct ri_topology again;
 	struct ri_error err = RI_ERROR_INIT;
 	char **strings;
@@ -252,6 +255,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct ri_command command = { .mode = RI_MODE_PROCESS };
 	struct ri_context context = {
 		.env = &env, .arena = &arena, .findings = &findings, .command = &command,
+		.wishes = &no_wishes,
 	};
 	struct ri_env_edits variables, edits = { .count = 0 };
 	struct ri_topology topology;

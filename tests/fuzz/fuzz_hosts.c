@@ -56,7 +56,7 @@ static void check_option(const char *text)
 	struct ri_env env;
 	const struct ri_context context = {
 		.env = &env, .wishes = &wishes, .arena = &arena, .findings = &findings,
-		.host = &machine,
+		.host = &machine, .command = &no_command,
 	};
 	struct ri_error err = RI_ERROR_INIT;
 	struct ri_topology topology;
@@ -97,6 +97,7 @@ static void check_rank(const char *text)
 	struct ri_env env;
 	const struct ri_context context = {
 		.env = &env, .arena = &arena, .findings = &findings, .host = make_machine(text),
+		.wishes = &no_wishes, .command = &no_command,
 	};
 	struct ri_error err = RI_ERROR_INIT;
 	struct ri_topology topology;

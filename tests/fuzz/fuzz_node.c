@@ -45,6 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ri_env env;
 	const struct ri_context context = {
 		.env = &env, .arena = &arena, .findings = &findings, .host = &host,
+		.wishes = &no_wishes, .command = &no_command,
 	};
 	struct ri_error err = RI_ERROR_INIT;
 	struct ri_topology topology;

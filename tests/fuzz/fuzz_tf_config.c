@@ -47,8 +47,9 @@ static void check_written(char *strings[], char *const *hosts, size_t count)
 	struct ri_error err = RI_ERROR_INIT;
 	struct ri_env_edits edits;
 	struct ri_env env;
+	const struct ri_command command = { .mode = RI_MODE_PROCESS };
 	const struct ri_context context = { .env = &env, .wishes = &wishes, .arena = &arena,
-					    .findings = &findings };
+					    .findings = &findings, .command = &command };
 	const struct ri_env_edit *edit;
 	struct ri_tf_config found;
 

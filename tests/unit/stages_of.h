@@ -7,6 +7,10 @@
 #include "model/topology.h"
 #include "to/to.h"
 
+/* Where no option is given, and no command. */
+static const struct ri_wishes no_wishes;
+static const struct ri_command no_command = { .mode = RI_MODE_PROCESS };
+
 static inline int ri_topology_read(struct ri_topology *out, const struct ri_context *context,
 	struct ri_error *err)
 {

@@ -22,6 +22,7 @@ static void take_wishes(const struct ri_wishes *wishes, int expected)
 	struct ri_host machine = { .root = -1, .name = host_name };
 	const struct ri_context asked = {
 		.env = &env, .wishes = wishes, .arena = &arena, .findings = &findings,
+		.command = &no_command,
 		.host = &machine,
 	};
 
@@ -82,6 +83,7 @@ static void test_hosts_of_others_alone(void **state)
 	struct ri_host machine = { .root = -1, .name = "c" };
 	const struct ri_context asked = {
 		.env = &env, .wishes = &wishes, .arena = &arena, .findings = &findings,
+		.command = &no_command,
 		.host = &machine,
 	};
 
@@ -115,6 +117,7 @@ static void test_a_twin_is_the_one_to_blame(void **state)
 	const struct ri_wishes wishes = { .facts[RI_FACT_RANK] = { "RANKINIT_RANK", "1e3" } };
 	const struct ri_context asked = {
 		.env = &env, .wishes = &wishes, .arena = &arena, .findings = &findings,
+		.command = &no_command,
 	};
 
 	(void)state;
@@ -136,6 +139,7 @@ static void test_a_larger_world_is_not_the_identity(void **state)
 	};
 	const struct ri_context asked = {
 		.env = &env, .wishes = &wishes, .arena = &arena, .findings = &findings,
+		.command = &no_command,
 	};
 
 	(void)state;
@@ -292,7 +296,7 @@ static void test_lists_of_names(void **state)
 	const struct ri_wishes none = { .frameworks = "none", .source = { "--source", "none" } };
 
 	(void)state;
-	assert_true(ri_wishes_allow_framework(NULL, "torch"));
+	assert_true(ri_wishes_allow_framework(&no_wishes, "torch"));
 	assert_true(ri_wishes_allow_framework(&some, "torch"));
 	assert_true(ri_wishes_allow_framework(&some, "jax"));
 	assert_false(ri_wishes_allow_framework(&some, "tor"));
@@ -300,11 +304,11 @@ static void test_lists_of_names(void **state)
 	assert_false(ri_wishes_allow_framework(&none, "torch"));
 	assert_true(ri_wishes_refuse_all(&none));
 	assert_false(ri_wishes_refuse_all(&some));
-	assert_false(ri_wishes_refuse_all(NULL));
-	assert_true(ri_wishes_allow_source(NULL, "env"));
+	assert_false(ri_wishes_refuse_all(&no_wishes));
+	assert_true(ri_wishes_allow_source(&no_wishes, "env"));
 	assert_false(ri_wishes_allow_source(&none, "env"));
-	assert_null(ri_wishes_subject(NULL));
-	assert_null(ri_wishes_get(NULL, "--rank"));
+	assert_null(ri_wishes_subject(&no_wishes));
+	assert_null(ri_wishes_get(&no_wishes, "--rank"));
 }
 
 #define TEST(name) cmocka_unit_test_teardown(name, give_back)

@@ -23,6 +23,7 @@ static struct ri_command command;
 static struct ri_env_edits edits;
 static const struct ri_context launched = {
 	.env = &env, .arena = &arena, .findings = &findings, .command = &command,
+	.wishes = &no_wishes,
 };
 
 static void judge(char *const *words, enum ri_mode asked)

@@ -223,7 +223,8 @@ static int render_with_room_for(size_t bytes)
 	arena.used -= bytes;
 	edits = (struct ri_env_edits){ .room = 77 };
 	if (ri_variables_render(&edits, &topology, &(struct ri_context){ .env = &env,
-			.wishes = &wishes, .arena = &arena, .findings = &findings }, &err) == 0)
+			.wishes = &wishes, .arena = &arena, .findings = &findings,
+			.command = &no_command }, &err) == 0)
 		return config() != NULL ? 0 : 98;
 	return err.code == RI_CODE_MEMORY && edits.room == 77 ? 1 : 97;
 }

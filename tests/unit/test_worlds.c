@@ -414,9 +414,20 @@ static void say_pod(const struct place *place)
 	say("KUBERNETES_SERVICE_HOST", "10.96.0.1");
 }
 
+static void read_pod(char *const *words)
+{
+	struct ri_context pod = context;
+	struct ri_command command;
+
+	ri_command_read(&command, words, RI_MODE_AUTO);
+	pod.command = &command;
+	assert_int_equal(ri_env_init(&env, strings, &arena, &err), 0);
+	assert_int_equal(ri_topology_read(&topology, &pod, &err), 0);
+}
+
 static void assert_pod_alone(const struct place *place)
 {
-	take(strings);
+	read_pod(LIST("python3", "train.py"));
 	assert_string_equal(topology.identity, "env");
 	assert_int_equal(topology.scope, RI_SCOPE_PROCESS);
 	assert_number(RI_FACT_RANK, place->node);
@@ -431,13 +442,7 @@ static void assert_pod_alone(const struct place *place)
 
 static void assert_pod_of_launcher(const struct place *place)
 {
-	struct ri_context launcher = context;
-	struct ri_command command;
-
-	ri_command_read(&command, LIST("torchrun", "train.py"), RI_MODE_AUTO);
-	launcher.command = &command;
-	assert_int_equal(ri_env_init(&env, strings, &arena, &err), 0);
-	assert_int_equal(ri_topology_read(&topology, &launcher, &err), 0);
+	read_pod(LIST("torchrun", "train.py"));
 	assert_string_equal(topology.identity, "env");
 	assert_int_equal(topology.scope, RI_SCOPE_NODE);
 	assert_number(RI_FACT_NODE_RANK, place->node);

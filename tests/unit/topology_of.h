@@ -25,7 +25,8 @@ static struct ri_findings findings;
 static struct ri_error err;
 static struct ri_topology topology;
 static const struct ri_context context = {
-	.env = &env, .arena = &arena, .findings = &findings,
+	.env = &env, .arena = &arena, .findings = &findings, .wishes = &no_wishes,
+	.command = &no_command,
 };
 
 static inline int give_back(void **state)

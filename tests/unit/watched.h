@@ -35,7 +35,7 @@ static inline struct watched watch(const struct ri_wishes *wishes, char *const *
 	give_back(NULL);
 	watched = (struct watched){ .file = false };
 	with.host = &machine;
-	with.wishes = wishes;
+	with.wishes = wishes == NULL ? &no_wishes : wishes;
 	assert_int_equal(ri_env_init(&env, strings, &arena, &err), 0);
 	ri_topology_read(&topology, &with, &err);
 	watched.file = machine.root >= 0;
