@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "node/node.h"
 
-#include <stdio.h>
 #include <string.h>
+
+#define BLANKS " \t\n"
 
 /* Every other CPU of RI_MAX_CPUS, which is the longest list, takes 10 KiB. */
 enum { LIST_SIZE = 16384, WORDS = RI_MAX_CPUS / 64 };
@@ -50,50 +51,30 @@ size_t ri_cpus_and(struct ri_cpus *into, const struct ri_cpus *other)
 	return ri_cpus_size(into);
 }
 
-static bool read_cpu(const char *text, size_t length, uint64_t *out)
-{
-	const struct ri_range range = { 0, RI_MAX_CPUS - 1 };
-	char digits[24];
-
-	if (length >= sizeof(digits))
-		return false;
-	snprintf(digits, sizeof(digits), "%.*s", (int)length, text);
-	return ri_number_read(digits, range, out, NULL) == RI_NUMBER_OK;
-}
-
-/* "3" or "0-3" */
-static bool read_range(const char *text, size_t length, struct ri_cpus *out)
-{
-	const char *dash = memchr(text, '-', length);
-	size_t first = dash == NULL ? length : (size_t)(dash - text);
-	uint64_t from, to;
-
-	if (!read_cpu(text, first, &from))
-		return false;
-	to = from;
-	if (dash != NULL && !read_cpu(dash + 1, length - first - 1, &to))
-		return false;
-	for (uint64_t cpu = from; cpu <= to; cpu++)
-		ri_cpus_set(out, (unsigned)cpu);
-	return from <= to;
-}
-
 bool ri_cpus_read(const char *text, struct ri_cpus *out)
 {
 	struct ri_cpus cpus = { { 0 } };
-	size_t length;
+	uint64_t from = 0, to;
 
-	if (text[strspn(text, " \t\n")] == '\0') {
-		*out = cpus;
-		return true;
-	}
-	for (const char *item = text;; item += length + 1) {
-		length = strcspn(item, ",");
-		if (!read_range(item, length, &cpus))
+	text += strspn(text, BLANKS);
+	for (bool more = *text != '\0'; more; text += more) {
+		size_t digits = ri_digits_read(text, &from);
+
+		to = from;
+		text += digits;
+		/* "3" or "0-3" */
+		if (digits > 0 && *text == '-') {
+			digits = ri_digits_read(text + 1, &to);
+			text += 1 + digits;
+		}
+		if (digits == 0 || from > to || to >= RI_MAX_CPUS)
 			return false;
-		if (item[length] == '\0')
-			break;
+		while (from <= to)
+			ri_cpus_set(&cpus, (unsigned)from++);
+		more = *text == ',';
 	}
+	if (text[strspn(text, BLANKS)] != '\0')
+		return false;
 	*out = cpus;
 	return true;
 }

@@ -89,11 +89,15 @@ static int find_mount(struct ri_host *host, const char *path, struct ri_space *o
 	return found;
 }
 
-static void measure(struct ri_host *host, const char *path, struct ri_space *out)
+int ri_machine_space(struct ri_host *host, const char *path, struct ri_space *out)
 {
-	int fd = ri_host_open(host, path, O_PATH | O_DIRECTORY);
+	int found = find_mount(host, path, out), fd;
 	struct statvfs info;
 
+	/* one that is not in memory may not answer */
+	if (found <= 0 || !host->live || strcmp(out->type, "tmpfs") != 0)
+		return found;
+	fd = ri_host_open(host, path, O_PATH | O_DIRECTORY);
 	if (fd >= 0 && fstatvfs(fd, &info) == 0) {
 		out->size = (uint64_t)info.f_blocks * info.f_frsize;
 		out->free = (uint64_t)info.f_bavail * info.f_frsize;
@@ -101,14 +105,6 @@ static void measure(struct ri_host *host, const char *path, struct ri_space *out
 	}
 	if (fd >= 0)
 		close(fd);
-}
-
-int ri_machine_space(struct ri_host *host, const char *path, struct ri_space *out)
-{
-	int found = find_mount(host, path, out);
-
-	if (found > 0 && host->live)
-		measure(host, path, out);
 	return found;
 }
 
@@ -135,14 +131,6 @@ int ri_machine_writable(struct ri_host *host, const char *path)
 	return mounts != NULL && ri_mount_of(mounts, path, &mount) &&
 		(ri_list_has(mount.flags, strlen(mount.flags), "ro") ||
 			ri_list_has(mount.options, strlen(mount.options), "ro")) ? EROFS : 0;
-}
-
-bool ri_machine_tmpfs(struct ri_host *host, const char *path, struct ri_space *out)
-{
-	if (find_mount(host, path, out) <= 0 || strcmp(out->type, "tmpfs") != 0)
-		return false;
-	measure(host, path, out);
-	return out->knows_free;
 }
 
 bool ri_machine_status(struct ri_host *host, struct ri_status *out)

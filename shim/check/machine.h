@@ -27,14 +27,13 @@ char *ri_machine_mounts(struct ri_host *host);
 struct ri_space {
 	char type[32];		/* of the file system: "tmpfs" */
 	uint64_t size;		/* bytes in all; 0: unknown */
-	uint64_t free;		/* bytes for us; not of a recorded machine */
-	bool knows_free;
+	uint64_t free;		/* bytes for us */
+	bool knows_free;	/* only of one in memory, and of the live machine */
 };
 
 /*
- * The file system mounted at this very path. Recorded: its size= in
- * proc/self/mountinfo. Returns 1, 0 where nothing is mounted there, -1 where
- * that cannot be known.
+ * The file system mounted at this very path; its size is that of size= in proc/self/mountinfo where
+ * it is not measured. Returns 1, 0 where nothing is mounted there, -1 where that cannot be known.
  */
 int ri_machine_space(struct ri_host *host, const char *path, struct ri_space *out);
 
@@ -46,12 +45,6 @@ uint64_t ri_machine_shm_least(uint64_t ranks);
  * a recorded machine: by the flags of its mount, and by its owner's mode.
  */
 int ri_machine_writable(struct ri_host *host, const char *path);
-
-/*
- * The same of this machine where it is a file system in memory, which cannot
- * hang; false: it is none, or nothing tells.
- */
-bool ri_machine_tmpfs(struct ri_host *host, const char *path, struct ri_space *out);
 
 bool ri_machine_status(struct ri_host *host, struct ri_status *out);	/* proc/self/status */
 

@@ -22,7 +22,8 @@ static int look(void *shm)
 	struct ri_host host = { .root = AT_FDCWD, .live = true };
 	struct ri_space *space = shm;
 
-	return ri_machine_tmpfs(&host, point, space) && space->size > 0 ? 0 : -1;
+	return ri_machine_space(&host, point, space) > 0 && space->knows_free && space->size > 0
+		? 0 : -1;
 }
 
 bool ri_cause_look(struct ri_space *shm)

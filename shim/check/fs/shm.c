@@ -50,6 +50,7 @@ static void check_size(struct ri_checking *checking)
 	bool needed = checking->ranks > 1 && ri_gpu_node_find(checking->host, false) != NULL;
 	char found[RI_SIZE_TEXT], size[RI_SIZE_TEXT];
 	struct ri_space space;
+	bool in_memory;
 	int mounted;
 
 	if (!checking->asked && !needed) {
@@ -57,13 +58,14 @@ static void check_size(struct ri_checking *checking)
 		return;
 	}
 	mounted = ri_machine_space(checking->host, point, &space);
-	if (mounted < 0 || (mounted > 0 && space.size == 0)) {
+	in_memory = mounted > 0 && strcmp(space.type, "tmpfs") == 0;
+	if (mounted < 0 || (in_memory && space.size == 0)) {
 		ri_check_unknown(checking, RI_CODE_SHM_SIZE_UNKNOWN, point,
 			"its size cannot be read");
 		ri_check_asked(checking, demand);
 		return;
 	}
-	if (mounted == 0 || strcmp(space.type, "tmpfs") != 0) {
+	if (!in_memory) {
 		ri_check_problem(checking, needed, RI_CODE_SHM_SIZE_ABSENT, point, "%s",
 			mounted == 0 ? "nothing is mounted there"
 				: "is not a file system in memory");
