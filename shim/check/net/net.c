@@ -118,23 +118,21 @@ static const struct {
 	{ "TP_SOCKET_IFNAME", RI_CHOICE_NAMES },
 };
 
-/* Is one of the list's words an interface that is up? Else why not. */
-static const char *judge_list(const struct ri_interfaces *all, struct ri_choice *choice)
+/* Does a list choose an interface that is up? Else why not. */
+static const char *judge_list(const struct ri_interfaces *all, const char *list,
+	enum ri_choice_kind kind)
 {
-	const char *fault = NULL;
-	char word[NAME_SIZE];
+	const char *fault = "names no interface that is here";
 
-	if (choice->excludes)
+	/* it leaves some out, and names none */
+	if (kind == RI_CHOICE_NCCL && list[0] == '^')
 		return NULL;
-	while (ri_choice_next(choice, word, sizeof(word))) {
-		fault = "names no interface that is here";
-		for (size_t i = 0; i < all->count; i++) {
-			if (!ri_choice_matches(choice, word, all->list[i].name))
-				continue;
-			if (!all->list[i].down)
-				return NULL;
-			fault = "names an interface that is down";
-		}
+	for (size_t i = 0; i < all->count; i++) {
+		if (!ri_choice_takes(list, kind, all->list[i].name))
+			continue;
+		if (!all->list[i].down)
+			return NULL;
+		fault = "names an interface that is down";
 	}
 	return fault;
 }
@@ -147,7 +145,6 @@ static void check_iface(struct ri_checking *checking)
 
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
 		const char *value = ri_env_get(checking->env, variables[i].name);
-		struct ri_choice choice;
 		const char *fault;
 
 		if (value == NULL || value[0] == '\0')
@@ -158,8 +155,7 @@ static void check_iface(struct ri_checking *checking)
 				"network interfaces cannot be listed here");
 			continue;
 		}
-		ri_choice_init(&choice, value, variables[i].kind);
-		fault = judge_list(&all, &choice);
+		fault = judge_list(&all, value, variables[i].kind);
 		if (fault != NULL)
 			ri_check_problem(checking, shared, RI_CODE_NET_IFACE_NONE,
 				variables[i].name, "%s %s%s",
