@@ -195,8 +195,8 @@ bool ri_hostfile_of_variable(struct ri_reading *reading, const char *variable,
 }
 
 /*
- * The text of a list is gone through twice: to know how much room the names take, and to write
- * them. Only the bounds stand between a short text and a very long list.
+ * The names of a list are gone through twice: to know how much room they take, and to write them.
+ * Only the bounds stand between a short text and a very long list.
  */
 
 enum {
@@ -226,8 +226,6 @@ struct item {
 	const char *end;
 	struct group groups[MAX_GROUPS];
 	size_t group_count;
-	uint64_t names;
-	size_t length;		/* at most, of one name */
 };
 
 static const char *read_number(const char *at, uint64_t *number, unsigned *width)
@@ -263,26 +261,10 @@ static int next_range(struct group *group)
 	return *at == ',' || *at == ']' ? 1 : -1;
 }
 
-static size_t larger(size_t a, size_t b)
-{
-	return a > b ? a : b;
-}
-
-static size_t count_digits(uint64_t number)
-{
-	size_t count = 1;
-
-	for (; number >= 10; number /= 10)
-		count++;
-	return count;
-}
-
 /* Read the brackets from '[' on; NULL where they go wrong, *fault is where. */
 static const char *read_group(struct item *item, const char *at, const char **fault)
 {
 	struct group group = { .ranges = at + 1, .rest = at + 1 };
-	uint64_t names = 0;
-	size_t digits = 0;
 
 	*fault = at;
 	if (item->group_count == MAX_GROUPS)
@@ -292,92 +274,57 @@ static const char *read_group(struct item *item, const char *at, const char **fa
 			*fault = group.rest;
 			return NULL;
 		}
-		names += group.last - group.number + 1;
-		digits = larger(digits, larger(group.width, count_digits(group.last)));
-		if (names > RI_MAX_RANKS)
-			names = RI_MAX_RANKS + 1;
 	} while (group.rest[-1] == ',');
 	group.end = group.rest;
 	group.rest = group.ranges;
+	next_range(&group);
 	item->groups[item->group_count++] = group;
-	item->length += digits;
-	item->names *= names;
-	if (item->names > RI_MAX_RANKS)
-		item->names = RI_MAX_RANKS + 1;
 	return group.end + 1;
 }
 
-/* Read one item; false where it goes wrong, *fault is where. */
+/* Read one item, which stands at its first name; false where it goes wrong, *fault is where. */
 static bool read_item(struct item *item, const char *at, const char **fault)
 {
-	item->start = at;
-	item->group_count = 0;
-	item->names = 1;
-	item->length = 0;
+	*item = (struct item){ .start = at };
 	while (*at != '\0' && strchr(separators, *at) == NULL) {
 		*fault = at;
 		if (*at == ']')
 			return false;
-		if (*at == '[') {
-			at = read_group(item, at, fault);
-			if (at == NULL)
-				return false;
-			continue;
-		}
-		item->length++;
-		at++;
+		at = *at == '[' ? read_group(item, at, fault) : at + 1;
+		if (at == NULL)
+			return false;
 	}
 	item->end = at;
-	*fault = item->start;
-	return item->length <= RI_MAX_NAME;
+	return true;
 }
 
-/* How many hosts it lists, and the bytes that their names take. */
-static bool measure(struct ri_hostlist *out, const char *text, size_t *hosts, size_t *bytes)
-{
-	const char *at = text + strspn(text, separators), *fault;
-	struct item item;
-
-	for (; *at != '\0'; at = item.end + strspn(item.end, separators)) {
-		if (!read_item(&item, at, &fault)) {
-			out->reason = syntax;
-			out->fault_at = (size_t)(fault - text);
-			return false;
-		}
-		*hosts += item.names;
-		*bytes += item.names * (item.length + 1);
-		if (*hosts > RI_MAX_RANKS || *bytes > RI_MAX_HOSTFILE) {
-			out->reason = too_long;
-			out->fault_at = (size_t)(at - text);
-			return false;
-		}
-	}
-	out->reason = *hosts == 0 ? syntax : NULL;
-	return *hosts > 0;
-}
-
-/* With at least as many digits as are there; printf(3) would be the most of the work. */
-static char *write_name(char *to, const struct item *item)
+/*
+ * The name at which the item stands, of size bytes at most. Returns its length; 0: it is too long.
+ * printf(3) would be the most of the work.
+ */
+static size_t write_name(char *to, size_t size, const struct item *item)
 {
 	const struct group *group = item->groups;
+	size_t length = 0;
 
 	for (const char *at = item->start; at < item->end; at++) {
-		size_t digits;
-		uint64_t number;
+		char digits[MAX_DIGITS];
+		size_t count = 0;
 
-		if (*at != '[') {
-			*to++ = *at;
-			continue;
+		if (*at == '[') {
+			for (uint64_t number = group->number; number > 0 || count < group->width; number /= 10)
+				digits[count++] = (char)('0' + number % 10);
+			at = group++->end;
+		} else {
+			digits[count++] = *at;
 		}
-		digits = larger(group->width, count_digits(group->number));
-		number = group->number;
-		for (size_t i = digits; i-- > 0; number /= 10)
-			to[i] = (char)('0' + number % 10);
-		to += digits;
-		at = group++->end;
+		if (count >= size - length)
+			return 0;
+		while (count > 0)
+			to[length++] = digits[--count];
 	}
-	*to = '\0';
-	return to;
+	to[length] = '\0';
+	return length;
 }
 
 /* Count on by one; false after the last name. */
@@ -398,38 +345,59 @@ static bool next_name(struct item *item)
 	return false;
 }
 
-int ri_hostlist_read(struct ri_hostlist *out, const char *text, struct ri_arena *arena)
+/* Go through the names, which are counted, and kept where there is room for them. */
+static void walk(struct ri_hostlist *out, const char *text, const char **hosts, char *room,
+	size_t *bytes)
 {
-	size_t count = 0, room = 0, size = 0;
-	const char **hosts, *fault;
+	const char *at = text + strspn(text, separators), *fault = text;
+	char name[RI_MAX_NAME + 1];
 	struct item item;
-	char *to, *end;
 
-	*out = (struct ri_hostlist){ .hosts = NULL };
-	if (!measure(out, text, &room, &size))
-		return 0;
-	hosts = ri_arena_array(arena, room, sizeof(*hosts));
-	to = ri_arena_alloc(arena, size);
-	if (hosts == NULL || to == NULL)
-		return -1;
-	for (const char *at = text + strspn(text, separators); *at != '\0';
-		at = item.end + strspn(item.end, separators)) {
-		read_item(&item, at, &fault);
-		for (size_t i = 0; i < item.group_count; i++)
-			next_range(&item.groups[i]);
+	*out = (struct ri_hostlist){ .hosts = hosts };
+	for (*bytes = 0; *at != '\0'; at = item.end + strspn(item.end, separators)) {
+		if (!read_item(&item, at, &fault)) {
+			out->reason = syntax;
+			out->fault_at = (size_t)(fault - text);
+			return;
+		}
+		out->fault_at = (size_t)(at - text);
 		do {
-			end = write_name(to, &item);
-			if (!ri_is_host((struct ri_span){ to, (size_t)(end - to) })) {
+			size_t length = write_name(name, sizeof(name), &item);
+
+			if (!ri_is_host((struct ri_span){ name, length })) {
 				out->reason = syntax;
-				out->fault_at = (size_t)(at - text);
-				return 0;
+				return;
 			}
-			hosts[count++] = to;
-			to = end + 1;
+			if (out->count == RI_MAX_RANKS || *bytes + length >= RI_MAX_HOSTFILE) {
+				out->reason = too_long;
+				return;
+			}
+			if (hosts != NULL)
+				hosts[out->count] = memcpy(room + *bytes, name, length + 1);
+			out->count++;
+			*bytes += length + 1;
 		} while (next_name(&item));
 	}
-	out->hosts = hosts;
-	out->count = count;
+	out->fault_at = 0;
+	out->reason = out->count == 0 ? syntax : NULL;
+}
+
+int ri_hostlist_read(struct ri_hostlist *out, const char *text, struct ri_arena *arena)
+{
+	const char **hosts;
+	size_t bytes;
+	char *room;
+
+	walk(out, text, NULL, NULL, &bytes);
+	if (out->reason != NULL) {
+		out->count = 0;
+		return 0;
+	}
+	hosts = ri_arena_array(arena, out->count, sizeof(*hosts));
+	room = ri_arena_alloc(arena, bytes);
+	if (hosts == NULL || room == NULL)
+		return -1;
+	walk(out, text, hosts, room, &bytes);
 	return 0;
 }
 
