@@ -147,43 +147,25 @@ const struct ri_source ri_source_azureml = {
 
 #define PRIMARY "AZ_BATCH_IS_CURRENT_NODE_MASTER"
 
-/* Cut the next word off *text, in place; "" at the end. */
-static char *cut_word(char **text)
-{
-	char *word = *text + strspn(*text, " ");
-
-	*text = word + strcspn(word, " ");
-	if (**text != '\0')
-		*(*text)++ = '\0';
-	return word;
-}
-
-/* "2 10.0.0.4 1 10.0.0.5 1" as a list with blanks between. */
+/* "2 10.0.0.4 1 10.0.0.5 1": how many there are, and each with its cores. */
 static void claim_nodes(struct ri_reading *reading)
 {
 	static const char variable[] = "CCP_NODES";
-	const struct ri_range counts = ri_fact_range(RI_FACT_HOSTS);
-	const char *raw = ri_reading_get(reading, variable);
-	uint64_t count = 0, cores, seen = 0;
-	char *copy, *bytes, *host;
-	struct ri_text list;
-	bool good;
+	const char *words = ri_reading_get(reading, variable);
+	struct ri_hostfile file;
+	uint64_t count;
 
 	if (!ri_source_sees_text(reading->context->env, variable))
 		return;
-	copy = ri_reading_copy(reading, raw, strlen(raw));
-	bytes = ri_reading_allocate(reading, strlen(raw) + 2, 1);
-	if (copy == NULL || bytes == NULL)
+	words += strspn(words, " ");
+	words += ri_digits_read(words, &count);
+	if (!ri_hostfile_of_words(reading, variable, words, true, &file))
 		return;
-	list = ri_text_of(bytes, strlen(raw) + 2);
-	good = ri_number_read(cut_word(&copy), counts, &count, NULL) == RI_NUMBER_OK;
-	for (host = cut_word(&copy); good && *host != '\0'; host = cut_word(&copy)) {
-		good = ri_is_host((struct ri_span){ host, strlen(host) }) &&
-			ri_number_read(cut_word(&copy), counts, &cores, NULL) == RI_NUMBER_OK;
-		ri_text_addf(&list, "%s ", host);
-		seen++;
-	}
-	ri_claim_list(reading, variable, good && seen == count ? bytes : "", ' ');
+	if (file.count > 0 && *words == ' ' && count == file.count)
+		ri_claim_list_of(reading, variable, file.hosts, file.count);
+	else
+		ri_claim_broken(reading, RI_FACT_HOSTS, variable,
+			"a list of host names or addresses");
 }
 
 /*

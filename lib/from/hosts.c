@@ -183,6 +183,27 @@ bool ri_hostfile_of_text(struct ri_reading *reading, const char *variable,
 	return false;
 }
 
+bool ri_hostfile_of_words(struct ri_reading *reading, const char *variable, const char *words,
+	bool pairs, struct ri_hostfile *out)
+{
+	/* a pair of four bytes, "a 1 ", becomes a line of ten */
+	size_t size = 3 * strlen(words) + sizeof(" slots=1\n"), count = 0;
+	char *lines = ri_reading_allocate(reading, size, 1);
+	struct ri_text text;
+
+	if (lines == NULL)
+		return false;
+	text = ri_text_of(lines, size);
+	for (words += strspn(words, " \t"); *words != '\0'; words += strspn(words, " \t")) {
+		size_t length = strcspn(words, " \t");
+
+		ri_text_add_bytes(&text, words, length);
+		ri_text_add(&text, pairs && count++ % 2 == 0 ? " slots=" : "\n");
+		words += length;
+	}
+	return ri_hostfile_of_text(reading, variable, lines, out);
+}
+
 bool ri_hostfile_of_variable(struct ri_reading *reading, const char *variable,
 	struct ri_hostfile *out)
 {

@@ -66,6 +66,10 @@ uint32_t ri_hostfile_share(const struct ri_hostfile *file, size_t from);
 bool ri_hostfile_of_text(struct ri_reading *reading, const char *variable,
 	const char *text, struct ri_hostfile *out);
 
+/* The same of a list with blanks, "a a b", or in pairs "a 2 b 1". */
+bool ri_hostfile_of_words(struct ri_reading *reading, const char *variable, const char *words,
+	bool pairs, struct ri_hostfile *out);
+
 /* The same of the file that the variable names; false also where it cannot be read. */
 bool ri_hostfile_of_variable(struct ri_reading *reading, const char *variable,
 	struct ri_hostfile *out);

@@ -137,29 +137,13 @@ static size_t count_script_hosts(const struct ri_hostfile *file)
 	return file->slots[0] == 1 && ri_hostfile_share(file, 1) > 1 ? 1 : 0;
 }
 
-/* A list with blanks is as the lines of a host file: "a a b", or "a 2 b 1" in pairs. */
+/* The same of a list; false where there is none. */
 static bool claim_list(struct ri_reading *reading, const char *variable, bool pairs)
 {
-	const char *raw = ri_reading_get(reading, variable);
-	size_t size = raw == NULL ? 0 : strlen(raw) + 2, word = 0;
 	struct ri_hostfile file;
-	struct ri_text text;
-	char *lines;
 
-	if (!ri_source_sees_text(reading->context->env, variable))
-		return false;
-	lines = ri_reading_allocate(reading, size, 1);
-	if (lines == NULL)
-		return false;
-	text = ri_text_of(lines, size);
-	for (raw += strspn(raw, " \t"); *raw != '\0'; raw += strspn(raw, " \t")) {
-		size_t length = strcspn(raw, " \t");
-
-		ri_text_add_bytes(&text, raw, length);
-		ri_text_add(&text, pairs && word++ % 2 == 0 ? ":" : "\n");
-		raw += length;
-	}
-	if (!ri_hostfile_of_text(reading, variable, lines, &file))
+	if (!ri_source_sees_text(reading->context->env, variable) || !ri_hostfile_of_words(reading,
+		variable, ri_reading_get(reading, variable), pairs, &file))
 		return false;
 	if (file.bad_line != 0) {
 		ri_claim_broken(reading, RI_FACT_HOSTS, variable,
