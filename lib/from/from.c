@@ -106,12 +106,9 @@ static int read_all(struct ri_topology *out, struct ri_reading *reading)
 	for (const struct ri_source *const *at = ri_sources; *at != NULL; at++) {
 		if (!is_there(*at, context) || is_taken(reading, at))
 			continue;
-		if (names == NULL) {
+		if (names == NULL)
 			names = ri_arena_array(context->arena, RI_SOURCE_COUNT, sizeof(*names));
-			reading->spoke = ri_arena_array(context->arena, RI_SOURCE_COUNT + 1,
-				sizeof(struct ri_source *));
-		}
-		if (names == NULL || reading->spoke == NULL)
+		if (names == NULL)
 			return ri_fail(reading->err, RI_CODE_MEMORY, (*at)->name,
 				"no memory left to read this source");
 		out->sources = names;
@@ -120,10 +117,8 @@ static int read_all(struct ri_topology *out, struct ri_reading *reading)
 		ri_source_read(*at, reading);
 		if (reading->err->code != RI_CODE_NONE)
 			return -1;
-		if (reading->claim_count > before) {
-			reading->spoke[out->source_count] = *at;
+		if (reading->claim_count > before)
 			names[out->source_count++] = (*at)->name;
-		}
 		if (takes_identity(reading))
 			reading->identity = *at;
 	}
@@ -133,12 +128,8 @@ static int read_all(struct ri_topology *out, struct ri_reading *reading)
 int ri_sources_read(struct ri_topology *out, struct ri_reading *reading,
 	const struct ri_context *context, struct ri_error *err)
 {
-	static const struct ri_source *none[] = { NULL };
-
 	*out = (struct ri_topology){ .identity = NULL };
-	*reading = (struct ri_reading){
-		.context = context, .spoke = none, .err = err,
-	};
+	*reading = (struct ri_reading){ .context = context, .err = err };
 	if (ri_wishes_refuse_all(context->wishes) || read_all(out, reading) == 0)
 		return 0;
 	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
@@ -167,7 +158,7 @@ static bool is_launcher(const struct ri_reading *reading, const struct ri_source
  */
 static const struct ri_source *find_node(const struct ri_reading *reading)
 {
-	for (const struct ri_source *const *at = reading->spoke; *at != NULL; at++) {
+	for (const struct ri_source *const *at = ri_sources; *at != NULL; at++) {
 		const char *name = (*at)->name;
 		const struct ri_fact *place = ri_claim_of(reading, RI_FACT_NODE_RANK, name);
 
@@ -284,7 +275,7 @@ static void report_lone(const struct ri_reading *reading)
 		return;
 	}
 	/* A node's place that a source says which could say who we are, if it knew the others. */
-	for (const struct ri_source *const *at = reading->spoke; *at != NULL; at++) {
+	for (const struct ri_source *const *at = ri_sources; *at != NULL; at++) {
 		place = ri_claim_of(reading, RI_FACT_NODE_RANK, (*at)->name);
 		if (((*at)->identity & RI_SCOPE_NODE) == 0 || is_by_hand(*at) || place == NULL ||
 			place->state != RI_STATE_KNOWN || place->origin.variable == NULL)
@@ -342,7 +333,7 @@ void ri_identity_choose(struct ri_topology *out, struct ri_reading *reading)
 
 	if (ri_wishes_refuse_all(reading->context->wishes))
 		return;
-	for (const struct ri_source *const *at = reading->spoke; *at != NULL; at++)
+	for (const struct ri_source *const *at = ri_sources; *at != NULL; at++)
 		launches |= is_launcher(reading, *at);
 	/*
 	 * Is the tuple that we hold the default of an image? It has no signature, and fewer

@@ -46,7 +46,6 @@ bool ri_is_host(struct ri_span text);
 /* The steps of from.h hand it on to each other, and each source. */
 struct ri_reading {
 	const struct ri_context *context;
-	const struct ri_source **spoke;	/* who claimed something; ends with NULL */
 	const struct ri_source *source;		/* whose turn it is */
 	const struct ri_source *identity;	/* whose tuple counts so far, or NULL */
 	const struct ri_source *launcher;	/* the innermost whose tuple is signed, or NULL */

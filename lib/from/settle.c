@@ -400,9 +400,7 @@ int ri_claims_settle(struct ri_topology *out, struct ri_reading *reading)
 	if (teller == NULL)
 		teller = out->facts[ri_topology_knows(out, RI_FACT_NNODES)
 			? RI_FACT_NNODES : RI_FACT_HOSTS].origin.source;
-	for (const struct ri_source *const *at = reading->spoke; *at != NULL; at++)
-		if ((*at)->name == teller)
-			out->once = (*at)->once;
+	out->once = ri_source_of(teller)->once;
 	status = check_identity(out, reading->context, reading->err);
 	if (status == 0 && reading->adopts)
 		status = adopt_node(out, reading->context, reading->err);
