@@ -193,10 +193,11 @@ bool ri_ompi_uri_index(const char *uri, uint64_t *index);
 bool ri_ompi_uri_address(const char *uri, const char *other, struct ri_span *out);
 
 /*
- * The name of the node that daemon index runs on. False where the list does
- * not say, cannot be read, or the name is longer than size - 1.
+ * The name of the node that daemon index runs on; NULL where the list does not say, or cannot be
+ * read. Returns 0, or -1 when out of memory.
  */
-bool ri_ompi_regex_host(const char *regex, uint64_t index, char *name, size_t size);
+int ri_ompi_regex_host(const char **name, const char *regex, uint64_t index,
+	struct ri_arena *arena);
 
 /* Of a rank what leads to its node. */
 struct ri_ompi_place {

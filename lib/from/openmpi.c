@@ -6,15 +6,16 @@
  */
 #include "from/hosts.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/limits.h"
 
+enum { MAX_DIGITS = 15 };	/* of a number here; any of these fits 64 bits */
+
 /* Digits alone, length of them, which no other one follows, as a number. */
 static bool read_number(const char *text, size_t length, uint64_t *out)
 {
-	enum { MAX_DIGITS = 15 };
-
 	return length > 0 && length <= MAX_DIGITS && ri_digits_read(text, out) == length &&
 		*out <= UINT32_MAX;
 }
@@ -132,84 +133,60 @@ static bool find_position(const char *daemons, uint64_t index, uint64_t *positio
 	}
 }
 
-/* The number at *position of "1-3,7", which becomes a number of its own. */
-static bool find_in_ranges(const char *ranges, size_t length, uint64_t *position, uint64_t *number)
-{
-	while (length > 0) {
-		const char *comma = memchr(ranges, ',', length);
-		size_t size = comma == NULL ? length : (size_t)(comma - ranges);
-		const char *dash = memchr(ranges, '-', size);
-		size_t low_size = dash == NULL ? size : (size_t)(dash - ranges);
-		uint64_t low, high;
-
-		if (!read_number(ranges, low_size, &low))
-			return false;
-		high = low;
-		if (dash != NULL && (!read_number(dash + 1, size - low_size - 1, &high) ||
-			high < low))
-			return false;
-		if (*position <= high - low) {
-			*number = low + *position;
-			return true;
-		}
-		*position -= high - low + 1;
-		ranges += comma == NULL ? size : size + 1;
-		length -= comma == NULL ? size : size + 1;
-	}
-	return false;
-}
-
 /*
- * Find the name at *position in one item, or count *position down by as many
- * names as the item has. -1: the item cannot be read.
+ * The names before '@' in Slurm's notation: "n[3:8-11]", numbers of three digits, is "n[008-011]".
+ * False where a bracket does not say of how many digits.
  */
-static int find_in_item(const char *text, size_t length, uint64_t *position, struct ri_text *out)
+static bool convert(const char *names, struct ri_text *out)
 {
-	const char *open = memchr(text, '[', length), *close = memrchr(text, ']', length), *colon;
-	uint64_t digits, number;
+	uint64_t digits = 0, number;
+	size_t length;
 
-	if (open == NULL) {
-		if ((*position)-- > 0)
-			return 0;
-		ri_text_add_bytes(out, text, length);
-		return 1;
+	for (const char *at = names; *at != '@'; at++) {
+		ri_text_add_bytes(out, at, 1);
+		if (*at == '[') {
+			length = ri_digits_read(at + 1, &digits);
+			if (length == 0 || at[length + 1] != ':' || digits > MAX_DIGITS)
+				return false;
+			at += length + 1;
+		} else if (*at == ']') {
+			digits = 0;
+		}
+		if (digits == 0 || strchr(":,-", *at) == NULL)
+			continue;
+		length = ri_digits_read(at + 1, &number);
+		if (length > 0)
+			ri_text_addf(out, "%0*" PRIu64, (int)digits, number);
+		at += length;
 	}
-	colon = close == NULL || close < open ? NULL : memchr(open, ':', (size_t)(close - open));
-	if (colon == NULL || !read_number(open + 1, (size_t)(colon - open - 1), &digits) ||
-		digits > 20)
-		return -1;
-	if (!find_in_ranges(colon + 1, (size_t)(close - colon - 1), position, &number))
-		return 0;
-	ri_text_add_bytes(out, text, (size_t)(open - text));
-	ri_text_addf(out, "%0*llu", (int)digits, (unsigned long long)number);
-	ri_text_add_bytes(out, close + 1, length - (size_t)(close + 1 - text));
-	return 1;
+	return true;
 }
 
-bool ri_ompi_regex_host(const char *regex, uint64_t index, char *name, size_t size)
+int ri_ompi_regex_host(const char **name, const char *regex, uint64_t index,
+	struct ri_arena *arena)
 {
-	const char *daemons = strchr(regex, '@'), *item = regex;
+	const char *daemons = strchr(regex, '@');
+	/* a number of one digit, with what is before it, becomes one of the most digits */
+	size_t size = strlen(regex) * (MAX_DIGITS + 1) / 2 + 1;
+	struct ri_hostlist list;
 	struct ri_text text;
 	uint64_t position;
-	int found = 0;
+	char *names;
 
+	*name = NULL;
 	if (daemons == NULL || !find_position(daemons + 1, index, &position))
-		return false;
-	text = ri_text_of(name, size);
-	while (found == 0) {
-		/* up to a comma outside of brackets, or '@' */
-		size_t length = strcspn(item, "[,@");
-
-		if (item[length] == '[') {
-			length += strcspn(item + length, "]");
-			length += strcspn(item + length, ",@");
-		}
-		found = find_in_item(item, length, &position, &text);
-		if (item[length] != ',')
-			break;
-		item += length + 1;
-	}
-	return found == 1 && !text.cut && ri_is_host((struct ri_span){ name, text.length });
+		return 0;
+	names = ri_arena_alloc(arena, size);
+	if (names == NULL)
+		return -1;
+	text = ri_text_of(names, size);
+	if (!convert(regex, &text))
+		return 0;
+	if (ri_hostlist_read(&list, names, arena) < 0)
+		return -1;
+	if (position < list.count)
+		*name = list.hosts[position];
+	return 0;
 }
 
 /*
@@ -331,15 +308,17 @@ static void claim_master(struct ri_reading *reading, uint64_t own, uint64_t firs
 	const char *of_mpirun = ri_reading_get(reading, mpirun);
 	const char *of_own = ri_reading_get(reading, local_daemon);
 	const char *nodes = ri_reading_get(reading, regex);
-	char name[RI_MAX_NAME + 1];
+	const char *name;
 
 	if ((first == 0 && claim_address(reading, mpirun, own == 0 ? NULL : of_own)) ||
 		(first == own &&
 			claim_address(reading, local_daemon, own == 0 ? NULL : of_mpirun)) ||
-		nodes == NULL || !ri_ompi_regex_host(nodes, first, name, sizeof(name)))
+		nodes == NULL)
 		return;
-	ri_claim_weigh(ri_claim_text(reading, RI_FACT_MASTER_ADDR, regex,
-		(struct ri_span){ name, strlen(name) }), RI_STRENGTH_DEFAULT);
+	if (ri_ompi_regex_host(&name, nodes, first, reading->context->arena) < 0)
+		ri_fail(reading->err, RI_CODE_MEMORY, regex, "no memory left to read it");
+	else if (name != NULL)
+		ri_claim_word(reading, RI_FACT_MASTER_ADDR, regex, name, RI_STRENGTH_DEFAULT);
 }
 
 static void read_openmpi(struct ri_reading *reading)
