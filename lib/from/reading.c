@@ -378,7 +378,7 @@ struct ri_fact *ri_claim_master(struct ri_reading *reading, const struct ri_fact
 
 void ri_claim_first_host(struct ri_reading *reading)
 {
-	const struct ri_fact *hosts = 
+	const struct ri_fact *hosts =
 		ri_claim_known(reading, RI_FACT_HOSTS, reading->source->name);
 	struct ri_fact *claim = reading->claims[RI_FACT_MASTER_ADDR];
 
