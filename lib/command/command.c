@@ -6,25 +6,22 @@
 #include "base/host.h"
 #include "base/limits.h"
 
-#define RI_LAUNCHER(symbol, name_, mode_, pet_, keeps_, counts_, shortens_, apart_, letters_, \
-	longs_) \
+#define RI_LAUNCHER(symbol, name_, mode_, letters_, longs_, ...) \
 	static const struct ri_launcher launcher_##symbol = { \
-		.name = name_, .mode = RI_MODE_##mode_, .reads_pet = pet_, \
-		.keeps = keeps_, .counts = counts_, .shortens = shortens_, \
-		.apart = apart_, \
-		.letters = letters_, .longs = longs_, \
+		.name = name_, .mode = RI_MODE_##mode_, .letters = letters_, .longs = longs_, \
+		__VA_ARGS__ \
 	};
 #include "command/launchers.def"
 
 struct start {
 	const struct ri_launcher *launcher;
 	enum { PROGRAM, MODULE } where;
-	const char *name, *sub, *option;
+	const char *name, *sub, *option;	/* these two: NULL for none */
 };
 
 static const struct start starts[] = {
-#define RI_STARTS(by_, where_, name_, sub_, option_, cite_) \
-	{ &launcher_##by_, where_, name_, sub_, option_ },
+#define RI_STARTS(by_, where_, name_, cite_, ...) \
+	{ &launcher_##by_, where_, name_, __VA_ARGS__ },
 #include "command/launchers.def"
 };
 
@@ -206,13 +203,13 @@ static bool find_launcher(struct ri_command *out, const struct place *place)
 
 		if (!is_it)
 			continue;
-		if (start->sub[0] != '\0') {
+		if (start->sub != NULL) {
 			if (*found.words == NULL ||
 				!ri_list_has(start->sub, strlen(start->sub), *found.words))
 				continue;
 			found.words++;
 		}
-		if (start->option[0] != '\0' && !ri_command_has(&found, start->option, NULL))
+		if (start->option != NULL && !ri_command_has(&found, start->option, NULL))
 			continue;
 		*out = found;
 		return true;

@@ -38,11 +38,11 @@ struct ri_launcher {
 	const char *name;
 	enum ri_mode mode;
 	bool reads_pet;		/* takes PET_* for its defaults, as torchrun does */
-	const char *keeps;	/* variables of an identity that are not taken away */
+	const char *keeps;	/* variables of an identity that are not taken away, or NULL */
 	bool counts;		/* ... unless that is where the identity was read */
 	bool shortens;		/* a long option of its may be cut short, as argparse allows */
 	/* It finds the nodes without us, or each node may well have a job of its own. */
-	bool apart;
+	bool needs_no_nodes;
 	const char *letters;	/* its options that take a value: see launchers.def */
 	const char *longs;
 };

@@ -166,7 +166,7 @@ static bool is_alone(const struct ri_topology *topology, const struct ri_context
 	if (command->mode != RI_MODE_NODE || topology->identity != NULL ||
 		nodes->state == RI_STATE_KNOWN || ri_meeting_is_here(command, context->env))
 		return false;
-	return launcher == NULL || !(launcher->apart || ri_command_tells_nodes(command) ||
+	return launcher == NULL || !(launcher->needs_no_nodes || ri_command_tells_nodes(command) ||
 		ri_meeting_is_told(command, context->env) ||
 		(launcher->reads_pet && ri_env_get(context->env, "PET_NNODES") != NULL));
 }

@@ -391,7 +391,7 @@ static int refuse_split(const struct ri_topology *topology, const struct ri_cont
 			hosts->state == RI_STATE_KNOWN)) ||
 		/* told by words or variables of its own, or that there are none */
 		ri_meeting_is_here(command, context->env) || ri_command_tells_nodes(command) ||
-		ri_meeting_is_told(command, context->env) || command->launcher->apart ||
+		ri_meeting_is_told(command, context->env) || command->launcher->needs_no_nodes ||
 		(command->launcher->reads_pet && ri_env_get(context->env, "PET_NNODES") != NULL))
 		return 0;
 	here = count_here(context);
@@ -437,8 +437,8 @@ int ri_topology_adapt(struct ri_topology *topology, const struct ri_context *con
 	 * A server, which takes no place or count from the environment: a node may have
 	 * several, and where one spans nodes, --nnodes on its line says so.
 	 */
-	if (launcher != NULL && launcher->apart && !launcher->reads_pet && !launcher->counts &&
-		!ri_command_mentions(command, "--nnodes"))
+	if (launcher != NULL && launcher->needs_no_nodes && !launcher->reads_pet &&
+		!launcher->counts && !ri_command_mentions(command, "--nnodes"))
 		return 0;
 	return adapt_to_launcher(topology, context, err);
 }

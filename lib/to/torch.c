@@ -23,7 +23,8 @@ static void remove_identity(struct ri_writing *writing, const struct ri_topology
 		const char *origin = topology->facts[id].origin.variable;
 		const char *name = ri_usual_names[id];
 
-		if (launcher != NULL && ri_word_is_listed(launcher->keeps, name, false) &&
+		if (launcher != NULL && launcher->keeps != NULL &&
+			ri_word_is_listed(launcher->keeps, name, false) &&
 			(!launcher->counts || origin == NULL || strcmp(origin, name) != 0))
 			continue;
 		/* What composer is told is not taken away. */
