@@ -69,25 +69,15 @@ static int find_host(struct ri_found *found, struct ri_error *err)
 	return ri_fail_errno(err, errno);
 }
 
-/* The machine, for those parts that count what it has. */
-static struct ri_node this_node(struct ri_found *found)
-{
-	return (struct ri_node){
-		.host = &found->host, .env = &found->env,
-		.arena = found->source.context.arena, .findings = found->source.context.findings,
-	};
-}
-
 /* Does the command run in ranks that are started here? */
 static int count_ranks(struct ri_found *found, struct ri_error *err)
 {
 	const struct ri_options *options = &found->options;
 	struct ri_wishes *wishes = &found->options.wishes;
-	struct ri_node node = this_node(found);
 
 	if (found->command.mode == RI_MODE_NONE || wishes->nproc.value == NULL)
 		return 0;
-	if (ri_nproc_count(&found->options, &node, err) < 0) {
+	if (ri_nproc_count(&found->options, &found->source.context, err) < 0) {
 		/* No GPU to count by: the checks say more about that than a count does. */
 		if (err->code != RI_CODE_NPROC_NONE || options->action == RI_ACTION_PRINT_ENV ||
 			(options->action != RI_ACTION_CHECK &&
@@ -455,7 +445,6 @@ int ri_found_fill(struct ri_found *found, struct ri_arena *arena, struct ri_find
 	/* each rank's --print-env says the same, and so does each node */
 	bool agrees = found->options.action == RI_ACTION_PRINT_ENV ||
 		found->options.link != RI_LINK_MODE_NO;
-	struct ri_placing_job placing;
 
 	if (ri_options_check(&found->options, err) < 0)
 		return -1;
@@ -480,12 +469,8 @@ int ri_found_fill(struct ri_found *found, struct ri_arena *arena, struct ri_find
 		if (count_ranks(found, err) < 0 || find_topology(found, err) < 0)
 			return -1;
 		/* where do the ranks run that are started here, or the one that we are? */
-		placing = (struct ri_placing_job){
-			.options = &found->options, .topology = &found->topology,
-			.mode = found->command.mode,
-			.started = found->source.context.fan_out, .node = this_node(found),
-		};
-		if (ri_placing_prepare(&found->placing, &placing, err) < 0 ||
+		if (ri_placing_prepare(&found->placing, &found->options.place, &found->topology,
+				&found->source.context, err) < 0 ||
 			check_restarts(found, err) < 0)
 			return -1;
 		judge_words(found);

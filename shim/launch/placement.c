@@ -19,6 +19,14 @@ void ri_placing_look(struct ri_node *node, struct ri_cpus *mask)
 		node->affinity = mask;
 }
 
+static struct ri_node node_of(const struct ri_context *context)
+{
+	return (struct ri_node){
+		.host = context->host, .env = context->env, .arena = context->arena,
+		.findings = context->findings,
+	};
+}
+
 /*
  * mpirun, srun and their like bind a rank before they start it, and a share of
  * its share would be wrong: then we have fewer CPUs than the launcher itself.
@@ -35,53 +43,55 @@ static bool is_bound(const struct ri_place_ranks *ranks, struct ri_host *host)
 		ri_cpus_read_allowed(host, path, &outer) && !ri_cpus_equal(&own, &outer);
 }
 
-static void keep(const struct ri_placing_job *job, enum ri_severity severity, const char *subject,
+static void keep(struct ri_findings *findings, enum ri_severity severity, const char *subject,
 	const char *why)
 {
-	ri_findings_add(job->node.findings, severity, RI_CODE_PLACEMENT_KEPT, subject, "%s", why);
+	ri_findings_add(findings, severity, RI_CODE_PLACEMENT_KEPT, subject, "%s", why);
 }
 
 /* Of a launcher, the number of threads alone makes sense, and of mpirun not even that. */
-static void limit_to_launcher(const struct ri_placing_job *job, struct ri_place_wish *wish)
+static void limit_to_launcher(struct ri_place_wish *wish, const struct ri_context *context)
 {
+	bool whole = context->command->mode == RI_MODE_NONE;
 	static const char why[] = "the command starts the ranks itself, so all of them would get "
 				  "the same setting";
 
 	if (wish->bind != RI_BIND_NONE)
-		keep(job, RI_SEVERITY_WARNING, wish->bind_subject, why);
+		keep(context->findings, RI_SEVERITY_WARNING, wish->bind_subject, why);
 	if (wish->gpu_bind != RI_GPU_BIND_NONE)
-		keep(job, RI_SEVERITY_WARNING, wish->gpu_subject, why);
-	if (wish->omp == RI_OMP_STATED && job->mode == RI_MODE_NONE)
-		keep(job, RI_SEVERITY_WARNING, wish->omp_subject,
+		keep(context->findings, RI_SEVERITY_WARNING, wish->gpu_subject, why);
+	if (wish->omp == RI_OMP_STATED && whole)
+		keep(context->findings, RI_SEVERITY_WARNING, wish->omp_subject,
 			"the command starts the whole job, and rankinit sets nothing for it");
 	wish->bind = RI_BIND_NONE;
 	wish->gpu_bind = RI_GPU_BIND_NONE;
-	if (job->mode == RI_MODE_NONE)
+	if (whole)
 		wish->omp = RI_OMP_KEEP;
 }
 
-int ri_placing_prepare(struct ri_placing *out, const struct ri_placing_job *job,
+int ri_placing_prepare(struct ri_placing *out, const struct ri_place_wish *asked,
+	const struct ri_topology *topology, const struct ri_context *context,
 	struct ri_error *err)
 {
-	struct ri_place_ranks ranks = { .count = job->started, .ours = job->started > 0 };
-	struct ri_place_wish wish = job->options->place;
-	struct ri_node node = job->node;
+	struct ri_place_ranks ranks = { context->fan_out, context->fan_out > 0 };
+	struct ri_place_wish wish = *asked;
+	struct ri_node node = node_of(context);
 	struct ri_cpus mask;
 
 	*out = (struct ri_placing){ .own = 0 };
 	if (!ranks.ours &&
-		(!ri_topology_get(job->topology, RI_FACT_LOCAL_WORLD_SIZE, &ranks.count) ||
-			!ri_topology_get(job->topology, RI_FACT_LOCAL_RANK, &out->own))) {
+		(!ri_topology_get(topology, RI_FACT_LOCAL_WORLD_SIZE, &ranks.count) ||
+			!ri_topology_get(topology, RI_FACT_LOCAL_RANK, &out->own))) {
 		ranks.count = 1;
 		out->own = 0;
 	}
 	if (wish.bind == RI_BIND_NONE && wish.gpu_bind == RI_GPU_BIND_NONE &&
 		wish.omp != RI_OMP_STATED && !ri_placement_asks(&wish, &ranks))
 		return 0;
-	if (job->mode == RI_MODE_NODE || job->mode == RI_MODE_NONE)
-		limit_to_launcher(job, &wish);
+	if (context->command->mode != RI_MODE_PROCESS)
+		limit_to_launcher(&wish, context);
 	if (wish.bind != RI_BIND_NONE && is_bound(&ranks, node.host)) {
-		keep(job, RI_SEVERITY_NOTE, wish.bind_subject,
+		keep(context->findings, RI_SEVERITY_NOTE, wish.bind_subject,
 			"the launcher has already bound this rank");
 		wish.bind = RI_BIND_NONE;
 	}
@@ -112,8 +122,10 @@ void ri_placing_explain(const struct ri_placing *placing, uint64_t index,
 	rank->cpus = ri_arena_copy(arena, text.bytes, text.length);
 }
 
-int ri_nproc_count(struct ri_options *options, struct ri_node *node, struct ri_error *err)
+int ri_nproc_count(struct ri_options *options, const struct ri_context *context,
+	struct ri_error *err)
 {
+	struct ri_node node = node_of(context);
 	struct ri_wishes *wishes = &options->wishes;
 	bool by_cpu = options->nproc == RI_NPROC_CPU;
 	uint64_t found = 0;
@@ -122,8 +134,8 @@ int ri_nproc_count(struct ri_options *options, struct ri_node *node, struct ri_e
 	if (options->nproc == RI_NPROC_STATED)
 		return 0;
 	if (by_cpu)
-		ri_placing_look(node, &mask);
-	if ((by_cpu ? ri_cpus_count : ri_gpus_count)(node, &found, err) < 0)
+		ri_placing_look(&node, &mask);
+	if ((by_cpu ? ri_cpus_count : ri_gpus_count)(&node, &found, err) < 0)
 		return -1;
 	if (found == 0 && options->nproc == RI_NPROC_AUTO)
 		found = 1;
@@ -154,11 +166,9 @@ __attribute__((noinline)) static size_t count_gpus(const struct ri_context *cont
 	struct ri_findings unused = { .count = 0 };
 	struct ri_error err = RI_ERROR_INIT;
 	struct ri_gpus gpus;
-	const struct ri_node node = {
-		.host = context->host, .env = context->env, .arena = context->arena,
-		.findings = &unused,
-	};
+	struct ri_node node = node_of(context);
 
+	node.findings = &unused;
 	return ri_gpus_find(&gpus, &node, &err) == 0 && !gpus.instances ? gpus.count : 0;
 }
 

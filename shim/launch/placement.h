@@ -23,21 +23,13 @@ struct ri_placing {
  */
 void ri_placing_look(struct ri_node *node, struct ri_cpus *mask);
 
-/* Where they are placed, and what as. */
-struct ri_placing_job {
-	const struct ri_options *options;
-	const struct ri_topology *topology;
-	enum ri_mode mode;
-	uint64_t started;	/* as above */
-	struct ri_node node;	/* affinity is filled in here */
-};
-
 /*
  * Place the ranks started here, or the one that the topology speaks of. Does
  * nothing where the command is a launcher: all of its ranks would share what
  * one gets; a wish for it is then a warning.
  */
-int ri_placing_prepare(struct ri_placing *out, const struct ri_placing_job *job,
+int ri_placing_prepare(struct ri_placing *out, const struct ri_place_wish *asked,
+	const struct ri_topology *topology, const struct ri_context *context,
 	struct ri_error *err);
 
 /* The CPUs that the rank with this index among those started here is bound to, or NULL. */
@@ -51,7 +43,8 @@ void ri_placing_explain(const struct ri_placing *placing, uint64_t index,
  * --nproc-per-node in words: how many ranks gpu, cpu and auto come to here, to wishes.nproc_count.
  * RI_CODE_NPROC_NONE where there is no GPU, and what counting GPUs and CPUs gives (node/node.h).
  */
-int ri_nproc_count(struct ri_options *options, struct ri_node *node, struct ri_error *err);
+int ri_nproc_count(struct ri_options *options, const struct ri_context *context,
+	struct ri_error *err);
 
 /*
  * RI_CODE_GPUS_IDLE, a warning, where a program sees several whole NVIDIA GPUs, and
