@@ -53,7 +53,7 @@ static int find_host(struct ri_found *found, struct ri_error *err)
 		.apart = ri_apart_file, .ask_name = gethostname, .ask_proc = ask_proc,
 	};
 	if (played != NULL && !found->options.disabled) {
-		if (ri_overlay_read(&overlay, played, found->source.context.arena, err) < 0)
+		if (ri_overlay_read(&overlay, played, found->context.arena, err) < 0)
 			return -1;
 		ri_overlay_play(host, &overlay);
 		host->unfit = overlay.unfit == ri_found_attempt(found) + 1;
@@ -77,7 +77,7 @@ static int count_ranks(struct ri_found *found, struct ri_error *err)
 
 	if (found->command.mode == RI_MODE_NONE || wishes->nproc.value == NULL)
 		return 0;
-	if (ri_nproc_count(&found->options, &found->source.context, err) < 0) {
+	if (ri_nproc_count(&found->options, &found->context, err) < 0) {
 		/* No GPU to count by: the checks say more about that than a count does. */
 		if (err->code != RI_CODE_NPROC_NONE || options->action == RI_ACTION_PRINT_ENV ||
 			(options->action != RI_ACTION_CHECK &&
@@ -89,7 +89,7 @@ static int count_ranks(struct ri_found *found, struct ri_error *err)
 	}
 	if (found->command.mode != RI_MODE_PROCESS)
 		return 0;
-	found->source.context.fan_out = wishes->nproc_count;
+	found->context.fan_out = wishes->nproc_count;
 	/* what goes together only where no ranks are started here */
 	if (ri_wishes_refuse_all(wishes)) {
 		ri_fail(err, RI_CODE_OPTION_CONFLICT, wishes->nproc.subject,
@@ -142,7 +142,7 @@ static int read_hostfile(struct ri_wishes *wishes, const struct ri_context *cont
 static int find_topology(struct ri_found *found, struct ri_error *err)
 {
 	struct ri_topology *topology = &found->topology;
-	struct ri_context *context = &found->source.context;
+	struct ri_context *context = &found->context;
 	struct ri_reading reading;
 	bool launches;
 	int status;
@@ -219,15 +219,15 @@ static void judge_log(const struct ri_found *found)
 	struct ri_error *finding;
 	/* torchrun's own labels stay (torch/distributed/run.py); --simulate asks by itself */
 	bool prefix = options->log_prefix != RI_PREFIX_NONE &&
-		found->source.context.host->files == NULL &&
-		ri_told_find(&found->source.context, "--tee", "PET_TEE") == NULL;
+		found->context.host->files == NULL &&
+		ri_told_find(&found->context, "--tee", "PET_TEE") == NULL;
 
 	if (file->value != NULL)
 		ri_pattern_read(file->value, &use);
 	if (!ri_found_is_launcher(found) || options->action != RI_ACTION_LAUNCH ||
 		options->simulation.shape != NULL || (!prefix && !use.rank))
 		return;
-	finding = ri_findings_add(found->source.context.findings, RI_SEVERITY_WARNING,
+	finding = ri_findings_add(found->context.findings, RI_SEVERITY_WARNING,
 		RI_CODE_LOG_LAUNCHER, prefix ? options->given.log_prefix.subject : file->subject,
 		"%s starts the ranks, and rankinit cannot tell their lines apart: they have no "
 		"prefix, and are in one file", ri_command_name(&found->command));
@@ -250,7 +250,7 @@ static void judge_key(const struct ri_found *found)
 	ri_topology_get(&found->topology, RI_FACT_NNODES, &nodes);
 	if (given->link_key.value == NULL || given->link.subject != NULL)
 		return;
-	ri_finding_hint(ri_findings_add(found->source.context.findings,
+	ri_finding_hint(ri_findings_add(found->context.findings,
 		nodes > 1 || !given->link_key.twin ? RI_SEVERITY_WARNING : RI_SEVERITY_NOTE,
 		RI_CODE_LINK_OFF, given->link_key.subject,
 		"is not used, because the nodes of a job connect by --link alone"),
@@ -267,7 +267,7 @@ static void judge_orte(const struct ri_found *found)
 	static const char *const hosts[] = {
 		"--hostfile", "-hostfile", "--machinefile", "-machinefile", "--host", "-host", "-H",
 	};
-	const struct ri_context *context = &found->source.context;
+	const struct ri_context *context = &found->context;
 	const struct ri_image image = {
 		.host = context->host, .env = context->env, .arena = context->arena,
 	};
@@ -305,14 +305,14 @@ static void judge_words(const struct ri_found *found)
 	 * Under mpirun each rank has a rankinit of its own, and all of them replace one
 	 * file. Whether files on other nodes are the same cannot be told here.
 	 */
-	if (found->source.context.fan_out == 0 && options->action != RI_ACTION_CHECK &&
+	if (found->context.fan_out == 0 && options->action != RI_ACTION_CHECK &&
 		ri_topology_get(&found->topology, RI_FACT_LOCAL_WORLD_SIZE, &here) && here > 1)
-		ri_found_judge_files(found, here, false, found->source.context.findings);
+		ri_found_judge_files(found, here, false, found->context.findings);
 	judge_log(found);
 	judge_key(found);
 	judge_orte(found);
-	ri_options_judge_gone(options, found->source.context.findings);
-	ri_options_judge_words(options, &found->command, found->source.context.findings);
+	ri_options_judge_gone(options, found->context.findings);
+	ri_options_judge_words(options, &found->command, found->context.findings);
 }
 
 bool ri_found_is_of_job(const struct ri_found *found)
@@ -344,7 +344,7 @@ int64_t ri_found_single_rank(const struct ri_found *found)
 {
 	uint64_t rank, ranks;
 
-	if (found->source.context.fan_out > 0 || found->command.mode != RI_MODE_PROCESS ||
+	if (found->context.fan_out > 0 || found->command.mode != RI_MODE_PROCESS ||
 		!ri_topology_get(&found->topology, RI_FACT_RANK, &rank) ||
 		!ri_topology_get(&found->topology, RI_FACT_WORLD_SIZE, &ranks) || ranks < 2)
 		return -1;
@@ -355,7 +355,7 @@ int64_t ri_found_own_rank(const struct ri_found *found)
 {
 	uint64_t rank, ranks;
 
-	if (found->source.context.fan_out != 1 || found->options.supervise == RI_SWITCH_NEVER ||
+	if (found->context.fan_out != 1 || found->options.supervise == RI_SWITCH_NEVER ||
 		!ri_topology_get(&found->topology, RI_FACT_RANK, &rank) ||
 		!ri_topology_get(&found->topology, RI_FACT_WORLD_SIZE, &ranks) || ranks < 2)
 		return -1;
@@ -387,7 +387,7 @@ static int refuse_launcher(const struct ri_found *found, const char *subject,
 	const char *name = launcher == NULL ? "COMMAND" : launcher->name;
 	bool has_own = ri_launcher_is_torchruns(launcher);
 
-	if (has_own && ri_told_find(&found->source.context, "--max-restarts",
+	if (has_own && ri_told_find(&found->context, "--max-restarts",
 		"PET_MAX_RESTARTS") != NULL) {
 		ri_fail(err, RI_CODE_RESTARTS_REFUSED, subject, "%s has --max-restarts, and starts "
 			"its ranks again itself", name);
@@ -431,7 +431,7 @@ static int check_restarts(const struct ri_found *found, struct ri_error *err)
 		return ri_fail_hint(err, "add --link=yes and give all nodes the same "
 			"--link-key, or leave it out: the platform may start all of them again");
 	}
-	ri_findings_add(found->source.context.findings, RI_SEVERITY_NOTE, RI_CODE_RESTARTS_ON,
+	ri_findings_add(found->context.findings, RI_SEVERITY_NOTE, RI_CODE_RESTARTS_ON,
 		subject, "after a failure the ranks start again, %llu times at most",
 		(unsigned long long)options->restarts);
 	return 0;
@@ -448,18 +448,12 @@ int ri_found_fill(struct ri_found *found, struct ri_arena *arena, struct ri_find
 
 	if (ri_options_check(&found->options, err) < 0)
 		return -1;
-	found->source = (struct ri_rank_source){
-		.topology = &found->topology,
-		.placing = &found->placing,
-		.options = &found->options,
-		.attempt = ri_found_attempt(found),
-		.context = {
-			.env = &found->env, .wishes = &found->options.wishes,
-			.arena = arena, .findings = findings,
-			.command = &found->command, .host = &found->host,
-			.meeting = found->options.given.root.value != NULL ? NULL
-				: agrees ? &others : &alone,
-		},
+	found->context = (struct ri_context){
+		.env = &found->env, .wishes = &found->options.wishes,
+		.arena = arena, .findings = findings,
+		.command = &found->command, .host = &found->host,
+		.meeting = found->options.given.root.value != NULL ? NULL
+			: agrees ? &others : &alone,
 	};
 	if (!found->options.disabled)
 		ri_command_read(&found->command, found->options.command, found->options.launch);
@@ -470,15 +464,14 @@ int ri_found_fill(struct ri_found *found, struct ri_arena *arena, struct ri_find
 			return -1;
 		/* where do the ranks run that are started here, or the one that we are? */
 		if (ri_placing_prepare(&found->placing, &found->options.place, &found->topology,
-				&found->source.context, err) < 0 ||
+				&found->context, err) < 0 ||
 			check_restarts(found, err) < 0)
 			return -1;
 		judge_words(found);
-		ri_idle_gpus_judge(&found->topology, &found->source.context);
+		ri_idle_gpus_judge(&found->topology, &found->context);
 	}
-	found->source.looks = ri_found_is_of_job(found);
 	/* what was given up for a stop may be a file that need not be there */
-	if (ri_apart_stop() != 0 || ri_rank_source_complete(&found->source, err) < 0)
+	if (ri_apart_stop() != 0 || ri_ranks_find_common(found, err) < 0)
 		return -1;
-	return ri_rank_view(&found->first, &found->source, 0, err);
+	return ri_rank_view(&found->first, found, 0, arena, err);
 }

@@ -22,18 +22,6 @@ struct ri_rank_view {
 	char *const *argv;	/* of the command, expanded; NULL: none was given */
 };
 
-/* What the view of every rank is made from. */
-struct ri_rank_source {
-	const struct ri_topology *topology;	/* of the first of them */
-	const struct ri_placing *placing;
-	const struct ri_torch_files *torch_files;	/* NULL: there are none */
-	const struct ri_options *options;
-	uint64_t attempt;	/* by --restarts; 0: the first */
-	bool looks;		/* this node is looked at for them: see ri_options_scrub */
-	struct ri_context context;
-	struct ri_env_edits common;	/* that do not depend on who one is */
-};
-
 /*
  * options and env are read first; the rest is worked out from them. It lies where
  * struct ri_run does, and like that starts as zeroes.
@@ -46,8 +34,10 @@ struct ri_found {
 	struct ri_command command;
 	struct ri_topology topology;	/* of the first rank that is started here */
 	struct ri_placing placing;
-	struct ri_rank_source source;
+	struct ri_context context;	/* of what stands above, for the library */
+	struct ri_env_edits common;	/* that do not depend on which rank one is */
 	struct ri_rank_view first;
+	const struct ri_torch_files *torch_files;	/* NULL: there are none */
 	struct ri_error nproc_err;	/* why ranks could not be counted: the checks come first */
 };
 
@@ -100,24 +90,24 @@ uint64_t ri_found_attempt(const struct ri_found *found);
 enum ri_log_color ri_found_color(const struct ri_found *found);
 
 /* Work out what is common, once the rest is there. */
-int ri_rank_source_complete(struct ri_rank_source *source, struct ri_error *err);
+int ri_ranks_find_common(struct ri_found *found, struct ri_error *err);
 
-/* The view of the rank with this index among those that are started here. */
-int ri_rank_view(struct ri_rank_view *out, const struct ri_rank_source *source, size_t index,
-	struct ri_error *err);
+/* The view of the rank with this index among those that are started here, in this arena. */
+int ri_rank_view(struct ri_rank_view *out, const struct ri_found *found, size_t index,
+	struct ri_arena *arena, struct ri_error *err);
 
 /*
  * Tell the rank where torch may say why it fails: the first one, ri_ranks_prepare
  * does so for the others.
  */
-int ri_rank_name_torch_file(struct ri_rank_view *view, const struct ri_rank_source *source,
-	struct ri_error *err);
+int ri_rank_name_torch_file(struct ri_rank_view *view, const struct ri_found *found,
+	struct ri_arena *arena, struct ri_error *err);
 
 /*
  * Work out what each of the ranks has of its own, all of them before the first
  * is started. launch holds the lists of the first.
  */
-int ri_ranks_prepare(struct ri_rank **out, const struct ri_rank_source *source,
+int ri_ranks_prepare(struct ri_rank **out, const struct ri_found *found,
 	const struct ri_launch *launch, struct ri_error *err);
 
 #endif

@@ -96,7 +96,7 @@ static int join(struct ri_run *run)
 
 	run->started.job = (struct ri_link_job){
 		.options = options, .topology = &run->found.topology,
-		.context = &run->found.source.context,
+		.context = &run->found.context,
 		.host = options->link == RI_LINK_MODE_NO ? NULL : ri_run_host(run),
 		.children = &run->started.children, .stop = &run->started.supervised.stop,
 		.interrupted = &run->started.supervised.interrupted,

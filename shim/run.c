@@ -14,7 +14,7 @@ struct ri_preflight ri_run_plan_preflight(struct ri_run *run)
 	return (struct ri_preflight){
 		.options = &found->options, .env = &found->env, .command = &found->command,
 		.topology = &found->topology, .host = &found->host, .arena = &run->arena,
-		.fan_out = found->source.context.fan_out,
+		.fan_out = found->context.fan_out,
 		.is_of_job = ri_found_is_of_job(found),
 	};
 }
@@ -41,7 +41,7 @@ const char *ri_run_host(const struct ri_run *run)
 
 size_t ri_run_ranks(const struct ri_run *run)
 {
-	size_t fan_out = run->found.source.context.fan_out;
+	size_t fan_out = run->found.context.fan_out;
 
 	return fan_out > 0 ? fan_out : 1;
 }

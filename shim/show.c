@@ -26,12 +26,12 @@ int ri_run_print_env(struct ri_run *run)
 	}
 	if (ri_found_fill(&run->found, &run->arena, &run->findings, &run->err) < 0)
 		return -1;
-	ranks = run->found.source.context.fan_out;
+	ranks = run->found.context.fan_out;
 	if (chooses && ranks > 0 && index >= ranks)
 		return ri_fail(&run->err, RI_CODE_OPTION_VALUE, stated->subject,
 			"expected one of the ranks started here, 0 to %d", (int)ranks - 1);
 	ri_log_findings(&run->findings);
-	if (ri_rank_view(&view, &run->found.source, ranks == 0 ? 0 : index, &run->err) < 0)
+	if (ri_rank_view(&view, &run->found, ranks == 0 ? 0 : index, &run->arena, &run->err) < 0)
 		return -1;
 	return ri_print_env(run->found.options.action_value, &view.edits, &run->err);
 }
@@ -98,9 +98,9 @@ static int explain(struct ri_run *run, struct ri_error *err)
 	describe_rank(run, &ranks[0], &run->found.topology, &run->found.first);
 	/* the ranks beside the first one */
 	topology = run->found.topology;
-	count = run->err.code == RI_CODE_NONE ? run->found.source.context.fan_out : 0;
+	count = run->err.code == RI_CODE_NONE ? run->found.context.fan_out : 0;
 	for (size_t i = 1; i < count && run->err.code == RI_CODE_NONE; i++) {
-		if (ri_rank_view(&views[i], &run->found.source, i, &run->err) < 0)
+		if (ri_rank_view(&views[i], &run->found, i, &run->arena, &run->err) < 0)
 			break;
 		ri_topology_go_to(&topology, i);
 		describe_rank(run, &ranks[i], &topology, &views[i]);

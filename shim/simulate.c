@@ -145,7 +145,7 @@ static int launch_job(struct ri_run *run, struct ri_members *members)
 		ri_topology_derive(topology, RI_FACT_NNODES, 1, 0);
 		run->found.first.argv = run->found.options.command;
 		run->found.command.mode = RI_MODE_PROCESS;
-		run->found.source.context.fan_out = members->count;
+		run->found.context.fan_out = members->count;
 		if (ri_run_reserve_telling(run) < 0)
 			return -1;
 	}

@@ -30,7 +30,7 @@ static bool is_left_to_manager(const struct ri_found *found, pid_t self)
 		!options->exit_class && options->linger_ms == 0 &&
 		options->given.signal_map.subject == NULL && !options->signal_group &&
 		!ri_link_is_on() &&
-		found->source.context.fan_out == 0;
+		found->context.fan_out == 0;
 }
 
 enum stance {
@@ -139,7 +139,7 @@ static int prepare(struct ri_run *run, struct ri_launch *launch)
 	if (count == 1)
 		return 0;
 	launch->input = ri_ranks_open_input(&run->err);
-	return launch->input < 0 ? -1 : ri_ranks_prepare(&run->started.ranks, &run->found.source,
+	return launch->input < 0 ? -1 : ri_ranks_prepare(&run->started.ranks, &run->found,
 		launch, &run->err);
 }
 

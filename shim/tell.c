@@ -148,8 +148,8 @@ int ri_run_prepare_telling(struct ri_run *run)
 	}
 	if (ri_torch_files_make(files, &run->found.env, &run->arena) < 0)
 		return -1;
-	run->found.source.torch_files = files;
-	return ri_rank_name_torch_file(&run->found.first, &run->found.source, &run->err);
+	run->found.torch_files = files;
+	return ri_rank_name_torch_file(&run->found.first, &run->found, &run->arena, &run->err);
 }
 
 struct telling {
