@@ -333,7 +333,8 @@ static size_t write_name(char *to, size_t size, const struct item *item)
 		size_t count = 0;
 
 		if (*at == '[') {
-			for (uint64_t number = group->number; number > 0 || count < group->width; number /= 10)
+			for (uint64_t number = group->number;
+				number > 0 || count < group->width; number /= 10)
 				digits[count++] = (char)('0' + number % 10);
 			at = group++->end;
 		} else {

@@ -26,11 +26,13 @@ const struct ri_source *ri_source_of(const char *identity)
 bool ri_source_is_launcher(const struct ri_source *source, const char *name)
 {
 	size_t length = strcspn(name, ".");
+	const char *at = source->launchers;
 
-	for (const char *at = source->launchers; at != NULL; at = strchr(at, '|') == NULL ? NULL : strchr(at, '|') + 1)
-		if (strcspn(at, "|") == length && strncmp(at, name, length) == 0)
-			return true;
-	return false;
+	while (at != NULL && (strcspn(at, "|") != length || strncmp(at, name, length) != 0)) {
+		at = strchr(at, '|');
+		at = at == NULL ? NULL : at + 1;
+	}
+	return at != NULL;
 }
 
 bool ri_sources_say_job(const struct ri_env *env, const struct ri_wishes *wishes)

@@ -30,7 +30,7 @@ enum ri_sign {
 	RI_SEEN = 1,		/* each of these is set, as ri_source_sees has it */
 	RI_ONE_SEEN = 2,	/* one of these is set at least */
 	RI_TEXT = 4,		/* with one of those: and it is not blank */
-	RI_LINK = 8,		/* with one of those: even if it looks like a Kubernetes service's */
+	RI_LINK = 8,		/* with one of those: even if it looks like a service's */
 };
 
 /* How ri_claim_rows claims what a variable says: by the function of reading.h so named. */
