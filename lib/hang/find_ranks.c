@@ -4,8 +4,6 @@
 enum {
 	DEEPEST = 512,		/* generations */
 	CLAIMS = RI_HANG_OWN_RANK + 1,
-	FEW = 4,		/* one in so many may be missing */
-	LEAST = 3,		/* ranks of a node, below which none is missed */
 };
 
 static int parents[RI_HANG_PROCESSES];		/* indexes; -1: it is not in the look */
@@ -96,7 +94,7 @@ static void find_missing(struct ri_hang_look *look)
 			return;
 		there[rank->rank - first] = true;
 	}
-	if (all < LEAST || all - here > (all / FEW > 1 ? all / FEW : 1))
+	if (all < RI_HANG_LEAST || all - here > (int64_t)ri_hang_few((uint64_t)all))
 		return;
 	for (int64_t i = 0; i < all && look->missing_count < RI_HANG_MISSING; i++)
 		if (!there[i])

@@ -168,6 +168,18 @@ enum ri_hang_class {
 	RI_HANG_UNKNOWN,
 };
 
+/* With fewer ranks none is suspected, and none is missed. */
+enum { RI_HANG_LEAST = 3 };
+
+/* As many of them at most may differ from the others, or be missing: a quarter, or one. */
+static inline uint64_t ri_hang_few(uint64_t ranks)
+{
+	return ranks < 8 ? 1 : ranks / 4;
+}
+
+/* May one hold up the others? 2; 1 if it waits for other ranks itself; 0: that is not known. */
+int ri_hang_weigh(enum ri_hang_class class);
+
 /* Does it compute, as far as can be seen? */
 static inline bool ri_hang_runs(enum ri_hang_class class)
 {

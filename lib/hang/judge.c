@@ -4,8 +4,6 @@
 enum {
 	HALF_BUSY = 2,		/* one in so many microseconds: it runs */
 	DEEPEST = 8,		/* generations between a rank and its workers */
-	FEW = 4,		/* one in so many ranks may differ from the others */
-	LEAST = 3,		/* with fewer ranks none is suspected */
 	HARDLY = 100,		/* a rank is still that was on a CPU for one in so many, or less */
 	/* of one look of --stall and the next, which are far apart */
 	HARDLY_EVER = 200,
@@ -311,15 +309,14 @@ static int find_crowd(const struct ri_hang *hang, const struct ri_hang_look *loo
 	return best;
 }
 
-/* How likely it holds up the others: a rank that waits for other ranks itself is less likely. */
-static int weight(enum ri_hang_class class)
+int ri_hang_weigh(enum ri_hang_class class)
 {
 	switch (class) {
 	case RI_HANG_COLLECTIVE:
 		return 1;
 	case RI_HANG_UNKNOWN:
 	case RI_HANG_REFUSED_ALL:
-	case RI_HANG_GONE:
+	case RI_HANG_UNLOOKED:
 		return 0;
 	default:
 		return 2;
@@ -333,9 +330,10 @@ static int find_heaviest(const struct ri_hang *hang, const struct ri_hang_look *
 	size_t heavy = 0;
 
 	for (size_t i = 0; i < look->count; i++) {
-		int weighs = weight(look->processes[i].class);
+		int weighs = ri_hang_weigh(look->processes[i].class);
 
-		if (!look->processes[i].is_rank || is_of_crowd(hang, look, crowd, i))
+		if (!look->processes[i].is_rank || look->processes[i].class == RI_HANG_GONE ||
+			is_of_crowd(hang, look, crowd, i))
 			continue;
 		/* it has moved since the look before */
 		if (hang->looks_taken > 1 && weighs == 2 && !look->processes[i].still &&
@@ -366,8 +364,7 @@ static int find_suspect(const struct ri_hang *hang, struct ri_hang_look *look)
 		ranks += look->processes[i].is_rank;
 	others = ranks - members;
 	look->all_wait = ranks > 0 && others == 0;
-	if (crowd < 0 || ranks < LEAST || others == 0 ||
-		others > (ranks / FEW > 1 ? ranks / FEW : 1))
+	if (crowd < 0 || ranks < RI_HANG_LEAST || others == 0 || others > ri_hang_few(ranks))
 		return -1;
 	look->crowd = crowd;
 	suspect = find_heaviest(hang, look, crowd);

@@ -5,8 +5,6 @@
 #include <string.h>
 
 enum {
-	FEW = 4,		/* one in so many ranks may differ, or be not told of */
-	LEAST = 3,		/* with fewer ranks none is odd */
 	HOST = 65,
 	STATES = RI_GROUP_STILL + 1,
 	SAID = 3,		/* groups in a sentence, and nodes that are silent */
@@ -292,7 +290,7 @@ static bool find_crowd(struct tally *tally)
 {
 	const struct ri_together *together = tally->together;
 	struct ri_together_found *found = tally->found;
-	uint64_t known = found->told + tally->more, few;
+	uint64_t known = found->told + tally->more;
 
 	for (size_t i = 0; i < tally->kind_count; i++) {
 		const struct kind *kind = &tally->kinds[i];
@@ -307,9 +305,9 @@ static bool find_crowd(struct tally *tally)
 	if (together->world == 0 || together->world < found->told)
 		found->world = together->answered == 0 ? known
 			: known + found->silent * (known / together->answered + 1);
-	few = found->world / FEW > 1 ? found->world / FEW : 1;
-	return tally->crowd != NULL && found->told >= LEAST && found->told > tally->members &&
-		found->world - tally->members <= few;
+	return tally->crowd != NULL && found->told >= RI_HANG_LEAST &&
+		found->told > tally->members &&
+		found->world - tally->members <= ri_hang_few(found->world);
 }
 
 /* How likely ranks of that class and state hold up the others; of the crowd 0. */
@@ -321,16 +319,9 @@ static int weigh(const struct tally *tally, const struct ri_group *group,
 	/* where the others get on, one that does, too, is only slow */
 	if (tally->wakes && (ri_hang_runs(group->class) || state == RI_GROUP_WAKES))
 		return 0;
-	switch (group->class) {
-	case RI_HANG_COLLECTIVE:
-		return !ri_span_same(group->function, tally->crowd->group.function);
-	case RI_HANG_UNKNOWN:
-	case RI_HANG_REFUSED_ALL:
-	case RI_HANG_UNLOOKED:
-		return 0;
-	default:
-		return 2;
-	}
+	return group->class == RI_HANG_COLLECTIVE &&
+		ri_span_same(group->function, tally->crowd->group.function) ? 0
+		: ri_hang_weigh(group->class);
 }
 
 /* The largest weight of all, and how many ranks have it. */
