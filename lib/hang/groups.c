@@ -337,11 +337,13 @@ static int compare_told(const void *a, const void *b)
 	return (one > other) - (one < other);
 }
 
-static const char *read_lines(struct ri_groups *groups, struct ri_span rest)
+const char *ri_groups_read(struct ri_groups *groups, const char *text, size_t size)
 {
-	struct ri_span line, word;
+	struct ri_span rest = { text, size }, line, word;
 	const char *fault;
 
+	groups->count = groups->rank_count = 0;
+	groups->more = 0;
 	if (rest.length >= RI_GROUPS_MAX)
 		return "it is too long";
 	if (rest.length > 0 && (rest.at[rest.length - 1] != '\n' ||
@@ -366,12 +368,4 @@ static const char *read_lines(struct ri_groups *groups, struct ri_span rest)
 		if (groups->ranks[i].rank == groups->ranks[i - 1].rank)
 			return "it tells of a rank twice";
 	return NULL;
-}
-
-bool ri_groups_read(struct ri_groups *groups, const char *text, size_t size)
-{
-	groups->count = groups->rank_count = 0;
-	groups->more = 0;
-	groups->fault = read_lines(groups, (struct ri_span){ text, size });
-	return groups->fault == NULL;
 }

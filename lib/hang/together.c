@@ -109,7 +109,7 @@ static const struct ri_groups *groups_of(struct ri_together *together, size_t no
 {
 	const struct told_node *one = &together->nodes[node];
 
-	if (!one->answered || !ri_groups_read(&together->groups, one->text, one->size))
+	if (!one->answered || ri_groups_read(&together->groups, one->text, one->size) != NULL)
 		together->groups = (struct ri_groups){ .count = 0 };
 	return &together->groups;
 }
@@ -163,27 +163,29 @@ static bool owns_ranks(struct ri_together *together, size_t node)
 	return true;
 }
 
-bool ri_together_add(struct ri_together *together, size_t node, const char *host, const char *text,
-	size_t size)
+const char *ri_together_add(struct ri_together *together, size_t node, const char *host,
+	const char *text, size_t size)
 {
 	struct ri_groups *groups = &together->groups;
 	struct told_node *one = &together->nodes[node];
+	const char *fault = "there is no memory";
 	struct ri_text out;
 
-	together->fault[0] = '\0';
 	note_host(one, host);
 	forget(together, node);
 	if (one->room <= size) {
 		one->text = ri_arena_alloc(together->arena, size + 1);
 		one->room = one->text == NULL ? 0 : size + 1;
 	}
-	if (one->text == NULL || !ri_groups_read(groups, text, size)) {
+	if (one->text != NULL)
+		fault = ri_groups_read(groups, text, size);
+	if (fault != NULL) {
 		out = begin_fault(together, node);
-		ri_text_add(&out, one->text == NULL ? "there is no memory" : groups->fault);
-		return false;
+		ri_text_add(&out, fault);
+		return together->fault;
 	}
 	if (!owns_ranks(together, node))
-		return false;
+		return together->fault;
 	for (size_t i = 0; i < groups->rank_count; i++)
 		together->owners[groups->ranks[i].rank] = (uint32_t)node + 1;
 	memcpy(one->text, text, size);
@@ -191,12 +193,7 @@ bool ri_together_add(struct ri_together *together, size_t node, const char *host
 	one->groups = groups->count;
 	one->answered = true;
 	together->answered++;
-	return true;
-}
-
-const char *ri_together_fault(const struct ri_together *together)
-{
-	return together->fault;
+	return NULL;
 }
 
 static uint64_t add_to_hash(uint64_t hash, struct ri_span span)

@@ -59,7 +59,6 @@ struct ri_groups {
 	} ranks[RI_MAX_LOCAL];		/* in their order */
 	size_t rank_count;
 	uint64_t more;
-	const char *fault;	/* why the text could not be read */
 };
 
 /*
@@ -69,11 +68,11 @@ struct ri_groups {
 size_t ri_groups_write(struct ri_hang *hang, char text[RI_GROUPS_MAX]);
 
 /*
- * Read lines of another node; *groups points into text, which need not end in '\0'. False, and a
- * fault in a few words: it is no such text, it has control characters, is longer or has more groups
- * or ranks than a node may tell, or a rank twice.
+ * Read lines of another node; *groups points into text, which need not end in '\0'. Returns NULL,
+ * or a fault in a few words: it is no such text, it has control characters, is longer or has more
+ * groups or ranks than a node may tell, or a rank twice.
  */
-bool ri_groups_read(struct ri_groups *groups, const char *text, size_t size);
+const char *ri_groups_read(struct ri_groups *groups, const char *text, size_t size);
 
 enum { RI_TOGETHER_TEXT = 512 };	/* bytes of the sentence, '\0' included */
 
@@ -108,14 +107,12 @@ void ri_together_expect(struct ri_together *together, size_t node, const char *h
 
 /*
  * The lines of a node (ri_groups_write), which may be hostile; a later answer of a node takes the
- * place of the one before. False: the node counts as one that did not answer, and ri_together_fault
- * says why. Of two nodes that tell of the same rank neither counts.
+ * place of the one before. Returns NULL, or why the node counts as one that did not answer, as a
+ * line without '\n' that lasts until the next call. Of two nodes that tell of the same rank neither
+ * counts.
  */
-bool ri_together_add(struct ri_together *together, size_t node, const char *host, const char *text,
-	size_t size);
-
-/* Why the last answer was not taken, as a line without '\n'; "" where it was. */
-const char *ri_together_fault(const struct ri_together *together);
+const char *ri_together_add(struct ri_together *together, size_t node, const char *host,
+	const char *text, size_t size);
 
 /* Returns false, and no rank is odd, where memory runs out. */
 bool ri_together_judge(struct ri_together *together, struct ri_together_found *found);

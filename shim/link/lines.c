@@ -397,6 +397,7 @@ static void add_groups(void *context, size_t node, const char *groups)
 	const struct ri_link_job *job = ri_helper.setup->job;
 	uint64_t nodes = job->part.nodes, ranks = job->context->fan_out;
 	bool begins = ri_helper.together == NULL;
+	const char *fault = NULL;
 
 	(void)context;
 	if (begins)
@@ -405,9 +406,11 @@ static void add_groups(void *context, size_t node, const char *groups)
 	for (size_t i = 0; begins && ri_helper.together != NULL && i < nodes; i++)
 		ri_together_expect(ri_helper.together, i, ri_centre_host(&ri_helper.centre, i),
 			i * ranks, ranks);
-	if (ri_helper.together != NULL && !ri_together_add(ri_helper.together, node,
-		ri_centre_host(&ri_helper.centre, node), groups, strlen(groups)))
-		ri_log(RI_LEVEL_NOTE, "link: %s", ri_together_fault(ri_helper.together));
+	if (ri_helper.together != NULL)
+		fault = ri_together_add(ri_helper.together, node,
+			ri_centre_host(&ri_helper.centre, node), groups, strlen(groups));
+	if (fault != NULL)
+		ri_log(RI_LEVEL_NOTE, "link: %s", fault);
 }
 
 static void judge_groups(void *context, struct ri_link_found *out)

@@ -246,7 +246,7 @@ static void check_lines(void)
 	for (size_t i = 0; i < ri_hang_newer(hang)->count; i++)
 		ranks += ri_hang_newer(hang)->processes[i].is_rank;
 	CHECK(strlen(lines) == length && length < RI_GROUPS_MAX);
-	CHECK(ri_groups_read(&groups, lines, length));
+	CHECK(ri_groups_read(&groups, lines, length) == NULL);
 	CHECK(groups.rank_count + groups.more <= ranks && (length > 0) == (ranks > 0));
 	CHECK(strchr(lines, '"') == NULL && strchr(lines, '\\') == NULL);
 }

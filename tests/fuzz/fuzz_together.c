@@ -52,20 +52,17 @@ static size_t add_parts(struct ri_together *together, char *text, size_t nodes)
 		size_t size = strlen(text);
 		/* of exactly that size, without a '\0' */
 		char *lines = malloc(size + (size == 0));
-		bool whole;
+		const char *unread, *fault;
 
 		CHECK(lines != NULL);
 		memcpy(lines, text, size);
-		whole = ri_groups_read(&groups, lines, size);
-		if (whole)
+		unread = ri_groups_read(&groups, lines, size);
+		if (unread == NULL)
 			check_groups(&groups, lines, size);
-		if (ri_together_add(together, node % nodes, "gpu\x1b[2J", lines, size)) {
-			CHECK(whole && ri_together_fault(together)[0] == '\0');
-			taken++;
-		} else {
-			CHECK(ri_together_fault(together)[0] != '\0');
-			CHECK(fuzz_is_printable(ri_together_fault(together)));
-		}
+		fault = ri_together_add(together, node % nodes, "gpu\x1b[2J", lines, size);
+		taken += fault == NULL;
+		CHECK(fault != NULL || unread == NULL);
+		CHECK(fault == NULL || (fault[0] != '\0' && fuzz_is_printable(fault)));
 		free(lines);
 		text = rest;
 	}

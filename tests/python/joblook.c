@@ -68,9 +68,12 @@ static int look_once(char **pids, size_t count)
 		close(pair[1]);
 		ends[i] = pair[0];
 	}
-	for (size_t i = 0; i < count; i++)
-		if (!ri_together_add(together, i, "", text, take(ends[i], text)))
-			fprintf(stderr, "%s\n", ri_together_fault(together));
+	for (size_t i = 0; i < count; i++) {
+		const char *fault = ri_together_add(together, i, "", text, take(ends[i], text));
+
+		if (fault != NULL)
+			fprintf(stderr, "%s\n", fault);
+	}
 	for (size_t i = 0; i < count; i++) {
 		int one;
 
