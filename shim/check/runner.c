@@ -234,7 +234,7 @@ static bool watch(struct run *run, pid_t pid, bool *hung, int *status)
 			run->stop = number;
 		if (run->stop != 0) {
 			if (!ended)
-				ri_helper_end(pid, RI_MASK_OF(SIGCHLD), NULL);
+				ri_helper_end(&pid, RI_MASK_OF(SIGCHLD), NULL);
 			return true;
 		}
 		if (ended)
@@ -242,7 +242,7 @@ static bool watch(struct run *run, pid_t pid, bool *hung, int *status)
 		if (ri_now_us() < deadline(run))
 			continue;
 		*hung = true;
-		ri_helper_end(pid, RI_MASK_OF(SIGCHLD), NULL);
+		ri_helper_end(&pid, RI_MASK_OF(SIGCHLD), NULL);
 		return ri_now_us() > run->end_us - LEAST_MS * 1000;
 	}
 }
@@ -311,7 +311,7 @@ static void run_all(struct run *run)
 		run->shared->since_us = ri_now_us();
 		pid = ri_helper_start(&task);
 		error = errno;
-		if (pid < 0) {
+		if (pid == 0) {
 			snprintf(text, sizeof(text), "not run: the kernel refused a process for "
 				"the checks: %s", strerror(error));
 			skip_rest(run, (struct fault){ RI_CODE_CHECK_REFUSED, text, error != EAGAIN

@@ -287,10 +287,7 @@ bool ri_autopsy_ask(enum ri_autopsy_why why)
 	own.answer->whole = own.answer->no_room = false;
 	own.answer->groups[0] = '\0';
 	own.helper = start(why);
-	if (own.helper > 0)
-		return true;
-	own.helper = 0;
-	return refuse();
+	return own.helper != 0 || refuse();
 }
 
 bool ri_autopsy_ask_again(const siginfo_t *info)
@@ -421,9 +418,8 @@ void ri_autopsy_take(void *context)
 	int status = 0;
 
 	(void)context;
-	if (own.helper == 0 || !ri_helper_reap(own.helper, &status))
+	if (!ri_helper_reap(&own.helper, &status))
 		return;
-	own.helper = 0;
 	conclude(status);
 	if (own.helper != 0 || !own.stall_waits)
 		return;
@@ -492,10 +488,7 @@ void ri_autopsy_act(void *context)
 void ri_autopsy_end(void)
 {
 	ri_autopsy_take(NULL);
-	if (own.helper == 0)
-		return;
-	ri_helper_end(own.helper, 0, NULL);
-	own.helper = 0;
+	ri_helper_end(&own.helper, 0, NULL);
 }
 
 const char *ri_autopsy_of_loss(void)

@@ -388,8 +388,6 @@ void ri_course_ask(struct ri_children *children, const struct ri_launched *other
 		.body = look, .context = &job, .signal = SIGIO, .user = RI_HELPER_OWNER,
 		.name = "rankinit-look", .owned = child, .seconds = MOST_S,
 	});
-	if (own.helper < 0)
-		own.helper = 0;
 }
 
 int64_t ri_course_due(void)
@@ -409,9 +407,8 @@ bool ri_course_looks_again(void)
 
 bool ri_course_take(struct ri_children *children)
 {
-	if (own.helper == 0 || !ri_helper_reap(own.helper, NULL))
+	if (!ri_helper_reap(&own.helper, NULL))
 		return false;
-	own.helper = 0;
 	own.answered = own.round;
 	for (size_t i = 0; i < children->started; i++) {
 		struct ri_child *child = &children->items[i];
@@ -452,6 +449,5 @@ const struct ri_course_seen *ri_course_of(size_t index)
 
 void ri_course_end(void)
 {
-	if (own.helper != 0 && ri_helper_leave(own.helper))
-		own.helper = 0;
+	ri_helper_leave(&own.helper);
 }

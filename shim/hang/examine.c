@@ -276,7 +276,7 @@ static bool look_at_all(struct ri_autopsy_region *region, const struct ri_autops
 		if (ri_autopsy_is_over(limit))
 			return false;
 		worker = ri_helper_start(&task);
-		if (worker < 0) {
+		if (worker == 0) {
 			region->hang.cut_errno = errno;
 			return false;
 		}

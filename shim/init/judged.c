@@ -102,10 +102,7 @@ static bool start(enum ri_question question)
 		.body = judge_alone, .signal = SIGIO, .user = RI_HELPER_SAME,
 		.name = "rankinit-judge", .seconds = own.most_s,
 	});
-	if (own.helper > 0)
-		return true;
-	own.helper = 0;
-	return false;
+	return own.helper != 0;
 }
 
 bool ri_judge_ask(enum ri_question question)
@@ -146,9 +143,8 @@ enum ri_question ri_judge_take(const struct ri_judged **out)
 	enum ri_question question = own.asked;
 	int status = 0;
 
-	if (own.helper == 0 || !ri_helper_reap(own.helper, &status))
+	if (!ri_helper_reap(&own.helper, &status))
 		return RI_ASK_NOTHING;
-	own.helper = 0;
 	own.killed += WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 	*out = answer();
 	return question;
@@ -236,7 +232,6 @@ void ri_judge_end(void)
 	/* its answer is not taken any more, so that what it saw is news still */
 	if (own.helper != 0)
 		own.seen[own.asked] = 0;
-	if (own.helper != 0 && ri_helper_leave(own.helper))
-		own.helper = 0;
+	ri_helper_leave(&own.helper);
 	memset(own.waits, 0, sizeof(own.waits));
 }

@@ -567,10 +567,8 @@ void ri_others_begin(pid_t launcher, bool python)
 		.name = "rankinit-ranks", .owned = launcher,
 	});
 	/* without its writer the pipe would send a SIGIO that no part takes for its own */
-	if (own.helper < 0) {
-		own.helper = 0;
+	if (own.helper == 0)
 		close(own.bell[0]);
-	}
 	close(own.bell[1]);
 }
 
@@ -610,14 +608,9 @@ void ri_others_end(void)
 	if (own.helper == 0)
 		return;
 	kill(own.helper, LAST);
-	while (!ri_helper_reap(own.helper, NULL)) {
-		if (ri_now_ms() >= until) {
-			ri_helper_end(own.helper, RI_MASK_OF(SIGIO), NULL);
-			break;
-		}
+	while (!ri_helper_reap(&own.helper, NULL) && ri_now_ms() < until)
 		ri_mask_wait_for(RI_MASK_OF(SIGIO), &info, STEP_MS);
-	}
-	own.helper = 0;
+	ri_helper_end(&own.helper, RI_MASK_OF(SIGIO), NULL);
 }
 
 void ri_others_read(struct ri_launched_source *out)

@@ -208,7 +208,7 @@ static bool attempt(struct waiting *waiting, int64_t until)
 	struct rusage usage;
 	int status = TIMED_OUT << 8, number;
 
-	if (pid < 0)
+	if (pid == 0)
 		return false;
 	/* an orphan's end is none of this one's */
 	do {

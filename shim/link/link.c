@@ -165,16 +165,16 @@ int ri_link_begin(struct ri_link_setup *setup)
 	own.woken = true;
 	setup->inner = ends[1];
 	setup->place = own.place;
-	pid = wake_us(ends[0]) < 0 ? -1 : ri_helper_start(&task);
+	pid = wake_us(ends[0]) < 0 ? 0 : ri_helper_start(&task);
 	saved = errno;
-	if (pid < 0)	/* ours first, so that no SIGIO waits for a command that we become */
+	if (pid == 0)	/* ours first, so that no SIGIO waits for a command that we become */
 		close(ends[0]);
 	close(ends[1]);
 	close(setup->kept[1]);
-	if (pid < 0)
+	if (pid == 0)
 		close(setup->kept[0]);
 	errno = saved;
-	if (pid < 0)
+	if (pid == 0)
 		return -1;
 	ri_kept_fds_add(ends[0]);
 	ri_kept_fds_add(setup->kept[0]);
@@ -484,6 +484,5 @@ void ri_link_finish(int64_t most_ms)
 			poll(&(struct pollfd){ .fd = own.kept }, 1, HURRY_MS);
 	}
 	let_go();
-	ri_helper_end(own.helper, 0, NULL);
-	own.helper = 0;
+	ri_helper_end(&own.helper, 0, NULL);
 }

@@ -81,7 +81,7 @@ const char *ri_look_up_begin(struct ri_look_up *look_up_, const char *name, int6
 		.body = look_up, .context = &question, .signal = SIGCHLD,
 	});
 	close(ends[1]);
-	if (pid < 0) {
+	if (pid == 0) {
 		close(ends[0]);
 		return strerror(errno);
 	}

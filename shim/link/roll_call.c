@@ -229,9 +229,8 @@ void ri_roll_call_take(void *context)
 	struct ri_roll_call *roll = context;
 	int status = SIGKILL;	/* where it stays so, its end is not known */
 
-	if (helper == 0 || !ri_helper_reap(helper, &status))
+	if (!ri_helper_reap(&helper, &status))
 		return;
-	helper = 0;
 	roll->answer->line[RI_ARRIVAL_LINE - 1] = '\0';
 	/* where its time was over it has left what it knew */
 	if (status != 0 && !(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM))
@@ -278,16 +277,10 @@ void ri_roll_call_act(void *context)
 		.body = look, .context = roll, .signal = SIGIO, .user = RI_HELPER_NOBODY,
 		.name = "rankinit-look", .seconds = LOOK_S,
 	});
-	if (helper < 0) {
-		helper = 0;
-		roll->over = true;
-	}
+	roll->over = helper == 0;
 }
 
 void ri_roll_call_end(void)
 {
-	if (helper == 0)
-		return;
-	ri_helper_end(helper, 0, NULL);
-	helper = 0;
+	ri_helper_end(&helper, 0, NULL);
 }

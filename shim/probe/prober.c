@@ -135,7 +135,7 @@ static int begin(struct probing *probing, const struct ri_env *env)
 		probing->pid = ri_helper_start(&(struct ri_helper_task){
 			.body = child_main, .context = probing, .signal = SIGCHLD,
 		});
-	if (probing->pid < 0)
+	if (probing->pid == 0)
 		error = errno;
 	close(probing->out);
 	if (error == 0)
@@ -162,13 +162,13 @@ static void wait_and_finish(struct probing *probing, int64_t until_us)
 		info.si_pid = 0;
 	}
 	kill(-probing->pid, SIGKILL);
-	ri_helper_end(probing->pid, RI_MASK_OF(SIGCHLD), &probing->status);
+	ri_helper_end(&probing->pid, RI_MASK_OF(SIGCHLD), &probing->status);
 }
 
 void ri_prober_run(struct ri_prober *out, const struct ri_checking *checking, const char *what,
 	const char *library, uint64_t bytes, int64_t until_us)
 {
-	struct probing probing = { .path = find_program(checking), .pid = -1, .argv = {
+	struct probing probing = { .path = find_program(checking), .argv = {
 		(char *)(uintptr_t)program_name, (char *)(uintptr_t)what,
 		(char *)(uintptr_t)library, probing.bytes } };
 	struct ri_probe *said = &out->said;

@@ -179,7 +179,7 @@ static int fork_and_wait(const struct ri_apart *call)
 	});
 	left.error = errno;
 	close(forked.ends[1]);
-	if (pid > 0) {
+	if (pid != 0) {
 		left.error = 0;
 		while (!(ends = has_left(forked.ends[0], &left)) && left.error == 0) {
 			if (call->meanwhile != NULL)
@@ -192,7 +192,7 @@ static int fork_and_wait(const struct ri_apart *call)
 			poll(&end, 1, LOOK_MS);
 			close(end.fd);
 		}
-		ri_helper_end(pid, 0, NULL);
+		ri_helper_end(&pid, 0, NULL);
 	}
 	close(forked.ends[0]);
 	errno = left.error;
@@ -223,7 +223,7 @@ int ri_apart(const struct ri_apart *call)
 		end = find_end(call, ri_now_ms() - begun, &said);
 	}
 	/* its errno is of no use any more, so these calls may change it */
-	ri_helper_end(pid, 0, NULL);
+	ri_helper_end(&pid, 0, NULL);
 	errno = end;
 	return -1;
 }

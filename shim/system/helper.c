@@ -114,11 +114,14 @@ pid_t ri_helper_start(const struct ri_helper_task *task)
 	pid_t parent = getpid();
 	pid_t pid = task->signal == SIGCHLD ? fork()
 		: (pid_t)syscall(SYS_clone, task->signal, NULL, NULL, NULL, 0);
-	struct hidden *place = pid > 0 && task->signal != SIGCHLD ? find(0) : NULL;
+	struct hidden *place;
 
 	if (pid == 0)
 		run(task, parent);
-	woken = woken || (task->signal == SIGIO && pid > 0);
+	if (pid < 0)
+		return 0;
+	place = task->signal == SIGCHLD ? NULL : find(0);
+	woken = woken || task->signal == SIGIO;
 	if (place != NULL)
 		*place = (struct hidden){ .pid = pid, .due = task->seconds == 0 ? INT64_MAX
 			: ri_now_ms() + 1000 * (int64_t)task->seconds + LATE_MS };
@@ -136,16 +139,21 @@ static bool has_ended(pid_t pid, int *status)
 	return true;
 }
 
-bool ri_helper_reap(pid_t pid, int *status)
+bool ri_helper_reap(pid_t *helper, int *status)
 {
+	pid_t pid = *helper;
 	int64_t now;
 
-	if (has_ended(pid, status))
+	if (pid == 0)
+		return false;
+	if (has_ended(pid, status)) {
+		*helper = 0;
 		return true;
+	}
 	now = ri_now_ms();
 	if (now < ri_helper_due(pid))
 		return false;
-	if (!ri_helper_leave(pid)) {
+	if (!ri_helper_leave(helper)) {
 		find(pid)->due = now + LATE_MS;
 		return false;
 	}
@@ -161,17 +169,21 @@ int64_t ri_helper_due(pid_t pid)
 	return helper == NULL || helper->left ? INT64_MAX : helper->due;
 }
 
-bool ri_helper_end(pid_t pid, ri_sigset told, int *status)
+bool ri_helper_end(pid_t *helper, ri_sigset told, int *status)
 {
 	int64_t until = ri_now_ms() + REAP_MS;
-	struct hidden *helper = find(pid);
+	struct hidden *hidden = find(*helper);
+	pid_t pid = *helper;
 	siginfo_t info;
 
+	*helper = 0;
+	if (pid == 0)
+		return false;
 	kill(pid, SIGKILL);
 	while (!has_ended(pid, status)) {
 		if (ri_now_ms() >= until) {
-			if (helper != NULL)
-				helper->left = true;
+			if (hidden != NULL)
+				hidden->left = true;
 			return false;
 		}
 		ri_mask_wait_for(told, &info, STEP_MS);
@@ -190,23 +202,29 @@ static size_t reap_left(void)
 	return count;
 }
 
-bool ri_helper_leave(pid_t pid)
+bool ri_helper_leave(pid_t *helper)
 {
-	struct hidden *helper = find(pid);
+	struct hidden *hidden = find(*helper);
 
-	kill(pid, SIGKILL);
-	if (reap_left() >= LEFT || helper == NULL)
+	if (*helper == 0)
 		return false;
-	helper->left = true;
+	kill(*helper, SIGKILL);
+	if (reap_left() >= LEFT || hidden == NULL)
+		return false;
+	hidden->left = true;
+	*helper = 0;
 	return true;
 }
 
 bool ri_helper_end_all(void)
 {
 	errno = EBUSY;
-	for (size_t i = 0; i < MOST; i++)
-		if (all[i].pid != 0 && !ri_helper_end(all[i].pid, 0, NULL))
+	for (size_t i = 0; i < MOST; i++) {
+		pid_t pid = all[i].pid;
+
+		if (pid != 0 && !ri_helper_end(&pid, 0, NULL))
 			return false;
+	}
 	return true;
 }
 

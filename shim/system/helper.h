@@ -50,16 +50,19 @@ struct ri_helper_task {
 
 /*
  * Start one, which dies with us. Where it cannot drop its rights, or is to look at a process and
- * /proc is not ours, it ends with status 1 at once. Returns its number, or -1 and errno.
+ * /proc is not ours, it ends with status 1 at once. Returns its number, or 0 and errno.
  */
 pid_t ri_helper_start(const struct ri_helper_task *task);
 
 /*
+ * Below *helper is an owner's number of one, and becomes 0, for none, where the owner has none any
+ * more; of none all of this is false, and does nothing.
+ *
  * Has it ended? Reaps it then. *status is that of wait(2), and stays as it is where it was reaped
  * before; status may be NULL. A hidden one that is a second over its time does not hear SIGALRM: it
  * is left as by ri_helper_leave, with the status of one that ended of that signal.
  */
-bool ri_helper_reap(pid_t pid, int *status);
+bool ri_helper_reap(pid_t *helper, int *status);
 
 /* From when on ri_helper_reap leaves it, in ms of CLOCK_MONOTONIC; INT64_MAX: never. */
 int64_t ri_helper_due(pid_t pid);
@@ -69,13 +72,13 @@ int64_t ri_helper_due(pid_t pid);
  * can be reaped. told is the signal of its end, which is taken off the queue; 0: none. Returns
  * false where it stays, in state D say: it is left behind.
  */
-bool ri_helper_end(pid_t pid, ri_sigset told, int *status);
+bool ri_helper_end(pid_t *helper, ri_sigset told, int *status);
 
 /*
  * Kill a hidden one without waiting, and forget it; it is reaped when it has ended. Returns false
  * where too many that cannot be killed are left already: this one stays its owner's.
  */
-bool ri_helper_leave(pid_t pid);
+bool ri_helper_leave(pid_t *helper);
 
 /* Kill all hidden ones, as ri_helper_end does. Returns false, and errno, where one stays. */
 bool ri_helper_end_all(void);

@@ -59,16 +59,17 @@ static void test_nobody_was_started(void **state)
 	assert_false(ri_helper_took(&(siginfo_t){ .si_signo = SIGIO, .si_code = POLL_IN }));
 	pid = start_of(0);
 	assert_false(ri_helper_took(&(siginfo_t){ .si_signo = SIGIO, .si_code = POLL_IN }));
-	assert_true(ri_helper_end(pid, 0, NULL));
+	assert_true(ri_helper_end(&pid, 0, NULL));
 }
 
 static void test_one_that_is_left_is_reaped(void **state)
 {
-	pid_t pid = start();
+	pid_t helper = start(), pid = helper;
 
 	(void)state;
 	assert_true(ri_helper_is_one(pid));
-	assert_true(ri_helper_leave(pid));
+	assert_true(ri_helper_leave(&helper));
+	assert_int_equal(helper, 0);
 	assert_true(ri_helper_is_one(pid));
 	assert_true(take_one());
 	assert_false(ri_helper_is_one(pid));
@@ -77,42 +78,49 @@ static void test_one_that_is_left_is_reaped(void **state)
 
 static void test_an_end_is_waited_for(void **state)
 {
-	pid_t pid = start();
+	pid_t helper = start(), pid = helper;
 	int status = 0;
 
 	(void)state;
-	assert_true(ri_helper_end(pid, 0, &status));
+	assert_true(ri_helper_end(&helper, 0, &status));
+	assert_int_equal(helper, 0);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	assert_false(ri_helper_is_one(pid));
 	assert_true(take_one());
 	/* also where another one has reaped it */
 	status = -1;
-	assert_true(ri_helper_reap(pid, &status));
+	helper = pid;
+	assert_true(ri_helper_reap(&helper, &status));
+	assert_int_equal(helper, 0);
 	assert_int_equal(status, -1);
+	/* none */
+	assert_false(ri_helper_reap(&helper, NULL));
+	assert_false(ri_helper_leave(&helper));
+	assert_false(ri_helper_end(&helper, 0, NULL));
 }
 
 static void test_what_is_not_hidden_is_ended_too(void **state)
 {
-	pid_t pid = start_of(SIGCHLD);
+	pid_t helper = start_of(SIGCHLD), pid = helper;
 
 	(void)state;
 	assert_false(ri_helper_is_one(pid));
-	assert_false(ri_helper_reap(pid, NULL));
-	assert_true(ri_helper_end(pid, RI_MASK_OF(SIGCHLD), NULL));
+	assert_false(ri_helper_reap(&helper, NULL));
+	assert_true(ri_helper_end(&helper, RI_MASK_OF(SIGCHLD), NULL));
 	assert_int_equal(waitpid(pid, NULL, __WALL | WNOHANG), -1);
 }
 
 static void test_as_many_as_there_can_be(void **state)
 {
-	pid_t pids[8];
+	pid_t helpers[8], pids[8];
 
 	(void)state;
 	for (int i = 0; i < 8; i++) {
-		pids[i] = start();
+		helpers[i] = pids[i] = start();
 		assert_true(ri_helper_is_one(pids[i]));
 	}
 	for (int i = 0; i < 8; i++)
-		assert_true(ri_helper_end(pids[i], 0, NULL));
+		assert_true(ri_helper_end(&helpers[i], 0, NULL));
 	for (int i = 0; i < 8; i++)
 		assert_false(ri_helper_is_one(pids[i]));
 	assert_true(take_one());
@@ -206,6 +214,7 @@ static void test_whose_user_it_becomes(void **state)
 		.body = look_at_oneself, .signal = SIGCHLD, .user = RI_HELPER_OWNER,
 		.name = "looks", .owned = getpid(),
 	};
+	pid_t gone;
 
 	(void)state;
 	seen = ri_pages_shared(sizeof(*seen));
@@ -213,8 +222,8 @@ static void test_whose_user_it_becomes(void **state)
 	assert_int_equal(seen->user, geteuid());
 	if (geteuid() != 0)
 		return;
-	task.owned = start_of(SIGCHLD);
-	assert_true(ri_helper_end(task.owned, RI_MASK_OF(SIGCHLD), NULL));
+	task.owned = gone = start_of(SIGCHLD);
+	assert_true(ri_helper_end(&gone, RI_MASK_OF(SIGCHLD), NULL));
 	assert_int_equal(status_of(&task), 1 << 8);
 }
 
@@ -234,14 +243,15 @@ static void stop_oneself(void *context)
 /* Stopped it hears no SIGALRM: what is seen of it is the same. */
 static void test_one_that_is_stopped_in_its_time(void **state)
 {
-	pid_t pid = ri_helper_start(&(struct ri_helper_task){
+	pid_t helper = ri_helper_start(&(struct ri_helper_task){
 		.body = stop_oneself, .signal = SIGIO, .seconds = 1 });
+	pid_t pid = helper;
 	int status = 0;
 
 	(void)state;
 	assert_true(pid > 0);
 	assert_true(ri_helper_due(pid) < INT64_MAX);
-	for (int i = 0; i < PATIENCE_MS && !ri_helper_reap(pid, &status); i++)
+	for (int i = 0; i < PATIENCE_MS && !ri_helper_reap(&helper, &status); i++)
 		ri_mask_pause(1);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM);
 	assert_true(ri_helper_due(pid) == INT64_MAX);
@@ -258,8 +268,8 @@ static void test_without_a_time_it_is_never_given_up(void **state)
 	(void)state;
 	assert_true(ri_helper_due(pid) == INT64_MAX);
 	assert_int_equal(waitpid(pid, NULL, __WALL | WUNTRACED), pid);
-	assert_false(ri_helper_reap(pid, NULL));
-	assert_true(ri_helper_end(pid, RI_MASK_OF(SIGIO), NULL));
+	assert_false(ri_helper_reap(&pid, NULL));
+	assert_true(ri_helper_end(&pid, RI_MASK_OF(SIGIO), NULL));
 	assert_true(ri_helper_due(0) == INT64_MAX);
 }
 
