@@ -6,8 +6,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "from/sources.h"
-
 bool ri_hang_read_field(const char *text, const char *name, uint64_t *out)
 {
 	const char *value = ri_proc_field(text, name, ':');
@@ -60,40 +58,19 @@ static const char *const (*find_variables(void))[PLACES]
 const struct ri_hang_identity ri_hang_unsaid = {
 	.rank = -1, .local_rank = -1, .local_ranks = -1, .pmix_rank = -1,
 	.restarts = -1, .most_restarts = -1, .world = -1, .nodes = -1, .node_rank = -1,
-	.launched = {
-		{ .rank = -1, .local_rank = -1, .local_ranks = -1 },
-		{ .rank = -1, .local_rank = -1, .local_ranks = -1 },
-	},
+	.launched = { [0 ... RI_SOURCE_COUNT - 1] = { -1, -1, -1 } },
 };
 
-/* Takes its number from the variable of that name. False: this is another one, or no number. */
-static bool take(const char *variable, const char *name, int64_t *out)
+/* Takes its number from the variable of that name, unless there is none. */
+static void take(const char *variable, const char *name, int64_t *out)
 {
 	static const struct ri_range ranks = { 0, INT32_MAX };
-	size_t length = strlen(name);
+	size_t length = name == NULL ? 0 : strlen(name);
 	uint64_t number;
 
-	if (strncmp(variable, name, length) != 0 || variable[length] != '=' ||
-		ri_number_read(variable + length + 1, ranks, &number, NULL) != RI_NUMBER_OK)
-		return false;
-	*out = (int64_t)number;
-	return true;
-}
-
-/* Its place on the node, as the same source has it. */
-static void take_place(const char *variable, const char *name, size_t source, int64_t *out,
-	struct ri_hang_launched *launched)
-{
-	int64_t number;
-
-	if (name == NULL || (launched->has_place && source > launched->place_source) ||
-		!take(variable, name, &number))
-		return;
-	if (!launched->has_place || source < launched->place_source)
-		launched->local_rank = launched->local_ranks = -1;
-	launched->has_place = true;
-	launched->place_source = source;
-	*out = number;
+	if (name != NULL && strncmp(variable, name, length) == 0 && variable[length] == '=' &&
+		ri_number_read(variable + length + 1, ranks, &number, NULL) == RI_NUMBER_OK)
+		*out = (int64_t)number;
 }
 
 /*
@@ -120,23 +97,40 @@ void ri_hang_note_variable(struct ri_hang_identity *said, const char *variable)
 	take(variable, "NNODES", &said->nodes);
 	take(variable, "NODE_RANK", &said->node_rank);
 	for (size_t i = 0; i < RI_SOURCE_COUNT; i++) {
-		struct ri_hang_launched *launched =
-			&said->launched[ri_sources[i]->mpi != RI_SOURCE_NO_MPI];
+		struct ri_hang_place *launched = &said->launched[i];
 
 		if (names[i][RANK] == NULL || strcmp(names[i][RANK], "RANK") == 0)
 			continue;
-		if ((launched->rank < 0 || i < launched->source) &&
-			take(variable, names[i][RANK], &launched->rank))
-			launched->source = i;
-		take_place(variable, names[i][LOCAL_RANK], i, &launched->local_rank, launched);
-		take_place(variable, names[i][LOCAL_RANKS], i, &launched->local_ranks, launched);
+		take(variable, names[i][RANK], &launched->rank);
+		take(variable, names[i][LOCAL_RANK], &launched->local_rank);
+		take(variable, names[i][LOCAL_RANKS], &launched->local_ranks);
 	}
+}
+
+/* What the launchers of MPI's ranks, or the others, say: the first one in the table that does. */
+static struct ri_hang_place find_launched(const struct ri_hang_identity *said, bool mpi)
+{
+	struct ri_hang_place found = { -1, -1, -1 };
+
+	for (size_t i = 0; i < RI_SOURCE_COUNT; i++) {
+		const struct ri_hang_place *one = &said->launched[i];
+
+		if ((ri_sources[i]->mpi != RI_SOURCE_NO_MPI) != mpi)
+			continue;
+		if (found.rank < 0)
+			found.rank = one->rank;
+		/* its place on the node, as one and the same source has it */
+		if (found.local_rank < 0 && found.local_ranks < 0) {
+			found.local_rank = one->local_rank;
+			found.local_ranks = one->local_ranks;
+		}
+	}
+	return found;
 }
 
 enum ri_hang_claim ri_hang_claim_of(const struct ri_hang_identity *said,
 	struct ri_hang_place *place)
 {
-	const struct ri_hang_launched *mpi = &said->launched[true], *other = &said->launched[false];
 	/* of the first rank on this node, which the number of nodes tells if it is a later one */
 	int64_t first = said->node_rank <= 0 ? 0 : said->nodes <= 0 ? INT32_MIN
 		: said->world / said->nodes * said->node_rank;
@@ -147,13 +141,12 @@ enum ri_hang_claim ri_hang_claim_of(const struct ri_hang_identity *said,
 	} claims[] = {
 		{ said->local_rank >= 0, RI_HANG_OWN_RANK,
 			{ said->rank, said->local_rank, said->local_ranks } },
-		{ true, RI_HANG_MPI_RANK, { mpi->rank, mpi->local_rank, mpi->local_ranks } },
+		{ true, RI_HANG_MPI_RANK, find_launched(said, true) },
 		{ true, RI_HANG_MPI_RANK, { said->pmix_rank, -1, -1 } },
 		{ said->local_rank >= 0 && said->world > 0 && said->node_rank >= 0,
 			RI_HANG_OWN_RANK, { first + said->local_rank, said->local_rank, -1 } },
 		{ said->world >= 0, RI_HANG_NODE_RANK, { said->rank, -1, -1 } },
-		{ true, RI_HANG_STEP_RANK,
-			{ other->rank, other->local_rank, other->local_ranks } },
+		{ true, RI_HANG_STEP_RANK, find_launched(said, false) },
 	};
 
 	for (size_t i = 0; i < sizeof(claims) / sizeof(claims[0]); i++)

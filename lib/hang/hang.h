@@ -14,6 +14,7 @@
 
 #include "base/proc.h"
 #include "base/text.h"
+#include "from/sources.h"
 #include "model/json.h"
 
 /*
@@ -44,19 +45,12 @@ struct ri_hang_place {
 	int64_t rank, local_rank, local_ranks;
 };
 
-/* What variables of launchers say; of several launchers the first one in the table counts. */
-struct ri_hang_launched {
-	int64_t rank, local_rank, local_ranks;
-	size_t source, place_source;
-	bool has_place;
-};
-
 /* What the variables of a process say of its rank; -1: nothing. Begin with ri_hang_unsaid. */
 struct ri_hang_identity {
 	int64_t rank, local_rank, local_ranks, pmix_rank;
 	int64_t restarts, most_restarts;	/* of torchrun's ranks; -1: it tells none */
 	int64_t world, nodes, node_rank;
-	struct ri_hang_launched launched[2];	/* true: of MPI's ranks; false: of others */
+	struct ri_hang_place launched[RI_SOURCE_COUNT];		/* by the source of its variables */
 };
 
 extern const struct ri_hang_identity ri_hang_unsaid;
