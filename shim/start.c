@@ -179,6 +179,9 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 		.job = &run->started.job, .has_others = run->started.has_others,
 		.may_be_ray = run->started.starter == RI_STARTER_PYTHON,
 		.words_alone = run->started.words_alone,
+		/* odls_base_sigkill_timeout of Open MPI, 1 s (orte/mca/odls/base); PRRTE's alike */
+		.is_killed_soon =
+			ri_source_of(run->found.topology.identity)->mpi == RI_SOURCE_OPENMPI,
 	};
 	int status;
 

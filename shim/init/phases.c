@@ -149,9 +149,10 @@ static void ask_command(struct ri_supervisor *sv)
  */
 static void look_or_ask(struct ri_supervisor *sv)
 {
-	bool looks = (sv->silent || ri_autopsy_is_together()) && ri_autopsy_ask(RI_AUTOPSY_STOP);
+	bool looks = !sv->is_killed_soon && (sv->silent || ri_autopsy_is_together()) &&
+		ri_autopsy_ask(RI_AUTOPSY_STOP);
 
-	if (!ri_linger_ask(sv->children) && !looks) {
+	if (sv->is_killed_soon || (!ri_linger_ask(sv->children) && !looks)) {
 		ask_command(sv);
 		return;
 	}

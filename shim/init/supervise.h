@@ -79,6 +79,7 @@ struct ri_supervisor {
 	bool may_be_ray;	/* it is a program of Python's, and may start some by Ray */
 	bool words_alone;	/* stderr is kept for the words of its failure alone */
 	bool goes_on;		/* where one child failed the others are not stopped */
+	bool is_killed_soon;	/* a second after a SIGTERM: it leaves no time for a look */
 
 	/* The rest is the loop's own, and starts as zeroes. */
 	enum ri_phase phase;

@@ -137,6 +137,29 @@ def test_a_signal_in_the_look_at_a_silent_job(box):
     assert received(job) == ["SIGTERM", "SIGRTMAX"]
 
 
+# Of the launchers whose rank rankinit is, Open MPI sends SIGKILL a second after its SIGTERM.
+BELOW = {
+    "no launcher": {},
+    "MPICH": {"PMI_RANK": "0", "PMI_SIZE": "2", "MPI_LOCALRANKID": "0", "MPI_LOCALNRANKS": "2"},
+    "Open MPI": {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2",
+                 "OMPI_COMM_WORLD_LOCAL_RANK": "0", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"},
+}
+
+
+@pytest.mark.parametrize("launcher", BELOW)
+def test_no_look_where_the_launcher_kills_soon(box, launcher):
+    """What the rank does of its SIGTERM needs that second; the others are the control."""
+    job = running(box, "--autopsy-after=0.2", "--supervise=always", "--checks=none",
+                  env={"MASTER_ADDR": "127.0.0.1", **BELOW[launcher]})
+    time.sleep(0.5)
+    job.signal(TERM)
+    job.until("main SIGTERM")
+    if launcher != "Open MPI":
+        wait_until(lambda: "autopsy: " in job.error_text(), "a look")
+    assert len(job.others()) == 2, "its helper has gone"
+    assert ("autopsy: " in job.error_text()) == (launcher != "Open MPI")
+
+
 BEFORE = "import os, signal, sys; " \
     "signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 32)); " \
     "[os.kill(os.getpid(), int(n)) for n in sys.argv[1].split(',')]; " \
