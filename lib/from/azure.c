@@ -303,7 +303,6 @@ static void read_azure_batch(struct ri_reading *reading)
 	if (port != 0)
 		report_port(reading, port);
 	ri_claim_rows(reading, ri_source_azure_batch.reads);
-	ri_claim_hosts(reading, "AZ_BATCH_NODE_LIST", ';');
 	claim_nodes(reading);
 	ri_claim_first_host(reading);
 	hosts = ri_claim_known(reading, RI_FACT_HOSTS, reading->source->name);
@@ -341,9 +340,9 @@ const struct ri_source ri_source_azure_batch = {
 		  "address:port of the primary node; the Azure Batch service itself listens on "
 		  "the port", RI_ONE_SEEN, .value = "<master>:6000" },
 		{ "AZ_BATCH_HOST_LIST", "the nodes of the task, separated by commas", RI_ONE_SEEN,
-		  RI_HOSTS(COMMAS) },
+		  RI_HOSTS(',') },
 		{ "AZ_BATCH_NODE_LIST", "the nodes of the task, separated by semicolons",
-		  RI_ONE_SEEN, .value = "<each:;><host></each>" },
+		  RI_ONE_SEEN, RI_HOSTS(';'), "<each:;><host></each>" },
 		{ "CCP_NODES",
 		  "the nodes in the format of HPC Pack: a count, then address and cores of each",
 		  RI_ONE_SEEN, .value = "<nodes> <each: ><host> <ranks></each>" },
@@ -477,7 +476,7 @@ const struct ri_source ri_source_azure_batchai = {
 		  .cite = "public training scripts for Azure Machine Learning" },
 		{ TASK_INDEX, "index of this node", RI_ONE_SEEN, .value = "<node>" },
 		{ "AZ_BATCHAI_WORKER_HOSTS", "host:port of each worker, separated by commas",
-		  RI_ONE_SEEN, RI_HOSTS(COMMAS), "<each:,><host>:<port></each>" },
+		  RI_ONE_SEEN, RI_HOSTS(','), "<each:,><host>:<port></each>" },
 		{ "AZ_BATCHAI_PS_HOSTS",
 		  "the same for the parameter servers, which are counted separately",
 		  RI_ONE_SEEN },

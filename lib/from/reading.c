@@ -254,11 +254,11 @@ static size_t cut_hosts(char *text, char separator, const char **hosts, size_t *
 	return count;
 }
 
-struct ri_fact *ri_claim_list(
-	struct ri_reading *reading, const char *variable, const char *text, char separator)
+struct ri_fact *ri_claim_hosts(struct ri_reading *reading, const char *variable, char separator)
 {
-	struct ri_fact *claim = ri_claim(reading, RI_FACT_HOSTS, variable);
-	const char **hosts;
+	const char *text = ri_reading_get(reading, variable), **hosts;
+	struct ri_fact *claim = text == NULL || ri_text_is_blank(text) ? NULL
+		: ri_claim(reading, RI_FACT_HOSTS, variable);
 	size_t room = 1;
 	char *copy;
 
@@ -275,14 +275,6 @@ struct ri_fact *ri_claim_list(
 	claim->list = hosts;
 	return claim->number > 0 ? claim : ri_claim_spoil(claim, RI_STATE_BROKEN,
 		"a list of host names or addresses");
-}
-
-struct ri_fact *ri_claim_hosts(struct ri_reading *reading, const char *variable, char separator)
-{
-	const char *raw = ri_reading_get(reading, variable);
-
-	return raw == NULL || ri_text_is_blank(raw) ? NULL
-		: ri_claim_list(reading, variable, raw, separator);
 }
 
 struct ri_fact *ri_claim_gpus(
@@ -310,8 +302,8 @@ void ri_claim_rows(struct ri_reading *reading, const struct ri_source_row *rows)
 	for (const struct ri_source_row *row = rows; row->name != NULL; row++) {
 		if (row->take == RI_TAKE_NOTHING || (row->take == RI_TAKE_ELSE && claim != NULL))
 			continue;
-		claim = row->take == RI_TAKE_COMMAS ? ri_claim_hosts(reading, row->name, ',')
-			: row->take == RI_TAKE_LINES ? ri_claim_hosts(reading, row->name, '\n')
+		claim = row->take == RI_TAKE_HOSTS
+			? ri_claim_hosts(reading, row->name, row->between)
 			: takes[row->take](reading, row->fact, row->name);
 		if (row->stated)
 			ri_claim_weigh(claim, RI_STRENGTH_STATED);

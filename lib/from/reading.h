@@ -131,10 +131,8 @@ struct ri_fact *ri_claim_host(
 struct ri_fact *ri_claim_endpoint(struct ri_reading *reading, enum ri_fact_id id,
 	const char *variable, unsigned *port);
 
-/* Hosts in order from a list with that separator; and where text was made of the value. */
+/* Hosts in order from a list with that separator. */
 struct ri_fact *ri_claim_hosts(struct ri_reading *reading, const char *variable, char separator);
-struct ri_fact *ri_claim_list(
-	struct ri_reading *reading, const char *variable, const char *text, char separator);
 
 /* What the rows that have a take say, in their order; and whatever this source says. */
 void ri_claim_rows(struct ri_reading *reading, const struct ri_source_row *rows);

@@ -37,7 +37,7 @@ static const char *value_of(const struct ri_source_row *row)
 		return *row->value == '\0' ? NULL : row->value;
 	if (row->take == RI_TAKE_NOTHING || row->take == RI_TAKE_ELSE)
 		return NULL;
-	return row->take == RI_TAKE_LINES ? "<each:\n><host></each>" : facts[row->fact];
+	return row->between == '\n' ? "<each:\n><host></each>" : facts[row->fact];
 }
 
 bool ri_shape_row_at(const struct ri_shape *shape, size_t index, struct ri_shape_row *out)
@@ -80,11 +80,11 @@ bool ri_shape_says_port(const struct ri_shape *shape)
 }
 
 /* Loopback addresses are 127.0.0.0/8 (RFC 1122, 3.2.1.3); .1 is everybody's own. */
-#define HOST "127.0.%zu.%zu"
+#define HOST(node) "127.0.%zu.%zu", ((node) + 2) / 256, ((node) + 2) % 256
 
 char *ri_shape_host(size_t node, struct ri_arena *arena)
 {
-	return ri_arena_format(arena, HOST, (node + 2) / 256, (node + 2) % 256);
+	return ri_arena_format(arena, HOST(node));
 }
 
 /* A word between angle brackets, as a number or an address. False: it is none. */
@@ -94,7 +94,9 @@ static bool add_place(struct ri_text *out, const char *word, size_t length,
 	const struct {
 		const char *word;
 		size_t number;
+		bool is_host;
 	} places[] = {
+		{ "host", of->node, true }, { "master", 0, true },
 		{ "rank", of->node * of->ranks + of->local_rank },
 		{ "world_size", of->nodes * of->ranks },
 		{ "local_rank", of->local_rank }, { "ranks", of->ranks },
@@ -104,34 +106,29 @@ static bool add_place(struct ri_text *out, const char *word, size_t length,
 	};
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		size_t number = places[i].number;
+
 		if (strlen(places[i].word) != length || memcmp(places[i].word, word, length) != 0)
 			continue;
-		ri_text_addf(out, "%zu", places[i].number);
+		if (places[i].is_host)
+			ri_text_addf(out, HOST(number));
+		else
+			ri_text_addf(out, "%zu", number);
 		return true;
 	}
-	if (length == 4 && memcmp(word, "host", 4) == 0)
-		ri_text_addf(out, HOST, (of->node + 2) / 256, (of->node + 2) % 256);
-	else if (length == 6 && memcmp(word, "master", 6) == 0)
-		ri_text_addf(out, HOST, (size_t)0, (size_t)2);
-	else
-		return false;
-	return true;
+	return false;
 }
 
-/* Text without loops. */
-static void add_plain(struct ri_text *out, const char *text, size_t length,
+/* A byte, or a place between angle brackets. Returns what follows it. */
+static const char *add_next(struct ri_text *out, const char *text,
 	const struct ri_shape_member *of)
 {
-	const char *end = text + length;
+	const char *close = *text == '<' ? strchr(text, '>') : NULL;
 
-	while (text < end) {
-		const char *close = *text == '<' ? memchr(text, '>', (size_t)(end - text)) : NULL;
-
-		if (close == NULL || !add_place(out, text + 1, (size_t)(close - text) - 1, of))
-			ri_text_add_bytes(out, text++, 1);
-		else
-			text = close + 1;
-	}
+	if (close != NULL && add_place(out, text + 1, (size_t)(close - text) - 1, of))
+		return close + 1;
+	ri_text_add_bytes(out, text, 1);
+	return text + 1;
 }
 
 /* What is repeated for the nodes from first on: "SEP>...</WORD>". Returns what follows it. */
@@ -140,12 +137,13 @@ static const char *add_loop(struct ri_text *out, const char *text, const char *e
 {
 	const char *separator = text, *body = strchr(text, '>') + 1;
 	const char *end = strstr(body, end_mark);
-	struct ri_shape_member at = *member;
+	struct ri_shape_member of = *member;
 
-	for (at.node = first; at.node < at.nodes; at.node++) {
-		if (at.node > first)
+	for (of.node = first; of.node < of.nodes; of.node++) {
+		if (of.node > first)
 			ri_text_add_bytes(out, separator, (size_t)(body - separator) - 1);
-		add_plain(out, body, (size_t)(end - body), &at);
+		for (const char *at = body; at < end;)
+			at = add_next(out, at, &of);
 	}
 	return end + strlen(end_mark);
 }
@@ -155,23 +153,14 @@ char *ri_shape_value(const struct ri_shape_row *row, const struct ri_shape_membe
 {
 	static const char each[] = "<each:", others[] = "<others:";
 	static char buffer[RI_MAX_VARIABLE];
-	const char *text = row->value;
 	struct ri_text out = ri_text_of(buffer, sizeof(buffer));
 
-	while (*text != '\0') {
-		const char *loop = strstr(text, each), *other = strstr(text, others);
-
-		if (loop == NULL && other == NULL) {
-			add_plain(&out, text, strlen(text), member);
-			break;
-		}
-		if (loop != NULL && (other == NULL || loop < other)) {
-			add_plain(&out, text, (size_t)(loop - text), member);
-			text = add_loop(&out, loop + strlen(each), "</each>", 0, member);
-		} else {
-			add_plain(&out, text, (size_t)(other - text), member);
-			text = add_loop(&out, other + strlen(others), "</others>", 1, member);
-		}
-	}
+	for (const char *at = row->value; *at != '\0';)
+		if (strncmp(at, each, strlen(each)) == 0)
+			at = add_loop(&out, at + strlen(each), "</each>", 0, member);
+		else if (strncmp(at, others, strlen(others)) == 0)
+			at = add_loop(&out, at + strlen(others), "</others>", 1, member);
+		else
+			at = add_next(&out, at, member);
 	return ri_arena_copy(arena, buffer, out.length);
 }

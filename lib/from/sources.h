@@ -42,8 +42,7 @@ enum ri_take {
 	RI_TAKE_LABEL,
 	RI_TAKE_HOST,
 	RI_TAKE_GPUS,
-	RI_TAKE_COMMAS,		/* hosts with commas between, or one on each line */
-	RI_TAKE_LINES,
+	RI_TAKE_HOSTS,		/* with that byte between */
 };
 
 /* A row's take and fact. */
@@ -53,7 +52,7 @@ enum ri_take {
 #define RI_JOB_NAME RI_TAKE_LABEL, .fact = RI_FACT_JOB_ID
 #define RI_MASTER RI_TAKE_HOST, .fact = RI_FACT_MASTER_ADDR
 #define RI_GPUS RI_TAKE_GPUS, .fact = RI_FACT_NPROC
-#define RI_HOSTS(between_) RI_TAKE_##between_, .fact = RI_FACT_HOSTS
+#define RI_HOSTS(between_) RI_TAKE_HOSTS, .between = (between_), .fact = RI_FACT_HOSTS
 
 /*
  * One variable or file that a source reads. Most sources are rows alone:
@@ -67,6 +66,7 @@ struct ri_source_row {
 	const char *meaning;	/* what it says, in one line */
 	unsigned char sign;	/* bits of enum ri_sign */
 	enum ri_take take : 8;
+	char between;		/* two hosts */
 	enum ri_fact_id fact : 8;
 	/* What a simulated job has there; NULL: what its take says of the member, if it has one;
 	 * "": it is not set there. */
