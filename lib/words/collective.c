@@ -29,7 +29,7 @@ enum {
 };
 
 /* What one line tells. */
-struct told {
+struct watchdog_line {
 	struct ri_work work;
 	char id[RI_WORK_GROUP / 2], name[RI_WORK_GROUP / 2 - 1];	/* of its group */
 	bool has_at;
@@ -81,8 +81,8 @@ static bool take_name(struct ri_span *rest, const char *ends, char *out, size_t 
 /* A field of the shapes in collective.def. */
 static bool take(char what, struct ri_span *rest, void *out)
 {
-	struct told *told = out;
-	struct ri_work *work = &told->work;
+	struct watchdog_line *says = out;
+	struct ri_work *work = &says->work;
 	uint64_t any;
 
 	switch (what) {
@@ -95,27 +95,27 @@ static bool take(char what, struct ri_span *rest, void *out)
 	case 'u':
 		return work->has_size = take_number(rest, &work->out);
 	case 'a':
-		return told->has_at = take_number(rest, &told->at);
+		return says->has_at = take_number(rest, &says->at);
 	case 'e':
 		return take_last(rest, &work->enqueued);
 	case 'c':
 		return work->has_status = take_last(rest, &work->completed);
 	case 'g':
-		return take_name(rest, "( ", told->id, sizeof(told->id));
+		return take_name(rest, "( ", says->id, sizeof(says->id));
 	case 'n':
-		return take_name(rest, ")", told->name, sizeof(told->name));
+		return take_name(rest, ")", says->name, sizeof(says->name));
 	default:
 		return take_number(rest, &any);
 	}
 }
 
 /* Does the line tell this? */
-static bool read_line(struct ri_span line, enum what what, struct told *out)
+static bool read_line(struct ri_span line, enum what what, struct watchdog_line *out)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		if (rows[i].what != what)
 			continue;
-		*out = (struct told){ .work = { .enqueued = -1, .completed = -1 } };
+		*out = (struct watchdog_line){ .work = { .enqueued = -1, .completed = -1 } };
 		if (ri_shape_read(line, rows[i].shape, take, out))
 			return true;
 	}
@@ -125,45 +125,45 @@ static bool read_line(struct ri_span line, enum what what, struct told *out)
 /* "37(TENSOR_MODEL_PARALLEL_GROUP)", "default_pg" */
 static void read_group(struct ri_span line, char out[RI_WORK_GROUP])
 {
-	struct told told;
+	struct watchdog_line says;
 	struct ri_text group = ri_text_of(out, RI_WORK_GROUP);
 
-	if (!read_line(line, GROUP, &told))
+	if (!read_line(line, GROUP, &says))
 		return;
-	if (strcmp(told.name, RI_WORK_DEFAULT) == 0)
-		ri_text_add(&group, told.name);
+	if (strcmp(says.name, RI_WORK_DEFAULT) == 0)
+		ri_text_add(&group, says.name);
 	else
-		ri_text_addf(&group, told.name[0] != '\0' ? "%s(%s)" : "%s", told.id, told.name);
+		ri_text_addf(&group, says.name[0] != '\0' ? "%s(%s)" : "%s", says.id, says.name);
 }
 
 bool ri_work_find(struct ri_span text, struct ri_work *out)
 {
 	struct ri_work work = { .op = "" }, heard = { .op = "" };
 	struct ri_span line;
-	struct told told;
+	struct watchdog_line says;
 
 	while (ri_span_line(&text, &line)) {
-		if (read_line(line, WORK, &told)) {
-			read_group(line, told.work.group);
+		if (read_line(line, WORK, &says)) {
+			read_group(line, says.work.group);
 			/* of two lines of the same work the second one may name its group */
 			if (work.op[0] == '\0')
-				work = told.work;
-			else if (work.group[0] == '\0' && ri_work_is_same(&work, &told.work))
-				ri_text_copy(work.group, RI_WORK_GROUP, told.work.group);
-		} else if (read_line(line, STATUS, &told)) {
-			read_group(line, told.work.group);
+				work = says.work;
+			else if (work.group[0] == '\0' && ri_work_is_same(&work, &says.work))
+				ri_text_copy(work.group, RI_WORK_GROUP, says.work.group);
+		} else if (read_line(line, STATUS, &says)) {
+			read_group(line, says.work.group);
 			/* the line behind that of the work names its group */
-			if (told.has_at && work.group[0] == '\0' && work.has_sequence &&
-				work.sequence == told.at)
-				ri_text_copy(work.group, RI_WORK_GROUP, told.work.group);
-			if (!told.has_at && !heard.has_status)
-				heard = told.work;
-			if (!told.has_at || work.has_status ||
-				strcmp(work.group, told.work.group) != 0)
+			if (says.has_at && work.group[0] == '\0' && work.has_sequence &&
+				work.sequence == says.at)
+				ri_text_copy(work.group, RI_WORK_GROUP, says.work.group);
+			if (!says.has_at && !heard.has_status)
+				heard = says.work;
+			if (!says.has_at || work.has_status ||
+				strcmp(work.group, says.work.group) != 0)
 				continue;
 			work.has_status = true;
-			work.enqueued = told.work.enqueued;
-			work.completed = told.work.completed;
+			work.enqueued = says.work.enqueued;
+			work.completed = says.work.completed;
 		}
 	}
 	if (work.op[0] == '\0' && !heard.has_status)

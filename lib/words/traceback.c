@@ -28,6 +28,13 @@ enum link {
 	LINK_NESTED,	/* it is the one before, as a worker saw it */
 };
 
+/* What became of the process that printed one, as the line before it says. */
+enum fate {
+	FATE_ENDED,
+	FATE_ASIDE,	/* it went on: the exception ended a thread, or no more than itself */
+	FATE_IGNORED,	/* the same, and it caused nothing */
+};
+
 struct finder {
 	enum state state;
 	struct ri_traceback now;	/* the one that is being read */
@@ -35,9 +42,7 @@ struct finder {
 	struct ri_traceback spare;	/* where there is no best */
 	bool has_best, has_spare;
 	struct ri_traceback previous;	/* what was closed last, no exception that is ignored */
-	bool aside;		/* it ended no process, as the line before it said */
-	bool aside_next;	/* the line before says so of what follows */
-	bool ignored, ignored_next;	/* the same, and it caused nothing */
+	enum fate fate, fate_next;	/* of this one; of what follows */
 	enum link link;			/* what the line before said */
 	bool nested;			/* in a member of a group */
 	unsigned message_lines;
@@ -127,23 +132,19 @@ static bool read_frame(struct ri_span line, struct ri_traceback *out)
 }
 
 /*
- * Does it say that the traceback below ended no process, and caused nothing?
+ * What the line says of the traceback below.
  *
  * CPython Python/errors.c, _PyErr_WriteUnraisableMsg; Python/pythonrun.c, _PyErr_PrintEx: the
  * exception that ended the process stands below "Original exception was:"; Lib/logging/__init__.py,
  * handleError.
  */
-static bool is_ignored(struct ri_span line)
+static enum fate read_fate(struct ri_span line)
 {
-	return ri_span_starts(line, "Exception ignored ") ||
+	if (ri_span_starts(line, "Exception ignored ") ||
 		ri_span_starts(line, "Error in sys.excepthook:") ||
-		ri_span_starts(line, "--- Logging error ---");
-}
-
-/* The same of one that may have caused something. */
-static bool is_aside(struct ri_span line)
-{
-	return is_ignored(line) || ri_span_starts(line, "Exception in thread ");
+		ri_span_starts(line, "--- Logging error ---"))
+		return FATE_IGNORED;
+	return ri_span_starts(line, "Exception in thread ") ? FATE_ASIDE : FATE_ENDED;
 }
 
 /* The words between two exceptions of a chain, and before a process's own. */
@@ -170,8 +171,8 @@ static void close_one(struct finder *finder)
 		now->wrapper.length = 0;
 	}
 	whole = now->last.length > 0;
-	now->aside = finder->aside;
-	if (whole && !finder->ignored) {
+	now->aside = finder->fate != FATE_ENDED;
+	if (whole && finder->fate != FATE_IGNORED) {
 		finder->previous = *now;
 		/* who lost others came of what stands before it, as the next one does */
 		if (now->before.length > 0 && ri_loss_of_exception(now->last) != NULL &&
@@ -181,7 +182,7 @@ static void close_one(struct finder *finder)
 			finder->previous.prefix = now->before_prefix;
 		}
 	}
-	if (whole && !finder->aside) {
+	if (whole && !now->aside) {
 		finder->best = *now;
 		finder->has_best = true;
 	} else if (whole || !finder->has_spare) {
@@ -278,8 +279,7 @@ static void open_one(struct finder *finder, struct ri_span line, struct ri_span 
 		next = follow(&finder->now, link);
 	} else {
 		close_one(finder);
-		finder->aside = finder->aside_next;
-		finder->ignored = finder->ignored_next;
+		finder->fate = finder->fate_next;
 		add_before(finder, line, &next);
 	}
 	finder->state = FRAMES;
@@ -421,8 +421,8 @@ static void take_message(struct finder *finder, struct ri_span line)
 		finder->state = FRAMES;
 		extend(finder, line);
 		take_frame(finder, line);
-	} else if (content.length == 0 || is_aside(content) || finder->link != LINK_NONE ||
-		finder->message_lines >= MAX_MESSAGE_LINES) {
+	} else if (content.length == 0 || read_fate(content) != FATE_ENDED ||
+		finder->link != LINK_NONE || finder->message_lines >= MAX_MESSAGE_LINES) {
 		finder->state = BETWEEN;
 	} else {
 		finder->message_lines++;
@@ -461,7 +461,7 @@ static void take_outside(struct finder *finder, struct ri_span line)
 	close_one(finder);
 	finder->now = now;
 	finder->now.frames.at = line.at;
-	finder->aside = finder->ignored = false;
+	finder->fate = FATE_ENDED;
 	finder->link = LINK_NONE;
 	finder->state = HEADLESS;
 }
@@ -518,8 +518,7 @@ bool ri_traceback_find(struct ri_span text, struct ri_traceback *out)
 
 	while (ri_span_line(&rest, &line)) {
 		take_line(&finder, line);
-		finder.aside_next = is_aside(line);
-		finder.ignored_next = is_ignored(line);
+		finder.fate_next = read_fate(line);
 	}
 	close_one(&finder);
 	if (!finder.has_best)
