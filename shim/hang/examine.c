@@ -91,24 +91,24 @@ bool ri_autopsy_list_own(struct ri_autopsy_region *region, pid_t root, const pid
 	return true;
 }
 
-struct listing {
-	struct ri_procstat *listed;
-	size_t count;
-	const struct ri_autopsy_limit *limit;
-	bool over;
-};
-
-/* /proc lists processes by their number (fs/proc/base.c, next_tgid), so the table is in order. */
-static bool add_listed(pid_t pid, void *context)
+/*
+ * All that /proc shows, by their number: so it lists them (fs/proc/base.c, next_tgid). Returns how
+ * many; 0: it lists none, or not in time.
+ */
+static size_t list_all(struct ri_procstat *out, const struct ri_autopsy_limit *limit)
 {
-	struct listing *listing = context;
-	struct ri_procstat *next = &listing->listed[listing->count];
+	struct ri_proc_list list = ri_proc_list_open("/proc");
+	size_t count = 0;
+	bool over = false;
+	pid_t pid;
 
-	listing->over = ri_autopsy_is_over(listing->limit);
-	if (!listing->over && ri_proc_read(pid, next) &&
-		(listing->count == 0 || next->pid > next[-1].pid))
-		listing->count++;
-	return !listing->over && listing->count < RI_AUTOPSY_LISTED;
+	while ((pid = ri_proc_list_next(&list)) != 0) {
+		over = over || ri_autopsy_is_over(limit);
+		if (!over && count < RI_AUTOPSY_LISTED && ri_proc_read(pid, &out[count]) &&
+			(count == 0 || out[count].pid > out[count - 1].pid))
+			count++;
+	}
+	return over || list.refused ? 0 : count;
 }
 
 static int compare_with_listed(const void *pid, const void *process)
@@ -159,12 +159,10 @@ bool ri_autopsy_list_others(struct ri_autopsy_region *region, pid_t root,
 	struct ri_hang_look *look = ri_hang_newer(&region->hang);
 	const struct ri_procstat *listed = region->listed;
 	char program[RI_HANG_PATH];
-	struct listing listing = { .listed = region->listed, .limit = limit };
-	size_t count;
+	size_t count = list_all(region->listed, limit);
 
-	if (!ri_proc_each("/proc", add_listed, &listing) || listing.over)
+	if (count == 0)
 		return false;
-	count = listing.count;
 	ri_proc_link(program, sizeof(program), "/proc/self/exe");
 	for (size_t i = 0; i < count; i++) {
 		int place = find_place(region, count, listed[i].pid, root);

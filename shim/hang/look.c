@@ -111,27 +111,19 @@ static void look_at_tracer(struct ri_hang_process *process)
 		memcpy(process->tracer_name, tracer.name, sizeof(tracer.name));
 }
 
-struct tasks {
-	int32_t *list;
-	size_t count;
-};
-
-static bool add_task(pid_t tid, void *context)
+static size_t list_tasks(pid_t pid, int32_t out[RI_AUTOPSY_TASKS])
 {
-	struct tasks *tasks = context;
-
-	tasks->list[tasks->count++] = (int32_t)tid;
-	return tasks->count < RI_AUTOPSY_TASKS;
-}
-
-static size_t list_tasks(pid_t pid, int32_t list[RI_AUTOPSY_TASKS])
-{
-	struct tasks tasks = { .list = list };
+	struct ri_proc_list list;
+	size_t count = 0;
 	char path[32];
+	pid_t tid;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	ri_proc_each(path, add_task, &tasks);
-	return tasks.count;
+	list = ri_proc_list_open(path);
+	while ((tid = ri_proc_list_next(&list)) != 0)
+		if (count < RI_AUTOPSY_TASKS)
+			out[count++] = tid;
+	return count;
 }
 
 /* A thread in state D may hold the lock that the others wait for. */

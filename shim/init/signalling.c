@@ -15,7 +15,6 @@
 #include "init/others.h"
 #include "link/link.h"
 #include "system/helper.h"
-#include "system/own_proc.h"
 
 enum {
 	GENERATIONS = 512,	/* between a descendant and rankinit, that are walked at most */
@@ -113,24 +112,14 @@ static bool is_ours(const struct ri_procstat *process)
 	return at.parent == self;
 }
 
-struct visit {
-	bool (*visit)(const struct ri_procstat *process, void *context);
-	void *context;
-};
-
-static bool visit_ours(pid_t pid, void *context)
+bool ri_descendants_next(struct ri_proc_list *list, struct ri_procstat *out)
 {
-	const struct visit *visit = context;
-	struct ri_procstat process;
+	pid_t pid;
 
-	return !ri_proc_read(pid, &process) || !is_ours(&process) ||
-		visit->visit(&process, visit->context);
-}
-
-bool ri_descendants_each(bool (*visit)(const struct ri_procstat *process, void *context),
-	void *context)
-{
-	return ri_proc_each("/proc", visit_ours, &(struct visit){ visit, context });
+	while ((pid = ri_proc_list_next(list)) != 0)
+		if (ri_proc_read(pid, out) && is_ours(out))
+			return true;
+	return false;
 }
 
 /* --- which of them had their SIGTERM --- */
@@ -252,23 +241,20 @@ static const struct ri_child *find_leader(const struct ri_children *children,
 		!ri_proc_read(leader->pid, &stranger)) ? leader : NULL;
 }
 
-static bool spare_member(const struct ri_procstat *process, void *children)
-{
-	if (find_leader(children, process) != NULL) {
-		note_told(process);
-		told_groups = true;
-	}
-	return true;
-}
-
 void ri_spare_children(struct ri_children *children, bool groups)
 {
 	struct ri_procstat process;
+	struct ri_proc_list list;
 
 	if (!ri_descendants_are_shown())
 		return;
 	if (groups) {
-		ri_descendants_each(spare_member, children);
+		list = ri_proc_list_open("/proc");
+		while (ri_descendants_next(&list, &process))
+			if (find_leader(children, &process) != NULL) {
+				note_told(&process);
+				told_groups = true;
+			}
 		return;
 	}
 	for (size_t i = 0; i < children->started; i++)
@@ -276,24 +262,11 @@ void ri_spare_children(struct ri_children *children, bool groups)
 			note_told(&process);
 }
 
-struct signalling {
-	const struct ri_children *children;
-	int number;
-};
-
-static bool signal_member(const struct ri_procstat *process, void *context)
-{
-	const struct signalling *signalling = context;
-	const struct ri_child *leader = find_leader(signalling->children, process);
-
-	if (leader != NULL && !leader->lives)
-		signal_process(process, signalling->number);
-	return true;
-}
-
 /* Until its leader is reaped, the kernel gives a group's number to no other process. */
 void ri_signal_children(const struct ri_children *children, int number, bool groups)
 {
+	struct ri_procstat process;
+	struct ri_proc_list list;
 	bool left = false;
 
 	for (size_t i = 0; i < children->started; i++) {
@@ -303,8 +276,15 @@ void ri_signal_children(const struct ri_children *children, int number, bool gro
 		if (child->lives && (!groups || kill(-child->pid, number) < 0))
 			ri_children_signal(child->pid, number);
 	}
-	if (groups && left && ri_descendants_are_shown())
-		ri_descendants_each(signal_member, &(struct signalling){ children, number });
+	if (!groups || !left || !ri_descendants_are_shown())
+		return;
+	list = ri_proc_list_open("/proc");
+	while (ri_descendants_next(&list, &process)) {
+		const struct ri_child *leader = find_leader(children, &process);
+
+		if (leader != NULL && !leader->lives)
+			signal_process(&process, number);
+	}
 }
 
 /* --- what the command left behind --- */
@@ -343,12 +323,6 @@ static bool is_left_to_parent(const struct ri_procstat *process)
 		((process->ignored & bit) != 0 && (parent.ignored & bit) == 0);
 }
 
-/* One pass of telling. */
-struct telling {
-	bool children_too;	/* also those of a process that was told before */
-	bool found;
-};
-
 /*
  * Launchers that pass a SIGTERM on to what they started, each in its own time:
  * Open MPI 4 and 5 (mpirun is a link to orterun or prterun) and their daemons,
@@ -383,40 +357,31 @@ static bool has_relay(const struct ri_procstat *process)
 	return false;
 }
 
-static bool find_relay(const struct ri_procstat *process, void *found)
+static bool have_relay(void)
 {
-	*(bool *)found = ri_leftovers_is_relay(process);
-	return !*(bool *)found;
+	struct ri_proc_list list = ri_proc_list_open("/proc");
+	struct ri_procstat process;
+	bool found = false;
+
+	while (ri_descendants_next(&list, &process))
+		found |= ri_leftovers_is_relay(&process);
+	return found;
 }
 
-static bool tell(const struct ri_procstat *process, void *context)
+/* Its SIGTERM, unless another process passes that on. Returns whether it got it. */
+static bool tell(const struct ri_procstat *process)
 {
-	struct telling *telling = context;
-
-	if (process->state == 'Z' || was_told(process) ||
-		(!telling->children_too && was_told_before(process->parent)))
-		return true;
 	if (has_relay(process) || (parents_stop && process->parent != self &&
 					  is_left_to_parent(process))) {
 		left_to_relay = true;
-		return true;
+		return false;
 	}
 	if (!note_told(process)) {
 		too_many = true;
 		return false;
 	}
-	telling->found = true;
 	ri_log(RI_LEVEL_NOTE, "SIGTERM to %s (pid %d)", process->name, (int)process->pid);
 	signal_process(process, SIGTERM);
-	if (process->state == 'T')
-		signal_process(process, SIGCONT);
-	return true;
-}
-
-static bool wake(const struct ri_procstat *process, void *context)
-{
-	(void)context;
-	note_told(process);
 	if (process->state == 'T')
 		signal_process(process, SIGCONT);
 	return true;
@@ -425,15 +390,22 @@ static bool wake(const struct ri_procstat *process, void *context)
 /* children_of_told: in the first pass; later ones look for processes that it missed. */
 static void tell_one_by_one(bool children_of_told)
 {
-	struct telling telling = { .found = true };
-	bool said = too_many;
+	struct ri_procstat process;
+	struct ri_proc_list list;
+	bool said = too_many, found = true;
 
 	told_some = true;
 	left_to_relay = false;
-	for (int pass = 0; pass < PASSES && telling.found; pass++) {
-		telling = (struct telling){ .children_too = pass == 0 && children_of_told };
+	for (int pass = 0; pass < PASSES && found; pass++) {
+		found = false;
 		pass_now++;
-		if (!ri_descendants_each(tell, &telling))
+		list = ri_proc_list_open("/proc");
+		while (ri_descendants_next(&list, &process))
+			if (process.state != 'Z' && !was_told(&process) &&
+				((pass == 0 && children_of_told) ||
+				!was_told_before(process.parent)))
+				found |= tell(&process);
+		if (list.refused)
 			ri_log(RI_LEVEL_WARNING, "cannot look for remaining processes: /proc "
 						 "cannot be listed: %s", strerror(errno));
 	}
@@ -442,21 +414,31 @@ static void tell_one_by_one(bool children_of_told)
 					 "one; the others are not signalled");
 }
 
+/* All had a SIGTERM at once: none is to get another one, and one that is stopped is to see it. */
+static void note_all(void)
+{
+	struct ri_proc_list list = ri_proc_list_open("/proc");
+	struct ri_procstat process;
+
+	while (ri_descendants_next(&list, &process)) {
+		note_told(&process);
+		if (process.state == 'T')
+			signal_process(&process, SIGCONT);
+	}
+}
+
 void ri_leftovers_stop(bool command_lives, bool passes_on)
 {
-	bool ours = ri_descendants_are_shown(), at_once, relayed = false;
+	bool ours = ri_descendants_are_shown();
+	bool at_once = !command_lives && !told_some && !told_groups && !have_others() &&
+		!(ours && have_relay());
 
-	at_once = !command_lives && !told_some && !told_groups &&
-		!have_others();
-	if (ours && at_once)
-		ri_descendants_each(find_relay, &relayed);
-	at_once = at_once && !relayed;
 	parents_stop = command_lives && passes_on;
 	/* a seccomp profile may deny it */
 	if (self == 1 && (at_once || !ours) && (kill(-1, SIGTERM) == 0 || errno == ESRCH)) {
 		told_some = true;
 		if (ours)
-			ri_descendants_each(wake, NULL);
+			note_all();
 		else
 			kill(-1, SIGCONT);
 		return;
@@ -474,14 +456,16 @@ void ri_leftovers_stop_orphans(void)
 		tell_one_by_one(false);
 }
 
-/* Stops, with 0 in its place, at a living child of the process of that number. */
-static bool find_child(const struct ri_procstat *process, void *parent)
+/* A process that lives? */
+static bool has_child(pid_t parent)
 {
-	pid_t *number = parent;
+	struct ri_proc_list list = ri_proc_list_open("/proc");
+	struct ri_procstat process;
+	bool found = false;
 
-	if (process->parent == *number && process->state != 'Z')
-		*number = 0;
-	return *number != 0;
+	while (ri_descendants_next(&list, &process))
+		found |= process.parent == parent && process.state != 'Z';
+	return found;
 }
 
 void ri_leftovers_say_shell(const struct ri_children *children)
@@ -490,7 +474,6 @@ void ri_leftovers_say_shell(const struct ri_children *children)
 		const struct ri_child *child = &children->items[i];
 		struct ri_procstat process;
 		char program[PATH_MAX];
-		pid_t parent = child->pid;
 		const char *name;
 
 		if (!child->lives || !ri_descendants_are_shown() ||
@@ -502,9 +485,7 @@ void ri_leftovers_say_shell(const struct ri_children *children)
 		 */
 		name = ri_word_shell(ri_proc_link(program, sizeof(program), "/proc/%d/exe",
 			(int)child->pid) ? program : process.name);
-		if (name != NULL)
-			ri_descendants_each(find_child, &parent);
-		if (name == NULL || parent != 0)
+		if (name == NULL || !has_child(child->pid))
 			continue;
 		ri_log(RI_LEVEL_WARNING, "waiting for %s (pid %d), which handles SIGTERM only "
 			"after the program that it runs has ended; with --grace=25 rankinit stops "
@@ -513,17 +494,11 @@ void ri_leftovers_say_shell(const struct ri_children *children)
 	}
 }
 
-static bool end(const struct ri_procstat *process, void *context)
-{
-	(void)context;
-	if (process->state != 'Z')
-		signal_process(process, SIGKILL);
-	return true;
-}
-
 void ri_leftovers_kill(void)
 {
 	static int passes;
+	struct ri_procstat process;
+	struct ri_proc_list list;
 	/*
 	 * The link's helper tells the other nodes how this ends, and that of others' ranks sees how
 	 * those do; after some passes they die, too.
@@ -534,61 +509,59 @@ void ri_leftovers_kill(void)
 	if (self == 1 && !spares && !have_others() &&
 		(kill(-1, SIGKILL) == 0 || errno == ESRCH))
 		return;
-	if (ri_descendants_are_shown())
-		ri_descendants_each(end, NULL);
-}
-
-static bool find_any(const struct ri_procstat *process, void *found)
-{
-	(void)process;
-	*(bool *)found = true;
-	return false;
+	if (!ri_descendants_are_shown())
+		return;
+	list = ri_proc_list_open("/proc");
+	while (ri_descendants_next(&list, &process))
+		if (process.state != 'Z')
+			signal_process(&process, SIGKILL);
 }
 
 bool ri_leftovers_are_gone(void)
 {
-	bool found = false;
+	struct ri_procstat process;
+	struct ri_proc_list list;
+	bool found;
 
-	return have_others() && ri_descendants_each(find_any, &found) && !found;
+	if (!have_others())
+		return false;
+	list = ri_proc_list_open("/proc");
+	found = ri_descendants_next(&list, &process);
+	ri_proc_list_close(&list);
+	return !found && !list.refused;
 }
 
-struct naming {
-	struct ri_text *out;
-	int count;
-};
-
-static bool name(const struct ri_procstat *process, void *context)
+/* "python3 (12)", "sh (13, zombie of 12)" */
+static void add_name(struct ri_text *out, const struct ri_procstat *process)
 {
-	struct naming *naming = context;
-
-	/* our own zombies are about to be reaped */
-	if (process->state == 'Z' && process->parent == self)
-		return true;
-	if (naming->count++ >= NAMED_MAX)
-		return true;
-	ri_text_addf(naming->out, "%s%s (%d", naming->count > 1 ? ", " : "", process->name,
+	ri_text_addf(out, "%s%s (%d", out->length > 0 ? ", " : "", process->name,
 		(int)process->pid);
 	if (process->state == 'Z')
-		ri_text_addf(naming->out, ", zombie of %d", (int)process->parent);
+		ri_text_addf(out, ", zombie of %d", (int)process->parent);
 	else if (process->state == 'D')
-		ri_text_add(naming->out, ", uninterruptible");
-	ri_text_add(naming->out, ")");
-	return true;
+		ri_text_add(out, ", uninterruptible");
+	ri_text_add(out, ")");
 }
 
 void ri_leftovers_say(enum ri_level level, const char *what)
 {
 	RI_TEXT(names, 512);
-	struct naming naming = { .out = &names };
+	struct ri_procstat process;
+	struct ri_proc_list list;
+	int named = 0;
 
 	if (!ri_descendants_are_shown()) {
 		ri_log(level, "%s: /proc does not show which", what);
 		return;
 	}
-	ri_descendants_each(name, &naming);
-	if (naming.count > NAMED_MAX)
-		ri_text_addf(&names, " and %d more", naming.count - NAMED_MAX);
-	if (naming.count > 0)
+	list = ri_proc_list_open("/proc");
+	while (ri_descendants_next(&list, &process))
+		/* our own zombies are about to be reaped */
+		if ((process.state != 'Z' || process.parent != self) && named++ < NAMED_MAX)
+			add_name(&names, &process);
+	if (named > NAMED_MAX)
+		ri_text_addf(&names, " and %d more", named - NAMED_MAX);
+	if (named > 0)
 		ri_log(level, "%s: %s", what, names.bytes);
 }
 

@@ -18,9 +18,9 @@
 #include <sys/types.h>
 
 #include "base/env.h"
-#include "base/proc.h"
 #include "launch/children.h"
 #include "system/log.h"
+#include "system/own_proc.h"
 
 /* To be called before the others, with our own pid. */
 void ri_descendants_init(pid_t own_pid);
@@ -47,11 +47,10 @@ void ri_descendants_spare_others(pid_t first_rank);
 bool ri_descendants_are_shown(void);
 
 /*
- * Call visit for each process of ours, zombies included, until it returns false. Returns false
- * where /proc cannot be listed.
+ * The next process of ours in a list of /proc, zombies included. Returns false where there is none,
+ * and closes the list.
  */
-bool ri_descendants_each(bool (*visit)(const struct ri_procstat *process, void *context),
-	void *context);
+bool ri_descendants_next(struct ri_proc_list *list, struct ri_procstat *out);
 
 /*
  * groups: each child leads one, and all of it shall get the signal. Of a group whose leader was

@@ -180,21 +180,6 @@ static bool has(pid_t pid, const char *name, int64_t number)
 		strcmp(value, wanted) == 0);
 }
 
-/* It fits where both numbers stand in its environment, as it was executed with (proc(5)). */
-static bool note(const struct ri_procstat *process, void *context)
-{
-	const struct search *search = context;
-
-	if (!process->dying)
-		processes[count++] = (struct process){
-			.pid = process->pid, .parent = process->parent,
-			.started = process->started,
-			.fits = !is_rankinit(process) && has(process->pid, "RANK", search->rank) &&
-				has(process->pid, "LOCAL_RANK", search->local_rank),
-		};
-	return count < PROCESSES;
-}
-
 /* Is it below the member, or the member, and none between the two is a rank's already? */
 static bool is_first_below(const struct process *process, pid_t member)
 {
@@ -215,13 +200,25 @@ static bool is_first_below(const struct process *process, pid_t member)
 	return false;
 }
 
-/* The eldest process that fits below the member, or the member itself; 0: there is none. */
+/*
+ * The eldest process that fits below the member, or the member itself; 0: there is none. One fits
+ * where both numbers stand in its environment, as it was executed with (proc(5)).
+ */
 static pid_t find_rank(pid_t member, struct search search)
 {
 	const struct process *eldest = NULL;
+	struct ri_proc_list list = ri_proc_list_open("/proc");
+	struct ri_procstat process;
 
 	count = 0;
-	ri_descendants_each(note, &search);
+	while (ri_descendants_next(&list, &process))
+		if (count < PROCESSES && !process.dying)
+			processes[count++] = (struct process){
+				.pid = process.pid, .parent = process.parent,
+				.started = process.started, .fits = !is_rankinit(&process) &&
+					has(process.pid, "RANK", search.rank) &&
+					has(process.pid, "LOCAL_RANK", search.local_rank),
+			};
 	for (size_t i = 0; i < count; i++)
 		if (processes[i].fits && is_first_below(&processes[i], member) &&
 			(eldest == NULL || processes[i].started < eldest->started))
@@ -266,37 +263,27 @@ static const struct ri_child *find_child(const struct ri_play_job *job, size_t r
 	return NULL;
 }
 
-struct link_search {
-	pid_t parent;
-	pid_t found;
-};
-
-static bool find_helper(const struct ri_procstat *process, void *context)
-{
-	struct link_search *search = context;
-
-	if (process->parent == search->parent && strcmp(process->name, RI_LINK_HELPER) == 0 &&
-		!process->dying)
-		search->found = process->pid;
-	return search->found == 0;
-}
-
 /* What the node and the others make of it is the link's business. */
 static void cut(const struct ri_play_job *job, const struct ri_fault *fault)
 {
 	size_t first = fault->who * job->members->simulation->ranks;
 	const struct ri_child *child = find_child(job, first);
-	struct link_search search = { .parent = child == NULL ? 0 : child->pid };
 	double seconds = (double)fault->at_ms / 1000;
+	struct ri_proc_list list = ri_proc_list_open("/proc");
+	bool shown = child != NULL && child->lives && ri_descendants_are_shown();
+	struct ri_procstat process;
+	pid_t helper = 0;
 
-	if (child != NULL && child->lives && ri_descendants_are_shown())
-		ri_descendants_each(find_helper, &search);
-	if (search.found == 0) {
+	while (ri_descendants_next(&list, &process))
+		if (shown && process.parent == child->pid &&
+			strcmp(process.name, RI_LINK_HELPER) == 0 && !process.dying)
+			helper = process.pid;
+	if (helper == 0) {
 		ri_log(RI_LEVEL_WARNING, "simulated: node %zu has no link %g s after the start, so "
 			"nothing is cut; it needs --link", fault->who, seconds);
 		return;
 	}
-	ri_children_signal(search.found, SIGKILL);
+	ri_children_signal(helper, SIGKILL);
 	ri_log(RI_LEVEL_ALWAYS, "simulated: the link of node %zu is cut, %g s after the start",
 		fault->who, seconds);
 }

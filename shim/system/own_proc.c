@@ -148,27 +148,43 @@ bool ri_proc_birth(pid_t pid, uint64_t *born)
 }
 
 /* opendir(3) would allocate memory; what struct dirent is, host.c says. */
-bool ri_proc_each(const char *folder, bool (*visit)(pid_t pid, void *context), void *context)
+static _Alignas(struct dirent) char entries[4096];
+
+struct ri_proc_list ri_proc_list_open(const char *folder)
+{
+	return (struct ri_proc_list){ .dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) };
+}
+
+pid_t ri_proc_list_next(struct ri_proc_list *list)
 {
 	static const struct ri_range pids = { 1, INT32_MAX };
-	_Alignas(struct dirent) char entries[4096];
-	int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	bool more = dir >= 0;
-	long length = 0;
+	uint64_t pid;
 
-	while (more && (length = syscall(SYS_getdents64, dir, entries, sizeof(entries))) > 0)
-		for (long at = 0; more && at < length;) {
-			const void *here = entries + at;
-			const struct dirent *entry = here;
-			uint64_t pid;
+	for (;;) {
+		const void *here = entries + list->at;
+		const struct dirent *entry = here;
 
-			at += entry->d_reclen;
-			if (ri_number_read(entry->d_name, pids, &pid, NULL) == RI_NUMBER_OK)
-				more = visit((pid_t)pid, context);
+		if (list->at == list->length) {
+			list->length = list->dir < 0 ? -1
+				: syscall(SYS_getdents64, list->dir, entries, sizeof(entries));
+			list->at = 0;
+			list->refused = list->length < 0;
+			if (list->length > 0)
+				continue;
+			ri_proc_list_close(list);
+			return 0;
 		}
-	if (dir >= 0)
-		close(dir);
-	return dir >= 0 && length >= 0;
+		list->at += entry->d_reclen;
+		if (ri_number_read(entry->d_name, pids, &pid, NULL) == RI_NUMBER_OK)
+			return (pid_t)pid;
+	}
+}
+
+void ri_proc_list_close(struct ri_proc_list *list)
+{
+	if (list->dir >= 0)
+		close(list->dir);
+	list->dir = -1;
 }
 
 static bool read_sockets(const char *path, char *room, size_t size,

@@ -50,10 +50,22 @@ bool ri_proc_variable(pid_t pid, const char *name, char *out, size_t size);
 bool ri_proc_read(pid_t pid, struct ri_procstat *out);
 
 /*
- * Call visit for each number that names something in a folder, /proc or that of a process's
- * threads, until it returns false. Returns false where the folder cannot be listed.
+ * The numbers that name something in a folder: in /proc, or that of a process's threads. There is
+ * one list at a time.
  */
-bool ri_proc_each(const char *folder, bool (*visit)(pid_t pid, void *context), void *context);
+struct ri_proc_list {
+	int dir;		/* -1: it is closed */
+	bool refused;		/* the kernel has not listed all of it; errno says why */
+	long length, at;	/* of the entries that were read last */
+};
+
+struct ri_proc_list ri_proc_list_open(const char *folder);
+
+/* The next one; 0: there is none, and the list is closed. */
+pid_t ri_proc_list_next(struct ri_proc_list *list);
+
+/* The rest is not asked for. */
+void ri_proc_list_close(struct ri_proc_list *list);
 
 /* When a process of our PID namespace began, in ticks since boot; false: /proc does not tell. */
 bool ri_proc_birth(pid_t pid, uint64_t *born);
