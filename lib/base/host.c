@@ -491,6 +491,24 @@ bool ri_path_join(char *path, const char *folder, const char *name)
 	return length > 0 && length < RI_PATH_SIZE;
 }
 
+bool ri_path_next(const char **list, const char *ends, char *path)
+{
+	while (**list != '\0') {
+		const char *item = *list;
+		size_t length = strcspn(item, ends);
+
+		*list += length + (item[length] != '\0');
+		if (item[0] != '/' || length >= RI_PATH_SIZE)
+			continue;
+		while (length > 0 && item[length - 1] == '/')
+			length--;
+		memcpy(path, item, length);
+		path[length] = '\0';
+		return true;
+	}
+	return false;
+}
+
 bool ri_path_below(const char *path, const char *folder)
 {
 	size_t length = strlen(folder);

@@ -25,6 +25,12 @@ void ri_path_folder(const char *path, char *folder);
 /* FOLDER/NAME into a buffer of RI_PATH_SIZE bytes; false where it does not fit. */
 bool ri_path_join(char *path, const char *folder, const char *name);
 
+/*
+ * Take the next absolute path off a list that has one of these between its items, into a buffer of
+ * RI_PATH_SIZE bytes, without slashes at its end. False when there is no more.
+ */
+bool ri_path_next(const char **list, const char *ends, char *path);
+
 /* Is path inside of folder, or the folder itself? Both without links. */
 bool ri_path_below(const char *path, const char *folder);
 

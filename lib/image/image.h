@@ -24,11 +24,11 @@ struct ri_program {
 };
 
 /*
- * The next program of that name on PATH, as a shell finds it, from *at on, which is moved behind
- * it; 0 is the first, which the second finds. Relative folders are passed over: where we stand is
- * no matter of the image. False when there is no more.
+ * The next program of that name on PATH, as a shell finds it, in *rest of it, which is moved behind
+ * it; NULL is all of it, for the first, which the second finds. Relative folders are passed over:
+ * where we stand is no matter of the image. False when there is no more.
  */
-bool ri_program_next(const struct ri_image *image, const char *name, size_t *at,
+bool ri_program_next(const struct ri_image *image, const char *name, const char **rest,
 	struct ri_program *out);
 bool ri_program_find(const struct ri_image *image, const char *name, struct ri_program *out);
 
@@ -402,29 +402,15 @@ struct ri_mca_text {
  */
 bool ri_mca_next(struct ri_mca_text *text, struct ri_mca_value *out);
 
-enum { RI_MCA_FILES = 8 };
-
-struct ri_mca_file {
-	const char *path, *text;
-};
-
-struct ri_mca {
-	const struct ri_image *image;
-	struct ri_mca_file override;	/* stands above the environment; path NULL: none */
-	struct ri_mca_file files[RI_MCA_FILES];	/* the first that sets a name wins */
-	size_t count;
-};
-
 /*
- * Read the files of an installation below prefix ("/usr/local"): those that
- * OMPI_MCA_mca_base_param_files names, else the one below HOME and the
- * installation's own. OPAL_PREFIX stands for prefix where it is set. What is
- * below /usr but not /usr/local is a distribution's, whose files are in /etc.
+ * What a parameter is set to for the installation below prefix ("/usr/local"): by its file that
+ * stands above the environment, by the variable, by the first of the files that
+ * OMPI_MCA_mca_base_param_files names, else by the one below HOME, by the installation's own.
+ * OPAL_PREFIX stands for prefix where it is set. What is below /usr but not /usr/local is a
+ * distribution's, whose files are in /etc. False, and value NULL, where no source sets it.
  */
-void ri_mca_init(struct ri_mca *mca, const struct ri_image *image, const char *prefix);
-
-/* What a parameter is set to. False where no source sets it. */
-bool ri_mca_get(const struct ri_mca *mca, const char *name, struct ri_mca_value *out);
+bool ri_mca_get(const struct ri_image *image, const char *prefix, const char *name,
+	struct ri_mca_value *out);
 
 /* Would a list "ucx,ob1" or "^ucx" have this component taken? An empty one takes all. */
 bool ri_mca_takes(const char *list, const char *component);

@@ -191,17 +191,9 @@ static bool try_text(const struct ri_loader *loader, const char *list, const cha
 	const char *ends = loader->folders == NULL ? ":;" : ":\n";
 	char folder[RI_PATH_SIZE];
 
-	while (list != NULL && *list != '\0') {
-		size_t length = strcspn(list, ends);
-
-		if (list[0] == '/' && length < sizeof(folder)) {
-			memcpy(folder, list, length);
-			folder[length] = '\0';
-			if (try_folder(loader, folder, name, out))
-				return true;
-		}
-		list += length + (list[length] != '\0');
-	}
+	while (list != NULL && ri_path_next(&list, ends, folder))
+		if (try_folder(loader, folder, name, out))
+			return true;
 	return false;
 }
 
@@ -266,36 +258,25 @@ bool ri_program_at(const struct ri_image *image, const char *path, struct ri_pro
 	return out->path != NULL && out->real != NULL;
 }
 
-bool ri_program_next(const struct ri_image *image, const char *name, size_t *at,
+bool ri_program_next(const struct ri_image *image, const char *name, const char **rest,
 	struct ri_program *out)
 {
 	const char *list = ri_env_get(image->env, "PATH");
 	char folder[RI_PATH_SIZE], path[RI_PATH_SIZE];
 
-	if (list == NULL)
-		list = ri_default_path;
-	while (list[*at] != '\0') {
-		const char *start = list + *at;
-		size_t length = strcspn(start, ":");
-
-		*at += length + (start[length] == ':');
-		if (start[0] != '/' || length >= sizeof(folder))
-			continue;
-		while (length > 0 && start[length - 1] == '/')
-			length--;
-		memcpy(folder, start, length);
-		folder[length] = '\0';
+	if (*rest == NULL)
+		*rest = list == NULL ? ri_default_path : list;
+	while (ri_path_next(rest, ":", folder))
 		if (ri_path_join(path, folder, name) && ri_program_at(image, path, out))
 			return true;
-	}
 	return false;
 }
 
 bool ri_program_find(const struct ri_image *image, const char *name, struct ri_program *out)
 {
-	size_t at = 0;
+	const char *rest = NULL;
 
-	return ri_program_next(image, name, &at, out);
+	return ri_program_next(image, name, &rest, out);
 }
 
 bool ri_script_read(struct ri_script *out, const char *head, size_t length)

@@ -362,7 +362,8 @@ void ri_mpi_find_rest(struct ri_mpi *out, const struct ri_loader *loader)
 	struct ri_library file;
 
 	for (size_t i = 0; launchers[i] != NULL; i++)
-		for (size_t at = 0; ri_program_next(loader->image, launchers[i], &at, &program);)
+		for (const char *rest = NULL;
+			ri_program_next(loader->image, launchers[i], &rest, &program);)
 			add_launcher(out, loader, &program);
 	for (size_t i = 0; i < out->launcher_count; i++)
 		find_beside(out, loader, &out->launchers[i]);

@@ -59,10 +59,6 @@ const char *ri_nccl_conf_get(const struct ri_image *image, const char *name, cha
 /* Debian's has 3 kB. */
 enum { FILE_SIZE = 65536 };
 
-/* The installation's own file, and the one that stands above the environment. */
-static const char plain[] = "openmpi-mca-params.conf";
-static const char above[] = "openmpi-mca-params-override.conf";
-
 #if defined(__aarch64__)
 #define ARCHITECTURE "aarch64"
 #else
@@ -162,110 +158,88 @@ bool ri_mca_next(struct ri_mca_text *text, struct ri_mca_value *out)
 	return found;
 }
 
-static bool read_file(struct ri_mca *mca, const char *path, struct ri_mca_file *out)
+/* Is there this file? *out is what its last line for the name says, and left where none does. */
+static bool read_file(const struct ri_image *image, const char *path, const char *name,
+	struct ri_mca_value *out)
 {
-	char text[FILE_SIZE];
-	long length = ri_host_read(mca->image->host, path, text, sizeof(text));
+	char bytes[FILE_SIZE];
+	struct ri_mca_text text = { .rest = bytes };
+	struct ri_mca_value set, last = { .value = NULL };
 
-	if (length < 0)
+	if (ri_host_read(image->host, path, bytes, sizeof(bytes)) < 0)
 		return false;
-	out->path = ri_arena_copy(mca->image->arena, path, strlen(path));
-	out->text = ri_arena_copy(mca->image->arena, text, (size_t)length);
-	return out->path != NULL && out->text != NULL;
-}
-
-static bool add_file(struct ri_mca *mca, const char *folder, const char *name)
-{
-	char path[RI_PATH_SIZE];
-
-	if (mca->count == RI_MCA_FILES || !ri_path_join(path, folder, name) ||
-		!read_file(mca, path, &mca->files[mca->count]))
-		return false;
-	mca->count++;
+	while (ri_mca_next(&text, &set))
+		if (strcmp(set.name, name) == 0)
+			last = set;
+	if (last.value != NULL)
+		*out = (struct ri_mca_value){ .line = last.line,
+			.value = ri_arena_copy(image->arena, last.value, strlen(last.value)),
+			.origin = ri_arena_copy(image->arena, path, strlen(path)) };
 	return true;
 }
 
-/* Commas between them in version 4, colons before; "none" is none. */
-static void add_stated(struct ri_mca *mca, const char *list)
+/* The installation's own folder, and of one that is a distribution's more. */
+struct folders {
+	const char *paths[4];
+	size_t count;
+};
+
+/* The first of them that has the file decides. */
+static void read_first(const struct ri_image *image, const struct folders *folders,
+	const char *file, const char *name, struct ri_mca_value *out)
 {
 	char path[RI_PATH_SIZE];
 
-	while (*list != '\0') {
-		size_t length = strcspn(list, ",:");
-
-		if (list[0] == '/' && length < sizeof(path) && mca->count < RI_MCA_FILES) {
-			memcpy(path, list, length);
-			path[length] = '\0';
-			mca->count += read_file(mca, path, &mca->files[mca->count]);
-		}
-		list += length + (list[length] != '\0');
-	}
-}
-
-void ri_mca_init(struct ri_mca *mca, const struct ri_image *image, const char *prefix)
-{
-	char own[RI_PATH_SIZE], path[RI_PATH_SIZE];
-	/* the installation's own, and of one that is a distribution's these, too */
-	const char *const folders[] = { own, "/etc/openmpi", "/etc/openmpi-" ARCHITECTURE, "/etc" };
-	const char *moved = ri_env_get(image->env, "OPAL_PREFIX");
-	const char *home = ri_env_get(image->env, "HOME");
-	struct ri_mca_value stated;
-	size_t count = 1;
-
-	*mca = (struct ri_mca){ .image = image };
-	if (moved != NULL && moved[0] == '/')
-		prefix = moved;
-	if (ri_path_below(prefix, "/usr") && !ri_path_below(prefix, "/usr/local"))
-		count = sizeof(folders) / sizeof(folders[0]);
-	if (!ri_path_join(own, prefix, "etc"))
-		return;
-	for (size_t i = 0; i < count && mca->override.path == NULL; i++)
-		if (ri_path_join(path, folders[i], above) &&
-			!read_file(mca, path, &mca->override))
-			mca->override.path = NULL;
-	if (ri_mca_get(mca, "mca_base_param_files", &stated)) {
-		add_stated(mca, stated.value);
-		return;
-	}
-	if (home != NULL && home[0] == '/')
-		add_file(mca, home, ".openmpi/mca-params.conf");
-	for (size_t i = 0; i < count; i++)
-		if (add_file(mca, folders[i], plain))
+	for (size_t i = 0; i < folders->count; i++)
+		if (ri_path_join(path, folders->paths[i], file) &&
+			read_file(image, path, name, out))
 			return;
 }
 
-/* The last line of a file that sets the name counts. */
-static bool get_from_file(const struct ri_mca *mca, const struct ri_mca_file *file,
+/* By what stands above all files that are listed. */
+static void get_above(const struct ri_image *image, const struct folders *folders,
 	const char *name, struct ri_mca_value *out)
 {
-	struct ri_mca_text text = { .rest = ri_arena_copy(mca->image->arena, file->text,
-		strlen(file->text)) };
-	struct ri_mca_value set = { .origin = file->path };
-	bool found = false;
+	const char *variable = ri_arena_format(image->arena, "OMPI_MCA_%s", name);
 
-	while (text.rest != NULL && ri_mca_next(&text, &set))
-		if (strcmp(set.name, name) == 0) {
-			*out = set;
-			found = true;
-		}
-	return found;
+	*out = (struct ri_mca_value){ .value = NULL };
+	read_first(image, folders, "openmpi-mca-params-override.conf", name, out);
+	if (out->value == NULL && variable != NULL)
+		*out = (struct ri_mca_value){ .value = ri_env_get(image->env, variable),
+			.origin = variable };
 }
 
-bool ri_mca_get(const struct ri_mca *mca, const char *name, struct ri_mca_value *out)
+bool ri_mca_get(const struct ri_image *image, const char *prefix, const char *name,
+	struct ri_mca_value *out)
 {
-	const char *variable = ri_arena_format(mca->image->arena, "OMPI_MCA_%s", name);
-	const char *value = variable == NULL ? NULL : ri_env_get(mca->image->env, variable);
+	char own[RI_PATH_SIZE], path[RI_PATH_SIZE];
+	struct folders folders = { { own, "/etc/openmpi", "/etc/openmpi-" ARCHITECTURE, "/etc" },
+		.count = 1 };
+	const char *moved = ri_env_get(image->env, "OPAL_PREFIX");
+	const char *home = ri_env_get(image->env, "HOME");
+	struct ri_mca_value stated;
 
-	if (mca->override.path != NULL && get_from_file(mca, &mca->override, name, out))
+	if (moved != NULL && moved[0] == '/')
+		prefix = moved;
+	if (ri_path_below(prefix, "/usr") && !ri_path_below(prefix, "/usr/local"))
+		folders.count = 4;
+	if (!ri_path_join(own, prefix, "etc"))
+		folders.count = 0;
+	get_above(image, &folders, name, out);
+	if (out->value != NULL)
 		return true;
-	if (value != NULL) {
-		*out = (struct ri_mca_value){ .value = value, .origin = variable };
-		return true;
+	get_above(image, &folders, "mca_base_param_files", &stated);
+	if (stated.value != NULL) {
+		/* commas between them in version 4, colons before; "none" is none */
+		while (out->value == NULL && ri_path_next(&stated.value, ",:", path))
+			read_file(image, path, name, out);
+		return out->value != NULL;
 	}
-	for (size_t i = 0; i < mca->count; i++)
-		if (get_from_file(mca, &mca->files[i], name, out))
-			return true;
-	return false;
+	if (home != NULL && home[0] == '/' && ri_path_join(path, home, ".openmpi/mca-params.conf"))
+		read_file(image, path, name, out);
+	if (out->value == NULL)
+		read_first(image, &folders, "openmpi-mca-params.conf", name, out);
+	return out->value != NULL;
 }
 
 bool ri_mca_takes(const char *list, const char *component)

@@ -25,13 +25,8 @@ static void check_library(const struct ri_library *library)
 static void check_parameters(const struct ri_image *image, const char *prefix)
 {
 	struct ri_mca_value value;
-	struct ri_mca mca;
 
-	ri_mca_init(&mca, image, prefix);
-	CHECK(mca.count <= RI_MCA_FILES);
-	for (size_t i = 0; i < mca.count; i++)
-		CHECK(mca.files[i].path != NULL && mca.files[i].text != NULL);
-	if (ri_mca_get(&mca, "pml", &value))
+	if (ri_mca_get(image, prefix, "pml", &value))
 		CHECK(value.value != NULL && value.origin != NULL &&
 			(value.line > 0) == (value.origin[0] == '/'));
 }

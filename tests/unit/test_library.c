@@ -185,7 +185,7 @@ static void test_program(void **state)
 {
 	char path[] = "PATH=/nowhere:relative::/opt/mpi/:/opt/bin:/usr/bin", none[] = "A=B";
 	struct ri_program program;
-	size_t at = 0;
+	const char *rest = NULL;
 
 	(void)state;
 	put_program("usr/bin/orterun", 0755);
@@ -193,12 +193,12 @@ static void test_program(void **state)
 	tree_link(&tree, "usr/bin/mpirun", "orterun");
 	put_program("opt/mpi/mpirun", 0644);
 	find(path, "libx.so.1");
-	assert_true(ri_program_next(&image, "mpirun", &at, &program));
+	assert_true(ri_program_next(&image, "mpirun", &rest, &program));
 	assert_string_equal(program.path, "/opt/bin/mpirun");
 	assert_string_equal(program.real, "/usr/bin/orterun");
-	assert_true(ri_program_next(&image, "mpirun", &at, &program));
+	assert_true(ri_program_next(&image, "mpirun", &rest, &program));
 	assert_string_equal(program.path, "/usr/bin/mpirun");
-	assert_false(ri_program_next(&image, "mpirun", &at, &program));
+	assert_false(ri_program_next(&image, "mpirun", &rest, &program));
 	assert_false(ri_program_find(&image, "ssh", &program));
 	find(none, "libx.so.1");
 	assert_true(ri_program_find(&image, "mpirun", &program));

@@ -14,7 +14,6 @@ static struct ri_arena arena;
 static struct ri_host host;
 static struct ri_env env;
 static const struct ri_image image = { .host = &host, .env = &env, .arena = &arena };
-static struct ri_mca mca;
 static struct ri_mca_value value;
 
 static int make(void **state)
@@ -100,8 +99,7 @@ static const char *get(const char *prefix, char *first, char *second)
 	strings[0] = first;
 	strings[1] = second;
 	assert_int_equal(ri_env_init(&env, strings, &arena, &err), 0);
-	ri_mca_init(&mca, &image, prefix);
-	if (!ri_mca_get(&mca, "pml", &value))
+	if (!ri_mca_get(&image, prefix, "pml", &value))
 		return "none";
 	snprintf(shown, sizeof(shown), "%s from %s:%zu", value.value, value.origin, value.line);
 	return shown;

@@ -339,12 +339,10 @@ static void check_mca(struct ri_checking *checking)
 	const struct ri_mpi_library *library = find_judged(checking);
 	char quoted[RI_QUOTE_SIZE], where[40] = "";
 	struct ri_mca_value pml;
-	struct ri_mca mca;
 
 	if (library == NULL)
 		return;
-	ri_mca_init(&mca, ri_check_loader(checking)->image, library->prefix);
-	if (!ri_mca_get(&mca, "pml", &pml)) {
+	if (!ri_mca_get(ri_check_loader(checking)->image, library->prefix, "pml", &pml)) {
 		ri_check_pass(checking, library->file.path, "no setting restricts its transports");
 	} else if (ri_mca_takes(pml.value, "ucx")) {
 		ri_check_pass(checking, pml.origin, "allows UCX");
@@ -446,18 +444,18 @@ static bool is_forbidden(void)
 static void say_cma(struct ri_checking *checking, const char *why)
 {
 	const struct ri_mpi_library *library = find_openmpi(checking);
+	const struct ri_image *image = ri_check_loader(checking)->image;
+	const char *prefix = library == NULL ? "" : library->prefix;
 	struct ri_mca_value told;
-	struct ri_mca mca;
 
-	if (library != NULL)
-		ri_mca_init(&mca, ri_check_loader(checking)->image, library->prefix);
 	/*
 	 * Open MPI may have been told to do without: version 4 by the mechanism of its btl vader,
 	 * 5 by the components of smsc (opal/mca/btl/vader, opal/mca/smsc).
 	 */
-	if (library != NULL && ((ri_mca_get(&mca, "btl_vader_single_copy_mechanism", &told) &&
+	if (library != NULL &&
+		((ri_mca_get(image, prefix, "btl_vader_single_copy_mechanism", &told) &&
 			strcmp(told.value, "cma") != 0) ||
-		(ri_mca_get(&mca, "smsc", &told) && !ri_mca_takes(told.value, "cma")))) {
+		(ri_mca_get(image, prefix, "smsc", &told) && !ri_mca_takes(told.value, "cma")))) {
 		ri_check_pass(checking, told.origin, "tells Open MPI not to use it");
 		return;
 	}
