@@ -75,7 +75,6 @@ bool ri_cuda_note_read(const char *text, struct ri_cuda_note *out)
 		json_decref(root);
 		return false;
 	}
-	keep_version(json_string_value(json_object_get(root, "CUDA Version")), out->cuda);
 	json_array_foreach(json_object_get(root, "Driver"), index, entry) {
 		json_int_t number = json_integer_value(entry);
 

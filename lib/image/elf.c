@@ -216,9 +216,15 @@ bool ri_elf_soname(const struct ri_elf *elf, char *name)
 	return read_name(elf, elf->soname, name);
 }
 
-bool ri_elf_needed(const struct ri_elf *elf, size_t index, char *name)
+bool ri_elf_needs(const struct ri_elf *elf, const char *beginning)
 {
-	return read_name(elf, index < elf->needed_count ? elf->needed[index] : 0, name);
+	char name[RI_ELF_NAME];
+
+	for (size_t i = 0; i < elf->needed_count; i++)
+		if (read_name(elf, elf->needed[i], name) &&
+			strncmp(name, beginning, strlen(beginning)) == 0)
+			return true;
+	return false;
 }
 
 bool ri_elf_note(const struct ri_elf *elf, const char *owner, char *text, size_t size)

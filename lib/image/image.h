@@ -104,8 +104,10 @@ void ri_elf_close(struct ri_elf *elf);
  * there is none.
  */
 bool ri_elf_soname(const struct ri_elf *elf, char *name);
-bool ri_elf_needed(const struct ri_elf *elf, size_t index, char *name);
 bool ri_elf_version(const struct ri_elf *elf, const char *beginning, char *name);
+
+/* Does the file need a library whose name begins so? */
+bool ri_elf_needs(const struct ri_elf *elf, const char *beginning);
 
 /* Where a symbol lies that the file defines. */
 struct ri_elf_symbol {
@@ -202,7 +204,6 @@ enum { RI_CUDA_VERSION = 32, RI_CUDA_DRIVERS = 64 };
 
 /* The JSON that libcuda of cuda-compat holds of itself, as a note. */
 struct ri_cuda_note {
-	char cuda[RI_CUDA_VERSION];	/* "13.1"; "": it does not say */
 	uint64_t drivers[RI_CUDA_DRIVERS];	/* majors of drivers that it is made for */
 	size_t count;			/* 0: it does not say */
 };

@@ -138,11 +138,10 @@ static bool can_use(const struct ri_loader *loader, const struct ri_mpi_library 
 {
 	static const char *const inner[] = { "openmpi", "openmpi40", "openmpi/lib/openmpi3",
 		"openmpi/lib/openmpi40", "openmpi/lib/openmpi" };
-	char folder[RI_PATH_SIZE], path[RI_PATH_SIZE], name[RI_ELF_NAME];
+	char folder[RI_PATH_SIZE], path[RI_PATH_SIZE];
 
-	for (size_t i = 0; i < elf->needed_count; i++)
-		if (ri_elf_needed(elf, i, name) && strncmp(name, words[0], strlen(words[0])) == 0)
-			return true;
+	if (ri_elf_needs(elf, words[0]))
+		return true;
 	ri_path_folder(library->file.real, folder);
 	for (size_t i = 0; i < sizeof(inner) / sizeof(inner[0]); i++)
 		if (ri_path_join(path, folder, inner[i]) && has_below(loader, path, words[1]))
@@ -197,16 +196,12 @@ static void judge_opened(const struct ri_loader *loader, const struct ri_elf *el
  */
 static bool is_linked_to_openmpi(const struct ri_loader *loader, const char *path)
 {
-	bool found = false, dotted = strncmp(ri_path_name(path), "mpiexec.", 8) == 0;
-	char name[RI_ELF_NAME];
+	bool found, dotted = strncmp(ri_path_name(path), "mpiexec.", 8) == 0;
 	struct ri_elf elf;
 
-	if (ri_elf_open(&elf, loader->image->host, path) == RI_ELF_OK)
-		for (size_t i = 0; i < elf.needed_count && !found; i++)
-			found = ri_elf_needed(&elf, i, name) &&
-				(strncmp(name, "libopen-", 8) == 0 ||
-					strncmp(name, "libprrte.", 9) == 0 ||
-					(strncmp(name, "libpmix.", 8) == 0 && !dotted));
+	found = ri_elf_open(&elf, loader->image->host, path) == RI_ELF_OK &&
+		(ri_elf_needs(&elf, "libopen-") || ri_elf_needs(&elf, "libprrte.") ||
+			(!dotted && ri_elf_needs(&elf, "libpmix.")));
 	ri_elf_close(&elf);
 	return found;
 }

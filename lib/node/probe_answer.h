@@ -12,7 +12,7 @@
 
 enum {
 	RI_PROBE_RULES = 2,		/* of the lines that the probe prints by hand */
-	RI_PROBE_MAGIC = 0x72695003,	/* another number for each change of the struct */
+	RI_PROBE_MAGIC = 0x72695004,	/* another number for each change of the struct */
 	RI_PROBE_NAME = 64,		/* of a device (IB_DEVICE_NAME_MAX) or its firmware */
 	RI_PROBE_TEXT = 512,		/* of an answer */
 };
@@ -82,7 +82,6 @@ enum ri_nvml {
 
 /* How an attempt ended. Any bytes are one: another process writes them. */
 struct ri_probe_answer {
-	uint32_t tried : 1;
 	uint32_t given : 1;	/* 0: it never came back */
 	uint32_t ok : 1;
 	uint32_t error;		/* errno, or nvmlReturn_t; 0 where there is none */
@@ -104,9 +103,8 @@ struct ri_gpu_state {
 /* By the numbers of struct ibv_port_attr (ibv_query_port(3)). */
 struct ri_probe_port {
 	struct ri_probe_answer answer;
-	uint32_t number, state, phys, layer, width, speed;
+	uint32_t number, state, layer, width, speed;
 	uint32_t lid;		/* 0 over Ethernet */
-	uint32_t manager;	/* the LID of the subnet manager */
 };
 
 struct ri_probe_device {

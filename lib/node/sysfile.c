@@ -240,22 +240,13 @@ static bool is_v2(const struct ri_cgroup_member *member)
 	return member->controllers_length == 0;
 }
 
-/* Where there is no mountinfo: the usual places. */
-static void find_usual(struct search *search, const struct ri_cgroup_member *member)
-{
-	/* ",cpuacct" is of cpu alone, and nowhere else anything */
-	static const char *const ends[] = { "", ",cpuacct" };
-	struct place place = { .v2 = is_v2(member), .point = "sys/fs/cgroup" };
-	char point[64];
-
-	for (size_t i = 0; i < (place.v2 ? 1 : sizeof(ends) / sizeof(ends[0])); i++) {
-		snprintf(point, sizeof(point), "sys/fs/cgroup/%s%s", rows[search->kind].controller,
-			ends[i]);
-		place.point = place.v2 ? place.point : point;
-		find_below(&place, member, "/");
-		climb(search, &place);
-	}
-}
+/* Where there is no mountinfo. */
+static const char usual_mounts[] =
+	"1 0 0:1 / sys/fs/cgroup rw - cgroup2 cgroup rw\n"
+	"2 0 0:2 / sys/fs/cgroup/cpu rw - cgroup cgroup cpu\n"
+	"3 0 0:2 / sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup cpu\n"
+	"4 0 0:3 / sys/fs/cgroup/memory rw - cgroup cgroup memory\n"
+	"5 0 0:4 / sys/fs/cgroup/pids rw - cgroup cgroup pids\n";
 
 /* Every mount counts: one may show what another one hides. */
 static void find_mounted(struct search *search, const struct ri_cgroup_member *ours, size_t count,
@@ -296,11 +287,11 @@ bool ri_group_limit_find(struct ri_group_limit *out, enum ri_group_kind kind,
 	if (count == 0)
 		return false;
 	mounts = ri_arena_alloc(arena, RI_MAX_FILE);
-	if (mounts != NULL && ri_host_read(host, "proc/self/mountinfo", mounts, RI_MAX_FILE) >= 0)
-		find_mounted(&search, ours, count, mounts);
-	else
-		for (size_t i = 0; i < count; i++)
-			find_usual(&search, &ours[i]);
+	if (mounts == NULL)
+		return false;
+	if (ri_host_read(host, "proc/self/mountinfo", mounts, RI_MAX_FILE) < 0)
+		memcpy(mounts, usual_mounts, sizeof(usual_mounts));
+	find_mounted(&search, ours, count, mounts);
 	return search.found;
 }
 

@@ -138,7 +138,7 @@ void ri_probe_try(struct ri_probe_answer *answer, enum ri_probe_step step, const
 		strchr(words, ' ') == NULL ? "" : strchr(words, ' ') + 1);
 	kept = answer;
 	ri_answers->at = step;
-	*kept = ri_answers->answer = (struct ri_probe_answer){ .tried = 1 };
+	*kept = ri_answers->answer = (struct ri_probe_answer){ .given = 0 };
 }
 
 static bool end(bool ok, int error, const char *text)
@@ -319,14 +319,12 @@ static void try_port(const struct verbs *verbs, struct ibv_context *context,
 		return;
 	}
 	port->state = (uint8_t)found.port.state;
-	port->phys = found.port.phys_state;
 	port->layer = found.port.link_layer;
 	port->width = found.port.active_width;
 	port->speed = found.port.active_speed;
 	port->lid = found.port.lid;
-	port->manager = found.port.sm_lid;
-	ri_probe_end(0, "%u %u %u %u %u %u %u", port->state, port->phys, port->layer, port->width,
-		port->speed, port->lid, port->manager);
+	ri_probe_end(0, "%u %u %u %u %u %u %u", port->state, found.port.phys_state, port->layer,
+		port->width, port->speed, port->lid, found.port.sm_lid);
 }
 
 static void try_device(struct verbs *verbs, struct ibv_device *device)

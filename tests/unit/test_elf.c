@@ -70,10 +70,9 @@ static void test_whole(void **state)
 	assert_int_equal(elf.machine, ri_elf_machine_here());
 	assert_true(ri_elf_soname(&elf, name));
 	assert_string_equal(name, "libmpi.so.40");
-	assert_true(ri_elf_needed(&elf, 0, name));
-	assert_string_equal(name, "liba.so.1");
-	assert_false(ri_elf_needed(&elf, 1, name));
-	assert_string_equal(name, "");
+	assert_true(ri_elf_needs(&elf, "liba."));
+	assert_true(ri_elf_needs(&elf, "liba.so.1"));
+	assert_false(ri_elf_needs(&elf, "liba.so.12"));
 	assert_true(ri_elf_version(&elf, "IBVERBS_PRIVATE_", name));
 	assert_string_equal(name, "IBVERBS_PRIVATE_34");
 	assert_false(ri_elf_version(&elf, "GLIBC_", name));
@@ -198,7 +197,7 @@ static void test_changed(void **state)
 		assert_int_equal(pwrite(fd, &values[i % 3], 1, at), 1);
 		if (ri_elf_open(&elf, &host, "changed.so") == RI_ELF_OK) {
 			ri_elf_soname(&elf, name);
-			ri_elf_needed(&elf, 0, name);
+			ri_elf_needs(&elf, "liba.");
 			ri_elf_version(&elf, "IBVERBS_PRIVATE_", name);
 			ri_elf_text(&elf, "ompi_version_string", text, sizeof(text));
 			ri_elf_note(&elf, "NVIDIA Corporation", text, sizeof(text));
