@@ -72,7 +72,7 @@ static int find_less(struct ri_run *run)
 static int miss_command(struct ri_run *run)
 {
 	const struct ri_given *taker = run->found.options.took_last;
-	char shown[64], quoted[RI_QUOTE_SIZE];
+	char shown[64];
 
 	ri_fail(&run->err, RI_CODE_COMMAND_MISSING, "COMMAND", "no command was given");
 	if (taker != NULL) {
@@ -81,7 +81,7 @@ static int miss_command(struct ri_run *run)
 		ri_redact_word_in_place(shown, sizeof(shown));
 		ri_fail_hint(&run->err, "%s took %s as its value; write the command behind it, or "
 			"see %s --help", taker->subject,
-			ri_quote(quoted, sizeof(quoted), shown), run->found.options.called);
+			RI_QUOTED(shown), run->found.options.called);
 	}
 	ri_fail_hint(&run->err, "usage: %s [OPTION]... [--] COMMAND [ARG]...; see %s %s",
 		run->found.options.called, run->found.options.called,

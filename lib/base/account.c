@@ -74,7 +74,7 @@ static bool next_line(struct table *table)
 static int find(struct table *table, const char *wanted, bool without, uint32_t *id,
 	uint32_t *also, struct ri_error *err)
 {
-	char quoted[RI_QUOTE_SIZE], *found[FIELDS] = { NULL };
+	char *found[FIELDS] = { NULL };
 	uint32_t wanted_id = 0, number;
 	bool by_id = read_id(wanted, &wanted_id), by_name = false;
 
@@ -85,10 +85,9 @@ static int find(struct table *table, const char *wanted, bool without, uint32_t 
 			memcpy(found, table->fields, sizeof(found));
 	}
 	memcpy(table->fields, found, sizeof(found));
-	ri_quote(quoted, sizeof(quoted), wanted);
 	if (found[NAME] == NULL && (!by_id || !without)) {
-		ri_fail(err, RI_CODE_ACCOUNT_UNKNOWN, table->subject, "%s is not in %s", quoted,
-			table->path);
+		ri_fail(err, RI_CODE_ACCOUNT_UNKNOWN, table->subject, "%s is not in %s",
+			RI_QUOTED(wanted), table->path);
 		return ri_fail_hint(err, "create it in the image, or give numbers, as UID:GID");
 	}
 	*id = wanted_id;
@@ -96,8 +95,8 @@ static int find(struct table *table, const char *wanted, bool without, uint32_t 
 		(also == NULL || read_id(found[GROUP], also))))
 		return 0;
 	/* who was looked for, not the line: it may hold the hash of a password */
-	return ri_fail(err, RI_CODE_FILE_SYNTAX, table->path, "the line of %s is not %s", quoted,
-		table->form);
+	return ri_fail(err, RI_CODE_FILE_SYNTAX, table->path, "the line of %s is not %s",
+		RI_QUOTED(wanted), table->form);
 }
 
 /* The groups that have the user among their members. */
@@ -126,7 +125,7 @@ int ri_account_find(struct ri_host *host, const char *text, const char *subject,
 	struct table users = { "/etc/passwd", "NAME:x:UID:GID:...", subject, NULL, { NULL } };
 	struct table groups = { "/etc/group", "NAME:x:GID:...", subject, NULL, { NULL } };
 	struct ri_account account = { .group_count = 0 };
-	char user[WORD], quoted[RI_QUOTE_SIZE];
+	char user[WORD];
 	const char *group = strchr(text, ':');
 	size_t length = strcspn(text, ":");
 
@@ -134,8 +133,7 @@ int ri_account_find(struct ri_host *host, const char *text, const char *subject,
 		strchr(text, '\n') != NULL ||
 		(group != NULL && (group[1] == '\0' || strchr(group + 1, ':') != NULL)))
 		return ri_fail(err, RI_CODE_OPTION_VALUE, subject, "%s: expected a user, or a "
-			"user and a group, as NAME:GROUP or UID:GID",
-			ri_quote(quoted, sizeof(quoted), text));
+			"user and a group, as NAME:GROUP or UID:GID", RI_QUOTED(text));
 	ri_text_copy(user, length + 1, text);
 	if (begin(&users, host, arena, err) < 0 ||
 		find(&users, user, group != NULL, &account.uid,

@@ -123,7 +123,6 @@ static int read_map(struct ri_signal_map *map, const char *text,
 	const char *expected, struct ri_error *err)
 {
 	struct ri_signal_map made;
-	char quoted[RI_QUOTE_SIZE];
 	const char *list = text;
 	struct pair pair;
 	uint64_t from, to;
@@ -138,7 +137,7 @@ static int read_map(struct ri_signal_map *map, const char *text,
 	}
 	if (more < 0)
 		return ri_fail(err, RI_CODE_OPTION_VALUE, subject, "%s: expected %s",
-			ri_quote(quoted, sizeof(quoted), text), expected);
+			RI_QUOTED(text), expected);
 	*map = made;
 	return 0;
 }

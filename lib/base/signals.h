@@ -23,6 +23,9 @@ int ri_signal_read(const char *text);
 /* "SIGTERM", "SIGRTMIN+2"; "signal 32" where there is no name. Returns buffer. */
 const char *ri_signal_name(int number, char buffer[RI_SIGNAL_NAME]);
 
+/* The same, and it lasts as long as the block that it stands in. */
+#define RI_SIGNAL_SHOWN(number) ri_signal_name(number, (char[RI_SIGNAL_NAME]){ "" })
+
 /* to[n] is what signal n becomes, 0: it is dropped; or the exit status that replaces n. */
 struct ri_signal_map {
 	uint8_t to[256];

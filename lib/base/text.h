@@ -160,6 +160,9 @@ const char *ri_quote(char *buffer, size_t size, const char *value);
 
 #define RI_QUOTE_SIZE (4 * RI_MAX_QUOTE + 8)
 
+/* The same as a string that lasts as long as the block that it stands in. */
+#define RI_QUOTED(value) ri_quote((char[RI_QUOTE_SIZE]){ "" }, RI_QUOTE_SIZE, value)
+
 /*
  * The same without quotes, in at most so many columns of a terminal. Characters of three bytes and
  * more count as two columns, which is never too few. Returns the columns used.

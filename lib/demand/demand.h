@@ -130,4 +130,7 @@ enum { RI_SIZE_TEXT = 24 };
 /* "64 MiB", "1.5 GiB", "unlimited" for UINT64_MAX. Returns out. */
 const char *ri_size_show(char out[RI_SIZE_TEXT], uint64_t bytes);
 
+/* The same, and it lasts as long as the block that it stands in. */
+#define RI_SIZE_SHOWN(bytes) ri_size_show((char[RI_SIZE_TEXT]){ "" }, bytes)
+
 #endif

@@ -248,7 +248,6 @@ static void report_outside(struct ri_reading *reading, const struct ri_fact *hos
 {
 	static const char plain[] = "0123456789.";
 	const struct ri_fact *master = reading->claims[RI_FACT_MASTER_ADDR];
-	char said[RI_QUOTE_SIZE], list[RI_QUOTE_SIZE];
 
 	if (master == NULL || master->origin.source != reading->source->name ||
 		master->state != RI_STATE_KNOWN ||
@@ -263,9 +262,8 @@ static void report_outside(struct ri_reading *reading, const struct ri_fact *hos
 	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
 		RI_CODE_ENV_DIFFERS, master->origin.variable,
 		"%s is not among the nodes in %s, %s: if no rank 0 runs there, all other ranks "
-		"wait forever",
-		ri_quote(said, sizeof(said), master->origin.raw), hosts->origin.variable,
-		ri_quote(list, sizeof(list), hosts->origin.raw)),
+		"wait forever", RI_QUOTED(master->origin.raw), hosts->origin.variable,
+		RI_QUOTED(hosts->origin.raw)),
 		"state --master-addr, the same on all nodes");
 }
 

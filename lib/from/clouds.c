@@ -454,7 +454,7 @@ static void read_config(struct ri_reading *reading)
 	const char *base = ri_reading_get(reading, "SAGEMAKER_BASE_DIR");
 	const char *path = ri_arena_format(reading->context->arena, "%s" CONFIG,
 		base == NULL || base[0] == '\0' ? "/opt/ml" : base);
-	char quoted[RI_QUOTE_SIZE], what[RI_QUOTE_SIZE + 64];
+	char what[RI_QUOTE_SIZE + 64];
 	json_error_t error;
 	json_t *config;
 	long length;
@@ -473,7 +473,7 @@ static void read_config(struct ri_reading *reading)
 	config = json_loadb(text, (size_t)length, 0, &error);
 	if (config == NULL) {
 		snprintf(what, sizeof(what), "line %d is not JSON: %s", error.line,
-			ri_quote(quoted, sizeof(quoted), error.text));
+			RI_QUOTED(error.text));
 		refuse(reading, path, what);
 	} else {
 		claim_config(reading, path, config);

@@ -274,7 +274,6 @@ static void claim_local_size(struct ri_reading *reading)
 	const struct ri_fact *said =
 		ri_claim_of(reading, RI_FACT_WORLD_SIZE, reading->source->name);
 	uint64_t size, nodes, node = 0;
-	char quoted[RI_QUOTE_SIZE];
 	struct ri_tasks tasks;
 
 	if (!ri_source_sees_text(reading->context->env, per_node) ||
@@ -287,7 +286,7 @@ static void claim_local_size(struct ri_reading *reading)
 		ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
 			RI_CODE_ENV_IGNORED, per_node, "the value is %s, expected %" PRIu64
 			" tasks (%s) on %" PRIu64 " nodes (SLURM_STEP_NUM_NODES); it is not used",
-			ri_quote(quoted, sizeof(quoted), ri_reading_get(reading, per_node)), size,
+			RI_QUOTED(ri_reading_get(reading, per_node)), size,
 			said->origin.variable, nodes);
 		ri_claim_open(reading, RI_FACT_LOCAL_WORLD_SIZE, per_node,
 			"SLURM_STEP_TASKS_PER_NODE contradicts the step's tasks and nodes");

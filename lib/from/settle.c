@@ -186,15 +186,14 @@ static void report_stated(const struct ri_topology *topology, enum ri_fact_id id
 {
 	const struct ri_fact *fact = &topology->facts[id];
 	const char *variable = fact->origin.variable, *kept;
-	char raw[RI_QUOTE_SIZE], other[RI_QUOTE_SIZE];
 
 	if (fact->state != RI_STATE_KNOWN || fact->strength != RI_STRENGTH_STATED)
 		return;
 	kept = fact->text != NULL ? fact->text : fact->origin.raw;
-	ri_quote(raw, sizeof(raw), fact->origin.raw);
 	if (strcmp(kept, fact->origin.raw) != 0)
 		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING,
-			RI_CODE_ENV_REPAIRED, variable, "%s becomes \"%s\"", raw, kept),
+			RI_CODE_ENV_REPAIRED, variable, "%s becomes \"%s\"",
+			RI_QUOTED(fact->origin.raw), kept),
 			"expected one host without brackets, blanks or port");
 	/* Of one node "localhost" is as good as any name; of several it has given way. */
 	if (fact->origin.source == topology->identity || (id == RI_FACT_MASTER_ADDR &&
@@ -204,10 +203,9 @@ static void report_stated(const struct ri_topology *topology, enum ri_fact_id id
 		if (lost->state != RI_STATE_KNOWN || lost->strength != RI_STRENGTH_SAID ||
 			!differs(fact, lost))
 			continue;
-		ri_quote(other, sizeof(other), lost->origin.raw);
-		ri_quote(raw, sizeof(raw), kept);
 		ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS, variable,
-			"%s is kept, though %s is %s", raw, lost->origin.variable, other);
+			"%s is kept, though %s is %s", RI_QUOTED(kept), lost->origin.variable,
+			RI_QUOTED(lost->origin.raw));
 	}
 }
 
@@ -252,7 +250,6 @@ static void report_lost(const struct ri_topology *topology, const struct ri_fact
 	const struct ri_fact *fact = &topology->facts[RI_FACT_MASTER_ADDR], *lost;
 	bool of_node = topology->scope == RI_SCOPE_NODE;
 	bool said = fact->state == RI_STATE_KNOWN && fact->strength == RI_STRENGTH_SAID;
-	char old[RI_QUOTE_SIZE], kept[RI_QUOTE_SIZE];
 
 	if (!of_node)
 		report_other_tuples(topology, findings);
@@ -269,16 +266,15 @@ static void report_lost(const struct ri_topology *topology, const struct ri_fact
 		ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS,
 			gave_way->origin.variable, "%s becomes \"%s\", from %s: the old value "
 			"makes each node its own master",
-			ri_quote(old, sizeof(old), gave_way->origin.raw), fact->text,
-			fact->origin.variable);
+			RI_QUOTED(gave_way->origin.raw), fact->text, fact->origin.variable);
 	/* two names of one platform's master that name two of them */
 	for (lost = fact->next; said && lost != NULL; lost = lost->next)
 		if (lost->state == RI_STATE_KNOWN && lost->strength == RI_STRENGTH_SAID &&
 			differs(fact, lost))
 			ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS,
 				lost->origin.variable, "%s is not used: %s is %s",
-				ri_quote(old, sizeof(old), lost->text), fact->origin.variable,
-				ri_quote(kept, sizeof(kept), fact->text));
+				RI_QUOTED(lost->text), fact->origin.variable,
+				RI_QUOTED(fact->text));
 	report_stated(topology, RI_FACT_MASTER_ADDR, findings);
 	report_stated(topology, RI_FACT_MASTER_PORT, findings);
 }

@@ -322,7 +322,6 @@ static void meet_here(struct ri_topology *topology, const struct ri_context *con
 	struct ri_fact *master = &topology->facts[RI_FACT_MASTER_ADDR];
 	struct ri_fact *port = &topology->facts[RI_FACT_MASTER_PORT];
 	unsigned usual = (unsigned)port->number, picked;
-	char quoted[RI_QUOTE_SIZE];
 
 	if (nodes->state != RI_STATE_KNOWN || nodes->number != 1)
 		return;
@@ -337,7 +336,7 @@ static void meet_here(struct ri_topology *topology, const struct ri_context *con
 			RI_CODE_ENV_DIFFERS, ri_topology_subject(topology, RI_FACT_MASTER_ADDR),
 			"%s becomes \"127.0.0.1\": all ranks of this job start here, and the old "
 			"value is neither a name nor an address of this machine",
-			ri_quote(quoted, sizeof(quoted), master->text)),
+			RI_QUOTED(master->text)),
 			"unset it, or state --master-addr if it is right");
 		ri_topology_derive(topology, RI_FACT_MASTER_ADDR, 0, RI_FROM(NNODES));
 		master->text = "127.0.0.1";

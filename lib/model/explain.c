@@ -214,7 +214,6 @@ static void show_below(struct ri_page *page, const char *name, const char *text)
 /* With as many of the hosts as a line holds, or the whole value where the fact is a part of it. */
 static void show_known(struct ri_page *page, const struct ri_fact *fact, enum ri_fact_id id)
 {
-	char raw[RI_QUOTE_SIZE];
 	RI_TEXT(hosts, 2 * RI_PAGE_WIDTH);
 	RI_TEXT(value, ANY_VALUE);
 
@@ -227,7 +226,7 @@ static void show_known(struct ri_page *page, const struct ri_fact *fact, enum ri
 	}
 	name_value(fact, id, &value);
 	if (fact->origin.variable != NULL && strcmp(value.bytes, fact->origin.raw) != 0)
-		show_below(page, "taken from", ri_quote(raw, sizeof(raw), fact->origin.raw));
+		show_below(page, "taken from", RI_QUOTED(fact->origin.raw));
 }
 
 static void say_facts(struct ri_page *page, const struct ri_topology *topology)

@@ -153,22 +153,17 @@ struct search {
 
 static enum word fail(const struct search *search, const char *word, const char *why)
 {
-	char quoted[RI_QUOTE_SIZE];
-
-	ri_fail(search->err, RI_CODE_ENV_VALUE, VISIBLE, "%s %s",
-		ri_quote(quoted, sizeof(quoted), word), why);
+	ri_fail(search->err, RI_CODE_ENV_VALUE, VISIBLE, "%s %s", RI_QUOTED(word), why);
 	ri_fail_hint(search->err, "expected indices, as 0,1, or identifiers, as GPU-8932f937");
 	return FAILS;
 }
 
 static enum word end(const struct search *search, const char *word, const char *why)
 {
-	char quoted[RI_QUOTE_SIZE];
 	struct ri_error *finding = ri_findings_add(search->node->findings,
 		RI_SEVERITY_WARNING, RI_CODE_GPU_VISIBLE, VISIBLE,
 		"%s %s: CUDA ends the list there, so %zu of %zu GPUs are used",
-		ri_quote(quoted, sizeof(quoted), word), why, search->out->count,
-		search->devices.count);
+		RI_QUOTED(word), why, search->out->count, search->devices.count);
 
 	ri_finding_hint(finding, "list GPUs that this container has, or unset it");
 	return ENDS;

@@ -39,14 +39,14 @@ struct reading {
 __attribute__((format(printf, 3, 4)))
 static int refuse(const struct reading *reading, const char *word, const char *format, ...)
 {
-	char quoted[RI_QUOTE_SIZE], why[160];
+	char why[160];
 	va_list arguments;
 
 	va_start(arguments, format);
 	vsnprintf(why, sizeof(why), format, arguments);
 	va_end(arguments);
 	return ri_fail(reading->err, RI_CODE_OPTION_VALUE, reading->given->subject, "%s: %s",
-		ri_quote(quoted, sizeof(quoted), word), why);
+		RI_QUOTED(word), why);
 }
 
 /* What was perhaps meant by the name of a job; size: "2x4", as it stands behind the name. */

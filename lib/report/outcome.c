@@ -56,8 +56,6 @@ ssize_t ri_outcome_named(const struct ri_outcome *outcome)
 
 void ri_rank_add_end(struct ri_text *out, const struct ri_rank_outcome *rank)
 {
-	char name[RI_SIGNAL_NAME];
-
 	switch (rank->end) {
 	case RI_END_NOT_STARTED:
 		ri_text_add(out, "not started");
@@ -73,7 +71,7 @@ void ri_rank_add_end(struct ri_text *out, const struct ri_rank_outcome *rank)
 		ri_text_add(out, "could not be started");
 		break;
 	case RI_END_SIGNALED:
-		ri_text_addf(out, "killed by %s (%d)%s%s", ri_signal_name(rank->signal, name),
+		ri_text_addf(out, "killed by %s (%d)%s%s", RI_SIGNAL_SHOWN(rank->signal),
 			rank->signal, rank->core ? ", core dumped" : "",
 			rank->oom ? ": out of memory (the cgroup's oom_kill count rose)" : "");
 		break;

@@ -255,9 +255,8 @@ int ri_report_render(const struct ri_report *report, struct ri_text *out)
 {
 	const struct ri_outcome *outcome = report->outcome;
 	const struct ri_link_outcome *link = &outcome->link;
-	char name[RI_SIGNAL_NAME];
 	const struct ri_report_stop stop = {
-		ri_signal_name(outcome->stop.signal, name), ri_time_us(outcome->stop.at),
+		RI_SIGNAL_SHOWN(outcome->stop.signal), ri_time_us(outcome->stop.at),
 	};
 	/* a document of our own, but of strings that were in the memory of others */
 	json_t *autopsy = outcome->hang.autopsy == NULL ? NULL

@@ -424,9 +424,7 @@ static void add_others(struct ri_text *out, const struct ri_outcome *outcome)
 
 static void add_stop(struct ri_text *out, const struct ri_outcome *outcome)
 {
-	char name[RI_SIGNAL_NAME];
-
-	ri_text_addf(out, "stopped by %s from ", ri_signal_name(outcome->stop.signal, name));
+	ri_text_addf(out, "stopped by %s from ", RI_SIGNAL_SHOWN(outcome->stop.signal));
 	ri_stop_add_sender(out, &outcome->stop);
 	if (outcome->link.verdict == NULL)
 		ri_text_addf(out, "; exit status %d", outcome->exit_status);

@@ -61,7 +61,6 @@ static void compare(const struct ri_writing *writing, const struct ri_topology *
 	const struct ri_fact *master = &topology->facts[RI_FACT_MASTER_ADDR];
 	size_t length = (size_t)(strrchr(given, ':') - given);
 	bool brackets = given[0] == '[' && given[length - 1] == ']';
-	char quoted[RI_QUOTE_SIZE];
 
 	given += brackets;
 	length -= 2 * (size_t)brackets;
@@ -70,13 +69,12 @@ static void compare(const struct ri_writing *writing, const struct ri_topology *
 		return;
 	ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS,
 		address_name, "%s is kept, but MASTER_ADDR is \"%s\"",
-		ri_quote(quoted, sizeof(quoted), given - brackets), master->text);
+		RI_QUOTED(given - brackets), master->text);
 }
 
 static void want_address(struct ri_writing *writing, const struct ri_topology *topology)
 {
 	const char *given = get_filled(writing, address_name);
-	char quoted[RI_QUOTE_SIZE];
 	char *made;
 
 	if (given != NULL && is_address(given)) {
@@ -98,7 +96,7 @@ static void want_address(struct ri_writing *writing, const struct ri_topology *t
 	if (given != NULL && made != NULL)
 		ri_finding_hint(ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
 			RI_CODE_ENV_REPAIRED, address_name, "%s becomes \"%s\"",
-			ri_quote(quoted, sizeof(quoted), given), made),
+			RI_QUOTED(given), made),
 			"expected a host and a port");
 	ri_want(writing, address_name, made);
 }

@@ -43,12 +43,9 @@ static bool exists(struct ri_host *host, const char *name, size_t length)
 /* A warning about the variable's value, RI_CODE_NETWORK_VALUE. */
 static struct ri_error *warn(struct ri_writing *writing, const char *variable, const char *what)
 {
-	char quoted[RI_QUOTE_SIZE];
-
 	return ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
 		RI_CODE_NETWORK_VALUE, variable, "%s %s",
-		ri_quote(quoted, sizeof(quoted), ri_env_get(writing->context->env, variable)),
-		what);
+		RI_QUOTED(ri_env_get(writing->context->env, variable)), what);
 }
 
 /*
@@ -60,7 +57,6 @@ static void judge_interfaces(struct ri_writing *writing, const struct ri_topolog
 	const char *variable, const char *list, bool whole)
 {
 	struct ri_host *host = writing->context->host;
-	char quoted[RI_QUOTE_SIZE];
 	RI_TEXT(name, RI_QUOTE_SIZE);
 
 	if (ri_topology_is_wide(topology) && is_loopback(list)) {
@@ -78,8 +74,7 @@ static void judge_interfaces(struct ri_writing *writing, const struct ri_topolog
 		return;
 	ri_text_addf(&name, "%.*s", (int)strcspn(list, ","), list);
 	ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING, RI_CODE_NETWORK_VALUE,
-		variable, "this machine has no interface %s",
-		ri_quote(quoted, sizeof(quoted), name.bytes));
+		variable, "this machine has no interface %s", RI_QUOTED(name.bytes));
 }
 
 #define DOCUMENT "docs.nvidia.com/deeplearning/nccl/user-guide, Environment Variables"

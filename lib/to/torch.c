@@ -39,7 +39,6 @@ static void remove_stale(struct ri_writing *writing, const struct ri_topology *t
 {
 	const char *value = ri_env_get(writing->context->env, variable);
 	const struct ri_range any = { 0, RI_MAX_RANKS };
-	char quoted[RI_QUOTE_SIZE];
 	uint64_t known, number;
 
 	if (value == NULL || ri_env_edits_find(&writing->wanted, variable) != NULL)
@@ -49,8 +48,7 @@ static void remove_stale(struct ri_writing *writing, const struct ri_topology *t
 		return;
 	ri_want_gone(writing, variable);
 	ri_findings_add(writing->context->findings, RI_SEVERITY_NOTE, RI_CODE_ENV_IGNORED, variable,
-		"%s is not what %s gives: it is removed", ri_quote(quoted, sizeof(quoted), value),
-		topology->identity);
+		"%s is not what %s gives: it is removed", RI_QUOTED(value), topology->identity);
 }
 
 /*
@@ -230,7 +228,7 @@ static void follow(struct ri_writing *writing, const char *variable,
 	const char *master = variable + strlen("PET_");
 	bool stays = is_told(writing, variable, topology, id);
 	const struct ri_env_edit *edit;
-	char old[RI_QUOTE_SIZE], new[RI_QUOTE_SIZE];
+	const char *old, *new;
 
 	if (!stays)
 		ri_want_fact(writing, variable, topology, id);
@@ -238,8 +236,8 @@ static void follow(struct ri_writing *writing, const char *variable,
 	if (before == NULL || edit == NULL || ri_is_service_link(before) ||
 		strcmp(before, edit->value) == 0)
 		return;
-	ri_quote(old, sizeof(old), before);
-	ri_quote(new, sizeof(new), edit->value);
+	old = RI_QUOTED(before);
+	new = RI_QUOTED(edit->value);
 	if (stays)
 		ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
 			RI_CODE_ENV_DIFFERS, variable, "%s is kept, though %s is %s", old, master,

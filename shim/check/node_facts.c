@@ -165,10 +165,9 @@ static void find_limit(struct finder *finder)
 {
 	bool stack = strcmp(finder->name, "stack_limit") == 0;
 	struct ri_limit limit;
-	char soft[RI_SIZE_TEXT];
 
 	if (ri_machine_limit(finder->host, stack ? RI_LIMIT_STACK : RI_LIMIT_CORE, &limit))
-		add(finder, "%s", ri_size_show(soft, limit.soft));
+		add(finder, "%s", RI_SIZE_SHOWN(limit.soft));
 }
 
 static void find_mtus(struct finder *finder)

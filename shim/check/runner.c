@@ -249,7 +249,7 @@ static bool watch(struct run *run, pid_t pid, bool *hung, int *status)
 
 static void blame(struct run *run, size_t number, bool hung, int status)
 {
-	char text[160], hint[160], name[RI_SIGNAL_NAME], doing[RI_CHECK_SUBJECT];
+	char text[160], hint[160], doing[RI_CHECK_SUBJECT];
 	struct fault fault = { RI_CODE_CHECK_CRASHED, text, hint, NULL };
 
 	/* the process that wrote it may have run wild */
@@ -266,7 +266,7 @@ static void blame(struct run *run, size_t number, bool hung, int status)
 			(long long)(run->granted_us / 1000));
 	} else {
 		snprintf(text, sizeof(text), "was ended by %s", WIFSIGNALED(status)
-			? ri_signal_name(WTERMSIG(status), name) : "an error of its own");
+			? RI_SIGNAL_SHOWN(WTERMSIG(status)) : "an error of its own");
 	}
 	snprintf(hint, sizeof(hint), "%s--checks=default,^%s skips this check", hung
 		? "a mount or a name server that does not answer makes a check hang; " : "",

@@ -76,12 +76,12 @@ struct reading {
 static int bad_word(const struct reading *reading, const struct word *word,
 	const char *expected, struct ri_error *err)
 {
-	char quoted[RI_QUOTE_SIZE], whole[2 * RI_CHECK_WORD];
+	char whole[2 * RI_CHECK_WORD];
 
 	snprintf(whole, sizeof(whole), "%s%s%s", word->name, word->value == NULL ? "" : "=",
 		word->value == NULL ? "" : word->value);
 	return ri_fail(err, RI_CODE_OPTION_VALUE, reading->option.subject, "%s: expected %s",
-		ri_quote(quoted, sizeof(quoted), whole), expected);
+		RI_QUOTED(whole), expected);
 }
 
 bool ri_check_is_family(const char *word)

@@ -19,7 +19,6 @@ static int read_pid(const struct ri_options *options, pid_t *pid, struct ri_erro
 {
 	static const struct ri_range pids = { 1, INT32_MAX };
 	char *const *words = options->command;
-	char quoted[RI_QUOTE_SIZE];
 	uint64_t number;
 
 	if (words == NULL || words[0] == NULL) {
@@ -28,7 +27,7 @@ static int read_pid(const struct ri_options *options, pid_t *pid, struct ri_erro
 	}
 	if (words[1] != NULL || ri_number_read(words[0], pids, &number, NULL) != RI_NUMBER_OK) {
 		ri_fail(err, RI_CODE_AUTOPSY_PID, "--autopsy", "%s: expected the number of one "
-			"process", ri_quote(quoted, sizeof(quoted), words[words[1] != NULL]));
+			"process", RI_QUOTED(words[words[1] != NULL]));
 		return ri_fail_hint(err, "name one: rankinit --autopsy 1");
 	}
 	*pid = (pid_t)number;

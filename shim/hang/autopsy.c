@@ -293,7 +293,6 @@ bool ri_autopsy_ask(enum ri_autopsy_why why)
 bool ri_autopsy_ask_again(const siginfo_t *info)
 {
 	int64_t now = ri_now_ms();
-	char name[RI_SIGNAL_NAME];
 
 	if (own.children == NULL)
 		return false;
@@ -302,7 +301,7 @@ bool ri_autopsy_ask_again(const siginfo_t *info)
 	own.asked = now;
 	own.told = own.has_link;
 	ri_log(RI_LEVEL_NOTE, "autopsy: %s from pid %d of uid %u",
-		ri_signal_name(info->si_signo, name), (int)info->si_pid, (unsigned)info->si_uid);
+		RI_SIGNAL_SHOWN(info->si_signo), (int)info->si_pid, (unsigned)info->si_uid);
 	return true;
 }
 

@@ -62,10 +62,9 @@ static int refuse(const struct plan *plan, const char *subject, const char *what
 static int refuse_path(const struct plan *plan, const char *path, const char *what)
 {
 	int error = errno;
-	char quoted[RI_QUOTE_SIZE];
 
 	ri_fail(plan->err, RI_CODE_LOG_REFUSED, plan->subject, "%s cannot be %s: %s",
-		ri_quote(quoted, sizeof(quoted), path), what, ri_held_path_reason(error));
+		RI_QUOTED(path), what, ri_held_path_reason(error));
 	if (error == EMFILE)
 		ri_fail_hint(plan->err, "raise the limit of open files (ulimit -n, docker run "
 					"--ulimit nofile=N)");

@@ -222,11 +222,10 @@ static pid_t reap_one(struct ri_supervisor *sv, int *status, int flags, struct r
 static void say_orphan(pid_t pid, int wait_status, bool warn)
 {
 	const enum ri_level level = warn ? RI_LEVEL_WARNING : RI_LEVEL_NOTE;
-	char name[RI_SIGNAL_NAME];
 
 	if (WIFSIGNALED(wait_status))
 		ri_log(level, "reaped pid %d, killed by %s", (int)pid,
-			ri_signal_name(WTERMSIG(wait_status), name));
+			RI_SIGNAL_SHOWN(WTERMSIG(wait_status)));
 	else
 		ri_log(level, "reaped pid %d, exit status %d", (int)pid,
 			WEXITSTATUS(wait_status));

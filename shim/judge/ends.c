@@ -280,7 +280,6 @@ void ri_obituary_say(const struct ri_child *child, const char *command, int64_t 
 	const struct ri_stop *stop, struct ri_oom *oom)
 {
 	int status = child->wait_status, number = WTERMSIG(status);
-	char name[RI_SIGNAL_NAME];
 	long kib = child->peak_kib;
 	RI_TEXT(out, RI_MAX_LINE);
 
@@ -293,7 +292,7 @@ void ri_obituary_say(const struct ri_child *child, const char *command, int64_t 
 	ri_text_addf(&out, " (pid %d", (int)child->pid);
 	if (below > 0)
 		ri_text_addf(&out, " below %d", (int)below);
-	ri_text_addf(&out, ") was killed by %s (%d)", ri_signal_name(number, name), number);
+	ri_text_addf(&out, ") was killed by %s (%d)", RI_SIGNAL_SHOWN(number), number);
 	if (WCOREDUMP(status))
 		ri_text_add(&out, ", core dumped");
 	if (number == SIGKILL)

@@ -88,7 +88,6 @@ void ri_child_add_end(struct ri_text *out, const struct ri_children *children,
 	const struct ri_child *child)
 {
 	int status = child->wait_status, number = WTERMSIG(status);
-	char name[RI_SIGNAL_NAME];
 
 	if (children->count > 1)
 		ri_text_addf(out, "rank %llu %s: ", (unsigned long long)
@@ -97,7 +96,7 @@ void ri_child_add_end(struct ri_text *out, const struct ri_children *children,
 	else
 		ri_text_addf(out, "pid %d ended: ", (int)child->pid);
 	if (WIFSIGNALED(status))
-		ri_text_addf(out, "killed by %s (%d)%s", ri_signal_name(number, name), number,
+		ri_text_addf(out, "killed by %s (%d)%s", RI_SIGNAL_SHOWN(number), number,
 			WCOREDUMP(status) ? ", core dumped" : "");
 	else
 		ri_text_addf(out, "exit status %d", WEXITSTATUS(status));

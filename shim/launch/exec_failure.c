@@ -97,7 +97,6 @@ static const char *find_meant(const struct ri_launch *launch)
 static int not_found(const struct ri_launch *launch, struct ri_error *err)
 {
 	const char *command = launch->argv[0], *meant;
-	char quoted[RI_QUOTE_SIZE];
 	RI_TEXT(shown, RI_QUOTE_SIZE);
 
 	if (command[0] == '\0') {
@@ -127,8 +126,7 @@ static int not_found(const struct ri_launch *launch, struct ri_error *err)
 	meant = find_meant(launch);
 	if (meant != NULL)
 		return ri_fail_hint(err, "did you mean %s?", meant);
-	return ri_fail_hint(err, "searched in PATH=%s",
-		ri_quote(quoted, sizeof(quoted), launch->path));
+	return ri_fail_hint(err, "searched in PATH=%s", RI_QUOTED(launch->path));
 }
 
 int ri_exec_explain(const struct ri_launch *launch, int error, struct ri_error *err)

@@ -20,7 +20,6 @@ void _libcap_initialize(void) __attribute__((weak));
 static int read_set(const struct ri_given *word, uint64_t *out, struct ri_error *err)
 {
 	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
-	char quoted[RI_QUOTE_SIZE];
 	uint64_t set = 0;
 	size_t length;
 
@@ -37,8 +36,7 @@ static int read_set(const struct ri_given *word, uint64_t *out, struct ri_error 
 			cap_from_name(name, &value) != 0 || value >= 64) {
 			ri_fail(err, RI_CODE_OPTION_VALUE, word->subject,
 				"%s: expected names of capabilities separated by commas; for "
-				"--cap-drop also all",
-				ri_quote(quoted, sizeof(quoted), word->value));
+				"--cap-drop also all", RI_QUOTED(word->value));
 			return ri_fail_hint(err, "capabilities(7) lists them; net_admin and "
 				"CAP_NET_ADMIN are the same");
 		}

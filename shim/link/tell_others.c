@@ -38,10 +38,9 @@ void ri_link_say(const struct ri_link_job *job, enum ri_class class, struct ri_w
 void ri_link_make_stop(const struct ri_link_job *job, int number, struct ri_link_end *out)
 {
 	RI_TEXT(line, RI_MAX_LINE);
-	char name[RI_SIGNAL_NAME];
 
 	ri_link_add_node(&line, job->part.node, job->host);
-	ri_text_addf(&line, " was stopped from outside by %s\n", ri_signal_name(number, name));
+	ri_text_addf(&line, " was stopped from outside by %s\n", RI_SIGNAL_SHOWN(number));
 	make_end(job, RI_CLASS_STOPPED, ri_why_stopped, line.bytes, out);
 }
 

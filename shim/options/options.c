@@ -159,7 +159,7 @@ static bool hint_count(const char *word, const char *next, struct ri_error *err)
 /* next: the word behind it, or NULL. */
 static int unknown_option(const char *word, const char *next, struct ri_error *err)
 {
-	char name[WORD], quoted[RI_QUOTE_SIZE], shown[4 * RI_MAX_QUOTE];
+	char name[WORD], shown[4 * RI_MAX_QUOTE];
 	const char *list[RI_OPTION_COUNT], *nearest, *habit;
 
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
@@ -169,8 +169,8 @@ static int unknown_option(const char *word, const char *next, struct ri_error *e
 	/* it may be the command's, as --hf-token=x */
 	ri_text_copy(shown, sizeof(shown), word);
 	ri_redact_word_in_place(shown, sizeof(shown));
-	ri_quote(quoted, sizeof(quoted), shown);
-	ri_fail(err, RI_CODE_OPTION_UNKNOWN, name, "%s is not an option of rankinit", quoted);
+	ri_fail(err, RI_CODE_OPTION_UNKNOWN, name, "%s is not an option of rankinit",
+		RI_QUOTED(shown));
 	habit = find_habit(name);
 	if (habit != NULL)
 		return ri_fail_hint(err, "%s", habit);
@@ -245,7 +245,7 @@ static void judge_next(const struct ri_option *option, const char *word,
 {
 	static const char text[] = "%s after it is taken as the command, not as its value";
 	const char *name = ri_option_name(option);
-	char shown[SHOWN + 1], quoted[RI_QUOTE_SIZE];
+	char shown[SHOWN + 1];
 	struct ri_error *finding;
 	bool is_value;
 
@@ -261,9 +261,8 @@ static void judge_next(const struct ri_option *option, const char *word,
 	}
 	if (!is_value && (option != &ri_option_table[RI_OPTION_check] || !ri_check_is_family(word)))
 		return;
-	ri_quote(quoted, sizeof(quoted), show(shown, word));
 	finding = ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_OPTION_APART, name, text,
-		quoted);
+		RI_QUOTED(show(shown, word)));
 	if (is_value)
 		ri_finding_hint(finding, "write %s=%s", name, shown);
 	else

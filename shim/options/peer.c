@@ -157,11 +157,11 @@ static const struct peer_option *find(enum ri_peer peer, char letter, const char
 
 static int unknown(const struct ri_options *options, const char *word, struct ri_error *err)
 {
-	char name[RI_QUOTE_SIZE], quoted[RI_QUOTE_SIZE];
+	char name[RI_QUOTE_SIZE];
 
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
 	ri_fail(err, RI_CODE_OPTION_UNKNOWN, name, "%s is not an option of %s, by whose name "
-		"rankinit is called", ri_quote(quoted, sizeof(quoted), name), options->called);
+		"rankinit is called", RI_QUOTED(name), options->called);
 	return ri_fail_hint(err, "see %s -h; options of rankinit are variables here: --grace=25 "
 		"is RANKINIT_GRACE=25", options->called);
 }

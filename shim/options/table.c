@@ -66,13 +66,13 @@ bool ri_option_stands(const struct ri_options *options, size_t number)
 
 int ri_option_bad_value(struct ri_given given, const char *expected, struct ri_error *err)
 {
-	char quoted[RI_QUOTE_SIZE], shown[4 * RI_MAX_QUOTE];
+	char shown[4 * RI_MAX_QUOTE];
 
 	/* what was meant for the command */
 	ri_text_copy(shown, sizeof(shown), given.value);
 	ri_redact_word_in_place(shown, sizeof(shown));
 	return ri_fail(err, RI_CODE_OPTION_VALUE, given.subject, "%s: expected %s",
-		ri_quote(quoted, sizeof(quoted), shown), expected);
+		RI_QUOTED(shown), expected);
 }
 
 /* "--launch=torchrun": which mode that is. */
@@ -236,7 +236,6 @@ static int read_blame(const struct ri_option *option, struct ri_options *options
 static int check_name(struct ri_given given, const char *word, const char *const names[],
 	const char *table, struct ri_error *err)
 {
-	char quoted[RI_QUOTE_SIZE];
 	const char *nearest;
 	size_t count;
 
@@ -245,7 +244,7 @@ static int check_name(struct ri_given given, const char *word, const char *const
 			return 0;
 	nearest = ri_text_nearest(word, names, count);
 	ri_fail(err, RI_CODE_OPTION_VALUE, given.subject, "%s is not among rankinit's %s",
-		ri_quote(quoted, sizeof(quoted), word), table);
+		RI_QUOTED(word), table);
 	if (nearest != NULL)
 		return ri_fail_hint(err, "did you mean %s?", nearest);
 	return ri_fail_hint(err, "see rankinit --list=%s", table);
@@ -484,23 +483,21 @@ const struct ri_option *ri_option_rival(const struct ri_options *options, size_t
 int ri_options_check(const struct ri_options *options, struct ri_error *err)
 {
 	const union ri_options_given *given = &options->given;
-	char quoted[RI_QUOTE_SIZE] = "";
 
 	for (size_t i = 0; i < PAIRS; i++) {
 		const struct pair *pair = &pairs[i];
 		struct ri_given one = given->at[pair->one], other = given->at[pair->other];
+		bool named = pair->one_is != any;
 		bool shows = pair->other_is != any && other.value != NULL;
 
 		if (pair->why == NULL || one.subject == NULL || other.subject == NULL ||
 			!holds(pair->one_is, one.value) || !holds(pair->other_is, other.value))
 			continue;
 		/* both are named, with the values that matter */
-		if (pair->one_is != any)
-			ri_quote(quoted, sizeof(quoted), one.value);
 		ri_fail(err, RI_CODE_OPTION_CONFLICT, one.subject,
-			"%s%scannot be combined with %s%s%s: %s", quoted,
-			quoted[0] == '\0' ? "" : " ", other.subject, shows ? "=" : "",
-			shows ? other.value : "", pair->why);
+			"%s%scannot be combined with %s%s%s: %s",
+			named ? RI_QUOTED(one.value) : "", named ? " " : "", other.subject,
+			shows ? "=" : "", shows ? other.value : "", pair->why);
 		return ri_fail_hint(err, "leave one of them out");
 	}
 	return 0;

@@ -434,14 +434,13 @@ static void read_report(const json_t *report, struct told *told, size_t nodes,
 static void tell_node(size_t node, const struct ri_child *child, const struct told *told)
 {
 	double seconds = ri_seconds_between(child->started, child->ended);
-	char name[RI_SIGNAL_NAME];
 	RI_TEXT(text, 256);
 
 	if (child->lives)
 		ri_text_add(&text, "still there: it could not be ended");
 	else if (WIFSIGNALED(child->wait_status))
 		ri_text_addf(&text, "its init was killed by %s after %.1f s",
-			ri_signal_name(WTERMSIG(child->wait_status), name), seconds);
+			RI_SIGNAL_SHOWN(WTERMSIG(child->wait_status)), seconds);
 	else
 		ri_text_addf(&text, "exit status %d after %.1f s",
 			WEXITSTATUS(child->wait_status), seconds);

@@ -279,7 +279,6 @@ static int run_checks(const struct ri_preflight *of, bool all, struct ri_check_r
 	struct ri_error *err)
 {
 	static struct ri_demands demands;
-	char quoted[RI_QUOTE_SIZE];
 	struct ri_host host = { .root = -1, .live = of->options->given.root.value == NULL };
 	const struct ri_check_wishes *wishes = &of->options->checks;
 	struct ri_check_plan plan = {
@@ -304,8 +303,7 @@ static int run_checks(const struct ri_preflight *of, bool all, struct ri_check_r
 	if (wishes->unknown_asker != NULL)
 		ri_log(RI_LEVEL_WARNING, "%s: rankinit does not know the size %s and expects "
 			"nothing of this node [%s]", wishes->unknown_asker,
-			ri_quote(quoted, sizeof(quoted), wishes->unknown_size),
-			ri_code_name(RI_CODE_AZURE_SIZE_UNKNOWN));
+			RI_QUOTED(wishes->unknown_size), ri_code_name(RI_CODE_AZURE_SIZE_UNKNOWN));
 	if (!choose(&plan, !all) && !all)
 		return 1;
 	if (ri_host_root(of->host) < 0)

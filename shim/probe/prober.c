@@ -250,12 +250,11 @@ static void say_crashed(struct ri_checking *checking, const struct ri_prober *pr
 	const struct ri_library *library, enum ri_code code)
 {
 	const char *fault = ri_check_library_fault(library);
-	char step[160], how[64], name[RI_SIGNAL_NAME];
+	char step[160], how[64];
 
 	describe_step(step, sizeof(step), &prober->said);
 	if (WIFSIGNALED(prober->status))
-		snprintf(how, sizeof(how), "by %s",
-			ri_signal_name(WTERMSIG(prober->status), name));
+		snprintf(how, sizeof(how), "by %s", RI_SIGNAL_SHOWN(WTERMSIG(prober->status)));
 	else
 		snprintf(how, sizeof(how), "with status %d", WEXITSTATUS(prober->status));
 	if (prober->said.at == RI_PROBE_NOTHING) {

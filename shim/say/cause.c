@@ -48,13 +48,12 @@ static const struct ri_cause *blame_shm(const struct ri_outcome *outcome,
 			"medium: Memory",
 	};
 	static char text[120];
-	char size[RI_SIZE_TEXT];
 	bool full = shm->free < shm->size / 64;
 
 	if (!full && shm->size >= ri_machine_shm_least(outcome->count))
 		return NULL;
 	snprintf(text, sizeof(text), "%s (%s): a write that finds no room there ends in SIGBUS",
-		full ? "was full" : "is small", ri_size_show(size, shm->size));
+		full ? "was full" : "is small", RI_SIZE_SHOWN(shm->size));
 	cause.text = text;
 	cause.code = full ? RI_CODE_SHM_FREE_SMALL : RI_CODE_SHM_SIZE_SMALL;
 	return &cause;

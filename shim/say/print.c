@@ -550,7 +550,7 @@ static int copy(void *argument)
 {
 	const struct copying *copying = argument;
 	const char *folder = copying->given->value, *subject = copying->given->subject;
-	char here[PATH_MAX] = "", quoted[RI_QUOTE_SIZE];
+	char here[PATH_MAX] = "";
 	const char *path, *bytes;
 	struct ri_whole_file file;
 	size_t size;
@@ -568,10 +568,9 @@ static int copy(void *argument)
 			copying->err->code = RI_CODE_INSTALL_REFUSED;
 		return -1;
 	}
-	ri_quote(quoted, sizeof(quoted), path);
 	if (file.in_place)
 		return ri_fail(copying->err, RI_CODE_INSTALL_REFUSED, subject,
-			"%s is there and is no regular file", quoted);
+			"%s is there and is no regular file", RI_QUOTED(path));
 	bytes = map_self(&size);
 	if (bytes == NULL)
 		return ri_fail(copying->err, RI_CODE_INSTALL_REFUSED, subject,
@@ -581,7 +580,7 @@ static int copy(void *argument)
 	if (ri_whole_file_write(&file, bytes, size) == 0)
 		return 0;
 	return ri_fail(copying->err, RI_CODE_INSTALL_REFUSED, subject,
-		"%s cannot be written: %s", quoted, strerror(errno));
+		"%s cannot be written: %s", RI_QUOTED(path), strerror(errno));
 }
 
 int ri_install(const struct ri_options *options, struct ri_arena *arena, struct ri_error *err)

@@ -64,10 +64,8 @@ static bool read_fd(const char *text, uint64_t lowest, uint64_t *number)
 
 static int bad_fd(const struct ri_given *option, const char *why, struct ri_error *err)
 {
-	char quoted[RI_QUOTE_SIZE];
-
 	return ri_fail(err, RI_CODE_OPTION_VALUE, option->subject, "%s: %s",
-		ri_quote(quoted, sizeof(quoted), option->value), why);
+		RI_QUOTED(option->value), why);
 }
 
 /* The ranks do not get it: its reader waits for our own end alone. */

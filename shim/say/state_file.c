@@ -173,17 +173,17 @@ static ssize_t read_state(const char *path, char text[STAT_SIZE])
 /* Its state, or why there is none. Returns the exit status. */
 static int judge(const char *path, struct ri_text *out)
 {
-	char text[STAT_SIZE], quoted[RI_QUOTE_SIZE];
+	char text[STAT_SIZE];
 	struct ri_job job;
 	uint64_t born;
 
-	ri_quote(quoted, sizeof(quoted), path);
 	if (read_state(path, text) < 0) {
-		ri_text_addf(out, "not running: %s: %s", quoted, strerror(errno));
+		ri_text_addf(out, "not running: %s: %s", RI_QUOTED(path), strerror(errno));
 		return 1;
 	}
 	if (!ri_job_read(text, &job)) {
-		ri_text_addf(out, "not running: %s is not a state file of rankinit", quoted);
+		ri_text_addf(out, "not running: %s is not a state file of rankinit",
+			RI_QUOTED(path));
 		return 1;
 	}
 	/* in doubt the process that wrote the file is still there */

@@ -21,7 +21,7 @@ const char *ri_whole_file_name(const struct ri_given *option, const struct ri_to
 	struct ri_arena *arena, struct ri_error *err)
 {
 	struct ri_pattern_values values = { .host = "" };
-	char folder[PATH_MAX], quoted[RI_QUOTE_SIZE];
+	char folder[PATH_MAX];
 	struct ri_pattern_use use;
 	struct utsname names;
 	const char *path;
@@ -29,7 +29,7 @@ const char *ri_whole_file_name(const struct ri_given *option, const struct ri_to
 	if (!ri_pattern_read(option->value, &use)) {
 		ri_fail(err, RI_CODE_OPTION_VALUE, option->subject,
 			"%s: expected a file name in which %% stands only before r, l, n, h or %%",
-			ri_quote(quoted, sizeof(quoted), option->value));
+			RI_QUOTED(option->value));
 		return NULL;
 	}
 	ri_topology_get(topology, RI_FACT_RANK, &values.rank);
@@ -63,10 +63,8 @@ const char *ri_whole_file_name(const struct ri_given *option, const struct ri_to
 
 static int refuse(const char *subject, const char *path, int error, struct ri_error *err)
 {
-	char quoted[RI_QUOTE_SIZE];
-
 	ri_fail(err, RI_CODE_REPORT_REFUSED, subject, "%s cannot be written: %s",
-		ri_quote(quoted, sizeof(quoted), path), ri_held_path_reason(error));
+		RI_QUOTED(path), ri_held_path_reason(error));
 	ri_fail_errno(err, error);
 	if (error == EISDIR)
 		return ri_fail_hint(err, "give the path of a file");

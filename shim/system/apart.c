@@ -79,13 +79,10 @@ static bool wait_a_little(struct helper *helper, pid_t pid)
 
 void ri_apart_say(const char *subject, const char *path)
 {
-	char quoted[RI_QUOTE_SIZE] = "it";
-
-	if (strcmp(subject, path) != 0)
-		ri_quote(quoted, sizeof(quoted), path);
 	ri_log(RI_LEVEL_WARNING, "%s: %s has not answered for %d s; look for its mount in "
-		"/proc/mounts and for the kernel's messages in dmesg [%s]", subject, quoted,
-		RI_APART_SAY_MS / 1000, ri_code_name(RI_CODE_FILE_SLOW));
+		"/proc/mounts and for the kernel's messages in dmesg [%s]", subject,
+		strcmp(subject, path) == 0 ? "it" : RI_QUOTED(path), RI_APART_SAY_MS / 1000,
+		ri_code_name(RI_CODE_FILE_SLOW));
 }
 
 /* Why to wait no longer: EINTR, ETIMEDOUT, or 0. */
@@ -231,12 +228,10 @@ int ri_apart(const struct ri_apart *call)
 int ri_apart_or_fail(const struct ri_apart *call, enum ri_code code, struct ri_error *err)
 {
 	int status = ri_apart(call), error = errno;
-	char quoted[RI_QUOTE_SIZE];
 
 	if (status >= 0 || ri_apart_stop() != 0 || err->code != RI_CODE_NONE)
 		return status;
-	ri_fail(err, code, call->subject, "%s cannot be checked: %s",
-		ri_quote(quoted, sizeof(quoted), call->path),
+	ri_fail(err, code, call->subject, "%s cannot be checked: %s", RI_QUOTED(call->path),
 		error == ETIMEDOUT ? "its file system does not answer" : strerror(error));
 	return ri_fail_errno(err, error);
 }

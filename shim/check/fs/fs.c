@@ -221,14 +221,14 @@ static const char *const faults[] = {
 
 static void judge(struct ri_checking *checking, const struct named_path *data)
 {
-	char name[64], quoted[RI_QUOTE_SIZE];
+	char name[64];
 	const char *subject = data->guessed ? "COMMAND" : show_subject(data, name);
+	const char *quoted = RI_QUOTED(data->path);
 	enum ri_storage storage;
 	struct ri_mount mount;
 	const char *fault;
 	bool wide;
 
-	ri_quote(quoted, sizeof(quoted), data->path);
 	if (!find_mount(checking, data->path, &mount)) {
 		if (!data->guessed && !data->relative)
 			ri_check_unknown(checking, RI_CODE_FS_DATA_UNKNOWN, subject,
@@ -376,15 +376,14 @@ static void find_there(struct ri_checking *checking, const char *path, char out[
 
 static void check_out(struct ri_checking *checking)
 {
-	char name[64], quoted[RI_QUOTE_SIZE], there[RI_PATH_SIZE];
+	char name[64], there[RI_PATH_SIZE];
 	struct named_path named;
 
 	for (size_t at = 0; find_path(checking, OUTPUT, &at, &named);) {
-		const char *subject = show_subject(&named, name);
+		const char *subject = show_subject(&named, name), *quoted = RI_QUOTED(named.path);
 		int error = ENOTDIR;
 
 		find_there(checking, named.path, there);
-		ri_quote(quoted, sizeof(quoted), named.path);
 		/* a file that is there is written anew; in one nothing can be made */
 		if (strcmp(there, named.path) == 0 || ri_host_has_folder(checking->host, there))
 			error = ri_machine_writable(checking->host, there);
@@ -416,16 +415,15 @@ const struct ri_check ri_check_fs_out = {
 static void judge_space(struct ri_checking *checking, const char *subject, const char *path)
 {
 	int fd = ri_host_open(checking->host, path, O_PATH | O_DIRECTORY);
-	char quoted[RI_QUOTE_SIZE], left[RI_SIZE_TEXT];
+	const char *quoted = RI_QUOTED(path), *left;
 	struct statvfs info;
 	uint64_t bytes;
 
 	if (fd < 0)
 		return;
-	ri_quote(quoted, sizeof(quoted), path);
 	if (fstatvfs(fd, &info) == 0 && info.f_blocks > 0) {
 		bytes = (uint64_t)info.f_bavail * info.f_frsize;
-		ri_size_show(left, bytes);
+		left = RI_SIZE_SHOWN(bytes);
 		if (bytes < LEAST_BYTES)
 			ri_check_lack(checking, RI_CODE_FS_SPACE_SMALL, subject,
 				"%s has only %s left", quoted, left);
@@ -471,8 +469,8 @@ const struct ri_check ri_check_fs_space = {
 static void check_tmp(struct ri_checking *checking)
 {
 	const char *subject, *folder = temporary_folder(checking, &subject);
+	const char *quoted = RI_QUOTED(folder);
 	struct stat info = { .st_mode = 0 };
-	char quoted[RI_QUOTE_SIZE];
 	bool found;
 	int error;
 
@@ -481,7 +479,6 @@ static void check_tmp(struct ri_checking *checking)
 		ri_check_skip(checking, subject, "this job does not depend on it");
 		return;
 	}
-	ri_quote(quoted, sizeof(quoted), folder);
 	error = ri_host_stat(checking->host, folder, &info) < 0 ? errno : ENOTDIR;
 	found = S_ISDIR(info.st_mode);
 	if (found)

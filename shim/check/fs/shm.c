@@ -48,7 +48,7 @@ static void check_size(struct ri_checking *checking)
 	const struct ri_demand *demand = ri_demands_find(checking->demands, RI_TOPIC_SHM);
 	uint64_t least = ri_machine_shm_least(checking->ranks);
 	bool needed = checking->ranks > 1 && ri_gpu_node_find(checking->host, false) != NULL;
-	char found[RI_SIZE_TEXT], size[RI_SIZE_TEXT];
+	char size[RI_SIZE_TEXT];
 	struct ri_space space;
 	bool in_memory;
 	int mounted;
@@ -73,21 +73,21 @@ static void check_size(struct ri_checking *checking)
 	} else {
 		demand = ri_demands_unmet(checking->demands, RI_TOPIC_SHM, RI_DEMAND_SIZE,
 			space.size);
-		ri_size_show(found, space.size);
 		if (demand == NULL && space.size >= least) {
-			ri_check_pass(checking, point, "%s", found);
+			ri_check_pass(checking, point, "%s", RI_SIZE_SHOWN(space.size));
 			return;
 		}
 		ri_check_problem(checking, needed, RI_CODE_SHM_SIZE_SMALL, point, "has %s%s; if it "
-			"is full, data loaders end with SIGBUS and NCCL does not start", found,
+			"is full, data loaders end with SIGBUS and NCCL does not start",
+			RI_SIZE_SHOWN(space.size),
 			space.size == DOCKER_BYTES ? ", the default of Docker" : "");
 		ri_check_asked(checking, demand);
 		if (demand != NULL)
 			ri_check_expected(checking, "at least %s (%s)",
-				ri_size_show(size, demand->size), demand->subject);
+				RI_SIZE_SHOWN(demand->size), demand->subject);
 		else
 			ri_check_expected(checking, "at least %s for %llu rank%s",
-				ri_size_show(size, least), (unsigned long long)checking->ranks,
+				RI_SIZE_SHOWN(least), (unsigned long long)checking->ranks,
 				checking->ranks == 1 ? "" : "s");
 	}
 	show_flag(size, demand != NULL ? demand->size : least > USUAL_BYTES ? least : USUAL_BYTES);
@@ -115,7 +115,6 @@ static const char free_hint[] =
 static void check_free(struct ri_checking *checking)
 {
 	struct ri_space space;
-	char left[RI_SIZE_TEXT], size[RI_SIZE_TEXT];
 	int found = ri_machine_space(checking->host, point, &space);
 
 	if (found == 0 || (found > 0 && strcmp(space.type, "tmpfs") != 0)) {
@@ -127,13 +126,12 @@ static void check_free(struct ri_checking *checking)
 			"cannot tell how much of it is free");
 		return;
 	}
-	ri_size_show(left, space.free);
-	ri_size_show(size, space.size);
 	if (space.free >= space.size / 2)
-		ri_check_pass(checking, point, "%s of %s are free", left, size);
+		ri_check_pass(checking, point, "%s of %s are free", RI_SIZE_SHOWN(space.free),
+			RI_SIZE_SHOWN(space.size));
 	else
 		ri_check_lack(checking, RI_CODE_SHM_FREE_SMALL, point, "only %s of %s are free",
-			left, size);
+			RI_SIZE_SHOWN(space.free), RI_SIZE_SHOWN(space.size));
 }
 
 const struct ri_check ri_check_shm_free = {

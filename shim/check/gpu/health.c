@@ -223,7 +223,7 @@ static void say_cut_short(struct ri_checking *checking, const struct ri_prober *
 {
 	const struct ri_probe *said = &prober->said;
 	const struct ri_gpu_state *gpu = &said->gpus[said->gpu_count > 0 ? said->gpu_count - 1 : 0];
-	char step[160], name[RI_SIGNAL_NAME], gpu_name[NAME];
+	char step[160], gpu_name[NAME];
 
 	name_of(gpu_name, gpu);
 	if (said->at == RI_PROBE_GPU)
@@ -242,7 +242,7 @@ static void say_cut_short(struct ri_checking *checking, const struct ri_prober *
 			"ends the process that loads it%s%s, %s",
 			WIFSIGNALED(prober->status) ? " by " : "",
 			WIFSIGNALED(prober->status)
-				? ri_signal_name(WTERMSIG(prober->status), name) : "", step);
+				? RI_SIGNAL_SHOWN(WTERMSIG(prober->status)) : "", step);
 	ri_check_hint(checking, "node admin: nvidia-smi on the host; \"rankinit-probe nvml %s\" "
 		"repeats the test; --checks=default,^gpu.health skips it", path);
 }

@@ -15,18 +15,17 @@ static void check_mem(struct ri_checking *checking)
 {
 	uint64_t least = checking->ranks * RANK_MEMORY;
 	struct ri_group_limit limit;
-	char found[RI_SIZE_TEXT], wanted[RI_SIZE_TEXT];
 
 	if (!ri_group_limit_find(&limit, RI_GROUP_MEMORY, checking->host, checking->arena)) {
 		ri_check_unknown(checking, RI_CODE_CG_MEM_UNKNOWN, "memory",
 			"no cgroup shows a memory limit");
 	} else if (limit.number >= least) {
-		ri_check_pass(checking, "memory", "%s", ri_size_show(found, limit.number));
+		ri_check_pass(checking, "memory", "%s", RI_SIZE_SHOWN(limit.number));
 	} else {
 		ri_check_lack(checking, RI_CODE_CG_MEM_SMALL, "memory",
-			"all processes together may use %s", ri_size_show(found, limit.number));
+			"all processes together may use %s", RI_SIZE_SHOWN(limit.number));
 		ri_check_expected(checking, "at least %s for %llu rank%s",
-			ri_size_show(wanted, least), (unsigned long long)checking->ranks,
+			RI_SIZE_SHOWN(least), (unsigned long long)checking->ranks,
 			checking->ranks == 1 ? "" : "s");
 	}
 }
@@ -128,7 +127,7 @@ static void check_memlock(struct ri_checking *checking)
 {
 	struct ri_status status;
 	struct ri_limit limit;
-	char soft[RI_SIZE_TEXT], adapters[4096];
+	char adapters[4096];
 
 	/* Linux ABI/stable/sysfs-class-infiniband: what memory is registered with */
 	if (ri_ib_demand(checking) == NULL && ri_host_list(checking->host, "sys/class/infiniband",
@@ -138,17 +137,17 @@ static void check_memlock(struct ri_checking *checking)
 		ri_check_unknown(checking, RI_CODE_LIM_MEMLOCK_UNKNOWN, "memlock",
 			"cannot be read");
 	} else if (limit.soft >= ENOUGH_MEMLOCK) {
-		ri_check_pass(checking, "memlock", "%s", ri_size_show(soft, limit.soft));
+		ri_check_pass(checking, "memlock", "%s", RI_SIZE_SHOWN(limit.soft));
 	} else if (!is_in_user_namespace(checking->host) &&
 		ri_machine_status(checking->host, &status) &&
 		ri_status_has(&status, RI_CAP_IPC_LOCK)) {
 		ri_check_pass(checking, "memlock", "%s, which CAP_IPC_LOCK overrides",
-			ri_size_show(soft, limit.soft));
+			RI_SIZE_SHOWN(limit.soft));
 	} else {
 		ri_check_problem(checking, checking->ranks > 1 && ri_ib_is_usable(checking),
 			RI_CODE_LIM_MEMLOCK_SMALL, "memlock", "may lock %s; RDMA adapters work on "
 			"locked memory, and registering it fails with \"Cannot allocate memory\"",
-			ri_size_show(soft, limit.soft));
+			RI_SIZE_SHOWN(limit.soft));
 		ri_check_expected(checking, "at least 1 GiB, or unlimited");
 		if (limit.hard > limit.soft && limit.hard >= ENOUGH_MEMLOCK)
 			ri_check_hint(checking, "inside: \"ulimit -l $(ulimit -H -l)\" in the "

@@ -411,24 +411,24 @@ static void check_memory(struct ri_checking *checking)
 	const struct ri_prober *prober = checking->asked || ri_ib_look(checking)->count > 0
 		? probe(checking) : NULL;
 	const struct ri_probe_memory *memory = prober == NULL ? NULL : &prober->said.refused;
-	char size[RI_SIZE_TEXT], soft[RI_SIZE_TEXT], locked[64] = "";
+	char locked[64] = "";
 	struct ri_limit limit;
 	bool full = memory != NULL && memory->answer.error == ENOMEM;
 
 	if (memory != NULL && memory->answer.given) {
 		if (full && ri_machine_limit(checking->host, RI_LIMIT_MEMLOCK, &limit))
 			snprintf(locked, sizeof(locked), "; a process may lock %s",
-				ri_size_show(soft, limit.soft));
+				RI_SIZE_SHOWN(limit.soft));
 		/* as glibc, and so every program, calls it */
 		ri_check_problem(checking, ri_check_is_shared(checking),
 			full ? RI_CODE_IB_MEMORY_LOCKED : RI_CODE_IB_MEMORY_REFUSED, memory->device,
 			"registering %s fails: %s (errno %" PRIu32 ")%s",
-			ri_size_show(size, memory->size), full ? "Cannot allocate memory"
+			RI_SIZE_SHOWN(memory->size), full ? "Cannot allocate memory"
 			: strerror((int)memory->answer.error), memory->answer.error, locked);
 		ri_check_hint(checking, "%s", full ? ri_memlock_hint : open_hint);
 	} else if (prober != NULL && prober->said.registered.answer.ok) {
 		ri_check_pass(checking, prober->said.registered.device, "%s can be registered",
-			ri_size_show(size, prober->said.registered.size));
+			RI_SIZE_SHOWN(prober->said.registered.size));
 	} else {
 		ri_check_unprobed(checking, "memory",
 			"no adapter was opened to register memory with");

@@ -337,7 +337,7 @@ static const struct ri_mpi_library *find_judged(struct ri_checking *checking)
 static void check_mca(struct ri_checking *checking)
 {
 	const struct ri_mpi_library *library = find_judged(checking);
-	char quoted[RI_QUOTE_SIZE], where[40] = "";
+	char where[40] = "";
 	struct ri_mca_value pml;
 
 	if (library == NULL)
@@ -351,7 +351,7 @@ static void check_mca(struct ri_checking *checking)
 			snprintf(where, sizeof(where), "line %zu, pml = ", pml.line);
 		ri_check_lack(checking, RI_CODE_MPI_MCA_UCX_OFF, pml.origin,
 			"%s%s%s keeps Open MPI off InfiniBand, which it uses through UCX", where,
-			ri_quote(quoted, sizeof(quoted), pml.value), pml.line > 0 ? "," : "");
+			RI_QUOTED(pml.value), pml.line > 0 ? "," : "");
 	}
 }
 

@@ -141,7 +141,6 @@ static void check_iface(struct ri_checking *checking)
 {
 	struct ri_interfaces all = { .count = 0 };
 	bool shared = ri_check_is_shared(checking), known = false;
-	char quoted[RI_QUOTE_SIZE];
 
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
 		const char *value = ri_env_get(checking->env, variables[i].name);
@@ -158,8 +157,7 @@ static void check_iface(struct ri_checking *checking)
 		fault = judge_list(&all, value, variables[i].kind);
 		if (fault != NULL)
 			ri_check_problem(checking, shared, RI_CODE_NET_IFACE_NONE,
-				variables[i].name, "%s %s%s",
-				ri_quote(quoted, sizeof(quoted), value), fault,
+				variables[i].name, "%s %s%s", RI_QUOTED(value), fault,
 				shared ? ": ranks do not find each other" : "");
 		else
 			ri_check_pass(checking, variables[i].name, "names an interface that is up");
