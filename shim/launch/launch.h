@@ -13,7 +13,6 @@
 #define RI_SHIM_LAUNCH_LAUNCH_H
 
 #include <stdbool.h>
-#include <sys/capability.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
@@ -69,15 +68,21 @@ int ri_exec_explain(const struct ri_launch *launch, int error, struct ri_error *
 
 /* privileges.c: --user, --cap-drop, --cap-keep, --no-new-privs, applied in the child. */
 
+/* Of a process: capability n is bit n. */
+struct ri_capabilities {
+	uint64_t permitted;	/* and effective */
+	uint64_t inheritable;
+};
+
 /* What the child has to do; all zero: nothing. */
 struct ri_privileges {
 	bool change_user;
 	struct ri_account account;
 	bool change_caps;
-	uint64_t drop;		/* capability n is bit n; leaves the bounding set */
+	uint64_t drop;		/* leaves the bounding set */
 	uint64_t keep;		/* raised in the ambient set of another user */
-	cap_t armed;		/* while the bounding set is cut: what we have, effective */
-	cap_t final;
+	struct ri_capabilities armed;	/* while the bounding set is cut: what we have, effective */
+	struct ri_capabilities final;
 	bool no_new_privs;
 };
 

@@ -6,13 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/capability.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 /*
- * libcap's constructor, which our own build of libcap does not run by itself
- * (images/builder/deps.sh says why). Absent where libcap is a shared library.
+ * libcap's constructor, without which it knows no name. Our own build of libcap does not run it by
+ * itself (images/builder/deps.sh says why); it is absent where libcap is a shared library.
  */
 void _libcap_initialize(void) __attribute__((weak));
 
@@ -52,7 +53,6 @@ static int read_sets(struct ri_privileges *out, const struct ri_options *options
 	struct ri_error *err)
 {
 	const struct ri_given *drop = &options->given.cap_drop, *keep = &options->given.cap_keep;
-	int count = cap_max_bits();
 
 	if (keep->value != NULL && read_set(keep, &out->keep, err) < 0)
 		return -1;
@@ -63,7 +63,7 @@ static int read_sets(struct ri_privileges *out, const struct ri_options *options
 	if (drop->value == NULL)
 		return 0;
 	if (strcasecmp(drop->value, "all") == 0)
-		out->drop = (count >= 64 ? UINT64_MAX : ((uint64_t)1 << count) - 1) & ~out->keep;
+		out->drop = ~out->keep;
 	else if (read_set(drop, &out->drop, err) < 0)
 		return -1;
 	if ((out->drop & out->keep) == 0)
@@ -73,13 +73,6 @@ static int read_sets(struct ri_privileges *out, const struct ri_options *options
 	return ri_fail_hint(err, "name it in only one of the two, or use --cap-drop=all");
 }
 
-static bool has(cap_t caps, cap_value_t value, cap_flag_t flag)
-{
-	cap_flag_value_t set = CAP_CLEAR;
-
-	return cap_get_flag(caps, value, flag, &set) == 0 && set == CAP_SET;
-}
-
 /*
  * The two sets for the child. armed: all that we have, effective again after
  * the change of user, so that the bounding set can be cut. final: what stays.
@@ -87,34 +80,22 @@ static bool has(cap_t caps, cap_value_t value, cap_flag_t flag)
  */
 static int make_sets(struct ri_privileges *out, struct ri_error *err)
 {
-	bool loses_all = out->change_user && out->account.uid != 0;
-	cap_t have = cap_get_proc();
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct have[_LINUX_CAPABILITY_U32S_3];
+	uint64_t permitted, inheritable, stays = ~out->drop;
 
-	out->armed = cap_init();
-	out->final = cap_init();
-	if (have == NULL || out->armed == NULL || out->final == NULL)
+	if (syscall(SYS_capget, &header, have) < 0)
 		return ri_fail(err, RI_CODE_PRIVILEGE_REFUSED, "--cap-drop",
 			"the kernel does not show rankinit's capabilities: %s", strerror(errno));
-	for (cap_value_t value = 0; value < cap_max_bits(); value++) {
-		uint64_t bit = (uint64_t)1 << value;
-		bool stays = (out->drop & bit) == 0 && (!loses_all || (out->keep & bit) != 0);
-
-		if (!has(have, value, CAP_PERMITTED))
-			continue;
-		cap_set_flag(out->armed, CAP_PERMITTED, 1, &value, CAP_SET);
-		cap_set_flag(out->armed, CAP_EFFECTIVE, 1, &value, CAP_SET);
-		/* what is not inheritable for a moment is not ambient any more */
-		if (has(have, value, CAP_INHERITABLE))
-			cap_set_flag(out->armed, CAP_INHERITABLE, 1, &value, CAP_SET);
-		if (!stays)
-			continue;
-		cap_set_flag(out->final, CAP_PERMITTED, 1, &value, CAP_SET);
-		cap_set_flag(out->final, CAP_EFFECTIVE, 1, &value, CAP_SET);
-		/* what is to be ambient must be inheritable */
-		if ((out->keep & bit) != 0 || has(have, value, CAP_INHERITABLE))
-			cap_set_flag(out->final, CAP_INHERITABLE, 1, &value, CAP_SET);
-	}
-	cap_free(have);
+	permitted = have[0].permitted | (uint64_t)have[1].permitted << 32;
+	inheritable = have[0].inheritable | (uint64_t)have[1].inheritable << 32;
+	if (out->change_user && out->account.uid != 0)
+		stays &= out->keep;
+	/* what is not inheritable for a moment is not ambient any more, and never becomes so */
+	out->armed = (struct ri_capabilities){ permitted, permitted & inheritable };
+	out->final = (struct ri_capabilities){
+		permitted & stays, permitted & stays & (out->keep | inheritable),
+	};
 	return 0;
 }
 
@@ -146,10 +127,23 @@ int ri_privileges_prepare(struct ri_privileges *out, const struct ri_options *op
 
 static const char set_caps[] = "set the capabilities";
 
+/* By system call: see change_user. What is permitted is effective. */
+static int set_own(struct ri_capabilities sets)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
+		data[i].permitted = data[i].effective = (uint32_t)(sets.permitted >> 32 * i);
+		data[i].inheritable = (uint32_t)(sets.inheritable >> 32 * i);
+	}
+	return (int)syscall(SYS_capset, &header, data);
+}
+
 static int change_caps(const struct ri_privileges *privileges, const char **step)
 {
 	*step = set_caps;
-	if (cap_set_proc(privileges->armed) < 0)
+	if (set_own(privileges->armed) < 0)
 		return -1;
 	*step = "remove capabilities from the bounding set";
 	for (unsigned long value = 0; value < 64; value++) {
@@ -162,7 +156,7 @@ static int change_caps(const struct ri_privileges *privileges, const char **step
 			return -1;
 	}
 	*step = set_caps;
-	if (cap_set_proc(privileges->final) < 0)
+	if (set_own(privileges->final) < 0)
 		return -1;
 	*step = "keep capabilities across the change of user";
 	for (unsigned long value = 0; value < 64; value++)
@@ -187,9 +181,6 @@ static int change_user(const struct ri_account *account, const char **step)
 
 int ri_privileges_apply(const struct ri_privileges *privileges, const char **step)
 {
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
-
 	*step = "set the user id";
 	if (privileges->change_user && privileges->change_caps &&
 		prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0)
@@ -210,7 +201,7 @@ int ri_privileges_apply(const struct ri_privileges *privileges, const char **ste
 	 */
 	*step = set_caps;
 	if (privileges->change_user && !privileges->change_caps &&
-		privileges->account.uid != 0 && syscall(SYS_capset, &header, none) < 0)
+		privileges->account.uid != 0 && set_own((struct ri_capabilities){ 0, 0 }) < 0)
 		return -1;
 	*step = "set no_new_privs";
 	return privileges->no_new_privs ? prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) : 0;
