@@ -321,11 +321,6 @@ bool ri_found_is_of_job(const struct ri_found *found)
 		ri_sources_say_job(&found->env, &found->options.wishes));
 }
 
-uint64_t ri_found_attempt(const struct ri_found *found)
-{
-	return found->carried == NULL ? 0 : found->carried->attempt;
-}
-
 enum ri_log_color ri_found_color(const struct ri_found *found)
 {
 	const char *none = ri_env_get(&found->env, "NO_COLOR");		/* no-color.org */
@@ -471,7 +466,7 @@ int ri_found_fill(struct ri_found *found, struct ri_arena *arena, struct ri_find
 		ri_idle_gpus_judge(&found->topology, &found->context);
 	}
 	/* what was given up for a stop may be a file that need not be there */
-	if (ri_apart_stop() != 0 || ri_ranks_find_common(found, err) < 0)
+	if (ri_apart_stop() != 0 || ri_ranks_find_common(found, ri_found_is_of_job(found), err) < 0)
 		return -1;
 	return ri_rank_view(&found->first, found, 0, arena, err);
 }

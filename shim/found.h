@@ -89,8 +89,8 @@ uint64_t ri_found_attempt(const struct ri_found *found);
 /* By NO_COLOR and CLICOLOR_FORCE; without them, on a terminal. */
 enum ri_log_color ri_found_color(const struct ri_found *found);
 
-/* Work out what is common, once the rest is there. */
-int ri_ranks_find_common(struct ri_found *found, struct ri_error *err);
+/* Work out what is common, once the rest is there. looks: see ri_options_scrub. */
+int ri_ranks_find_common(struct ri_found *found, bool looks, struct ri_error *err);
 
 /* The view of the rank with this index among those that are started here, in this arena. */
 int ri_rank_view(struct ri_rank_view *out, const struct ri_found *found, size_t index,

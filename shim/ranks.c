@@ -12,6 +12,11 @@
 #include "say/whole_file.h"
 #include "to/to.h"
 
+uint64_t ri_found_attempt(const struct ri_found *found)
+{
+	return found->carried == NULL ? 0 : found->carried->attempt;
+}
+
 static int set_variable(struct ri_found *found, const char *name, const char *value,
 	struct ri_error *err)
 {
@@ -115,7 +120,7 @@ static int tell_attempt(struct ri_found *found, struct ri_error *err)
 		ri_arena_number(context->arena, found->options.restarts), err);
 }
 
-int ri_ranks_find_common(struct ri_found *found, struct ri_error *err)
+int ri_ranks_find_common(struct ri_found *found, bool looks, struct ri_error *err)
 {
 	const struct ri_context *context = &found->context;
 	const struct ri_command *command = context->command;
@@ -127,8 +132,8 @@ int ri_ranks_find_common(struct ri_found *found, struct ri_error *err)
 		ri_arena_format(context->arena, "%s:%s", RI_VERSION, ri_mode_name(command->mode)),
 		err) < 0)
 		return -1;
-	if (ri_options_scrub(&found->options, context->env, ri_found_is_of_job(found),
-			&found->common, context->arena, err) < 0)
+	if (ri_options_scrub(&found->options, context->env, looks, &found->common,
+			context->arena, err) < 0)
 		return -1;
 	if (command->mode == RI_MODE_NODE &&
 		(command->launcher == NULL || command->launcher->reads_pet) &&
