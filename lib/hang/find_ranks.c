@@ -114,7 +114,7 @@ static struct ri_hang_process *find_inner(struct ri_hang_look *look,
 	bool is_python = rank->python == RI_HANG_HAS_PYTHON;
 	const struct ri_wait_row *row = is_python ? ri_hang_find_wait(rank) : NULL;
 
-	if (is_python && (row == NULL || row->kind != RI_WAIT_CHILD))
+	if (is_python && (row == NULL || row->class != RI_HANG_CHILD))
 		return NULL;
 	for (size_t i = 0; i < look->count; i++) {
 		struct ri_hang_process *child = &look->processes[i];
@@ -128,8 +128,7 @@ static struct ri_hang_process *find_inner(struct ri_hang_look *look,
 		python = child;
 		pythons++;
 		row = ri_hang_find_wait(child);
-		if (row != NULL && (row->kind == RI_WAIT_COLLECTIVE ||
-			row->kind == RI_WAIT_BACKWARD || row->kind == RI_WAIT_PEERS)) {
+		if (row != NULL && row->class == RI_HANG_COLLECTIVE) {
 			waiting = child;
 			waiters++;
 		}

@@ -292,22 +292,16 @@ static inline struct ri_hang_look *ri_hang_newer(struct ri_hang *hang)
 }
 
 /* waits.def: functions of Python libraries in which a process waits. */
-enum ri_wait_kind {
-	RI_WAIT_COLLECTIVE,
-	RI_WAIT_BACKWARD,
-	RI_WAIT_PEERS,
-	RI_WAIT_LOADER,
-	RI_WAIT_WORK,
+enum ri_wait_when {
+	RI_WAIT_ALWAYS,
+	RI_WAIT_UNLESS_BUSY,
+	RI_WAIT_BY_CALL,
 	RI_WAIT_LOADS,
-	RI_WAIT_DATA,
-	RI_WAIT_LOCK,
-	RI_WAIT_THREAD,
-	RI_WAIT_CHILD,
-	RI_WAIT_DEBUGGER,
 };
 
 struct ri_wait_row {
-	enum ri_wait_kind kind;
+	enum ri_hang_class class;
+	enum ri_wait_when when;
 	const char *file, *function;
 	size_t reach;
 };

@@ -14,10 +14,12 @@ enum {
 };
 
 static const struct ri_wait_row rows[] = {
-#define RI_WAIT(kind_, file_, function_, reach_) \
-	{ RI_WAIT_##kind_, file_, function_, reach_ },
+#define RI_WAIT_IF(class_, when_, file_, function_, reach_) \
+	{ RI_HANG_##class_, RI_WAIT_##when_, file_, function_, reach_ },
+#define RI_WAIT(class_, ...) RI_WAIT_IF(class_, ALWAYS, __VA_ARGS__)
 #include "hang/waits.def"
 #undef RI_WAIT
+#undef RI_WAIT_IF
 };
 
 /* The end of a path, or a folder in it. */
@@ -58,7 +60,7 @@ static bool loads(const struct ri_hang_process *process)
 		const struct ri_hang_frame *frame = &stack->frames[i];
 		const struct ri_wait_row *row = ri_wait_find(frame->file, frame->function, 0);
 
-		if (row != NULL && row->kind == RI_WAIT_LOADS)
+		if (row != NULL && row->when == RI_WAIT_LOADS)
 			return true;
 	}
 	return false;
@@ -87,11 +89,10 @@ const struct ri_wait_row *ri_hang_find_wait(struct ri_hang_process *process)
 		const struct ri_hang_frame *frame = &stack->frames[i];
 		const struct ri_wait_row *row = ri_wait_find(frame->file, frame->function, i);
 
-		if (row == NULL || (row->kind == RI_WAIT_PEERS && !may_wait_for_peers(process)))
+		if (row == NULL || (row->when == RI_WAIT_BY_CALL && !may_wait_for_peers(process)))
 			continue;
 		/* a worker that works is not idle, though its loop stands above that */
-		if ((row->kind == RI_WAIT_WORK || row->kind == RI_WAIT_LOADS) && i > 0 &&
-			process->waits_at != (int)i - 1)
+		if (row->class == RI_HANG_WORK && i > 0 && process->waits_at != (int)i - 1)
 			continue;
 		process->waits_at = (int)i;
 		found = row;
@@ -104,23 +105,6 @@ static bool is_busy(const struct ri_hang *hang, const struct ri_hang_process *pr
 	if (hang->looks_taken < 2 || !process->has_cpu)
 		return process->state == 'R';
 	return process->main_us > process->since_us / HALF_BUSY;
-}
-
-static enum ri_hang_class class_of_wait(const struct ri_hang *hang,
-	const struct ri_hang_process *process)
-{
-	static const enum ri_hang_class classes[] = {
-		[RI_WAIT_COLLECTIVE] = RI_HANG_COLLECTIVE, [RI_WAIT_BACKWARD] = RI_HANG_COLLECTIVE,
-		[RI_WAIT_PEERS] = RI_HANG_COLLECTIVE, [RI_WAIT_LOADER] = RI_HANG_LOADER,
-		[RI_WAIT_WORK] = RI_HANG_WORK, [RI_WAIT_LOADS] = RI_HANG_WORK,
-		[RI_WAIT_DATA] = RI_HANG_DATA, [RI_WAIT_LOCK] = RI_HANG_LOCK,
-		[RI_WAIT_THREAD] = RI_HANG_THREAD, [RI_WAIT_CHILD] = RI_HANG_CHILD,
-		[RI_WAIT_DEBUGGER] = RI_HANG_DEBUGGED,
-	};
-	enum ri_wait_kind kind = process->wait->kind;
-
-	return (kind == RI_WAIT_BACKWARD || kind == RI_WAIT_PEERS) && is_busy(hang, process)
-		? RI_HANG_RUNS : classes[kind];
 }
 
 static enum ri_hang_class class_of_call(const struct ri_hang_process *process)
@@ -155,9 +139,11 @@ static enum ri_hang_class class_of(const struct ri_hang *hang,
 	if (process->state == 'D')
 		return row != NULL && row->kind == RI_CALL_VFORK ? RI_HANG_VFORKING
 								 : RI_HANG_BLOCKED;
-	if (process->wait != NULL)
-		return class_of_wait(hang, process);
 	moves = is_busy(hang, process);
+	if (process->wait != NULL)
+		return moves && (process->wait->when == RI_WAIT_UNLESS_BUSY ||
+			process->wait->when == RI_WAIT_BY_CALL) ? RI_HANG_RUNS
+			: process->wait->class;
 	if (!moves && process->call.state == RI_CALL_INSIDE)
 		return class_of_call(process);
 	if (moves || process->state == 'R')
@@ -513,7 +499,8 @@ static bool has_moved(const struct ri_hang_process *process, const struct ri_han
 	 * Did threads or children work for a rank whose main thread waits? If that spins, its
 	 * threads may spin for it, and their time proves no work.
 	 */
-	return (process->wait == NULL || process->wait->kind != RI_WAIT_COLLECTIVE) &&
+	return (process->wait == NULL || process->wait->class != RI_HANG_COLLECTIVE ||
+		process->wait->when != RI_WAIT_ALWAYS) &&
 		(now->stacks != then->stacks ||
 		(now->ticks - then->ticks) * TICK_US > since / SELDOM);
 }

@@ -234,21 +234,21 @@ static void test_waits(void **state)
 
 	(void)state;
 	assert_non_null(row);
-	assert_int_equal(row->kind, RI_WAIT_COLLECTIVE);
+	assert_int_equal(row->class, RI_HANG_COLLECTIVE);
 	assert_null(ri_wait_find("/x/torch/distributed/distributed_c10d.py", "all_reduce", 3));
-	assert_int_equal(ri_wait_find("/usr/lib/python3.11/queue.py", "Queue.get", 2)->kind,
-		RI_WAIT_DATA);
+	assert_int_equal(ri_wait_find("/usr/lib/python3.11/queue.py", "Queue.get", 2)->class,
+		RI_HANG_DATA);
 	assert_null(ri_wait_find("/job/my_queue.py", "get", 0));
 	/* a folder, and below it; only what stands innermost */
 	row = ri_wait_find("/x/torch/distributed/pipelining/schedules.py", "_wait_batch_p2p", 0);
 	assert_non_null(row);
-	assert_int_equal(row->kind, RI_WAIT_PEERS);
+	assert_int_equal(row->when, RI_WAIT_BY_CALL);
 	assert_null(ri_wait_find("/x/torch/distributed/pipelining/schedules.py", "step", 1));
 	assert_null(ri_wait_find("/x/torch/nn/modules/linear.py", "forward", 0));
 	/* what has a row of its own there is that: torchrun waits for its ranks */
 	row = ri_wait_find("/x/torch/distributed/elastic/agent/server/api.py", "A._invoke_run", 0);
 	assert_non_null(row);
-	assert_int_equal(row->kind, RI_WAIT_CHILD);
+	assert_int_equal(row->class, RI_HANG_CHILD);
 	assert_null(ri_wait_find("/usr/lib/python3.11/queue.py", "Queue.put", 0));
 	assert_string_equal(ri_wait_name("A.<locals>.b"), "b");
 }
