@@ -164,7 +164,6 @@ static int fork_and_wait(const struct ri_apart *call)
 {
 	struct forked forked = { .call = call };
 	struct left left = { .result = -1 };
-	struct pollfd end = { .events = POLLIN };
 	int64_t begun = ri_now_ms();
 	bool said = false, ends = false;
 	pid_t pid;
@@ -184,11 +183,8 @@ static int fork_and_wait(const struct ri_apart *call)
 			left.error = find_end(call, ri_now_ms() - begun, &said);
 		}
 		/* what has left its answer ends in a moment: that is not to cost a whole step */
-		end.fd = ends ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
-		if (end.fd >= 0) {
-			poll(&end, 1, LOOK_MS);
-			close(end.fd);
-		}
+		if (ends)
+			poll(&(struct pollfd){ .fd = forked.ends[0] }, 1, LOOK_MS);
 		ri_helper_end(&pid, 0, NULL);
 	}
 	close(forked.ends[0]);
