@@ -159,7 +159,7 @@ static void claim_nodes(struct ri_reading *reading)
 		return;
 	words += strspn(words, " ");
 	words += ri_digits_read(words, &count);
-	if (!ri_hostfile_of_words(reading, variable, words, true, &file))
+	if (!ri_hostfile_of_words(&file, words, true, reading))
 		return;
 	if (file.count > 0 && *words == ' ' && count == file.count)
 		ri_claim_list_of(reading, variable, file.hosts, file.count);
@@ -374,7 +374,7 @@ static void judge_master(struct ri_reading *reading, struct ri_fact *claim)
 {
 	if (claim != NULL && claim->state == RI_STATE_KNOWN &&
 		ri_loopback_is(claim->text, strlen(claim->text)))
-		ri_claim_spoil(claim, RI_STATE_OPEN, ri_arena_format(reading->context->arena,
+		ri_claim_spoil(claim, RI_STATE_OPEN, ri_reading_format(reading,
 			"%s makes each node its own master", claim->origin.variable));
 }
 
@@ -410,14 +410,14 @@ static struct ri_fact *claim_host_file(struct ri_reading *reading)
 	struct ri_hostfile file;
 	struct ri_fact *claim;
 
-	if (!ri_hostfile_of_variable(reading, HOST_FILE, &file))
+	if (!ri_hostfile_of_variable(&file, HOST_FILE, reading))
 		return NULL;
 	claim = ri_claim_list_of(reading, HOST_FILE, file.hosts, file.count);
 	if (file.count > 0)
 		return claim;
 	ri_claim_spoil(claim, RI_STATE_BROKEN, file.bad_line == 0
 		? "the path of a file that lists hosts"
-		: ri_arena_format(reading->context->arena,
+		: ri_reading_format(reading,
 			"a host file of lines \"HOST [slots=N]\", which line %zu is not",
 			file.bad_line));
 	return NULL;

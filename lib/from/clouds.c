@@ -117,11 +117,11 @@ static void read_lepton(struct ri_reading *reading)
 	ri_claim_rows(reading, ri_source_lepton.reads);
 	if (!ri_source_sees_text(env, prefix) || !ri_source_sees_text(env, domain))
 		return;
-	host = ri_arena_format(reading->context->arena, "%s-0.%s", ri_env_get(env, prefix),
+	host = ri_reading_format(reading, "%s-0.%s", ri_env_get(env, prefix),
 		ri_env_get(env, domain));
 	if (host == NULL)
-		ri_fail(reading->err, RI_CODE_MEMORY, prefix, "no memory left to read it");
-	else if (ri_endpoint_read((struct ri_span){ host, strlen(host) }, &endpoint) &&
+		return;
+	if (ri_endpoint_read((struct ri_span){ host, strlen(host) }, &endpoint) &&
 		endpoint.port == 0)
 		ri_claim_word(reading, RI_FACT_MASTER_ADDR, prefix, host, RI_STRENGTH_SAID);
 	else
@@ -452,7 +452,7 @@ static void report_unreadable(struct ri_reading *reading, const char *path, int 
 static void read_config(struct ri_reading *reading)
 {
 	const char *base = ri_reading_get(reading, "SAGEMAKER_BASE_DIR");
-	const char *path = ri_arena_format(reading->context->arena, "%s" CONFIG,
+	const char *path = ri_reading_format(reading, "%s" CONFIG,
 		base == NULL || base[0] == '\0' ? "/opt/ml" : base);
 	char what[RI_QUOTE_SIZE + 64];
 	json_error_t error;

@@ -12,11 +12,10 @@
 /* What a read works with. */
 struct input {
 	const struct ri_cluster_types *types;
-	struct ri_arena *arena;
+	struct ri_reading *reading;
 	json_t *cluster;
 	json_t *task;
 	bool at_index;		/* is it the task's index that is wrong? */
-	bool no_memory;
 };
 
 /* One type's tasks: a list, or an object of some of them by their index. */
@@ -85,8 +84,7 @@ static const char *list_hosts(struct input *input, struct ri_cluster *out)
 			return NULL;
 		room += pool.count;
 	}
-	hosts = ri_arena_array(input->arena, room + 1, sizeof(*hosts));
-	input->no_memory |= hosts == NULL;
+	hosts = ri_reading_allocate(input->reading, room + 1, sizeof(*hosts));
 	if (hosts == NULL)
 		return NULL;
 	for (type = input->types->ranked; *type != NULL; type++) {
@@ -100,12 +98,10 @@ static const char *list_hosts(struct input *input, struct ri_cluster *out)
 				!ri_endpoint_read((struct ri_span){ text, strlen(text) },
 					&endpoint))
 				return no_hosts;
-			hosts[count] = ri_arena_copy(input->arena, endpoint.host.at,
+			hosts[count] = ri_reading_copy(input->reading, endpoint.host.at,
 				endpoint.host.length);
-			if (hosts[count++] == NULL) {
-				input->no_memory = true;
+			if (hosts[count++] == NULL)
 				return NULL;
-			}
 		}
 	}
 	out->hosts = hosts;
@@ -189,11 +185,11 @@ static const char *find_place(struct input *input, struct ri_cluster *out)
 		return no_index;
 	if (get_member(pool.tasks, out->index) == NULL) {
 		fault = pool.sparse
-			? ri_arena_format(input->arena, "the index of a listed \"%s\" task, but "
-				"it is %" PRIu64, out->role, out->index)
-			: ri_arena_format(input->arena, "an index below %zu, the number of \"%s\" "
-				"tasks, but it is %" PRIu64, pool.count, out->role, out->index);
-		input->no_memory |= fault == NULL;
+			? ri_reading_format(input->reading, "the index of a listed \"%s\" task, "
+				"but it is %" PRIu64, out->role, out->index)
+			: ri_reading_format(input->reading, "an index below %zu, the number of "
+				"\"%s\" tasks, but it is %" PRIu64, pool.count, out->role,
+				out->index);
 		return fault == NULL ? no_index : fault;
 	}
 	input->at_index = false;
@@ -248,10 +244,10 @@ static const char *read_root(struct input *input, json_t *root, struct ri_cluste
 	return json_object_size(input->cluster) == 0 ? NULL : read_task(input, out);
 }
 
-int ri_cluster_read(struct ri_cluster *out, const char *text,
-	const struct ri_cluster_types *types, struct ri_arena *arena)
+bool ri_cluster_read(struct ri_cluster *out, const char *text,
+	const struct ri_cluster_types *types, struct ri_reading *reading)
 {
-	struct input input = { .types = types, .arena = arena };
+	struct input input = { .types = types, .reading = reading };
 	json_error_t error;
 	json_t *root = json_loads(text, 0, &error);
 	bool share_a_host = false;
@@ -260,12 +256,11 @@ int ri_cluster_read(struct ri_cluster *out, const char *text,
 	*out = (struct ri_cluster){ .fault_at = root == NULL ? (size_t)error.position : 0 };
 	/* Where its memory runs out jansson leaves its message empty. */
 	if (root == NULL && error.text[0] == '\0')
-		return -1;
+		return ri_reading_need(reading, root) != NULL;
 	out->fault = read_root(&input, root, out);
 	if (input.at_index)
 		out->fault_at = find_index(text);
-	sorted = ri_arena_array(arena, out->count + 1, sizeof(*sorted));
-	input.no_memory |= sorted == NULL;
+	sorted = ri_reading_allocate(reading, out->count + 1, sizeof(*sorted));
 	if (sorted != NULL && out->count > 0) {
 		memcpy(sorted, out->hosts, out->count * sizeof(*sorted));
 		qsort(sorted, out->count, sizeof(*sorted), compare);
@@ -277,18 +272,7 @@ int ri_cluster_read(struct ri_cluster *out, const char *text,
 		out->count = 0;
 	}
 	json_decref(root);
-	return input.no_memory ? -1 : 0;
-}
-
-/* Read what the variable says. False when out of memory. */
-static bool read_cluster(struct ri_reading *reading, const char *variable,
-	const struct ri_cluster_types *types, struct ri_cluster *out)
-{
-	if (ri_cluster_read(out, ri_reading_get(reading, variable), types,
-		reading->context->arena) == 0)
-		return true;
-	ri_fail(reading->err, RI_CODE_MEMORY, variable, "no memory left to read it");
-	return false;
+	return reading->err->code == RI_CODE_NONE;
 }
 
 /* Claim what the variable's value says: a node's place and role, hosts, and the first. */
@@ -298,7 +282,7 @@ static void claim(struct ri_reading *reading, const char *variable,
 	struct ri_cluster cluster;
 	struct ri_fact *made;
 
-	if (!read_cluster(reading, variable, types, &cluster))
+	if (!ri_cluster_read(&cluster, ri_reading_get(reading, variable), types, reading))
 		return;
 	if (cluster.lone)
 		ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
@@ -336,7 +320,8 @@ static void report_beaten(struct ri_reading *reading, const struct ri_cluster_ty
 	struct ri_cluster cluster;
 	uint64_t rank, size;
 
-	if (!read_cluster(reading, variable, types, &cluster) || !cluster.has_place ||
+	if (!ri_cluster_read(&cluster, ri_reading_get(reading, variable), types, reading) ||
+		!cluster.has_place ||
 		!ri_reading_number(reading, RI_FACT_RANK, "RANK", &rank) ||
 		!ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &size) ||
 		size != cluster.count || rank == cluster.place)

@@ -106,13 +106,12 @@ static int read_all(struct ri_topology *out, struct ri_reading *reading)
 	for (const struct ri_source *const *at = ri_sources; *at != NULL; at++) {
 		if (!is_there(*at, context) || is_taken(reading, at))
 			continue;
-		if (names == NULL)
-			names = ri_arena_array(context->arena, RI_SOURCE_COUNT, sizeof(*names));
-		if (names == NULL)
-			return ri_fail(reading->err, RI_CODE_MEMORY, (*at)->name,
-				"no memory left to read this source");
-		out->sources = names;
 		reading->source = *at;
+		if (names == NULL)
+			names = ri_reading_allocate(reading, RI_SOURCE_COUNT, sizeof(*names));
+		if (names == NULL)
+			return -1;
+		out->sources = names;
 		before = reading->claim_count;
 		ri_source_read(*at, reading);
 		if (reading->err->code != RI_CODE_NONE)

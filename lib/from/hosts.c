@@ -116,9 +116,9 @@ static char *cut_line(char **rest)
 	return line;
 }
 
-int ri_hostfile_read(struct ri_hostfile *out, const char *text, struct ri_arena *arena)
+bool ri_hostfile_read(struct ri_hostfile *out, const char *text, struct ri_reading *reading)
 {
-	char *rest = ri_arena_copy(arena, text, strlen(text));
+	char *rest = ri_reading_copy(reading, text, strlen(text));
 	struct seen seen = { .count = 0 };
 	size_t lines = 1, places = 2;
 
@@ -127,20 +127,20 @@ int ri_hostfile_read(struct ri_hostfile *out, const char *text, struct ri_arena 
 	while (places < 2 * lines)
 		places *= 2;
 	seen.mask = places - 1;
-	seen.places = ri_arena_array(arena, places, sizeof(*seen.places));
-	seen.hosts = ri_arena_array(arena, lines, sizeof(*seen.hosts));
-	seen.slots = ri_arena_array(arena, lines, sizeof(*seen.slots));
+	seen.places = ri_reading_allocate(reading, places, sizeof(*seen.places));
+	seen.hosts = ri_reading_allocate(reading, lines, sizeof(*seen.hosts));
+	seen.slots = ri_reading_allocate(reading, lines, sizeof(*seen.slots));
 	if (rest == NULL || seen.places == NULL || seen.hosts == NULL || seen.slots == NULL)
-		return -1;
+		return false;
 	*out = (struct ri_hostfile){ .hosts = seen.hosts, .slots = seen.slots };
 	for (size_t number = 1; rest != NULL; number++) {
 		if (!read_line(&seen, cut_line(&rest))) {
 			out->bad_line = number;
-			return 0;
+			return true;
 		}
 	}
 	out->count = seen.count;
-	return 0;
+	return true;
 }
 
 uint32_t ri_hostfile_share(const struct ri_hostfile *file, size_t from)
@@ -161,12 +161,8 @@ struct ri_fact *ri_claim_hostlist(struct ri_reading *reading, const char *variab
 	struct ri_hostlist list;
 	struct ri_fact *claim;
 
-	if (raw == NULL || ri_text_is_blank(raw))
+	if (raw == NULL || ri_text_is_blank(raw) || !ri_hostlist_read(&list, raw, reading))
 		return NULL;
-	if (ri_hostlist_read(&list, raw, reading->context->arena) < 0) {
-		ri_fail(reading->err, RI_CODE_MEMORY, variable, "no memory left to read it");
-		return NULL;
-	}
 	claim = ri_claim_list_of(reading, variable, list.hosts, list.count);
 	if (claim == NULL || list.reason == NULL)
 		return claim;
@@ -174,17 +170,8 @@ struct ri_fact *ri_claim_hostlist(struct ri_reading *reading, const char *variab
 	return ri_claim_spoil(claim, RI_STATE_BROKEN, list.reason);
 }
 
-bool ri_hostfile_of_text(struct ri_reading *reading, const char *variable,
-	const char *text, struct ri_hostfile *out)
-{
-	if (ri_hostfile_read(out, text, reading->context->arena) == 0)
-		return true;
-	ri_fail(reading->err, RI_CODE_MEMORY, variable, "no memory left to read it");
-	return false;
-}
-
-bool ri_hostfile_of_words(struct ri_reading *reading, const char *variable, const char *words,
-	bool pairs, struct ri_hostfile *out)
+bool ri_hostfile_of_words(struct ri_hostfile *out, const char *words, bool pairs,
+	struct ri_reading *reading)
 {
 	/* a pair of four bytes, "a 1 ", becomes a line of ten */
 	size_t size = 3 * strlen(words) + sizeof(" slots=1\n"), count = 0;
@@ -201,18 +188,18 @@ bool ri_hostfile_of_words(struct ri_reading *reading, const char *variable, cons
 		ri_text_add(&text, pairs && count++ % 2 == 0 ? " slots=" : "\n");
 		words += length;
 	}
-	return ri_hostfile_of_text(reading, variable, lines, out);
+	return ri_hostfile_read(out, lines, reading);
 }
 
-bool ri_hostfile_of_variable(struct ri_reading *reading, const char *variable,
-	struct ri_hostfile *out)
+bool ri_hostfile_of_variable(struct ri_hostfile *out, const char *variable,
+	struct ri_reading *reading)
 {
 	const char *path = ri_reading_get(reading, variable), *text;
 
 	if (path == NULL || reading->context->host == NULL)
 		return false;
 	text = ri_reading_file(reading, path, RI_MAX_HOSTFILE);
-	return text != NULL && ri_hostfile_of_text(reading, variable, text, out);
+	return text != NULL && ri_hostfile_read(out, text, reading);
 }
 
 /*
@@ -404,7 +391,7 @@ static void walk(struct ri_hostlist *out, const char *text, const char **hosts, 
 	out->reason = out->count == 0 ? syntax : NULL;
 }
 
-int ri_hostlist_read(struct ri_hostlist *out, const char *text, struct ri_arena *arena)
+bool ri_hostlist_read(struct ri_hostlist *out, const char *text, struct ri_reading *reading)
 {
 	const char **hosts;
 	size_t bytes;
@@ -413,14 +400,14 @@ int ri_hostlist_read(struct ri_hostlist *out, const char *text, struct ri_arena 
 	walk(out, text, NULL, NULL, &bytes);
 	if (out->reason != NULL) {
 		out->count = 0;
-		return 0;
+		return true;
 	}
-	hosts = ri_arena_array(arena, out->count, sizeof(*hosts));
-	room = ri_arena_alloc(arena, bytes);
+	hosts = ri_reading_allocate(reading, out->count, sizeof(*hosts));
+	room = ri_reading_allocate(reading, bytes, 1);
 	if (hosts == NULL || room == NULL)
-		return -1;
+		return false;
 	walk(out, text, hosts, room, &bytes);
-	return 0;
+	return true;
 }
 
 /* "2" or "2(x3)", which ends at ',' or the end; NULL where it is none. */

@@ -25,11 +25,10 @@ struct ri_hostlist {
 /*
  * Read the text. Commas and blanks separate; several pairs of brackets in a
  * name count like the digits of a number, the last one fastest; digits in
- * front of a number's value are kept ("n[08-10]"). Returns 0, or -1 when out
- * of memory. A list that is empty or wrong, or has more than RI_MAX_RANKS
- * hosts, has a reason and no hosts.
+ * front of a number's value are kept ("n[08-10]"). A list that is empty or wrong,
+ * or has more than RI_MAX_RANKS hosts, has a reason and no hosts. False when out of memory.
  */
-int ri_hostlist_read(struct ri_hostlist *out, const char *text, struct ri_arena *arena);
+bool ri_hostlist_read(struct ri_hostlist *out, const char *text, struct ri_reading *reading);
 
 struct ri_tasks {
 	uint64_t nodes;		/* entries, those in "(x3)" one by one */
@@ -56,23 +55,19 @@ struct ri_hostfile {
 	size_t bad_line;	/* neither host nor comment, counted from 1; 0: there is none */
 };
 
-/* Read the text. Returns 0, or -1 when out of memory. With a bad line count is 0. */
-int ri_hostfile_read(struct ri_hostfile *out, const char *text, struct ri_arena *arena);
+/* Read the text. False when out of memory. With a bad line count is 0. */
+bool ri_hostfile_read(struct ri_hostfile *out, const char *text, struct ri_reading *reading);
 
 /* The slots that each host from that index on has; 0 where they differ or there is none. */
 uint32_t ri_hostfile_share(const struct ri_hostfile *file, size_t from);
 
-/* Read a text as a host file; false when out of memory. */
-bool ri_hostfile_of_text(struct ri_reading *reading, const char *variable,
-	const char *text, struct ri_hostfile *out);
-
 /* The same of a list with blanks, "a a b", or in pairs "a 2 b 1". */
-bool ri_hostfile_of_words(struct ri_reading *reading, const char *variable, const char *words,
-	bool pairs, struct ri_hostfile *out);
+bool ri_hostfile_of_words(struct ri_hostfile *out, const char *words, bool pairs,
+	struct ri_reading *reading);
 
 /* The same of the file that the variable names; false also where it cannot be read. */
-bool ri_hostfile_of_variable(struct ri_reading *reading, const char *variable,
-	struct ri_hostfile *out);
+bool ri_hostfile_of_variable(struct ri_hostfile *out, const char *variable,
+	struct ri_reading *reading);
 
 /*
  * Is a host of a list this machine? By address where the list has addresses, by name where it has
@@ -112,7 +107,7 @@ bool ri_own_read(struct ri_own_machine *out, struct ri_reading *reading);
 
 /* The same, but for the name, out of the texts of the two files; either of them may be NULL. */
 bool ri_own_parse(struct ri_own_machine *out, const char *fib_trie, const char *if_inet6,
-	struct ri_arena *arena);
+	struct ri_reading *reading);
 
 /*
  * Is this host (ri_is_host takes it) the machine? Another name than its own is
@@ -162,14 +157,14 @@ struct ri_cluster {
 };
 
 /*
- * Read the text. Returns 0, or -1 when out of memory. The role is one of the types. With a fault
+ * Read the text. False when out of memory. The role is one of the types. With a fault
  * there is no place, but there are hosts if the task alone is wrong. An object of some workers by
  * their index, as TFJob gives it to workers that come and go, leaves open how
  * many there are. Tasks that share a host are processes, and no nodes: then
  * there is the role alone.
  */
-int ri_cluster_read(struct ri_cluster *out, const char *text,
-	const struct ri_cluster_types *types, struct ri_arena *arena);
+bool ri_cluster_read(struct ri_cluster *out, const char *text,
+	const struct ri_cluster_types *types, struct ri_reading *reading);
 
 /*
  * What Open MPI's daemons tell their children about themselves, in two grammars.
@@ -194,10 +189,9 @@ bool ri_ompi_uri_address(const char *uri, const char *other, struct ri_span *out
 
 /*
  * The name of the node that daemon index runs on; NULL where the list does not say, or cannot be
- * read. Returns 0, or -1 when out of memory.
+ * read.
  */
-int ri_ompi_regex_host(const char **name, const char *regex, uint64_t index,
-	struct ri_arena *arena);
+const char *ri_ompi_regex_host(const char *regex, uint64_t index, struct ri_reading *reading);
 
 /* Of a rank what leads to its node. */
 struct ri_ompi_place {

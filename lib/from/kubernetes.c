@@ -243,7 +243,7 @@ static void read_volcano(struct ri_reading *reading)
 			"the index starts again at 0 in each task");
 		return;
 	}
-	count = ri_arena_format(reading->context->arena, "%.*sNUM",
+	count = ri_reading_format(reading, "%.*sNUM",
 		(int)(strlen(task) - strlen("HOSTS")), task);
 	ri_claim_number(reading, RI_FACT_NODE_RANK, find_index(env));
 	if (count != NULL)
@@ -576,7 +576,7 @@ static void read_kubeflow_mpi(struct ri_reading *reading)
 		ri_claim_of(reading, RI_FACT_LOCAL_WORLD_SIZE, identity->name) == NULL ||
 		ri_identity_is_on_one_node(reading))
 		return;
-	if (!ri_hostfile_of_variable(reading, variable, &file))
+	if (!ri_hostfile_of_variable(&file, variable, reading))
 		return;
 	name = ri_host_name(context->host, context->arena);
 	/* A pod's own name is the first label of the one in the host file. */

@@ -150,7 +150,7 @@ static void read_pals(struct ri_reading *reading)
 		!ri_claim_get(reading, RI_FACT_NODE_RANK, &node) ||
 		local_rank >= local || rank != node * local + local_rank ||
 		/* what is wrong with it source "pbs" says */
-		!ri_hostfile_of_variable(reading, "PBS_NODEFILE", &file) ||
+		!ri_hostfile_of_variable(&file, "PBS_NODEFILE", reading) ||
 		node >= file.count || file.count > RI_MAX_RANKS / local)
 		return;
 	size = file.count * local;

@@ -56,10 +56,8 @@ static void claim_hostfile(struct ri_reading *reading)
 	struct ri_hostfile file;
 	struct ri_fact *claim;
 
-	if (wishes->hostfile_text == NULL)
-		return;
-	if (!ri_hostfile_of_text(reading, wishes->hostfile.subject, wishes->hostfile_text,
-		&file))
+	if (wishes->hostfile_text == NULL ||
+		!ri_hostfile_read(&file, wishes->hostfile_text, reading))
 		return;
 	if (file.bad_line != 0) {
 		ri_fail(reading->err, RI_CODE_FILE_SYNTAX, wishes->hostfile.value,

@@ -162,8 +162,7 @@ static bool convert(const char *names, struct ri_text *out)
 	return true;
 }
 
-int ri_ompi_regex_host(const char **name, const char *regex, uint64_t index,
-	struct ri_arena *arena)
+const char *ri_ompi_regex_host(const char *regex, uint64_t index, struct ri_reading *reading)
 {
 	const char *daemons = strchr(regex, '@');
 	/* a number of one digit, with what is before it, becomes one of the most digits */
@@ -173,20 +172,14 @@ int ri_ompi_regex_host(const char **name, const char *regex, uint64_t index,
 	uint64_t position;
 	char *names;
 
-	*name = NULL;
 	if (daemons == NULL || !find_position(daemons + 1, index, &position))
-		return 0;
-	names = ri_arena_alloc(arena, size);
+		return NULL;
+	names = ri_reading_allocate(reading, size, 1);
 	if (names == NULL)
-		return -1;
+		return NULL;
 	text = ri_text_of(names, size);
-	if (!convert(regex, &text))
-		return 0;
-	if (ri_hostlist_read(&list, names, arena) < 0)
-		return -1;
-	if (position < list.count)
-		*name = list.hosts[position];
-	return 0;
+	return convert(regex, &text) && ri_hostlist_read(&list, names, reading) &&
+		position < list.count ? list.hosts[position] : NULL;
 }
 
 /*
@@ -315,9 +308,8 @@ static void claim_master(struct ri_reading *reading, uint64_t own, uint64_t firs
 			claim_address(reading, local_daemon, own == 0 ? NULL : of_mpirun)) ||
 		nodes == NULL)
 		return;
-	if (ri_ompi_regex_host(&name, nodes, first, reading->context->arena) < 0)
-		ri_fail(reading->err, RI_CODE_MEMORY, regex, "no memory left to read it");
-	else if (name != NULL)
+	name = ri_ompi_regex_host(nodes, first, reading);
+	if (name != NULL)
 		ri_claim_word(reading, RI_FACT_MASTER_ADDR, regex, name, RI_STRENGTH_DEFAULT);
 }
 

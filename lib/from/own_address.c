@@ -96,7 +96,7 @@ static void add_ipv6(struct ri_own_machine *own, const char *text)
 }
 
 bool ri_own_parse(struct ri_own_machine *out, const char *fib_trie, const char *if_inet6,
-	struct ri_arena *arena)
+	struct ri_reading *reading)
 {
 	/* by how long a line is at least */
 	size_t room = (fib_trie == NULL ? 0 : strlen(fib_trie) / local.length + 1) +
@@ -105,7 +105,7 @@ bool ri_own_parse(struct ri_own_machine *out, const char *fib_trie, const char *
 	*out = (struct ri_own_machine){
 		.knows_ipv4 = fib_trie != NULL, .knows_ipv6 = if_inet6 != NULL,
 	};
-	out->addresses = ri_arena_array(arena, room + 1, sizeof(*out->addresses));
+	out->addresses = ri_reading_allocate(reading, room + 1, sizeof(*out->addresses));
 	if (out->addresses == NULL)
 		return false;
 	if (fib_trie != NULL)
@@ -126,13 +126,8 @@ bool ri_own_read(struct ri_own_machine *out, struct ri_reading *reading)
 		fib_trie = ri_reading_file(reading, "/proc/net/fib_trie", RI_MAX_FILE);
 		if_inet6 = ri_reading_file(reading, "/proc/net/if_inet6", RI_MAX_FILE);
 	}
-	if (reading->err->code != RI_CODE_NONE)
+	if (reading->err->code != RI_CODE_NONE || !ri_own_parse(out, fib_trie, if_inet6, reading))
 		return false;
-	if (!ri_own_parse(out, fib_trie, if_inet6, reading->context->arena)) {
-		ri_fail(reading->err, RI_CODE_MEMORY, reading->source->name,
-			"no memory left for the addresses of this machine");
-		return false;
-	}
 	out->name = host == NULL ? NULL : ri_host_name(host, reading->context->arena);
 	return true;
 }

@@ -33,23 +33,22 @@ char *ri_reading_file(struct ri_reading *reading, const char *path, size_t most)
 		? text : NULL;
 }
 
-void *ri_reading_allocate(struct ri_reading *reading, size_t count, size_t size)
+void *ri_reading_need(struct ri_reading *reading, void *given)
 {
-	void *result = ri_arena_array(reading->context->arena, count, size);
-
-	if (result == NULL)
+	if (given == NULL)
 		ri_fail(reading->err, RI_CODE_MEMORY, reading->source->name,
 			"no memory left to read this source");
-	return result;
+	return given;
+}
+
+void *ri_reading_allocate(struct ri_reading *reading, size_t count, size_t size)
+{
+	return ri_reading_need(reading, ri_arena_array(reading->context->arena, count, size));
 }
 
 char *ri_reading_copy(struct ri_reading *reading, const char *text, size_t length)
 {
-	char *copy = ri_reading_allocate(reading, length + 1, 1);
-
-	if (copy != NULL)
-		memcpy(copy, text, length);
-	return copy;
+	return ri_reading_need(reading, ri_arena_copy(reading->context->arena, text, length));
 }
 
 /* The only place where claims are made. */

@@ -72,9 +72,17 @@ bool ri_reading_number(const struct ri_reading *reading, enum ri_fact_id id,
 /* The text of a file of the context's machine, of less than most bytes; or NULL. */
 char *ri_reading_file(struct ri_reading *reading, const char *path, size_t most);
 
-/* Zeroed memory that lives as long as the topology, or NULL; and a copy there, ended by '\0'. */
+/*
+ * Zeroed memory that lives as long as the topology, or NULL; a copy there, ended by '\0'; and a
+ * string made by a format.
+ */
 void *ri_reading_allocate(struct ri_reading *reading, size_t count, size_t size);
 char *ri_reading_copy(struct ri_reading *reading, const char *text, size_t length);
+#define ri_reading_format(reading, ...) \
+	ri_reading_need(reading, ri_arena_format((reading)->context->arena, __VA_ARGS__))
+
+/* What the arena gave; where that is NULL there is no memory left. */
+void *ri_reading_need(struct ri_reading *reading, void *given);
 
 /*
  * Claim a fact that this variable says: known, and without a value yet. NULL

@@ -16,7 +16,7 @@ static bool read_file(struct ri_reading *reading, const char *variable, struct r
 	if (context->host == NULL || !ri_source_sees_text(context->env, variable))
 		return false;
 	/* It is there on the job's first node alone, and not in every container. */
-	if (!ri_hostfile_of_variable(reading, variable, out)) {
+	if (!ri_hostfile_of_variable(out, variable, reading)) {
 		if (reading->err->code == RI_CODE_NONE)
 			ri_findings_add(context->findings, RI_SEVERITY_NOTE, RI_CODE_ENV_IGNORED,
 				variable, "the file named there cannot be read");
@@ -142,8 +142,8 @@ static bool claim_list(struct ri_reading *reading, const char *variable, bool pa
 {
 	struct ri_hostfile file;
 
-	if (!ri_source_sees_text(reading->context->env, variable) || !ri_hostfile_of_words(reading,
-		variable, ri_reading_get(reading, variable), pairs, &file))
+	if (!ri_source_sees_text(reading->context->env, variable) ||
+		!ri_hostfile_of_words(&file, ri_reading_get(reading, variable), pairs, reading))
 		return false;
 	if (file.bad_line != 0) {
 		ri_claim_broken(reading, RI_FACT_HOSTS, variable,
@@ -361,12 +361,8 @@ static void claim_step(struct ri_reading *reading)
 	const struct ri_fact *hosts;
 
 	/* Two may run at once, so one is named as Slurm itself names it: "1234.0". */
-	if (id != NULL && step != NULL) {
-		id->text = ri_arena_format(reading->context->arena, "%s.%s", id->text, step);
-		if (id->text == NULL)
-			ri_fail(reading->err, RI_CODE_MEMORY, "SLURM_STEP_ID",
-				"no memory left to read it");
-	}
+	if (id != NULL && step != NULL)
+		id->text = ri_reading_format(reading, "%s.%s", id->text, step);
 	claim_tuple(reading);
 	ri_claim_filled(reading, RI_FACT_NNODES, "SLURM_STEP_NUM_NODES");
 	ri_claim_filled(reading, RI_FACT_NODE_RANK, "SLURM_NODEID");

@@ -7,6 +7,7 @@
 #include "fuzz.h"
 
 #include "from/hosts.h"
+#include "../unit/reading_of.h"
 
 static struct ri_arena arena;
 
@@ -46,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ri_cluster cluster;
 
 	for (size_t i = 0; i < 2; i++) {
-		CHECK(ri_cluster_read(&cluster, text, &types[i], &arena) == 0);
+		CHECK(ri_cluster_read(&cluster, text, &types[i], reading_of(&arena)));
 		check(&cluster, &types[i], strlen(text));
 	}
 	ri_arena_release(&arena);

@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "from/hosts.h"
 #include "from/reading.h"
+#include "../unit/reading_of.h"
 
 static struct ri_arena arena;
 
@@ -24,7 +25,7 @@ static void check_again(const struct ri_hostlist *list)
 	CHECK(text != NULL);
 	for (size_t i = 0; i < list->count; i++)
 		at += sprintf(at, "%s,", list->hosts[i]);
-	CHECK(ri_hostlist_read(&again, text, &arena) == 0);
+	CHECK(ri_hostlist_read(&again, text, reading_of(&arena)));
 	CHECK(again.reason == NULL && again.count == list->count);
 	for (size_t i = 0; i < list->count; i++)
 		CHECK(strcmp(again.hosts[i], list->hosts[i]) == 0);
@@ -35,7 +36,7 @@ static void check_list(const char *text)
 {
 	struct ri_hostlist list;
 
-	CHECK(ri_hostlist_read(&list, text, &arena) == 0);
+	CHECK(ri_hostlist_read(&list, text, reading_of(&arena)));
 	if (list.reason != NULL) {
 		CHECK(list.count == 0 && list.fault_at <= strlen(text));
 		return;

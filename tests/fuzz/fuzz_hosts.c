@@ -10,6 +10,7 @@
 #include "from/hosts.h"
 #include "from/reading.h"
 #include "model/context.h"
+#include "../unit/reading_of.h"
 #include "../unit/stages_of.h"
 
 static struct ri_arena arena;
@@ -34,7 +35,7 @@ static void check_file(const char *text)
 {
 	struct ri_hostfile file;
 
-	CHECK(ri_hostfile_read(&file, text, &arena) == 0);
+	CHECK(ri_hostfile_read(&file, text, reading_of(&arena)));
 	CHECK(file.bad_line <= count_lines(text) && file.count <= count_lines(text));
 	CHECK(file.bad_line == 0 || file.count == 0);
 	check_hosts(file.hosts, file.count);
@@ -108,7 +109,7 @@ static void check_rank(const char *text)
 	CHECK(ri_env_init(&env, strings, &arena, &err) == 0);
 	CHECK(ri_topology_read(&topology, &context, &err) == 0);
 	CHECK(strcmp(topology.identity, "hydra") == 0);
-	CHECK(ri_hostfile_read(&file, text, &arena) == 0);
+	CHECK(ri_hostfile_read(&file, text, reading_of(&arena)));
 	CHECK(master->state != RI_STATE_KNOWN ||
 		(file.count == 2 && strcmp(master->text, file.hosts[0]) == 0 &&
 			file.hosts[1][0] == 'b'));

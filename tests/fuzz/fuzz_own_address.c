@@ -8,6 +8,7 @@
 #include <arpa/inet.h>
 
 #include "from/hosts.h"
+#include "../unit/reading_of.h"
 
 static struct ri_arena arena;
 
@@ -40,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *text = fuzz_string(data, size), *part = fuzz_cut_part(text);
 	struct ri_own_machine own;
 
-	CHECK(ri_own_parse(&own, text, *part == '\0' ? NULL : part, &arena));
+	CHECK(ri_own_parse(&own, text, *part == '\0' ? NULL : part, reading_of(&arena)));
 	CHECK(own.count <= count_lines(text) + count_lines(part));
 	for (size_t i = 0; i < own.count && i < 64; i++) {
 		CHECK(i == 0 || memcmp(&own.addresses[i - 1], &own.addresses[i],

@@ -13,6 +13,7 @@
 
 #include "from/hosts.h"
 #include "out_of_memory.h"
+#include "reading_of.h"
 #include "topology_of.h"
 
 static const char *const ranked[] = { "chief", "worker", NULL };
@@ -22,7 +23,7 @@ static struct ri_cluster cluster;
 
 static void read_text(const char *text)
 {
-	assert_int_equal(ri_cluster_read(&cluster, text, &types, &arena), 0);
+	assert_true(ri_cluster_read(&cluster, text, &types, reading_of(&arena)));
 }
 
 static void test_a_worker_stands_behind_the_chief(void **state)
@@ -257,13 +258,13 @@ static void *allocate_nothing(size_t size)
 
 static void test_the_parser_runs_out_of_memory(void **state)
 {
-	int status;
+	bool read;
 
 	(void)state;
 	json_set_alloc_funcs(allocate_nothing, free);
-	status = ri_cluster_read(&cluster, "{}", &types, &arena);
+	read = ri_cluster_read(&cluster, "{}", &types, reading_of(&arena));
 	json_set_alloc_funcs(malloc, free);
-	assert_int_equal(status, -1);
+	assert_false(read);
 }
 
 static int read_without_memory(void)
@@ -276,7 +277,7 @@ static int read_without_memory(void)
 		return 97;
 	while (ri_arena_alloc(&full, 1) != NULL)
 		;
-	return ri_cluster_read(&cluster, text, &types, &full) < 0 ? 0 : 96;
+	return !ri_cluster_read(&cluster, text, &types, reading_of(&full)) ? 0 : 96;
 }
 
 static void test_out_of_memory(void **state)

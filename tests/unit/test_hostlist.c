@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "from/hosts.h"
 #include "out_of_memory.h"
+#include "reading_of.h"
 #include "thinned.h"
 
 static struct ri_arena arena;
@@ -27,7 +28,7 @@ static void assert_list(const char *text, const char *expected)
 	struct ri_hostlist list;
 	char got[512] = "";
 
-	assert_int_equal(ri_hostlist_read(&list, text, &arena), 0);
+	assert_true(ri_hostlist_read(&list, text, reading_of(&arena)));
 	if (list.reason != NULL)
 		fail_msg("\"%s\" at %zu: expected %s", text, list.fault_at, list.reason);
 	for (size_t i = 0; i < list.count; i++) {
@@ -42,7 +43,7 @@ static void assert_fault(const char *text, size_t at, const char *word)
 {
 	struct ri_hostlist list;
 
-	assert_int_equal(ri_hostlist_read(&list, text, &arena), 0);
+	assert_true(ri_hostlist_read(&list, text, reading_of(&arena)));
 	if (list.reason == NULL)
 		fail_msg("\"%s\" is read", text);
 	assert_non_null(strstr(list.reason, word));
@@ -130,10 +131,10 @@ static void assert_longest(const char *names, const char *more)
 
 	if (below_valgrind())
 		return;
-	assert_int_equal(ri_hostlist_read(&list, names, &arena), 0);
+	assert_true(ri_hostlist_read(&list, names, reading_of(&arena)));
 	assert_int_equal(list.count, RI_MAX_RANKS);
 	assert_string_equal(list.hosts[RI_MAX_RANKS - 1], "n1048575");
-	assert_int_equal(ri_hostlist_read(&list, more, &arena), 0);
+	assert_true(ri_hostlist_read(&list, more, reading_of(&arena)));
 	assert_int_equal(list.count, 131072);
 }
 
@@ -158,7 +159,7 @@ static void test_a_list_is_bounded(void **state)
 	assert_longest("n[0-1048575]", text);
 	memset(text, 'a', RI_MAX_NAME);
 	strcpy(text + RI_MAX_NAME - 1, "[1-2]");
-	assert_int_equal(ri_hostlist_read(&list, text, &arena), 0);
+	assert_true(ri_hostlist_read(&list, text, reading_of(&arena)));
 	assert_int_equal(list.count, 2);
 	assert_int_equal(strlen(list.hosts[1]), RI_MAX_NAME);
 	strcpy(text + RI_MAX_NAME - 1, "[10]");
@@ -182,7 +183,7 @@ static void test_memory_is_that_of_the_names(void **state)
 	struct ri_hostlist list;
 
 	(void)state;
-	assert_int_equal(ri_hostlist_read(&list, "node[00000-99999]", &arena), 0);
+	assert_true(ri_hostlist_read(&list, "node[00000-99999]", reading_of(&arena)));
 	assert_int_equal(list.count, 100000);
 	assert_string_equal(list.hosts[99999], "node99999");
 	assert_in_range(mapped_by(&arena), 1800000, 2400000);
@@ -192,7 +193,7 @@ static int read_without_memory(void)
 {
 	struct ri_hostlist list;
 
-	return memory_exhaust(&arena) && ri_hostlist_read(&list, "n[0-999999]", &arena) < 0 ? 0 : 1;
+	return memory_exhaust(&arena) && !ri_hostlist_read(&list, "n[0-999999]", reading_of(&arena)) ? 0 : 1;
 }
 
 /* The pointers fit into what is left over, the names do not. */
@@ -203,7 +204,7 @@ static int read_without_memory_for_names(void)
 
 	memset(text, 'a', sizeof(text));
 	strcpy(text + 240, "[1000-9999]");
-	return memory_exhaust(&arena) && ri_hostlist_read(&list, text, &arena) < 0 ? 0 : 1;
+	return memory_exhaust(&arena) && !ri_hostlist_read(&list, text, reading_of(&arena)) ? 0 : 1;
 }
 
 static void test_a_list_without_memory(void **state)

@@ -11,6 +11,7 @@
 #include "from/hosts.h"
 #include "model/context.h"
 #include "out_of_memory.h"
+#include "reading_of.h"
 #include "topology_of.h"
 
 static struct ri_hostfile hostfile;
@@ -207,7 +208,7 @@ static void test_hostfile_that_is_none(void **state)
 static void read_file(const char *text)
 {
 	give_back(NULL);
-	assert_int_equal(ri_hostfile_read(&hostfile, text, &arena), 0);
+	assert_true(ri_hostfile_read(&hostfile, text, reading_of(&arena)));
 }
 
 static void test_hostfile_grammar(void **state)
@@ -264,7 +265,7 @@ static int read_file_without_memory(void)
 	/* two of these leave 60 kB of a chunk */
 	while (ri_arena_alloc(&arena, 100000) != NULL)
 		;
-	return ri_hostfile_read(&hostfile, text, &arena) < 0 ? 0 : 2;
+	return !ri_hostfile_read(&hostfile, text, reading_of(&arena)) ? 0 : 2;
 }
 
 static void test_hostfile_without_memory(void **state)

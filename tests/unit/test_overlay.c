@@ -15,6 +15,7 @@
 #include "base/host.h"
 #include "base/limits.h"
 #include "from/hosts.h"
+#include "reading_of.h"
 #include "tree.h"
 
 static struct ri_arena arena;
@@ -171,7 +172,8 @@ static enum ri_is_own ask_own(const char *address)
 {
 	struct ri_own_machine own;
 
-	assert_true(ri_own_parse(&own, "|-- 127.0.0.3\n/32 host LOCAL\n", "", &arena));
+	assert_true(ri_own_parse(&own, "|-- 127.0.0.3\n/32 host LOCAL\n", "",
+		reading_of(&arena)));
 	return ri_own_is(&own, address);
 }
 

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "from/hosts.h"
+#include "reading_of.h"
 #include "topology_of.h"
 
 #define LEAF(address, kind) "           |-- " address "\n              " kind "\n"
@@ -23,7 +24,7 @@ static struct ri_own_machine own;
 static void parse(const char *fib_trie, const char *if_inet6)
 {
 	give_back(NULL);
-	assert_true(ri_own_parse(&own, fib_trie, if_inet6, &arena));
+	assert_true(ri_own_parse(&own, fib_trie, if_inet6, reading_of(&arena)));
 }
 
 static void test_local_addresses_alone_are_own(void **state)
