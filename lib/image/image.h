@@ -351,12 +351,6 @@ bool ri_rdma_core_mixed(const struct ri_rdma_core *core);
 /* The provider for devices of this kernel driver: "mlx5" for "mlx5_core". Never NULL. */
 const char *ri_provider_for(const char *driver);
 
-/*
- * Take the next word behind "driver" off the text of such a file, which is
- * cut into strings. False when there is no more.
- */
-bool ri_driver_next(char **text, const char **name);
-
 /* Read "libmlx5-rdmav34.so". False where the name is no provider's. */
 bool ri_provider_read(const char *file, struct ri_provider *out);
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/proc.h"
 #include "base/text.h"
 
 /* Names in a folder, and one file of it. */
@@ -53,29 +54,6 @@ bool ri_provider_read(const char *file, struct ri_provider *out)
 	return true;
 }
 
-bool ri_driver_next(char **text, const char **name)
-{
-	static const char word[] = "driver";
-
-	while (**text != '\0') {
-		char *line = *text, *end = line + strcspn(line, "\n");
-
-		*text = *end == '\0' ? end : end + 1;
-		*end = '\0';
-		line += strspn(line, " \t");
-		if (strncmp(line, word, sizeof(word) - 1) != 0 ||
-			strspn(line + sizeof(word) - 1, " \t") == 0)
-			continue;
-		line += sizeof(word) - 1;
-		line += strspn(line, " \t");
-		line[strcspn(line, " \t")] = '\0';
-		*name = line;
-		if (line[0] != '\0')
-			return true;
-	}
-	return false;
-}
-
 /* A name, or the path of a provider without its end. */
 static void configure(struct ri_rdma_core *core, const char *name, size_t length)
 {
@@ -104,14 +82,14 @@ static void find_configured(struct ri_rdma_core *core, const struct ri_image *im
 
 	ri_host_list(image->host, core->config, names, sizeof(names));
 	for (const char *file = names; *file != '\0'; file += strlen(file) + 1) {
-		const char *name;
-		char *rest = text;
+		const char *name = text;
 
 		if (!ri_path_join(path, core->config, file) ||
 			ri_host_read(image->host, path, text, sizeof(text)) < 0)
 			continue;
-		while (ri_driver_next(&rest, &name))
-			configure(core, name, strlen(name));
+		/* "driver mlx5" */
+		while ((name = ri_proc_field(name, "driver", ' ')) != NULL)
+			configure(core, name, strcspn(name, " \t\n"));
 	}
 	if (list == NULL)
 		list = ri_env_get(image->env, "IBV_DRIVERS");

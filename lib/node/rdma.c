@@ -88,27 +88,20 @@ static void read_port(struct ri_host *host, const char *name, struct ri_port *po
 		port->manager = manager;
 }
 
+/* Linux drivers/infiniband/core/sysfs.c: the ports of an adapter are numbered from 1 on. */
 static void read_ports(struct ri_hca *hca, struct ri_host *host)
 {
-	char path[PATH_SIZE], names[4096];
-	uint64_t number;
+	char path[PATH_SIZE];
 
-	snprintf(path, sizeof(path), CLASS "/%.*s/ports", NAME_SIZE, hca->name);
-	ri_host_list(host, path, names, sizeof(names));
-	for (const char *name = names; *name != '\0'; name += strlen(name) + 1) {
-		struct ri_port port = { .number = 0 };
-		size_t at = hca->count;
+	for (; hca->count < RI_MAX_HCA_PORTS; hca->count++) {
+		struct ri_port *port = &hca->ports[hca->count];
 
-		/* not "01": the folder of that name would be 1's */
-		if (name[0] == '0' || ri_digits_read(name, &number) != strlen(name) ||
-			number >= 256 || at == RI_MAX_HCA_PORTS)
-			continue;
-		port.number = (unsigned)number;
-		read_port(host, hca->name, &port);
-		for (; at > 0 && hca->ports[at - 1].number > port.number; at--)
-			hca->ports[at] = hca->ports[at - 1];
-		hca->ports[at] = port;
-		hca->count++;
+		port->number = (unsigned)hca->count + 1;
+		snprintf(path, sizeof(path), CLASS "/%.*s/ports/%u", NAME_SIZE, hca->name,
+			port->number);
+		if (!ri_host_has(host, path))
+			return;
+		read_port(host, hca->name, port);
 	}
 }
 

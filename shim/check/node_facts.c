@@ -261,29 +261,20 @@ static void find_nccl(struct finder *finder)
 {
 	static const struct ri_env_edits none;
 	static const char start[] = "NCCL_";
-	const struct ri_env_edits *edits =
-		finder->plan->edits == NULL ? &none : finder->plan->edits;
-	const struct ri_env *env = finder->plan->checking.env;
+	const struct ri_node_facts_plan *plan = finder->plan;
+	struct ri_error err = RI_ERROR_INIT;
+	char **all = ri_env_apply(plan->checking.env, plan->edits == NULL ? &none : plan->edits,
+		plan->checking.arena, &err);
 
-	for (size_t i = 0; i < env->count; i++) {
-		const struct ri_env_entry *entry = &env->entries[i];
-		const char *value = ri_env_entry_value(entry);
+	for (; all != NULL && *all != NULL; all++) {
+		const char *value = strchr(*all, '=');
 		char name[NAME_MOST + 1];
 
-		if (value == NULL || strncmp(entry->text, start, sizeof(start) - 1) != 0 ||
-			entry->name_length > NAME_MOST)
+		if (value == NULL || value - *all > NAME_MOST ||
+			strncmp(*all, start, sizeof(start) - 1) != 0)
 			continue;
-		memcpy(name, entry->text, entry->name_length);
-		name[entry->name_length] = '\0';
-		if (ri_env_edits_find(edits, name) == NULL && ri_env_find(env, name) == entry)
-			add_named(finder, name, value);
-	}
-	for (size_t i = 0; i < edits->count; i++) {
-		const struct ri_env_edit *edit = &edits->items[i];
-
-		if (edit->value != NULL && strncmp(edit->name, start, sizeof(start) - 1) == 0 &&
-			ri_env_edits_find(edits, edit->name) == edit)
-			add_named(finder, edit->name, edit->value);
+		snprintf(name, sizeof(name), "%.*s", (int)(value - *all), *all);
+		add_named(finder, name, value + 1);
 	}
 }
 

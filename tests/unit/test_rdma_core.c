@@ -87,7 +87,7 @@ static void test_whole(void **state)
 	tree_file(&tree, "usr/lib/libibverbs/README", "");
 	tree_file(&tree, "etc/libibverbs.d/mlx5.driver", "driver mlx5\n");
 	/* as libibverbs sees it, any file will do, but a name ends at a blank */
-	tree_file(&tree, "etc/libibverbs.d/.efa.dpkg-new", "# driver bad\n\tdriver  efa x\n");
+	tree_file(&tree, "etc/libibverbs.d/.efa.dpkg-new", "# driver bad\ndriver  efa x\n");
 	tree_file(&tree, "etc/libibverbs.d/dos.driver", "driver mlx4\r\n");
 	find(NULL, NULL);
 	assert_string_equal(core.verbs.path, "/usr/lib/libibverbs.so.1");
