@@ -193,7 +193,8 @@ static int read_without_memory(void)
 {
 	struct ri_hostlist list;
 
-	return memory_exhaust(&arena) && !ri_hostlist_read(&list, "n[0-999999]", reading_of(&arena)) ? 0 : 1;
+	return memory_exhaust(&arena) &&
+		!ri_hostlist_read(&list, "n[0-999999]", reading_of(&arena)) ? 0 : 1;
 }
 
 /* The pointers fit into what is left over, the names do not. */
