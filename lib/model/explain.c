@@ -549,21 +549,13 @@ void ri_explain_text(const struct ri_explain *explain, struct ri_text *out)
 /* What a variable is set to, without secrets, under its name, which is foreign text, too. */
 static void put_variable(struct ri_json *json, json_t *object, const struct ri_env_edit *edit)
 {
-	json_t *key, *value = NULL;
-	struct ri_text text;
+	struct ri_span name = { edit->name, strlen(edit->name) };
+	struct ri_span set = { edit->value, strlen(edit->value) };
+	json_t *value = ri_json_redacted(json, set, ri_secrecy_of(name), edit->name);
+	json_t *key = ri_json_string(json, edit->name, "set");
 
-	if (ri_json_buffer_take(&text, 2 * strlen(edit->value) + sizeof(RI_REDACTED))) {
-		ri_redact_value(&text, edit->name, edit->value);
-		value = ri_json_string(json, text.bytes, edit->name);
-		ri_json_buffer_release(&text);
-	}
-	key = ri_json_string(json, edit->name, "set");
-	if (key == NULL) {
-		json_decref(value);
-		json->incomplete = true;
-	} else {
-		ri_json_put(json, object, json_string_value(key), value);
-	}
+	/* a name is missing where memory ran out */
+	ri_json_put(json, object, json_string_value(key), value);
 	json_decref(key);
 }
 

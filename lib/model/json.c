@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "redact/redact.h"
+
 void ri_json_put(struct ri_json *json, json_t *object, const char *key, json_t *value)
 {
 	json->incomplete |= json_object_set_new(object, key, value) < 0;
@@ -27,7 +29,8 @@ json_t *ri_json_number(int64_t number)
 	return number < 0 ? json_null() : json_integer((json_int_t)number);
 }
 
-bool ri_json_buffer_take(struct ri_text *out, size_t room)
+/* An empty text with so much room; false where there is no memory. Release it again. */
+static bool take_buffer(struct ri_text *out, size_t room)
 {
 	json_malloc_t take;
 	json_free_t give_back;
@@ -41,7 +44,7 @@ bool ri_json_buffer_take(struct ri_text *out, size_t room)
 	return true;
 }
 
-void ri_json_buffer_release(struct ri_text *text)
+static void release_buffer(struct ri_text *text)
 {
 	json_malloc_t take;
 	json_free_t give_back;
@@ -57,7 +60,7 @@ static json_t *escape(const char *value)
 	json_t *string;
 	size_t length;
 
-	if (!ri_json_buffer_take(&text, 4 * strlen(value) + 1))
+	if (!take_buffer(&text, 4 * strlen(value) + 1))
 		return NULL;
 	for (; *value != '\0'; value += length == 0 ? 1 : length) {
 		length = ri_utf8_length(value);
@@ -69,7 +72,7 @@ static json_t *escape(const char *value)
 			ri_text_add_bytes(&text, value, length);
 	}
 	string = json_string(text.bytes);
-	ri_json_buffer_release(&text);
+	release_buffer(&text);
 	return string;
 }
 
@@ -86,6 +89,22 @@ json_t *ri_json_string(struct ri_json *json, const char *value, const char *subj
 	if (json->escapes++ == 0)
 		json->escaped = subject;
 	return escape(value);
+}
+
+json_t *ri_json_redacted(struct ri_json *json, struct ri_span value, enum ri_secrecy secrecy,
+	const char *subject)
+{
+	struct ri_text text;
+	json_t *string;
+
+	if (ri_secrecy_hides(secrecy, value))
+		return json_string(RI_REDACTED);
+	if (!take_buffer(&text, sizeof(RI_REDACTED) * (value.length + 1)))
+		return NULL;
+	ri_redact(&text, value);
+	string = ri_json_string(json, text.bytes, subject);
+	release_buffer(&text);
+	return string;
 }
 
 /* C1 (U+0080 to U+009F) is two bytes in UTF-8, and strings alone have it. */

@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "model/topology.h"
+#include "redact/token.h"
 
 /* How documents are written: a number of decimals as few digits as it has. */
 #define RI_JSON_LOOK (JSON_INDENT(2) | JSON_REAL_PRECISION(15))
@@ -19,10 +20,6 @@ struct ri_json {
 	size_t escapes;		/* how many such strings there are */
 	bool incomplete;	/* memory ran out somewhere */
 };
-
-/* An empty text with so much room; false where there is no memory. Release it again. */
-bool ri_json_buffer_take(struct ri_text *out, size_t room);
-void ri_json_buffer_release(struct ri_text *text);
 
 /* Both take over the value, as jansson's _new functions; NULL: out of memory. */
 void ri_json_put(struct ri_json *json, json_t *object, const char *key, json_t *value);
@@ -50,6 +47,10 @@ json_t *ri_json_number(int64_t number);
  * and backslashes doubled. subject names it where that is so. NULL is null.
  */
 json_t *ri_json_string(struct ri_json *json, const char *value, const char *subject);
+
+/* The same without its secrets, of which the name of the value may make one of all of it. */
+json_t *ri_json_redacted(struct ri_json *json, struct ri_span value, enum ri_secrecy secrecy,
+	const char *subject);
 
 /*
  * Take over a document that is made, and append it and a '\n'. DEL and C1 are \u00NN in it, which

@@ -251,7 +251,7 @@ static json_t *list_restarts(struct ri_json *json, const struct ri_restarts *res
 	return list;
 }
 
-int ri_report_render(const struct ri_report *report, struct ri_text *out)
+int ri_report_render(struct ri_json *json, const struct ri_report *report, struct ri_text *out)
 {
 	const struct ri_outcome *outcome = report->outcome;
 	const struct ri_link_outcome *link = &outcome->link;
@@ -261,32 +261,30 @@ int ri_report_render(const struct ri_report *report, struct ri_text *out)
 	/* a document of our own, but of strings that were in the memory of others */
 	json_t *autopsy = outcome->hang.autopsy == NULL ? NULL
 		: json_loads(outcome->hang.autopsy, JSON_REJECT_DUPLICATES, NULL);
-	struct ri_json json = { .escapes = 0 };
 	const struct ri_report_file told = {
 		.schema = ri_report_schema, .version = report->version,
 		.exit_status = outcome->exit_status, .launch = outcome->launch,
 		.host = outcome->host, .started = ri_time_us(outcome->started),
 		.ended = ri_time_us(outcome->ended),
-		.topology = ri_json_topology(&json, outcome->topology),
-		.ranks = list_ranks(&json, outcome),
-		.first_failure = describe_first(&json, outcome),
-		.verdict = ri_verdict_json(&json, outcome->verdict),
+		.topology = ri_json_topology(json, outcome->topology),
+		.ranks = list_ranks(json, outcome),
+		.first_failure = describe_first(json, outcome),
+		.verdict = ri_verdict_json(json, outcome->verdict),
 		.refusal = report->refusal == NULL ? json_null()
-			: split(&json, report->refusal, "refusal"),
+			: split(json, report->refusal, "refusal"),
 		.job_verdict = link->text,
-		.stop = write_known(&json, outcome->stop.signal != 0, ri_report_stop, &stop),
-		.facts = list_facts(&json, outcome), .roll_call = link->roll_call,
+		.stop = write_known(json, outcome->stop.signal != 0, ri_report_stop, &stop),
+		.facts = list_facts(json, outcome), .roll_call = link->roll_call,
 		.roll_call_unproved = link->unproved,
-		.clock = write_known(&json, link->clock != NULL, ri_report_clock, link->clock),
-		.restarts = list_restarts(&json, outcome->restarts),
+		.clock = write_known(json, link->clock != NULL, ri_report_clock, link->clock),
+		.restarts = list_restarts(json, outcome->restarts),
 		.autopsy = autopsy == NULL ? json_null() : autopsy,
-		.job_autopsy = write_known(&json, link->found != NULL, ri_report_found,
+		.job_autopsy = write_known(json, link->found != NULL, ri_report_found,
 			link->found),
 		.job_verdict_node = link->verdict != NULL ? link->verdict->node : -1,
-		.check = report->check == NULL ? json_null()
-			: report->check(&json, report->checked),
+		.check = report->check == NULL ? json_null() : report->check,
 	};
 
-	return ri_json_end(&json, ri_members_write(&json, ri_report_file, &told), RI_JSON_LOOK,
+	return ri_json_end(json, ri_members_write(json, ri_report_file, &told), RI_JSON_LOOK,
 		out);
 }

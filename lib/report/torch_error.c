@@ -73,22 +73,6 @@ bool ri_torch_error_time(struct ri_span text, uint64_t *seconds)
 	return known;
 }
 
-static json_t *clean_string(struct ri_json *json, const json_t *value, enum ri_secrecy secrecy)
-{
-	struct ri_span text = { json_string_value(value), json_string_length(value) };
-	struct ri_text out;
-	json_t *string;
-
-	if (ri_secrecy_hides(secrecy, text))
-		return json_string(RI_REDACTED);
-	if (!ri_json_buffer_take(&out, sizeof(RI_REDACTED) * (text.length + 1)))
-		return NULL;
-	ri_redact(&out, text);
-	string = ri_json_string(json, out.bytes, "torch_error");
-	ri_json_buffer_release(&out);
-	return string;
-}
-
 /* What a member's name makes of it, or {"name": "HF_TOKEN", "value": "x"}, or what it is in. */
 static enum ri_secrecy secrecy_of(const json_t *object, const char *key, enum ri_secrecy outer)
 {
@@ -103,12 +87,13 @@ static enum ri_secrecy secrecy_of(const json_t *object, const char *key, enum ri
 
 static json_t *clean(struct ri_json *json, json_t *value, enum ri_secrecy secrecy, unsigned depth)
 {
+	struct ri_span text = { json_string_value(value), json_string_length(value) };
 	json_t *made, *member;
 	const char *key;
 	size_t index;
 
 	if (json_is_string(value))
-		return clean_string(json, value, secrecy);
+		return ri_json_redacted(json, text, secrecy, "torch_error");
 	if (depth >= MAX_DEPTH)
 		return json_null();
 	if (json_is_array(value)) {

@@ -197,14 +197,12 @@ void ri_verdict_render(const struct ri_outcome *outcome, struct ri_text *out);
  * secrets and is UTF-8, as model/json.h says.
  */
 
-/* All of it is borrowed. */
+/* All of it is borrowed, but for what checks of the node found before the launch. */
 struct ri_report {
 	const char *version;
 	const struct ri_outcome *outcome;
 	const char *refusal;	/* why nothing was started, in lines; or NULL */
-	/* Makes what checks of the node found before the launch; NULL: nothing was checked. */
-	json_t *(*check)(struct ri_json *json, const void *checked);
-	const void *checked;
+	json_t *check;		/* NULL: nothing was checked */
 };
 
 /*
@@ -212,6 +210,6 @@ struct ri_report {
  * does not fit; what was appended has no meaning then. jansson's hash must
  * have been seeded (json_object_seed).
  */
-int ri_report_render(const struct ri_report *report, struct ri_text *out);
+int ri_report_render(struct ri_json *json, const struct ri_report *report, struct ri_text *out);
 
 #endif

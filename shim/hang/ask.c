@@ -41,13 +41,16 @@ int ri_autopsy_print(const struct ri_options *options, struct ri_error *err)
 		.now_ms = ri_now_ms,
 	};
 	bool as_json = options->action_value != NULL && strcmp(options->action_value, "json") == 0;
+	struct ri_json json = { .escapes = 0 };
 	struct ri_autopsy_region *region;
 	struct ri_text out;
+	char *room;
 
 	if (read_pid(options, &wish.root, err) < 0)
 		return -1;
 	region = ri_autopsy_open();
-	if (region == NULL || !ri_json_buffer_take(&out, DOCUMENT))
+	room = ri_pages(DOCUMENT);
+	if (region == NULL || room == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, "--autopsy", "no memory left for it: %s",
 			strerror(errno));
 	if (!ri_autopsy_examine(region, &wish)) {
@@ -59,9 +62,10 @@ int ri_autopsy_print(const struct ri_options *options, struct ri_error *err)
 		ri_hang_count_unlooked(&region->hang) == ri_hang_newer(&region->hang)->count)
 		return ri_fail(err, RI_CODE_SPAWN_REFUSED, "--autopsy", "there is no process "
 			"to look with: %s", strerror(region->hang.cut_errno));
+	out = ri_text_of(room, DOCUMENT);
 	if (!as_json)
 		ri_hang_say(&region->hang, &out);
-	else if (!ri_autopsy_dump(&region->hang, RI_JSON_LOOK, &out))
+	else if (ri_json_end(&json, ri_hang_json(&json, &region->hang), RI_JSON_LOOK, &out) < 0)
 		return ri_fail(err, RI_CODE_MEMORY, "--autopsy", "no memory left for the answer");
 	return ri_print_text(&out, err);
 }

@@ -198,6 +198,7 @@ static void look(void *context)
 	struct ri_host host = { .root = AT_FDCWD, .live = true };
 	static struct ri_cgroup_oom file;
 	uint64_t kills, room;
+	struct ri_json json = { .escapes = 0 };
 	const struct ri_hang_process *unseen;
 	struct ri_text out;
 
@@ -222,7 +223,8 @@ static void look(void *context)
 		ri_hang_say(&region->hang, &out);
 		out = ri_text_of(free_document(), sizeof(own.answer->documents[0]));
 		own.answer->has_document = own.options->given.report.value != NULL &&
-			ri_autopsy_dump(&region->hang, JSON_COMPACT, &out);
+			ri_json_end(&json, ri_hang_json(&json, &region->hang), JSON_COMPACT,
+				&out) == 0;
 		if (own.has_link)
 			ri_groups_write(&region->hang, own.answer->groups);
 	}

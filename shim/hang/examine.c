@@ -330,13 +330,6 @@ static void take_back(struct ri_hang *hang)
 	ri_hang_newer(hang)->suspect = -1;
 }
 
-bool ri_autopsy_dump(struct ri_hang *hang, size_t flags, struct ri_text *out)
-{
-	struct ri_json json = { .escapes = 0 };
-
-	return ri_json_end(&json, ri_hang_json(&json, hang), flags, out) == 0;
-}
-
 bool ri_autopsy_examine(struct ri_autopsy_region *region, const struct ri_autopsy_wish *wish)
 {
 	struct ri_hang *hang = &region->hang;

@@ -98,9 +98,6 @@ struct ri_autopsy_region *ri_autopsy_open(void);
 /* Returns false where root is no process. All that is found is judged. */
 bool ri_autopsy_examine(struct ri_autopsy_region *region, const struct ri_autopsy_wish *wish);
 
-/* All of it as JSON, by jansson's flags. False: there is no memory or no room for it. */
-bool ri_autopsy_dump(struct ri_hang *hang, size_t flags, struct ri_text *out);
-
 /* --autopsy PID, on standard output. Returns the exit status, or -1 and why. */
 int ri_autopsy_print(const struct ri_options *options, struct ri_error *err);
 

@@ -223,22 +223,18 @@ static void leave_last_words(const char *words, const char *last_line)
 	write_last_words(open_failure(), FAILURE_SIZE, words, last_line);
 }
 
-static json_t *describe_checks(struct ri_json *json, const void *checked)
-{
-	return ri_check_json(json, checked);
-}
-
 static void write_report(const struct ri_outcome *outcome, const struct ri_check_report *checked,
 	const char *refusal)
 {
+	struct ri_json json = { .escapes = 0 };
 	const struct ri_report report = {
 		.version = RI_VERSION, .outcome = outcome, .refusal = refusal,
-		.check = checked == NULL ? NULL : describe_checks, .checked = checked,
+		.check = checked == NULL ? NULL : ri_check_json(&json, checked),
 	};
 	struct ri_text out = ri_text_of(own.document, own.size);
 	int status;
 
-	if (ri_report_render(&report, &out) < 0) {
+	if (ri_report_render(&json, &report, &out) < 0) {
 		ri_log(RI_LEVEL_WARNING, "%s: the report is too large and was not written",
 			own.option->subject);
 		return;

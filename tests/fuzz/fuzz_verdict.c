@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	CHECK(!out.cut);
 	check_text(text);
 	out = ri_text_of(document, sizeof(document));
-	CHECK(ri_report_render(&report, &out) == 0);
+	CHECK(ri_report_render(&(struct ri_json){ .escapes = 0 }, &report, &out) == 0);
 	object = json_loads(document, 0, NULL);
 	CHECK(object != NULL);
 	json_decref(object);

@@ -357,7 +357,7 @@ static json_t *first_failure(json_t **document)
 
 	verdict();
 	out = ri_text_of(bytes, sizeof(bytes));
-	assert_int_equal(ri_report_render(&report, &out), 0);
+	assert_int_equal(ri_report_render(&(struct ri_json){ .escapes = 0 }, &report, &out), 0);
 	*document = json_loads(bytes, 0, NULL);
 	assert_non_null(*document);
 	return json_object_get(*document, "first_failure");
@@ -490,7 +490,7 @@ static const char *report(void)
 	struct ri_text out;
 
 	out = ri_text_of(bytes, sizeof(bytes));
-	assert_int_equal(ri_report_render(&all, &out), 0);
+	assert_int_equal(ri_report_render(&(struct ri_json){ .escapes = 0 }, &all, &out), 0);
 	return bytes;
 }
 

@@ -78,7 +78,7 @@ static json_t *report(void)
 		outcome.reason = &reason;
 	}
 	out = ri_text_of(bytes, sizeof(bytes));
-	assert_int_equal(ri_report_render(&document, &out), 0);
+	assert_int_equal(ri_report_render(&(struct ri_json){ .escapes = 0 }, &document, &out), 0);
 	assert_int_equal(bytes[out.length - 1], '\n');
 	object = json_loads(bytes, 0, NULL);
 	assert_non_null(object);
@@ -491,12 +491,12 @@ static void what_does_not_fit_is_refused(void **state)
 
 	(void)state;
 	out = ri_text_of(bytes, sizeof(bytes));
-	assert_int_equal(ri_report_render(&document, &out), 0);
+	assert_int_equal(ri_report_render(&(struct ri_json){ .escapes = 0 }, &document, &out), 0);
 	whole = out.length;
 	out = ri_text_of(bytes, whole + 1);
-	assert_int_equal(ri_report_render(&document, &out), 0);
+	assert_int_equal(ri_report_render(&(struct ri_json){ .escapes = 0 }, &document, &out), 0);
 	out = ri_text_of(bytes, whole);
-	assert_int_equal(ri_report_render(&document, &out), -1);
+	assert_int_equal(ri_report_render(&(struct ri_json){ .escapes = 0 }, &document, &out), -1);
 }
 
 /* Memory for so many allocations, and no more. */
@@ -525,7 +525,7 @@ static void memory_that_runs_out_is_said(void **state)
 	for (needed = 0; status < 0 && needed < 100000; needed++) {
 		left = needed;
 		out = ri_text_of(bytes, sizeof(bytes));
-		status = ri_report_render(&document, &out);
+		status = ri_report_render(&(struct ri_json){ .escapes = 0 }, &document, &out);
 	}
 	json_set_alloc_funcs(malloc, free);
 	assert_int_equal(status, 0);
