@@ -228,23 +228,12 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 	return ri_run_tell(run, status);
 }
 
-/* POSIX sh(1): options, which "-c" may end, as in "-lc"; then its line, or the script. */
-static bool shell_may_launch(char *const *words)
-{
-	bool is_line = false;
-
-	for (; *words != NULL && ri_word_is_option(*words); words++)
-		if ((*words)[1] != '-')
-			is_line = is_line || strchr(*words, 'c') != NULL;
-	return *words != NULL && (!is_line ||
-		ri_command_text_names_launcher((struct ri_span){ *words, strlen(*words) }));
-}
-
 /* By the words of the command alone: no file is read. A script of a shell may do anything. */
 static enum ri_starter find_starter(const struct ri_command *command)
 {
 	char *const *words = command->argv;
-	size_t length;
+	const char *runs;
+	bool is_line;
 
 	/* a plain init that was asked to be one has not read its command */
 	if (words == NULL || words[0] == NULL)
@@ -255,9 +244,11 @@ static enum ri_starter find_starter(const struct ri_command *command)
 		return RI_STARTER_NONE;
 	if (command->script != NULL || command->module != NULL)
 		return RI_STARTER_PYTHON;
-	length = strlen(words[0]);
-	if (ri_word_shell(words[0]) != NULL ? shell_may_launch(words + 1)
-		: length > 3 && strcmp(words[0] + length - 3, ".sh") == 0)
+	if (ri_word_shell(words[0]) == NULL)
+		return ri_word_ends(words[0], ".sh") ? RI_STARTER_LAUNCHER : RI_STARTER_NONE;
+	runs = ri_words_shell_runs(words, &is_line);
+	if (runs != NULL && (!is_line ||
+		ri_command_text_names_launcher((struct ri_span){ runs, strlen(runs) })))
 		return RI_STARTER_LAUNCHER;
 	return RI_STARTER_NONE;
 }

@@ -250,14 +250,8 @@ static bool look_through(struct place *place)
 /* Does Python run what stands there, by its name or that of the script? */
 static bool is_python(const struct place *place)
 {
-	const char *base;
-	size_t length;
-
-	if (place->module != NULL)
-		return false;
-	base = ri_path_name(*place->words);
-	length = strlen(base);
-	return (length > 3 && strcmp(base + length - 3, ".py") == 0) || is_interpreter(base);
+	return place->module == NULL && (ri_word_ends(ri_path_name(*place->words), ".py") ||
+		is_interpreter(*place->words));
 }
 
 static bool is_of_name(char c)
@@ -490,6 +484,23 @@ const char *ri_word_shell(const char *word)
 		if (strcmp(ri_path_name(word), shells[i]) == 0)
 			return shells[i];
 	return NULL;
+}
+
+const char *ri_words_shell_runs(char *const *words, bool *is_line)
+{
+	/* "busybox" has one more word */
+	words += 1 + (words[1] != NULL && ri_word_shell(words[1]) != NULL);
+	*is_line = false;
+	for (; *words != NULL && ri_word_is_option(*words); words++)
+		*is_line |= (*words)[1] != '-' && strchr(*words, 'c') != NULL;
+	return *words;
+}
+
+bool ri_word_ends(const char *word, const char *end)
+{
+	size_t length = strlen(word);
+
+	return length > strlen(end) && ri_span_ends((struct ri_span){ word, length }, end);
 }
 
 bool ri_word_is_option(const char *word)

@@ -14,6 +14,15 @@
 /* The name of the shell that this is a path or the name of: "bash"; NULL: of none. */
 const char *ri_word_shell(const char *word);
 
+/*
+ * What the shell at words is given to run (POSIX, sh): where *is_line is set the text behind -c,
+ * which other options may precede, as in "-lc"; else a script. NULL: neither.
+ */
+const char *ri_words_shell_runs(char *const *words, bool *is_line);
+
+/* Does it end so, and is more than that: "train.py", ".py"? */
+bool ri_word_ends(const char *word, const char *end);
+
 /* Is it an option? "-" alone is none. */
 bool ri_word_is_option(const char *word);
 

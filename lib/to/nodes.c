@@ -370,7 +370,6 @@ static void judge_inner(const struct ri_topology *topology, const struct ri_cont
 	const struct ri_command *command = context->command;
 	struct inner inner = { .context = context, .here = context->fan_out };
 	uint64_t local_rank = 0, nodes = 1;
-	size_t length;
 
 	if (command->stated || command->mode != RI_MODE_PROCESS ||
 		command->argv == NULL || topology->identity == NULL ||
@@ -390,23 +389,19 @@ static void judge_inner(const struct ri_topology *topology, const struct ri_cont
 		return;
 	}
 	for (char *const *word = command->argv; *word != NULL; word++) {
-		bool line = false;
+		const char *runs;
+		bool is_line;
 
 		if (ri_word_shell(*word) == NULL)
 			continue;
-		/* -c LINE, or a script; "busybox" has one more word */
-		word++;
-		word += *word != NULL && ri_word_shell(*word) != NULL;
-		for (; *word != NULL && (*word)[0] == '-'; word++)
-			line |= (*word)[1] != '-' && strchr(*word, 'c') != NULL;
-		if (*word != NULL && line)
-			judge_line(&inner, *word);
-		else if (*word != NULL)
-			note_script(&inner, *word);
+		runs = ri_words_shell_runs(word, &is_line);
+		if (runs != NULL && is_line)
+			judge_line(&inner, runs);
+		else if (runs != NULL)
+			note_script(&inner, runs);
 		return;
 	}
-	length = command->argv[0] == NULL ? 0 : strlen(command->argv[0]);
-	if (length > 3 && strcmp(command->argv[0] + length - 3, ".sh") == 0)
+	if (command->argv[0] != NULL && ri_word_ends(command->argv[0], ".sh"))
 		note_script(&inner, command->argv[0]);
 }
 

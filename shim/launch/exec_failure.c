@@ -133,7 +133,6 @@ int ri_exec_explain(const struct ri_launch *launch, int error, struct ri_error *
 {
 	const char *command = launch->argv[0], *path = launch->candidates, *present;
 	struct stat info;
-	size_t length;
 
 	/* the first path that is there, whatever execve said of it */
 	while (*path != '\0' && faccessat(AT_FDCWD, path, F_OK, 0) < 0)
@@ -151,8 +150,7 @@ int ri_exec_explain(const struct ri_launch *launch, int error, struct ri_error *
 	if (error == ENOEXEC)
 		return ri_fail_hint(err, "a script needs a first line such as #!/bin/sh, a program "
 			"must be built for this processor");
-	length = strlen(command);
-	if (error == EACCES && length > 3 && strcmp(command + length - 3, ".py") == 0)
+	if (error == EACCES && ri_word_ends(command, ".py"))
 		return ri_fail_hint(err, "write python3 %s, or make it executable: chmod +x",
 			command);
 	if (error == EACCES)

@@ -377,10 +377,9 @@ static int add_folder(const char *path, struct ri_error *err)
 	if (folder == NULL)
 		return add_path(path, err);	/* why not is said where files are read */
 	while (status == 0 && (entry = readdir(folder)) != NULL) {
-		size_t length = strlen(entry->d_name);
 		const char *file;
 
-		if (length <= 5 || strcmp(entry->d_name + length - 5, ".json") != 0)
+		if (!ri_word_ends(entry->d_name, ".json"))
 			continue;
 		file = ri_arena_format(&asked.names, "%s/%s", path, entry->d_name);
 		status = file == NULL ? ri_fail(err, RI_CODE_MEMORY, "--blame",
