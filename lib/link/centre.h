@@ -18,6 +18,7 @@ enum {
 	RI_CENTRE_WORDS_MS = 1000,	/* for all that a node says that is heard again */
 	RI_CENTRE_UNHEARD_MS = 65000,	/* an order waits for one that is not */
 	RI_CENTRE_SILENT_MS = 60000,	/* a connection that was lost so long ago is news */
+	RI_CENTRE_ENDS = 16,	/* that are news: of a thousand nodes the others end alike */
 };
 
 /* Another life of a node than the one that has its place: it is told, and decides nothing. */
@@ -40,8 +41,8 @@ struct ri_centre_node {
 	bool here;			/* it has a session */
 	bool may_stop;
 	uint64_t restarts;
-	bool ready[2];			/* joint_step.c: it can take that step */
-	bool barred;			/* joint_step.c: it said that it cannot */
+	bool ready[2];			/* it can take that step */
+	bool barred;			/* it said that it cannot */
 	bool closed;			/* it is not here, and closed its last session itself */
 	bool vacant;			/* lives.c: another life may take its place */
 	bool left;			/* a rank of it has ended with 0 */
@@ -53,8 +54,8 @@ struct ri_centre_node {
 	bool listed;			/* ri_centre_add_listed names it next */
 	bool followed;			/* gone behind the verdict, and another life called */
 	bool told;			/* it has the verdict */
-	bool awaited;			/* round.c: it is to say what its ranks do */
-	unsigned owed;			/* round.c: looks that it has not answered */
+	bool awaited;			/* it is to say what its ranks do */
+	unsigned owed;			/* looks that it has not answered */
 	enum ri_link_phase phase;
 	enum ri_class class;	/* where it ended */
 	size_t session;
@@ -63,6 +64,23 @@ struct ri_centre_node {
 	int64_t lost_at;		/* when it had the last one */
 	int64_t heard_at;		/* ... and when that was heard last */
 	char host[RI_LINK_WORD];
+};
+
+/*
+ * joint_step.c: a step that all nodes take together, or none does. Each says whether it can, and
+ * node 0's helper that they do, when all have said so and are connected; or, as soon as one cannot,
+ * that none does. As long as nodes wait each hears of it by RI_LINK_NEWS, with the names of those
+ * they wait for, or empty; also behind the start, until the ranks of all nodes run.
+ *
+ * A restart takes two. Behind a verdict with `again` a node can leave the attempt when its ranks
+ * have ended: then all execute themselves again. In the next attempt, whose keys are others, it can
+ * start its ranks when it is fit. So those of two attempts never run at once.
+ */
+struct ri_joint_step {
+	int64_t since;		/* nodes wait; 0: none does */
+	int64_t beat_at, line_ms;	/* when they hear that node 0 does, and whom it waits for */
+	bool over;		/* it was said, as follows */
+	struct ri_link_message said;
 };
 
 /* The mark of all failures of which no node is named, or that left no word. */
@@ -82,10 +100,17 @@ struct ri_centre {
 	bool orders;			/* there is a secret, and node 0 has no --link=tell */
 	struct ri_link_hello self;
 	int64_t roll_ms;		/* the first roll call, after the start; 0: there is none */
-	/* Do the ranks start again then? ri_link_restart_decide, or NULL. */
-	void (*again)(struct ri_centre *centre, struct ri_text *lines);
+	/* Of a look of all nodes: what the ranks of a node do; "" is not passed on. */
+	void (*add)(void *context, size_t node, const char *groups);
+	/*
+	 * It is over: what does all of it tell? *found names no rank and has no text, as it stays
+	 * if there is nothing to tell. What was added is to be forgotten.
+	 */
+	void (*judge)(void *context, struct ri_link_found *found);
 	uint64_t last_mark;		/* of what had ended the last attempt; 0: nothing had */
 	bool (*progressed)(void *context);	/* has this one come further than that? */
+	int64_t wait_ms;	/* of a step: for a node that has not come, or was lost */
+	int64_t end_ms;		/* to leave: more for one that is here, whose ranks end */
 	bool gathers;	/* its ranks wait for all nodes: until then no end decides */
 	uint64_t quick;	/* attempts before this one that were over in no time, in a row */
 	/* The rest starts as zeroes. */
@@ -94,8 +119,11 @@ struct ri_centre {
 	bool questions;		/* an answer ends the wait, */
 	size_t clear;		/* and of so many nodes, the first ones, nothing more can come */
 	int64_t failed_at;	/* when the first failure was heard; 0: none was */
-	int64_t ran_at;		/* joint_step.c: since when all may run; 0: from the start */
-	int64_t pause_until;	/* joint_step.c: no node leaves before */
+	bool looks;		/* all do, in a round that ends when they have answered, or */
+	int64_t look_until, look_again_at;
+	struct ri_joint_step steps[2];	/* by enum ri_link_step */
+	int64_t ran_at;		/* since when all may run; 0: from the start */
+	int64_t pause_until;	/* no node leaves before */
 	size_t called;			/* nodes that have */
 	size_t guests;			/* that are here */
 	bool rolled;			/* a roll call has named a missing node */
@@ -115,35 +143,6 @@ struct ri_centre {
 	unsigned ends_told, twins;	/* lines about these: of ends, of second lives */
 };
 
-/* The host of a node: by its own words, else by the job's list; or "". */
-const char *ri_centre_host(const struct ri_centre *centre, size_t node);
-
-/* "node 3 (gpu-0514)" */
-void ri_centre_add_node(struct ri_text *out, const struct ri_centre *centre, size_t node);
-
-/*
- * "node 2, node 3 (worker-3)", or of more than ten "nodes 12-47, 51 and 3000 more": all nodes that
- * are listed, which they are not any more. Returns how many.
- */
-size_t ri_centre_add_listed(struct ri_text *out, struct ri_centre *centre);
-
-/* May it have ended with 0 since the failure, or before, and the word of that not have come? */
-bool ri_centre_is_unheard(const struct ri_centre *centre, const struct ri_centre_node *node);
-
-/*
- * Is it older than this centre by more than its guest is apart from that? It may be what is left of
- * the attempt before, if its ranks met none: who of the two is the node is not known.
- */
-bool ri_centre_is_disputed(const struct ri_centre *centre, const struct ri_centre_node *node);
-
-/* A line for all who are connected. */
-void ri_centre_tell(struct ri_centre *centre, const char *line);
-
-/* This end decides, with that text; and what a node is told of it that has come since. */
-void ri_centre_decide_for(struct ri_centre *centre, const struct ri_link_end *end,
-	const char *text, int64_t now);
-void ri_centre_send_verdict(struct ri_centre *centre, size_t node);
-
 /* The first call. */
 void ri_centre_begin(struct ri_centre *centre, int64_t now);
 
@@ -155,8 +154,8 @@ int64_t ri_centre_hello(struct ri_centre *centre, size_t session, const struct r
 	int64_t now);
 
 /*
- * The node of a session, as ri_centre_hello returned it, says more. Returns false for what a
- * member does not say.
+ * The node of a session, as ri_centre_hello returned it, says more, but RI_LINK_TIME, which is the
+ * caller's. Returns false for what a member does not say, such as groups without a look.
  */
 bool ri_centre_hear(struct ri_centre *centre, size_t node, size_t session,
 	const struct ri_link_message *message, int64_t now);
@@ -176,7 +175,10 @@ void ri_centre_break(struct ri_centre *centre, size_t node, size_t session, int6
  */
 bool ri_centre_misses(const struct ri_centre *centre);
 
-/* When something is due, or INT64_MAX; what was received until then is to be heard before. */
+/*
+ * When something is due, or INT64_MAX; what was received until then is to be heard before. Pass
+ * then, and behind each thing that was heard.
+ */
 int64_t ri_centre_due(const struct ri_centre *centre);
 void ri_centre_pass(struct ri_centre *centre, int64_t now);
 
@@ -185,6 +187,54 @@ void ri_centre_hurry(struct ri_centre *centre, int64_t now);
 
 /* Node 0's rankinit ends: the others do not miss it, and call again. */
 void ri_centre_close(struct ri_centre *centre, int64_t now);
+
+/* Is this step waited for? */
+bool ri_joint_is_open(const struct ri_centre *centre, enum ri_link_step step);
+
+/* No node can start: why, in words that say so of all. */
+void ri_joint_refuse(struct ri_centre *centre, const char *why);
+
+/* The host of a node: by its own words, else by the job's list; or "". */
+const char *ri_centre_host(const struct ri_centre *centre, size_t node);
+
+/* What follows is between the centre's own files. nodes.c: its nodes, and what goes to all. */
+
+/* "node 3 (gpu-0514)" */
+void ri_centre_add_node(struct ri_text *out, const struct ri_centre *centre, size_t node);
+
+/*
+ * "node 2, node 3 (worker-3)", or of more than ten "nodes 12-47, 51 and 3000 more": all nodes that
+ * are listed, which they are not any more. Returns how many.
+ */
+size_t ri_centre_add_listed(struct ri_text *out, struct ri_centre *centre);
+
+/* A message for all members that are connected; a line for guests, too. */
+void ri_centre_send_all(const struct ri_centre *centre, const struct ri_link_message *message);
+void ri_centre_tell(struct ri_centre *centre, const char *line);
+
+/* May it have ended with 0 since the failure, or before, and the word of that not have come? */
+bool ri_centre_is_unheard(const struct ri_centre *centre, const struct ri_centre_node *node);
+
+/*
+ * Is it older than this centre by more than its guest is apart from that? It may be what is left of
+ * the attempt before, if its ranks met none: who of the two is the node is not known.
+ */
+bool ri_centre_is_disputed(const struct ri_centre *centre, const struct ri_centre_node *node);
+
+/* decision.c: how its ranks are, how they ended, and that nothing of them is unheard. */
+void ri_decision_take_phase(struct ri_centre *centre, size_t node, enum ri_link_phase phase,
+	int64_t now);
+void ri_decision_take_end(struct ri_centre *centre, size_t node, const struct ri_link_end *said,
+	int64_t now);
+void ri_decision_take_answer(struct ri_centre *centre, size_t node, int64_t now);
+
+int64_t ri_decision_due(const struct ri_centre *centre);
+void ri_decision_pass(struct ri_centre *centre, int64_t now);
+
+/* This end decides, with that text; and what a node is told of it that has come since. */
+void ri_decision_make(struct ri_centre *centre, const struct ri_link_end *end, const char *text,
+	int64_t now);
+void ri_decision_send(struct ri_centre *centre, size_t node);
 
 /*
  * lives.c: the lives of a node, what the centre makes of a hello, and when another life may take
@@ -196,109 +246,25 @@ void ri_centre_close(struct ri_centre *centre, int64_t now);
  * and the first one does not call again for as long as it needs. A connection that broke proves
  * nothing. After the verdict guests are sent away: the next centre may take them.
  */
-
-/* When a life is gone whose node has a guest, or INT64_MAX. */
 int64_t ri_lives_due(const struct ri_centre *centre);
-
-/* Call this behind each thing that was heard, and when it is due. */
 void ri_lives_pass(struct ri_centre *centre, int64_t now);
 
-/*
- * joint_step.c: a step that all nodes take together, or none does. Each says whether it can, and
- * node 0's helper that they do, when all have said so and are connected; or, as soon as one cannot,
- * that none does.
- *
- * A restart takes two. Behind a verdict with `again` a node can leave the attempt when its ranks
- * have ended: then all execute themselves again. In the next attempt, whose keys are others, it can
- * start its ranks when it is fit. So those of two attempts never run at once.
- */
-
-struct ri_joint_step {
-	/* Given by the caller. */
-	struct ri_centre *centre;
-	enum ri_link_step step;
-	int64_t wait_ms;	/* for a node that has not come, or was lost */
-	int64_t end_ms;		/* to leave: more for one that is here, whose ranks end */
-	/* The rest starts as zeroes. */
-	int64_t since;		/* nodes wait; 0: none does */
-	int64_t beat_at, line_ms;	/* when they hear that node 0 does, and whom it waits for */
-	bool over;		/* it was said, as follows */
-	struct ri_link_message said;
-};
-
-/*
- * The node of a session says whether it can: RI_LINK_GO of this step goes here and not to
- * ri_centre_hear. Who says it after all was said hears that again.
- */
-void ri_joint_hear(struct ri_joint_step *joint, size_t node, size_t session,
-	const struct ri_link_go *vote);
+/* A node says whether it can take a step. Behind the word of all it hears that again. */
+void ri_joint_hear(struct ri_centre *centre, size_t node, const struct ri_link_go *vote);
 
 /* A node has come, by this session: what was said to all before, it hears now. */
-void ri_joint_greet(const struct ri_joint_step *joint, size_t session);
+void ri_joint_greet(const struct ri_centre *centre, size_t session);
 
-/* Is it waited for? */
-bool ri_joint_is_open(const struct ri_joint_step *joint);
-
-/* When it ends at the latest, or INT64_MAX. */
-int64_t ri_joint_due(const struct ri_joint_step *joint);
-
-/* No node can take it: why, in words that say so of all. */
-void ri_joint_refuse(struct ri_joint_step *joint, const char *why);
+int64_t ri_joint_due(const struct ri_centre *centre, enum ri_link_step step);
+void ri_joint_pass(struct ri_centre *centre, enum ri_link_step step, int64_t now);
 
 /*
- * Call this behind each thing that was heard, and when it is due. As long as nodes wait, each hears
- * of it by RI_LINK_NEWS, with the names of those they wait for, or empty; also behind the start,
- * until the ranks of all nodes run.
+ * After a failure of the job, which was just decided: do the ranks of all nodes start again
+ * (--restarts)? The decision has a verdict, and gets whether they do: not where a rank of the job
+ * has ended well, or a node is not there any more, or could not start its own again. If node 0 was
+ * asked for restarts, and there is none, the lines of the verdict get the reason; where there is
+ * one after a pause, they say that.
  */
-void ri_joint_pass(struct ri_joint_step *joint, int64_t now);
-
-/*
- * After a failure of the job: do the ranks of all nodes start again (--restarts)?
- * For struct ri_centre, which has just decided; its decision has a verdict, and gets whether they
- * do: not where a rank of the job has ended well, or a node is not there any more, or could not
- * start its own again. If node 0 was asked for restarts, and there is none, the lines of the
- * verdict get the reason; where there is one after a pause, they say that.
- */
-void ri_link_restart_decide(struct ri_centre *centre, struct ri_text *lines);
-
-/*
- * round.c: all nodes look at what their ranks do, at one moment, and node 0's helper says what that
- * tells together.
- */
-
-enum { RI_ROUND_AGAIN_MS = 10000 };	/* from the beginning of one to that of the next */
-
-struct ri_round {
-	/* Given by the caller. */
-	struct ri_centre *centre;
-	/* What the ranks of a node do, of the round that goes on; "" is not passed on. */
-	void (*add)(void *context, size_t node, const char *groups);
-	/*
-	 * The round is over: what does all of it tell? *found names no rank and has no text, as it
-	 * stays if there is nothing to tell. What was added is to be forgotten.
-	 */
-	void (*judge)(void *context, struct ri_link_found *found);
-	void *context;
-	/* The rest starts as zeroes. */
-	bool open;
-	int64_t until;		/* of the one that goes on */
-	int64_t again_at;	/* not before: the next one */
-};
-
-/*
- * The node of a session asks for a look, or says what its ranks do: messages of these kinds go here
- * and not to ri_centre_hear. Returns false for what a member does not say: groups without a look.
- */
-bool ri_round_hear(struct ri_round *round, size_t node, size_t session,
-	const struct ri_link_message *message, int64_t now);
-
-/* When it ends, or INT64_MAX. */
-int64_t ri_round_due(const struct ri_round *round);
-
-/*
- * Call this behind each thing that was heard, and when it is due: the round is over if all that are
- * connected have answered, or its time has passed.
- */
-void ri_round_pass(struct ri_round *round, int64_t now);
+void ri_joint_decide(struct ri_centre *centre, struct ri_text *lines);
 
 #endif

@@ -133,7 +133,8 @@ static void seat(struct ri_centre *centre, size_t session, const struct ri_link_
 	member->call = hello->call;
 	ri_text_copy(member->host, sizeof(member->host), hello->host);
 	if (centre->decided)
-		ri_centre_send_verdict(centre, hello->node);
+		ri_decision_send(centre, hello->node);
+	ri_joint_greet(centre, session);
 }
 
 /* "two machines call themselves node 1: left and right", once for each that comes later. */
@@ -303,7 +304,7 @@ static void take_gone(struct ri_centre *centre, size_t node, int64_t now)
 	ri_centre_add_node(&line, centre, node);
 	ri_text_add(&line, " failed first: it was started again, and ended before without "
 		"a word, as of SIGKILL for the whole container\n");
-	ri_centre_decide_for(centre, &killed, line.bytes, now);
+	ri_decision_make(centre, &killed, line.bytes, now);
 }
 
 void ri_lives_pass(struct ri_centre *centre, int64_t now)

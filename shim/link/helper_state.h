@@ -48,8 +48,6 @@ struct ri_helper {
 	size_t current;		/* the line of which something is handled */
 	struct ri_member member;
 	struct ri_centre centre;
-	struct ri_round round;
-	struct ri_joint_step joints[2];	/* by enum ri_link_step */
 	struct ri_together *together;	/* what the nodes said in the round that goes on, or NULL */
 	struct ri_arena groups;		/* its memory */
 	struct ri_look_up look_up;

@@ -162,18 +162,12 @@ static bool hear_node(size_t node, size_t session, const struct ri_link_message 
 {
 	static struct ri_link_message time;
 
-	if (message->kind == RI_LINK_LOOK || message->kind == RI_LINK_GROUPS)
-		return ri_round_hear(&ri_helper.round, node, session, message, ri_helper.now);
-	if (message->kind == RI_LINK_TIME) {
-		time.kind = RI_LINK_TIME;
-		time.time = read_clocks();
-		send_to(NULL, session, &time);
-		return true;
-	}
-	if (message->kind == RI_LINK_GO)
-		ri_joint_hear(&ri_helper.joints[message->go.step], node, session, &message->go);
-	return message->kind == RI_LINK_GO ||
-		ri_centre_hear(&ri_helper.centre, node, session, message, ri_helper.now);
+	if (message->kind != RI_LINK_TIME)
+		return ri_centre_hear(&ri_helper.centre, node, session, message, ri_helper.now);
+	time.kind = RI_LINK_TIME;
+	time.time = read_clocks();
+	send_to(NULL, session, &time);
+	return true;
 }
 
 static void send_to_centre(void *context, const struct ri_link_message *message)
@@ -265,11 +259,6 @@ static bool take(void *context, struct ri_wire *wire, const struct ri_link_messa
 	if (message->kind != RI_LINK_HELLO)
 		return false;
 	line->node = ri_centre_hello(&ri_helper.centre, session, &message->hello, ri_helper.now);
-	/* a guest takes no step with the others */
-	if (line->node < 0 || ri_helper.centre.nodes[line->node].session != session)
-		return true;
-	for (int step = RI_LINK_START; step <= RI_LINK_LEAVE; step++)
-		ri_joint_greet(&ri_helper.joints[step], session);
 	return true;
 }
 
@@ -451,21 +440,15 @@ void ri_helper_begin_centre(void)
 		.count = job->part.nodes, .keyed = setup->keys.keyed,
 		.orders = setup->orders && setup->keys.keyed,
 		.self = ri_helper.member.self, .roll_ms = (int64_t)job->options->roll_call_ms,
-		.again = ri_link_restart_decide, .progressed = has_progressed,
-		.gathers = before != NULL,
+		.add = add_groups, .judge = judge_groups, .progressed = has_progressed,
+		.wait_ms = setup->wait_ms, .end_ms = setup->end_ms, .gathers = before != NULL,
 	};
 	if (before != NULL) {
 		ri_helper.centre.last_mark = before->link.verdict.mark;
 		ri_helper.centre.quick = before->quick;
 	}
-	for (int step = RI_LINK_START; step <= RI_LINK_LEAVE; step++)
-		ri_helper.joints[step] = (struct ri_joint_step){ .centre = &ri_helper.centre,
-			.step = (enum ri_link_step)step,
-			.wait_ms = setup->wait_ms, .end_ms = setup->end_ms };
 	if (ri_helper.centre.nodes == NULL)
 		_exit(1);
-	ri_helper.round = (struct ri_round){ .centre = &ri_helper.centre, .add = add_groups,
-		.judge = judge_groups };
 	/* it is its own clock */
 	ri_helper.member.node_0.seen_us = setup->keys.keyed;
 	if (setup->noted != NULL)

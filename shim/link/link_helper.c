@@ -237,7 +237,7 @@ static bool awaits_verdict(void)
 static bool is_missed(void)
 {
 	const struct ri_centre *centre = &ri_helper.centre;
-	bool stays = centre->gathers && ri_helper.joints[RI_LINK_START].over;
+	bool stays = centre->gathers && centre->steps[RI_LINK_START].over;
 
 	/* an order waits for a node that may be heard again soon */
 	if (ri_helper.is_centre && centre->order_at != 0)
@@ -251,7 +251,7 @@ static bool waits_to_leave(void)
 {
 	return (ri_helper.member.again &&
 		ri_member_waits_for_all(&ri_helper.member, RI_LINK_LEAVE)) ||
-		(ri_helper.is_centre && ri_joint_is_open(&ri_helper.joints[RI_LINK_LEAVE]));
+		(ri_helper.is_centre && ri_joint_is_open(&ri_helper.centre, RI_LINK_LEAVE));
 }
 
 /* Then it goes on for as long as node 0 says that all wait, or may come back. */
@@ -418,10 +418,7 @@ static int64_t find_due(void)
 	size_t stranger;
 
 	if (ri_helper.is_centre)
-		due = earlier(due, earlier(ri_centre_due(&ri_helper.centre),
-			earlier(ri_lives_due(&ri_helper.centre), ri_round_due(&ri_helper.round))));
-	for (int i = RI_LINK_START; ri_helper.is_centre && i <= RI_LINK_LEAVE; i++)
-		due = earlier(due, ri_joint_due(&ri_helper.joints[i]));
+		due = earlier(due, ri_centre_due(&ri_helper.centre));
 	if (ri_helper.call_at != 0 && !ri_helper.closed && ri_member_calls(&ri_helper.member))
 		due = earlier(due, ri_helper.call_at);
 	if (ri_helper.look_up.fd >= 0)
@@ -512,10 +509,6 @@ static bool is_over(void)
 	ri_member_pass(&ri_helper.member, ri_helper.now);
 	if (ri_helper.is_centre) {
 		ri_centre_pass(&ri_helper.centre, ri_helper.now);
-		ri_lives_pass(&ri_helper.centre, ri_helper.now);
-		for (int i = RI_LINK_START; i <= RI_LINK_LEAVE; i++)
-			ri_joint_pass(&ri_helper.joints[i], ri_helper.now);
-		ri_round_pass(&ri_helper.round, ri_helper.now);
 	} else if (!ri_helper.closed) {
 		ri_helper_look_after_calls();
 	}
@@ -529,13 +522,11 @@ static bool is_over(void)
 /* No other node can come to this attempt, so none needs to wait for that. */
 static void refuse_unreachable(void)
 {
-	struct ri_joint_step *start = &ri_helper.joints[RI_LINK_START];
-
 	if (ri_helper.listener < 0)
-		ri_joint_refuse(start, "node 0 cannot listen for the others");
+		ri_joint_refuse(&ri_helper.centre, "node 0 cannot listen for the others");
 	else if (ri_helper.count < ri_helper.setup->job->part.nodes)
-		ri_joint_refuse(start, "node 0 may not open a file for each of the others; raise "
-			"the limit: docker run --ulimit nofile=N");
+		ri_joint_refuse(&ri_helper.centre, "node 0 may not open a file for each of the "
+			"others; raise the limit: docker run --ulimit nofile=N");
 }
 
 /* Of what PID 1 has open only these stay, and 0 to 2: who reads the rest waits for its end. */

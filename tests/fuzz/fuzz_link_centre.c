@@ -15,8 +15,6 @@ static struct ri_centre_node nodes[NODES];
 static int64_t of_session[SESSIONS];
 static bool failed;		/* some node said so */
 static char verdict[RI_LINK_TEXT];
-static struct ri_joint_step joints[2];
-static struct ri_round a_round;
 static bool further;		/* the ranks have come further than those before them */
 
 static void take(void *context, size_t session, const struct ri_link_message *message)
@@ -26,7 +24,7 @@ static void take(void *context, size_t session, const struct ri_link_message *me
 	for (size_t i = 0; i < NODES && message->kind == RI_LINK_GO && message->go.go; i++)
 		CHECK(nodes[i].here && nodes[i].taken && nodes[i].ready[message->go.step] &&
 			!nodes[i].barred);
-	CHECK(message->kind != RI_LINK_LOOK || a_round.open);
+	CHECK(message->kind != RI_LINK_LOOK || centre.looks);
 	if (message->kind != RI_LINK_VERDICT)
 		return;
 	CHECK(!message->decision.again || centre.self.restarts > 0);
@@ -79,12 +77,12 @@ static void hear_end(size_t node, size_t session, unsigned more, int64_t now)
 
 static void keep_groups(void *context, size_t node, const char *groups)
 {
-	CHECK(context == &a_round && node < NODES && groups[0] != '\0' && a_round.open);
+	CHECK(context == &centre && node < NODES && groups[0] != '\0' && centre.looks);
 }
 
 static void judge_round(void *context, struct ri_link_found *found)
 {
-	CHECK(context == &a_round && found->rank == -1 && found->text[0] == '\0');
+	CHECK(context == &centre && found->rank == -1 && found->text[0] == '\0');
 }
 
 static void hear_look(size_t node, size_t session, unsigned more, int64_t now)
@@ -98,7 +96,7 @@ static void hear_look(size_t node, size_t session, unsigned more, int64_t now)
 		message = (struct ri_link_message){ .kind = RI_LINK_GROUPS };
 		ri_text_copy(message.groups.text, 8, (more & 4) != 0 ? "groups\n" : "");
 	}
-	CHECK(ri_round_hear(&a_round, node, session, &message, now) ==
+	CHECK(ri_centre_hear(&centre, node, session, &message, now) ==
 		((more & 2) == 0 || (counts && owed > 0)));
 }
 
@@ -114,8 +112,6 @@ static void hear(unsigned what, unsigned more, int64_t now)
 		/* a second life after ranks ran is a failure, too */
 		failed = failed || centre.nodes[hello.node].phase != RI_LINK_STARTING;
 		of_session[session] = ri_centre_hello(&centre, session, &hello, now);
-		for (int i = 0; i < 2 && of_session[session] >= 0; i++)
-			ri_joint_greet(&joints[i], session);
 	} else if (what % 4 == 1 && node >= 0 && (more & 0x80) != 0) {
 		hear_look((size_t)node, session, more, now);
 	} else if (what % 4 == 1 && node >= 0) {
@@ -132,9 +128,10 @@ static void hear(unsigned what, unsigned more, int64_t now)
 
 		CHECK(ri_centre_hear(&centre, (size_t)node, session, &answer, now));
 	} else if (what % 4 == 0 && node >= 0) {
-		const struct ri_link_go vote = { .go = (more & 2) != 0 };
+		const struct ri_link_message vote = { .kind = RI_LINK_GO, .go = {
+			.step = (enum ri_link_step)(more % 2), .go = (more & 2) != 0 } };
 
-		ri_joint_hear(&joints[more % 2], (size_t)node, session, &vote);
+		CHECK(ri_centre_hear(&centre, (size_t)node, session, &vote, now));
 	}
 }
 
@@ -142,20 +139,6 @@ static bool come_further(void *context)
 {
 	(void)context;
 	return further;
-}
-
-static void begin_joints(bool gathers)
-{
-	a_round = (struct ri_round){ .centre = &centre, .add = keep_groups, .judge = judge_round,
-		.context = &a_round };
-	centre.keyed = true;
-	centre.again = ri_link_restart_decide;
-	centre.gathers = gathers;
-	centre.last_mark = gathers;
-	centre.progressed = come_further;
-	for (int i = RI_LINK_START; i <= RI_LINK_LEAVE; i++)
-		joints[i] = (struct ri_joint_step){ .centre = &centre, .wait_ms = 5000,
-			.step = (enum ri_link_step)i };
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -170,24 +153,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	failed = false;
 	verdict[0] = '\0';
 	centre = (struct ri_centre){ .send = take, .drop = drop, .host = name, .nodes = nodes,
-		.count = NODES, .orders = true, .self = self, .roll_ms = 10000 };
+		.count = NODES, .orders = true, .self = self, .roll_ms = 10000,
+		.add = keep_groups, .judge = judge_round, .context = &centre, .keyed = true,
+		.gathers = (first & 0x80) != 0, .last_mark = (first & 0x80) != 0,
+		.progressed = come_further, .wait_ms = 5000 };
 	further = (first & 0x20) != 0;
-	begin_joints((first & 0x80) != 0);
 	ri_centre_begin(&centre, now);
 	of_session[0] = ri_centre_hello(&centre, 0, &self, now);
 	CHECK(of_session[0] == 0);
 	for (size_t i = 0; i + 1 < size; i += 2) {
 		now += data[i + 1] * 16;
 		hear(data[i], data[i + 1], now);
-		if (ri_centre_due(&centre) <= now)
-			ri_centre_pass(&centre, now);
-		ri_lives_pass(&centre, now);
-		for (int step = 0; step < 2; step++)
-			ri_joint_pass(&joints[step], now);
-		ri_round_pass(&a_round, now);
-		CHECK(ri_centre_due(&centre) > now && ri_round_due(&a_round) > now);
-		CHECK(ri_lives_due(&centre) > now);
-		CHECK(ri_joint_due(&joints[0]) > now && ri_joint_due(&joints[1]) > now);
+		ri_centre_pass(&centre, now);
+		CHECK(ri_centre_due(&centre) > now);
 	}
 	CHECK(ri_centre_misses(&centre) || centre.called == NODES);
 	ri_centre_close(&centre, now);

@@ -86,7 +86,6 @@ static struct world {
 	/* Node 0's, of its attempt. */
 	struct ri_centre centre;
 	struct ri_centre_node known[NODES];
-	struct ri_joint_step joints[2];
 	struct wire wires[WIRES];
 	size_t wire_count;
 	struct event events[EVENTS];

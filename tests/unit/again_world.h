@@ -89,10 +89,7 @@ static bool centre_progressed(void *context)
 
 static void hear(size_t node, size_t session, const struct ri_link_message *message)
 {
-	if (message->kind == RI_LINK_GO)
-		ri_joint_hear(&world.joints[message->go.step], node, session, &message->go);
-	else
-		assert_true(ri_centre_hear(&world.centre, node, session, message, world.now));
+	assert_true(ri_centre_hear(&world.centre, node, session, message, world.now));
 }
 
 static void member_send(void *context, const struct ri_link_message *message)
@@ -141,13 +138,9 @@ static void begin_life(struct node *node)
 		world.centre = (struct ri_centre){ .send = centre_send, .drop = centre_drop,
 			.host = centre_host, .nodes = world.known, .count = world.count,
 			.keyed = true, .orders = true, .self = self,
-			.again = ri_link_restart_decide,
 			.gathers = node->attempt > 0, .last_mark = 2,
-			.progressed = centre_progressed };
-		for (int i = RI_LINK_START; i <= RI_LINK_LEAVE; i++)
-			world.joints[i] = (struct ri_joint_step){ .centre = &world.centre,
-				.step = (enum ri_link_step)i, .wait_ms = WAIT_MS,
-				.end_ms = world.mutant == WAITS_ON ? END_MS : RANKS_MS };
+			.progressed = centre_progressed, .wait_ms = WAIT_MS,
+			.end_ms = world.mutant == WAITS_ON ? END_MS : RANKS_MS };
 		ri_centre_begin(&world.centre, world.now);
 		ri_member_connect(&node->member, world.now);
 	} else {
@@ -192,8 +185,6 @@ static void greet(struct wire *wire, const struct event *event)
 {
 	wire->heard = ri_centre_hello(&world.centre, event->wire, &event->message->hello,
 		world.now);
-	for (int i = RI_LINK_START; wire->heard >= 0 && i <= RI_LINK_LEAVE; i++)
-		ri_joint_greet(&world.joints[i], event->wire);
 }
 
 static void arrive(struct event *event)
@@ -313,15 +304,17 @@ static void aim(struct node *node)
 	plan(after(0, 3), LOOK, node->number);
 }
 
-static void pass_joints(void)
+static void pass_centre(void)
 {
-	for (int i = RI_LINK_START; i <= RI_LINK_LEAVE && world.nodes[0].alive; i++) {
-		bool over = world.joints[i].over;
+	const struct ri_joint_step *steps = world.centre.steps;
+	bool over[] = { steps[RI_LINK_START].over, steps[RI_LINK_LEAVE].over };
 
-		ri_joint_pass(&world.joints[i], world.now);
-		if (!over && world.joints[i].over && world.joints[i].said.go.go)
+	if (!world.nodes[0].alive || world.now < world.nodes[0].thaws_at)
+		return;
+	ri_centre_pass(&world.centre, world.now);
+	for (int i = RI_LINK_START; i <= RI_LINK_LEAVE; i++)
+		if (!over[i] && steps[i].over && steps[i].said.go.go)
 			aim(world.aimed);
-	}
 }
 
 static void happen(struct event *event)
@@ -402,18 +395,14 @@ static void happen(struct event *event)
 		lose_wire(event);
 		break;
 	}
-	pass_joints();
+	pass_centre();
 	free(event->message);
 }
 
 static int64_t due_of_centre(void)
 {
-	int64_t due = ri_centre_due(&world.centre), other;
+	int64_t due = ri_centre_due(&world.centre);
 
-	for (int i = RI_LINK_START; i <= RI_LINK_LEAVE; i++) {
-		other = ri_joint_due(&world.joints[i]);
-		due = other < due ? other : due;
-	}
 	due = due < world.nodes[0].thaws_at ? world.nodes[0].thaws_at : due;
 	return world.nodes[0].alive ? due : INT64_MAX;
 }
@@ -440,8 +429,7 @@ static bool step(void)
 	if (due_of_centre() >= END_MS)
 		return false;
 	world.now = due_of_centre();
-	ri_centre_pass(&world.centre, world.now);
-	pass_joints();
+	pass_centre();
 	return true;
 }
 

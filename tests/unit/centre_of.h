@@ -136,7 +136,6 @@ static inline void pass(int64_t ms)
 {
 	now += ms;
 	ri_centre_pass(&centre, now);
-	ri_lives_pass(&centre, now);
 }
 
 static inline void assert_verdict(size_t session, size_t node, bool order)

@@ -430,8 +430,6 @@ static int64_t due_of(const struct life *life)
 		return INT64_MAX;
 	due = ri_member_due(&life->member);
 	other = life->node == 0 ? ri_centre_due(&life->centre) : INT64_MAX;
-	due = other < due ? other : due;
-	other = life->node == 0 ? ri_lives_due(&life->centre) : INT64_MAX;
 	return other < due ? other : due;
 }
 
@@ -462,10 +460,8 @@ static bool step(void)
 		return false;
 	world.now = due;
 	ri_member_pass(&world.lives[late].member, world.now);
-	if (world.lives[late].node == 0) {
+	if (world.lives[late].node == 0)
 		ri_centre_pass(&world.lives[late].centre, world.now);
-		ri_lives_pass(&world.lives[late].centre, world.now);
-	}
 	return true;
 }
 

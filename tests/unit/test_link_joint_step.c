@@ -11,7 +11,6 @@
 
 enum { WAIT_MS = 60000, RANKS_MS = 300000 };
 
-static struct ri_joint_step joints[2];
 static bool progressed;
 
 static bool has_progressed(void *context)
@@ -25,11 +24,9 @@ static int begin_restarts(void **state)
 	begin(state);
 	progressed = false;
 	centre.self.restarts = 2;
-	centre.again = ri_link_restart_decide;
 	centre.progressed = has_progressed;
-	for (int i = RI_LINK_START; i <= RI_LINK_LEAVE; i++)
-		joints[i] = (struct ri_joint_step){ .centre = &centre,
-			.step = (enum ri_link_step)i, .wait_ms = WAIT_MS, .end_ms = RANKS_MS };
+	centre.wait_ms = WAIT_MS;
+	centre.end_ms = RANKS_MS;
 	all_come();
 	for (size_t i = 0; i < NODES; i++) {
 		nodes[i].restarts = 2;
@@ -38,21 +35,14 @@ static int begin_restarts(void **state)
 	return 0;
 }
 
-static void pass_all(int64_t ms)
-{
-	pass(ms);
-	for (int i = RI_LINK_START; i <= RI_LINK_LEAVE; i++)
-		ri_joint_pass(&joints[i], now);
-}
-
 static void vote(size_t node, enum ri_link_step step, bool goes)
 {
-	struct ri_link_go said = { .step = step, .go = goes };
+	struct ri_link_message said = { .kind = RI_LINK_GO, .go = { .step = step, .go = goes } };
 
 	if (!goes)
-		strcpy(said.text, "node 2 is not fit");
-	ri_joint_hear(&joints[step], node, session_of(node, false), &said);
-	pass_all(0);
+		strcpy(said.go.text, "node 2 is not fit");
+	ri_centre_hear(&centre, node, session_of(node, false), &said, now);
+	pass(0);
 }
 
 /* To each node that is there, once. */
@@ -72,7 +62,7 @@ static void assert_said(enum ri_link_step step, bool goes, const char *text)
 		assert_string_equal(said->go.text, text);
 	}
 	assert_int_equal(count(RI_LINK_GO), here);
-	assert_false(ri_joint_is_open(&joints[step]));
+	assert_false(ri_joint_is_open(&centre, step));
 }
 
 /* The ranks of node 1 failed of themselves. */
@@ -84,7 +74,7 @@ static void fail_with(uint64_t mark, bool never)
 		.text = "rank of node 1\n  why\n" } };
 
 	assert_true(ri_centre_hear(&centre, 1, 1, &said, now));
-	pass_all(RI_CENTRE_OWN_MS);
+	pass(RI_CENTRE_OWN_MS);
 }
 
 static void assert_refused(const char *why)
@@ -97,7 +87,7 @@ static void assert_refused(const char *why)
 	assert_non_null(said);
 	assert_false(said->decision.again);
 	assert_string_equal(said->decision.text, text);
-	assert_false(ri_joint_is_open(&joints[RI_LINK_LEAVE]));
+	assert_false(ri_joint_is_open(&centre, RI_LINK_LEAVE));
 }
 
 static void test_all_leave_when_all_ranks_have_ended(void **state)
@@ -116,7 +106,7 @@ static void test_all_leave_when_all_ranks_have_ended(void **state)
 	}
 	vote(0, RI_LINK_LEAVE, true);
 	vote(2, RI_LINK_LEAVE, true);
-	pass_all(RANKS_MS);
+	pass(RANKS_MS);
 	assert_int_equal(count(RI_LINK_GO), 0);
 	vote(3, RI_LINK_LEAVE, true);
 	assert_said(RI_LINK_LEAVE, true, "");
@@ -138,15 +128,15 @@ static void test_a_node_that_is_frozen(void **state)
 	(void)state;
 	fail_with(7, false);
 	sent_count = 0;
-	pass_all(30000);
+	pass(30000);
 	assert_null(news_of(0));	/* as long as none of them waits */
 	for (size_t i = 0; i < NODES; i++)
 		if (i != 2)
 			vote(i, RI_LINK_LEAVE, true);
 	for (int64_t at = RI_LINK_BEAT_MS, next = 0; at <= 80000; at += RI_LINK_BEAT_MS) {
-		assert_int_equal(ri_joint_due(&joints[RI_LINK_LEAVE]), now + RI_LINK_BEAT_MS);
+		assert_int_equal(ri_joint_due(&centre, RI_LINK_LEAVE), now + RI_LINK_BEAT_MS);
 		sent_count = 0;
-		pass_all(RI_LINK_BEAT_MS);
+		pass(RI_LINK_BEAT_MS);
 		snprintf(text, sizeof(text), "all nodes wait to start the ranks again, for %lld s: "
 			"1 of 4 nodes has not said that the last ones have ended: node 2 (gpu-2); "
 			"look at its log\n", (long long)lines[next]);
@@ -155,12 +145,12 @@ static void test_a_node_that_is_frozen(void **state)
 		next += at == lines[next] * 1000;
 	}
 	sent_count = 0;
-	pass_all(RANKS_MS + WAIT_MS - 110000 - RI_CENTRE_OWN_MS - 1);
+	pass(RANKS_MS + WAIT_MS - 110000 - RI_CENTRE_OWN_MS - 1);
 	assert_int_equal(count(RI_LINK_GO), 0);
-	pass_all(1);
+	pass(1);
 	assert_said(RI_LINK_LEAVE, false, "the ranks do not start again: node 2 (gpu-2) has not "
 		"ended the ranks within 360 s\n");
-	assert_int_equal(ri_joint_due(&joints[RI_LINK_LEAVE]), INT64_MAX);
+	assert_int_equal(ri_joint_due(&centre, RI_LINK_LEAVE), INT64_MAX);
 }
 
 /* Its last ones ended with 0 as the verdict came: it does not come to the next attempt. */
@@ -171,7 +161,7 @@ static void test_a_node_that_ended_well_behind_the_verdict(void **state)
 	vote(0, RI_LINK_LEAVE, true);
 	end(2, RI_CLASS_NONE);
 	ri_centre_lose(&centre, 2, 2, now);
-	pass_all(0);
+	pass(0);
 	assert_said(RI_LINK_LEAVE, false, "the ranks do not start again: node 2 (gpu-2) has ended, "
 		"all of its ranks with 0\n");
 }
@@ -189,7 +179,7 @@ static void test_a_node_that_is_followed(void **state)
 		now += i == 2 ? 0 : 10;	/* of a life that began before */
 		assert_int_equal(call(2, true), -1);
 		assert_int_equal(place_of(12), RI_LINK_LATER);
-		pass_all(0);
+		pass(0);
 		assert_int_equal(count(RI_LINK_GO), i == 0 ? NODES - 1 : 0);
 		if (i == 0)
 			assert_said(RI_LINK_LEAVE, false, "the ranks do not start again: node 2 "
@@ -207,9 +197,9 @@ static void assert_paused(int64_t pause, const char *text)
 		vote(i, RI_LINK_LEAVE, true);
 	if (pause > 0) {
 		assert_int_equal(count(RI_LINK_GO), 0);
-		assert_int_equal(ri_joint_due(&joints[RI_LINK_LEAVE]),
+		assert_int_equal(ri_joint_due(&centre, RI_LINK_LEAVE),
 			now + pause - RI_CENTRE_OWN_MS);
-		pass_all(pause - RI_CENTRE_OWN_MS);
+		pass(pause - RI_CENTRE_OWN_MS);
 	}
 	assert_said(RI_LINK_LEAVE, true, "");
 }
@@ -244,7 +234,7 @@ static void test_a_stop_in_a_pause(void **state)
 	for (size_t i = 0; i < NODES; i++)
 		vote(i, RI_LINK_LEAVE, true);
 	end(3, RI_CLASS_STOPPED);
-	pass_all(0);
+	pass(0);
 	assert_said(RI_LINK_LEAVE, false,
 		"the ranks do not start again: node 3 (gpu-3) was stopped from outside\n");
 }
@@ -302,13 +292,13 @@ static void test_what_does_not(void **state)
 	/* losses alone, twice */
 	begin_restarts(state);
 	end(2, RI_CLASS_LOSS);
-	pass_all(RI_CENTRE_SETTLE_MS);
+	pass(RI_CENTRE_SETTLE_MS);
 	assert_true(last(0, RI_LINK_VERDICT)->decision.again);
 	assert_int_equal(last(0, RI_LINK_VERDICT)->decision.verdict.mark, 1);
 	begin_restarts(state);
 	centre.last_mark = 1;
 	end(2, RI_CLASS_LOSS);
-	pass_all(RI_CENTRE_SETTLE_MS);
+	pass(RI_CENTRE_SETTLE_MS);
 	assert_false(last(0, RI_LINK_VERDICT)->decision.again);
 }
 
@@ -335,7 +325,7 @@ static void test_a_stop_comes_before_all_have_left(void **state)
 	for (size_t i = 0; i < NODES - 1; i++)
 		vote(i, RI_LINK_LEAVE, true);
 	end(3, RI_CLASS_STOPPED);
-	pass_all(0);
+	pass(0);
 	assert_said(RI_LINK_LEAVE, false,
 		"the ranks do not start again: node 3 (gpu-3) was stopped from outside\n");
 
@@ -355,10 +345,10 @@ static void test_a_node_that_is_lost(void **state)
 		if (i != 2)
 			vote(i, RI_LINK_LEAVE, true);
 	ri_centre_lose(&centre, 2, 2, now);
-	pass_all(WAIT_MS - 1);
-	assert_int_equal(ri_joint_due(&joints[RI_LINK_LEAVE]), now + 1);
+	pass(WAIT_MS - 1);
+	assert_int_equal(ri_joint_due(&centre, RI_LINK_LEAVE), now + 1);
 	assert_int_equal(count(RI_LINK_GO), 0);
-	pass_all(1);
+	pass(1);
 	assert_said(RI_LINK_LEAVE, false, "the ranks do not start again: node 2 (gpu-2) has not "
 		"come within 60 s\n");
 }
@@ -375,7 +365,7 @@ static void test_who_is_lost_must_come_back(void **state)
 	assert_int_equal(count(RI_LINK_GO), 0);
 	assert_int_equal(call(2, false), 2);
 	nodes[2].restarts = 2;
-	pass_all(0);
+	pass(0);
 	assert_said(RI_LINK_LEAVE, true, "");
 }
 
@@ -398,11 +388,12 @@ static void test_all_start_when_all_are_fit(void **state)
 	}
 	assert_said(RI_LINK_START, true, "");
 	assert_false(centre.gathers);
-	/* who did not hear it asks again */
+	/* who did not hear it hears it when it is back, and where it asks again */
 	ri_centre_lose(&centre, 3, 3, now);
 	assert_int_equal(call(3, false), 3);
-	vote(3, RI_LINK_START, true);
 	assert_int_equal(count(RI_LINK_GO), NODES + 1);
+	vote(3, RI_LINK_START, true);
+	assert_int_equal(count(RI_LINK_GO), NODES + 2);
 	nodes[3].restarts = 2;
 	/* and now it is an attempt as any other */
 	fail_with(7, false);
@@ -417,12 +408,11 @@ static void test_one_is_not_fit(void **state)
 	end(2, RI_CLASS_OWN);
 	assert_said(RI_LINK_START, false,
 		"the ranks do not start again: node 2 is not fit\n");
-	pass_all(10 * WAIT_MS);
+	pass(10 * WAIT_MS);
 	assert_null(last(0, RI_LINK_VERDICT));
 	assert_int_equal(count(RI_LINK_GO), NODES);
 	/* one that comes now need not say anything to hear it */
-	ri_joint_greet(&joints[RI_LINK_START], 9);
-	ri_joint_greet(&joints[RI_LINK_LEAVE], 9);
+	ri_joint_greet(&centre, 9);
 	assert_int_equal(count(RI_LINK_GO), NODES + 1);
 	assert_false(last(9, RI_LINK_GO)->go.go);
 }
@@ -434,10 +424,10 @@ static void test_some_do_not_come(void **state)
 	vote(0, RI_LINK_START, true);
 	vote(2, RI_LINK_START, true);
 	ri_centre_lose(&centre, 3, 3, now);
-	pass_all(WAIT_MS - 1);
-	assert_int_equal(ri_joint_due(&joints[RI_LINK_START]), centre.begun + WAIT_MS);
+	pass(WAIT_MS - 1);
+	assert_int_equal(ri_joint_due(&centre, RI_LINK_START), centre.begun + WAIT_MS);
 	assert_int_equal(count(RI_LINK_GO), 0);
-	pass_all(1);
+	pass(1);
 	assert_said(RI_LINK_START, false, "the ranks do not start again: node 1 (gpu-1), node 3 "
 		"(gpu-3) have not come within 60 s\n");
 }
@@ -447,14 +437,14 @@ static void test_one_that_has_come_is_not_ready(void **state)
 	gather(state);
 	for (size_t i = 0; i < NODES - 1; i++)
 		vote(i, RI_LINK_START, true);
-	pass_all(RI_LINK_BEAT_MS);
+	pass(RI_LINK_BEAT_MS);
 	assert_string_equal(news_of(1), "all nodes wait to start the ranks again, for 10 s: 1 of 4 "
 		"nodes has not said to be ready: node 3 (gpu-3); look at its log\n");
-	pass_all(WAIT_MS - RI_LINK_BEAT_MS);
+	pass(WAIT_MS - RI_LINK_BEAT_MS);
 	assert_said(RI_LINK_START, false, "the ranks do not start again: node 3 (gpu-3) has not "
 		"said to be ready within 60 s\n");
-	pass_all(10 * WAIT_MS);
-	assert_int_equal(ri_joint_due(&joints[RI_LINK_START]), INT64_MAX);
+	pass(10 * WAIT_MS);
+	assert_int_equal(ri_joint_due(&centre, RI_LINK_START), INT64_MAX);
 }
 
 /* The word to start may be lost on its way: where a node does not say that its ranks run. */
@@ -466,25 +456,25 @@ static void test_all_may_start_and_one_does_not(void **state)
 	for (size_t i = 0; i < NODES - 1; i++)
 		reach(i, RI_LINK_RUNNING);
 	sent_count = 0;
-	pass_all(RI_LINK_BEAT_MS);
+	pass(RI_LINK_BEAT_MS);
 	assert_string_equal(news_of(0), "all nodes could start their ranks, and have waited for "
 		"10 s: 1 of 4 nodes has not said that they run: node 3 (gpu-3); look at its log\n");
 	reach(3, RI_LINK_RUNNING);
 	sent_count = 0;
-	pass_all(RI_LINK_BEAT_MS);
+	pass(RI_LINK_BEAT_MS);
 	assert_int_equal(sent_count, 0);
-	assert_int_equal(ri_joint_due(&joints[RI_LINK_START]), INT64_MAX);
+	assert_int_equal(ri_joint_due(&centre, RI_LINK_START), INT64_MAX);
 }
 
 static void test_no_node_can_come(void **state)
 {
 	gather(state);
-	ri_joint_refuse(&joints[RI_LINK_START], "node 0 cannot listen for the others");
+	ri_joint_refuse(&centre, "node 0 cannot listen for the others");
 	assert_said(RI_LINK_START, false,
 		"the ranks do not start again: node 0 cannot listen for the others\n");
 	/* the first attempt waits for none */
 	begin_restarts(state);
-	ri_joint_refuse(&joints[RI_LINK_START], "why");
+	ri_joint_refuse(&centre, "why");
 	assert_int_equal(count(RI_LINK_GO), 0);
 }
 

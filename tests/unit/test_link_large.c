@@ -78,7 +78,6 @@ static void pass(int64_t ms)
 {
 	now += ms;
 	ri_centre_pass(&centre, now);
-	ri_lives_pass(&centre, now);
 }
 
 static void test_who_has_not_come(void **state)
@@ -133,19 +132,18 @@ static void test_who_is_silent(void **state)
 
 static void test_who_had_not_ended_its_ranks(void **state)
 {
-	struct ri_joint_step joint = {
-		.centre = &centre, .step = RI_LINK_START, .wait_ms = WAIT_MS,
-	};
-	const struct ri_link_go vote = { .step = RI_LINK_START, .go = true };
+	const struct ri_link_message vote = { .kind = RI_LINK_GO,
+		.go = { .step = RI_LINK_START, .go = true } };
 
 	(void)state;
 	centre.gathers = true;
+	centre.wait_ms = WAIT_MS;
 	come(2, NODES);
 	for (size_t i = 0; i < NODES; i++)
 		if (i < 300 || i >= 9000)
-			ri_joint_hear(&joint, i, i, &vote);
+			ri_centre_hear(&centre, i, i, &vote, now);
 	now += WAIT_MS;
-	ri_joint_pass(&joint, now);
+	ri_joint_pass(&centre, RI_LINK_START, now);
 	assert_string_equal(last.go.text, "the ranks do not start again: nodes 300-8999 have not "
 		"said to be ready within 60 s\n");
 }

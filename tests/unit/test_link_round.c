@@ -9,15 +9,14 @@
 #include "centre_of.h"
 #include "link/centre.h"
 
-enum { MANY = 1000 };
+enum { MANY = 1000, ROUND_AGAIN_MS = 10000 };
 
-static struct ri_round a_round;
 static struct { size_t node; char text[64]; } added[MANY];
 static size_t added_count, judged;
 
 static void keep_groups(void *context, size_t node, const char *groups)
 {
-	assert_ptr_equal(context, &a_round);
+	assert_ptr_equal(context, &judged);
 	assert_true(added_count < MANY);
 	added[added_count].node = node;
 	ri_text_copy(added[added_count++].text, sizeof(added[0].text), groups);
@@ -26,7 +25,7 @@ static void keep_groups(void *context, size_t node, const char *groups)
 /* The last node that said something is the one that holds up the others. */
 static void judge(void *context, struct ri_link_found *found)
 {
-	assert_ptr_equal(context, &a_round);
+	assert_ptr_equal(context, &judged);
 	assert_int_equal(found->rank, -1);
 	assert_string_equal(found->text, "");
 	judged++;
@@ -41,16 +40,17 @@ static int begin_round(void **state)
 {
 	begin(state);
 	added_count = judged = 0;
-	a_round = (struct ri_round){ .centre = &centre, .add = keep_groups, .judge = judge,
-		.context = &a_round };
+	centre.add = keep_groups;
+	centre.judge = judge;
+	centre.context = &judged;
 	return 0;
 }
 
 static bool hear(size_t node, const struct ri_link_message *message)
 {
-	bool is_said = ri_round_hear(&a_round, node, session_of(node, false), message, now);
+	bool is_said = ri_centre_hear(&centre, node, session_of(node, false), message, now);
 
-	ri_round_pass(&a_round, now);
+	ri_centre_pass(&centre, now);
 	return is_said;
 }
 
@@ -72,7 +72,7 @@ static bool say_groups(size_t node, const char *text)
 static void wait_ms(int64_t ms)
 {
 	now += ms;
-	ri_round_pass(&a_round, now);
+	ri_centre_pass(&centre, now);
 }
 
 static void assert_found(size_t session, int64_t rank, const char *text)
@@ -88,7 +88,7 @@ static void test_all_look_and_all_hear(void **state)
 {
 	(void)state;
 	all_come();
-	assert_true(ri_round_due(&a_round) == INT64_MAX);
+	assert_true(ri_centre_due(&centre) == INT64_MAX);
 	look(2, false);
 	assert_int_equal(count(RI_LINK_LOOK), NODES);
 	for (size_t i = 0; i < NODES; i++)
@@ -103,7 +103,7 @@ static void test_all_look_and_all_hear(void **state)
 	assert_int_equal(count(RI_LINK_FOUND), NODES);
 	for (size_t i = 0; i < NODES; i++)
 		assert_found(i, 24, "4 nodes\n");
-	assert_true(ri_round_due(&a_round) == INT64_MAX);
+	assert_true(ri_centre_due(&centre) == INT64_MAX);
 }
 
 static void test_who_does_not_answer_is_not_waited_for_longer(void **state)
@@ -118,7 +118,7 @@ static void test_who_does_not_answer_is_not_waited_for_longer(void **state)
 		look(0, rows[i].soon);
 		assert_int_equal(last(3, RI_LINK_LOOK)->look.soon, rows[i].soon);
 		assert_true(say_groups(1, "one") && say_groups(2, ""));
-		assert_int_equal(ri_round_due(&a_round), now + rows[i].ms);
+		assert_int_equal(ri_centre_due(&centre), now + rows[i].ms);
 		wait_ms(rows[i].ms - 1);
 		assert_int_equal(judged, 0);
 		wait_ms(1);
@@ -157,11 +157,11 @@ static void test_a_connection_that_broke(void **state)
 	for (size_t i = 0; i < NODES - 1; i++)
 		say_groups(i, "one");
 	assert_int_equal(ri_centre_hello(&centre, 20, &hello, now), 3);
-	assert_true(ri_round_hear(&a_round, 3, 20, &groups, now));
+	assert_true(ri_centre_hear(&centre, 3, 20, &groups, now));
 	wait_ms(0);
 	assert_found(20, 24, "4 nodes\n");
 	/* the session before is nobody's */
-	assert_false(ri_round_hear(&a_round, 3, 3, &groups, now));
+	assert_false(ri_centre_hear(&centre, 3, 3, &groups, now));
 }
 
 /* A new life was not asked; nor is it one that the centre only tells what there is to tell. */
@@ -178,10 +178,10 @@ static void test_who_is_not_of_the_job(void **state)
 	now++;
 	assert_int_equal(call(3, true), 3);
 	assert_int_equal(place_of(13), RI_LINK_GUEST);
-	assert_false(ri_round_hear(&a_round, 3, 13, &groups, now));
-	assert_true(ri_round_hear(&a_round, 3, 13, &ask, now));
+	assert_false(ri_centre_hear(&centre, 3, 13, &groups, now));
+	assert_true(ri_centre_hear(&centre, 3, 13, &ask, now));
 	assert_found(13, -1, "");
-	wait_ms(RI_ROUND_AGAIN_MS);
+	wait_ms(ROUND_AGAIN_MS);
 	sent_count = 0;
 	look(0, false);
 	assert_int_equal(count(RI_LINK_LOOK), NODES - 1);
@@ -201,7 +201,7 @@ static void test_one_in_ten_seconds(void **state)
 	look(0, false);
 	answer_all();
 	sent_count = 0;
-	now += RI_ROUND_AGAIN_MS - 1;
+	now += ROUND_AGAIN_MS - 1;
 	for (int i = 0; i < 20; i++)
 		look(2, true);
 	assert_int_equal(count(RI_LINK_LOOK), 0);
@@ -223,11 +223,11 @@ static void test_a_stop_shortens_what_goes_on(void **state)
 	now += 100;
 	look(1, true);
 	assert_int_equal(count(RI_LINK_LOOK), NODES);
-	assert_int_equal(ri_round_due(&a_round), now + RI_LINK_SOON_MS);
+	assert_int_equal(ri_centre_due(&centre), now + RI_LINK_SOON_MS);
 	now += 100;
 	look(2, true);
 	look(2, false);
-	assert_int_equal(ri_round_due(&a_round), now - 100 + RI_LINK_SOON_MS);
+	assert_int_equal(ri_centre_due(&centre), now - 100 + RI_LINK_SOON_MS);
 }
 
 static void test_groups_that_no_one_asked_for(void **state)
@@ -266,10 +266,10 @@ static void test_after_the_verdict_too(void **state)
 	assert_found(2, 24, "4 nodes\n");
 }
 
-static void test_what_is_of_no_round(void **state)
+static void test_what_no_member_says(void **state)
 {
-	static const enum ri_link_kind kinds[] = { RI_LINK_HELLO, RI_LINK_PHASE, RI_LINK_END,
-		RI_LINK_HEARD, RI_LINK_NEWS, RI_LINK_VERDICT, RI_LINK_ASK, RI_LINK_FOUND };
+	static const enum ri_link_kind kinds[] = { RI_LINK_HELLO, RI_LINK_HEARD, RI_LINK_NEWS,
+		RI_LINK_VERDICT, RI_LINK_ASK, RI_LINK_FOUND, RI_LINK_TIME };
 
 	(void)state;
 	all_come();
@@ -318,7 +318,7 @@ static void test_a_thousand_nodes(void **state)
 		assert_int_equal(got[i].looks, 1);
 		assert_int_equal(got[i].founds, 1);
 	}
-	assert_true(sizeof(a_round) + sizeof(many) < 512 * 1024);
+	assert_true(sizeof(many) < 512 * 1024);
 }
 
 int main(void)
@@ -334,7 +334,7 @@ int main(void)
 		cmocka_unit_test_setup(test_groups_that_no_one_asked_for, begin_round),
 		cmocka_unit_test_setup(test_where_no_rank_was_looked_at, begin_round),
 		cmocka_unit_test_setup(test_after_the_verdict_too, begin_round),
-		cmocka_unit_test_setup(test_what_is_of_no_round, begin_round),
+		cmocka_unit_test_setup(test_what_no_member_says, begin_round),
 		cmocka_unit_test_setup(test_a_thousand_nodes, begin_round),
 	};
 
