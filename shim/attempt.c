@@ -75,9 +75,10 @@ int ri_attempt_take(struct ri_run *run)
 			"no memory left for what it names");
 	if (ri_number_read(value, fds, &fd, NULL) != RI_NUMBER_OK ||
 		!read_carried(carried, (int)fd)) {
-		ri_finding_hint(ri_findings_add(&run->findings, RI_SEVERITY_WARNING,
-			RI_CODE_RESTARTS_FOREIGN, RI_CARRIED_VARIABLE, "is ignored: it names "
-			"nothing that this rankinit has left for itself"), "unset it");
+		ri_finding_hint(ri_warn(&run->findings, RI_CODE_RESTARTS_FOREIGN,
+			RI_CARRIED_VARIABLE,
+			"is ignored: it names nothing that this rankinit has left for itself"),
+			"unset it");
 		return 0;
 	}
 	close((int)fd);

@@ -195,13 +195,12 @@ void ri_found_judge_files(const struct ri_found *found, size_t count, bool of_no
 			(of_nodes || !ri_held_path_is_kept(words[i]->value)) &&
 			ri_pattern_read(words[i]->value, &use) && !use.rank &&
 			!(of_nodes && use.node))
-			ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING,
-				RI_CODE_REPORT_SHARED, words[i]->subject, "each of the %zu %s "
-				"replaces this file, so only the last %s remains", count,
-				of_nodes ? "nodes" : "ranks of this node",
-				of_nodes ? "one" : "report"), "put %%%c, which is the %s, into "
-				"its name: as in /tmp/job-%%%c.json", letter,
-				of_nodes ? "node" : "rank", letter);
+			ri_finding_hint(ri_warn(findings, RI_CODE_REPORT_SHARED, words[i]->subject,
+				"each of the %zu %s replaces this file, so only the last %s "
+				"remains", count, of_nodes ? "nodes" : "ranks of this node",
+				of_nodes ? "one" : "report"), "put %%%c, which is the %s, into its "
+				"name: as in /tmp/job-%%%c.json", letter, of_nodes ? "node"
+				: "rank", letter);
 }
 
 bool ri_found_is_launcher(const struct ri_found *found)
@@ -227,10 +226,10 @@ static void judge_log(const struct ri_found *found)
 	if (!ri_found_is_launcher(found) || options->action != RI_ACTION_LAUNCH ||
 		options->simulation.shape != NULL || (!prefix && !use.rank))
 		return;
-	finding = ri_findings_add(found->context.findings, RI_SEVERITY_WARNING,
-		RI_CODE_LOG_LAUNCHER, prefix ? options->given.log_prefix.subject : file->subject,
-		"%s starts the ranks, and rankinit cannot tell their lines apart: they have no "
-		"prefix, and are in one file", ri_command_name(&found->command));
+	finding = ri_warn(found->context.findings, RI_CODE_LOG_LAUNCHER, prefix
+		? options->given.log_prefix.subject : file->subject, "%s starts the ranks, and "
+		"rankinit cannot tell their lines apart: they have no prefix, and are in one file",
+		ri_command_name(&found->command));
 	if (found->command.mode == RI_MODE_NONE)
 		ri_finding_hint(finding, "put rankinit behind it, where each rank has one: "
 			"mpirun ... rankinit -- python3 train.py");
@@ -285,9 +284,9 @@ static void judge_orte(const struct ri_found *found)
 				return;
 	if (!ri_mpi_is_prrte(&image, words[-1]))
 		return;
-	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
-		RI_CODE_LAUNCH_ORTE, old, "%s is of Open MPI 5, which does not read it: all ranks "
-		"may start on this node", ri_path_name(words[-1])),
+	ri_finding_hint(ri_warn(context->findings, RI_CODE_LAUNCH_ORTE, old,
+		"%s is of Open MPI 5, which does not read it: all ranks may start on this node",
+		ri_path_name(words[-1])),
 		"set PRTE_MCA_prte_default_hostfile to the same file, or add --hostfile %s",
 		ri_env_get(context->env, old));
 }
@@ -426,8 +425,8 @@ static int check_restarts(const struct ri_found *found, struct ri_error *err)
 		return ri_fail_hint(err, "add --link=yes and give all nodes the same "
 			"--link-key, or leave it out: the platform may start all of them again");
 	}
-	ri_findings_add(found->context.findings, RI_SEVERITY_NOTE, RI_CODE_RESTARTS_ON,
-		subject, "after a failure the ranks start again, %llu times at most",
+	ri_note(found->context.findings, RI_CODE_RESTARTS_ON, subject,
+		"after a failure the ranks start again, %llu times at most",
 		(unsigned long long)options->restarts);
 	return 0;
 }

@@ -178,9 +178,8 @@ int ri_run_simulate(struct ri_run *run)
 		ri_found_judge_files(&run->found, options->simulation.nodes, true, &run->findings);
 	/* what a node of the platform has, this machine need not have */
 	if (require->value != NULL)
-		ri_findings_add(&run->findings, RI_SEVERITY_WARNING, RI_CODE_CHECK_UNASKED,
-			require->subject, "requirements not checked: this machine only plays the "
-			"nodes of the job");
+		ri_warn(&run->findings, RI_CODE_CHECK_UNASKED, require->subject,
+			"requirements not checked: this machine only plays the nodes of the job");
 	ri_log_findings(&run->findings);
 	if (options->action == RI_ACTION_PRINT_ENV)
 		status = ri_members_print_env(&members, &run->err);

@@ -80,6 +80,10 @@ struct ri_error *ri_findings_add(struct ri_findings *findings, enum ri_severity 
 	enum ri_code code, const char *subject, const char *format, ...)
 	__attribute__((format(printf, 5, 6)));
 
+/* The same with a severity that is certain: findings, code, subject, format, ... */
+#define ri_warn(findings, ...) ri_findings_add(findings, RI_SEVERITY_WARNING, __VA_ARGS__)
+#define ri_note(findings, ...) ri_findings_add(findings, RI_SEVERITY_NOTE, __VA_ARGS__)
+
 /* Say what to do about it. A NULL finding is ignored. */
 void ri_finding_hint(struct ri_error *finding, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -229,10 +229,9 @@ static void claim_place(struct ri_reading *reading, const struct ri_fact *hosts)
 		return;
 	}
 	if (is_said && is_primary != (claim->number == 0))
-		ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_ENV_DIFFERS, PRIMARY, "%s is not used: according to %s this is "
-			"node %d", ri_reading_get(reading, PRIMARY), claim->origin.variable,
-			(int)claim->number);
+		ri_warn(reading->context->findings, RI_CODE_ENV_DIFFERS, PRIMARY,
+			"%s is not used: according to %s this is node %d", ri_reading_get(reading,
+			PRIMARY), claim->origin.variable, (int)claim->number);
 	/* The job's command is started on the primary node, and on no other one. */
 	if (claim->number == 0)
 		ri_claim_word(reading, RI_FACT_ROLE, claim->origin.variable, RI_ROLE_PRIMARY,
@@ -259,11 +258,10 @@ static void report_outside(struct ri_reading *reading, const struct ri_fact *hos
 			return;
 	if (ri_source_sees_text(reading->context->env, "MASTER_ADDR"))
 		return;
-	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
-		RI_CODE_ENV_DIFFERS, master->origin.variable,
-		"%s is not among the nodes in %s, %s: if no rank 0 runs there, all other ranks "
-		"wait forever", RI_QUOTED(master->origin.raw), hosts->origin.variable,
-		RI_QUOTED(hosts->origin.raw)),
+	ri_finding_hint(ri_warn(reading->context->findings, RI_CODE_ENV_DIFFERS,
+		master->origin.variable, "%s is not among the nodes in %s, %s: if no rank 0 runs "
+		"there, all other ranks wait forever", RI_QUOTED(master->origin.raw),
+		hosts->origin.variable, RI_QUOTED(hosts->origin.raw)),
 		"state --master-addr, the same on all nodes");
 }
 
@@ -284,10 +282,9 @@ static void report_port(struct ri_reading *reading, unsigned batch)
 	}
 	if (port != batch)
 		return;
-	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
-		RI_CODE_MASTER_PORT_BATCH, stated, "port %u is used as requested, but the Azure "
-		"Batch service listens on it", batch), "without %s the port is %d", stated,
-		DEFAULT_PORT);
+	ri_finding_hint(ri_warn(reading->context->findings, RI_CODE_MASTER_PORT_BATCH, stated,
+		"port %u is used as requested, but the Azure Batch service listens on it", batch),
+		"without %s the port is %d", stated, DEFAULT_PORT);
 }
 
 static void read_azure_batch(struct ri_reading *reading)

@@ -400,8 +400,8 @@ static void read_toolkit(struct ri_reading *reading)
 static void refuse(struct ri_reading *reading, const char *path, const char *what)
 {
 	if (reading->identity != NULL)
-		ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_ENV_IGNORED, path, "%s; it is not used", what);
+		ri_warn(reading->context->findings, RI_CODE_ENV_IGNORED, path, "%s; it is not used",
+			what);
 	else
 		ri_fail(reading->err, RI_CODE_FILE_SYNTAX, path, "%s", what);
 }
@@ -439,8 +439,7 @@ static void report_unreadable(struct ri_reading *reading, const char *path, int 
 
 	if (reading->identity != NULL)
 		return;
-	finding = ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
-		RI_CODE_SOURCE_INCOMPLETE, path,
+	finding = ri_warn(reading->context->findings, RI_CODE_SOURCE_INCOMPLETE, path,
 		"cannot be read, so it is unknown which host this is: %s", strerror(error));
 	/* one of the toolkit's two variables without the other is as good as none */
 	if (hosts != ri_source_sees_text(reading->context->env, "SM_CURRENT_HOST"))

@@ -285,9 +285,9 @@ static void claim(struct ri_reading *reading, const char *variable,
 	if (!ri_cluster_read(&cluster, ri_reading_get(reading, variable), types, reading))
 		return;
 	if (cluster.lone)
-		ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_SOURCE_INCOMPLETE, variable, "has a task and no \"cluster\", so it "
-			"is unknown which tasks there are: it is not used");
+		ri_warn(reading->context->findings, RI_CODE_SOURCE_INCOMPLETE, variable,
+			"has a task and no \"cluster\", so it is unknown which tasks there are: it "
+			"is not used");
 	if (cluster.fault != NULL) {
 		made = ri_claim_broken(reading, RI_FACT_NODE_RANK, variable, cluster.fault);
 		if (made != NULL)
@@ -326,8 +326,7 @@ static void report_beaten(struct ri_reading *reading, const struct ri_cluster_ty
 		!ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &size) ||
 		size != cluster.count || rank == cluster.place)
 		return;
-	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
-		RI_CODE_ENV_DIFFERS, variable,
+	ri_finding_hint(ri_warn(reading->context->findings, RI_CODE_ENV_DIFFERS, variable,
 		"this is rank %" PRIu64 " of %" PRIu64 ", but RANK is %" PRIu64
 		": RANK is used, but TensorFlow follows %s", cluster.place, size, rank, variable),
 		"an image should not set RANK, WORLD_SIZE or TF_CONFIG");

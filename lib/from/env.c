@@ -190,9 +190,9 @@ static bool is_of_script(const struct ri_reading *reading)
 		!is_copy(env, "LOCAL_RANK", "SLURM_LOCALID") ||
 		!ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &size) || size < 2)
 		return false;
-	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
-		RI_CODE_ENV_IGNORED, "RANK", "is not used: a hook of the container made it of "
-		"SLURM_PROCID, but this is the batch script, and srun has started no task"),
+	ri_finding_hint(ri_warn(reading->context->findings, RI_CODE_ENV_IGNORED, "RANK",
+		"is not used: a hook of the container made it of SLURM_PROCID, but this is the "
+		"batch script, and srun has started no task"),
 		"start the ranks: srun --ntasks=%" PRIu64 " rankinit -- COMMAND; a program that "
 		"starts its ranks itself needs RANK, WORLD_SIZE and LOCAL_RANK unset", size);
 	return true;

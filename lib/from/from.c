@@ -35,8 +35,7 @@ static bool check_tuple(const struct ri_reading *reading)
 	}
 	if (missing != NULL && said != NULL && reading->identity == NULL &&
 		!is_by_hand(reading->source))
-		ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_SOURCE_INCOMPLETE, said,
+		ri_warn(reading->context->findings, RI_CODE_SOURCE_INCOMPLETE, said,
 			"%s does not give %s, so its ranks are not used", source, missing);
 	return missing == NULL;
 }
@@ -183,11 +182,9 @@ static uint64_t count_nodes(const struct ri_reading *reading)
 static void report_size(const struct ri_reading *reading, const char *variable, uint64_t size,
 	const char *node)
 {
-	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
-		RI_CODE_ENV_DIFFERS, variable,
-		"%" PRIu64 " is not used: according to %s the job has "
-			"%" PRIu64 " nodes", size, node,
-		count_nodes(reading)), "an image should not set RANK or WORLD_SIZE");
+	ri_finding_hint(ri_warn(reading->context->findings, RI_CODE_ENV_DIFFERS, variable,
+		"%" PRIu64 " is not used: according to %s the job has %" PRIu64 " nodes", size,
+		node, count_nodes(reading)), "an image should not set RANK or WORLD_SIZE");
 }
 
 /* RANK and WORLD_SIZE by themselves, of which no source made anything. */
@@ -236,18 +233,16 @@ static void report_bare(const struct ri_reading *reading, const struct ri_topolo
 	/* Of more than one they may well be those of nodes. */
 	if (size > 1 && find_bare(reading, &bare) && bare.size == 1 &&
 		get_held(reading, RI_FACT_RANK, &rank))
-		ri_findings_add(findings, RI_SEVERITY_NOTE, RI_CODE_ENV_DIFFERS, "RANK",
-			"%" PRIu64 " of %" PRIu64 " is not used: according to %s this is rank "
-			"%" PRIu64 " of %" PRIu64, bare.rank, bare.size, made->identity, rank,
-			size);
+		ri_note(findings, RI_CODE_ENV_DIFFERS, "RANK", "%" PRIu64 " of %" PRIu64
+			" is not used: according to %s this is rank %" PRIu64 " of %" PRIu64,
+			bare.rank, bare.size, made->identity, rank, size);
 	/* A launcher started one process where the user wanted more: each would train alone. */
 	if (size == 1 && reading->launcher != NULL && reading->context->fan_out == 0 &&
 		ri_reading_number(reading, RI_FACT_WORLD_SIZE, variable, &wanted) && wanted > 1)
-		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS,
-			variable, "%" PRIu64 " is not used: according to %s there is one process",
-			wanted, made->identity),
-			"if there shall be more, have the launcher start them, as in srun "
-			"--ntasks=%" PRIu64, wanted);
+		ri_finding_hint(ri_warn(findings, RI_CODE_ENV_DIFFERS, variable, "%" PRIu64
+			" is not used: according to %s there is one process", wanted,
+			made->identity), "if there shall be more, have the launcher start them, as "
+			"in srun --ntasks=%" PRIu64, wanted);
 }
 
 /*
@@ -265,12 +260,10 @@ static void report_lone(const struct ri_reading *reading)
 		reading->claims[RI_FACT_NNODES] != NULL || reading->claims[RI_FACT_HOSTS] != NULL)
 		return;
 	if (find_bare(reading, &bare) && bare.rank < bare.size && bare.size > 1) {
-		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_NOTE,
-			RI_CODE_SOURCE_INCOMPLETE, "RANK", "%" PRIu64 " of %" PRIu64
-			" may be that of a process or of a node, because LOCAL_RANK is not set: it "
-			"is not used", bare.rank, bare.size),
-			"set LOCAL_RANK too; if it is that of a node, state --node-rank and "
-			"--nnodes");
+		ri_finding_hint(ri_note(findings, RI_CODE_SOURCE_INCOMPLETE, "RANK", "%" PRIu64
+			" of %" PRIu64 " may be that of a process or of a node, because LOCAL_RANK "
+			"is not set: it is not used", bare.rank, bare.size), "set LOCAL_RANK too; "
+			"if it is that of a node, state --node-rank and --nnodes");
 		return;
 	}
 	/* A node's place that a source says which could say who we are, if it knew the others. */
@@ -279,10 +272,9 @@ static void report_lone(const struct ri_reading *reading)
 		if (((*at)->identity & RI_SCOPE_NODE) == 0 || is_by_hand(*at) || place == NULL ||
 			place->state != RI_STATE_KNOWN || place->origin.variable == NULL)
 			continue;
-		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_NOTE,
-			RI_CODE_SOURCE_INCOMPLETE, place->origin.variable,
-			"this is node %" PRIu64 ", but the number of nodes is unknown: it is not "
-			"used", place->number),
+		ri_finding_hint(ri_note(findings, RI_CODE_SOURCE_INCOMPLETE, place->origin.variable,
+			"this is node %" PRIu64
+			", but the number of nodes is unknown: it is not used", place->number),
 			"if the nodes train together, state --nnodes, the same on all of them");
 		return;
 	}
@@ -313,14 +305,12 @@ static void report_kept(const struct ri_reading *reading)
 
 	if (nodes == NULL || !get_held(reading, RI_FACT_WORLD_SIZE, &size))
 		return;
-	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
-		RI_CODE_NODES_COUNT, nodes->origin.variable == NULL ? nodes->origin.source
-								   : nodes->origin.variable,
-		"gives %" PRIu64 " nodes, but %s gives a job of "
-			"%" PRIu64 ": it is unknown which node "
-		"this is, so each node may run a job of its own", nodes->number,
-		reading->identity->name, size), "state --node-rank; an image should not set RANK "
-		"or WORLD_SIZE");
+	ri_finding_hint(ri_warn(reading->context->findings, RI_CODE_NODES_COUNT,
+		nodes->origin.variable == NULL ? nodes->origin.source : nodes->origin.variable,
+		"gives %" PRIu64 " nodes, but %s gives a job of %" PRIu64
+		": it is unknown which node this is, so each node may run a job of its own",
+		nodes->number, reading->identity->name, size),
+		"state --node-rank; an image should not set RANK or WORLD_SIZE");
 }
 
 void ri_identity_choose(struct ri_topology *out, struct ri_reading *reading)

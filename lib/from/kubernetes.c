@@ -441,11 +441,10 @@ static bool counts_in_slice(const struct ri_reading *reading)
 		!ri_reading_number(reading, RI_FACT_NODE_RANK, "MEGASCALE_SLICE_ID", &slice) ||
 		slice >= slices || all % slices != 0 || id / (all / slices) == slice)
 		return false;
-	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
-		RI_CODE_ENV_IGNORED, "JAX_PROCESS_ID", "%" PRIu64 " is not used: it counts in its "
-		"slice, as this is slice %" PRIu64 " of %" PRIu64 ", with %" PRIu64 " processes in "
-		"all, and each slice has that id", id, slice, slices, all),
-		"state --node-rank=%" PRIu64, slice * (all / slices) + id);
+	ri_finding_hint(ri_warn(reading->context->findings, RI_CODE_ENV_IGNORED, "JAX_PROCESS_ID",
+		"%" PRIu64 " is not used: it counts in its slice, as this is slice %" PRIu64
+		" of %" PRIu64 ", with %" PRIu64 " processes in all, and each slice has that id",
+		id, slice, slices, all), "state --node-rank=%" PRIu64, slice * (all / slices) + id);
 	return true;
 }
 

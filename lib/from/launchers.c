@@ -37,10 +37,10 @@ static void read_horovod(struct ri_reading *reading)
 			return;
 		}
 		if (hosts > 1)
-			ri_findings_add(reading->context->findings, RI_SEVERITY_NOTE,
-				RI_CODE_NODE_RANK_ASSUMED, "HOROVOD_CROSS_RANK",
-				"%" PRIu64 " is the node's index if every node has as many ranks "
-				"as this one", cross);
+			ri_note(reading->context->findings, RI_CODE_NODE_RANK_ASSUMED,
+				"HOROVOD_CROSS_RANK", "%" PRIu64
+				" is the node's index if every node has as many ranks as this one",
+				cross);
 	}
 	ri_claim_number(reading, RI_FACT_NODE_RANK, "HOROVOD_CROSS_RANK");
 	ri_claim_filled(reading, RI_FACT_NNODES, "HOROVOD_CROSS_SIZE");

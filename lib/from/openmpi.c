@@ -323,9 +323,9 @@ static void read_openmpi(struct ri_reading *reading)
 	/* The launcher that wrote PMIX_NAMESPACE started this process; mpirun's looks otherwise. */
 	if (job != NULL && strncmp(job, "slurm.pmix.", strlen("slurm.pmix.")) == 0 &&
 		ri_source_sees_slurm_task(reading->context->env)) {
-		ri_findings_add(reading->context->findings, RI_SEVERITY_NOTE, RI_CODE_ENV_DIFFERS,
-			"OMPI_COMM_WORLD_RANK", "is not used: PMIX_NAMESPACE shows that srun "
-			"started this process inside a rank of mpirun");
+		ri_note(reading->context->findings, RI_CODE_ENV_DIFFERS, "OMPI_COMM_WORLD_RANK",
+			"is not used: PMIX_NAMESPACE shows that srun started this process inside a "
+			"rank of mpirun");
 		return;
 	}
 	ri_claim_rows(reading, ri_source_openmpi.reads);

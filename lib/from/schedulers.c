@@ -18,14 +18,13 @@ static bool read_file(struct ri_reading *reading, const char *variable, struct r
 	/* It is there on the job's first node alone, and not in every container. */
 	if (!ri_hostfile_of_variable(out, variable, reading)) {
 		if (reading->err->code == RI_CODE_NONE)
-			ri_findings_add(context->findings, RI_SEVERITY_NOTE, RI_CODE_ENV_IGNORED,
-				variable, "the file named there cannot be read");
+			ri_note(context->findings, RI_CODE_ENV_IGNORED, variable,
+				"the file named there cannot be read");
 		return false;
 	}
 	if (out->bad_line != 0)
-		ri_findings_add(context->findings, RI_SEVERITY_WARNING, RI_CODE_ENV_IGNORED,
-			variable, "line %zu of the file names no host and is not used",
-			out->bad_line);
+		ri_warn(context->findings, RI_CODE_ENV_IGNORED, variable,
+			"line %zu of the file names no host and is not used", out->bad_line);
 	return out->count > 0;
 }
 
@@ -51,10 +50,9 @@ static void guess_master(struct ri_reading *reading, const struct ri_fact *hosts
 	claim = ri_claim_master(reading, hosts, RI_STRENGTH_DEFAULT);
 	if (claim == NULL)
 		return;
-	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_NOTE,
-		RI_CODE_MASTER_ASSUMED, claim->origin.variable,
-		"%s does not say where rank 0 runs: \"%s\" is right if it fills the machines of %s "
-		"in order", launcher, claim->text, reading->source->name),
+	ri_finding_hint(ri_note(reading->context->findings, RI_CODE_MASTER_ASSUMED,
+		claim->origin.variable, "%s does not say where rank 0 runs: \"%s\" is right if it "
+		"fills the machines of %s in order", launcher, claim->text, reading->source->name),
 		"set MASTER_ADDR if this is another host");
 }
 
@@ -83,10 +81,9 @@ static void note_allocation(const struct ri_reading *reading, const char *variab
 {
 	if (reading->identity != NULL)
 		return;
-	ri_findings_add(reading->context->findings, RI_SEVERITY_NOTE,
-		RI_CODE_SOURCE_ALLOCATION, variable,
-		"%s allocated the machines of this job, but did not start this process as a "
-		"rank", reading->source->name);
+	ri_note(reading->context->findings, RI_CODE_SOURCE_ALLOCATION, variable,
+		"%s allocated the machines of this job, but did not start this process as a rank",
+		reading->source->name);
 }
 
 #define MOM "OpenPBS src/resmom/start_exec.c"
@@ -283,11 +280,11 @@ static void claim_local_size(struct ri_reading *reading)
 		return;
 	if (!ri_tasks_read(ri_reading_get(reading, per_node), node, &tasks) ||
 		tasks.nodes != nodes || tasks.tasks != size) {
-		ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_ENV_IGNORED, per_node, "the value is %s, expected %" PRIu64
-			" tasks (%s) on %" PRIu64 " nodes (SLURM_STEP_NUM_NODES); it is not used",
-			RI_QUOTED(ri_reading_get(reading, per_node)), size,
-			said->origin.variable, nodes);
+		ri_warn(reading->context->findings, RI_CODE_ENV_IGNORED, per_node,
+			"the value is %s, expected %" PRIu64 " tasks (%s) on %" PRIu64
+			" nodes (SLURM_STEP_NUM_NODES); it is not used",
+			RI_QUOTED(ri_reading_get(reading, per_node)), size, said->origin.variable,
+			nodes);
 		ri_claim_open(reading, RI_FACT_LOCAL_WORLD_SIZE, per_node,
 			"SLURM_STEP_TASKS_PER_NODE contradicts the step's tasks and nodes");
 	} else if (tasks.here == 0) {
@@ -346,12 +343,11 @@ static void warn_of_few(const struct ri_reading *reading)
 		!ri_reading_number(reading, RI_FACT_LOCAL_WORLD_SIZE, on_node, &gpus) ||
 		here >= asked || here >= gpus)
 		return;
-	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
-		RI_CODE_NPROC_UNUSED, per_node_asked, "%" PRIu64 " tasks were asked for on each "
-		"node, but srun started %" PRIu64 " on this one, which has %" PRIu64 " GPUs",
-		asked, here, gpus), "start all of them: srun --ntasks=%" PRIu64
-		" --ntasks-per-node=%" PRIu64 "; use --launch=node if the command starts ranks "
-		"itself", nodes * asked, asked);
+	ri_finding_hint(ri_warn(context->findings, RI_CODE_NPROC_UNUSED, per_node_asked, "%" PRIu64
+		" tasks were asked for on each node, but srun started %" PRIu64
+		" on this one, which has %" PRIu64 " GPUs", asked, here, gpus),
+		"start all of them: srun --ntasks=%" PRIu64 " --ntasks-per-node=%" PRIu64
+		"; use --launch=node if the command starts ranks itself", nodes * asked, asked);
 }
 
 static void claim_step(struct ri_reading *reading)

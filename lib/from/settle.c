@@ -165,8 +165,8 @@ static int report_broken(const struct ri_topology *topology, enum ri_fact_id id,
 			return ri_fail_hint(err, "correct it where the job is started, or state "
 				"it with --%s", option);
 		}
-		ri_findings_add(context->findings, RI_SEVERITY_WARNING, RI_CODE_ENV_IGNORED,
-			claim->origin.variable, "%s; it is not used", text.bytes);
+		ri_warn(context->findings, RI_CODE_ENV_IGNORED, claim->origin.variable,
+			"%s; it is not used", text.bytes);
 	}
 	return 0;
 }
@@ -191,9 +191,8 @@ static void report_stated(const struct ri_topology *topology, enum ri_fact_id id
 		return;
 	kept = fact->text != NULL ? fact->text : fact->origin.raw;
 	if (strcmp(kept, fact->origin.raw) != 0)
-		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING,
-			RI_CODE_ENV_REPAIRED, variable, "%s becomes \"%s\"",
-			RI_QUOTED(fact->origin.raw), kept),
+		ri_finding_hint(ri_warn(findings, RI_CODE_ENV_REPAIRED, variable,
+			"%s becomes \"%s\"", RI_QUOTED(fact->origin.raw), kept),
 			"expected one host without brackets, blanks or port");
 	/* Of one node "localhost" is as good as any name; of several it has given way. */
 	if (fact->origin.source == topology->identity || (id == RI_FACT_MASTER_ADDR &&
@@ -203,9 +202,8 @@ static void report_stated(const struct ri_topology *topology, enum ri_fact_id id
 		if (lost->state != RI_STATE_KNOWN || lost->strength != RI_STRENGTH_SAID ||
 			!differs(fact, lost))
 			continue;
-		ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS, variable,
-			"%s is kept, though %s is %s", RI_QUOTED(kept), lost->origin.variable,
-			RI_QUOTED(lost->origin.raw));
+		ri_warn(findings, RI_CODE_ENV_DIFFERS, variable, "%s is kept, though %s is %s",
+			RI_QUOTED(kept), lost->origin.variable, RI_QUOTED(lost->origin.raw));
 	}
 }
 
@@ -257,24 +255,21 @@ static void report_lost(const struct ri_topology *topology, const struct ri_fact
 	for (enum ri_fact_id id = 0; of_node && id < RI_FACT_COUNT; id++) {
 		lost = topology->facts[id].next;
 		if (ri_fact_group(id) == RI_GROUP_TUPLE && lost != NULL && is_manual(lost))
-			ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_SOURCE_INCOMPLETE,
-				lost->origin.variable,
+			ri_warn(findings, RI_CODE_SOURCE_INCOMPLETE, lost->origin.variable,
 				"is not used: %s identifies the node but not the rank",
 				topology->identity);
 	}
 	if (gave_way != NULL)
-		ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS,
-			gave_way->origin.variable, "%s becomes \"%s\", from %s: the old value "
-			"makes each node its own master",
+		ri_warn(findings, RI_CODE_ENV_DIFFERS, gave_way->origin.variable,
+			"%s becomes \"%s\", from %s: the old value makes each node its own master",
 			RI_QUOTED(gave_way->origin.raw), fact->text, fact->origin.variable);
 	/* two names of one platform's master that name two of them */
 	for (lost = fact->next; said && lost != NULL; lost = lost->next)
 		if (lost->state == RI_STATE_KNOWN && lost->strength == RI_STRENGTH_SAID &&
 			differs(fact, lost))
-			ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS,
-				lost->origin.variable, "%s is not used: %s is %s",
-				RI_QUOTED(lost->text), fact->origin.variable,
-				RI_QUOTED(fact->text));
+			ri_warn(findings, RI_CODE_ENV_DIFFERS, lost->origin.variable,
+				"%s is not used: %s is %s", RI_QUOTED(lost->text),
+				fact->origin.variable, RI_QUOTED(fact->text));
 	report_stated(topology, RI_FACT_MASTER_ADDR, findings);
 	report_stated(topology, RI_FACT_MASTER_PORT, findings);
 }
@@ -329,8 +324,7 @@ static int check_identity(const struct ri_topology *made, const struct ri_contex
 		return ri_fail_hint(err, "rankinit --list=sources shows what rankinit reads");
 	}
 	if (listed && hosts->number == 1) {
-		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING,
-			RI_CODE_SOURCE_INCOMPLETE, hosts->origin.variable,
+		ri_finding_hint(ri_warn(findings, RI_CODE_SOURCE_INCOMPLETE, hosts->origin.variable,
 			"its one host is not this machine, by name or address, %s",
 			context->fan_out != 0 ? "and all ranks of the job start here"
 			: "so the list is not used"), "for several nodes write all hosts in one "
@@ -341,17 +335,15 @@ static int check_identity(const struct ri_topology *made, const struct ri_contex
 	if (ri_wishes_subject(wishes) == NULL || context->fan_out != 0)
 		return 0;
 	if (listed)
-		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING,
-			RI_CODE_SOURCE_INCOMPLETE, hosts->origin.variable,
+		ri_finding_hint(ri_warn(findings, RI_CODE_SOURCE_INCOMPLETE, hosts->origin.variable,
 			"cannot tell which of its %" PRIu64 " hosts this machine is, so the list "
 			"is not used: the name and the addresses of this machine match none of "
 			"them, or more than one", hosts->number), "state --node-rank");
 	else
-		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING,
-			RI_CODE_SOURCE_INCOMPLETE, ri_wishes_subject(wishes), "cannot tell which "
-			"rank or node this process is, so this option is not used"),
-			"state --rank, --world-size, --local-rank and --local-world-size, or "
-			"--node-rank and --nnodes");
+		ri_finding_hint(ri_warn(findings, RI_CODE_SOURCE_INCOMPLETE,
+			ri_wishes_subject(wishes), "cannot tell which rank or node this process "
+			"is, so this option is not used"), "state --rank, --world-size, "
+			"--local-rank and --local-world-size, or --node-rank and --nnodes");
 	return 0;
 }
 

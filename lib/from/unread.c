@@ -207,14 +207,12 @@ void ri_unread_judge(const struct ri_topology *topology, const struct ri_context
 		judge_rank(topology, context, alone);
 		return;
 	}
-	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
-		RI_CODE_PLACE_UNREAD, pair.place, "is %" PRIu64 ", and %s %s %" PRIu64 "%s, which "
-		"may be a node's place among several: rankinit does not know this pair, and "
-		"starts a job of this node alone", pair.node, pair.count,
-		pair.listed ? "names" : "is", pair.nodes, pair.listed ? " hosts" : ""),
-		"if they count nodes, state --node-rank=$%s%s$%s%s%s%s; "
-		"for a job of this node alone, --node-rank=0 --nnodes=1", pair.place,
-		pair.listed ? " and --hosts=" : ", --nnodes=", pair.count,
-		pair.listed ? "" : " and --master-addr", pair.master[0] == '\0' ? "" : "=$",
-		pair.master);
+	ri_finding_hint(ri_warn(context->findings, RI_CODE_PLACE_UNREAD, pair.place, "is %" PRIu64
+		", and %s %s %" PRIu64 "%s, which may be a node's place among several: rankinit "
+		"does not know this pair, and starts a job of this node alone", pair.node,
+		pair.count, pair.listed ? "names" : "is", pair.nodes, pair.listed ? " hosts" : ""),
+		"if they count nodes, state --node-rank=$%s%s$%s%s%s%s; for a job of this node "
+		"alone, --node-rank=0 --nnodes=1", pair.place, pair.listed ? " and --hosts="
+		: ", --nnodes=", pair.count, pair.listed ? "" : " and --master-addr",
+		pair.master[0] == '\0' ? "" : "=$", pair.master);
 }

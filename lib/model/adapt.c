@@ -402,9 +402,9 @@ static int refuse_split(const struct ri_topology *topology, const struct ri_cont
 	if (subject == NULL) {
 		/* It may be another machine's, or a left-over; torchrun overwrites it. */
 		if (here > 0 && get(context, "WORLD_SIZE", &world) && world > here)
-			ri_findings_add(context->findings, RI_SEVERITY_WARNING,
-				RI_CODE_ENV_DIFFERS, "WORLD_SIZE", "%" PRIu64 " is not used: %s "
-				"starts %" PRIu64 " rank%s here and knows of no other node", world,
+			ri_warn(context->findings, RI_CODE_ENV_DIFFERS, "WORLD_SIZE", "%" PRIu64
+				" is not used: %s starts %" PRIu64
+				" rank%s here and knows of no other node", world,
 				command->launcher->name, here, here == 1 ? "" : "s");
 		return 0;
 	}

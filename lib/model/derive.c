@@ -96,8 +96,8 @@ static int check(struct ri_topology *topology, const struct ri_context *context,
 		/* what an option states never gives way silently; what is found gives way to it */
 		if (topology->facts[rule->fact].strength == RI_STRENGTH_MANUAL)
 			return ri_fail(err, RI_CODE_OPTION_CONFLICT, subject, "%s", text.bytes);
-		ri_findings_add(context->findings, RI_SEVERITY_WARNING, rule->code, subject,
-			"%s; %s is not used", text.bytes, ri_fact_name(rule->fact));
+		ri_warn(context->findings, rule->code, subject, "%s; %s is not used", text.bytes,
+			ri_fact_name(rule->fact));
 		topology->facts[rule->fact].state = RI_STATE_BROKEN;
 	}
 	return 0;
@@ -183,9 +183,8 @@ static void derive_local_size(struct ri_topology *topology, const struct ri_cont
 	ri_topology_derive(topology, RI_FACT_LOCAL_WORLD_SIZE, local, from);
 	/* where ranks are started here there are as many as was asked for */
 	if (context->fan_out == 0)
-		ri_findings_add(context->findings, RI_SEVERITY_NOTE, RI_CODE_LOCAL_SIZE_ASSUMED,
-			"LOCAL_WORLD_SIZE", "%s: %" PRIu64 " is right if every node has as many",
-			missing.bytes, local);
+		ri_note(context->findings, RI_CODE_LOCAL_SIZE_ASSUMED, "LOCAL_WORLD_SIZE",
+			"%s: %" PRIu64 " is right if every node has as many", missing.bytes, local);
 	if (!ri_topology_knows(topology, RI_FACT_NNODES))
 		ri_topology_derive(topology, RI_FACT_NNODES, size / local,
 			RI_FROM(WORLD_SIZE) | RI_FROM(LOCAL_WORLD_SIZE));
@@ -242,20 +241,18 @@ static void derive_node_rank(struct ri_topology *topology, struct ri_findings *f
 			ri_topology_derive(topology, RI_FACT_NNODES,
 				of(topology, RI_FACT_WORLD_SIZE) / local,
 				RI_FROM(WORLD_SIZE) | RI_FROM(LOCAL_WORLD_SIZE));
-		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_NOTE,
-			RI_CODE_NODE_RANK_ASSUMED, "NODE_RANK", "%s: %" PRIu64 " is right if "
-			"every node has %" PRIu64 " ranks, in order", missing.bytes,
-			of(topology, RI_FACT_NODE_RANK), local),
+		ri_finding_hint(ri_note(findings, RI_CODE_NODE_RANK_ASSUMED, "NODE_RANK",
+			"%s: %" PRIu64 " is right if every node has %" PRIu64 " ranks, in order",
+			missing.bytes, of(topology, RI_FACT_NODE_RANK), local),
 			"it is wrong for uneven or round-robin placement");
 	} else if (of(topology, RI_FACT_RANK) == of(topology, RI_FACT_LOCAL_RANK)) {
 		/* All ranks below this one are here, rank 0 among them. */
 		ri_topology_derive(topology, RI_FACT_NODE_RANK, 0,
 			RI_FROM(RANK) | RI_FROM(LOCAL_RANK));
 	} else {
-		ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_NODE_RANK_ABSENT,
-			"NODE_RANK", "cannot tell which node this is%s%s",
-			fact->state == RI_STATE_OPEN ? ": " : "",
-			fact->state == RI_STATE_OPEN ? fact->reason : "");
+		ri_warn(findings, RI_CODE_NODE_RANK_ABSENT, "NODE_RANK",
+			"cannot tell which node this is%s%s", fact->state == RI_STATE_OPEN ? ": "
+			: "", fact->state == RI_STATE_OPEN ? fact->reason : "");
 	}
 }
 
@@ -306,11 +303,10 @@ static void derive_master(struct ri_topology *topology, const struct ri_context 
 		fact->text = "127.0.0.1";
 	} else if (ri_fact_find_broken(fact) == NULL && !is_told_elsewhere(topology, context)) {
 		/* A broken one is worse than none: its reader has refused it. */
-		ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_MASTER_ABSENT, "MASTER_ADDR",
+		ri_finding_hint(ri_warn(context->findings, RI_CODE_MASTER_ABSENT, "MASTER_ADDR",
 			"cannot tell where rank 0 of this job runs%s%s",
-			fact->state == RI_STATE_OPEN ? ": " : "",
-			fact->state == RI_STATE_OPEN ? fact->reason : ""),
+			fact->state == RI_STATE_OPEN ? ": " : "", fact->state == RI_STATE_OPEN
+			? fact->reason : ""),
 			"set MASTER_ADDR to that host, the same on all ranks");
 	}
 }
@@ -332,11 +328,10 @@ static void meet_here(struct ri_topology *topology, const struct ri_context *con
 	if (nodes->strength != RI_STRENGTH_SAID && master->state == RI_STATE_KNOWN &&
 		master->strength != RI_STRENGTH_MANUAL &&
 		!context->meeting->is_here(master->text)) {
-		ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_ENV_DIFFERS, ri_topology_subject(topology, RI_FACT_MASTER_ADDR),
-			"%s becomes \"127.0.0.1\": all ranks of this job start here, and the old "
-			"value is neither a name nor an address of this machine",
-			RI_QUOTED(master->text)),
+		ri_finding_hint(ri_warn(context->findings, RI_CODE_ENV_DIFFERS,
+			ri_topology_subject(topology, RI_FACT_MASTER_ADDR), "%s becomes "
+			"\"127.0.0.1\": all ranks of this job start here, and the old value is "
+			"neither a name nor an address of this machine", RI_QUOTED(master->text)),
 			"unset it, or state --master-addr if it is right");
 		ri_topology_derive(topology, RI_FACT_MASTER_ADDR, 0, RI_FROM(NNODES));
 		master->text = "127.0.0.1";
@@ -349,9 +344,8 @@ static void meet_here(struct ri_topology *topology, const struct ri_context *con
 	if (picked == usual)
 		return;
 	port->number = picked;
-	ri_findings_add(context->findings, RI_SEVERITY_NOTE, RI_CODE_MASTER_PORT_TAKEN,
-		"MASTER_PORT", "%u is in use on this machine, so this job uses %u", usual,
-		picked);
+	ri_note(context->findings, RI_CODE_MASTER_PORT_TAKEN, "MASTER_PORT",
+		"%u is in use on this machine, so this job uses %u", usual, picked);
 }
 
 void ri_topology_complete(struct ri_topology *topology, const struct ri_context *context)

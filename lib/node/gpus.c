@@ -160,10 +160,9 @@ static enum word fail(const struct search *search, const char *word, const char 
 
 static enum word end(const struct search *search, const char *word, const char *why)
 {
-	struct ri_error *finding = ri_findings_add(search->node->findings,
-		RI_SEVERITY_WARNING, RI_CODE_GPU_VISIBLE, VISIBLE,
-		"%s %s: CUDA ends the list there, so %zu of %zu GPUs are used",
-		RI_QUOTED(word), why, search->out->count, search->devices.count);
+	struct ri_error *finding = ri_warn(search->node->findings, RI_CODE_GPU_VISIBLE, VISIBLE,
+		"%s %s: CUDA ends the list there, so %zu of %zu GPUs are used", RI_QUOTED(word),
+		why, search->out->count, search->devices.count);
 
 	ri_finding_hint(finding, "list GPUs that this container has, or unset it");
 	return ENDS;
@@ -312,11 +311,10 @@ int ri_gpus_find(struct ri_gpus *out, const struct ri_node *node, struct ri_erro
 	/* MIG User Guide, "CUDA visible devices": the first, unless it is told another one */
 	if (parts > 0 && !out->instances && out->count > 0) {
 		out->count = 1;
-		ri_finding_hint(ri_findings_add(node->findings, RI_SEVERITY_WARNING,
-			RI_CODE_GPU_VISIBLE, VISIBLE,
+		ri_finding_hint(ri_warn(node->findings, RI_CODE_GPU_VISIBLE, VISIBLE,
 			"%zu MIG instances are here: a process sees only one of them", parts),
-			"list them by the names of nvidia-smi -L (MIG-...), and give each rank "
-			"its own with --gpu-bind=single");
+			"list them by the names of nvidia-smi -L (MIG-...), and give each rank its "
+			"own with --gpu-bind=single");
 	}
 	if (search.devices.count == 0)
 		other = ri_gpu_node_find(node->host, true);

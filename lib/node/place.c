@@ -178,12 +178,12 @@ static int bind_to_numa(struct search *search)
 			first[reason] = i;
 	}
 	if (numa.count == 1)
-		ri_findings_add(search->node->findings, RI_SEVERITY_NOTE, RI_CODE_PLACEMENT_KEPT,
-			search->wish->bind_subject, "all CPUs here belong to one NUMA node");
+		ri_note(search->node->findings, RI_CODE_PLACEMENT_KEPT, search->wish->bind_subject,
+			"all CPUs here belong to one NUMA node");
 	for (unsigned i = 0; i < REASONS; i++)
 		if (counts[i] > 0)
-			ri_findings_add(search->node->findings, RI_SEVERITY_WARNING,
-				RI_CODE_PLACEMENT_KEPT, search->wish->bind_subject,
+			ri_warn(search->node->findings, RI_CODE_PLACEMENT_KEPT,
+				search->wish->bind_subject,
 				"%zu of %zu ranks are not bound, the first is local rank %zu: %s",
 				counts[i], search->out->count, first[i], why[i]);
 	return 0;
@@ -220,9 +220,9 @@ static int set_threads(struct search *search)
 	search->out->threads = ri_arena_format(search->node->arena, "%zu", threads);
 	if (search->out->threads == NULL)
 		return ri_fail(search->err, RI_CODE_MEMORY, THREADS, "no memory left to set it");
-	ri_findings_add(search->node->findings, RI_SEVERITY_NOTE, RI_CODE_OMP_THREADS, THREADS,
-		"is set to %zu: %" PRIu64 " CPUs%s%s for %zu ranks", threads, budget->usable,
-		granted ? " of time, as granted by " : "", granted ? budget->quota.path : "",
+	ri_note(search->node->findings, RI_CODE_OMP_THREADS, THREADS, "is set to %zu: %" PRIu64
+		" CPUs%s%s for %zu ranks", threads, budget->usable, granted
+		? " of time, as granted by " : "", granted ? budget->quota.path : "",
 		search->out->count);
 	return 0;
 }

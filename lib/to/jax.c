@@ -67,9 +67,8 @@ static void compare(const struct ri_writing *writing, const struct ri_topology *
 	if (master->state != RI_STATE_KNOWN || (strlen(master->text) == length &&
 			memcmp(master->text, given, length) == 0))
 		return;
-	ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS,
-		address_name, "%s is kept, but MASTER_ADDR is \"%s\"",
-		RI_QUOTED(given - brackets), master->text);
+	ri_warn(writing->context->findings, RI_CODE_ENV_DIFFERS, address_name,
+		"%s is kept, but MASTER_ADDR is \"%s\"", RI_QUOTED(given - brackets), master->text);
 }
 
 static void want_address(struct ri_writing *writing, const struct ri_topology *topology)
@@ -94,9 +93,8 @@ static void want_address(struct ri_writing *writing, const struct ri_topology *t
 	}
 	made = make_address(writing, topology);
 	if (given != NULL && made != NULL)
-		ri_finding_hint(ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_ENV_REPAIRED, address_name, "%s becomes \"%s\"",
-			RI_QUOTED(given), made),
+		ri_finding_hint(ri_warn(writing->context->findings, RI_CODE_ENV_REPAIRED,
+			address_name, "%s becomes \"%s\"", RI_QUOTED(given), made),
 			"expected a host and a port");
 	ri_want(writing, address_name, made);
 }
@@ -129,9 +127,9 @@ static char *make_node_devices(struct ri_writing *writing, uint64_t devices)
 	char *text;
 
 	if (devices == 0) {
-		ri_finding_hint(ri_findings_add(writing->context->findings, RI_SEVERITY_NOTE,
-			RI_CODE_DEVICES_ONE, devices_name, "JAX uses one device if Slurm or Open "
-			"MPI started the process, even if it is the only process of its node"),
+		ri_finding_hint(ri_note(writing->context->findings, RI_CODE_DEVICES_ONE,
+			devices_name, "JAX uses one device if Slurm or Open MPI started the "
+			"process, even if it is the only process of its node"),
 			"set it to the devices of the node, as 0,1,2,3");
 		return NULL;
 	}

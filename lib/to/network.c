@@ -43,8 +43,7 @@ static bool exists(struct ri_host *host, const char *name, size_t length)
 /* A warning about the variable's value, RI_CODE_NETWORK_VALUE. */
 static struct ri_error *warn(struct ri_writing *writing, const char *variable, const char *what)
 {
-	return ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
-		RI_CODE_NETWORK_VALUE, variable, "%s %s",
+	return ri_warn(writing->context->findings, RI_CODE_NETWORK_VALUE, variable, "%s %s",
 		RI_QUOTED(ri_env_get(writing->context->env, variable)), what);
 }
 
@@ -73,8 +72,8 @@ static void judge_interfaces(struct ri_writing *writing, const struct ri_topolog
 	if (*list == '\0')
 		return;
 	ri_text_addf(&name, "%.*s", (int)strcspn(list, ","), list);
-	ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING, RI_CODE_NETWORK_VALUE,
-		variable, "this machine has no interface %s", RI_QUOTED(name.bytes));
+	ri_warn(writing->context->findings, RI_CODE_NETWORK_VALUE, variable,
+		"this machine has no interface %s", RI_QUOTED(name.bytes));
 }
 
 #define DOCUMENT "docs.nvidia.com/deeplearning/nccl/user-guide, Environment Variables"
@@ -107,8 +106,8 @@ static void render_nccl(struct ri_writing *writing, const struct ri_topology *to
 			"unset it: torch and Horovod give NCCL the addresses");
 	value = ri_env_get(env, no_infiniband);
 	if (value != NULL && strcmp(value, "1") == 0 && ri_topology_is_wide(topology))
-		ri_findings_add(writing->context->findings, RI_SEVERITY_NOTE, RI_CODE_NETWORK_VALUE,
-			no_infiniband, "NCCL does not use InfiniBand between the nodes");
+		ri_note(writing->context->findings, RI_CODE_NETWORK_VALUE, no_infiniband,
+			"NCCL does not use InfiniBand between the nodes");
 }
 
 const struct ri_framework ri_framework_nccl = {

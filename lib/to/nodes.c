@@ -46,11 +46,10 @@ static void warn_of_lone_nodes(const struct ri_topology *topology,
 	if (!ri_topology_get(topology, id, &nodes) || nodes < 2 ||
 		ri_wishes_subject(context->wishes) != NULL)
 		return;
-	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
-		RI_CODE_SOURCE_INCOMPLETE, ri_topology_subject(topology, id),
-		"there are %" PRIu64 " nodes, but rankinit cannot tell which of them this is: the "
-		"launcher gets no information about the job", nodes),
-		"start it once on each node: %s; or state --node-rank and --master-addr",
+	ri_finding_hint(ri_warn(context->findings, RI_CODE_SOURCE_INCOMPLETE,
+		ri_topology_subject(topology, id), "there are %" PRIu64 " nodes, but rankinit "
+		"cannot tell which of them this is: the launcher gets no information about the job",
+		nodes), "start it once on each node: %s; or state --node-rank and --master-addr",
 		ri_topology_once(topology));
 }
 
@@ -67,10 +66,10 @@ static void warn_of_other_nodes(const struct ri_topology *topology,
 		strcmp(role->text, RI_ROLE_PRIMARY) != 0 ||
 		!ri_topology_get(topology, RI_FACT_NNODES, &nodes) || nodes < 2)
 		return;
-	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
-		RI_CODE_NODES_WAITED, ri_topology_subject(topology, RI_FACT_ROLE),
-		"%s waits for %d nodes, but %s starts the job's command only on this one",
-		launcher ? ri_command_name(context->command) : "the command", (int)nodes,
+	ri_finding_hint(ri_warn(context->findings, RI_CODE_NODES_WAITED,
+		ri_topology_subject(topology, RI_FACT_ROLE),
+		"%s waits for %d nodes, but %s starts the job's command only on this one", launcher
+		? ri_command_name(context->command) : "the command", (int)nodes,
 		topology->identity), "start it on each node, or with mpirun%s", launcher
 		? ", or on this node alone: torchrun --standalone" : "");
 }
@@ -130,10 +129,10 @@ static void warn_of_no_rank(const struct ri_topology *topology, const struct ri_
 		context->wishes->tf_ps.value != NULL ||
 		!ri_wishes_allow_framework(context->wishes, "torch"))
 		return;
-	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
-		RI_CODE_LAUNCH_RANKLESS, ri_topology_subject(topology, RI_FACT_NNODES),
-		"rankinit starts one process on each of %" PRIu64 " nodes and gives it no RANK, so "
-		"each may train alone", nodes->number),
+	ri_finding_hint(ri_warn(context->findings, RI_CODE_LAUNCH_RANKLESS,
+		ri_topology_subject(topology, RI_FACT_NNODES),
+		"rankinit starts one process on each of %" PRIu64
+		" nodes and gives it no RANK, so each may train alone", nodes->number),
 		"let rankinit start the ranks with --nproc-per-node=gpu, or start it with "
 		"torchrun; use --launch=node if it starts ranks itself, or --frameworks=tensorflow "
 		"or jax");
@@ -158,10 +157,10 @@ static void warn_of_rank_of_node(const struct ri_topology *topology,
 		ri_number_read(rank, places, &place, NULL) != RI_NUMBER_OK || place == 0 ||
 		ri_number_read(nodes, places, &count, NULL) != RI_NUMBER_OK || place >= count)
 		return;
-	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
-		RI_CODE_LAUNCH_SPLIT, "RANK", "%s reads the node's place from NODE_RANK, and only "
-		"old releases from RANK: this node may take itself for the first of %" PRIu64,
-		launcher->name, count), "set NODE_RANK=%" PRIu64, place);
+	ri_finding_hint(ri_warn(context->findings, RI_CODE_LAUNCH_SPLIT, "RANK", "%s reads the "
+		"node's place from NODE_RANK, and only old releases from RANK: this node may take "
+		"itself for the first of %" PRIu64, launcher->name, count),
+		"set NODE_RANK=%" PRIu64, place);
 }
 
 /* Is it the machine's own name, perhaps one of them with a domain behind it? */
@@ -207,14 +206,13 @@ static void warn_of_own_endpoint(const struct ri_topology *topology,
 	colon = strrchr(told, told[0] == '[' ? ']' : ':');
 	length = colon == NULL ? strlen(host) : (size_t)(colon - host);
 	if (ri_loopback_is(host, length))
-		finding = ri_findings_add(context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_MASTER_LOOPBACK, subject, "\"%s\" is this machine, but this is "
-			"node %" PRIu64 ": each node waits for itself", told, node);
+		finding = ri_warn(context->findings, RI_CODE_MASTER_LOOPBACK, subject,
+			"\"%s\" is this machine, but this is node %" PRIu64
+			": each node waits for itself", told, node);
 	else if (is_own_name(context, host, length))
-		finding = ri_findings_add(context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_MASTER_LOOPBACK, subject, "\"%s\" is this host's own name, but "
-			"this is node %" PRIu64 ": if each node names itself, each waits for "
-			"itself", told, node);
+		finding = ri_warn(context->findings, RI_CODE_MASTER_LOOPBACK, subject,
+			"\"%s\" is this host's own name, but this is node %" PRIu64
+			": if each node names itself, each waits for itself", told, node);
 	else
 		return;
 	ri_finding_hint(finding, ri_topology_knows(topology, RI_FACT_MASTER_ADDR)
@@ -283,13 +281,12 @@ static void judge_devices(const struct inner *inner, char *const *words)
 		count = value == NULL ? 0 : count_devices(value);
 		if (count <= inner->here || count < 2)
 			continue;
-		ri_finding_hint(ri_findings_add(inner->context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_RANKS_WAITED, name, "the command asks for %" PRIu64 " devices, but "
-			"this node has %" PRIu64 " of its ranks: Lightning starts no ranks if "
-			"LOCAL_RANK is set, and waits for the missing ones", count, inner->here),
-			"if the command is to start its ranks, use --launch=node and start it once "
-			"on each node; if rankinit is to start them, use "
-			"--nproc-per-node=%" PRIu64, count);
+		ri_finding_hint(ri_warn(inner->context->findings, RI_CODE_RANKS_WAITED, name,
+			"the command asks for %" PRIu64 " devices, but this node has %" PRIu64
+			" of its ranks: Lightning starts no ranks if LOCAL_RANK is set, and waits "
+			"for the missing ones", count, inner->here), "if the command is to start "
+			"its ranks, use --launch=node and start it once on each node; if rankinit "
+			"is to start them, use --nproc-per-node=%" PRIu64, count);
 		return;
 	}
 }
@@ -304,12 +301,12 @@ static bool judge_command(const struct inner *inner, char *const *words)
 	if (command.mode == RI_MODE_PROCESS && command.is_python)
 		judge_devices(inner, words);
 	if (command.mode == RI_MODE_NODE && inner->world > 1 && !ri_command_tells_nodes(&command))
-		ri_finding_hint(ri_findings_add(inner->context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_LAUNCH_HIDDEN, command.launcher->name, "a shell starts it in each "
-			"of %" PRIu64 " ranks, and rankinit cannot pass the job's variables to it "
-			"there: each starts a job of its own", inner->world),
-			"start one process on each node: rankinit -- %s ... without the shell, or "
-			"with --launch=node", command.launcher->name);
+		ri_finding_hint(ri_warn(inner->context->findings, RI_CODE_LAUNCH_HIDDEN,
+			command.launcher->name, "a shell starts it in each of %" PRIu64
+			" ranks, and rankinit cannot pass the job's variables to it there: each "
+			"starts a job of its own", inner->world), "start one process on each node: "
+			"rankinit -- %s ... without the shell, or with --launch=node",
+			command.launcher->name);
 	return inner->context->findings->count != before;
 }
 
@@ -351,13 +348,11 @@ static void note_script(const struct inner *inner, const char *script)
 {
 	/* HF_TOKEN=x is none */
 	if (inner->world > 1 && strchr(script, '=') == NULL)
-		ri_finding_hint(ri_findings_add(inner->context->findings, RI_SEVERITY_NOTE,
-			RI_CODE_LAUNCH_HIDDEN, script, "a script runs in each of %" PRIu64
-			" ranks, and rankinit could not pass the job's variables to a torchrun in "
-			"it",
-			inner->world),
-			"if it starts torchrun or a similar launcher, use --launch=node and start "
-			"it once on each node");
+		ri_finding_hint(ri_note(inner->context->findings, RI_CODE_LAUNCH_HIDDEN, script,
+			"a script runs in each of %" PRIu64 " ranks, and rankinit could not pass "
+			"the job's variables to a torchrun in it", inner->world), "if it starts "
+			"torchrun or a similar launcher, use --launch=node and start it once on "
+			"each node");
 }
 
 /*
@@ -421,11 +416,12 @@ void ri_nodes_judge(const struct ri_topology *topology, const struct ri_context 
 			warn_of_other_nodes(topology, context);
 		else if (ri_topology_is_beside(topology))
 			/* a launcher beside the job's own makes a job of this node alone */
-			ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
-				RI_CODE_LAUNCH_ROLE, ri_topology_subject(topology, RI_FACT_ROLE),
-				"%s starts ranks, but this is the task \"%s\" %" PRIu64 ", one "
-				"process without a rank: the launcher gets no information about "
-				"the job", ri_command_name(command), role->text, role->number),
+			ri_finding_hint(ri_warn(context->findings, RI_CODE_LAUNCH_ROLE,
+				ri_topology_subject(topology, RI_FACT_ROLE),
+				"%s starts ranks, but this is the task \"%s\" %" PRIu64
+				", one process without a rank: the launcher gets no information "
+				"about the job", ri_command_name(command), role->text,
+				role->number),
 				"to make it a node anyway, state --node-rank and --nnodes");
 		else
 			warn_of_lone_nodes(topology, context);

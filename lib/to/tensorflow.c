@@ -358,14 +358,14 @@ static void report_other(const struct ri_writing *writing, const struct ri_topol
 	uint64_t here = writing->context->fan_out;
 
 	if (here > 1)
-		ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS, tf_config,
+		ri_warn(findings, RI_CODE_ENV_DIFFERS, tf_config,
 			"it is that of one task, but %" PRIu64 " ranks are started here: it is %s",
 			here, fate);
 	else
-		ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS, tf_config,
-			"it is for a job of %zu tasks, but according to %s this one has "
-			"%" PRIu64 ": it is %s",
-			given->tasks, topology->identity, count_tasks(writing, topology), fate);
+		ri_warn(findings, RI_CODE_ENV_DIFFERS, tf_config,
+			"it is for a job of %zu tasks, but according to %s this one has %" PRIu64
+			": it is %s", given->tasks, topology->identity, count_tasks(writing,
+			topology), fate);
 }
 
 static void remove_given(struct ri_writing *writing)
@@ -384,9 +384,8 @@ static void judge(struct ri_writing *writing, const struct ri_topology *topology
 		return;
 	}
 	if (given.reason != NULL) {
-		ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_ENV_IGNORED, tf_config, "TensorFlow would reject it: %s",
-			given.reason);
+		ri_warn(writing->context->findings, RI_CODE_ENV_IGNORED, tf_config,
+			"TensorFlow would reject it: %s", given.reason);
 		return;
 	}
 	if (!is_of_another_job(writing, topology, &given))

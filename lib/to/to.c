@@ -226,8 +226,7 @@ static void write_nameless(struct ri_writing *writing, const struct ri_topology 
 	const char *option = find_option(writing);
 
 	if (option != NULL)
-		ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_SOURCE_INCOMPLETE, option,
+		ri_warn(writing->context->findings, RI_CODE_SOURCE_INCOMPLETE, option,
 			"the rank of this process is unknown, so nothing is written for %s",
 			framework->name);
 	if (framework->nameless &&

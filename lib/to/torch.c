@@ -47,7 +47,7 @@ static void remove_stale(struct ri_writing *writing, const struct ri_topology *t
 		ri_number_read(value, any, &number, NULL) == RI_NUMBER_OK && number == known)
 		return;
 	ri_want_gone(writing, variable);
-	ri_findings_add(writing->context->findings, RI_SEVERITY_NOTE, RI_CODE_ENV_IGNORED, variable,
+	ri_note(writing->context->findings, RI_CODE_ENV_IGNORED, variable,
 		"%s is not what %s gives: it is removed", RI_QUOTED(value), topology->identity);
 }
 
@@ -83,9 +83,8 @@ static void remove_agent(struct ri_writing *writing, const struct ri_topology *t
 		(topology->traits & RI_TRAIT_STORE) != 0)
 		return;
 	ri_want_gone(writing, variable);
-	ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING, RI_CODE_ENV_IGNORED,
-		variable, "according to %s, no torchrun agent keeps a store for this rank: it is "
-			"removed",
+	ri_warn(writing->context->findings, RI_CODE_ENV_IGNORED, variable,
+		"according to %s, no torchrun agent keeps a store for this rank: it is removed",
 		topology->identity);
 }
 
@@ -112,8 +111,8 @@ static void judge_master(struct ri_writing *writing, const struct ri_topology *t
 	if (!ri_writing_is_of_nodes(writing, topology) &&
 		ri_nodes_refuse_loopback(topology, writing->err) < 0)
 		return;
-	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
-		RI_CODE_MASTER_LOOPBACK, ri_topology_subject(topology, RI_FACT_MASTER_ADDR),
+	ri_finding_hint(ri_warn(context->findings, RI_CODE_MASTER_LOOPBACK,
+		ri_topology_subject(topology, RI_FACT_MASTER_ADDR),
 		"\"%s\" makes each node its own master", master->text),
 		"set MASTER_ADDR to the host of rank 0, the same on all ranks");
 }
@@ -239,12 +238,11 @@ static void follow(struct ri_writing *writing, const char *variable,
 	old = RI_QUOTED(before);
 	new = RI_QUOTED(edit->value);
 	if (stays)
-		ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_ENV_DIFFERS, variable, "%s is kept, though %s is %s", old, master,
-			new);
+		ri_warn(writing->context->findings, RI_CODE_ENV_DIFFERS, variable,
+			"%s is kept, though %s is %s", old, master, new);
 	else
-		ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_ENV_DIFFERS, variable, "%s becomes %s, as in %s", old, new, master);
+		ri_warn(writing->context->findings, RI_CODE_ENV_DIFFERS, variable,
+			"%s becomes %s, as in %s", old, new, master);
 }
 
 /*
@@ -262,8 +260,8 @@ static void want_count(struct ri_writing *writing)
 	if (launcher == NULL || launcher->reads_pet)
 		ri_want_number(writing, "PET_NPROC_PER_NODE", wishes->nproc_count);
 	else
-		ri_finding_hint(ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_NPROC_UNUSED, wishes->nproc.subject,
+		ri_finding_hint(ri_warn(writing->context->findings, RI_CODE_NPROC_UNUSED,
+			wishes->nproc.subject,
 			"%s starts the ranks, and no variable can give it their number",
 			launcher->name), "use its own option for it");
 }
@@ -285,10 +283,10 @@ static bool numbers_nodes(const struct ri_writing *writing, const struct ri_topo
 	if (backend == NULL || backend[0] == '\0' || strcmp(backend, "static") == 0)
 		return false;
 	if (node->state == RI_STATE_KNOWN && ri_topology_is_wide(topology))
-		ri_findings_add(context->findings, RI_SEVERITY_NOTE, RI_CODE_NODE_RANK_UNUSED,
-			ri_topology_subject(topology, RI_FACT_NODE_RANK), "%d is not what %s goes "
-			"by: its rendezvous \"%s\" numbers the nodes as they come",
-			(int)node->number, ri_command_name(context->command), backend);
+		ri_note(context->findings, RI_CODE_NODE_RANK_UNUSED, ri_topology_subject(topology,
+			RI_FACT_NODE_RANK), "%d is not what %s goes by: its rendezvous \"%s\" "
+			"numbers the nodes as they come", (int)node->number,
+			ri_command_name(context->command), backend);
 	return true;
 }
 

@@ -177,7 +177,7 @@ static void render_deepspeed(struct ri_writing *writing, const struct ri_topolog
 		(ri_number_read(value, any, &number, NULL) == RI_NUMBER_OK && number == local))
 		return;
 	ri_want_gone(writing, variable);
-	ri_findings_add(writing->context->findings, RI_SEVERITY_NOTE, RI_CODE_ENV_IGNORED, variable,
+	ri_note(writing->context->findings, RI_CODE_ENV_IGNORED, variable,
 		"is not the local rank, which is %d according to %s: it is removed", (int)local,
 		topology->identity);
 }

@@ -396,8 +396,7 @@ void ri_check_judge_gone(const struct ri_check_wishes *wishes, struct ri_finding
 {
 	for (size_t i = 0; i < GONE; i++)
 		if (wishes->gone[i] != NULL)
-			ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING,
-				RI_CODE_CHECK_GONE, wishes->gone[i],
+			ri_finding_hint(ri_warn(findings, RI_CODE_CHECK_GONE, wishes->gone[i],
 				"%s is no check any more, and nothing is checked for it",
 				gone[i].id), "use %s", gone[i].use);
 }

@@ -232,9 +232,9 @@ void ri_idle_gpus_judge(const struct ri_topology *topology, const struct ri_cont
 	if (gpus < 2)
 		return;
 	if (by_default) {
-		finding = ri_findings_add(context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_GPUS_IDLE, one_by_default, "is 1, so %s starts one rank here, but "
-			"a program sees %zu GPUs", command->launcher->name, gpus);
+		finding = ri_warn(context->findings, RI_CODE_GPUS_IDLE, one_by_default,
+			"is 1, so %s starts one rank here, but a program sees %zu GPUs",
+			command->launcher->name, gpus);
 		if ((topology->traits & RI_TRAIT_ASKS_RANKS) != 0)
 			ri_finding_hint(finding, "for a rank on each, write trainer: "
 				"{numProcPerNode: %zu} in the TrainJob, nprocPerNode: \"%zu\" in "
@@ -245,9 +245,8 @@ void ri_idle_gpus_judge(const struct ri_topology *topology, const struct ri_cont
 				"--nproc-per-node=gpu", gpus, command->launcher->name);
 		return;
 	}
-	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING, RI_CODE_GPUS_IDLE,
-		of_shell ? terminal_port
-			: ri_env_get(context->env, "LOCAL_RANK") == NULL ? "RANK" : "LOCAL_RANK",
+	ri_finding_hint(ri_warn(context->findings, RI_CODE_GPUS_IDLE, of_shell ? terminal_port
+		: ri_env_get(context->env, "LOCAL_RANK") == NULL ? "RANK" : "LOCAL_RANK",
 		"the command is the only rank of this node, but a program sees %zu GPUs", gpus),
 		"for a rank on each, use --nproc-per-node=gpu; if the program starts its ranks "
 		"itself, as Lightning does where LOCAL_RANK is not set, --launch=node; if one "

@@ -74,10 +74,9 @@ void ri_options_judge_gone(const struct ri_options *options, struct ri_findings 
 		if (subject == NULL)
 			continue;
 		snprintf(name, sizeof(name), "%.*s", (int)strcspn(subject, "="), subject);
-		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_OPTION_GONE,
-			name, "%s%sis gone, and rankinit goes on without it",
-			value == NULL ? "" : value, value == NULL ? "" : " "),
-			"%s", gone_options[i].hint);
+		ri_finding_hint(ri_warn(findings, RI_CODE_OPTION_GONE, name,
+			"%s%sis gone, and rankinit goes on without it", value == NULL ? "" : value,
+			value == NULL ? "" : " "), "%s", gone_options[i].hint);
 	}
 }
 
@@ -261,8 +260,7 @@ static void judge_next(const struct ri_option *option, const char *word,
 	}
 	if (!is_value && (option != &ri_option_table[RI_OPTION_check] || !ri_check_is_family(word)))
 		return;
-	finding = ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_OPTION_APART, name, text,
-		RI_QUOTED(show(shown, word)));
+	finding = ri_warn(findings, RI_CODE_OPTION_APART, name, text, RI_QUOTED(show(shown, word)));
 	if (is_value)
 		ri_finding_hint(finding, "write %s=%s", name, shown);
 	else
@@ -335,14 +333,14 @@ static bool gives_way(const struct ri_options *options, size_t twin, struct ri_g
 	const struct ri_option *rival = ri_option_rival(options, twin, given.value);
 
 	if (twin == RI_OPTION_exit_class && options->peer != RI_PEER_NONE) {
-		ri_findings_add(findings, RI_SEVERITY_NOTE, RI_CODE_OPTION_YIELDS, given.subject,
+		ri_note(findings, RI_CODE_OPTION_YIELDS, given.subject,
 			"is not used: under the name %s the exit status is the command's",
 			options->called);
 		return true;
 	}
 	if (rival == NULL)
 		return false;
-	ri_findings_add(findings, RI_SEVERITY_NOTE, RI_CODE_OPTION_YIELDS, given.subject,
+	ri_note(findings, RI_CODE_OPTION_YIELDS, given.subject,
 		"is not used: %s on the command line overrides it", ri_option_name(rival));
 	return true;
 }
@@ -401,8 +399,7 @@ static void judge_unknown_twin(struct ri_options *options, const struct ri_env_e
 	habit = find_habit(option);
 	list[count++] = "DISABLE";
 	nearest = ri_text_nearest(name + PREFIX_LENGTH, list, count);
-	finding = ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_OPTION_TWIN, name,
-		"is not a variable of rankinit");
+	finding = ri_warn(findings, RI_CODE_OPTION_TWIN, name, "is not a variable of rankinit");
 	if (habit != NULL)
 		ri_finding_hint(finding, "%s", habit);
 	else if (nearest != NULL)
@@ -625,9 +622,9 @@ void ri_options_judge_words(const struct ri_options *options, const struct ri_co
 		if (option == NULL || value == NULL || value[0] != '\0')
 			continue;
 		snprintf(name, sizeof(name), "%.*s", (int)strcspn(*word, "="), *word);
-		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING,
-			RI_CODE_COMMAND_EMPTY, name, "its value is empty; if a variable stood "
-			"there, the shell that started rankinit has none of that name"),
+		ri_finding_hint(ri_warn(findings, RI_CODE_COMMAND_EMPTY, name, "its value is "
+			"empty; if a variable stood there, the shell that started rankinit has "
+			"none of that name"),
 			"for the value that rankinit sets write '%s=$%s', in single quotes", name,
 			ri_option_twin(option) + sizeof("RANKINIT_") - 1);
 		break;
