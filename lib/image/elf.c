@@ -11,7 +11,6 @@
 enum {
 	MAX_HEADERS = 128,	/* program headers; real files have a dozen */
 	MAX_DYNAMIC = 1024,	/* entries of the dynamic section; real ones have thirty */
-	BATCH = 64,		/* of them read at once */
 	MAX_NOTES = 64,
 	MAX_VERSIONS = 256,	/* that one file defines */
 	MAX_CHAIN = 4096,	/* symbols in one bucket of the hash table */
@@ -97,22 +96,16 @@ static bool read_dynamic(struct ri_elf *elf, const Elf64_Phdr *dynamic)
 		{ DT_HASH, &elf->old_hash }, { DT_GNU_HASH, &elf->gnu_hash },
 		{ DT_VERDEF, &elf->versions }, { DT_VERDEFNUM, &elf->version_count },
 	};
-	uint64_t count = dynamic->p_filesz / sizeof(Elf64_Dyn), at = dynamic->p_offset;
-	Elf64_Dyn entries[BATCH], *entry = entries;
+	uint64_t count = dynamic->p_filesz / sizeof(Elf64_Dyn);
+	Elf64_Dyn entries[MAX_DYNAMIC];
 
 	if (count > MAX_DYNAMIC)
 		count = MAX_DYNAMIC;
-	for (uint64_t n = 0; n < count; n++, entry++) {
-		if (n % BATCH == 0) {
-			size_t size = (count - n < BATCH ? count - n : BATCH) * sizeof(*entry);
-
-			if (!read_bytes(elf, at, entries, size))
-				return false;
-			at += size;
-			entry = entries;
-		}
+	if (!read_bytes(elf, dynamic->p_offset, entries, count * sizeof(entries[0])))
+		return false;
+	for (const Elf64_Dyn *entry = entries; entry < entries + count; entry++) {
 		if (entry->d_tag == DT_NULL)
-			return true;
+			break;
 		if (entry->d_tag == DT_NEEDED && elf->needed_count < RI_ELF_NEEDED)
 			elf->needed[elf->needed_count++] = entry->d_un.d_val;
 		for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)

@@ -2,28 +2,22 @@
 #include "image/image.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/proc.h"
 #include "base/text.h"
 
 /* --- NCCL ------------------------------------------------------------------- */
 
 bool ri_nccl_conf_find(const char *text, const char *name, char *value)
 {
-	size_t length = strlen(name), size;
+	const char *at = ri_proc_field(text, name, '=');
+	size_t length = at == NULL ? RI_NCCL_VALUE : strcspn(at, "\n");
+	bool found = length < RI_NCCL_VALUE;
 
-	for (const char *line = text; *line != '\0';) {
-		size = strcspn(line, "\n");
-		if (strncmp(line, name, length) == 0 && line[length] == '=' &&
-			size - length - 1 < RI_NCCL_VALUE) {
-			memcpy(value, line + length + 1, size - length - 1);
-			value[size - length - 1] = '\0';
-			return true;
-		}
-		line += size + (line[size] == '\n');
-	}
-	value[0] = '\0';
-	return false;
+	snprintf(value, RI_NCCL_VALUE, "%.*s", found ? (int)length : 0, found ? at : "");
+	return found;
 }
 
 const char *ri_nccl_conf_get(const struct ri_image *image, const char *name, char *value)

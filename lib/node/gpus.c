@@ -378,24 +378,19 @@ bool ri_nvidia_version(const char *text, struct ri_nvidia *out)
 {
 	const char *line = strstr(text, "NVRM version:");
 	const char *word = line == NULL ? NULL : strstr(line, "Kernel Module");
-	const char *end = line == NULL ? NULL : line + strcspn(line, "\n");
+	const char *end = word == NULL ? NULL : line + strcspn(line, "\n"), *open;
 
-	while (word != NULL && word < end) {
+	for (; word < end; word += strcspn(word, " \t\n")) {
 		size_t length;
 
-		word += strcspn(word, " \t\n");
 		word += strspn(word, " \t");
 		length = version_length(word);
-		if (word < end && length > 0 && length < sizeof(out->version)) {
-			const char *open = strstr(line, " Open ");
-
-			memcpy(out->version, word, length);
-			out->version[length] = '\0';
-			out->open = open != NULL && open < word;
-			return true;
-		}
-		if (*word == '\n' || *word == '\0')
-			break;
+		if (length == 0 || length >= sizeof(out->version))
+			continue;
+		snprintf(out->version, sizeof(out->version), "%.*s", (int)length, word);
+		open = strstr(line, " Open ");
+		out->open = open != NULL && open < word;
+		return true;
 	}
 	return false;
 }

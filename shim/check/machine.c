@@ -63,7 +63,7 @@ char *ri_machine_mounts(struct ri_host *host)
 static int find_mount(struct ri_host *host, const char *path, struct ri_space *out)
 {
 	static const char key[] = "size=";	/* tmpfs(5): "size=65536k" */
-	const size_t skip = sizeof(key) - 1;
+	const char *size;
 	char *rest = ri_machine_mounts(host);
 	struct ri_mount mount;
 	int found = -1;
@@ -78,13 +78,10 @@ static int find_mount(struct ri_host *host, const char *path, struct ri_space *o
 		found = 1;
 		*out = (struct ri_space){ .size = 0 };
 		ri_text_copy(out->type, sizeof(out->type), mount.type);
-		for (const char *word = mount.options; *word != '\0'; word += *word == ',') {
-			size_t length = strcspn(word, ",");
-
-			if (strncmp(word, key, skip) == 0)
-				ri_size_read(word + skip, length - skip, &out->size);
-			word += length;
-		}
+		size = strstr(mount.options, key);
+		if (size != NULL)
+			ri_size_read(size + strlen(key), strcspn(size + strlen(key), ","),
+				&out->size);
 	}
 	return found;
 }

@@ -7,7 +7,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char *const names[] = { "NCCL_IB_HCA", "NCCL_NET", "NCCL_TOPO_FILE", "A" };
 	char *text = fuzz_string(data, size), *value = malloc(RI_NCCL_VALUE);
-	char line[RI_NCCL_VALUE + 64];
 
 	CHECK(value != NULL);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -16,8 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			continue;
 		}
 		CHECK(strchr(value, '\n') == NULL);
-		snprintf(line, sizeof(line), "%s=%s", names[i], value);
-		CHECK(strstr(text, line) != NULL);
+		CHECK(strstr(text, value) != NULL && value[0] != ' ' && value[0] != '\t');
 	}
 	free(value);
 	free(text);
