@@ -305,11 +305,10 @@ static void add_unreported(struct ri_text *out, const struct ri_reports *job)
 /* Nodes whose ranks all ended well, and which nevertheless did not. */
 static void add_unwell(struct ri_text *out, const struct ri_reports *job)
 {
-	const struct ri_attempt *attempt = &job->attempts[0];
 	size_t count = 0;
 
-	for (size_t i = 0; i < attempt->count; i++) {
-		const struct ri_node_report *report = attempt->reports[i];
+	for (size_t i = 0; i < job->judged->count; i++) {
+		const struct ri_node_report *report = job->judged->reports[i];
 
 		if (report->exit_status != 0 && count++ < SUSPECTS)
 			ri_text_addf(out, "    but of %s the exit status is %d\n", node_of(report),
@@ -384,14 +383,14 @@ static void add_victims(struct ri_text *out, const struct ri_reports *job)
 /* Of a missing node there may be a report that a wrong clock has put among older ones. */
 static void add_older(struct ri_text *out, const struct ri_reports *job)
 {
-	const struct ri_node_report *newest = job->attempts[0].reports[0];
+	const struct ri_node_report *newest = job->judged->reports[0];
 	size_t count = 0;
 
 	for (size_t i = 1; i < job->attempt_count && newest->attempt < 0; i++)
 		for (size_t k = 0; k < job->attempts[i].count; k++) {
 			const struct ri_node_report *one = job->attempts[i].reports[k];
 
-			if (job->attempts[i].job_ended == job->attempts[0].job_ended &&
+			if (job->attempts[i].job_ended == job->judged->job_ended &&
 				one->nodes == newest->nodes &&
 				ri_number_set_lacks(&job->nodes, one->node) && count++ < NAMED)
 				ri_text_addf(out, "    but by its clock there is an older report "
@@ -410,16 +409,14 @@ static void add_id(struct ri_text *out, const char *words, const struct ri_node_
 
 static void add_attempts(struct ri_text *out, const struct ri_reports *job)
 {
-	const struct ri_attempt *newest = &job->attempts[0];
-
 	ri_text_add(out, "job");
-	add_id(out, " ", newest->reports[0]);
-	ri_text_addf(out, ": %zu report%s", newest->count, plural(newest->count));
+	add_id(out, " ", job->judged->reports[0]);
+	ri_text_addf(out, ": %zu report%s", job->judged->count, plural(job->judged->count));
 	if (job->nodes.all > 0)
 		ri_text_addf(out, " of %zu node%s", job->nodes.all, plural(job->nodes.all));
 	if (job->ranks.all > 0)
 		ri_text_addf(out, ", %zu rank%s", job->ranks.all, plural(job->ranks.all));
-	ri_text_addf(out, ", %s to %s\n", moment(newest->began), moment(newest->ended));
+	ri_text_addf(out, ", %s to %s\n", moment(job->judged->began), moment(job->judged->ended));
 	for (size_t i = 1; i < job->attempt_count && i <= NAMED; i++) {
 		const struct ri_attempt *attempt = &job->attempts[i];
 		const struct ri_node_report *one = attempt->reports[0];
@@ -451,7 +448,7 @@ void ri_reports_add_page(struct ri_text *out, const struct ri_reports *job)
 
 		ri_text_addf(out, "%s began %lld s %s %s: its clock or its start is that far off\n",
 			node_of(one), (long long)(by < 0 ? -by : by), by < 0 ? "before" : "after",
-			job->attempts[0].count == 2 ? "the other one" : "most others");
+			job->judged->count == 2 ? "the other one" : "most others");
 	}
 	if (job->astray_count > NAMED)
 		ri_text_addf(out, "and so did %zu more\n", job->astray_count - NAMED);
@@ -588,7 +585,7 @@ int ri_reports_add_json(struct ri_text *out, const struct ri_reports *job, const
 			{ "lost", ri_json_number((int64_t)victims->lost) },
 			{ "stopped", ri_json_number((int64_t)victims->stopped) },
 			{ "failed", ri_json_number((int64_t)victims->failed) }) },
-		{ "job", describe_attempt(json, &job->attempts[0]) },
+		{ "job", describe_attempt(json, job->judged) },
 		{ "missing", RI_JSON_OBJECT(json, { "nodes", list_missing(json, &job->nodes) },
 			{ "ranks", list_missing(json, &job->ranks) }) },
 		{ "other_attempts", list_other_attempts(json, job) },

@@ -241,6 +241,7 @@ int ri_reports_find_attempts(struct ri_reports *job)
 			job->attempts[k].job_ended = last;
 	}
 	qsort(job->attempts, job->attempt_count, sizeof(*job->attempts), compare_attempts);
+	job->judged = job->attempts;
 	return 0;
 }
 
@@ -275,13 +276,11 @@ static void see(struct ri_number_set *numbers, int64_t number)
 
 int ri_reports_count(struct ri_reports *job)
 {
-	const struct ri_attempt *newest = &job->attempts[0];
-
-	if (begin_numbers(&job->nodes, newest->reports[0]->nodes, &job->arena) < 0 ||
-		begin_numbers(&job->ranks, newest->reports[0]->world, &job->arena) < 0)
+	if (begin_numbers(&job->nodes, job->judged->reports[0]->nodes, &job->arena) < 0 ||
+		begin_numbers(&job->ranks, job->judged->reports[0]->world, &job->arena) < 0)
 		return -1;
-	for (size_t i = 0; i < newest->count; i++) {
-		const struct ri_node_report *report = newest->reports[i];
+	for (size_t i = 0; i < job->judged->count; i++) {
+		const struct ri_node_report *report = job->judged->reports[i];
 
 		see(&job->nodes, report->node);
 		for (size_t rank = 0; rank < report->count; rank++)
@@ -358,7 +357,7 @@ static int compare_starts(const void *first, const void *second)
 
 int ri_reports_count_others(struct ri_reports *job)
 {
-	const struct ri_attempt *attempt = &job->attempts[0];
+	const struct ri_attempt *attempt = job->judged;
 	const struct ri_node_report **list =
 		ri_arena_array(&job->arena, attempt->count, sizeof(*list));
 	size_t count = 0;

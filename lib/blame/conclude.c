@@ -136,11 +136,10 @@ static void keep_first(struct ri_reports *job, struct ri_suspect *list, size_t c
  */
 static size_t collect(const struct ri_reports *job, enum ri_class class, struct ri_suspect *list)
 {
-	const struct ri_attempt *attempt = &job->attempts[0];
 	size_t count = 0;
 
-	for (size_t i = 0; i < attempt->count; i++) {
-		const struct ri_node_report *report = attempt->reports[i];
+	for (size_t i = 0; i < job->judged->count; i++) {
+		const struct ri_node_report *report = job->judged->reports[i];
 		const struct ri_report_rank *rank =
 			ri_node_report_rank(report, report->failure.rank);
 		bool told = job->verdict_node >= 0 && report->node != job->verdict_node &&
@@ -154,7 +153,6 @@ static size_t collect(const struct ri_reports *job, enum ri_class class, struct 
 
 static bool find_first(struct ri_reports *job, struct ri_suspect *list)
 {
-	const struct ri_attempt *attempt = &job->attempts[0];
 	enum ri_class class = RI_CLASS_OWN;
 	size_t count = collect(job, class, list), refused = 0;
 
@@ -177,10 +175,10 @@ static bool find_first(struct ri_reports *job, struct ri_suspect *list)
 		return count > 0;
 	keep_first(job, list, count);
 	/* it named an end without a word, and another node ended of its own: either may be it */
-	for (size_t i = 0; i < attempt->count && class == RI_CLASS_OWN; i++)
-		if (job->verdict_node >= 0 && attempt->reports[i]->node == job->verdict_node &&
-			class_of(attempt->reports[i]) == RI_CLASS_UNKNOWN)
-			name(job, suspect_of(attempt->reports[i]));
+	for (size_t i = 0; i < job->judged->count && class == RI_CLASS_OWN; i++)
+		if (job->verdict_node >= 0 && job->judged->reports[i]->node == job->verdict_node &&
+			class_of(job->judged->reports[i]) == RI_CLASS_UNKNOWN)
+			name(job, suspect_of(job->judged->reports[i]));
 	return true;
 }
 
@@ -293,13 +291,12 @@ static bool find_alone(struct ri_reports *job, const struct losses *losses,
 /* Nodes that were stopped from outside before any lost a peer: one pod was evicted. */
 static bool find_evicted(struct ri_reports *job, struct ri_suspect *list)
 {
-	const struct ri_attempt *attempt = &job->attempts[0];
 	size_t count = 0;
 
-	for (size_t i = 0; i < attempt->count; i++) {
-		const struct ri_node_report *report = attempt->reports[i];
+	for (size_t i = 0; i < job->judged->count; i++) {
+		const struct ri_node_report *report = job->judged->reports[i];
 
-		if (report->stopped != 0 && is_before_losses(attempt, report, report->stopped))
+		if (report->stopped != 0 && is_before_losses(job->judged, report, report->stopped))
 			list[count++] = (struct ri_suspect){
 				.report = report, .at = report->stopped,
 			};
@@ -307,7 +304,7 @@ static bool find_evicted(struct ri_reports *job, struct ri_suspect *list)
 	if (count == 0)
 		return false;
 	job->conclusion = RI_CONCLUSION_STOPPED;
-	if (count == attempt->count)
+	if (count == job->judged->count)
 		return true;
 	job->conclusion = RI_CONCLUSION_EVICTED;
 	keep_first(job, list, count);
@@ -351,17 +348,16 @@ static bool tells_found(const struct ri_node_report *report)
 /* Whom all nodes saw together, if its node left a report and no other node tells another one. */
 static bool find_found(struct ri_reports *job)
 {
-	const struct ri_attempt *attempt = &job->attempts[0];
 	const struct ri_node_report *last = NULL, *report = NULL;
 
-	for (size_t i = 0; i < attempt->count; i++) {
-		const struct ri_node_report *other = attempt->reports[i];
+	for (size_t i = 0; i < job->judged->count; i++) {
+		const struct ri_node_report *other = job->judged->reports[i];
 
 		if (tells_found(other) && (last == NULL || other->found.at > last->found.at))
 			last = other;
 	}
-	for (size_t i = 0; i < attempt->count && last != NULL; i++) {
-		const struct ri_node_report *other = attempt->reports[i];
+	for (size_t i = 0; i < job->judged->count && last != NULL; i++) {
+		const struct ri_node_report *other = job->judged->reports[i];
 
 		if (other->node == last->found.node)
 			report = other;
@@ -384,11 +380,10 @@ static bool find_found(struct ri_reports *job)
  */
 static bool ask_autopsies(struct ri_reports *job)
 {
-	const struct ri_attempt *attempt = &job->attempts[0];
 	bool found = find_found(job);
 
-	for (size_t i = 0; i < attempt->count && !found; i++) {
-		const struct ri_node_report *report = attempt->reports[i];
+	for (size_t i = 0; i < job->judged->count && !found; i++) {
+		const struct ri_node_report *report = job->judged->reports[i];
 		bool named = !was_seen(report) || !report->autopsy.suspects;
 
 		for (size_t k = 0; k < job->suspect_count && report->autopsy.rank >= 0; k++)
@@ -459,14 +454,12 @@ static void find_among_losses(struct ri_reports *job, const struct losses *losse
  */
 static void hide_later(struct ri_reports *job)
 {
-	const struct ri_attempt *attempt = &job->attempts[0];
-
 	for (size_t i = 0; i < job->suspect_count; i++) {
 		const struct ri_suspect *suspect = &job->suspects[i];
 		bool late = false;
 
-		for (size_t k = 0; k < attempt->count && !late; k++) {
-			const struct ri_node_report *other = attempt->reports[k];
+		for (size_t k = 0; k < job->judged->count && !late; k++) {
+			const struct ri_node_report *other = job->judged->reports[k];
 
 			late = other->first_loss != 0 && is_comparable(suspect->report, other) &&
 				suspect->at > other->first_loss + RI_REPORTS_APART_US +
@@ -488,7 +481,7 @@ int ri_reports_judge(struct ri_reports *job)
 
 	if (ri_reports_find_attempts(job) < 0 || ri_reports_count(job) < 0)
 		return -1;
-	losses = find_losses(&job->attempts[0]);
+	losses = find_losses(job->judged);
 	list = ri_arena_array(&job->arena, losses.ranks + job->count, sizeof(*list));
 	whole = job->nodes.missing == 0 && job->ranks.missing == 0;
 	/* the link heard what a node that left no report has said, or that it fell silent */

@@ -140,7 +140,8 @@ struct ri_reports {
 	struct ri_skipped_file *skips;
 	size_t skip_count;
 	/* ri_reports_judge() fills in the rest. */
-	struct ri_attempt *attempts;	/* the newest one first: it is judged */
+	struct ri_attempt *attempts;	/* the newest one first */
+	const struct ri_attempt *judged;	/* this one */
 	size_t attempt_count;
 	enum ri_conclusion conclusion;
 	struct ri_suspect suspects[RI_REPORTS_SUSPECTS];

@@ -32,15 +32,13 @@ static struct {
 /* At most STAT_SIZE - 1 bytes, ended by '\0'; -1 and errno. */
 static ssize_t read_small(const char *path, char text[STAT_SIZE], int flags)
 {
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | flags), saved;
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | flags);
 	ssize_t length = fd < 0 ? -1 : read(fd, text, STAT_SIZE - 1);
 
-	saved = errno;
 	if (fd >= 0)
-		close(fd);
+		ri_close_quietly(fd);
 	if (length >= 0)
 		text[length] = '\0';
-	errno = saved;
 	return length;
 }
 

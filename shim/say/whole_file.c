@@ -164,7 +164,7 @@ static int replace(struct ri_whole_file *file, const char *bytes, size_t length)
 {
 	const struct ri_held_path *spot = &file->spot;
 	char name[RI_SPOT_NEW];
-	int fd = make_new(spot, name), saved;
+	int fd = make_new(spot, name), status = -1, saved;
 
 	/* programs empty their output folder by removing it */
 	if (fd < 0 && errno == ENOENT && ri_held_path_renew(&file->spot, file->path) == 0)
@@ -172,16 +172,13 @@ static int replace(struct ri_whole_file *file, const char *bytes, size_t length)
 	if (fd < 0)
 		return -1;
 	if (ri_write_patiently(fd, bytes, length) < 0 ||
-		(file->mode != 0 && (fchmod(fd, file->mode) < 0 || fsync(fd) < 0))) {
-		saved = errno;
-		close(fd);
-	} else if (close(fd) < 0 && errno != EINTR) {
-		saved = errno;
-	} else if (renameat(spot->folder, name, spot->folder, spot->name) < 0) {
-		saved = errno;
-	} else {
+		(file->mode != 0 && (fchmod(fd, file->mode) < 0 || fsync(fd) < 0)))
+		ri_close_quietly(fd);
+	else if (close(fd) == 0 || errno == EINTR)
+		status = renameat(spot->folder, name, spot->folder, spot->name);
+	if (status == 0)
 		return 0;
-	}
+	saved = errno;
 	unlinkat(spot->folder, name, 0);
 	errno = saved;
 	return -1;
@@ -189,7 +186,7 @@ static int replace(struct ri_whole_file *file, const char *bytes, size_t length)
 
 int ri_whole_file_write(struct ri_whole_file *file, const char *bytes, size_t length)
 {
-	int fd, status = -1, saved = ESTALE;
+	int fd, status = -1;
 	struct stat info;
 
 	if (!file->in_place)
@@ -198,11 +195,10 @@ int ri_whole_file_write(struct ri_whole_file *file, const char *bytes, size_t le
 	if (fd < 0)
 		return -1;
 	/* what stands in its place since may be a way to write somewhere else */
-	if (fstat(fd, &info) == 0 && info.st_dev == file->device && info.st_ino == file->inode) {
+	if (fstat(fd, &info) == 0 && info.st_dev == file->device && info.st_ino == file->inode)
 		status = ri_write_patiently(fd, bytes, length);
-		saved = errno;
-	}
-	close(fd);
-	errno = saved;
+	else
+		errno = ESTALE;
+	ri_close_quietly(fd);
 	return status;
 }
