@@ -32,7 +32,7 @@ static enum ri_group_state state_of(const struct ri_hang *hang,
 		(before->class != process->class &&
 		!(ri_hang_runs(before->class) && ri_hang_runs(process->class))))
 		return RI_GROUP_MOVES;
-	return ri_hang_woke(process) ? RI_GROUP_WAKES : RI_GROUP_STILL;
+	return process->naps > 0 ? RI_GROUP_WAKES : RI_GROUP_STILL;
 }
 
 /* The function that the rank waits in, by the name that the program has called. */

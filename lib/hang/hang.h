@@ -208,15 +208,14 @@ struct ri_hang_process {
 	char wchan[48];
 	bool call_refused;
 	struct ri_call call;
-	int file;		/* the descriptor that it waits for; -1: none */
-	char path[RI_HANG_PATH];	/* of that, or the one that it asks for; "": not known */
+	char path[RI_HANG_PATH];	/* that it waits for, or asks for; "": not known */
 	char mount[64], mount_type[32];	/* where that lies */
 	pid_t blocked_tid;	/* another thread in state D; 0: none */
 	char blocked_wchan[48];
-	bool has_cpu, has_io, has_switches;	/* since the look before; false in the first */
+	bool has_cpu, has_io;	/* since the look before; false in the first */
 	/* since that, which was so long ago; main_us is of the main thread */
 	uint64_t since_us, cpu_ms, main_us, io_bytes;
-	uint64_t naps;		/* how often the main thread began to wait */
+	uint64_t naps;		/* how often it began to wait anew: so it goes on, where it was */
 	int64_t at_us;		/* CLOCK_MONOTONIC */
 	uint64_t cpu_ticks, main_ns, io_total, faults, switches;	/* since it began */
 	enum ri_hang_claim claim;	/* how surely .rank is its own */
@@ -350,9 +349,6 @@ bool ri_hang_is_worker(const struct ri_hang_look *look, size_t i, pid_t of);
  * that wait by asking again and again.
  */
 bool ri_hang_waits_still(const struct ri_hang *hang, const struct ri_hang_process *process);
-
-/* Did it begin to wait anew since the look before? Then it went on, though it is where it was. */
-bool ri_hang_woke(const struct ri_hang_process *process);
 
 /* Do both looks suspect the same rank of the same thing? Else no rank is suspected any more. */
 bool ri_hang_looks_agree(struct ri_hang *hang);

@@ -259,11 +259,6 @@ bool ri_hang_waits_still(const struct ri_hang *hang, const struct ri_hang_proces
 		process->main_us >= since - since / HARDLY));
 }
 
-bool ri_hang_woke(const struct ri_hang_process *process)
-{
-	return process->has_switches && process->naps > 0;
-}
-
 static bool is_of_crowd(const struct ri_hang *hang, const struct ri_hang_look *look, int crowd,
 	size_t i)
 {
@@ -357,11 +352,11 @@ static int find_suspect(const struct ri_hang *hang, struct ri_hang_look *look)
 	/* did most of the ranks that wait begin to wait anew? Then they get on, or they poll */
 	for (size_t i = 0; i < look->count; i++)
 		awake += look->processes[i].is_rank && is_of_crowd(hang, look, crowd, i) &&
-			ri_hang_woke(&look->processes[i]);
+			look->processes[i].naps > 0;
 	if (suspect < 0 || 2 * awake <= members)
 		return suspect;
 	/* the others get on, so a rank that does, too, is only slow */
-	return ri_hang_woke(&look->processes[suspect]) ||
+	return look->processes[suspect].naps > 0 ||
 		ri_hang_runs(look->processes[suspect].class) ? -1 : suspect;
 }
 

@@ -28,22 +28,21 @@ enum {
 static const struct reason {
 	const char *name;	/* for programs */
 	int64_t interval_ms, most_ms;
-	bool takes_time;
-	bool is_awaited;	/* a person who sent the signal, or set --stall, waits for it */
+	bool takes_time;	/* a person who sent the signal, or set --stall, waits for it */
 	const char *headline;	/* of its lines; NULL: no lines are said */
 } reasons[] = {
-	[RI_AUTOPSY_ASKED] = { "asked", 200, 20000, true, true, "what the processes do:" },
+	[RI_AUTOPSY_ASKED] = { "asked", 200, 20000, true, "what the processes do:" },
 	/* the stop waits for half a second */
-	[RI_AUTOPSY_STOP] = { "stop", 40, 450, false, false,
+	[RI_AUTOPSY_STOP] = { "stop", 40, 450, false,
 		"the job had been silent; what its processes did before this stop:" },
 	/* the others wait for two seconds */
-	[RI_AUTOPSY_LOSS] = { "loss", 200, 1500, false, false, NULL },
-	[RI_AUTOPSY_STALL] = { "stall", 200, 20000, true, true,
+	[RI_AUTOPSY_LOSS] = { "loss", 200, 1500, false, NULL },
+	[RI_AUTOPSY_STALL] = { "stall", 200, 20000, true,
 		"no rank moves any more; what its processes do:" },
-	[RI_AUTOPSY_WATCH] = { "watch", 200, 20000, false, false, NULL },
+	[RI_AUTOPSY_WATCH] = { "watch", 200, 20000, false, NULL },
 	/* node 0's helper waits for both by link/centre.h, and says what was found */
-	[RI_AUTOPSY_JOB] = { "job", 200, 1500, false, false, NULL },
-	[RI_AUTOPSY_JOB_SOON] = { "job", 40, 450, false, false, NULL },
+	[RI_AUTOPSY_JOB] = { "job", 200, 1500, false, NULL },
+	[RI_AUTOPSY_JOB_SOON] = { "job", 40, 450, false, NULL },
 };
 
 /* The page that a process that looks shares with PID 1, which trusts none of it. */
@@ -394,7 +393,7 @@ static void conclude(int status)
 	memcpy(own.groups, answer->groups, sizeof(own.groups));
 	own.has_groups = own.has_link;
 	if (!answer->whole) {
-		if (reasons[own.why].is_awaited && !answer->no_room)
+		if (reasons[own.why].takes_time && !answer->no_room)
 			ri_log(RI_LEVEL_WARNING, "autopsy: the process that looks %s before it had "
 				"an answer; look from outside: rankinit --autopsy %d [%s]",
 				!WIFSIGNALED(status) ? "ended" : WTERMSIG(status) == SIGALRM

@@ -47,11 +47,10 @@ static void add(struct ri_hang_look *look, const struct ri_procstat *process)
 
 	*out = (struct ri_hang_process){
 		.pid = process->pid, .parent = process->parent, .started = process->started,
-		.state = process->state, .dying = process->dying, .rank = -1, .file = -1,
-		.waits_at = -1, .child = -1, .cpu_ticks = RI_HANG_NO_TOTAL,
-		.main_ns = RI_HANG_NO_TOTAL, .io_total = RI_HANG_NO_TOTAL,
-		.switches = RI_HANG_NO_TOTAL,
-		.unlooked = true, .unread = true,
+		.state = process->state, .dying = process->dying, .rank = -1,
+		.waits_at = -1, .child = -1, .unlooked = true, .unread = true,
+		.cpu_ticks = RI_HANG_NO_TOTAL, .main_ns = RI_HANG_NO_TOTAL,
+		.io_total = RI_HANG_NO_TOTAL, .switches = RI_HANG_NO_TOTAL,
 	};
 	memcpy(out->name, process->name, sizeof(out->name));
 }

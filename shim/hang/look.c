@@ -74,7 +74,7 @@ static void note_mount(struct ri_hang_process *process, const struct ri_mount *m
 /* In which call it waits, and for which file. */
 static void look_at_call(struct ri_hang_process *process)
 {
-	int pid = (int)process->pid;
+	int pid = (int)process->pid, fd;
 	struct ri_mount mount;
 	uint64_t id;
 
@@ -84,12 +84,12 @@ static void look_at_call(struct ri_hang_process *process)
 		ri_call_read(text, &process->call);
 	else
 		process->call_refused = true;
-	process->file = ri_call_file(&process->call);
+	fd = ri_call_file(&process->call);
 	/* a pipe and a socket lie on a mount of the kernel's own, which mountinfo does not list */
-	if (process->file < 0 || !ri_proc_link(process->path, sizeof(process->path),
-		"/proc/%d/fd/%d", pid, process->file))
+	if (fd < 0 || !ri_proc_link(process->path, sizeof(process->path), "/proc/%d/fd/%d", pid,
+		fd))
 		return;
-	if (ri_proc_text(text, sizeof(text), "/proc/%d/fdinfo/%d", pid, process->file) > 0 &&
+	if (ri_proc_text(text, sizeof(text), "/proc/%d/fdinfo/%d", pid, fd) > 0 &&
 		ri_hang_read_field(text, "mnt_id", &id) &&
 		ri_proc_text(text, sizeof(text), "/proc/%d/mountinfo", pid) > 0 &&
 		ri_hang_find_mount(text, id, &mount))
@@ -407,7 +407,7 @@ void ri_autopsy_conclude(struct ri_autopsy_region *region)
 		now->cpu_ms *= TICK_MS;
 		now->main_us /= 1000;
 		now->has_io = subtract(now->io_total, before->io_total, &now->io_bytes);
-		now->has_switches = subtract(now->switches, before->switches, &now->naps);
+		subtract(now->switches, before->switches, &now->naps);
 	}
 }
 

@@ -150,7 +150,6 @@ static void add_word(struct ri_hang_process *process, struct ri_hang_identity *s
 		process->main_us = (uint64_t)number * 1000;
 		break;
 	case 'n':
-		process->has_switches = true;
 		process->naps = number;
 		break;
 	default:
@@ -183,7 +182,7 @@ static bool add(struct ri_hang_look *look, char *line)
 	if (pid <= 0 || (look->count > 0 && pid <= process[-1].pid))
 		return true;
 	*process = (struct ri_hang_process){
-		.pid = pid, .parent = parent, .started = (uint64_t)pid, .rank = -1, .file = -1,
+		.pid = pid, .parent = parent, .started = (uint64_t)pid, .rank = -1,
 		.state = state == '0' ? '\0' : state, .child = -1, .since_us = 1000000,
 		.waits_at = -1, .python = RI_HANG_NO_PYTHON,
 	};

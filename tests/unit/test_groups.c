@@ -106,7 +106,6 @@ static void test_two_looks(void **state)
 	(void)state;
 	judge_twice(fill_four);
 	processes = ri_hang_newer(hang)->processes;
-	processes[0].has_switches = true;
 	processes[0].naps = 3;
 	processes[1].main_us = 100000;
 	processes[2].still = false;

@@ -139,10 +139,8 @@ static void test_looks_that_do_not_agree(void **state)
 
 static void nap(size_t first, size_t last, uint64_t naps)
 {
-	for (size_t i = first; i <= last; i++) {
-		ri_hang_newer(hang)->processes[i].has_switches = true;
+	for (size_t i = first; i <= last; i++)
 		ri_hang_newer(hang)->processes[i].naps = naps;
-	}
 	ri_hang_judge(hang);
 }
 
