@@ -488,13 +488,12 @@ static void take_socket(void *context, const struct ri_socket *socket)
  */
 static void look_whether_met(void)
 {
-	static char room[65536];
 	struct look look = { .first = 0 };
 
 	if (ri_helper.setup->meeting == 0 || ri_helper.member.was_joined ||
 		ri_helper.member.phase == RI_LINK_STARTING || ri_helper.member.ranks_met_at != 0)
 		return;
-	ri_tcp_sockets_read(room, sizeof(room), take_socket, &look);
+	ri_tcp_sockets_read(take_socket, &look);
 	/* twice the same one: what a proxy answers, before node 0 does, does not last */
 	if (look.lasts)
 		ri_helper.member.ranks_met_at = ri_helper.rank_port_at;

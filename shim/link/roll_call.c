@@ -28,7 +28,6 @@ enum {
 	AGAIN_MS = 3000,	/* a call without an answer is looked at twice */
 	PORT_MS = 3000,		/* for an answer of node 0's port */
 	NODES = RI_ARRIVAL_PEERS,		/* of more nodes none is named */
-	CHUNK = 65536,
 };
 
 /* What the process that looks leaves behind. */
@@ -44,7 +43,6 @@ static struct looker {
 	unsigned char masters[RI_NAME_ADDRESSES][16];
 	struct ri_arrival_host hosts[NODES * RI_NAME_ADDRESSES];
 	bool missing[NODES];
-	char text[CHUNK];
 } *own;
 
 static pid_t helper;
@@ -75,7 +73,7 @@ static enum ri_arrival_state look_at_sockets(size_t master_count)
 	own->arrivals.place = &own->roll->place;
 	own->arrivals.masters = (const unsigned char (*)[16])own->masters;
 	own->arrivals.master_count = master_count;
-	return ri_tcp_sockets_read(own->text, sizeof(own->text), take_socket, &own->arrivals)
+	return ri_tcp_sockets_read(take_socket, &own->arrivals)
 		? ri_arrivals_judge(&own->arrivals) : RI_ARRIVAL_UNSEEN;
 }
 

@@ -187,35 +187,26 @@ void ri_proc_list_close(struct ri_proc_list *list)
 	list->dir = -1;
 }
 
-static bool read_sockets(const char *path, char *room, size_t size,
+static bool read_sockets(const char *name,
 	void (*take)(void *context, const struct ri_socket *socket), void *context)
 {
-	int fd = open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+	struct ri_proc_parts parts;
 	struct ri_socket socket;
-	size_t length = 0;
-	ssize_t got;
+	const char *line;
 
-	if (fd < 0)
+	ri_proc_parts_open(&parts, '\n', "/proc/self/net/%s", name);
+	if (parts.fd < 0)
 		return false;
-	while ((got = read(fd, room + length, size - 1 - length)) > 0) {
-		char *line = room, *end;
-
-		length += (size_t)got;
-		room[length] = '\0';
-		for (; (end = strchr(line, '\n')) != NULL; line = end + 1)
-			if (ri_socket_read(&socket, line))
-				take(context, &socket);
-		length -= (size_t)(line - room);
-		memmove(room, line, length);
-	}
-	close(fd);
+	while ((line = ri_proc_parts_next(&parts)) != NULL)
+		if (ri_socket_read(&socket, line))
+			take(context, &socket);
 	return true;
 }
 
-bool ri_tcp_sockets_read(char *room, size_t size,
-	void (*take)(void *context, const struct ri_socket *socket), void *context)
+bool ri_tcp_sockets_read(void (*take)(void *context, const struct ri_socket *socket),
+	void *context)
 {
-	bool four = read_sockets("/proc/self/net/tcp", room, size, take, context);
+	bool four = read_sockets("tcp", take, context);
 
-	return read_sockets("/proc/self/net/tcp6", room, size, take, context) || four;
+	return read_sockets("tcp6", take, context) || four;
 }

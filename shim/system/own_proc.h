@@ -71,13 +71,12 @@ void ri_proc_list_close(struct ri_proc_list *list);
 bool ri_proc_birth(pid_t pid, uint64_t *born);
 
 /*
- * Call take for each TCP socket of our network, as /proc/self/net shows them, a piece of a file
- * after the other in the room of so many bytes, which are more than a line. Returns false where
+ * Call take for each TCP socket of our network, as /proc/self/net shows them. Returns false where
  * there is no file.
  */
 struct ri_socket;
 
-bool ri_tcp_sockets_read(char *room, size_t size,
-	void (*take)(void *context, const struct ri_socket *socket), void *context);
+bool ri_tcp_sockets_read(void (*take)(void *context, const struct ri_socket *socket),
+	void *context);
 
 #endif
