@@ -341,8 +341,9 @@ static struct ri_inner_word *find_word(const struct ri_run *run)
 	static struct ri_inner_word word;
 	uint64_t rank;
 
-	if (children->count != 1 || children->refused != 0 || children->items[0].lives ||
-		!WIFEXITED(children->items[0].wait_status) || !ri_inner_told(&word) ||
+	/* it has ended then: a word is of a failure alone */
+	if (children->count != 1 || !WIFEXITED(children->items[0].wait_status) ||
+		!ri_inner_told(&word) ||
 		word.exit_status != WEXITSTATUS(children->items[0].wait_status))
 		return NULL;
 	if (word.of_rank >= 0 && (!ri_topology_get(&run->found.topology, RI_FACT_RANK, &rank) ||

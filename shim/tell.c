@@ -337,15 +337,10 @@ static bool has_nothing_to_tell(const struct ri_run *run, int status)
 {
 	const struct ri_children *children = &run->started.children;
 
-	if (status != 0 || children->started < children->count ||
-		run->started.supervised.stop.signal != 0 ||
-		run->found.options.given.report.value != NULL ||
-		(ri_run_tells_ranks(run) && ri_link_is_on()))
-		return false;
-	for (size_t i = 0; i < children->count; i++)
-		if (children->items[i].lives || children->items[i].wait_status != 0)
-			return false;
-	return true;
+	return status == 0 && children->started == children->count &&
+		run->started.supervised.stop.signal == 0 &&
+		run->found.options.given.report.value == NULL &&
+		!(ri_run_tells_ranks(run) && ri_link_is_on());
 }
 
 /*
