@@ -227,7 +227,7 @@ static void take_signal(const siginfo_t *info, pid_t rank)
 /* The signal that may have come from outside, also by the status of a shell; 0: none. */
 static ri_sigset sent_signal(const struct ri_child *child)
 {
-	int number = ri_verdict_status(child->wait_status) - 128;
+	int number = ri_child_status(child->wait_status) - 128;
 	ri_sigset bit = number > 0 && number <= RI_SIGNAL_MAX ? RI_MASK_OF(number) : 0;
 
 	return WIFSIGNALED(child->wait_status) ? bit & ~FAULTS & ~RI_MASK_OF(SIGKILL)
@@ -382,7 +382,7 @@ int ri_run_behind(struct ri_run *run, struct ri_launch *launch)
 	}
 	wait_for_stop(child);
 	ri_output_finish(output, is_stopped());
-	status = ri_verdict_status(child->wait_status);
+	status = ri_child_status(child->wait_status);
 	if (status == 0)
 		return ri_run_end(run, 0);
 	if (was_stopped(child))

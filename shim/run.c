@@ -94,7 +94,7 @@ int ri_run_status_of(const struct ri_run *run, const struct ri_judged *answer)
 	if (answer->first < 0 || (size_t)answer->first >= children->started ||
 		!ri_child_failed(&children->items[answer->first]))
 		return run->ended.status;
-	return ri_verdict_status(children->items[answer->first].wait_status);
+	return ri_child_status(children->items[answer->first].wait_status);
 }
 
 /* One of several ranks of an outer rankinit; or it was refused before it knew that. */

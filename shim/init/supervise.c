@@ -186,7 +186,7 @@ static void note_end(struct ri_supervisor *sv, struct ri_child *child, int statu
 		ri_link_reach(RI_LINK_LEAVING);
 	if (status == 0 || sv->status != 0)
 		return;
-	sv->status = ri_verdict_status(status);
+	sv->status = ri_child_status(status);
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS)
 		sv->result->knows_shm = ri_cause_look(&sv->result->shm);
 }

@@ -61,7 +61,7 @@ void ri_children_end(struct ri_children *children, struct ri_child *child, int w
 	child->order = (unsigned)(children->started - children->living);
 }
 
-int ri_verdict_status(int wait_status)
+int ri_child_status(int wait_status)
 {
 	if (WIFSIGNALED(wait_status))
 		return 128 + WTERMSIG(wait_status);

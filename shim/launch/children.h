@@ -67,7 +67,7 @@ void ri_children_end(struct ri_children *children, struct ri_child *child, int w
 	const struct rusage *usage);
 
 /* The exit status that shells give: the code, or 128 + signal. */
-int ri_verdict_status(int wait_status);
+int ri_child_status(int wait_status);
 
 /* Has it ended, and not with 0? */
 bool ri_child_failed(const struct ri_child *child);

@@ -500,7 +500,7 @@ int ri_play_job_tell(const struct ri_play_job *job, int status)
 		first = find_first(job, told);
 	/* those that run were stopped for the one that could not be started */
 	if (first != NULL && job->children->refused == 0)
-		status = ri_verdict_status(first->wait_status);
+		status = ri_child_status(first->wait_status);
 	if (job->options->quiet && status == 0)
 		return 0;
 	for (size_t i = 0; of_nodes && i < job->children->started; i++)

@@ -323,7 +323,7 @@ int ri_members_explain(struct ri_members *members, struct ri_error *err)
 		if (stop != 0)
 			return 128 + stop;
 		if (first == 0)
-			first = ri_verdict_status(status);
+			first = ri_child_status(status);
 	}
 	return first;
 }
