@@ -49,7 +49,7 @@ static struct {
 	bool dying;		/* before that the rank had begun to end */
 	bool looks;		/* it has printed a traceback */
 	bool over;		/* and soon after it had no interpreter any more */
-	bool told;		/* that it does not get to its end */
+	bool said;		/* that it does not get to its end */
 	char text[2 * RI_VERDICT_SIZE];	/* lines of ours that go out in one write */
 	size_t length;
 } own;
@@ -140,7 +140,7 @@ static void tell_over(struct ri_run *run)
 	if (!own.over && ri_seconds_between(rank.traceback_at, child->course_at) > SOON_S)
 		return;
 	own.over = true;
-	if (own.told || silent_ms < OVER_MS)
+	if (own.said || silent_ms < OVER_MS)
 		return;
 	rank.end = RI_END_EXITED;
 	rank.exit_code = 1;
@@ -149,7 +149,7 @@ static void tell_over(struct ri_run *run)
 	ri_reason_find(&rank, &reason);
 	if (!reason.has_traceback)
 		return;
-	own.told = true;
+	own.said = true;
 	ri_text_add_bytes(&out, reason.traceback.last.at, reason.traceback.last.length);
 	ri_log(RI_LEVEL_ALWAYS, "rank %lld raised %s and has not ended for %lld s: its interpreter "
 		"has ended, and it waits in MPI_Finalize or another exit handler",

@@ -105,7 +105,7 @@ static int32_t find_first(const struct ri_run *run, struct ri_outcome *outcome)
 	if (outcome->first < 0 || outcome->launched)
 		return -1;
 	first = &outcome->ranks[outcome->first];
-	return first->lingered_s > 0 || (first->told && first->end == RI_END_SIGNALED) ? -1
+	return first->lingered_s > 0 || (first->told_to_stop && first->end == RI_END_SIGNALED) ? -1
 		: (int32_t)outcome->first;
 }
 
@@ -266,7 +266,7 @@ static void take_launched(struct ri_run *run, struct ri_outcome *outcome, bool o
 	for (size_t i = 0; i < count; i++) {
 		struct ri_rank_outcome *rank = &run->ended.launched[i];
 
-		rank->oom = oom && rank->signal == SIGKILL && !rank->told;
+		rank->oom = oom && rank->signal == SIGKILL && !rank->told_to_stop;
 		ri_class_find(rank);
 	}
 }
@@ -383,8 +383,9 @@ static void judge_end(struct ri_run *run, struct ri_judged *out)
 
 	outcome = gather(run, true, &out->first);
 	/* as PID 1 does: of a command alone that no other line is about */
-	if (!ri_run_tells_ranks(run) && ri_child_failed(&children->items[0]) && !run->ended.told &&
-		!ri_found_is_of_ours(&run->found) && !run->ended.had_link && !outcome.launched)
+	if (!ri_run_tells_ranks(run) && ri_child_failed(&children->items[0]) &&
+		!run->ended.verdict_said && !run->ended.had_link && !outcome.launched &&
+		!ri_found_is_of_ours(&run->found))
 		ri_obituary_say(&children->items[0], run->found.first.argv[0],
 			ri_found_single_rank(&run->found), run->started.behind ? getpid() : 0,
 			&run->started.supervised.stop, &run->started.oom);
@@ -405,7 +406,7 @@ static void judge_end(struct ri_run *run, struct ri_judged *out)
 	out->again = has_others ? ri_attempt_follow(run, &outcome, status, out)
 		: ri_attempt_decide(run, &outcome, status, out);
 	outcome.goes_on = out->again;
-	ri_report_say(&outcome, !run->ended.told);
+	ri_report_say(&outcome, !run->ended.verdict_said);
 	if (!out->again && has_others && outcome.exit_status != 0)
 		ri_link_say_why_not(&run->started.job);
 	if (!out->again && !outcome.silent)

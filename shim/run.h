@@ -49,7 +49,7 @@ struct ri_ended {
 	int status;		/* of the first end that was no success */
 	bool had_link;		/* until the end */
 	bool linked;		/* the other nodes have a verdict */
-	bool told;		/* the verdict was said */
+	bool verdict_said;
 	struct ri_rank_outcome *launched;	/* of ranks that a launcher started; or NULL */
 	char *words;		/* of these */
 	struct ri_node_facts *facts;	/* of this node, where --report is given; or NULL */

@@ -384,7 +384,7 @@ static int end_without_words(struct ri_run *run, const char *why)
 		verdict = ri_link_decision()->verdict;
 	else if (children->refused != 0)
 		verdict = verdict_of_refusal(run, &run->err);
-	else if (first != NULL && !first->told && !stopped && ri_run_tells_ranks(run))
+	else if (first != NULL && !first->told_to_stop && !stopped && ri_run_tells_ranks(run))
 		verdict.rank = (int64_t)(children->first_rank +
 			(uint64_t)(first - children->items));
 	verdict.status = ended->ordered ? ri_code_status(RI_CODE_LINK_STOPPED) : run->ended.status;
@@ -438,7 +438,7 @@ int ri_run_tell(struct ri_run *run, int status)
 	if (answer != NULL && answer->again) {
 		ri_torch_files_remove(&run->started.torch_files, false);
 		ri_attempt_execute(run, answer);
-		run->ended.told = true;
+		run->ended.verdict_said = true;
 		answer = ask_judge(run, &why);
 	}
 	return answer == NULL ? end_without_words(run, why) : end_as_judged(run, answer);

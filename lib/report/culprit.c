@@ -61,7 +61,7 @@ static bool may_be_of_exception(const struct ri_rank_outcome *rank)
 
 	if (rank->lingered_s > 0 || (left && is_end_of_python(rank)))
 		return true;
-	if (rank->told)
+	if (rank->told_to_stop)
 		return left && rank->end == RI_END_SIGNALED;
 	/* behind the program a library's thread may still abort */
 	return rank->leaving || is_end_of_python(rank) ||
@@ -74,7 +74,8 @@ static bool ended_of_traceback(const struct ri_rank_outcome *rank)
 	const struct ri_words *words = &rank->evidence.words;
 
 	if (!words->has_traceback || !may_be_of_exception(rank) ||
-		(rank->told && (words->traceback.aside || words->traceback.last.length == 0)))
+		(rank->told_to_stop &&
+			(words->traceback.aside || words->traceback.last.length == 0)))
 		return false;
 	return rank->leaving || rank->lingered_s > 0 || rank->course == RI_COURSE_LEFT ||
 		is_fresh(rank);
@@ -103,14 +104,14 @@ static bool is_uncaught(const struct ri_rank_outcome *rank)
 static bool is_mute(const struct ri_rank_outcome *rank)
 {
 	return rank->wrote.unread != RI_UNREAD_NOT && rank->wrote.tail.at == NULL &&
-		!rank->told && ri_rank_signal(rank) == SIGABRT;
+		!rank->told_to_stop && ri_rank_signal(rank) == SIGABRT;
 }
 
 static enum ri_telling find_telling(const struct ri_rank_outcome *rank)
 {
 	int number = ri_rank_signal(rank);
 
-	if (rank->told || ri_signal_is_foreign(number))
+	if (rank->told_to_stop || ri_signal_is_foreign(number))
 		return RI_TELLING_NONE;
 	if (number != 0 && number != SIGABRT)
 		return RI_TELLING_HANDLER;
@@ -150,7 +151,7 @@ static void take_traceback(struct ri_rank_outcome *rank)
 	rank->evidence.witnessed = rank->traceback_at.tv_sec > 0;
 	be(rank, RI_CLASS_OWN, own ? NULL : words->loss);
 	rank->evidence.killed_others = words->tells_of_kill;
-	if (rank->evidence.loss == NULL && rank->told && words->tells_of_stop)
+	if (rank->evidence.loss == NULL && rank->told_to_stop && words->tells_of_stop)
 		rank->evidence.class = RI_CLASS_STOPPED;
 	else if (rank->evidence.loss == NULL)
 		be(rank, RI_CLASS_OWN, words->workers_loss);
@@ -162,7 +163,8 @@ static void take_traceback(struct ri_rank_outcome *rank)
  */
 static void take_file(struct ri_rank_outcome *rank)
 {
-	bool exited = rank->end == RI_END_EXITED && !rank->told && ri_rank_signal(rank) == 0;
+	bool exited = rank->end == RI_END_EXITED && !rank->told_to_stop &&
+		ri_rank_signal(rank) == 0;
 	const struct ri_span file = rank->wrote.torch_error;
 	struct ri_torch_error error;
 	struct ri_span message;
@@ -207,7 +209,7 @@ static void take_lines(struct ri_rank_outcome *rank)
 	bool explained = telling == RI_TELLING_WORD || telling == RI_TELLING_LOG ||
 		(telling == RI_TELLING_HANDLER && ri_rank_signal(rank) == SIGPIPE);
 
-	if (rank->told)
+	if (rank->told_to_stop)
 		take_stop(rank);
 	else
 		be(rank, own ? RI_CLASS_OWN : RI_CLASS_UNKNOWN,
@@ -246,7 +248,7 @@ void ri_class_find(struct ri_rank_outcome *rank)
 
 bool ri_class_was_held(const struct ri_outcome *outcome, const struct ri_rank_outcome *rank)
 {
-	return outcome->stop.signal != 0 && rank->told && rank->lingered_s == 0 &&
+	return outcome->stop.signal != 0 && rank->told_to_stop && rank->lingered_s == 0 &&
 		rank->course == RI_COURSE_LEFT && rank->evidence.ended_of_traceback;
 }
 
@@ -316,7 +318,7 @@ static bool has_others(const struct ri_outcome *outcome)
 static bool counts(const struct ri_outcome *outcome, const struct ri_rank_outcome *rank)
 {
 	return rank->evidence.class > RI_CLASS_STOPPED &&
-		!(rank->told && outcome->stop.signal != 0 && rank->lingered_s == 0);
+		!(rank->told_to_stop && outcome->stop.signal != 0 && rank->lingered_s == 0);
 }
 
 /* The first loss, or -1. */
@@ -428,7 +430,8 @@ static size_t count_leavers(const struct ri_outcome *outcome, size_t *out)
 	size_t count = 0;
 
 	for (size_t i = 0; i < outcome->count; i++) {
-		if (ranks[i].end != RI_END_EXITED || ranks[i].exit_code != 0 || ranks[i].told)
+		if (ranks[i].end != RI_END_EXITED || ranks[i].exit_code != 0 ||
+			ranks[i].told_to_stop)
 			continue;
 		if (count++ == 0 || ri_time_is_before(ranks[i].ended, ranks[*out].ended))
 			*out = i;
@@ -449,7 +452,7 @@ static bool find_holder(const struct ri_outcome *outcome, size_t *out)
 		*out = i;
 		silent++;
 	}
-	return silent == 1 && outcome->ranks[*out].told;
+	return silent == 1 && outcome->ranks[*out].told_to_stop;
 }
 
 /*
@@ -463,7 +466,7 @@ static bool may_be_here(const struct ri_outcome *outcome)
 	if (ranks[outcome->first].evidence.loss->kind != RI_LOSS_CLOCK)
 		return false;
 	for (size_t i = 0; i < outcome->count; i++)
-		if (ranks[i].told && ranks[i].evidence.class != RI_CLASS_LOSS)
+		if (ranks[i].told_to_stop && ranks[i].evidence.class != RI_CLASS_LOSS)
 			return true;
 	return false;
 }
@@ -489,7 +492,7 @@ static bool find_raiser(const struct ri_outcome *outcome, size_t *out)
 	size_t printed = 0;
 
 	for (size_t i = 0; i < outcome->count; i++) {
-		if (ranks[i].evidence.class != RI_CLASS_LOSS && !ranks[i].told)
+		if (ranks[i].evidence.class != RI_CLASS_LOSS && !ranks[i].told_to_stop)
 			return false;
 		if (ranks[i].evidence.printed && printed++ == 0)
 			*out = i;
@@ -572,14 +575,14 @@ bool ri_outcome_is_interrupted(const struct ri_outcome *outcome)
 		return false;
 	first = &outcome->ranks[outcome->first];
 	/* our stop for others may be faster than its own words: these break off, or tell of them */
-	if (!first->told || (ri_time_is_before(ri_moment_find(first).at, interrupt->at) &&
+	if (!first->told_to_stop || (ri_time_is_before(ri_moment_find(first).at, interrupt->at) &&
 		!(first->evidence.ended_of_traceback &&
 			first->evidence.words.traceback.last.length == 0)))
 		return ended_of(first, interrupt);
 	for (size_t i = 0; i < outcome->count; i++) {
 		const struct ri_rank_outcome *rank = &outcome->ranks[i];
 
-		if (ri_rank_failed(rank) && (!rank->told || rank == first) &&
+		if (ri_rank_failed(rank) && (!rank->told_to_stop || rank == first) &&
 			ended_of(rank, interrupt))
 			return true;
 	}

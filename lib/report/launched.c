@@ -107,7 +107,7 @@ static size_t count_losses(const struct ri_rank_outcome *loser, struct ri_span w
 /* Did it end as the other one did, and has no words of its own? */
 static bool is_alike(const struct ri_rank_outcome *rank, const struct ri_rank_outcome *other)
 {
-	return !rank->told && rank->wrote.tail.length == 0 && rank->end == other->end &&
+	return !rank->told_to_stop && rank->wrote.tail.length == 0 && rank->end == other->end &&
 		rank->signal == other->signal && rank->exit_code == other->exit_code;
 }
 
@@ -147,7 +147,7 @@ static void give_words(const struct ri_launched_source *source,
 			continue;
 		rank->wrote.tail = lines_of(source, &owner, &room, &place);
 		note_place(rank, &place, &unowned);
-		if (rank->wrote.tail.length == 0 && ri_rank_failed(rank) && !rank->told &&
+		if (rank->wrote.tail.length == 0 && ri_rank_failed(rank) && !rank->told_to_stop &&
 			(silent == NULL || rank->order < silent->order))
 			silent = rank;
 	}
@@ -573,8 +573,8 @@ static void tell_others_of(const struct ri_launched_source *source,
 		if (rank == named)
 			continue;
 		rank->order += lost ? 0 : 1;
-		rank->told = !lost || !ri_time_is_before(rank->ended, source->traceback);
-		if (!rank->told)
+		rank->told_to_stop = !lost || !ri_time_is_before(rank->ended, source->traceback);
+		if (!rank->told_to_stop)
 			rank->wrote.tail = lines_of(source, &(struct ri_owner){ .rank = -1,
 				.local_rank = -1, .pid = rank->pid }, &room, NULL);
 	}
@@ -603,7 +603,7 @@ static size_t tell_actor(const struct ri_launched_source *source, struct ri_span
 		count = 1;
 	}
 	describe_actor(source, actor, named);
-	named->told = source->stopped.tv_sec != 0 &&
+	named->told_to_stop = source->stopped.tv_sec != 0 &&
 		!ri_time_is_before(named->ended, source->stopped);
 
 	/* One that died may have said why; what another raised is in its driver's words. */
@@ -682,7 +682,7 @@ size_t ri_launched_outcomes(const struct ri_launched_source *given, struct ri_ra
 		bool stopped = source->stopped.tv_sec != 0 &&
 			!ri_time_is_before(rank->ended, source->stopped);
 
-		rank->told = stopped || (first != NULL && rank != first &&
+		rank->told_to_stop = stopped || (first != NULL && rank != first &&
 			may_be_stopped(rank, rank->order > 0 && rank->order < first->order));
 		rank->order = rank == first ? 1 : rank->order + 2;
 	}

@@ -144,7 +144,7 @@ struct ri_rank_wrote {
 struct ri_evidence {
 	struct ri_words words;	/* what the tail says, where the rank failed */
 	uint64_t total;		/* of the tail that they were read in; 0: unknown */
-	/* by what the rank says of it; of neither, and told is false, its lines may explain it: */
+	/* by what it says of it; of neither, its lines may explain the end of one not stopped: */
 	bool ended_of_traceback, ended_of_file;	/* of torch's */
 	enum ri_telling telling;
 	enum ri_class class;
@@ -195,7 +195,7 @@ struct ri_rank_outcome {
 	int signal;
 	bool core;
 	bool oom;		/* the cgroup counted an out-of-memory kill meanwhile */
-	bool told;		/* we had told it to stop before it ended */
+	bool told_to_stop;	/* by us, before it ended */
 	bool spoke;		/* and it had written something in the minute before that */
 	/* it lives, has raised an exception, and is silent since; or its launcher ended of that */
 	bool leaving;

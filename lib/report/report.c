@@ -64,18 +64,19 @@ static json_t *describe_rank(struct ri_json *json, const struct ri_outcome *outc
 {
 	const struct ri_loss *loss = rank->evidence.loss;
 	char name[RI_SIGNAL_NAME];
-	struct ri_report_rank told = {
+	struct ri_report_rank part = {
 		.pid = rank->pid == 0 ? -1 : rank->pid, .state = (int)rank->end,
 		.exit_code = exit_code(rank), .signal = signal_name(rank, name),
-		.told = rank->told, .word_of = rank->word_of, .class = (int)rank->evidence.class,
+		.told = rank->told_to_stop, .word_of = rank->word_of,
+		.class = (int)rank->evidence.class,
 		.lost = loss == NULL ? RI_LOSS_OWN : (int)loss->kind,
 		.work = describe_work(&rank->evidence.words),
 		.started = ri_time_us(rank->started), .ended = ri_time_us(rank->ended),
 		.log = rank->wrote.log,
 	};
 
-	find_numbers(outcome, rank, &told.rank, &told.local_rank);
-	return ri_members_write(json, ri_report_rank, &told);
+	find_numbers(outcome, rank, &part.rank, &part.local_rank);
+	return ri_members_write(json, ri_report_rank, &part);
 }
 
 static json_t *list_ranks(struct ri_json *json, const struct ri_outcome *outcome)
@@ -158,9 +159,9 @@ static json_t *list_lines(struct ri_json *json, const struct ri_reason *reason)
 
 /* A part that has a table of its own, or null. */
 static json_t *write_known(struct ri_json *json, bool known,
-	const struct ri_report_member *members, const void *told)
+	const struct ri_report_member *members, const void *part)
 {
-	return known ? ri_members_write(json, members, told) : json_null();
+	return known ? ri_members_write(json, members, part) : json_null();
 }
 
 /* The address of the peer that was lost; NULL: it is not told. */
@@ -181,7 +182,7 @@ static json_t *describe_first(struct ri_json *json, const struct ri_outcome *out
 	char peer[RI_LOSS_ADDRESS], name[RI_SIGNAL_NAME];
 	const struct ri_cause *cause = outcome->cause;
 	const struct ri_rank_outcome *rank;
-	struct ri_report_failure told;
+	struct ri_report_failure part;
 	struct ri_report_cause why;
 	struct ri_span file;
 
@@ -194,7 +195,7 @@ static json_t *describe_first(struct ri_json *json, const struct ri_outcome *out
 		};
 	rank = &outcome->ranks[outcome->first];
 	file = rank->wrote.torch_error;
-	told = (struct ri_report_failure){
+	part = (struct ri_report_failure){
 		.rank = -1, .local_rank = -1, .class = (int)rank->evidence.class,
 		.elsewhere = outcome->culprit == RI_CULPRIT_ELSEWHERE,
 		.node = find_peer(rank, peer),
@@ -207,8 +208,8 @@ static json_t *describe_first(struct ri_json *json, const struct ri_outcome *out
 		.torch_error = file.at == NULL ? json_null() : ri_torch_error_json(json, file),
 	};
 	if (named >= 0)
-		find_numbers(outcome, &outcome->ranks[named], &told.rank, &told.local_rank);
-	return ri_members_write(json, ri_report_failure, &told);
+		find_numbers(outcome, &outcome->ranks[named], &part.rank, &part.local_rank);
+	return ri_members_write(json, ri_report_failure, &part);
 }
 
 static json_t *list_facts(struct ri_json *json, const struct ri_outcome *outcome)
@@ -234,7 +235,7 @@ static json_t *list_restarts(struct ri_json *json, const struct ri_restarts *res
 		const struct ri_outcome failed = {
 			.count = 1, .launched = !restart->alone, .topology = &unknown,
 		};
-		const struct ri_report_restart told = {
+		const struct ri_report_restart part = {
 			.number = (int64_t)restart->number,
 			.most = restart->most == 0 ? -1 : (int64_t)restart->most,
 			.at = ri_time_us(restart->at), .rank = !restart->known ? json_null()
@@ -246,7 +247,7 @@ static json_t *list_restarts(struct ri_json *json, const struct ri_restarts *res
 			.job_verdict = restart->of_job ? restart->words : NULL,
 		};
 
-		ri_json_append(json, list, ri_members_write(json, ri_report_restart, &told));
+		ri_json_append(json, list, ri_members_write(json, ri_report_restart, &part));
 	}
 	return list;
 }
@@ -261,7 +262,7 @@ int ri_report_render(struct ri_json *json, const struct ri_report *report, struc
 	/* a document of our own, but of strings that were in the memory of others */
 	json_t *autopsy = outcome->hang.autopsy == NULL ? NULL
 		: json_loads(outcome->hang.autopsy, JSON_REJECT_DUPLICATES, NULL);
-	const struct ri_report_file told = {
+	const struct ri_report_file part = {
 		.schema = ri_report_schema, .version = report->version,
 		.exit_status = outcome->exit_status, .launch = outcome->launch,
 		.host = outcome->host, .started = ri_time_us(outcome->started),
@@ -285,6 +286,6 @@ int ri_report_render(struct ri_json *json, const struct ri_report *report, struc
 		.check = report->check == NULL ? json_null() : report->check,
 	};
 
-	return ri_json_end(json, ri_members_write(json, ri_report_file, &told), RI_JSON_LOOK,
+	return ri_json_end(json, ri_members_write(json, ri_report_file, &part), RI_JSON_LOOK,
 		out);
 }

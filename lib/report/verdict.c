@@ -287,7 +287,7 @@ struct ri_why ri_why_find(const struct ri_outcome *outcome)
 		return why_of(RI_CAUSE_EXEC);
 	if (first->oom)
 		return why_of(RI_CAUSE_OOM_HOST);
-	if (ri_signal_is_foreign(number) && (!raised || !first->told))
+	if (ri_signal_is_foreign(number) && (!raised || !first->told_to_stop))
 		return why_of(RI_CAUSE_KILLED);
 	if ((raised || first->evidence.telling >= RI_TELLING_LOG) &&
 		(find_in_words(outcome, &found) || find_in_file(first, &found)))
@@ -445,11 +445,11 @@ void ri_verdict_add_line(struct ri_text *out, const struct ri_verdict *verdict,
 
 json_t *ri_verdict_json(struct ri_json *json, const struct ri_verdict *verdict)
 {
-	struct ri_report_verdict told;
+	struct ri_report_verdict part;
 
 	if (verdict == NULL)
 		return json_null();
-	told = (struct ri_report_verdict){
+	part = (struct ri_report_verdict){
 		.cause = ri_cause_word_name(verdict->why.cause), .class = (int)verdict->class,
 		.retry = ri_retry_words[verdict->why.retry], .rank = verdict->rank,
 		.node = verdict->node,
@@ -458,7 +458,7 @@ json_t *ri_verdict_json(struct ri_json *json, const struct ri_verdict *verdict)
 		.failed_before = verdict->why.cause != RI_CAUSE_PREEMPTED ? json_null()
 			: json_boolean(verdict->failed_before),
 	};
-	return ri_members_write(json, ri_report_verdict, &told);
+	return ri_members_write(json, ri_report_verdict, &part);
 }
 
 /* --- two rankinits in one job ------------------------------------------------- */

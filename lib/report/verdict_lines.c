@@ -92,9 +92,9 @@ static void add_end(struct ri_text *out, const struct ri_rank_outcome *rank)
 /* Did they end alike? */
 static bool is_same(const struct ri_rank_outcome *a, const struct ri_rank_outcome *b)
 {
-	return a->end == b->end && a->told == b->told && a->exit_code == b->exit_code &&
-		a->signal == b->signal && a->oom == b->oom && a->word_of == b->word_of &&
-		(a->lingered_s > 0) == (b->lingered_s > 0) &&
+	return a->end == b->end && a->told_to_stop == b->told_to_stop &&
+		a->exit_code == b->exit_code && a->signal == b->signal && a->oom == b->oom &&
+		a->word_of == b->word_of && (a->lingered_s > 0) == (b->lingered_s > 0) &&
 		(a->evidence.loss == NULL) == (b->evidence.loss == NULL) &&
 		(a->evidence.loss == NULL || a->evidence.loss->kind == b->evidence.loss->kind);
 }
@@ -104,7 +104,7 @@ static bool fails_too(const struct ri_outcome *outcome)
 {
 	const struct ri_rank_outcome *rank = &outcome->ranks[outcome->first];
 
-	return outcome->first >= 0 && !outcome->link.is_here && !rank->told &&
+	return outcome->first >= 0 && !outcome->link.is_here && !rank->told_to_stop &&
 		outcome->culprit == RI_CULPRIT_FIRST &&
 		(rank->evidence.class == RI_CLASS_OWN || rank->evidence.class == RI_CLASS_UNKNOWN);
 }
@@ -189,7 +189,7 @@ static void add_first(struct ri_text *out, const struct ri_outcome *outcome, boo
 		return;
 	}
 	/* the stop for one that ended sooner was faster than its own way out */
-	ri_text_add(out, first->told
+	ri_text_add(out, first->told_to_stop
 			? ": raised the error below, then was stopped while exiting: " : ": ");
 	add_end(out, first);
 }
@@ -262,7 +262,7 @@ static void add_headline(struct ri_text *out, const struct ri_outcome *outcome, 
 		ri_text_add(out, other
 			? " did not run the collective of all others: "
 			: " did not come when all others waited for it: ");
-		ri_text_add(out, named->told ? "told to stop, " : "");
+		ri_text_add(out, named->told_to_stop ? "told to stop, " : "");
 		add_end(out, named);
 		break;
 	case RI_CULPRIT_UNKNOWN:
@@ -304,7 +304,7 @@ static void add_group(struct ri_text *out, const struct ri_outcome *outcome, siz
 	if (rank->evidence.loss != NULL)
 		ri_text_addf(out, "%s, ", ri_outcome_deed(rank->evidence.loss));
 	ri_text_add(out, rank->lingered_s > 0 ? "had not ended of an exception, " : "");
-	ri_text_add(out, rank->told ? "told to stop, " : "");
+	ri_text_add(out, rank->told_to_stop ? "told to stop, " : "");
 	ri_rank_add_end(out, rank);
 	if (rank->end == RI_END_RUNNING && count == 1)
 		ri_text_addf(out, " (pid %d)", (int)rank->pid);

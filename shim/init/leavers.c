@@ -53,7 +53,7 @@ void ri_leavers_look(struct ri_children *children, bool always)
 		struct ri_child *child = &children->items[i];
 		struct ri_procstat process;
 
-		if (!child->lives || child->told || child->gone_at.tv_sec != 0 ||
+		if (!child->lives || child->told_to_stop || child->gone_at.tv_sec != 0 ||
 			!ri_proc_read(child->pid, &process))
 			continue;
 		if (process.dying)
@@ -93,7 +93,7 @@ bool ri_leavers_ask(struct ri_children *children, const uint8_t *doubtful)
 		struct ri_child *child = &children->items[i];
 
 		child->doubtful = child->lives &&
-			(doubtful == NULL || (!child->told && doubtful[i] != 0));
+			(doubtful == NULL || (!child->told_to_stop && doubtful[i] != 0));
 	}
 	ri_course_ask(children, others, count);
 	return ri_course_is_asked();
@@ -117,7 +117,8 @@ bool ri_leavers_find(struct ri_children *children, const struct ri_output *outpu
 	ri_leavers_ask(children, doubtful);
 	for (size_t i = 0; i < children->started; i++) {
 		struct ri_child *child = &children->items[i];
-		bool leaves = child->lives && !child->told && child->course == RI_COURSE_LEFT;
+		bool leaves = child->lives && !child->told_to_stop &&
+			child->course == RI_COURSE_LEFT;
 
 		if (leaves != child->leaving)
 			ri_judge_news();
@@ -189,7 +190,7 @@ struct seen {
 	int64_t since;		/* CLOCK_MONOTONIC ms: as far as is known it was raised then */
 	int64_t left;		/* since then it is known to have left its program; 0: it is not */
 	unsigned lingered_s;	/* it was ended so long after its exception; 0: it was not */
-	bool told;
+	bool said;		/* of this one a line was */
 	/* as it was when it was told of with an exception in hand; NULL: it was not */
 	const struct ri_course_seen *handled;
 	int64_t in_hand_since;
@@ -296,7 +297,7 @@ static enum say note(struct seen *seen, const struct ri_course_seen *now, int64_
 	}
 	own.suspects = true;
 	if (now->exception != seen->exception)
-		*seen = (struct seen){ .exception = now->exception, .told = seen->told,
+		*seen = (struct seen){ .exception = now->exception, .said = seen->said,
 			.since = left && raised != 0 ? raised : at, .handled = seen->handled,
 			.in_hand_since = seen->in_hand_since };
 	if (!left || now->by_person)
@@ -308,13 +309,13 @@ static enum say note(struct seen *seen, const struct ri_course_seen *now, int64_
 	if (linger > 0 && left)
 		plan(seen->left == 0 ? at + linger : seen->left + linger);
 	/* one that is soon ended is told of then */
-	if (seen->told || (left && linger > 0 && linger <= TELL_MS))
+	if (seen->said || (left && linger > 0 && linger <= TELL_MS))
 		return SAY_NOTHING;
 	if (at < seen->since + own.tell_ms) {
 		plan(seen->since + own.tell_ms);
 		return SAY_NOTHING;
 	}
-	seen->told = true;
+	seen->said = true;
 	return SAY_RAISED;
 }
 
@@ -407,7 +408,7 @@ bool ri_linger_take(const struct ri_supervisor *sv)
 
 		while (at < count && others[at].pid != child->pid)
 			at++;
-		if (!child->lives || child->told || at < count)
+		if (!child->lives || child->told_to_stop || at < count)
 			continue;
 		name_child(sv, i, &who);
 		if (!take(i, who.bytes, monotonic(ri_output_traceback(sv->output, i)), &said))

@@ -115,7 +115,7 @@ static void tell_children(struct ri_supervisor *sv)
 	for (size_t i = 0; i < sv->children->started; i++) {
 		struct ri_child *child = &sv->children->items[i];
 
-		child->told = child->lives;
+		child->told_to_stop = child->lives;
 		child->spoke = child->lives &&
 			ri_output_is_heard(sv->output, i, ri_now_ms() - SPOKE_MS);
 		if (child->lives)
@@ -338,7 +338,7 @@ void ri_phase_kill(struct ri_supervisor *sv)
 	sv->tick = ri_now_ms() + KILL_AGAIN_MS;
 	for (size_t i = 0; i < sv->children->started; i++)
 		if (sv->children->items[i].lives) {
-			sv->children->items[i].told = sv->children->items[i].killed = true;
+			sv->children->items[i].told_to_stop = sv->children->items[i].killed = true;
 			ri_children_signal(sv->children->items[i].pid, SIGKILL);
 		}
 	ri_leftovers_kill();

@@ -182,7 +182,7 @@ static void note_end(struct ri_supervisor *sv, struct ri_child *child, int statu
 	}
 	ri_children_end(sv->children, child, status, usage);
 	ri_judge_news();
-	if (status == 0 && !child->told)
+	if (status == 0 && !child->told_to_stop)
 		ri_link_reach(RI_LINK_LEAVING);
 	if (status == 0 || sv->status != 0)
 		return;

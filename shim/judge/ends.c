@@ -24,18 +24,18 @@ void ri_failure_describe(const struct ri_child *child, struct ri_output *output,
 	int status = child->wait_status;
 
 	out->pid = child->pid;
-	out->told = child->told;
+	out->told_to_stop = child->told_to_stop;
 	/*
 	 * One that was dying before a SIGTERM does not end of that signal. If it does, only its
 	 * first thread had ended, and the others had gone on (pthread_exit(3)).
 	 */
 	if (child->gone_at.tv_sec != 0 && !(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM))
-		out->told = false;
+		out->told_to_stop = false;
 	/* with a status, after a traceback, though it could not hear of what it was told */
 	if (!child->lives && WIFEXITED(status) && child->unheeding && traceback_at.tv_sec != 0)
-		out->told = false;
-	out->spoke = out->told && child->spoke;
-	out->leaving = child->leaving && child->lives && !child->told;
+		out->told_to_stop = false;
+	out->spoke = out->told_to_stop && child->spoke;
+	out->leaving = child->leaving && child->lives && !child->told_to_stop;
 	out->order = child->order;
 	out->started = child->started;
 	out->ended = child->ended;
@@ -56,7 +56,7 @@ void ri_failure_describe(const struct ri_child *child, struct ri_output *output,
 	if (child->raised_at.tv_sec == 0 || seen == NULL)
 		return;
 	/* of what it has not said, a traceback as its memory has it */
-	out->handled = child->handled && child->told;
+	out->handled = child->handled && child->told_to_stop;
 	if (out->handled || (child->course == RI_COURSE_LEFT && traceback_at.tv_sec == 0)) {
 		out->traceback_at = child->raised_at;
 		out->wrote = (struct ri_rank_wrote){
@@ -131,14 +131,14 @@ void ri_failure_judge(const struct ri_children *children, struct ri_output *outp
 		bool left = child->course == RI_COURSE_LEFT, has_words;
 
 		/* it has printed an exception that it may be ending of */
-		has_words = child->lives && !child->told && classes[i] == RI_CLASS_OWN;
+		has_words = child->lives && !child->told_to_stop && classes[i] == RI_CLASS_OWN;
 		/*
 		 * To be looked at is one that has printed it since the last look, and where losses
 		 * alone were seen each, since what was lost may have an exception that it has not
 		 * printed. What had left its program may have executed another one since.
 		 */
 		if (looks)
-			out->doubtful[i] = child->lives && !child->told &&
+			out->doubtful[i] = child->lives && !child->told_to_stop &&
 				(((lost || left) && !ri_child_was_looked_at(child, first)) ||
 				(has_words && !ri_child_was_looked_at(child, at)));
 		/* may one end of it, or have one, as far as is known by now? */

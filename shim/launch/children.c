@@ -92,7 +92,7 @@ void ri_child_add_end(struct ri_text *out, const struct ri_children *children,
 	if (children->count > 1)
 		ri_text_addf(out, "rank %llu %s: ", (unsigned long long)
 			(children->first_rank + (uint64_t)(child - children->items)),
-			child->told ? "was told to stop" : "ended first");
+			child->told_to_stop ? "was told to stop" : "ended first");
 	else
 		ri_text_addf(out, "pid %d ended: ", (int)child->pid);
 	if (WIFSIGNALED(status))

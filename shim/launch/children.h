@@ -20,7 +20,7 @@
 struct ri_child {
 	pid_t pid;
 	bool lives;
-	bool told;		/* to stop, before it ended */
+	bool told_to_stop;	/* before it ended */
 	bool spoke;		/* and had written something shortly before that */
 	bool killed;		/* by us, if it did not end meanwhile */
 	unsigned order;		/* 1: it was reaped first */

@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ri_span text = { bytes, size };
 	struct ri_rank_outcome rank = {
 		.end = size % 2 == 0 ? RI_END_EXITED : RI_END_SIGNALED, .exit_code = 1, .signal = 6,
-		.told = size % 3 == 0, .course = (enum ri_course)(size % 5 % 3),
+		.told_to_stop = size % 3 == 0, .course = (enum ri_course)(size % 5 % 3),
 		.wrote.tail = text,
 	};
 

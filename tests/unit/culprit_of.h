@@ -68,7 +68,7 @@ static inline void is_killed(int index, int number)
 static inline void is_stopped(int index)
 {
 	is_killed(index, SIGTERM);
-	ranks[index].told = true;
+	ranks[index].told_to_stop = true;
 }
 
 static inline void judge(void)

@@ -388,12 +388,12 @@ static void what_the_other_one_did(void **state)
 	static const char stop[] = "INFO: Received signal 15, exiting\n";
 
 	(void)state;
-	assert_int_equal(of_two(RI_CULPRIT_HELD, (struct ri_rank_outcome){ .told = true }),
+	assert_int_equal(of_two(RI_CULPRIT_HELD, (struct ri_rank_outcome){ .told_to_stop = true }),
 		RI_CAUSE_TIMEOUT);
-	assert_int_equal(of_two(RI_CULPRIT_HELD, (struct ri_rank_outcome){ .told = true,
+	assert_int_equal(of_two(RI_CULPRIT_HELD, (struct ri_rank_outcome){ .told_to_stop = true,
 		.spoke = true }), RI_CAUSE_LATE);
 	/* an exception that it had printed, and went on from, is no cause */
-	assert_int_equal(of_two(RI_CULPRIT_HELD, (struct ri_rank_outcome){ .told = true,
+	assert_int_equal(of_two(RI_CULPRIT_HELD, (struct ri_rank_outcome){ .told_to_stop = true,
 		.evidence.words.has_traceback = true }), RI_CAUSE_TIMEOUT);
 	assert_int_equal(of_two(RI_CULPRIT_LEFT, (struct ri_rank_outcome){ .end = RI_END_EXITED }),
 		RI_CAUSE_EARLY_EXIT);

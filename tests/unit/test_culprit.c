@@ -183,7 +183,7 @@ static void classes_of_who_was_told(void **state)
 	exits(0, 1, HEAD, 150);
 	expect_class(RI_CLASS_STOPPED);
 	/* by itself it is an end of its own */
-	ranks[0].told = false;
+	ranks[0].told_to_stop = false;
 	exits(0, 1, HEAD "KeyboardInterrupt\n", 150);
 	expect_class(RI_CLASS_OWN);
 }
@@ -209,7 +209,7 @@ static void classes_of_who_may_have_gone_on(void **state)
 	expect_class(RI_CLASS_STOPPED);
 	assert_true(ranks[0].evidence.printed);
 	/* the control: who was not told ended by itself */
-	ranks[0].told = false;
+	ranks[0].told_to_stop = false;
 	expect_class(RI_CLASS_OWN);
 	ranks[0].end = RI_END_EXITED;
 	exits(0, 1, LOST, 150);
@@ -412,7 +412,7 @@ static void an_exception_that_was_handled(void **state)
 	exits(0, 0, OWN, 150);
 	ranks[0].end = RI_END_SIGNALED;
 	ranks[0].signal = SIGTERM;
-	ranks[0].told = true;
+	ranks[0].told_to_stop = true;
 	exits(1, 3, "", 0);
 	for (int second = 151; second < 200; second += 48) {
 		ranks[1].ended.tv_sec = second;
@@ -459,7 +459,7 @@ static void who_was_told_did_not_leave(void **state)
 	(void)state;
 	exits(0, 1, LOST, 150);
 	exits(1, 1, LOST, 150);
-	ranks[2].told = true;
+	ranks[2].told_to_stop = true;
 	is_stopped(3);
 	expect(0, RI_CULPRIT_UNKNOWN);
 }
@@ -501,7 +501,7 @@ static void a_stop_from_outside(void **state)
 	is_stopped(2);
 	is_stopped(3);
 	expect(-1, RI_CULPRIT_FIRST);
-	ranks[1].told = false;
+	ranks[1].told_to_stop = false;
 	exits(1, 1, LOST, 150);
 	ranks[1].end = RI_END_EXITED;
 	expect(1, RI_CULPRIT_UNKNOWN);

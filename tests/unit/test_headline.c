@@ -35,7 +35,7 @@ static int begin(void **state)
 	for (unsigned i = 0; i < RANKS; i++)
 		ranks[i] = (struct ri_rank_outcome){
 			.rank = i, .local_rank = i, .pid = (pid_t)(100 + i),
-			.end = RI_END_SIGNALED, .signal = SIGTERM, .told = true,
+			.end = RI_END_SIGNALED, .signal = SIGTERM, .told_to_stop = true,
 			.wrote.tail.at = "",
 			.started = { .tv_sec = 1700000000 },
 			.ended = { .tv_sec = 1700000001, .tv_nsec = 500000000 },
@@ -66,7 +66,7 @@ static void of_two_nodes(const char *rank)
 static void exits(int index, int code, const char *words)
 {
 	ranks[index].end = RI_END_EXITED;
-	ranks[index].told = false;
+	ranks[index].told_to_stop = false;
 	ranks[index].exit_code = code;
 	ranks[index].wrote.tail.at = words;
 	ranks[index].wrote.tail.length = strlen(words);
@@ -131,7 +131,7 @@ static void who_had_printed_an_exception(void **state)
 			exits(i, 0, HEAD "ValueError: bad sample, password=hunter2\n");
 			ranks[i].end = RI_END_SIGNALED;
 			ranks[i].signal = SIGTERM;
-			ranks[i].told = true;
+			ranks[i].told_to_stop = true;
 		}
 	verdict();
 	out = ri_text_of(printed, sizeof(printed));
@@ -196,7 +196,7 @@ static void who_had_not_ended(void **state)
 	exits(1, 0, text);
 	ranks[1].end = RI_END_SIGNALED;
 	ranks[1].signal = SIGTERM;
-	ranks[1].told = true;
+	ranks[1].told_to_stop = true;
 	ranks[1].course = RI_COURSE_LEFT;
 	ranks[1].traceback_at.tv_sec = ranks[1].ended.tv_sec - 1;
 	outcome.stop.signal = SIGTERM;
@@ -221,7 +221,7 @@ static void who_lingered(void **state)
 		exits(i, 0, HEAD "ValueError: x\n");
 		ranks[i].end = RI_END_SIGNALED;
 		ranks[i].signal = SIGTERM;
-		ranks[i].told = true;
+		ranks[i].told_to_stop = true;
 		ranks[i].course = RI_COURSE_LEFT;
 		ranks[i].lingered_s = 30;
 	}

@@ -78,7 +78,7 @@ static void test_words_without_a_number(void **state)
 	assert_true(has_words(1, "ValueError: bad batch 17"));
 	assert_false(has_words(1, "OMP_NUM_THREADS"));
 	assert_false(has_words(1, "exitcode"));
-	assert_true(ranks[0].told);
+	assert_true(ranks[0].told_to_stop);
 	assert_int_equal(ranks[0].evidence.class, RI_CLASS_STOPPED);
 }
 
@@ -152,7 +152,7 @@ static void test_ends_without_words(void **state)
 	assert_int_equal(outcomes(items, 3, NULL, 0), 2);
 	assert_int_equal(first_of(2), 0);
 	assert_int_equal(ranks[0].signal, SIGSEGV);
-	assert_true(ranks[1].told);
+	assert_true(ranks[1].told_to_stop);
 	assert_null(ranks[0].wrote.tail.at);
 }
 
@@ -165,7 +165,7 @@ static void test_one_that_the_launcher_stopped(void **state)
 	assert_int_equal(outcomes(items, 1, NULL, 0), 0);
 	assert_int_equal(outcomes(items, 2, NULL, 0), 2);
 	assert_int_equal(first_of(2), 0);
-	assert_true(ranks[1].told);
+	assert_true(ranks[1].told_to_stop);
 	items[0].local_ranks = items[1].local_ranks = 0;
 	assert_int_equal(outcomes(items, 2, NULL, 0), 0);
 	items[0] = items[1] = seen(10, 0, 1, SIGTERM);
@@ -209,7 +209,7 @@ static void test_the_launchers_word(void **state)
 	assert_int_equal(ranks[1].signal, SIGKILL);
 	assert_int_equal(ranks[1].pid, 11);
 	assert_string_equal(ranks[1].word_of, "torchrun");
-	assert_true(ranks[0].told);
+	assert_true(ranks[0].told_to_stop);
 	assert_false(has_words(1, "Root Cause"));
 }
 
@@ -397,9 +397,9 @@ static void test_a_stop_from_outside(void **state)
 
 	(void)state;
 	assert_int_equal(outcomes(items, 2, NULL, 150), 2);
-	assert_true(ranks[0].told && ranks[1].told);
+	assert_true(ranks[0].told_to_stop && ranks[1].told_to_stop);
 	assert_int_equal(outcomes(items, 2, NULL, 202), 2);
-	assert_false(ranks[0].told);
+	assert_false(ranks[0].told_to_stop);
 }
 
 static void test_more_than_there_is_room_for(void **state)
@@ -489,7 +489,7 @@ static void test_one_with_an_exception_in_hand(void **state)
 
 	(void)state;
 	assert_int_equal(ri_launched_outcomes(&source, ranks, 8), 2);
-	assert_true(ranks[1].told && ranks[1].handled);
+	assert_true(ranks[1].told_to_stop && ranks[1].handled);
 	assert_int_equal(ranks[1].course, RI_COURSE_RUNNING);
 	assert_string_equal(ranks[1].held, "it is in work");
 	assert_true(has_words(1, "ValueError: bad batch 17"));
@@ -522,7 +522,7 @@ static void test_one_that_was_held_at_a_stop(void **state)
 	assert_int_equal(outcome.first, -1);
 	assert_int_equal(ranks[1].course, RI_COURSE_LEFT);
 	assert_true(ranks[1].evidence.ended_of_traceback);
-	assert_true(ranks[0].told && ranks[1].told);
+	assert_true(ranks[0].told_to_stop && ranks[1].told_to_stop);
 	/* the control: what it has in hand alone, or nothing that was seen, is no end of it */
 	held.handled = true;
 	assert_int_equal(ri_launched_outcomes(&source, ranks, 8), 0);

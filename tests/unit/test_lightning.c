@@ -65,7 +65,7 @@ static void test_the_first_rank_is_the_launcher(void **state)
 	assert_int_equal(ri_launched_outcomes(&source, ranks, 8), 2);
 	classify();
 	assert_int_equal(first_of(2), 1);
-	assert_true(ranks[0].told);
+	assert_true(ranks[0].told_to_stop);
 	assert_int_equal(ranks[0].signal, SIGKILL);
 	assert_null(ranks[1].word_of);
 	assert_true(ri_span_has(ranks[1].wrote.tail, "ValueError: bad batch 17"));
@@ -77,7 +77,7 @@ static void test_the_first_rank_is_the_launcher(void **state)
 	assert_string_equal(ranks[1].word_of, "lightning");
 	assert_int_equal(ranks[1].exit_code, 1);
 	assert_int_equal(ranks[0].pid, 10);
-	assert_true(ranks[0].told);
+	assert_true(ranks[0].told_to_stop);
 	/* of another node than the first the word tells no rank of the job */
 	source.later_node = true;
 	assert_int_equal(ri_launched_outcomes(&source, ranks, 8), 0);

@@ -73,7 +73,7 @@ static void one_that_lingered(void **state)
 	(void)state;
 	ranks[1].wrote.tail = SPAN_OF(tail);
 	ranks[1].traceback_at.tv_sec = 160;
-	ranks[1].told = true;
+	ranks[1].told_to_stop = true;
 	ranks[1].course = RI_COURSE_LEFT;
 	outcome.stop.signal = SIGTERM;
 	ranks[1].lingered_s = 30;
@@ -99,7 +99,7 @@ static void by_no_traceback_that_is_old(void **state)
 	fails(1, 7);
 	ranks[0].end = RI_END_SIGNALED;
 	ranks[0].signal = SIGTERM;
-	ranks[0].told = true;
+	ranks[0].told_to_stop = true;
 	ranks[0].traceback_at.tv_sec = 199;
 	ranks[0].wrote.tail.at = tail;
 	ranks[0].wrote.tail.length = strlen(tail);
@@ -112,7 +112,7 @@ static void by_no_traceback_that_is_old(void **state)
 	ranks[0].course = RI_COURSE_UNKNOWN;
 	expect(1);
 	/* one that failed by itself is compared by its end then */
-	ranks[0].told = false;
+	ranks[0].told_to_stop = false;
 	crashes(1);
 	expect(0);
 	ranks[0].order = 3;
@@ -149,7 +149,7 @@ static void by_a_message_of_many_lines(void **state)
 	assert_false(ranks[1].evidence.witnessed);
 	/* of one that was stopped at its exit, and whose middle was not kept */
 	ranks[1] = (struct ri_rank_outcome){ .end = RI_END_SIGNALED, .signal = SIGTERM,
-		.told = true, .course = RI_COURSE_LEFT, .order = 3, .wrote.tail.at = tail,
+		.told_to_stop = true, .course = RI_COURSE_LEFT, .order = 3, .wrote.tail.at = tail,
 		.wrote.tail.length = strlen(tail), .wrote.head = 100, .ended = { .tv_sec = 200 },
 		.traceback_at = { .tv_sec = 195 } };
 	expect(1);
@@ -248,10 +248,10 @@ static void a_file_of_another_time_says_nothing(void **state)
 static void who_was_told_counts_with_a_witness_only(void **state)
 {
 	(void)state;
-	ranks[0] = (struct ri_rank_outcome){ .order = 1, KILLED(SIGTERM), .told = true };
+	ranks[0] = (struct ri_rank_outcome){ .order = 1, KILLED(SIGTERM), .told_to_stop = true };
 	expect(-1);
 	fails(1, 1);
-	ranks[1].told = true;
+	ranks[1].told_to_stop = true;
 	ranks[1].traceback_at.tv_sec = 199;
 	expect(-1);
 	ranks[1].course = RI_COURSE_LEFT;
@@ -319,7 +319,7 @@ static void of_what_python_says(void **state)
 	/* our own stop was faster */
 	ranks[0].end = RI_END_SIGNALED;
 	ranks[0].signal = SIGTERM;
-	ranks[0].told = true;
+	ranks[0].told_to_stop = true;
 	ranks[0].course = RI_COURSE_LEFT;
 	expect_interrupted(true);
 	says(0, INTERRUPTED CLEANUP TRACEBACK);
@@ -336,7 +336,7 @@ static void of_an_end_of_another(void **state)
 {
 	(void)state;
 	interrupts(199);
-	ranks[0] = (struct ri_rank_outcome){ .order = 2, KILLED(SIGTERM), .told = true,
+	ranks[0] = (struct ri_rank_outcome){ .order = 2, KILLED(SIGTERM), .told_to_stop = true,
 		.course = RI_COURSE_LEFT, .ended = { .tv_sec = 200 },
 		.traceback_at = { .tv_sec = 198 } };
 	says(0, "Traceback (most recent call last):\n");
@@ -348,9 +348,9 @@ static void of_an_end_of_another(void **state)
 	expect_interrupted(false);
 	ranks[0].traceback_at.tv_sec = 199;
 	expect_interrupted(true);
-	ranks[0].told = false;
+	ranks[0].told_to_stop = false;
 	expect_interrupted(false);
-	ranks[0].told = ranks[1].told = true;
+	ranks[0].told_to_stop = ranks[1].told_to_stop = true;
 	expect_interrupted(false);
 }
 

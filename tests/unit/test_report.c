@@ -116,7 +116,7 @@ static void a_value_error_in_rank_2_of_4(void **state)
 	(void)state;
 	fail_rank(2, TRACEBACK);
 	ranks[0] = (struct ri_rank_outcome){ .rank = 8, .end = RI_END_SIGNALED, .signal = SIGTERM,
-		.told = true };
+		.told_to_stop = true };
 	ranks[3] = ranks[0];
 	ranks[3].rank = 11;
 	assert_string_equal(verdict(),
@@ -221,7 +221,7 @@ static void a_stop_from_outside(void **state)
 	outcome.stop.signal = SIGTERM;
 	outcome.exit_status = 143;
 	for (int i = 0; i < 4; i++)
-		ranks[i] = (struct ri_rank_outcome){ .rank = (uint64_t)i, .told = true,
+		ranks[i] = (struct ri_rank_outcome){ .rank = (uint64_t)i, .told_to_stop = true,
 			.end = RI_END_SIGNALED, .signal = SIGTERM };
 	assert_string_equal(verdict(), "stopped by SIGTERM from outside this container; exit "
 		"status 143\n  ranks 0-3: told to stop, killed by SIGTERM (15)\n");
@@ -270,7 +270,7 @@ static void the_longest_verdict_is_bounded(void **state)
 	outcome.cause = &cause;
 	for (int i = 1; i < MANY; i++) {
 		ranks[i].exit_code = i % 255;
-		ranks[i].told = i % 2 != 0;
+		ranks[i].told_to_stop = i % 2 != 0;
 	}
 	assert_true(count_lines(verdict()) <= RI_VERDICT_LINES);
 	for (line = bytes; *line != '\0'; line += length + 1) {
