@@ -288,7 +288,6 @@ static struct ri_outcome gather(struct ri_run *run, bool whole, int32_t *first)
 		command->traceback_at = (struct timespec){ 0 };
 		ri_class_find(command);
 	}
-	/* found once: for the other nodes, and for what is told at the end */
 	if (outcome.first >= 0) {
 		ri_reason_find(&outcome.ranks[outcome.first], &reason);
 		outcome.reason = &reason;

@@ -222,16 +222,12 @@ static void take_lines(struct ri_rank_outcome *rank)
 
 void ri_class_find(struct ri_rank_outcome *rank)
 {
-	const struct ri_evidence before = rank->evidence;
 	bool timed;
 
 	rank->evidence = (struct ri_evidence){ .class = RI_CLASS_NONE };
 	if (!ri_rank_failed(rank))
 		return;
-	rank->evidence.total = rank->wrote.total;
-	if (rank->wrote.total > 0 && before.total == rank->wrote.total)
-		rank->evidence.words = before.words;
-	else if (rank->wrote.tail.at != NULL)
+	if (rank->wrote.tail.at != NULL)
 		ri_words_read(rank->wrote.tail, &rank->evidence.words);
 	rank->evidence.ended_of_traceback = ended_of_traceback(rank);
 	rank->evidence.telling = find_telling(rank);

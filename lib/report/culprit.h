@@ -83,7 +83,6 @@ void ri_mismatch_add(struct ri_text *out, const struct ri_outcome *outcome);
 
 /*
  * Read what the rank wrote, and fill in rank->evidence.words and what follows it from the rest.
- * Words that were read in the same bytes before (wrote.total) are not read again.
  *
  * How it ended comes first, by the kernel or its launcher's word; then the words that explain
  * exactly this end (docs/judging.md has them in order). own: an exception that is no loss, in words

@@ -131,7 +131,6 @@ struct ri_rank_wrote {
 	struct ri_span tail;	/* the last bytes of its stderr; at NULL: they were not kept */
 	size_t head;		/* of these, how a traceback began whose middle was not kept */
 	bool cut;		/* there were more: the first line is half of one */
-	uint64_t total;		/* all of these bytes: with the same number, the same; 0: unknown */
 	/* of a stream of several ranks: */
 	bool hooked;		/* the last traceback is of torch's hook, for what was not caught */
 	size_t place;		/* where it begins, or a loss before it, from 1; 0: not known */
@@ -143,7 +142,6 @@ struct ri_rank_wrote {
 /* What the end of a rank is evidence of: ri_class_find makes it of the rest. */
 struct ri_evidence {
 	struct ri_words words;	/* what the tail says, where the rank failed */
-	uint64_t total;		/* of the tail that they were read in; 0: unknown */
 	/* by what it says of it; of neither, its lines may explain the end of one not stopped: */
 	bool ended_of_traceback, ended_of_file;	/* of torch's */
 	enum ri_telling telling;

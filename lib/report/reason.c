@@ -23,7 +23,8 @@ enum {
  * The lines of the tail without secrets. Of a first one that may have lost its
  * beginning nothing is kept: that may have been the name of a secret.
  */
-static struct ri_span clean_lines(const struct ri_rank_outcome *rank, struct ri_reason *out)
+static struct ri_span clean_lines(const struct ri_rank_outcome *rank, bool shows,
+	struct ri_reason *out)
 {
 	struct ri_span text = rank->wrote.tail, line;
 	struct ri_text clean = ri_text_of(out->text, sizeof(out->text));
@@ -31,7 +32,7 @@ static struct ri_span clean_lines(const struct ri_rank_outcome *rank, struct ri_
 	if (rank->wrote.tail.at == NULL)
 		return (struct ri_span){ out->text, 0 };
 	/* a traceback that the rank went on from, long ago */
-	if (rank->wrote.head > 0 && !out->shows)
+	if (rank->wrote.head > 0 && !shows)
 		text = ri_span_skip(text, rank->wrote.head);
 	if (text.length > RI_MAX_TAIL)
 		text = ri_span_skip(text, text.length - RI_MAX_TAIL);
@@ -48,15 +49,8 @@ static struct ri_span clean_lines(const struct ri_rank_outcome *rank, struct ri_
 void ri_reason_find(const struct ri_rank_outcome *rank, struct ri_reason *out)
 {
 	bool shows = rank->evidence.ended_of_traceback || rank->evidence.printed;
-	struct ri_span text;
+	struct ri_span text = clean_lines(rank, shows, out);
 
-	if (rank->wrote.total > 0 && out->rank == rank && out->total == rank->wrote.total &&
-		out->shows == shows)
-		return;
-	out->rank = rank;
-	out->total = rank->wrote.total;
-	out->shows = shows;
-	text = clean_lines(rank, out);
 	out->has_traceback = shows && ri_traceback_find(text, &out->traceback);
 	ri_last_words_find(text, out->has_traceback ? &out->traceback : NULL,
 		rank->evidence.telling, ri_rank_signal(rank), &out->words);

@@ -36,7 +36,7 @@ void ri_restart_describe(struct ri_restart *restart, const struct ri_outcome *ou
 		ri_torch_error_read(first->wrote.torch_error, &error))
 		ri_text_add(&words, error.message);
 	/* it lasts longer than the text that these point into */
-	restart->first.wrote = (struct ri_rank_wrote){ .total = 0 };
+	restart->first.wrote = (struct ri_rank_wrote){ .log = NULL };
 	restart->first.evidence.words = (struct ri_words){ .has_traceback = false };
 }
 

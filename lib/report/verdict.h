@@ -22,9 +22,6 @@ enum {
  * of the verdict. It is large: keep it in static storage.
  */
 struct ri_reason {
-	const struct ri_rank_outcome *rank;	/* whose it is, of so many bytes: */
-	uint64_t total;		/* 0: not known */
-	bool shows;		/* a traceback in these: it ended of it, or had printed it */
 	char text[2 * RI_MAX_TAIL];	/* what it wrote; the spans point in here */
 	bool has_traceback;
 	struct ri_traceback traceback;
@@ -35,7 +32,7 @@ struct ri_reason {
 
 /*
  * Look for the reason in what a rank wrote to stderr: ri_class_find has said which of its words
- * explain its end. Where *out is the reason of this rank and the same bytes already, it stays.
+ * explain its end.
  */
 void ri_reason_find(const struct ri_rank_outcome *rank, struct ri_reason *out);
 

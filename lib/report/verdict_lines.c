@@ -357,7 +357,6 @@ static size_t add_leaver(struct ri_text *out, const struct ri_outcome *outcome,
 	};
 
 	ri_reason_find(&left, scratch);
-	scratch->rank = NULL;
 	if (scratch->words.count == 0)
 		return 0;
 	add_words(out, outcome, &left, false, scratch->words.lines[0]);

@@ -46,7 +46,6 @@ void ri_failure_describe(const struct ri_child *child, struct ri_output *output,
 		ri_rank_take_status(out, status);
 	out->wrote = (struct ri_rank_wrote){
 		.tail = { text.bytes, text.length }, .head = text.head, .cut = text.cut,
-		.total = text.total,
 	};
 	out->traceback_at = traceback_at;
 	/* what it was about before it was told */

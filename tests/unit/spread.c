@@ -188,7 +188,6 @@ static void read_rank(struct rank *rank)
 		return;
 	ri_rank_take_status(&is, status);
 	is.wrote.tail = (struct ri_span){ text, length };
-	is.wrote.total = length;
 	is.ended.tv_sec = (BEGIN_MS + rank->end) / 1000;
 	is.ended.tv_nsec = (BEGIN_MS + rank->end) % 1000 * 1000000;
 	if (rank->traceback != NEVER) {

@@ -290,30 +290,6 @@ static void never_too_long(void **state)
 	assert_non_null(strstr(lines, "\n        h()\n  log: /log\n"));
 }
 
-/* As often as the link and the verdict ask, and only where more has come. */
-static void read_once(void **state)
-{
-	char tail[] = HEADER LIBRARY "KeyError: 1\n";
-	struct ri_rank_outcome rank = {
-		.end = RI_END_EXITED, .exit_code = 1, .wrote.total = 1,
-		.wrote.tail = { tail, strlen(tail) },
-	};
-
-	(void)state;
-	for (int total = 1; total <= 3; total++) {
-		tail[strlen(tail) - 2] = (char)('0' + total);
-		for (int i = 0; i < 2; i++) {
-			ri_class_find(&rank);
-			ri_reason_find(&rank, &reason);
-			assert_int_equal(reason.traceback.last.at[strlen("KeyError: ")],
-				'0' + total);
-			assert_int_equal(rank.evidence.class, RI_CLASS_OWN);
-			tail[strlen(tail) - 2] = 'x';
-		}
-		rank.wrote.total++;
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -328,7 +304,6 @@ int main(void)
 		cmocka_unit_test(news_of_another),
 		cmocka_unit_test(last_lines_that_are_worth_it),
 		cmocka_unit_test(never_too_long),
-		cmocka_unit_test(read_once),
 	};
 
 	return cmocka_run_group_tests_name("reason", tests, NULL, NULL);
