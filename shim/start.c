@@ -247,8 +247,7 @@ static enum ri_starter find_starter(const struct ri_command *command)
 	if (ri_word_shell(words[0]) == NULL)
 		return ri_word_ends(words[0], ".sh") ? RI_STARTER_LAUNCHER : RI_STARTER_NONE;
 	runs = ri_words_shell_runs(words, &is_line);
-	if (runs != NULL && (!is_line ||
-		ri_command_text_names_launcher((struct ri_span){ runs, strlen(runs) })))
+	if (runs != NULL && (!is_line || ri_command_text_names_launcher(ri_span_of(runs))))
 		return RI_STARTER_LAUNCHER;
 	return RI_STARTER_NONE;
 }

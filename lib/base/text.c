@@ -312,6 +312,11 @@ void ri_ranges_add(struct ri_ranges *ranges, uint64_t number)
 	ranges->count++;
 }
 
+struct ri_span ri_span_of(const char *text)
+{
+	return (struct ri_span){ text, strlen(text) };
+}
+
 bool ri_span_line(struct ri_span *rest, struct ri_span *line)
 {
 	const char *end;

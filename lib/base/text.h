@@ -15,6 +15,9 @@ struct ri_span {
 	size_t length;
 };
 
+/* All of a text that ends in '\0'. */
+struct ri_span ri_span_of(const char *text);
+
 /*
  * Take the next line off *rest, without its '\n' and the '\r' before that, or the last one. A last
  * line without an end counts. Returns false when nothing is left.

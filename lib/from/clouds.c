@@ -121,8 +121,7 @@ static void read_lepton(struct ri_reading *reading)
 		ri_env_get(env, domain));
 	if (host == NULL)
 		return;
-	if (ri_endpoint_read((struct ri_span){ host, strlen(host) }, &endpoint) &&
-		endpoint.port == 0)
+	if (ri_endpoint_read(ri_span_of(host), &endpoint) && endpoint.port == 0)
 		ri_claim_word(reading, RI_FACT_MASTER_ADDR, prefix, host, RI_STRENGTH_SAID);
 	else
 		ri_claim_broken(reading, RI_FACT_MASTER_ADDR, prefix,
@@ -333,7 +332,7 @@ static const char **copy_hosts(struct ri_reading *reading, const json_t *hosts)
 	for (size_t i = 0; list != NULL && i < count; i++) {
 		const char *host = json_string_value(json_array_get(hosts, i));
 
-		if (host == NULL || !ri_is_host((struct ri_span){ host, strlen(host) }))
+		if (host == NULL || !ri_is_host(ri_span_of(host)))
 			return NULL;
 		list[i] = ri_reading_copy(reading, host, strlen(host));
 		if (list[i] == NULL)

@@ -94,9 +94,7 @@ static const char *list_hosts(struct input *input, struct ri_cluster *out)
 			const char *text = json_string_value(get_member(pool.tasks, i));
 			struct ri_endpoint endpoint;
 
-			if (text == NULL ||
-				!ri_endpoint_read((struct ri_span){ text, strlen(text) },
-					&endpoint))
+			if (text == NULL || !ri_endpoint_read(ri_span_of(text), &endpoint))
 				return no_hosts;
 			hosts[count] = ri_reading_copy(input->reading, endpoint.host.at,
 				endpoint.host.length);

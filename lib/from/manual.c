@@ -16,8 +16,7 @@ static struct ri_fact *claim_master(struct ri_reading *reading, const struct ri_
 	struct ri_endpoint endpoint = { .port = 0 };
 	struct ri_fact *claim;
 
-	if (ri_endpoint_read((struct ri_span){ raw, strlen(raw) }, &endpoint) &&
-		endpoint.port == 0)
+	if (ri_endpoint_read(ri_span_of(raw), &endpoint) && endpoint.port == 0)
 		return ri_claim_text(reading, RI_FACT_MASTER_ADDR, stated->subject, endpoint.host);
 	claim = ri_claim(reading, RI_FACT_MASTER_ADDR, stated->subject);
 	if (claim == NULL)

@@ -57,7 +57,7 @@ static void add(struct ri_own_machine *own, const struct ri_address *address)
 /* A leaf is "|-- 10.0.0.4", and below it stands what it is: "/32 host LOCAL". */
 static void add_ipv4(struct ri_own_machine *own, const char *text)
 {
-	struct ri_span rest = { text, strlen(text) }, line;
+	struct ri_span rest = ri_span_of(text), line;
 	char leaf[INET_ADDRSTRLEN] = "";
 	struct ri_address address;
 
@@ -75,7 +75,7 @@ static void add_ipv4(struct ri_own_machine *own, const char *text)
 static void add_ipv6(struct ri_own_machine *own, const char *text)
 {
 	static const char digits[] = "0123456789abcdef";
-	struct ri_span rest = { text, strlen(text) }, line;
+	struct ri_span rest = ri_span_of(text), line;
 
 	while (ri_span_line(&rest, &line)) {
 		struct ri_address address = { { 0 } };

@@ -207,7 +207,7 @@ struct ri_fact *ri_claim_endpoint(struct ri_reading *reading, enum ri_fact_id id
 	*port = 0;
 	if (raw == NULL || ri_text_is_blank(raw))
 		return NULL;
-	if (ri_endpoint_read((struct ri_span){ raw, strlen(raw) }, &endpoint)) {
+	if (ri_endpoint_read(ri_span_of(raw), &endpoint)) {
 		*port = endpoint.port;
 		return ri_claim_text(reading, id, variable, endpoint.host);
 	}

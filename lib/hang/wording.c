@@ -91,7 +91,7 @@ const char *ri_hang_redact_file(const char *file)
 	static char shown[2 * RI_HANG_PATH];
 	struct ri_text out = ri_text_of(shown, sizeof(shown));
 
-	ri_redact(&out, (struct ri_span){ file, strlen(file) });
+	ri_redact(&out, ri_span_of(file));
 	return shown;
 }
 

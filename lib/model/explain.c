@@ -549,8 +549,8 @@ void ri_explain_text(const struct ri_explain *explain, struct ri_text *out)
 /* What a variable is set to, without secrets, under its name, which is foreign text, too. */
 static void put_variable(struct ri_json *json, json_t *object, const struct ri_env_edit *edit)
 {
-	struct ri_span name = { edit->name, strlen(edit->name) };
-	struct ri_span set = { edit->value, strlen(edit->value) };
+	struct ri_span name = ri_span_of(edit->name);
+	struct ri_span set = ri_span_of(edit->value);
 	json_t *value = ri_json_redacted(json, set, ri_secrecy_of(name), edit->name);
 	json_t *key = ri_json_string(json, edit->name, "set");
 

@@ -8,17 +8,12 @@
 
 enum { MAX_NAMES = 64 };	/* in a word: one with more of them is some text */
 
-static struct ri_span whole(const char *text)
-{
-	return (struct ri_span){ text, strlen(text) };
-}
-
 void ri_redact_value(struct ri_text *out, const char *name, const char *value)
 {
-	if (ri_secrecy_hides(ri_secrecy_of(whole(name)), whole(value)))
+	if (ri_secrecy_hides(ri_secrecy_of(ri_span_of(name)), ri_span_of(value)))
 		ri_text_add(out, RI_REDACTED);
 	else
-		ri_redact(out, whole(value));
+		ri_redact(out, ri_span_of(value));
 }
 
 /*
@@ -35,7 +30,7 @@ static size_t find_value(const char *word)
 		if (word[end] != '=')
 			break;
 		if (ri_secrecy_hides(ri_secrecy_of((struct ri_span){ word + start, end - start }),
-			whole(word + end + 1)))
+			ri_span_of(word + end + 1)))
 			return end + 1;
 		start = end + 1;
 	}
@@ -47,7 +42,7 @@ void ri_redact_word(struct ri_text *out, const char *word)
 	size_t value = find_value(word);
 
 	if (value == 0) {
-		ri_redact(out, whole(word));
+		ri_redact(out, ri_span_of(word));
 		return;
 	}
 	ri_text_add_bytes(out, word, value);
@@ -82,7 +77,7 @@ static bool hides_next(const char *word, const char *next)
 {
 	return word[0] == '-' && word[strcspn(word, "= \t\n\"'`")] == '\0' &&
 		strncmp(next, "--", 2) != 0 &&
-		ri_secrecy_hides(ri_secrecy_of(whole(word)), whole(next));
+		ri_secrecy_hides(ri_secrecy_of(ri_span_of(word)), ri_span_of(next));
 }
 
 char **ri_redact_words(char *const *words, struct ri_arena *arena)

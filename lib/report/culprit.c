@@ -173,7 +173,7 @@ static void take_file(struct ri_rank_outcome *rank)
 	if (file.at == NULL || !(exited || may_be_of_exception(rank)) ||
 		!ri_torch_error_read(file, &error))
 		return;
-	message = (struct ri_span){ error.message, strlen(error.message) };
+	message = ri_span_of(error.message);
 	rank->evidence.ended_of_file = true;
 	rank->evidence.printed = false;
 	be(rank, RI_CLASS_OWN, ri_loss_of_exception(message));

@@ -57,11 +57,6 @@ void ri_reason_find(const struct ri_rank_outcome *rank, struct ri_reason *out)
 	out->line_count = ri_last_lines_find(text, out->lines);
 }
 
-static struct ri_span span_of(const char *text)
-{
-	return (struct ri_span){ text, strlen(text) };
-}
-
 void ri_reason_add_line(struct ri_text *out, const char *before, struct ri_span line)
 {
 	RI_TEXT(text, 4 * RI_VERDICT_COLUMNS);
@@ -250,7 +245,7 @@ static void put_words(struct room *room, const struct ri_rank_outcome *rank,
 	size_t count = 0, most;
 
 	if (rank->end == RI_END_EXITED && rank->wrote.tail.at != NULL && reason->line_count == 0)
-		put(room, "  it wrote nothing to stderr: look at its stdout", span_of(""));
+		put(room, "  it wrote nothing to stderr: look at its stdout", ri_span_of(""));
 	for (size_t i = 0; i < words->count; i++)
 		if (ri_span_starts(words->lines[i], "File \""))
 			put(room, "    ", words->lines[i]);
@@ -266,7 +261,7 @@ static void put_words(struct room *room, const struct ri_rank_outcome *rank,
 	}
 	if (count == 0 || room->left < 2)
 		return;
-	put(room, "  its last lines on stderr:", span_of(""));
+	put(room, "  its last lines on stderr:", ri_span_of(""));
 	most = room->left < MAX_LAST_LINES ? room->left : MAX_LAST_LINES;
 	for (size_t i = count > most ? count - most : 0; i < count; i++)
 		put(room, "    ", kept[i]);
@@ -282,10 +277,10 @@ static bool put_torch_error(struct room *room, const struct ri_rank_outcome *ran
 
 	if (!rank->evidence.ended_of_file || !ri_torch_error_read(file, &error))
 		return false;
-	if (ri_traceback_find(span_of(error.callstack), &traceback))
+	if (ri_traceback_find(ri_span_of(error.callstack), &traceback))
 		put_traceback(room, &traceback, &none);
 	else
-		put_wrapped(room, "  ", span_of(error.message), MAX_WRAPPED);
+		put_wrapped(room, "  ", ri_span_of(error.message), MAX_WRAPPED);
 	return true;
 }
 
@@ -299,5 +294,5 @@ void ri_reason_add(struct ri_text *out, const struct ri_rank_outcome *rank,
 	else if (!put_torch_error(&room, rank))
 		put_words(&room, rank, reason);
 	if (rank->wrote.log != NULL)
-		ri_reason_add_line(out, "  log: ", span_of(rank->wrote.log));
+		ri_reason_add_line(out, "  log: ", ri_span_of(rank->wrote.log));
 }

@@ -117,7 +117,7 @@ static json_t *describe_traceback(struct ri_json *json, const struct ri_reason *
 /* Each line of a text, without two blanks before it. */
 static json_t *split(struct ri_json *json, const char *text, const char *subject)
 {
-	struct ri_span rest = { text, strlen(text) }, line;
+	struct ri_span rest = ri_span_of(text), line;
 	json_t *list = json_array();
 	char copy[MAX_LINE];
 

@@ -27,7 +27,7 @@ void ri_job_render(const struct ri_job *job, struct ri_text *out)
 /* The number of " name=NUMBER" among the words. */
 static bool read_number(const char *text, const char *name, uint64_t max, uint64_t *out)
 {
-	struct ri_span rest = ri_span_after((struct ri_span){ text, strlen(text) }, name);
+	struct ri_span rest = ri_span_after(ri_span_of(text), name);
 	size_t digits = ri_digits_of(rest, out);
 
 	/* a longer one has no meaning of ours */

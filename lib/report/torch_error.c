@@ -81,7 +81,7 @@ static enum ri_secrecy secrecy_of(const json_t *object, const char *key, enum ri
 
 	if (name != NULL && strcmp(key, "value") == 0)
 		key = name;
-	own = ri_secrecy_of((struct ri_span){ key, strlen(key) });
+	own = ri_secrecy_of(ri_span_of(key));
 	return own == RI_SECRECY_NONE ? outer : own;
 }
 

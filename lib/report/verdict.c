@@ -189,8 +189,7 @@ static bool find_in_file(const struct ri_rank_outcome *rank, enum ri_cause_word 
 
 	if (!rank->evidence.ended_of_file || !ri_torch_error_read(rank->wrote.torch_error, &error))
 		return false;
-	if (!find_words((struct ri_span){ error.message, strlen(error.message) }, OF_EXCEPTION,
-			out))
+	if (!find_words(ri_span_of(error.message), OF_EXCEPTION, out))
 		*out = RI_CAUSE_EXCEPTION;
 	return true;
 }

@@ -308,7 +308,7 @@ bool ri_autopsy_ask_again(const siginfo_t *info)
 
 static void say(void)
 {
-	struct ri_span rest = { own.answer->lines, strlen(own.answer->lines) }, line;
+	struct ri_span rest = ri_span_of(own.answer->lines), line;
 	const char *headline = reasons[own.why].headline;
 	struct timespec last;
 

@@ -377,7 +377,7 @@ void ri_link_print_found(void)
 	own.found = false;
 	if (!is_new || !ri_log_shows(RI_LEVEL_WARNING))
 		return;
-	rest = (struct ri_span){ room->found.text, strlen(room->found.text) };
+	rest = ri_span_of(room->found.text);
 	while (ri_span_line(&rest, &line))
 		ri_log(RI_LEVEL_ALWAYS, "autopsy: %.*s", (int)line.length, line.at);
 }

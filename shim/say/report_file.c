@@ -153,7 +153,7 @@ void ri_report_hand_on(void)
 /* Each line as one of our own. */
 void ri_report_job(const char *verdict)
 {
-	struct ri_span rest = { verdict, strlen(verdict) }, line;
+	struct ri_span rest = ri_span_of(verdict), line;
 
 	while (ri_span_line(&rest, &line))
 		ri_log(RI_LEVEL_ALWAYS, "%.*s", (int)line.length, line.at);
@@ -323,7 +323,7 @@ void ri_report_say(struct ri_outcome *outcome, bool prints)
 		outcome->ranks[outcome->first].evidence.class != RI_CLASS_LOSS)
 		return;
 	ri_log(RI_LEVEL_ALWAYS, "  what its processes did when the first rank was lost:");
-	rest = (struct ri_span){ seen, strlen(seen) };
+	rest = ri_span_of(seen);
 	while (ri_span_line(&rest, &one))
 		ri_log(RI_LEVEL_ALWAYS, "    %.*s", (int)one.length, one.at);
 }
