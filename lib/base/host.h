@@ -56,7 +56,7 @@ enum ri_host_proc {
 	RI_PROC_FOREIGN,	/* another PID namespace, or nothing */
 };
 
-/* A file that stands in front of the machine's own: see overlay.h. */
+/* A file that stands in front of the machine's own: overlay.c makes them. */
 struct ri_host_file {
 	const char *path;	/* as it is asked for */
 	const char *text;

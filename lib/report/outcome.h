@@ -82,7 +82,7 @@ enum { RI_VERDICT_HOST = 65 };	/* bytes of a host's name, '\0' included */
  * Why a job ended, or the ranks of a node, and which rank failed first. The judge finds it
  * (verdict.h), the link tells it to the other nodes, a restart carries it to the next attempt, an
  * inner rankinit leaves it for an outer one, and the report and its last line have it.
- * verdict_lines.h has the one for people.
+ * verdict_lines.c says it to people.
  */
 struct ri_verdict {
 	struct ri_why why;
