@@ -209,8 +209,8 @@ def hung_launch(box):
         started.append(process)
         return process
 
-    def start(*options, **env):
-        return run([box.rankinit, "--checks=shm.size", *options, "--", "sh", "-c",
+    def start(*options, check="shm.write", **env):
+        return run([box.rankinit, f"--checks={check}", *options, "--", "sh", "-c",
                     "echo ran; exit 7"], **env)
     if run(["/bin/true"]).wait(PATIENCE) == 99:
         pytest.skip("no FUSE mount can be made here")
@@ -228,8 +228,16 @@ def test_a_launch_goes_on_after_a_hang(hung_launch, supervise):
     process = hung_launch("--expect=shm=1k", f"--supervise={supervise}")
     out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out) == (7, b"ran\n")
-    assert err.startswith(b"rankinit: warning: shm.size: did not end within 500 ms")
+    assert err.startswith(b"rankinit: warning: shm.write: did not end within 500 ms")
     assert err.endswith(b" [check.hung]\n")
+
+
+def test_what_is_no_memory_is_not_measured(hung_launch):
+    """The table of mounts says enough of it."""
+    process = hung_launch("--expect=shm=1k", check="shm.size")
+    out, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, out) == (7, b"ran\n")
+    assert b"[shm.size.absent]" in err and b"check.hung" not in err
 
 
 def test_a_hang_of_what_is_required(hung_launch):
