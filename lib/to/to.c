@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "to/to.h"
 
-#include <limits.h>
 #include <string.h>
 
 #define RI_FRAMEWORK(name) extern const struct ri_framework ri_framework_##name;
@@ -20,36 +19,34 @@ const char *const ri_usual_names[] = {
 	"MASTER_ADDR", "MASTER_PORT",
 };
 
-void ri_want(struct ri_writing *writing, const char *variable, const char *value)
+static void want(struct ri_writing *writing, const char *variable, const char *value)
 {
 	const struct ri_env_edit *before = ri_env_edits_find(&writing->wanted, variable);
 	struct ri_env_edit edit = { .name = variable, .value = value };
 
-	if (value == NULL)
-		ri_fail(writing->err, RI_CODE_MEMORY, variable, "no memory left for its value");
-	else if (before == NULL)
+	if (before == NULL)
 		ri_env_edits_add(&writing->wanted, edit, writing->context->arena, writing->err);
-	else if (before->value == NULL)
+	else if ((before->value == NULL) != (value == NULL))
 		ri_fail(writing->err, RI_CODE_ENV_CONFLICT, variable,
 			"one framework needs %s to be \"%s\", another needs it to be absent",
-			variable, value);
-	else if (strcmp(before->value, value) != 0)
+			variable, value == NULL ? before->value : value);
+	else if (value != NULL && strcmp(before->value, value) != 0)
 		ri_fail(writing->err, RI_CODE_ENV_CONFLICT, variable,
 			"one framework needs %s to be \"%s\", another needs \"%s\"", variable,
 			before->value, value);
 }
 
+void ri_want(struct ri_writing *writing, const char *variable, const char *value)
+{
+	if (value == NULL)
+		ri_fail(writing->err, RI_CODE_MEMORY, variable, "no memory left for its value");
+	else
+		want(writing, variable, value);
+}
+
 void ri_want_gone(struct ri_writing *writing, const char *variable)
 {
-	const struct ri_env_edit *before = ri_env_edits_find(&writing->wanted, variable);
-	struct ri_env_edit edit = { .name = variable };
-
-	if (before == NULL)
-		ri_env_edits_add(&writing->wanted, edit, writing->context->arena, writing->err);
-	else if (before->value != NULL)
-		ri_fail(writing->err, RI_CODE_ENV_CONFLICT, variable,
-			"one framework needs %s to be \"%s\", another needs it to be absent",
-			variable, before->value);
+	want(writing, variable, NULL);
 }
 
 bool ri_writing_is_of_nodes(const struct ri_writing *writing, const struct ri_topology *topology)
@@ -113,7 +110,6 @@ static const struct scrub {
 
 enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
 
-/* Asked for each variable and each rank: most differ in the first letters. */
 bool ri_scrub_removes(const char *name, size_t length, bool here)
 {
 	for (size_t i = 0; i < ROW_COUNT; i++)
@@ -131,42 +127,23 @@ bool ri_scrub_removes(const char *name, size_t length, bool here)
 	return false;
 }
 
-/* Is the variable among the first edits, those of the frameworks? */
-static bool is_wanted(const struct ri_env_edits *edits, size_t count, const char *name)
-{
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(edits->items[i].name, name) == 0)
-			return true;
-	return false;
-}
-
 void ri_scrub(struct ri_writing *writing)
 {
 	const struct ri_env *env = writing->context->env;
-	bool here = writing->context->fan_out != 0, begins[UCHAR_MAX + 1] = { false };
-	size_t wanted = writing->wanted.count;
+	bool here = writing->context->fan_out != 0;
 
-	/* most variables begin like no pattern, and this is done for each rank */
-	for (size_t i = 0; i < ROW_COUNT; i++)
-		for (const char *const *pattern = rows[i].patterns; *pattern != NULL; pattern++)
-			begins[(unsigned char)**pattern] = true;
 	for (size_t i = 0; i < env->count; i++) {
 		const struct ri_env_entry *entry = &env->entries[i];
-		struct ri_env_edit edit = { .value = NULL };
+		const char *name;
 
-		if (!begins[(unsigned char)entry->text[0]] ||
-			!ri_scrub_removes(entry->text, entry->name_length, here))
+		if (!ri_scrub_removes(entry->text, entry->name_length, here))
 			continue;
-		edit.name = ri_arena_copy(writing->context->arena, entry->text, entry->name_length);
-		if (edit.name == NULL)
+		name = ri_arena_copy(writing->context->arena, entry->text, entry->name_length);
+		if (name == NULL)
 			ri_fail(writing->err, RI_CODE_MEMORY, "environment",
 				"no memory left to remove a variable");
-		else if (is_wanted(&writing->wanted, wanted, edit.name))
-			ri_want_gone(writing, edit.name);
-		else if (ri_env_find(env, edit.name) == entry)
-			/* the names are all different: no look-up is needed */
-			ri_env_edits_add(&writing->wanted, edit, writing->context->arena,
-				writing->err);
+		else
+			ri_want_gone(writing, name);
 	}
 }
 
