@@ -334,26 +334,26 @@ enum ri_log_color ri_found_color(const struct ri_found *found)
 		? RI_LOG_PLAIN : RI_LOG_COLOR_ON_TERMINAL;
 }
 
-int64_t ri_found_single_rank(const struct ri_found *found)
+/* The rank of this process in a job that has others, or -1. */
+static int64_t rank_beside_others(const struct ri_found *found)
 {
 	uint64_t rank, ranks;
 
-	if (found->context.fan_out > 0 || found->command.mode != RI_MODE_PROCESS ||
-		!ri_topology_get(&found->topology, RI_FACT_RANK, &rank) ||
-		!ri_topology_get(&found->topology, RI_FACT_WORLD_SIZE, &ranks) || ranks < 2)
-		return -1;
-	return (int64_t)rank;
+	return ri_topology_get(&found->topology, RI_FACT_RANK, &rank) &&
+		ri_topology_get(&found->topology, RI_FACT_WORLD_SIZE, &ranks) && ranks > 1
+		? (int64_t)rank : -1;
+}
+
+int64_t ri_found_single_rank(const struct ri_found *found)
+{
+	return found->context.fan_out == 0 && found->command.mode == RI_MODE_PROCESS
+		? rank_beside_others(found) : -1;
 }
 
 int64_t ri_found_own_rank(const struct ri_found *found)
 {
-	uint64_t rank, ranks;
-
-	if (found->context.fan_out != 1 || found->options.supervise == RI_SWITCH_NEVER ||
-		!ri_topology_get(&found->topology, RI_FACT_RANK, &rank) ||
-		!ri_topology_get(&found->topology, RI_FACT_WORLD_SIZE, &ranks) || ranks < 2)
-		return -1;
-	return (int64_t)rank;
+	return found->context.fan_out == 1 && found->options.supervise != RI_SWITCH_NEVER
+		? rank_beside_others(found) : -1;
 }
 
 /* A mark of an outer rankinit's hides the manager that started both. */
