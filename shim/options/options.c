@@ -37,24 +37,15 @@ static const struct ri_option *find_letter(char letter)
 	return NULL;
 }
 
-static const struct gone {
-	const char *name, *value;	/* value: only this one is gone, if not NULL */
-	enum ri_option_form form;
-	const char *hint;
-} gone_options[RI_OPTION_GONE_COUNT] = {
-#define RI_OPTION_GONE(name, value, form, hint) { name, value, form, hint },
-#include "options/options.def"
-};
-
 /*
- * Note one of them that is given under this name, with "--" and perhaps "=" and more behind it;
- * subject, which lasts: what gives it, up to its '='. NULL: it is none of them.
+ * Note an option that is gone where it is given under this name, with "--" and perhaps "=" and more
+ * behind it; subject, which lasts: what gives it, up to its '='. NULL: it is none of them.
  */
-static const struct gone *take_gone(struct ri_options *options, const char *name,
+static const struct ri_option_gone *take_gone(struct ri_options *options, const char *name,
 	const char *value, const char *subject)
 {
 	for (size_t i = 0; i < RI_OPTION_GONE_COUNT; i++) {
-		const struct gone *gone = &gone_options[i];
+		const struct ri_option_gone *gone = &ri_options_gone[i];
 
 		if (!ri_word_is_name(name, gone->name, strcspn(name, "=")) ||
 			(gone->value != NULL && (value == NULL || strcmp(value, gone->value) != 0)))
@@ -68,7 +59,7 @@ static const struct gone *take_gone(struct ri_options *options, const char *name
 void ri_options_judge_gone(const struct ri_options *options, struct ri_findings *findings)
 {
 	for (size_t i = 0; i < RI_OPTION_GONE_COUNT; i++) {
-		const char *value = gone_options[i].value, *subject = options->gone[i];
+		const char *value = ri_options_gone[i].value, *subject = options->gone[i];
 		char name[WORD];
 
 		if (subject == NULL)
@@ -76,7 +67,7 @@ void ri_options_judge_gone(const struct ri_options *options, struct ri_findings 
 		snprintf(name, sizeof(name), "%.*s", (int)strcspn(subject, "="), subject);
 		ri_finding_hint(ri_warn(findings, RI_CODE_OPTION_GONE, name,
 			"%s%sis gone, and rankinit goes on without it", value == NULL ? "" : value,
-			value == NULL ? "" : " "), "%s", gone_options[i].hint);
+			value == NULL ? "" : " "), "%s", ri_options_gone[i].hint);
 	}
 }
 
@@ -272,7 +263,7 @@ static int read_words(struct ri_options *options, char *const *argv, struct ri_f
 {
 	char *const *word = argv[0] == NULL ? argv : argv + 1;
 	const struct ri_option *option = NULL;
-	const struct gone *gone;
+	const struct ri_option_gone *gone;
 	int used = 1;
 
 	for (; *word != NULL && (*word)[0] == '-' && (*word)[1] != '\0'; word += used) {
@@ -509,7 +500,7 @@ int ri_options_scrub(const struct ri_options *options, const struct ri_env *env,
 		const char *given = options->gone[i];
 		struct ri_env_edit edit = { .value = NULL };
 
-		if (given == NULL || given[0] == '-' || gone_options[i].value != NULL)
+		if (given == NULL || given[0] == '-' || ri_options_gone[i].value != NULL)
 			continue;
 		edit.name = ri_arena_copy(arena, given, strcspn(given, "="));
 		if (edit.name == NULL)

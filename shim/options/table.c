@@ -391,6 +391,11 @@ const struct ri_option ri_option_table[RI_OPTION_COUNT] = {
 #include "options/options.def"
 };
 
+const struct ri_option_gone ri_options_gone[RI_OPTION_GONE_COUNT] = {
+#define RI_OPTION_GONE(...) { __VA_ARGS__ },
+#include "options/options.def"
+};
+
 /* Two options, and the values with which they exclude each other. */
 struct pair {
 	size_t one;

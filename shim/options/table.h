@@ -40,6 +40,12 @@ struct ri_option {
 
 extern const struct ri_option ri_option_table[RI_OPTION_COUNT];
 
+extern const struct ri_option_gone {
+	const char *name, *value;	/* value: only this one is gone, if not NULL */
+	enum ri_option_form form;
+	const char *hint;
+} ri_options_gone[RI_OPTION_GONE_COUNT];
+
 /* "signal_map" as "--signal-map" and as "RANKINIT_SIGNAL_MAP". Both last. */
 const char *ri_option_name(const struct ri_option *option);
 const char *ri_option_twin(const struct ri_option *option);

@@ -75,14 +75,6 @@ static void add_common(struct ri_text *out)
 		"--help=WORD those\nthat have WORD in them.\n");
 }
 
-/* What is said of an option that is gone. Where only a value of one is, the option is there. */
-static const struct {
-	const char *name, *value, *hint;
-} gone[] = {
-#define RI_OPTION_GONE(name, value, form, hint) { name, value, hint },
-#include "options/options.def"
-};
-
 /* Those that have the word in their name, or in what is said of them; "": all that there are. */
 static bool add_found(struct ri_text *out, const char *word)
 {
@@ -102,11 +94,14 @@ static bool add_found(struct ri_text *out, const char *word)
 		add_folded(out, option->help);
 	}
 	for (size_t i = 0; i < RI_OPTION_GONE_COUNT && word[0] != '\0'; i++) {
-		if (gone[i].value != NULL || strcasestr(gone[i].name, word) == NULL)
+		const struct ri_option_gone *gone = &ri_options_gone[i];
+
+		/* where only a value of it is gone, it is among those above */
+		if (gone->value != NULL || strcasestr(gone->name, word) == NULL)
 			continue;
 		found = true;
-		ri_text_addf(out, "      %s, which is no option any more\n", gone[i].name);
-		add_folded(out, gone[i].hint);
+		ri_text_addf(out, "      %s, which is no option any more\n", gone->name);
+		add_folded(out, gone->hint);
 	}
 	return found;
 }
