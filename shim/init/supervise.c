@@ -43,7 +43,7 @@ static bool is_by_terminal(const siginfo_t *info)
 	return info->si_code == SI_KERNEL;
 }
 
-static struct ri_stop describe(const siginfo_t *info, int passed_on)
+static struct ri_stop stop_of(const siginfo_t *info, int passed_on)
 {
 	struct ri_stop stop = {
 		.signal = info->si_signo, .passed_on = passed_on, .sender = info->si_pid,
@@ -59,7 +59,7 @@ static struct ri_stop describe(const siginfo_t *info, int passed_on)
 static void note_stop(struct ri_supervisor *sv, const siginfo_t *info)
 {
 	sv->silent = ri_autopsy_is_silent();
-	sv->result->stop = describe(info, 0);
+	sv->result->stop = stop_of(info, 0);
 	sv->stopped_by_step = was_told_by_step(sv, info);
 	ri_state_stop();
 	/* first: what the others print of the stop is output, and they are no longer silent */
@@ -75,7 +75,7 @@ static void note_interrupt(struct ri_supervisor *sv, const siginfo_t *info, int 
 
 	if ((sv->status == 0 || settles) && sv->result->stop.signal == 0 && passed_on != 0 &&
 		(RI_MASK_OF(info->si_signo) & INTERRUPTS) != 0)
-		sv->result->interrupt = describe(info, passed_on);
+		sv->result->interrupt = stop_of(info, passed_on);
 }
 
 static void forward(struct ri_supervisor *sv, const siginfo_t *info)

@@ -83,7 +83,7 @@ struct ri_supervisor {
 
 	/* The rest is the loop's own, and starts as zeroes. */
 	enum ri_phase phase;
-	/* of the first end that was no success; the judge may name an earlier one (run.c) */
+	/* of the first end that was no success; the judge may name an earlier one */
 	int status;
 	bool stopped_by_step;	/* a Slurm step's SIGTERM has reached the children too */
 	bool asked_to_stop;	/* by a SIGTSTP that we passed on, and no SIGCONT since */
