@@ -517,10 +517,10 @@ const struct ri_source ri_source_sagemaker = {
 		{ .name = "sagemaker", .summary = "SageMaker starts a container on each instance",
 		  .scope = RI_SCOPE_NODE, .port = DEFAULT_PORT, .grace_s = 120,
 		  .rows = RI_SHAPE_ROWS(
-			{ "TRAINING_JOB_ARN", ARN, 0 },
-			{ "TRAINING_JOB_NAME", "simulated", 0 },
+			{ "TRAINING_JOB_ARN", ARN },
+			{ "TRAINING_JOB_NAME", "simulated" },
 			{ "/opt/ml" CONFIG, "{\"current_host\":\"<host>\",\"hosts\":"
-				"[<each:,>\"<host>\"</each>]}", 0 }),
+				"[<each:,>\"<host>\"</each>]}" }),
 		  .succeeded = "Completed", .failed = "Failed", .stopped = "Stopped",
 		  RI_CITE(STOP) },
 		{ .name = "sagemaker_toolkit",
@@ -528,11 +528,11 @@ const struct ri_source ri_source_sagemaker = {
 		  .scope = RI_SCOPE_NODE, .port = DEFAULT_PORT, .grace_s = 120,
 		  /* Below the toolkit's entry point, which starts a user's script. */
 		  .rows = RI_SHAPE_ROWS(
-			{ "TRAINING_JOB_ARN", ARN, 0 },
-			{ "TRAINING_JOB_NAME", "simulated", 0 },
-			{ "SM_HOSTS", "[<each:,>\"<host>\"</each>]", 0 },
-			{ "SM_CURRENT_HOST", "<host>", 0 },
-			{ "SM_NUM_GPUS", "<ranks>", 0 }),
+			{ "TRAINING_JOB_ARN", ARN },
+			{ "TRAINING_JOB_NAME", "simulated" },
+			{ "SM_HOSTS", "[<each:,>\"<host>\"</each>]" },
+			{ "SM_CURRENT_HOST", "<host>" },
+			{ "SM_NUM_GPUS", "<ranks>" }),
 		  .succeeded = "Completed", .failed = "Failed", .stopped = "Stopped",
 		  RI_CITE(STOP) }),
 	.detect = sees_sagemaker,

@@ -325,9 +325,9 @@ const struct ri_source ri_source_env = {
 		  .scope = RI_SCOPE_NODE, .port = 23456, .grace_s = 30,
 		  .beside = ri_shape_states_master,
 		  .rows = RI_SHAPE_ROWS(
-			{ "RANK", "<node>", 0 },
-			{ "WORLD_SIZE", "<nodes>", 0 },
-			{ "NPROC_PER_NODE", "<ranks>", 0 }),
+			{ "RANK", "<node>" },
+			{ "WORLD_SIZE", "<nodes>" },
+			{ "NPROC_PER_NODE", "<ranks>" }),
 		  RI_CITE("Alibaba Cloud PAI-DLC, General environment variables; " RI_SHAPE_POD) },
 		{ .name = "env_pytorchjob",
 		  .summary = "a PyTorchJob without PET_ variables starts a pod for each node",
@@ -338,9 +338,9 @@ const struct ri_source ri_source_env = {
 		   * than the one that the others are told.
 		   */
 		  .rows = RI_SHAPE_ROWS(
-			{ "KUBERNETES_SERVICE_HOST", "10.96.0.1", 0 },
-			{ "RANK", "<node>", 0 },
-			{ "WORLD_SIZE", "<nodes>", 0 }),
+			{ "KUBERNETES_SERVICE_HOST", "10.96.0.1" },
+			{ "RANK", "<node>" },
+			{ "WORLD_SIZE", "<nodes>" }),
 		  .goes_on = true,
 		  .succeeded = "Succeeded", .failed = "Failed", .stopped = "Failed",
 		  RI_CITE("Kubeflow pytorch-operator pkg/apis/pytorch/v1/defaults.go, types.go; "
@@ -350,10 +350,10 @@ const struct ri_source ri_source_env = {
 		  .scope = RI_SCOPE_NODE, .port = 29400, .grace_s = 10,
 		  .beside = ri_shape_states_master,
 		  .rows = RI_SHAPE_ROWS(
-			{ "NODE_RANK", "<node>", 0 },
-			{ "NUM_NODES", "<nodes>", 0 },
-			{ "NUM_TRAINERS", "<ranks>", 0 },
-			{ "WORLD_SIZE", "<world_size>", 0 }),
+			{ "NODE_RANK", "<node>" },
+			{ "NUM_NODES", "<nodes>" },
+			{ "NUM_TRAINERS", "<ranks>" },
+			{ "WORLD_SIZE", "<world_size>" }),
 		  .goes_on = true, RI_CITE(RUNPOD) }),
 	.read = read_env,
 };

@@ -291,10 +291,10 @@ const struct ri_source ri_source_volcano = {
 		  .summary = "a Volcano job of one task starts a pod for each node",
 		  .scope = RI_SCOPE_NODE, .grace_s = 30, .goes_on = true,
 		  .rows = RI_SHAPE_ROWS(
-			{ "VC_TASK_INDEX", "<node>", 0 },
-			{ "VK_TASK_INDEX", "<node>", 0 },
-			{ "VC_WORKER_HOSTS", "<each:,><host></each>", 0 },
-			{ "VC_WORKER_NUM", "<nodes>", 0 }),
+			{ "VC_TASK_INDEX", "<node>" },
+			{ "VK_TASK_INDEX", "<node>" },
+			{ "VC_WORKER_HOSTS", "<each:,><host></each>" },
+			{ "VC_WORKER_NUM", "<nodes>" }),
 		  .succeeded = "Completed", .failed = "Failed", .stopped = "Aborted",
 		  RI_CITE(PHASES "; " RI_SHAPE_POD) },
 		{ .name = "volcano_pytorch",
@@ -304,12 +304,12 @@ const struct ri_source ri_source_volcano = {
 		  .rows = RI_SHAPE_ROWS(
 			{ "VC_TASK_INDEX", "0", RI_OF_FIRST },
 			{ "VC_TASK_INDEX", "<worker>", RI_OF_OTHERS },
-			{ "VC_MASTER_HOSTS", "<master>", 0 },
-			{ "VC_MASTER_NUM", "1", 0 },
+			{ "VC_MASTER_HOSTS", "<master>" },
+			{ "VC_MASTER_NUM", "1" },
 			{ "VC_WORKER_HOSTS", "<others:,><host></others>", RI_OF_SEVERAL_NODES },
 			{ "VC_WORKER_NUM", "<workers>", RI_OF_SEVERAL_NODES },
-			{ "RANK", "<node>", 0 },
-			{ "WORLD_SIZE", "<nodes>", 0 }),
+			{ "RANK", "<node>" },
+			{ "WORLD_SIZE", "<nodes>" }),
 		  .succeeded = "Completed", .failed = "Failed", .stopped = "Aborted",
 		  RI_CITE(PHASES "; " RI_SHAPE_POD) }),
 	.detect = sees_volcano,
@@ -396,8 +396,8 @@ const struct ri_source ri_source_kubeflow_pytorch = {
 		   * sets none of them.
 		   */
 		  .rows = RI_SHAPE_ROWS(
-			{ "RANK", "<node>", 0 },
-			{ "WORLD_SIZE", "<world_size>", 0 }),
+			{ "RANK", "<node>" },
+			{ "WORLD_SIZE", "<world_size>" }),
 		  .port = 23456, .grace_s = 30, .goes_on = true,
 		  .succeeded = "Succeeded", .failed = "Failed", .stopped = "Failed",
 		  RI_CITE("Kubeflow training-operator v1.9 pkg/apis/kubeflow.org/v1/"
@@ -498,9 +498,9 @@ const struct ri_source ri_source_jax_job = {
 		  .summary = "a JAX TrainJob starts a pod for each node",
 		  .scope = RI_SCOPE_NODE, .grace_s = 30,
 		  .rows = RI_SHAPE_ROWS(
-			{ "JAX_PROCESS_ID", "<node>", 0 },
-			{ "JAX_NUM_PROCESSES", "<nodes>", 0 },
-			{ "JAX_COORDINATOR_ADDRESS", "<master>:<master_port>", 0 }),
+			{ "JAX_PROCESS_ID", "<node>" },
+			{ "JAX_NUM_PROCESSES", "<nodes>" },
+			{ "JAX_COORDINATOR_ADDRESS", "<master>:<master_port>" }),
 		  .succeeded = "Complete", .failed = "Failed", .stopped = "Failed",
 		  RI_CITE(TRAINJOB) }),
 	.detect = sees_jax_job,
@@ -614,7 +614,7 @@ const struct ri_source ri_source_kubeflow_mpi = {
 	RI_SHAPES({ RI_SHAPE_OF(kubeflow_mpi, PROCESS),
 		.summary = "an MPIJob's mpirun starts each rank",
 		.rows = RI_SHAPE_ROWS(
-			{ FOLDER "hostfile", "<each:><host> slots=<ranks>\n</each>", 0 }),
+			{ FOLDER "hostfile", "<each:><host> slots=<ranks>\n</each>" }),
 		.beside = ri_shape_of_mpirun, .grace_s = 5,
 		.succeeded = "Succeeded", .failed = "Failed", .stopped = "Failed",
 		RI_CITE("mpi-operator pkg/apis/kubeflow/v2beta1/types.go, JobConditionType; "

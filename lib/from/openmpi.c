@@ -349,13 +349,13 @@ static void read_openmpi(struct ri_reading *reading)
 
 /* As mpirun 4 sets it on several machines: it runs on the first, as the daemon of index 0. */
 const struct ri_shape_row ri_shape_of_mpirun[] = {
-	{ "OMPI_COMM_WORLD_RANK", "<rank>", 0 },
-	{ "OMPI_COMM_WORLD_SIZE", "<world_size>", 0 },
-	{ "OMPI_COMM_WORLD_LOCAL_RANK", "<local_rank>", 0 },
-	{ "OMPI_COMM_WORLD_LOCAL_SIZE", "<ranks>", 0 },
-	{ "OMPI_MCA_orte_num_nodes", "<nodes>", 0 },
-	{ "OMPI_MCA_orte_hnp_uri", "2130313216.0;tcp://<master>:58493", 0 },
-	{ "OMPI_MCA_orte_local_daemon_uri", "2130313216.<node>;tcp://<host>:58493", 0 },
+	{ "OMPI_COMM_WORLD_RANK", "<rank>" },
+	{ "OMPI_COMM_WORLD_SIZE", "<world_size>" },
+	{ "OMPI_COMM_WORLD_LOCAL_RANK", "<local_rank>" },
+	{ "OMPI_COMM_WORLD_LOCAL_SIZE", "<ranks>" },
+	{ "OMPI_MCA_orte_num_nodes", "<nodes>" },
+	{ "OMPI_MCA_orte_hnp_uri", "2130313216.0;tcp://<master>:58493" },
+	{ "OMPI_MCA_orte_local_daemon_uri", "2130313216.<node>;tcp://<host>:58493" },
 	{ "OMPI_MCA_ess_base_num_procs", "<nodes>", RI_OF_OTHERS },
 	{ .name = NULL },
 };

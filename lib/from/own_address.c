@@ -145,8 +145,7 @@ enum ri_is_own ri_own_is(const struct ri_own_machine *own, const char *host)
 		!(is_ipv4(&address) ? own->knows_ipv4 : own->knows_ipv6))
 		return RI_OWN_UNKNOWN;
 	return bsearch(&address, own->addresses, own->count, sizeof(address), compare) != NULL
-		? RI_OWN_YES
-		: RI_OWN_NO;
+		? RI_OWN_YES : RI_OWN_NO;
 }
 
 bool ri_own_find(const struct ri_own_machine *own, const struct ri_fact *hosts, uint64_t *place)

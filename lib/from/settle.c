@@ -219,6 +219,7 @@ static void report_other_tuples(const struct ri_topology *topology, struct ri_fi
 	/* where ranks are started here, theirs follow from the node's place */
 	const char *by = rank->origin.variable == NULL ? topology->identity
 						       : rank->origin.variable;
+	bool inside;
 
 	for (const struct ri_fact *lost = rank->next; lost != NULL; lost = lost->next) {
 		other = size->next;
@@ -228,15 +229,11 @@ static void report_other_tuples(const struct ri_topology *topology, struct ri_fi
 			other->state != RI_STATE_KNOWN ||
 			(lost->number == rank->number && other->number == size->number))
 			continue;
-		ri_findings_add(findings,
-			size->number > other->number &&
-					strcmp(lost->origin.variable, "RANK") != 0
-				? RI_SEVERITY_NOTE
-				: RI_SEVERITY_WARNING,
-			RI_CODE_ENV_DIFFERS, lost->origin.variable,
-			"%" PRIu64 " of %" PRIu64 " is not used: according to %s this is rank "
-				"%" PRIu64
-			" of %" PRIu64,
+		inside = size->number > other->number &&
+			strcmp(lost->origin.variable, "RANK") != 0;
+		ri_findings_add(findings, inside ? RI_SEVERITY_NOTE : RI_SEVERITY_WARNING,
+			RI_CODE_ENV_DIFFERS, lost->origin.variable, "%" PRIu64 " of %" PRIu64
+			" is not used: according to %s this is rank %" PRIu64 " of %" PRIu64,
 			lost->number, other->number, by, rank->number, size->number);
 	}
 }

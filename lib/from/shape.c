@@ -6,9 +6,9 @@
 #include "base/text.h"
 
 const struct ri_shape_row ri_shape_states_nodes[] = {
-	{ "RANKINIT_NNODES", "<nodes>", 0 },
-	{ "MASTER_ADDR", "<master>", 0 },
-	{ "MASTER_PORT", "<master_port>", 0 },
+	{ "RANKINIT_NNODES", "<nodes>" },
+	{ "MASTER_ADDR", "<master>" },
+	{ "MASTER_PORT", "<master_port>" },
 	{ .name = NULL },
 };
 
@@ -48,7 +48,7 @@ bool ri_shape_row_at(const struct ri_shape *shape, size_t index, struct ri_shape
 		return true;
 	for (; read != NULL && read->name != NULL; read++)
 		if (value_of(read) != NULL && index-- == 0) {
-			*out = (struct ri_shape_row){ read->name, value_of(read), 0 };
+			*out = (struct ri_shape_row){ read->name, value_of(read) };
 			return true;
 		}
 	return copy_row(shape->rows, &index, out);

@@ -29,13 +29,12 @@ static const struct {
 	const char *place;	/* behind the same prefix, or a whole name; NULL: one of `places` */
 	unsigned rules;
 } counts[] = {
-	{ "_WORLD_SIZE", NULL, 0 }, { "_CLUSTER_SIZE", NULL, 0 }, { "_GROUP_SIZE", NULL, 0 },
-	{ "_NUM_NODES", NULL, 0 }, { "_NNODES", NULL, 0 }, { "_NODE_COUNT", NULL, 0 },
-	{ "_WORKER_NUM", NULL, 0 }, { "_HOST_NUM", NULL, BARE }, { "_NODE_NUM", NULL, BARE },
-	{ "_WORKER_NUM", "_ID", 0 }, { "_CLUSTER_SIZE", "NODE_RANK", 0 },
-	{ "_NPROCS", "_PROCNO", 0 }, { "_TEMPLATE_NUM_PODS", "_POD_INDEX", 0 },
-	{ "_NUM_PODS", "_POD_INDEX", 0 }, { "_ARRAY_SIZE", "_ARRAY_INDEX", MEETS },
-	{ "_TRAINERS_NUM", "_TRAINER_ID", 0 }, { "_WORKER_HOSTNAMES", "_WORKER_ID", LIST },
+	{ "_WORLD_SIZE" }, { "_CLUSTER_SIZE" }, { "_GROUP_SIZE" }, { "_NUM_NODES" }, { "_NNODES" },
+	{ "_NODE_COUNT" }, { "_WORKER_NUM" }, { "_HOST_NUM", NULL, BARE },
+	{ "_NODE_NUM", NULL, BARE }, { "_WORKER_NUM", "_ID" }, { "_CLUSTER_SIZE", "NODE_RANK" },
+	{ "_NPROCS", "_PROCNO" }, { "_TEMPLATE_NUM_PODS", "_POD_INDEX" },
+	{ "_NUM_PODS", "_POD_INDEX" }, { "_ARRAY_SIZE", "_ARRAY_INDEX", MEETS },
+	{ "_TRAINERS_NUM", "_TRAINER_ID" }, { "_WORKER_HOSTNAMES", "_WORKER_ID", LIST },
 };
 static const char *const places[] = {
 	"_NODE_RANK", "_RANK", "_NODE_INDEX", "_INDEX", "_IDX", "_NODE_ID", "_NODEID",
