@@ -190,7 +190,7 @@ void ri_found_judge_files(const struct ri_found *found, size_t count, bool of_no
 	char letter = of_nodes ? 'n' : 'r';
 	struct ri_pattern_use use;
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(words); i++)
 		if (words[i]->value != NULL && strncmp(words[i]->value, "fd:", 3) != 0 &&
 			(of_nodes || !ri_held_path_is_kept(words[i]->value)) &&
 			ri_pattern_read(words[i]->value, &use) && !use.rank &&
@@ -279,7 +279,7 @@ static void judge_orte(const struct ri_found *found)
 			strcmp(ri_path_name(words[-1]), "mpiexec") != 0))
 		return;
 	for (char *const *word = words; *word != NULL; word++)
-		for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++)
+		for (size_t i = 0; i < RI_ARRAY_SIZE(hosts); i++)
 			if (ri_word_is_name(*word, hosts[i], strcspn(*word, "=")))
 				return;
 	if (!ri_mpi_is_prrte(&image, words[-1]))

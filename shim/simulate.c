@@ -62,7 +62,7 @@ static int check_options(const struct ri_options *options, const struct ri_env *
 	if (ri_env_get(env, RI_OVERLAY_VARIABLE) != NULL)
 		return refuse(err, given->simulate.subject, "leave one of the two out",
 			"a simulated job cannot simulate another one");
-	for (size_t i = 0; i < sizeof(senseless) / sizeof(senseless[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(senseless); i++)
 		if (given->at[senseless[i].option].subject != NULL &&
 			!(senseless[i].prints && options->action == RI_ACTION_PRINT_ENV))
 			return refuse_option(options, senseless[i].option, senseless[i].why, err);

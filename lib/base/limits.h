@@ -29,4 +29,7 @@ enum {
 	RI_MAX_LINKS = 40,		/* symbolic links followed, as the kernel does */
 };
 
+/* How many elements an array has. */
+#define RI_ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+
 #endif

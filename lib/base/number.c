@@ -149,7 +149,7 @@ bool ri_bool_read(const char *text, bool *out)
 		{ "0", false }, { "no", false }, { "false", false }, { "off", false },
 	};
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+	for (size_t i = 0; i < RI_ARRAY_SIZE(words); i++) {
 		if (strcasecmp(text, words[i].word) == 0) {
 			*out = words[i].value;
 			return true;
@@ -162,7 +162,7 @@ bool ri_is_service_link(const char *text)
 {
 	static const char *const schemes[] = { "tcp://", "udp://", "sctp://" };
 
-	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(schemes); i++)
 		if (strncmp(text, schemes[i], strlen(schemes[i])) == 0)
 			return true;
 	return false;

@@ -28,7 +28,7 @@ bool ri_loopback_is(const char *host, size_t length)
 	struct in_addr address;
 	unsigned char ipv4[4];
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(names); i++)
 		if (strlen(names[i]) == length && strncasecmp(host, names[i], length) == 0)
 			return true;
 	/* of 100,000 hosts few begin like an address of it */

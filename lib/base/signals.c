@@ -27,7 +27,7 @@ static const struct {
 	{ "IOT", SIGABRT }, { "CLD", SIGCHLD }, { "POLL", SIGIO },
 };
 
-enum { NAME_COUNT = sizeof(names) / sizeof(names[0]) };
+enum { NAME_COUNT = RI_ARRAY_SIZE(names) };
 
 int ri_signal_read(const char *text)
 {
@@ -43,7 +43,7 @@ int ri_signal_read(const char *text)
 	for (int i = 1; i < NAME_COUNT; i++)
 		if (names[i] != NULL && strcasecmp(text, names[i]) == 0)
 			return i;
-	for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(aliases); i++)
 		if (strcasecmp(text, aliases[i].name) == 0)
 			return aliases[i].number;
 	/* "RTMIN", "RTMIN+3", "RTMAX", "RTMAX-2"; -1 if text is none of them. */

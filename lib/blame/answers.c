@@ -371,7 +371,7 @@ static void add_victims(struct ri_text *out, const struct ri_reports *job)
 	ri_text_addf(out, "%s%zu rank%s on %zu node%s",
 		job->conclusion == RI_CONCLUSION_STOPPED ? "that is " : "victims: ",
 		victims->ranks, plural(victims->ranks), victims->nodes, plural(victims->nodes));
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+	for (size_t i = 0; i < RI_ARRAY_SIZE(kinds); i++) {
 		if (kinds[i].count == 0)
 			continue;
 		ri_text_addf(out, "%s%zu %s", before, kinds[i].count, kinds[i].did);

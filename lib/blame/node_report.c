@@ -211,7 +211,7 @@ static void align(struct ri_node_report *out)
 	int64_t *const times[] = { &out->began, &out->ended, &out->stopped, &out->failure.at,
 		&out->autopsy.at, &out->found.at };
 
-	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(times); i++)
 		*times[i] -= *times[i] == 0 ? 0 : out->ahead;
 	for (size_t i = 0; i < out->count; i++) {
 		struct ri_report_rank *rank = &out->ranks[i];

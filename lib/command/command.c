@@ -52,9 +52,9 @@ static const struct wrapper wrappers[] = {
 };
 
 enum {
-	START_COUNT = sizeof(starts) / sizeof(starts[0]),
-	COUNT_COUNT = sizeof(counts) / sizeof(counts[0]),
-	WRAPPER_COUNT = sizeof(wrappers) / sizeof(wrappers[0]),
+	START_COUNT = RI_ARRAY_SIZE(starts),
+	COUNT_COUNT = RI_ARRAY_SIZE(counts),
+	WRAPPER_COUNT = RI_ARRAY_SIZE(wrappers),
 };
 
 /* Does the name begin with the first length bytes of the word, with '_' for '-' or not? */
@@ -480,7 +480,7 @@ const char *ri_word_shell(const char *word)
 		"ash", "bash", "busybox", "dash", "fish", "ksh", "ksh93", "mksh", "sh", "zsh",
 	};
 
-	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(shells); i++)
 		if (strcmp(ri_path_name(word), shells[i]) == 0)
 			return shells[i];
 	return NULL;

@@ -179,8 +179,6 @@ static const struct ri_azure_size sizes[] = {
 #undef RI_AZURE_SIZE
 };
 
-enum { COUNT = sizeof(sizes) / sizeof(sizes[0]) };
-
 /* In small letters, without "standard_" and the number of cores that are left. */
 static bool make_plain(const char *name, char out[NAME])
 {
@@ -210,7 +208,7 @@ const struct ri_azure_size *ri_azure_size_find(const char *name)
 
 	if (!make_plain(name, plain))
 		return NULL;
-	for (size_t i = 0; i < COUNT; i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(sizes); i++)
 		if (strcmp(sizes[i].name, plain) == 0)
 			return &sizes[i];
 	return NULL;
@@ -218,12 +216,12 @@ const struct ri_azure_size *ri_azure_size_find(const char *name)
 
 const char *ri_azure_size_nearest(const char *name)
 {
-	const char *names[COUNT];
+	const char *names[RI_ARRAY_SIZE(sizes)];
 	char plain[NAME];
 
 	if (!make_plain(name, plain))
 		return NULL;
-	for (size_t i = 0; i < COUNT; i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(sizes); i++)
 		names[i] = sizes[i].name;
-	return ri_text_nearest(plain, names, COUNT);
+	return ri_text_nearest(plain, names, RI_ARRAY_SIZE(sizes));
 }

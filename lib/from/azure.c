@@ -430,7 +430,7 @@ static void read_azure_batchai(struct ri_reading *reading)
 	uint64_t place;
 
 	claim_init_method(reading);
-	for (size_t i = 0; i < sizeof(masters) / sizeof(masters[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(masters); i++)
 		judge_master(reading, ri_claim_host(reading, RI_FACT_MASTER_ADDR, masters[i]));
 	ri_claim_rows(reading, ri_source_azure_batchai.reads);
 	/*

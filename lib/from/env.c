@@ -58,7 +58,7 @@ static bool is_unspoken(const struct ri_reading *reading)
 		RI_FACT_RANK, RI_FACT_NODE_RANK, RI_FACT_NNODES, RI_FACT_HOSTS, RI_FACT_ROLE,
 	};
 
-	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(ids); i++)
 		if (reading->claims[ids[i]] != NULL)
 			return false;
 	return reading->identity == NULL;
@@ -132,7 +132,7 @@ static const char *find_node_count(const struct ri_reading *reading)
 	if (reading->identity != NULL || !ri_source_sees_text(env, "MASTER_ADDR") ||
 		!ri_reading_number(reading, RI_FACT_NODE_RANK, "NODE_RANK", &place))
 		return NULL;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < RI_ARRAY_SIZE(names); i++) {
 		if (!ri_source_sees_text(env, names[i]))
 			continue;
 		if (!ri_reading_number(reading, RI_FACT_NNODES, names[i], &other) ||
@@ -258,7 +258,7 @@ static void read_env(struct ri_reading *reading)
 	/* Without LOCAL_RANK they may count nodes. */
 	if (ri_source_sees_text(env, "LOCAL_RANK") &&
 		(ri_source_sees_text(env, "RANK") || ri_source_sees_text(env, "WORLD_SIZE"))) {
-		for (size_t i = 0; i < sizeof(tuple) / sizeof(tuple[0]); i++)
+		for (size_t i = 0; i < RI_ARRAY_SIZE(tuple); i++)
 			ri_claim_number(reading, tuple[i].id, tuple[i].variable);
 		ri_claim_filled(reading, RI_FACT_LOCAL_WORLD_SIZE, "LOCAL_WORLD_SIZE");
 		ri_claim_filled(reading, RI_FACT_NODE_RANK, "NODE_RANK");
@@ -279,7 +279,7 @@ static void read_env(struct ri_reading *reading)
 		return;
 	}
 	/* No identity, but a number that is none is worth a warning. */
-	for (size_t i = 0; i < sizeof(tuple) / sizeof(tuple[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(tuple); i++)
 		if (!ri_reading_number(reading, tuple[i].id, tuple[i].variable, &nodes))
 			ri_claim_filled(reading, tuple[i].id, tuple[i].variable);
 }
@@ -430,7 +430,7 @@ static void read_pid1(struct ri_reading *reading)
 	for (const struct ri_source *const *at = ri_sources; *at != NULL; at++)
 		if ((*at)->of_container && ri_source_is_seen(*at, &env))
 			ri_source_read(*at, &other);
-	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
+	for (size_t i = 0; i < RI_ARRAY_SIZE(taken); i++) {
 		struct ri_fact **end = &reading->claims[taken[i]];
 
 		while (*end != NULL)

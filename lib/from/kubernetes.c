@@ -19,7 +19,7 @@ static bool sees_mpi_rank(const struct ri_env *env)
 		"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMI_ID", "PMIX_RANK", "MV2_COMM_WORLD_RANK",
 	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(names); i++)
 		if (ri_source_sees(env, names[i]))
 			return true;
 	return false;
@@ -331,10 +331,10 @@ static void read_kubeflow_pytorch(struct ri_reading *reading)
 	size_t word = 0;
 
 	ri_claim_rows(reading, ri_source_kubeflow_pytorch.reads);
-	while (processes != NULL && word < sizeof(words) / sizeof(words[0]) &&
+	while (processes != NULL && word < RI_ARRAY_SIZE(words) &&
 		strcmp(processes, words[word]) != 0)
 		word++;
-	if (word == sizeof(words) / sizeof(words[0]))
+	if (word == RI_ARRAY_SIZE(words))
 		ri_claim_filled(reading, RI_FACT_NPROC, "PET_NPROC_PER_NODE");
 	/* An elastic job's nodes come and go, and torchrun gives out their ranks. */
 	if (strchr(ri_reading_get(reading, "PET_NNODES"), ':') != NULL) {

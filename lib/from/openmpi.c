@@ -37,7 +37,7 @@ static struct ri_span address_list(const char *transport)
 	static const char *const schemes[] = { "tcp://", "tcp4://", "tcp6://" };
 	const char *start = NULL, *end;
 
-	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(schemes); i++)
 		if (strncmp(transport, schemes[i], strlen(schemes[i])) == 0)
 			start = transport + strlen(schemes[i]);
 	if (start == NULL)
@@ -254,7 +254,7 @@ static const char *find_daemon(const struct ri_reading *reading)
 
 	if (ri_reading_get(reading, local_daemon) != NULL)
 		return local_daemon;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < RI_ARRAY_SIZE(names); i++) {
 		const char *uri = ri_reading_get(reading, names[i]);
 
 		if (uri != NULL && strncmp(uri, "prte", 4) == 0)

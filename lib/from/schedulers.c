@@ -257,7 +257,7 @@ static const char *find_components(const struct ri_reading *reading)
 		ri_tasks_read(list, node, &tasks) && tasks.nodes == nodes &&
 		tasks.tasks == size && rank < size && local < tasks.here;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(names); i++)
 		if (ri_source_sees_text(env, names[i]) &&
 			(ri_number_read(ri_env_get(env, names[i]), counts, &number, NULL) !=
 				RI_NUMBER_OK || (number > 1 && !agrees)))

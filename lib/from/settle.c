@@ -292,7 +292,7 @@ static void leave_outer(struct ri_reading *reading)
 	for (size_t i = 0; i < 2; i++)
 		for (claim = reading->claims[left[i]]; claim != NULL; claim = claim->next)
 			several |= is_outer(identity, claim) && claim->number > 1;
-	for (size_t i = 0; several && i < sizeof(left) / sizeof(left[0]); i++)
+	for (size_t i = 0; several && i < RI_ARRAY_SIZE(left); i++)
 		for (claim = reading->claims[left[i]]; claim != NULL; claim = claim->next) {
 			if (!is_outer(identity, claim))
 				continue;

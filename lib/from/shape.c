@@ -105,7 +105,7 @@ static bool add_place(struct ri_text *out, const char *word, size_t length,
 		{ "port", of->port + of->node }, { "master_port", of->port },
 	};
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+	for (size_t i = 0; i < RI_ARRAY_SIZE(places); i++) {
 		size_t number = places[i].number;
 
 		if (strlen(places[i].word) != length || memcmp(places[i].word, word, length) != 0)

@@ -86,7 +86,7 @@ static bool find_place(const struct ri_env *env, struct pair *pair, size_t prefi
 
 	if (counts[row].place != NULL)
 		return is_place(env, pair, prefix, counts[row].place);
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(places); i++)
 		if (is_place(env, pair, prefix, places[i]) ||
 			is_place(env, pair, longer, places[i]))
 			return true;
@@ -95,7 +95,7 @@ static bool find_place(const struct ri_env *env, struct pair *pair, size_t prefi
 
 static bool find_master(const struct ri_env *env, struct pair *pair, size_t prefix)
 {
-	for (size_t i = 0; i < sizeof(masters) / sizeof(masters[0]); i++) {
+	for (size_t i = 0; i < RI_ARRAY_SIZE(masters); i++) {
 		snprintf(pair->master, NAME_SIZE, "%.*s%s", (int)prefix, pair->count,
 			masters[i] + (prefix == 0));
 		if (ri_source_sees_text(env, pair->master))
@@ -141,7 +141,7 @@ static bool find_pair(const struct ri_env *env, struct pair *out)
 		if (entry->name_length + sizeof("_MAIN_NODE_HOSTNAME") > NAME_SIZE)
 			continue;
 		snprintf(out->count, NAME_SIZE, "%.*s", (int)entry->name_length, entry->text);
-		for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+		for (size_t i = 0; i < RI_ARRAY_SIZE(counts); i++)
 			if (is_pair(env, out, i))
 				return true;
 	}

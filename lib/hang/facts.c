@@ -149,7 +149,7 @@ enum ri_hang_claim ri_hang_claim_of(const struct ri_hang_identity *said,
 		{ true, RI_HANG_STEP_RANK, find_launched(said, false) },
 	};
 
-	for (size_t i = 0; i < sizeof(claims) / sizeof(claims[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(claims); i++)
 		if (claims[i].claims && claims[i].place.rank >= 0) {
 			*place = claims[i].place;
 			return claims[i].claim;
@@ -213,7 +213,7 @@ bool ri_call_read(const char *text, struct ri_call *out)
 		return false;
 	text += digits;
 	call.number = (long)number;
-	for (size_t i = 0; i < sizeof(call.arguments) / sizeof(call.arguments[0]); i++) {
+	for (size_t i = 0; i < RI_ARRAY_SIZE(call.arguments); i++) {
 		text += strspn(text, " ");
 		if (text[0] != '0' || text[1] != 'x')
 			return false;
@@ -230,7 +230,7 @@ const struct ri_call_row *ri_call_row(const struct ri_call *call)
 {
 	if (call->state != RI_CALL_INSIDE)
 		return NULL;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(rows); i++)
 		if (rows[i].number == call->number)
 			return &rows[i];
 	return NULL;
@@ -328,7 +328,7 @@ const char *ri_hang_keep_string(struct ri_hang *hang, const char *string)
 
 	for (size_t i = 0; i < length; i++)
 		place = place * 33 ^ (unsigned char)string[i];
-	place %= sizeof(remembered) / sizeof(remembered[0]);
+	place %= RI_ARRAY_SIZE(remembered);
 	if (remembered[place] >= hang->text && remembered[place] < kept &&
 		strcmp(remembered[place], string) == 0)
 		return remembered[place];

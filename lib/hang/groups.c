@@ -17,8 +17,6 @@ static const char *const states[] = {
 	[RI_GROUP_STILL] = "still",
 };
 
-enum { STATES = sizeof(states) / sizeof(states[0]) };
-
 static enum ri_group_state state_of(const struct ri_hang *hang,
 	const struct ri_hang_process *process)
 {
@@ -307,9 +305,9 @@ static const char *read_group(struct ri_groups *groups, struct ri_span class, st
 	if (groups->count == RI_GROUPS_MOST)
 		return "it has too many groups";
 	*group = (struct ri_group){ .ranks = 0 };
-	while (state < STATES && !is_word(word, states[state]))
+	while (state < RI_ARRAY_SIZE(states) && !is_word(word, states[state]))
 		state++;
-	if (!ri_hang_class_read(class, &group->class) || state == STATES)
+	if (!ri_hang_class_read(class, &group->class) || state == RI_ARRAY_SIZE(states))
 		return "it has a state that is not known";
 	group->state = (enum ri_group_state)state;
 	word = take(&line, ' ');

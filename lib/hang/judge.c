@@ -36,7 +36,7 @@ const struct ri_wait_row *ri_wait_find(const char *file, const char *function, s
 {
 	const char *name = ri_wait_name(function);
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < RI_ARRAY_SIZE(rows); i++) {
 		const struct ri_wait_row *row = &rows[i];
 
 		if (inner <= row->reach && is_file(file, row->file) &&
@@ -201,7 +201,7 @@ static int find_child(const struct ri_hang_look *look, size_t parent, bool worke
 	for (size_t i = 0; i < look->count; i++)
 		python = python || (look->processes[i].parent == pid &&
 			look->processes[i].python == RI_HANG_HAS_PYTHON);
-	for (size_t rank = 0; rank < sizeof(order) / sizeof(order[0]); rank++)
+	for (size_t rank = 0; rank < RI_ARRAY_SIZE(order); rank++)
 		for (size_t i = 0; i < look->count; i++)
 			if (look->processes[i].class == order[rank] &&
 				(!python || look->processes[i].python == RI_HANG_HAS_PYTHON) &&

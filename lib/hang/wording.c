@@ -50,7 +50,7 @@ const char *ri_hang_class_name(enum ri_hang_class class)
 
 bool ri_hang_class_read(struct ri_span name, enum ri_hang_class *out)
 {
-	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(classes); i++)
 		if (strlen(classes[i].name) == name.length &&
 			ri_span_starts(name, classes[i].name)) {
 			*out = (enum ri_hang_class)i;

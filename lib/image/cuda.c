@@ -37,7 +37,7 @@ const char *ri_cuda_least_driver(const char *cuda)
 {
 	if (major_of(cuda) > major_of(least[0].cuda))
 		return NULL;
-	for (size_t i = 0; i < sizeof(least) / sizeof(least[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(least); i++)
 		if (ri_version_compare(cuda, least[i].cuda) >= 0)
 			return least[i].driver;
 	return NULL;
@@ -149,11 +149,11 @@ void ri_cuda_find(struct ri_cuda *out, const struct ri_loader *loader, const cha
 	/* CUDA Toolkit: lib64/stubs, which is for linking on machines without a driver. */
 	if (out->driver.file.path != NULL && strstr(out->driver.file.path, "/stubs/") != NULL)
 		out->stub = out->driver.file.path;
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(paths); i++)
 		if (out->driver.file.path == NULL && out->stub == NULL &&
 			ri_host_has(loader->image->host, paths[i]))
 			out->stub = paths[i];
-	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]) && !compat; i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(folders) && !compat; i++)
 		compat = ri_loader_look(loader, folders[i], driver_name, &out->compat.file);
 	if (compat)
 		version_by_name(&out->compat);

@@ -108,7 +108,7 @@ static bool read_dynamic(struct ri_elf *elf, const Elf64_Phdr *dynamic)
 			break;
 		if (entry->d_tag == DT_NEEDED && elf->needed_count < RI_ELF_NEEDED)
 			elf->needed[elf->needed_count++] = entry->d_un.d_val;
-		for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		for (size_t i = 0; i < RI_ARRAY_SIZE(kept); i++)
 			if (kept[i].tag == entry->d_tag)
 				*kept[i].field = entry->d_un.d_val;
 	}
@@ -383,7 +383,7 @@ const char *ri_elf_machine_name(unsigned machine)
 	} names[] = { { EM_X86_64, "x86-64" }, { EM_AARCH64, "aarch64" }, { EM_386, "i386" },
 		{ EM_PPC64, "ppc64" }, { EM_ARM, "arm" } };
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(names); i++)
 		if (names[i].machine == machine)
 			return names[i].name;
 	return "another processor";

@@ -89,10 +89,10 @@ static void version_by_name(struct ri_mpi_library *library)
 			return;
 	}
 	if (library->family != RI_MPI_OPENMPI && numbers[0] == 12 &&
-		numbers[1] < sizeof(mpich) / sizeof(mpich[0]))
+		numbers[1] < RI_ARRAY_SIZE(mpich))
 		keep_version(library->version, mpich[numbers[1]]);
 	if (library->family == RI_MPI_OPENMPI && numbers[0] == 40 && numbers[1] % 10 == 0 &&
-		numbers[1] / 10 < sizeof(openmpi) / sizeof(openmpi[0]) && numbers[2] < 1000)
+		numbers[1] / 10 < RI_ARRAY_SIZE(openmpi) && numbers[2] < 1000)
 		snprintf(library->version, sizeof(library->version), "%s.%u",
 			openmpi[numbers[1] / 10], (unsigned)numbers[2]);
 }
@@ -143,7 +143,7 @@ static bool can_use(const struct ri_loader *loader, const struct ri_mpi_library 
 	if (ri_elf_needs(elf, words[0]))
 		return true;
 	ri_path_folder(library->file.real, folder);
-	for (size_t i = 0; i < sizeof(inner) / sizeof(inner[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(inner); i++)
 		if (ri_path_join(path, folder, inner[i]) && has_below(loader, path, words[1]))
 			return true;
 	return false;
@@ -403,7 +403,7 @@ static const struct {
 enum ri_mpi_family ri_mpi_read_answer(const char *text, char version[RI_MPI_VERSION])
 {
 	version[0] = '\0';
-	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+	for (size_t i = 0; i < RI_ARRAY_SIZE(answers); i++) {
 		size_t length = strlen(answers[i].beginning);
 
 		if (strncmp(text, answers[i].beginning, length) != 0)

@@ -27,10 +27,10 @@ const char *ri_provider_for(const char *driver)
 {
 	static const char *const plain[] = { "mlx5", "mlx4", "mana", "efa", "cxgb4" };
 
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(others); i++)
 		if (strcmp(others[i].driver, driver) == 0)
 			return others[i].provider;
-	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(plain); i++)
 		if (strncmp(driver, plain[i], strlen(plain[i])) == 0)
 			return plain[i];
 	return driver;

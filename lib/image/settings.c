@@ -40,7 +40,7 @@ const char *ri_nccl_conf_get(const struct ri_image *image, const char *name, cha
 	else if (own == NULL && home != NULL && home[0] == '/' &&
 		ri_path_join(path, home, ".nccl.conf"))
 		files[0] = path;
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(files); i++)
 		if (files[i] != NULL &&
 			ri_host_read(image->host, files[i], text, sizeof(text)) >= 0 &&
 			ri_nccl_conf_find(text, name, value))

@@ -143,7 +143,7 @@ static void join(struct ri_member *member, const struct ri_link_hello *hello, in
 	if (member->has_end && !member->end_heard)
 		send_end(member);
 	member->ask_at = member->node_0.seen_us == 0 ? 0 : now + TIME_MS;
-	for (size_t i = 0; i < sizeof(member->steps) / sizeof(member->steps[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(member->steps); i++)
 		send_vote(member, &member->steps[i]);
 }
 

@@ -52,7 +52,7 @@ static const char *const steps[] = {
 };
 
 enum {
-	KINDS = sizeof(kinds) / sizeof(kinds[0]),
+	KINDS = RI_ARRAY_SIZE(kinds),
 	LIFE_DIGITS = 2 * RI_LINK_LIFE,
 	LAST_RANK = RI_MAX_RANKS - 1,
 };
@@ -134,8 +134,6 @@ static const struct field fields[] = {
 	FIELD(TIME, time, NUMBER, clock_us, INT64_MAX, .older = true),
 	FIELD(TIME, time, NUMBER, boot_us, INT64_MAX, .older = true),
 };
-
-enum { FIELDS = sizeof(fields) / sizeof(fields[0]) };
 
 void ri_link_add_node(struct ri_text *out, uint64_t node, const char *host)
 {
@@ -263,7 +261,7 @@ int ri_link_message_render(const struct ri_link_message *message, struct ri_text
 	size_t room = out->size - out->length - 1, members = 1, length;
 
 	json_object_set_new(object, "say", json_string(kinds[message->kind]));
-	for (size_t i = 0; i < FIELDS; i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(fields); i++)
 		if (fields[i].kind == message->kind) {
 			put(object, &fields[i], (const char *)message + fields[i].at);
 			members += fields[i].type == WHY || fields[i].type == NODE ? 2 : 1;
@@ -391,7 +389,7 @@ static bool read(struct ri_link_message *out, const json_t *object)
 		return false;
 	memset(out, 0, sizeof(*out));
 	out->kind = (enum ri_link_kind)kind;
-	for (size_t i = 0; i < FIELDS; i++) {
+	for (size_t i = 0; i < RI_ARRAY_SIZE(fields); i++) {
 		void *at = (char *)out + fields[i].at;
 
 		if (fields[i].kind == out->kind &&
@@ -418,7 +416,7 @@ bool ri_link_packet_check(struct ri_link_message *packet, size_t length)
 		packet->kind == RI_LINK_HELLO || packet->kind == RI_LINK_NEWS ||
 		packet->kind == RI_LINK_TIME)
 		return false;
-	for (size_t i = 0; i < FIELDS; i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(fields); i++)
 		if (fields[i].kind == packet->kind &&
 			!is_sound(&fields[i], (char *)packet + fields[i].at))
 			return false;

@@ -23,8 +23,6 @@ static const struct told_pair {
 	{ "--main-address", "--main-port", NULL, NULL },
 };
 
-enum { TOLD_PAIRS = sizeof(told_pairs) / sizeof(told_pairs[0]) };
-
 const char *ri_told_find(const struct ri_context *context, const char *option,
 	const char *variable)
 {
@@ -145,7 +143,7 @@ static const char *add_endpoint(struct name *name)
 /* The port at which a launcher is told to meet: the last word on it. */
 static void take_port(struct name *name)
 {
-	for (size_t i = 0; i < TOLD_PAIRS; i++) {
+	for (size_t i = 0; i < RI_ARRAY_SIZE(told_pairs); i++) {
 		const char *told = find_place(name->topology, name->context, told_pairs[i].port,
 			told_pairs[i].port_variable, RI_FACT_MASTER_PORT);
 		uint16_t port = 0;
@@ -292,7 +290,7 @@ static bool is_of_job(const struct ri_topology *topology, const struct ri_contex
 	uint16_t number = 0;
 
 	ri_topology_get(topology, RI_FACT_MASTER_PORT, &master);
-	for (size_t i = 0; i < TOLD_PAIRS && number != port; i++) {
+	for (size_t i = 0; i < RI_ARRAY_SIZE(told_pairs) && number != port; i++) {
 		const char *told = ri_told_find(context, told_pairs[i].port,
 			told_pairs[i].port_variable);
 
@@ -359,7 +357,7 @@ static bool take_told(struct ri_rendezvous *place, const struct ri_topology *top
 	}
 	if (ri_told_find(context, "--rdzv-backend", "PET_RDZV_BACKEND") != NULL)
 		return false;	/* c10d without an endpoint chooses one by itself */
-	for (size_t i = 0; i < TOLD_PAIRS; i++) {
+	for (size_t i = 0; i < RI_ARRAY_SIZE(told_pairs); i++) {
 		const struct told_pair *pair = &told_pairs[i];
 		const char *host = find_place(topology, context, pair->host,
 			pair->host_variable, RI_FACT_MASTER_ADDR);
@@ -386,7 +384,7 @@ static bool is_allowed(const struct ri_wishes *wishes)
 		"composer", "jax",
 	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(names); i++)
 		if (ri_wishes_allow_framework(wishes, names[i]))
 			return true;
 	return false;

@@ -66,7 +66,7 @@ static const char *find_signs(const struct ri_context *context, uint64_t here, s
 	/* the names beside NNODES are not those of a launch alone: a graph has nodes, too */
 	bool of_launch = get(context, "NODE_RANK", &place) || names_master(context);
 
-	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(signs); i++)
 		if (get(context, signs[i].name, &number) && number >= signs[i].least &&
 			(of_launch || strcmp(signs[i].name, "NNODES") == 0))
 			add(out, &first, context, signs[i].name);
@@ -359,7 +359,7 @@ static void add_missing(const struct ri_context *context, struct ri_text *out)
 {
 	static const char *const names[] = { "NODE_RANK", "NNODES", "MASTER_ADDR" };
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(names); i++)
 		if (ri_env_get(context->env, names[i]) == NULL)
 			ri_text_addf(out, "%s%s", out->length == 0 ? "set " : " and ", names[i]);
 	ri_text_add(out, out->length == 0 ? "" : " on each node, or ");

@@ -75,7 +75,7 @@ static void describe(const struct ri_topology *topology, enum ri_fact_id id, str
 static int check(struct ri_topology *topology, const struct ri_context *context,
 	struct ri_error *err)
 {
-	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+	for (size_t i = 0; i < RI_ARRAY_SIZE(rules); i++) {
 		const struct rule *rule = &rules[i];
 		const char *subject = ri_topology_subject(topology, rule->fact);
 		/* without what the identity is made of there is none */

@@ -272,7 +272,7 @@ const struct ri_gpu_node *ri_gpu_node_find(struct ri_host *host, bool others)
 		{ "/dev/nvhost-ctrl", "a Tegra GPU" },
 	};
 
-	for (size_t i = others ? 1 : 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
+	for (size_t i = others ? 1 : 0; i < RI_ARRAY_SIZE(nodes); i++)
 		if (ri_host_has(host, nodes[i].path))
 			return &nodes[i];
 	return NULL;
@@ -420,7 +420,7 @@ const char *ri_peer_memory_find(const struct ri_nvidia *nvidia, struct ri_host *
 	};
 	char release[128];
 
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(paths); i++)
 		if (ri_host_has(host, paths[i]))
 			return paths[i];
 	ri_sysfile_line(host, "proc/sys/kernel/osrelease", release, sizeof(release));

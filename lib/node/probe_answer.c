@@ -47,9 +47,9 @@ uint64_t ri_link_rate(uint64_t width, uint64_t speed)
 		  { 32, 25000 }, { 64, 50000 }, { 128, 100000 } };
 	uint64_t lanes = 0, lane = 0;
 
-	for (size_t i = 0; i < sizeof(widths) / sizeof(widths[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(widths); i++)
 		lanes += widths[i].code == width ? widths[i].value : 0;
-	for (size_t i = 0; i < sizeof(speeds) / sizeof(speeds[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(speeds); i++)
 		lane += speeds[i].code == speed ? speeds[i].value : 0;
 	return lanes * lane;
 }
@@ -98,7 +98,7 @@ const char *ri_nvml_error_show(char *out, size_t size, uint64_t error)
 	};
 	const char *text = "an error";
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(texts); i++)
 		if (texts[i].error == error)
 			text = texts[i].text;
 	snprintf(out, size, "%s (NVML error %" PRIu64 ")", text, error);

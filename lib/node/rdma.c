@@ -45,7 +45,7 @@ const char *ri_port_state_name(uint64_t state)
 	static const char *const names[] = { "unknown", "DOWN", "INIT", "ARMED", "ACTIVE",
 		"ACTIVE_DEFER" };
 
-	return state < sizeof(names) / sizeof(names[0]) ? names[state] : names[0];
+	return state < RI_ARRAY_SIZE(names) ? names[state] : names[0];
 }
 
 bool ri_hca_has(const struct ri_hca *hca, enum ri_link link)

@@ -320,7 +320,7 @@ static bool is_blob(const char *name)
 
 enum ri_storage ri_storage_of(const struct ri_mount *mount)
 {
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(types); i++)
 		if (strcmp(mount->type, types[i].type) == 0)
 			return types[i].storage;
 	if (strcmp(mount->type, "fuse") != 0 && strncmp(mount->type, "fuse.", 5) != 0)

@@ -28,8 +28,6 @@ static const struct form {
 	[RI_FAULT_STOP] = { "stop", false, '=', false, "stop=30" },
 };
 
-enum { FORMS = sizeof(forms) / sizeof(forms[0]) };
-
 struct reading {
 	struct ri_simulation *out;
 	const struct ri_given *given;
@@ -58,7 +56,7 @@ static int hint_at(const struct reading *reading, const char *name, const char *
 	size_t count = 0, length = strlen(name);
 
 	/* those that begin with the name, as "azureml_mpi:2x4 or azureml_nodes:2x4" */
-	while (count < sizeof(names) / sizeof(names[0]) &&
+	while (count < RI_ARRAY_SIZE(names) &&
 		(shape = ri_source_shape_at(count)) != NULL) {
 		names[count++] = shape->name;
 		if (length >= 3 && strncmp(shape->name, name, length) == 0)
@@ -114,7 +112,7 @@ static int read_fault(const struct reading *reading, const char *word)
 	size_t count, length = strcspn(word, "=");
 	uint64_t who = 0;
 
-	for (size_t i = 0; i < FORMS && form == NULL; i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(forms) && form == NULL; i++)
 		if (strlen(forms[i].name) == length && memcmp(forms[i].name, word, length) == 0)
 			form = &forms[i];
 	if (form == NULL || text == NULL)

@@ -246,7 +246,7 @@ static bool read_release(struct ri_python *python, const struct ri_python_symbol
 bool ri_python_layout_read(
 	struct ri_python_layout *layout, unsigned minor, const unsigned char *debug)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < RI_ARRAY_SIZE(rows); i++) {
 		uint32_t number = rows[i].numbers[minor - RI_PYTHON_OLDEST];
 		uint64_t offset = number;
 

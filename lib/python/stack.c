@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "python/python.h"
 
+#include "base/limits.h"
+
 enum {
 	LARGEST_CODE = 1 << 28,	/* bytes of one function, past which a pointer is torn */
 	NO_LINE = -128,		/* in 3.10, as the difference of lines */
@@ -19,7 +21,7 @@ static int32_t find_tid(
 {
 	int32_t tid;
 
-	for (size_t i = 0; i < sizeof(tid_places) / sizeof(tid_places[0]); i++) {
+	for (size_t i = 0; i < RI_ARRAY_SIZE(tid_places); i++) {
 		if (!ri_python_read(python, pthread + tid_places[i], &tid, sizeof(tid)))
 			continue;
 		for (size_t task = 0; task < tasks->count; task++)

@@ -585,7 +585,7 @@ static bool take_login(struct search *s)
 	struct ri_span before = span(s,
 		s->start - s->command < NEAR ? s->command : s->start - NEAR, s->start);
 
-	for (size_t i = 0; i < sizeof(logins) / sizeof(logins[0]) && !is_in_quotes(s); i++) {
+	for (size_t i = 0; i < RI_ARRAY_SIZE(logins) && !is_in_quotes(s); i++) {
 		if (!ri_span_starts(s->name, logins[i].option) ||
 			!ri_span_has(before, logins[i].command))
 			continue;

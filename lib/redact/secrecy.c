@@ -35,8 +35,6 @@ static const char *const cores[] = {
 #include "redact/redact.def"
 };
 
-#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
-
 static bool is_letter(char c)
 {
 	return isalpha((unsigned char)c);
@@ -82,7 +80,7 @@ static struct ri_span next_word(struct ri_span *text)
 
 bool ri_word_is(enum ri_secrecy kind, struct ri_span value)
 {
-	for (size_t i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < RI_ARRAY_SIZE(rows); i++) {
 		struct ri_span row = rows[i].words, word;
 
 		while (rows[i].kind == kind && (word = next_word(&row)).length > 0)
@@ -101,7 +99,7 @@ bool ri_name_is_upper(struct ri_span name)
 bool ri_name_mentions(struct ri_span name)
 {
 	for (size_t at = 0; at < name.length; at++)
-		for (size_t i = 0; i < COUNT(cores); i++)
+		for (size_t i = 0; i < RI_ARRAY_SIZE(cores); i++)
 			if ((name.at[at] | ' ') == cores[i][0] &&
 				strlen(cores[i]) <= name.length - at &&
 				strncasecmp(name.at + at, cores[i], strlen(cores[i])) == 0)
@@ -144,7 +142,7 @@ static enum ri_secrecy kind_of(struct ri_span name, size_t *begin)
 	enum ri_secrecy kind = RI_SECRECY_NONE;
 
 	*begin = name.length;
-	for (size_t i = 0; i < COUNT(rows) && rows[i].kind <= RI_SECRECY_NEUTRAL; i++) {
+	for (size_t i = 0; i < RI_ARRAY_SIZE(rows) && rows[i].kind <= RI_SECRECY_NEUTRAL; i++) {
 		struct ri_span row = rows[i].words, word;
 
 		while ((word = next_word(&row)).length > 0) {
@@ -303,7 +301,7 @@ bool ri_secrecy_hides(enum ri_secrecy secrecy, struct ri_span value)
 
 size_t ri_secret_form(struct ri_span text)
 {
-	for (size_t i = 0; i < COUNT(forms); i++) {
+	for (size_t i = 0; i < RI_ARRAY_SIZE(forms); i++) {
 		size_t start = strlen(forms[i].start), end = start;
 		struct ri_span rest;
 

@@ -115,7 +115,7 @@ static void read_mark(struct ri_tokens *in, struct ri_token *t)
 		t->end = t->begin + 3;
 		return;
 	}
-	for (size_t i = 0; i < sizeof(spellings) / sizeof(spellings[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(spellings); i++)
 		if (t->c == spellings[i].text[0] && ri_span_starts(rest, spellings[i].text)) {
 			t->c = spellings[i].mark;
 			t->form = (unsigned char)(SPELLED + i);

@@ -227,8 +227,6 @@ static const struct ri_loss losses[] = {
 	[RI_LOSS_MISMATCH] = { .kind = RI_LOSS_MISMATCH },
 };
 
-enum { LOSSES = sizeof(losses) / sizeof(losses[0]) };
-
 size_t ri_carried_write(const struct ri_carried *carried, void *bytes)
 {
 	struct written *out = bytes;
@@ -306,7 +304,7 @@ static bool is_whole(const struct written *written)
 		!is_text(in->link.text, sizeof(in->link.text)))
 		return false;
 	for (size_t i = 0; i < restarts->count; i++)
-		if (written->lost[i] >= LOSSES || !is_failure(&restarts->items[i]))
+		if (written->lost[i] >= RI_ARRAY_SIZE(losses) || !is_failure(&restarts->items[i]))
 			return false;
 	return true;
 }

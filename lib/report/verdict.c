@@ -100,7 +100,7 @@ static bool may_be_hardware(struct ri_span text, const char *at, enum source sou
 /* Returns false, and leaves *out, where no row fits. */
 static bool find_words(struct ri_span text, enum source source, enum ri_cause_word *out)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && text.length > 0; i++) {
+	for (size_t i = 0; i < RI_ARRAY_SIZE(rows) && text.length > 0; i++) {
 		const char *at = ri_shape_fits(text, rows[i].shape);
 
 		if (at == NULL || (words[rows[i].cause].retry == RI_RETRY_OTHER_NODE &&
@@ -137,7 +137,7 @@ static bool find_exception(const struct ri_reason *reason, size_t lines, enum ri
 	if (reason->words.before_leads)
 		return find_words(before.last, OF_LOG, out) ||
 			find_more(&before, before.more, MESSAGE_LINES, OF_LOG, out);
-	for (size_t i = 0; i < sizeof(spans) / sizeof(spans[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(spans); i++)
 		if (find_words(ri_traceback_line(traceback, spans[i]), OF_EXCEPTION, out) ||
 			(i == 0 && find_more(traceback, traceback->cause_more, MESSAGE_LINES,
 				OF_EXCEPTION, out)))
@@ -202,7 +202,7 @@ static bool tells_of_stop(struct ri_span tail)
 
 	if (tail.length > LAST)
 		tail = ri_span_skip(tail, tail.length - LAST);
-	return ri_span_has_any(tail, stops, sizeof(stops) / sizeof(stops[0]));
+	return ri_span_has_any(tail, stops, RI_ARRAY_SIZE(stops));
 }
 
 /* The ranks did not meet where no rank opened the store. */

@@ -115,7 +115,7 @@ static bool takes_one(const struct ri_writing *writing)
 	if (writing->context->command->mode != RI_MODE_NODE &&
 		ri_env_get(env, "OMPI_MCA_orte_hnp_uri") != NULL)
 		return true;
-	for (size_t i = 0; i < sizeof(slurm) / sizeof(slurm[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(slurm); i++)
 		if (ri_env_get(env, slurm[i]) == NULL)
 			return false;
 	return true;
@@ -188,7 +188,7 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 	/* What a known launcher starts are torch's processes, of which JAX knows nothing. */
 	if (command->mode == RI_MODE_NODE && command->launcher != NULL)
 		return;
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(places); i++)
 		ri_want_fact(writing, places[i].variable, topology,
 			ri_writing_is_of_nodes(writing, topology) ? places[i].of_nodes
 				: places[i].of_ranks);

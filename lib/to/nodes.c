@@ -241,12 +241,12 @@ static const char *find_devices(char *const *word, const char **name)
 	const char *bare = *word + strspn(*word, "+");
 	size_t length = strcspn(*word, "=");
 
-	for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
+	for (size_t i = 0; i < RI_ARRAY_SIZE(devices); i++) {
 		*name = devices[i];
 		if (ri_word_is_name(*word, *name, length))
 			return (*word)[length] == '=' ? *word + length + 1 : word[1];
 	}
-	for (size_t i = 0; i < sizeof(overrides) / sizeof(overrides[0]); i++) {
+	for (size_t i = 0; i < RI_ARRAY_SIZE(overrides); i++) {
 		*name = overrides[i];
 		length = strlen(*name);
 		if (strncmp(bare, *name, length) == 0 && bare[length] == '=')
@@ -319,7 +319,7 @@ static bool is_ahead(const char *word)
 	size_t name = strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
 		"0123456789");
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(words); i++)
 		if (strcmp(word, words[i]) == 0)
 			return true;
 	return name > 0 && word[name] == '=';

@@ -108,11 +108,9 @@ static const struct scrub {
 #undef RI_SCRUB
 };
 
-enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
-
 bool ri_scrub_removes(const char *name, size_t length, bool here)
 {
-	for (size_t i = 0; i < ROW_COUNT; i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(rows); i++)
 		for (const char *const *pattern = rows[i].patterns; *pattern != NULL; pattern++) {
 			size_t same = 0;
 

@@ -24,7 +24,7 @@ static const struct {
 };
 
 enum {
-	COLLECTIVES = sizeof(collectives) / sizeof(collectives[0]),
+	COLLECTIVES = RI_ARRAY_SIZE(collectives),
 	LINES = 512,		/* that are looked at for what torch compares */
 };
 
@@ -112,7 +112,7 @@ static bool take(char what, struct ri_span *rest, void *out)
 /* Does the line tell this? */
 static bool read_line(struct ri_span line, enum what what, struct watchdog_line *out)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < RI_ARRAY_SIZE(rows); i++) {
 		if (rows[i].what != what)
 			continue;
 		*out = (struct watchdog_line){ .work = { .enqueued = -1, .completed = -1 } };

@@ -31,7 +31,7 @@ static int signal_of(struct ri_span name)
 	if (name.length >= sizeof(text))
 		return -1;
 	snprintf(text, sizeof(text), "%.*s", (int)name.length, name.at);
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(signals); i++)
 		if (strcmp(text, signals[i].word) == 0)
 			return signals[i].number;
 	return strncmp(text, "SIG", 3) == 0 ? ri_signal_read(text) : -1;
@@ -122,7 +122,7 @@ static const struct label *find_label(struct ri_span line, enum level last, enum
 	struct ri_rank_said *said)
 {
 	for (; line.length > 0; line = ri_line_past_bar(line))
-		for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+		for (size_t i = 0; i < RI_ARRAY_SIZE(marks); i++)
 			if (marks[i].level > last && (marks[i].labels == RI_LABELS_NAMED ||
 				marks[i].labels == labels) &&
 				read_said(line, marks[i].shape, said))
@@ -214,7 +214,7 @@ struct scan {
 static const struct row *find_row(const struct scan *scan, struct ri_span line,
 	struct ri_rank_said *found)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(rows); i++)
 		if ((rows[i].in == ANY || rows[i].in == scan->part) &&
 			(scan->framed || (rows[i].what & FRAMED) == 0) &&
 			read_said(line, rows[i].shape, found))
@@ -434,7 +434,7 @@ static bool read_next(struct scan *scan, struct ri_owner *owner, bool *launchers
 	}
 	row = find_row(scan, owner->rest, &found);
 	scan->framed = is_indented(owner->rest) && (scan->framed || ri_span_has_any(owner->rest,
-		frames, sizeof(frames) / sizeof(frames[0])));
+		frames, RI_ARRAY_SIZE(frames)));
 	if (row == NULL) {
 		*launchers = read_rest(scan, owner->rest);
 		return true;

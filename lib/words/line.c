@@ -155,7 +155,7 @@ enum ri_line_kind ri_line_kind(struct ri_span line)
 		return RI_LINE_NOTE;
 	if (line.length > LONG)
 		line.length = LONG;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(rows); i++)
 		if (ri_shape_fits(line, rows[i].shape))
 			return rows[i].kind;
 	return RI_LINE_PLAIN;
@@ -215,7 +215,7 @@ const char *const ri_loss_words[] = {
 /* The first row that fits, of those for an exception with its type or of the others. */
 static const struct ri_loss *find_row(struct ri_span message, bool typed)
 {
-	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]) && message.length > 0; i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(table) && message.length > 0; i++)
 		if ((table[i].shape[0] == '=') == typed &&
 			ri_shape_fits(message, table[i].shape + typed))
 			return &table[i];
@@ -253,7 +253,7 @@ static bool may_be_raised(struct ri_span type)
 
 	if (ri_span_has(type, ".errors_impl."))
 		return true;
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(ends); i++)
 		if (ri_span_ends(type, ends[i]))
 			return true;
 	return false;

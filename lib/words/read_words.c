@@ -113,7 +113,7 @@ static bool tells_of_stop(const struct ri_traceback *traceback)
 		"killed by signal: Terminated", "signal 15",
 	};
 
-	return ri_span_has_any(traceback->last, words, sizeof(words) / sizeof(words[0]));
+	return ri_span_has_any(traceback->last, words, RI_ARRAY_SIZE(words));
 }
 
 /*
@@ -198,7 +198,7 @@ static const struct {
 
 static bool names_signal(struct ri_span line, int number)
 {
-	for (size_t i = 0; i < sizeof(handled) / sizeof(handled[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(handled); i++)
 		if (handled[i].number == number)
 			return ri_span_has(line, handled[i].name) ||
 				ri_span_has(line, handled[i].word);
@@ -378,9 +378,9 @@ static enum news news_of(struct ri_span text, const struct ri_traceback *traceba
 	}
 	if (ri_span_has(traceback->whole, "device-side assert"))
 		return NEWS_KERNEL;
-	if (ri_span_has_any(traceback->whole, deaths, sizeof(deaths) / sizeof(deaths[0])))
+	if (ri_span_has_any(traceback->whole, deaths, RI_ARRAY_SIZE(deaths)))
 		return NEWS_DEATH;
-	return ri_span_has_any(traceback->whole, exits, sizeof(exits) / sizeof(exits[0]))
+	return ri_span_has_any(traceback->whole, exits, RI_ARRAY_SIZE(exits))
 		? NEWS_EXIT : NEWS_NONE;
 }
 
@@ -505,7 +505,7 @@ void ri_words_read(struct ri_span text, struct ri_words *out)
 		if (kind == RI_LINE_LAST)
 			out->aborted = true;
 		if (kind != RI_LINE_NOTE &&
-			ri_span_has_any(line, errors, sizeof(errors) / sizeof(errors[0])))
+			ri_span_has_any(line, errors, RI_ARRAY_SIZE(errors)))
 			out->complains = true;
 	}
 	out->last_loss = ri_words_loss(text, NULL, &own);

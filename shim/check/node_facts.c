@@ -239,7 +239,7 @@ static void find_image(struct finder *finder)
 	const char *at;
 	size_t count = finder->out->count;
 
-	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+	for (size_t i = 0; i < RI_ARRAY_SIZE(variables); i++) {
 		const char *value = ri_env_get(finder->plan->checking.env, variables[i]);
 
 		if (value == NULL || value[0] == '\0')
@@ -343,14 +343,12 @@ static const struct kind {
 		"the environment", find_nccl, false },
 };
 
-enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
-
 void ri_node_facts_find(struct ri_node_facts *out, const struct ri_node_facts_plan *plan)
 {
 	struct finder finder = { .out = out, .plan = plan, .host = plan->checking.host };
 
 	out->count = 0;
-	for (size_t i = 0; i < KINDS; i++) {
+	for (size_t i = 0; i < RI_ARRAY_SIZE(kinds); i++) {
 		finder.name = kinds[i].name;
 		if (plan->looks || !kinds[i].looks)
 			kinds[i].find(&finder);
@@ -359,7 +357,7 @@ void ri_node_facts_find(struct ri_node_facts *out, const struct ri_node_facts_pl
 
 void ri_node_facts_list(struct ri_text *out)
 {
-	for (size_t i = 0; i < KINDS; i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(kinds); i++)
 		ri_text_addf(out, "%s\t%s\t%s\t%s\n", kinds[i].name, kinds[i].says,
 			kinds[i].looks ? "-" : "report", kinds[i].reads);
 }

@@ -19,7 +19,7 @@ static const struct {
 #include "check/checks.def"
 };
 
-enum { COUNT = sizeof(ids) / sizeof(ids[0]) - 1, GONE = sizeof(gone) / sizeof(gone[0]) };
+enum { COUNT = RI_ARRAY_SIZE(ids) - 1, GONE = RI_ARRAY_SIZE(gone) };
 
 _Static_assert((int)COUNT <= (int)RI_MAX_CHECKS && (int)GONE <= (int)RI_MAX_CHECKS, "bits");
 

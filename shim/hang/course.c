@@ -87,7 +87,7 @@ static bool is_order(const char *type)
 {
 	static const char *const names[] = { "SystemExit", "KeyboardInterrupt", "GeneratorExit" };
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(names); i++)
 		if (strcmp(type, names[i]) == 0)
 			return true;
 	return false;

@@ -337,7 +337,7 @@ bool ri_leftovers_is_relay(const struct ri_procstat *process)
 		"hydra_pmi_proxy", "hydra_bstrap_pr", "torchrun", "rankinit",
 	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(names); i++)
 		if (strcmp(process->name, names[i]) == 0)
 			return process->state != 'Z';
 	return relay[0] != '\0' && strcmp(process->name, relay) == 0 && process->state != 'Z';

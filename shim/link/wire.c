@@ -75,7 +75,7 @@ static void begin(struct ri_wire *wire, int fd, enum ri_wire_state state, int64_
 	*wire = (struct ri_wire){ .fd = fd, .rooms = wire->rooms, .state = state,
 		.calls = state == RI_WIRE_CONNECTING, .born = now,
 		.until = now + RI_WIRE_PROOF_MS };
-	for (size_t i = 0; fd >= 0 && i < sizeof(settings) / sizeof(settings[0]); i++)
+	for (size_t i = 0; fd >= 0 && i < RI_ARRAY_SIZE(settings); i++)
 		setsockopt(fd, settings[i].level, settings[i].name, &settings[i].value,
 			sizeof(settings[i].value));
 }

@@ -114,7 +114,7 @@ static const struct {
 
 static const char *find_habit(const char *word)
 {
-	for (size_t i = 0; i < sizeof(habits) / sizeof(habits[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(habits); i++)
 		if (ri_word_is_name(word, habits[i].word, strlen(word)))
 			return habits[i].hint;
 	return NULL;
@@ -134,7 +134,7 @@ static bool hint_count(const char *word, const char *next, struct ri_error *err)
 
 	if (*value == '\0' && next != NULL)
 		value = next;
-	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+	for (size_t i = 0; i < RI_ARRAY_SIZE(counts); i++) {
 		if (!ri_word_is_name(word, counts[i], length))
 			continue;
 		if (ri_digits_read(value, &number) != strlen(value) || *value == '\0')
@@ -425,7 +425,7 @@ static void judge_twins(struct ri_options *options, const struct ri_env *env,
 		known = strncmp(rest, "SERVICE_HOST", 12) == 0 || strcmp(rest, "PORT") == 0 ||
 			strncmp(rest, "SERVICE_PORT", 12) == 0 ||
 			(strncmp(rest, "PORT_", 5) == 0 && rest[5] >= '0' && rest[5] <= '9');
-		for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++)
+		for (size_t k = 0; k < RI_ARRAY_SIZE(others); k++)
 			known |= strcmp(name, others[k]) == 0;
 		if (!known)
 			judge_unknown_twin(options, entry, name, findings);

@@ -20,7 +20,7 @@ static const struct {
 /* The signals that dumb-init makes SIGSTOP of where it signals a group. */
 static const int stops[] = { SIGTSTP, SIGTTIN, SIGTTOU };
 
-enum { STOPS = sizeof(stops) / sizeof(stops[0]), LAST_SIGNAL = 31 };
+enum { STOPS = RI_ARRAY_SIZE(stops), LAST_SIGNAL = 31 };
 
 static int signal_child(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
@@ -130,14 +130,12 @@ static const struct peer_option table[] = {
 #undef RI_PEER_OPTION
 };
 
-enum { OPTIONS = sizeof(table) / sizeof(table[0]) };
-
 enum ri_peer ri_peer_find(const char *called)
 {
 	const char *name = called == NULL ? "" : ri_path_name(called);
 
 	/* mostly it is not: one comparison is enough */
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(names); i++)
 		if (strcmp(names[i].name, name) == 0)
 			return names[i].peer;
 	return RI_PEER_NONE;
@@ -147,7 +145,7 @@ enum ri_peer ri_peer_find(const char *called)
 static const struct peer_option *find(enum ri_peer peer, char letter, const char *word,
 	size_t length)
 {
-	for (size_t i = 0; i < OPTIONS; i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(table); i++)
 		if (table[i].peer == peer && (letter != 0 ? table[i].letter == letter
 			: length > 0 && strlen(table[i].word) == length &&
 				memcmp(table[i].word, word, length) == 0))
@@ -252,7 +250,7 @@ int ri_peer_read(struct ri_options *options, char *const *argv, const struct ri_
 	if (read_words(options, argv, err) < 0)
 		return -1;
 	/* variables come after the words, as in tini */
-	for (size_t i = 0; i < OPTIONS; i++) {
+	for (size_t i = 0; i < RI_ARRAY_SIZE(table); i++) {
 		const char *variable = table[i].variable, *only = table[i].value;
 		struct ri_given given = { .subject = variable };
 
@@ -281,7 +279,7 @@ void ri_peer_help(struct ri_text *out, const struct ri_options *options)
 	ri_text_addf(out, "usage: %s [OPTION]... [--] COMMAND [ARG]...\n\n"
 		"rankinit in the place of %s; its own settings are variables: rankinit --help\n\n",
 		options->called, options->called);
-	for (const struct peer_option *one = table; one < table + OPTIONS; one++) {
+	for (const struct peer_option *one = table; one < table + RI_ARRAY_SIZE(table); one++) {
 		if (one->peer != options->peer || (one->letter == 0 && one->word[0] == '\0'))
 			continue;
 		ri_text_add(out, "  ");
@@ -293,7 +291,7 @@ void ri_peer_help(struct ri_text *out, const struct ri_options *options)
 			one->meta, one->help);
 	}
 	ri_text_add(out, "\nVariables:\n");
-	for (size_t i = 0; i < OPTIONS; i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(table); i++)
 		if (table[i].peer == options->peer && table[i].variable[0] != '\0')
 			ri_text_addf(out, "  %s%s%s\n          %s\n", table[i].variable,
 				table[i].value[0] == '\0' ? "" : "=", table[i].value,

@@ -170,7 +170,7 @@ static int read_seconds(uint64_t *out_ms, struct ri_given given, struct ri_error
 	ri_option_bad_value(given, expected, err);
 	/* "5m": hint at 300 */
 	length = ri_digits_read(given.value, &number);
-	for (size_t i = 0; length > 0 && i < sizeof(units) / sizeof(units[0]); i++)
+	for (size_t i = 0; length > 0 && i < RI_ARRAY_SIZE(units); i++)
 		if (strcmp(given.value + length, units[i].name) == 0 &&
 			number <= range.max / units[i].seconds)
 			ri_fail_hint(err, "write %" PRIu64 ": seconds stand without a unit",
@@ -315,7 +315,7 @@ static int read_autopsy_signal(struct ri_options *options, struct ri_given given
 	};
 	int number = ri_signal_read(given.value);
 
-	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(taken); i++)
 		if (number == taken[i])
 			number = -1;
 	if (number < 0)
@@ -436,8 +436,6 @@ static const struct pair pairs[] = {
 	{ PAIR(quiet, "yes", verbose, "yes") },
 };
 
-enum { PAIRS = sizeof(pairs) / sizeof(pairs[0]) };
-
 static bool holds(const char *is, const char *value)
 {
 	const struct ri_wishes wishes = { .frameworks = value };
@@ -468,7 +466,7 @@ static bool starts_ranks(const struct ri_options *options)
 const struct ri_option *ri_option_rival(const struct ri_options *options, size_t twin,
 	const char *value)
 {
-	for (size_t i = 0; i < PAIRS; i++) {
+	for (size_t i = 0; i < RI_ARRAY_SIZE(pairs); i++) {
 		const struct pair *pair = &pairs[i];
 		bool is_one = pair->one == twin;
 		size_t rival = is_one ? pair->other : pair->one;
@@ -489,7 +487,7 @@ int ri_options_check(const struct ri_options *options, struct ri_error *err)
 {
 	const union ri_options_given *given = &options->given;
 
-	for (size_t i = 0; i < PAIRS; i++) {
+	for (size_t i = 0; i < RI_ARRAY_SIZE(pairs); i++) {
 		const struct pair *pair = &pairs[i];
 		struct ri_given one = given->at[pair->one], other = given->at[pair->other];
 		bool named = pair->one_is != any;

@@ -247,7 +247,7 @@ void ri_probe_nvml(const char *path)
 	if (library == NULL)
 		return;
 	ri_probe_end(0, NULL);
-	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(functions); i++)
 		for (int name = 0; name < 3 && functions[i].names[name] != NULL; name++)
 			if (ri_probe_find(library, functions[i].names[name], functions[i].function))
 				break;

@@ -252,7 +252,7 @@ static bool load_verbs(struct verbs *verbs, const char *path)
 
 	if (library == NULL)
 		return false;
-	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(functions); i++)
 		if (!need(library, functions[i].name, functions[i].function))
 			return false;
 	return ri_probe_end(0, NULL);

@@ -42,14 +42,12 @@ static const char *const passed[] = {
 	"OPAL_PREFIX", "I_MPI_ROOT",
 };
 
-enum { PASSED = sizeof(passed) / sizeof(passed[0]) };
-
 /* One run. */
 struct probing {
 	const char *path;
 	char *argv[5];
 	char bytes[24];
-	char *environment[PASSED + 2];
+	char *environment[RI_ARRAY_SIZE(passed) + 2];
 	pid_t pid;
 	int out;			/* a file in memory, its stdout */
 	struct ri_probe *shared;	/* that file */
@@ -116,7 +114,7 @@ static int begin(struct probing *probing, const struct ri_env *env)
 	size_t count = 0;
 	int error = 0;
 
-	for (size_t i = 0; i < PASSED; i++) {
+	for (size_t i = 0; i < RI_ARRAY_SIZE(passed); i++) {
 		const struct ri_env_entry *entry = ri_env_find(env, passed[i]);
 
 		if (entry != NULL)

@@ -213,7 +213,7 @@ int ri_print_list(const char *table, struct ri_error *err)
 	};
 	struct ri_text out, shown;
 
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+	for (size_t i = 0; i < RI_ARRAY_SIZE(tables); i++) {
 		if (strcmp(table, tables[i].name) != 0)
 			continue;
 		if (begin_answer(&out, ANSWER, err) < 0)

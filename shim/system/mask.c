@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/limits.h"
+
 enum {
 	DENIED_MS = 10,
 	MANY = 64,	/* signals in a row, before SIGTERM is looked for first */
@@ -55,7 +57,7 @@ ri_sigset ri_mask_stops(void)
 	ri_sigset stops = RI_MASK_OF(SIGTERM);
 	struct sigaction action;
 
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+	for (size_t i = 0; i < RI_ARRAY_SIZE(numbers); i++)
 		if (sigaction(numbers[i], NULL, &action) < 0 || action.sa_handler != SIG_IGN)
 			stops |= RI_MASK_OF(numbers[i]);
 	return stops;

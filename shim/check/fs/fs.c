@@ -87,7 +87,7 @@ static bool read_variable(struct named_path *out, const struct ri_env_entry *ent
 		return false;
 	/* inputs that hold no data are named so by those who follow the guides */
 	for (; start + 4 <= entry->name_length; start++)
-		for (size_t i = 0; i < sizeof(code) / sizeof(code[0]); i++)
+		for (size_t i = 0; i < RI_ARRAY_SIZE(code); i++)
 			if (strncasecmp(entry->text + start, code[i], strlen(code[i])) == 0)
 				return false;
 	return true;

@@ -211,7 +211,7 @@ static void judge_gpu(struct ri_checking *checking, const struct ri_gpu_state *g
 	} else if (action != NULL && *action != 0) {
 		/* some healthy consumer cards say 1, so it proves nothing */
 		ri_check_note(checking, RI_CODE_GPU_HEALTH_RECOVERY, name,
-			"the driver recommends %s", *action < sizeof(actions) / sizeof(actions[0])
+			"the driver recommends %s", *action < RI_ARRAY_SIZE(actions)
 			? actions[*action] : "an action that rankinit does not know");
 		ri_check_hint(checking, "node admin: nvidia-smi -q, \"GPU Recovery Action\"");
 	}

@@ -287,7 +287,7 @@ static void say_device(struct ri_checking *checking, const struct ri_probe_devic
 			continue;
 		}
 		ri_text_addf(&text, "; port %u %s%s", port->number, ri_port_state_name(port->state),
-			port->layer < sizeof(layers) / sizeof(layers[0]) ? layers[port->layer]
+			port->layer < RI_ARRAY_SIZE(layers) ? layers[port->layer]
 									 : "");
 		if (port->state == RI_PORT_ACTIVE && rate > 0)
 			ri_text_addf(&text, ", %g Gb/s", (double)rate / 1000);

@@ -142,7 +142,7 @@ static void check_iface(struct ri_checking *checking)
 	struct ri_interfaces all = { .count = 0 };
 	bool shared = ri_check_is_shared(checking), known = false;
 
-	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+	for (size_t i = 0; i < RI_ARRAY_SIZE(variables); i++) {
 		const char *value = ri_env_get(checking->env, variables[i].name);
 		const char *fault;
 
