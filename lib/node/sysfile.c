@@ -200,18 +200,6 @@ static void take(struct search *search, const struct place *place)
 	ri_text_copy(search->out->path, sizeof(search->out->path), path);
 }
 
-/* The cgroup, and each around it up to the mount. */
-static void climb(struct search *search, struct place *place)
-{
-	char *slash;
-
-	take(search, place);
-	while ((slash = strrchr(place->below, '/')) != NULL) {
-		*slash = '\0';
-		take(search, place);
-	}
-}
-
 /*
  * The path in /proc/self/cgroup counts from the root of the hierarchy, the
  * mount may show only a part of it. What does not fit together (we were moved,
@@ -253,6 +241,7 @@ static void find_mounted(struct search *search, const struct ri_cgroup_member *o
 	char *text)
 {
 	struct ri_mount mount;
+	char *slash;
 
 	while (ri_mount_next(&text, &mount)) {
 		for (size_t i = 0; i < count; i++) {
@@ -263,7 +252,12 @@ static void find_mounted(struct search *search, const struct ri_cgroup_member *o
 					strlen(mount.options), rows[search->kind].controller)))
 				continue;
 			find_below(&place, &ours[i], mount.root);
-			climb(search, &place);
+			take(search, &place);
+			/* and each cgroup around it, up to the mount */
+			while ((slash = strrchr(place.below, '/')) != NULL) {
+				*slash = '\0';
+				take(search, &place);
+			}
 		}
 	}
 }

@@ -4,19 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-const struct ri_loader *ri_check_loader(const struct ri_checking *checking)
-{
-	static struct ri_image image;
-	static struct ri_loader loader;
-
-	if (image.host == checking->host)
-		return &loader;
-	image = (struct ri_image){ .host = checking->host, .env = checking->env,
-		.arena = checking->arena };
-	ri_loader_init(&loader, &image);
-	return &loader;
-}
-
 /* What is read stays as it was: a check and the next one see the same. */
 #define ONCE(read) \
 	do { \
@@ -25,6 +12,17 @@ const struct ri_loader *ri_check_loader(const struct ri_checking *checking)
 			read; \
 		done = true; \
 	} while (0)
+
+const struct ri_loader *ri_check_loader(const struct ri_checking *checking)
+{
+	static struct ri_image image;
+	static struct ri_loader loader;
+
+	image = (struct ri_image){ .host = checking->host, .env = checking->env,
+		.arena = checking->arena };
+	ONCE(ri_loader_init(&loader, &image));
+	return &loader;
+}
 
 static struct ri_mpi mpi;
 
