@@ -160,14 +160,14 @@ int64_t ri_centre_hello(struct ri_centre *centre, size_t session, const struct r
 bool ri_centre_hear(struct ri_centre *centre, size_t node, size_t session,
 	const struct ri_link_message *message, int64_t now);
 
-/* The session is over: the other side has closed it. */
-void ri_centre_lose(struct ri_centre *centre, size_t node, size_t session, int64_t now);
+enum { RI_CENTRE_CLOSED = -1 };	/* in place of how long it had been quiet */
 
 /*
- * The session that is over was not closed by the other side, but broke, as where a cable is cut:
- * what was sent last may not have arrived, and it had been quiet for so long.
+ * The session is over. The other side has closed it; or it broke, as where a cable is cut: what was
+ * sent last may not have arrived, and it had been quiet for so long.
  */
-void ri_centre_break(struct ri_centre *centre, size_t node, size_t session, int64_t quiet_ms);
+void ri_centre_lose(struct ri_centre *centre, size_t node, size_t session, int64_t quiet_ms,
+	int64_t now);
 
 /*
  * Is there a node that may call yet, to hear the verdict? It has not come, or was lost without an

@@ -139,7 +139,7 @@ static void decide(struct ri_centre *centre, const char *text, int64_t now)
 	centre->settle_at = 0;
 	withhold_order(centre, &lines, now);
 	ri_joint_decide(centre, &lines);
-	ri_link_text_set(centre->decision.text, lines.bytes);
+	ri_link_text_set(centre->decision.text, RI_LINK_TEXT, lines.bytes);
 	for (size_t i = 0; i < centre->count; i++)
 		if (centre->nodes[i].here)
 			ri_decision_send(centre, i);

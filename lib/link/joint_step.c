@@ -20,7 +20,7 @@ static void say(struct ri_centre *centre, enum ri_link_step step, bool go, const
 	joint->over = true;
 	joint->said = (struct ri_link_message){ .kind = RI_LINK_GO,
 		.go = { .step = step, .go = go } };
-	ri_link_text_set(joint->said.go.text, line.bytes);
+	ri_link_text_set(joint->said.go.text, RI_LINK_TEXT, line.bytes);
 	centre->gathers = centre->gathers && !go;
 	joint->since = 0;
 	ri_centre_send_all(centre, &joint->said);

@@ -157,7 +157,7 @@ static void tell_of_guest(struct ri_centre *centre, const struct ri_link_hello *
 	ri_centre_add_node(&own, centre, hello->node);
 	ri_text_add(&own, " of this job: this one is only told what happens, and what fails in it "
 		"stops no other node");
-	ri_link_text_set(news.news.text, own.bytes);
+	ri_link_text_set(news.news.text, RI_LINK_TEXT, own.bytes);
 	centre->send(centre->context, member->guest.session, &news);
 }
 
@@ -217,7 +217,8 @@ int64_t ri_centre_hello(struct ri_centre *centre, size_t session, const struct r
 	return stays ? (int64_t)hello->node : -1;
 }
 
-void ri_centre_lose(struct ri_centre *centre, size_t node, size_t session, int64_t now)
+void ri_centre_lose(struct ri_centre *centre, size_t node, size_t session, int64_t quiet_ms,
+	int64_t now)
 {
 	struct ri_centre_node *member = &centre->nodes[node];
 
@@ -228,19 +229,10 @@ void ri_centre_lose(struct ri_centre *centre, size_t node, size_t session, int64
 	if (!member->here || member->session != session)
 		return;
 	member->here = false;
-	member->closed = true;
-	member->lost_at = member->heard_at = now;
-}
-
-void ri_centre_break(struct ri_centre *centre, size_t node, size_t session, int64_t quiet_ms)
-{
-	struct ri_centre_node *member = &centre->nodes[node];
-
-	if (member->here || member->session != session)
-		return;
-	member->closed = false;
-	member->heard_at = member->lost_at - quiet_ms;
-	member->told = false;
+	member->closed = quiet_ms == RI_CENTRE_CLOSED;
+	member->lost_at = now;
+	member->heard_at = member->closed ? now : now - quiet_ms;
+	member->told = member->told && member->closed;
 }
 
 void ri_centre_close(struct ri_centre *centre, int64_t now)
@@ -316,7 +308,7 @@ void ri_lives_pass(struct ri_centre *centre, int64_t now)
 	for (size_t i = 0; i < centre->count && !centre->decided; i++)
 		if (now >= due_of(centre, &centre->nodes[i]))
 			take_gone(centre, i, now);
-	ri_link_text_set(news.news.text, centre->decision.text);
+	ri_link_text_set(news.news.text, RI_LINK_TEXT, centre->decision.text);
 	for (size_t i = 0; i < centre->count && centre->decided; i++) {
 		if (!centre->nodes[i].guest.here)
 			continue;

@@ -109,7 +109,7 @@ static bool drop_step(struct ri_member *member, enum ri_link_step step, const ch
 		return false;
 	ri_text_addf(&line, "the ranks do not start again: %s", why);
 	none = (struct ri_link_message){ .kind = RI_LINK_GO, .go.step = step };
-	ri_link_text_set(none.go.text, line.bytes);
+	ri_link_text_set(none.go.text, RI_LINK_TEXT, line.bytes);
 	member->steps[step].answered = true;
 	member->tell(member->context, &none);
 	return true;

@@ -181,7 +181,7 @@ bool ri_link_end_is_tie(const struct ri_link_end *a, const struct ri_link_end *b
 		!ri_link_end_is_earlier(a, b);
 }
 
-void ri_link_lines_set(char *out, size_t size, const char *lines)
+void ri_link_text_set(char *out, size_t size, const char *lines)
 {
 	struct ri_text text = ri_text_of(out, size);
 	size_t kept = 0;
@@ -197,11 +197,6 @@ void ri_link_lines_set(char *out, size_t size, const char *lines)
 		end += *end == '\n';
 	}
 	out[kept] = '\0';
-}
-
-void ri_link_text_set(char out[RI_LINK_TEXT], const char *lines)
-{
-	ri_link_lines_set(out, RI_LINK_TEXT, lines);
 }
 
 static bool read_life(struct ri_link_life *out, const char *digits)

@@ -191,10 +191,7 @@ bool ri_link_end_is_tie(const struct ri_link_end *a, const struct ri_link_end *b
  * Lines for a message: what is no UTF-8 or a control character is replaced, whole lines are
  * left out at the end where they do not fit. Takes any bytes.
  */
-void ri_link_text_set(char out[RI_LINK_TEXT], const char *lines);
-
-/* The same into so many bytes. */
-void ri_link_lines_set(char *out, size_t size, const char *lines);
+void ri_link_text_set(char *out, size_t size, const char *lines);
 
 /* Append the message as JSON. Returns 0, or -1 where memory ran out or it does not fit. */
 int ri_link_message_render(const struct ri_link_message *message, struct ri_text *out);

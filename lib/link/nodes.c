@@ -47,7 +47,7 @@ void ri_centre_tell(struct ri_centre *centre, const char *line)
 {
 	struct ri_link_message news = { .kind = RI_LINK_NEWS };
 
-	ri_link_text_set(news.news.text, line);
+	ri_link_text_set(news.news.text, RI_LINK_TEXT, line);
 	for (size_t i = 0; i < centre->count; i++) {
 		if (centre->nodes[i].here)
 			centre->send(centre->context, centre->nodes[i].session, &news);

@@ -15,6 +15,7 @@
 enum {
 	RI_SOCKET_ESTABLISHED = 1,
 	RI_SOCKET_SYN_SENT = 2,
+	RI_SOCKET_CLOSE_WAIT = 8,	/* the other side alone has closed it */
 	RI_SOCKET_LISTEN = 10,
 };
 

@@ -203,7 +203,7 @@ void ri_link_judge_end(const struct ri_link_job *job, const struct ri_outcome *o
 	end->verdict.mark = (mark & RI_VERDICT_MARK) | 2;	/* 0 and 1 mean something else */
 	text = ri_text_of(lines, sizeof(lines));
 	ri_verdict_render_job(outcome, &text);
-	ri_link_text_set(end->text, lines);
+	ri_link_text_set(end->text, RI_LINK_TEXT, lines);
 }
 
 bool ri_link_judge(const struct ri_link_job *job, struct ri_outcome *outcome)

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "launch/master.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,18 +31,12 @@ enum {
 
 struct ri_carried_port ri_port_held;
 
-/* Any address as bind(2) takes it. */
-union any {
-	struct sockaddr head;
-	struct sockaddr_in ipv4;
-	struct sockaddr_in6 ipv6;
-};
-
 bool ri_is_local_master(const char *host)
 {
-	union any address = { .ipv4 = { .sin_family = AF_INET } };
-	socklen_t length = sizeof(address.ipv4);
+	union ri_socket_address address;
+	unsigned char bytes[16];
 	char name[RI_MAX_NAME + 2];
+	socklen_t length;
 	bool is_other;
 	int fd;
 
@@ -53,22 +44,19 @@ bool ri_is_local_master(const char *host)
 	if (ri_loopback_is(host, strlen(host)) || strchr(host, '%') != NULL)
 		return true;
 	/* not by inet_aton(3), whose short forms are names here */
-	if (inet_pton(AF_INET, host, &address.ipv4.sin_addr) != 1) {
-		address = (union any){ .ipv6 = { .sin6_family = AF_INET6 } };
-		length = sizeof(address.ipv6);
-		if (inet_pton(AF_INET6, host, &address.ipv6.sin6_addr) != 1) {
-			/* another name of this machine's does not have to be kept */
-			if (gethostname(name, sizeof(name)) < 0)
-				return true;
-			name[sizeof(name) - 1] = '\0';
-			return ri_is_same_host(host, name);
-		}
+	if (!ri_address_read(bytes, host)) {
+		/* another name of this machine's does not have to be kept */
+		if (gethostname(name, sizeof(name)) < 0)
+			return true;
+		name[sizeof(name) - 1] = '\0';
+		return ri_is_same_host(host, name);
 	}
+	length = ri_socket_address_make(&address, bytes, 0);
 	/* by the kernel: an address of another machine cannot be bound */
-	fd = socket(address.head.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return true;	/* in doubt it stays as it is */
-	is_other = bind(fd, &address.head, length) < 0 && errno == EADDRNOTAVAIL;
+	is_other = bind(fd, &address.any, length) < 0 && errno == EADDRNOTAVAIL;
 	close(fd);
 	return !is_other;
 }
@@ -107,25 +95,22 @@ unsigned ri_port_pick(unsigned usual)
 
 /*
  * Rank 0 opens the port seconds after it was found free. Until the job ends a name in the same
- * network namespace (unix(7), "Abstract sockets"), which rankinits alone ask for, tells them that
- * it is taken: the port itself stays free for programs that set no SO_REUSEADDR. False: somebody
- * has it. Where a profile denies such names no port is held.
+ * network namespace, which rankinits alone ask for, tells them that it is taken: the port itself
+ * stays free for programs that set no SO_REUSEADDR. False: somebody has it. Where
+ * a profile denies such names no port is held.
  */
 static bool hold(unsigned port)
 {
-	struct sockaddr_un name = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	int length = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "rankinit/port/%u",
-		port);
-	bool bound, taken;
+	char name[32];
+	bool taken;
+	int fd;
 
-	length += (int)offsetof(struct sockaddr_un, sun_path) + 1;
-	bound = fd >= 0 && bind(fd, (struct sockaddr *)&name, (socklen_t)length) == 0;
-	taken = (fd >= 0 && !bound && errno == EADDRINUSE) ||
-		(try_port(port) == 0 && errno == EADDRINUSE);
-	if (bound && !taken) {
-		ri_port_held = (struct ri_carried_port){ ri_fd_move_up(fd), port };
-		ri_kept_fds_add(ri_port_held.name);
+	snprintf(name, sizeof(name), "rankinit/port/%u", port);
+	fd = ri_held_name(name);
+	taken = (fd < 0 && errno == EADDRINUSE) || (try_port(port) == 0 && errno == EADDRINUSE);
+	if (fd >= 0 && !taken) {
+		ri_port_held = (struct ri_carried_port){ fd, port };
+		ri_kept_fds_add(fd);
 	} else if (fd >= 0) {
 		close(fd);
 	}

@@ -42,7 +42,7 @@ struct ri_helper {
 	int lines_fd;		/* polls all lines at once (epoll(7)) */
 	struct epoll_event *events;	/* of these */
 	int64_t lines_due;	/* no line is given up before */
-	struct ri_wire_rooms rooms;
+	struct ri_wires wires;
 	size_t strangers[RI_HELPER_STRANGERS], stranger_count;	/* lines of theirs */
 	size_t joined;		/* a member's line to the centre; 0: none */
 	size_t current;		/* the line of which something is handled */
@@ -77,8 +77,6 @@ void ri_helper_begin_centre(void);
 
 /* How far does the wall clock go before CLOCK_BOOTTIME now? */
 void ri_helper_look_at_clocks(void);
-
-extern const struct ri_wire_ear ri_helper_ear;
 
 /* A line that was free, or 0. */
 size_t ri_helper_take_line(void);

@@ -189,9 +189,8 @@ static void send_to_centre(void *context, const struct ri_link_message *message)
 	}
 }
 
-static void open_line(void *context, struct ri_wire *wire)
+static void open_line(struct ri_wire *wire)
 {
-	(void)context;
 	if (wire->calls && ri_helper.joined == 0)
 		ri_member_connect(&ri_helper.member, ri_helper.now);
 }
@@ -246,12 +245,11 @@ static bool hear_centre(size_t session, const struct ri_link_message *message)
 	return true;
 }
 
-static bool take(void *context, struct ri_wire *wire, const struct ri_link_message *message)
+static bool take(struct ri_wire *wire, const struct ri_link_message *message)
 {
 	size_t session = ri_helper.current;
 	struct ri_line *line = &ri_helper.lines[session];
 
-	(void)context;
 	if (wire->calls)
 		return hear_centre(session, message);
 	if (line->node >= 0)
@@ -261,8 +259,6 @@ static bool take(void *context, struct ri_wire *wire, const struct ri_link_messa
 	line->node = ri_centre_hello(&ri_helper.centre, session, &message->hello, ri_helper.now);
 	return true;
 }
-
-const struct ri_wire_ear ri_helper_ear = { open_line, take, NULL };
 
 size_t ri_helper_take_line(void)
 {
@@ -317,10 +313,7 @@ static void bury(size_t session)
 			ri_helper.centre.version = wire->version;
 		if (line->node >= 0)
 			ri_centre_lose(&ri_helper.centre, (size_t)line->node, session,
-				ri_helper.now);
-		if (line->node >= 0 && !wire->closed)
-			ri_centre_break(&ri_helper.centre, (size_t)line->node, session,
-				wire->quiet_ms);
+				wire->closed ? RI_CENTRE_CLOSED : wire->quiet_ms, ri_helper.now);
 	} else if (!ri_helper.closed && (ri_helper.joined == 0 || ri_helper.joined == session)) {
 		/* node 0 refused us, or it is gone */
 		if (wire->speaks_link && !wire->proved)
@@ -364,6 +357,9 @@ void ri_helper_begin_member(void)
 		.may_stop = job->part.may_stop && setup->orders,
 		.restarts = setup->orders && setup->keys.keyed ? job->restarts : 0 };
 
+	ri_helper.wires.keys = &setup->keys;
+	ri_helper.wires.open = open_line;
+	ri_helper.wires.take = take;
 	ri_link_ports_add(&out, &job->part);
 	if (getrandom(self.life.bytes, sizeof(self.life.bytes), 0) < 0)
 		_exit(1);
@@ -410,7 +406,7 @@ static void judge_groups(void *context, struct ri_link_found *out)
 	if (ri_helper.together != NULL && ri_together_judge(ri_helper.together, &found)) {
 		out->rank = found.rank;
 		out->node = found.node < 0 ? 0 : (uint64_t)found.node;
-		ri_link_text_set(out->text, found.text);
+		ri_link_text_set(out->text, RI_LINK_TEXT, found.text);
 	}
 	ri_helper.together = NULL;
 	ri_arena_release(&ri_helper.groups);
@@ -459,9 +455,6 @@ void ri_helper_begin_centre(void)
 
 /* --- calls of node 0 --- */
 
-/* Linux include/net/tcp_states.h: connections that exist, or that node 0 alone has closed. */
-enum { ESTABLISHED = 1, CLOSE_WAIT = 8 };
-
 struct look {
 	uint16_t first;		/* our end of a connection with node 0's port, 0: there is none */
 	bool lasts;		/* the one that was there before is there still */
@@ -475,7 +468,8 @@ static void take_socket(void *context, const struct ri_socket *socket)
 	for (int i = 0; i < ri_helper.found.count; i++)
 		is_centre = is_centre ||
 			memcmp(ri_helper.found.list[i], socket->remote.address, 16) == 0;
-	if ((socket->state != ESTABLISHED && socket->state != CLOSE_WAIT) ||
+	if ((socket->state != RI_SOCKET_ESTABLISHED &&
+			socket->state != RI_SOCKET_CLOSE_WAIT) ||
 		socket->remote.port != ri_helper.setup->meeting || !is_centre)
 		return;
 	look->first = look->first == 0 ? socket->local.port : look->first;
@@ -584,7 +578,8 @@ void ri_helper_look_after_calls(void)
 		!ri_member_calls(&ri_helper.member))
 		return;
 	ri_helper.call_at = 0;
-	if (ri_address_read(&found, name)) {
+	if (ri_address_read(found.list[0], name)) {
+		found.count = 1;
 		call_all(&found);
 		return;
 	}

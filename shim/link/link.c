@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -89,49 +88,28 @@ const struct ri_link_noted *ri_link_noted(void)
 }
 
 /*
- * An abstract name (unix(7)): it is of the network namespace, as a pod has one. It follows from the
- * job's key, so that jobs do not meet, and that who has not the secret cannot foresee it.
+ * The place of a node in its job, which one rankinit of a network, as a pod has one, has: a second
+ * one in there (kubectl exec, a sidecar) has the pod's variables, too, but is no node. Its name
+ * follows from the job's key, so that jobs do not meet, and that who has not the secret cannot
+ * foresee it. Returns the descriptor, or -1 and errno: EADDRINUSE where another process has it,
+ * also half a second later, as one that was killed a moment ago has not.
  */
-static socklen_t name_place(struct sockaddr_un *name, const unsigned char *job_key, uint64_t node)
+static int hold_place(const unsigned char job_key[RI_SEAL_KEY], uint64_t node)
 {
-	static const char prefix[] = "rankinit-link ";
 	unsigned char key[RI_SEAL_KEY];
-	char words[48], *end = name->sun_path + 1;
+	char words[48];
+	RI_TEXT(name, 100);
+	int fd;
 
-	*name = (struct sockaddr_un){ .sun_family = AF_UNIX };
 	snprintf(words, sizeof(words), "the place of node %llu", (unsigned long long)node);
 	ri_seal_job_key(key, words, job_key, RI_SEAL_KEY);
-	memcpy(end, prefix, sizeof(prefix) - 1);
-	end += sizeof(prefix) - 1;
+	ri_text_add(&name, "rankinit-link ");
 	for (size_t i = 0; i < sizeof(key); i++)
-		end += snprintf(end, 3, "%02x", key[i]);
-	return (socklen_t)(end - (char *)name);
-}
-
-/*
- * The place of a node in its job, which one rankinit of a network has: a second one in the pod
- * (kubectl exec, a sidecar) has the pod's variables, too, but is no node. It is the name of a
- * socket, which the kernel takes back with the last process that has it open. Returns the
- * descriptor, or -1 and errno: EADDRINUSE where another process has it, also half a second later,
- * as one that was killed a moment ago has not.
- */
-static int bind_place(const unsigned char job_key[RI_SEAL_KEY], uint64_t node)
-{
-	struct sockaddr_un name;
-	socklen_t length = name_place(&name, job_key, node);
-	int fd = ri_fd_move_up(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)), bound, saved;
-
-	if (fd < 0)
-		return -1;
-	for (int i = 0; (bound = bind(fd, (const struct sockaddr *)&name, length)) < 0 &&
-		errno == EADDRINUSE && i < PLACES; i++)
+		ri_text_addf(&name, "%02x", key[i]);
+	for (int i = 0; (fd = ri_held_name(name.bytes)) < 0 && errno == EADDRINUSE && i < PLACES;
+		i++)
 		ri_mask_pause(PLACE_MS);
-	saved = errno;
-	if (bound == 0)
-		return fd;
-	close(fd);
-	errno = saved;
-	return -1;
+	return fd;
 }
 
 /* Also where the helper dies: it is this rankinit that is the node. */
@@ -140,7 +118,7 @@ static int take_place(const struct ri_link_setup *setup)
 	const struct ri_carried *before = setup->job->before;
 
 	own.place = before != NULL && before->link.place > 0 ? before->link.place
-		: bind_place(setup->keys.job, setup->job->part.node);
+		: hold_place(setup->keys.job, setup->job->part.node);
 	if (own.place < 0)	/* where the kernel has no such names each is on its own */
 		return errno == EADDRINUSE ? -1 : 0;
 	ri_kept_fds_add(own.place);
@@ -226,7 +204,7 @@ void ri_link_groups(const char *text)
 {
 	if (own.fd < 0)
 		return;
-	ri_link_lines_set(room->said.groups.text, RI_LINK_GROUPS_TEXT, text);
+	ri_link_text_set(room->said.groups.text, RI_LINK_GROUPS_TEXT, text);
 	tell(RI_LINK_GROUPS);
 }
 
@@ -409,7 +387,7 @@ void ri_link_vote(enum ri_link_step step, const char *why_not)
 	own.finishing = own.finishing || step == RI_LINK_LEAVE;
 	room->said.go.step = step;
 	room->said.go.go = why_not == NULL;
-	ri_link_text_set(room->said.go.text, why_not == NULL ? "" : why_not);
+	ri_link_text_set(room->said.go.text, RI_LINK_TEXT, why_not == NULL ? "" : why_not);
 	tell(RI_LINK_GO);
 }
 

@@ -67,15 +67,15 @@ static int reserve(void)
 		sizeof(*ri_helper.lines));
 	ri_helper.events = ri_arena_array(&ri_helper.arena, ri_helper.count,
 		sizeof(*ri_helper.events));
-	ri_helper.rooms.all = ri_arena_array(&ri_helper.arena, ri_helper.count,
-		sizeof(*ri_helper.rooms.all));
+	ri_helper.wires.rooms = ri_arena_array(&ri_helper.arena, ri_helper.count,
+		sizeof(*ri_helper.wires.rooms));
 	ri_helper.lines_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (ri_helper.lines == NULL || ri_helper.events == NULL || ri_helper.rooms.all == NULL ||
+	if (ri_helper.lines == NULL || ri_helper.events == NULL || ri_helper.wires.rooms == NULL ||
 		ri_helper.lines_fd < 0)
 		return -1;
 	for (size_t i = 0; i < ri_helper.count; i++)
 		ri_helper.lines[i] = (struct ri_line){ .node = -1,
-			.wire = { .fd = -1, .rooms = &ri_helper.rooms },
+			.wire = { .fd = -1, .wires = &ri_helper.wires },
 			.next = i > 0 && i + 1 < ri_helper.count ? i + 1 : 0 };
 	ri_helper.free = ri_helper.count > 1 ? 1 : 0;
 	ri_helper.lines_due = INT64_MAX;
@@ -466,8 +466,7 @@ static void go_on_with(size_t session, uint32_t events)
 
 	ri_helper.current = session;
 	if (wire->state != RI_WIRE_FREE && wire->state != RI_WIRE_DEAD)
-		ri_wire_go_on(wire, (short)events, &ri_helper.setup->keys, &ri_helper_ear,
-			ri_helper.now);
+		ri_wire_go_on(wire, (short)events, ri_helper.now);
 	ri_helper_tend(session);
 	ri_helper_bury_dead();
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "link/look_up.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -10,41 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "node/sockets.h"
 #include "system/helper.h"
 #include "system/kept_fds.h"
 
 enum { LOOK_UP_MS = 30000 };
-
-socklen_t ri_socket_address_make(union ri_socket_address *out, const unsigned char address[16],
-	uint16_t port)
-{
-	static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff };
-
-	memset(out, 0, sizeof(*out));
-	if (memcmp(address, mapped, sizeof(mapped)) == 0) {
-		out->four.sin_family = AF_INET;
-		out->four.sin_port = htons(port);
-		memcpy(&out->four.sin_addr, address + 12, sizeof(out->four.sin_addr));
-		return sizeof(out->four);
-	}
-	out->six.sin6_family = AF_INET6;
-	out->six.sin6_port = htons(port);
-	memcpy(&out->six.sin6_addr, address, sizeof(out->six.sin6_addr));
-	return sizeof(out->six);
-}
-
-bool ri_address_read(struct ri_addresses *out, const char *text)
-{
-	unsigned char ipv4[4];
-
-	if (inet_pton(AF_INET, text, ipv4) == 1)
-		ri_socket_ipv4(out->list[0], ipv4);
-	else if (inet_pton(AF_INET6, text, out->list[0]) != 1)
-		return false;
-	out->count = 1;
-	return true;
-}
 
 struct question {
 	const char *name;

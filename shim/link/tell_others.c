@@ -23,7 +23,7 @@ static void make_end(const struct ri_link_job *job, enum ri_class class, struct 
 	*out = (struct ri_link_end){ .fatal = job->part.may_stop,
 		.verdict = { .why = why, .class = class, .rank = -1, .node = -1 },
 		.at_us = (uint64_t)at.tv_sec * 1000000 + (uint64_t)at.tv_nsec / 1000 };
-	ri_link_text_set(out->text, lines);
+	ri_link_text_set(out->text, RI_LINK_TEXT, lines);
 }
 
 void ri_link_say(const struct ri_link_job *job, enum ri_class class, struct ri_why why,

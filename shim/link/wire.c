@@ -30,15 +30,15 @@ void ri_wire_kill(struct ri_wire *wire, const char *why)
 /* For bytes that wait. There is one for each wire. */
 static struct ri_wire_room *need_room(struct ri_wire *wire)
 {
-	struct ri_wire_rooms *rooms = wire->rooms;
+	struct ri_wires *wires = wire->wires;
 
 	if (wire->room != NULL)
 		return wire->room;
-	if (rooms->free == NULL) {
-		wire->room = &rooms->all[rooms->used++];
+	if (wires->free == NULL) {
+		wire->room = &wires->rooms[wires->used++];
 	} else {
-		wire->room = rooms->free;
-		rooms->free = wire->room->next;
+		wire->room = wires->free;
+		wires->free = wire->room->next;
 	}
 	return wire->room;
 }
@@ -47,8 +47,8 @@ static void leave_room(struct ri_wire *wire)
 {
 	if (wire->room == NULL || wire->in_count > 0 || wire->out_end > wire->out_begin)
 		return;
-	wire->room->next = wire->rooms->free;
-	wire->rooms->free = wire->room;
+	wire->room->next = wire->wires->free;
+	wire->wires->free = wire->room;
 	wire->room = NULL;
 }
 
@@ -60,7 +60,7 @@ void ri_wire_close(struct ri_wire *wire)
 	ri_seal_wipe(&wire->seals, sizeof(wire->seals));
 	wire->in_count = wire->out_begin = wire->out_end = 0;
 	leave_room(wire);
-	*wire = (struct ri_wire){ .fd = -1, .rooms = wire->rooms };
+	*wire = (struct ri_wire){ .fd = -1, .wires = wire->wires };
 }
 
 static void begin(struct ri_wire *wire, int fd, enum ri_wire_state state, int64_t now)
@@ -72,7 +72,7 @@ static void begin(struct ri_wire *wire, int fd, enum ri_wire_state state, int64_
 		{ IPPROTO_TCP, TCP_USER_TIMEOUT, UNHEARD_MS }, { IPPROTO_TCP, TCP_NODELAY, 1 },
 	};
 
-	*wire = (struct ri_wire){ .fd = fd, .rooms = wire->rooms, .state = state,
+	*wire = (struct ri_wire){ .fd = fd, .wires = wire->wires, .state = state,
 		.calls = state == RI_WIRE_CONNECTING, .born = now,
 		.until = now + RI_WIRE_PROOF_MS };
 	for (size_t i = 0; fd >= 0 && i < RI_ARRAY_SIZE(settings); i++)
@@ -165,12 +165,12 @@ static void put(struct ri_wire *wire, const unsigned char *bytes, size_t count)
 }
 
 /* This side's opening, with a nonce and a point that were never used. */
-static void greet(struct ri_wire *wire, const struct ri_wire_keys *keys)
+static void greet(struct ri_wire *wire)
 {
 	unsigned char *opening = wire->calls ? wire->openings.node : wire->openings.centre;
 
 	memcpy(opening, magic, sizeof(magic));
-	opening[sizeof(magic)] = keys->keyed;
+	opening[sizeof(magic)] = wire->wires->keys->keyed;
 	if (getrandom(opening + RI_WIRE_HEAD, RI_WIRE_NONCE, 0) != RI_WIRE_NONCE ||
 		getrandom(wire->scalar, RI_SEAL_SCALAR, 0) != RI_SEAL_SCALAR) {
 		ri_wire_kill(wire, "the kernel has no randomness");
@@ -184,9 +184,9 @@ static void greet(struct ri_wire *wire, const struct ri_wire_keys *keys)
  * What the other side's opening says. One that does not fit is answered too, to be understood, and
  * as soon as its head is there: that of another version may be shorter. Returns the bytes used.
  */
-static size_t take_opening(struct ri_wire *wire, const unsigned char *opening, size_t count,
-	const struct ri_wire_keys *keys, const struct ri_wire_ear *ear)
+static size_t take_opening(struct ri_wire *wire, const unsigned char *opening, size_t count)
 {
+	const struct ri_wire_keys *keys = wire->wires->keys;
 	unsigned char *theirs = wire->calls ? wire->openings.centre : wire->openings.node;
 	const char *why = NULL;
 
@@ -207,7 +207,7 @@ static size_t take_opening(struct ri_wire *wire, const unsigned char *opening, s
 	else if (count < RI_WIRE_OPENING)
 		return 0;
 	if (!wire->calls)
-		greet(wire, keys);
+		greet(wire);
 	if (why != NULL)
 		ri_wire_kill(wire, why);
 	if (wire->state == RI_WIRE_DEAD)
@@ -220,7 +220,7 @@ static size_t take_opening(struct ri_wire *wire, const unsigned char *opening, s
 	}
 	ri_seal_wipe(wire->scalar, sizeof(wire->scalar));
 	wire->state = RI_WIRE_OPEN;
-	ear->open(ear->context, wire);
+	wire->wires->open(wire);
 	return RI_WIRE_OPENING;
 }
 
@@ -260,8 +260,7 @@ static void break_off(struct ri_wire *wire, int error)
 }
 
 /* Returns how many of the bytes were used: whole openings and frames. */
-static size_t take_bytes(struct ri_wire *wire, const unsigned char *bytes, size_t count,
-	const struct ri_wire_keys *keys, const struct ri_wire_ear *ear)
+static size_t take_bytes(struct ri_wire *wire, const unsigned char *bytes, size_t count)
 {
 	static struct ri_seal_opened opened;
 	static struct ri_link_message message;
@@ -269,7 +268,7 @@ static size_t take_bytes(struct ri_wire *wire, const unsigned char *bytes, size_
 	size_t used = 0;
 
 	if (wire->state == RI_WIRE_GREETING)
-		used = take_opening(wire, bytes, count, keys, ear);
+		used = take_opening(wire, bytes, count);
 	while (wire->state == RI_WIRE_OPEN) {
 		result = ri_seal_open(&wire->seals.in, bytes + used, count - used, &opened);
 		if (result == RI_SEAL_MORE)
@@ -287,16 +286,15 @@ static size_t take_bytes(struct ri_wire *wire, const unsigned char *bytes, size_
 		wire->proved = true;
 		wire->until = INT64_MAX;
 		wire->heard += !wire->calls && message.kind != RI_LINK_GROUPS &&
-			!(message.kind == RI_LINK_TIME && keys->keyed);
-		if (wire->heard > RI_WIRE_HEARS || !ear->take(ear->context, wire, &message))
+			!(message.kind == RI_LINK_TIME && wire->wires->keys->keyed);
+		if (wire->heard > RI_WIRE_HEARS || !wire->wires->take(wire, &message))
 			ri_wire_kill(wire, "it says what it may not say");
 	}
 	/* what comes while it ends is read, so that the kernel does not reset the connection */
 	return wire->state == RI_WIRE_ENDING ? count : used;
 }
 
-static void read_some(struct ri_wire *wire, const struct ri_wire_keys *keys,
-	const struct ri_wire_ear *ear)
+static void read_some(struct ri_wire *wire)
 {
 	static unsigned char bytes[2 * RI_SEAL_FRAME];
 	size_t count, used;
@@ -320,7 +318,7 @@ static void read_some(struct ri_wire *wire, const struct ri_wire_keys *keys,
 			return;
 		is_all = (size_t)got < sizeof(bytes) - count;
 		count += (size_t)got;
-		used = take_bytes(wire, bytes, count, keys, ear);
+		used = take_bytes(wire, bytes, count);
 		/* the beginning of a frame, at most */
 		wire->in_count = wire->state == RI_WIRE_DEAD ? 0 : count - used;
 		if (wire->in_count > 0)
@@ -329,8 +327,7 @@ static void read_some(struct ri_wire *wire, const struct ri_wire_keys *keys,
 	}
 }
 
-void ri_wire_go_on(struct ri_wire *wire, short events, const struct ri_wire_keys *keys,
-	const struct ri_wire_ear *ear, int64_t now)
+void ri_wire_go_on(struct ri_wire *wire, short events, int64_t now)
 {
 	int error = 0;
 	socklen_t length = sizeof(error);
@@ -340,12 +337,12 @@ void ri_wire_go_on(struct ri_wire *wire, short events, const struct ri_wire_keys
 			error = errno;
 		if (error == 0) {
 			wire->state = RI_WIRE_GREETING;
-			greet(wire, keys);
+			greet(wire);
 		} else {
 			ri_wire_kill(wire, strerror(error));
 		}
 	} else if ((events & (POLLIN | POLLHUP | POLLERR)) != 0) {
-		read_some(wire, keys, ear);
+		read_some(wire);
 	}
 	if (wire->state != RI_WIRE_DEAD && (events & POLLOUT) != 0)
 		flush(wire);

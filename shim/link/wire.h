@@ -52,10 +52,18 @@ struct ri_wire_room {
 	unsigned char out[RI_WIRE_OUT];	/* what the kernel has not taken */
 };
 
-/* One for each wire, of which few are used at a time: pages of the others are never touched. */
-struct ri_wire_rooms {
-	struct ri_wire_room *all;
-	size_t used;			/* of all: the rest has never been */
+struct ri_wire;
+
+/* What the wires of one process have together. */
+struct ri_wires {
+	const struct ri_wire_keys *keys;
+	void (*open)(struct ri_wire *wire);	/* frames may be sent */
+	/* A message has come; false: it is one that the other side does not say. */
+	bool (*take)(struct ri_wire *wire, const struct ri_link_message *message);
+	/* One for each, of which few are used at a time: pages of the others are never touched. */
+	struct ri_wire_room *rooms;
+	/* The rest starts as zeroes. */
+	size_t used;			/* rooms: the rest has never been */
 	struct ri_wire_room *free;	/* used ones, the last first; or NULL */
 };
 
@@ -78,8 +86,8 @@ struct ri_wire {
 	unsigned char scalar[RI_SEAL_SCALAR];	/* of this side's point, until seals are made */
 	struct ri_seal_openings openings;
 	struct ri_seal_pair seals;
-	struct ri_wire_rooms *rooms;	/* the owner's; it stays when the wire is closed */
-	struct ri_wire_room *room;	/* of these; NULL: nothing waits */
+	struct ri_wires *wires;		/* the owner's; it stays when the wire is closed */
+	struct ri_wire_room *room;	/* of theirs; NULL: nothing waits */
 	size_t in_count;
 	size_t out_begin, out_end;
 };
@@ -94,18 +102,8 @@ void ri_wire_call(struct ri_wire *wire, const struct sockaddr *address, socklen_
 /* What to poll for; 0: nothing, as of one that is free or dead. */
 short ri_wire_events(const struct ri_wire *wire);
 
-/*
- * Go on after a poll that returned these events. open is called when frames may be sent, take
- * for each message; it returns false for one that this side does not say.
- */
-struct ri_wire_ear {
-	void (*open)(void *context, struct ri_wire *wire);
-	bool (*take)(void *context, struct ri_wire *wire, const struct ri_link_message *message);
-	void *context;
-};
-
-void ri_wire_go_on(struct ri_wire *wire, short events, const struct ri_wire_keys *keys,
-	const struct ri_wire_ear *ear, int64_t now);
+/* Go on after a poll that returned these events. */
+void ri_wire_go_on(struct ri_wire *wire, short events, int64_t now);
 
 /* Send a message: now, or as soon as the kernel takes it. */
 void ri_wire_send(struct ri_wire *wire, const struct ri_link_message *message);

@@ -6,9 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +17,7 @@
 #include "link/link.h"
 #include "report/members.h"
 #include "system/clock.h"
+#include "system/held_path.h"
 #include "system/kept_fds.h"
 #include "system/log.h"
 #include "system/own_proc.h"
@@ -32,22 +31,14 @@ enum {
 
 /*
  * A port is free until rank 0 listens, which takes it seconds: so a name says that it is
- * given away, with its block of ports. It lies in the network namespace, as ports do, and goes
- * with its socket (unix(7), abstract). Returns the descriptor, or -1.
+ * given away, with its block of ports. Returns the descriptor, or -1.
  */
 static int hold(unsigned port)
 {
-	struct sockaddr_un name = { .sun_family = AF_UNIX };
-	int length = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1,
-		"rankinit-simulated-%u", port / BLOCK);
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	char name[32];
 
-	if (fd >= 0 && bind(fd, (struct sockaddr *)&name,
-		(socklen_t)(sizeof(name.sun_family) + 1 + (size_t)length)) < 0) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
+	snprintf(name, sizeof(name), "rankinit-simulated-%u", port / BLOCK);
+	return ri_held_name(name);
 }
 
 /*

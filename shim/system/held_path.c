@@ -3,14 +3,18 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/host.h"
+#include "base/text.h"
 
 enum {
 	FIRST_FD = 3,		/* 0 to 2 are the ranks', even where they are closed */
@@ -40,6 +44,21 @@ int ri_fd_move_up(int fd)
 	high = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_FD);
 	ri_close_quietly(fd);
 	return high;
+}
+
+int ri_held_name(const char *name)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	size_t length = offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name);
+	int fd = ri_fd_move_up(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)), saved;
+
+	ri_text_copy(address.sun_path + 1, sizeof(address.sun_path) - 1, name);
+	if (fd < 0 || bind(fd, (const struct sockaddr *)&address, (socklen_t)length) == 0)
+		return fd;
+	saved = errno;
+	close(fd);
+	errno = saved;
+	return -1;
 }
 
 bool ri_held_path_is_anothers_name(const struct stat *file, int folder)

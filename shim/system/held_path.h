@@ -71,4 +71,11 @@ void ri_held_path_name_new(char name[RI_SPOT_NEW], const char *start, const char
 /* The same descriptor or a copy that is 3 or more, with O_CLOEXEC; -1 stays. */
 int ri_fd_move_up(int fd);
 
+/*
+ * Have this name, of less than a hundred bytes, until the last copy of the descriptor is closed. It
+ * is abstract (unix(7)): of the network namespace, as ports are. Returns the descriptor, 3 or more
+ * and with O_CLOEXEC; or -1 and errno, EADDRINUSE where another process has it.
+ */
+int ri_held_name(const char *name);
+
 #endif

@@ -15,7 +15,7 @@ enum { MESSAGES_MOST = 4096, STREAM_MOST = 1 << 20 };
 static struct {
 	struct ri_wire wire;
 	struct ri_wire_room room;
-	struct ri_wire_rooms rooms;
+	struct ri_wires wires;
 	struct ri_wire_keys keys;
 	struct ri_seal_pair seals;	/* the peer's */
 	int fd;				/* its end */
@@ -34,14 +34,14 @@ static const char *const messages[] = {
 	"{\"say\":\"verdict\",\"node\":1,\"named\":true,\"order\":true,\"text\":\"x\\n\"}",
 };
 
-static void open_(void *context, struct ri_wire *wire)
+static void open_(struct ri_wire *wire)
 {
-	CHECK(context == &own && wire == &own.wire && wire->state == RI_WIRE_OPEN);
+	CHECK(wire == &own.wire && wire->state == RI_WIRE_OPEN);
 }
 
-static bool take(void *context, struct ri_wire *wire, const struct ri_link_message *message)
+static bool take(struct ri_wire *wire, const struct ri_link_message *message)
 {
-	CHECK(context == &own && wire == &own.wire && wire->state == RI_WIRE_OPEN);
+	CHECK(wire == &own.wire && wire->state == RI_WIRE_OPEN);
 	CHECK(own.taken < own.frames && message->kind == own.said[own.taken]);
 	own.taken++;
 	own.counted += message->kind != RI_LINK_GROUPS;
@@ -53,9 +53,7 @@ static bool take(void *context, struct ri_wire *wire, const struct ri_link_messa
 
 static void go_on(short events)
 {
-	const struct ri_wire_ear ear = { open_, take, &own };
-
-	ri_wire_go_on(&own.wire, events, &own.keys, &ear, 0);
+	ri_wire_go_on(&own.wire, events, 0);
 	CHECK(own.wire.in_count <= RI_SEAL_FRAME && own.wire.out_end <= RI_WIRE_OUT);
 	CHECK(own.wire.state != RI_WIRE_DEAD || own.wire.why != NULL);
 	CHECK(own.wire.proved || own.taken == 0);
@@ -117,8 +115,9 @@ static void begin_peer(char kind)
 	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
 	own.fd = ends[0];
 	own.keys.keyed = true;
-	own.rooms.all = &own.room;
-	own.wire.rooms = &own.rooms;
+	own.wires = (struct ri_wires){ .keys = &own.keys, .open = open_, .take = take,
+		.rooms = &own.room };
+	own.wire.wires = &own.wires;
 	ri_wire_accept(&own.wire, ends[1], 0);
 	opening[4] = kind != 'k';
 	if (kind != 'z')
@@ -172,7 +171,7 @@ static void finish(void)
 		go_on(POLLIN | POLLHUP);
 	CHECK(own.wire.state == RI_WIRE_DEAD);
 	ri_wire_close(&own.wire);
-	CHECK(own.wire.state == RI_WIRE_FREE && own.wire.room == NULL && own.rooms.used <= 1);
+	CHECK(own.wire.state == RI_WIRE_FREE && own.wire.room == NULL && own.wires.used <= 1);
 	close(own.fd);
 }
 

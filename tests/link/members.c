@@ -50,7 +50,7 @@ static struct {
 	struct sockaddr_in to;
 	struct ri_wire_keys keys;	/* of this attempt */
 	uint64_t attempt;
-	struct ri_wire_rooms rooms;
+	struct ri_wires wires;
 	int poll;
 	int64_t now;
 	size_t next;		/* node to call first; those below have called */
@@ -91,7 +91,7 @@ static void say(struct node *node, const struct ri_link_message *message)
 	tend(node);
 }
 
-static void say_hello(void *context, struct ri_wire *wire)
+static void say_hello(struct ri_wire *wire)
 {
 	struct node *node = (struct node *)wire;
 	size_t number = (size_t)(node - own.nodes);
@@ -101,7 +101,6 @@ static void say_hello(void *context, struct ri_wire *wire)
 		.version = "members",
 	} };
 
-	(void)context;
 	memcpy(message.hello.life.bytes, &number, sizeof(number));
 	snprintf(message.hello.host, sizeof(message.hello.host), "worker-%zu", number);
 	say(node, &message);
@@ -136,13 +135,12 @@ static void say_groups(struct node *node)
 	say(node, &message);
 }
 
-static bool hear(void *context, struct ri_wire *wire, const struct ri_link_message *message)
+static bool hear(struct ri_wire *wire, const struct ri_link_message *message)
 {
 	const struct ri_link_message runs = { .kind = RI_LINK_PHASE, .phase = RI_LINK_RUNNING };
 	static const struct ri_link_message answer = { .kind = RI_LINK_ANSWER };
 	struct node *node = (struct node *)wire;
 
-	(void)context;
 	switch (message->kind) {
 	case RI_LINK_HELLO:
 		if (message->hello.place != RI_LINK_TAKEN)
@@ -194,11 +192,9 @@ static void call(struct node *node)
 
 static void go_on(struct node *node, uint32_t events)
 {
-	const struct ri_wire_ear ear = { say_hello, hear, NULL };
-
 	if (node->wire.state == RI_WIRE_FREE)
 		return;
-	ri_wire_go_on(&node->wire, (short)events, &own.keys, &ear, own.now);
+	ri_wire_go_on(&node->wire, (short)events, own.now);
 	tend(node);
 	if (node->wire.state != RI_WIRE_DEAD)
 		return;
@@ -330,12 +326,13 @@ static void set_up(char **words)
 		die("RANKINIT_LINK_KEY");
 	own.keys.keyed = true;
 	own.nodes = calloc(own.count, sizeof(*own.nodes));
-	own.rooms.all = calloc(own.count, sizeof(*own.rooms.all));
+	own.wires = (struct ri_wires){ .keys = &own.keys, .open = say_hello, .take = hear,
+		.rooms = calloc(own.count, sizeof(*own.wires.rooms)) };
 	own.poll = epoll_create1(EPOLL_CLOEXEC);
-	if (own.nodes == NULL || own.rooms.all == NULL || own.poll < 0)
+	if (own.nodes == NULL || own.wires.rooms == NULL || own.poll < 0)
 		die("memory");
 	for (size_t i = 0; i < own.count; i++)
-		own.nodes[i].wire = (struct ri_wire){ .fd = -1, .rooms = &own.rooms,
+		own.nodes[i].wire = (struct ri_wire){ .fd = -1, .wires = &own.wires,
 			.until = INT64_MAX };
 }
 

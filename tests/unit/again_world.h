@@ -214,9 +214,8 @@ static void lose_wire(struct event *event)
 	if (!is_there(wire, event->to_centre))
 		return;
 	if (event->to_centre && wire->heard >= 0)
-		ri_centre_lose(&world.centre, (size_t)wire->heard, event->wire, world.now);
-	if (event->to_centre && wire->heard >= 0 && wire->broken)
-		ri_centre_break(&world.centre, (size_t)wire->heard, event->wire, 0);
+		ri_centre_lose(&world.centre, (size_t)wire->heard, event->wire,
+			wire->broken ? 0 : RI_CENTRE_CLOSED, world.now);
 	if (event->to_centre || node->wire != event->wire)
 		return;
 	node->wire = 0;

@@ -293,9 +293,8 @@ static void lose_end(struct event *event)
 	if (event->to_centre) {
 		if (!centre->alive || wire->node < 0)
 			return;
-		ri_centre_lose(&centre->centre, (size_t)wire->node, event->wire, world.now);
-		if (wire->cut)
-			ri_centre_break(&centre->centre, (size_t)wire->node, event->wire, 0);
+		ri_centre_lose(&centre->centre, (size_t)wire->node, event->wire,
+			wire->cut ? 0 : RI_CENTRE_CLOSED, world.now);
 	} else if (member->wire == event->wire) {
 		member->wire = 0;
 		if (member->alive) {

@@ -72,7 +72,7 @@ static void test_a_member_comes_back(void **state)
 {
 	(void)state;
 	all_come();
-	ri_centre_lose(&centre, 2, 2, now);
+	ri_centre_lose(&centre, 2, 2, RI_CENTRE_CLOSED, now);
 	end(1, RI_CLASS_OWN);
 	pass(5000);
 	assert_null(last(2, RI_LINK_VERDICT));
@@ -85,7 +85,7 @@ static void test_a_member_comes_back(void **state)
 	assert_int_equal(last(7, RI_LINK_VERDICT)->decision.verdict.rank, 101);
 	assert_string_equal(last(7, RI_LINK_VERDICT)->decision.verdict.host, "gpu-1");
 	/* what the old connection still brings changes nothing */
-	ri_centre_lose(&centre, 2, 2, now);
+	ri_centre_lose(&centre, 2, 2, RI_CENTRE_CLOSED, now);
 	assert_true(nodes[2].here);
 }
 
@@ -194,7 +194,7 @@ static void test_losses_alone(void **state)
 
 	(void)state;
 	all_come();
-	ri_centre_lose(&centre, 3, 3, now);
+	ri_centre_lose(&centre, 3, 3, RI_CENTRE_CLOSED, now);
 	now += 4000;
 	end(2, RI_CLASS_LOSS);
 	end(1, RI_CLASS_LOSS);
@@ -220,8 +220,7 @@ static void test_a_loss_of_one_that_broke(void **state)
 {
 	(void)state;
 	all_come();
-	ri_centre_lose(&centre, 3, 3, now);
-	ri_centre_break(&centre, 3, 3, 0);
+	ri_centre_lose(&centre, 3, 3, 0, now);
 	now += 4000;
 	end(2, RI_CLASS_LOSS);
 	pass(RI_CENTRE_SETTLE_MS);

@@ -160,7 +160,7 @@ static void test_a_node_that_ended_well_behind_the_verdict(void **state)
 	fail_with(7, false);
 	vote(0, RI_LINK_LEAVE, true);
 	end(2, RI_CLASS_NONE);
-	ri_centre_lose(&centre, 2, 2, now);
+	ri_centre_lose(&centre, 2, 2, RI_CENTRE_CLOSED, now);
 	pass(0);
 	assert_said(RI_LINK_LEAVE, false, "the ranks do not start again: node 2 (gpu-2) has ended, "
 		"all of its ranks with 0\n");
@@ -173,9 +173,8 @@ static void test_a_node_that_is_followed(void **state)
 		begin_restarts(state);
 		fail_with(7, false);
 		vote(0, RI_LINK_LEAVE, true);
-		ri_centre_lose(&centre, 2, 2, now);
-		if (i == 1)	/* cut off: nobody knows that it is gone */
-			ri_centre_break(&centre, 2, 2, 0);
+		/* cut off: nobody knows that it is gone */
+		ri_centre_lose(&centre, 2, 2, i == 1 ? 0 : RI_CENTRE_CLOSED, now);
 		now += i == 2 ? 0 : 10;	/* of a life that began before */
 		assert_int_equal(call(2, true), -1);
 		assert_int_equal(place_of(12), RI_LINK_LATER);
@@ -256,7 +255,7 @@ static void test_what_stands_against_it(void **state)
 	assert_refused("node 3 (gpu-3) may not restart them any more (--restarts)");
 
 	begin_restarts(state);
-	ri_centre_lose(&centre, 2, 2, now);
+	ri_centre_lose(&centre, 2, 2, RI_CENTRE_CLOSED, now);
 	fail_with(7, false);
 	assert_refused("node 2 (gpu-2) is not connected");
 
@@ -344,7 +343,7 @@ static void test_a_node_that_is_lost(void **state)
 	for (size_t i = 0; i < NODES; i++)
 		if (i != 2)
 			vote(i, RI_LINK_LEAVE, true);
-	ri_centre_lose(&centre, 2, 2, now);
+	ri_centre_lose(&centre, 2, 2, RI_CENTRE_CLOSED, now);
 	pass(WAIT_MS - 1);
 	assert_int_equal(ri_joint_due(&centre, RI_LINK_LEAVE), now + 1);
 	assert_int_equal(count(RI_LINK_GO), 0);
@@ -360,7 +359,7 @@ static void test_who_is_lost_must_come_back(void **state)
 	fail_with(7, false);
 	for (size_t i = 0; i < NODES - 1; i++)
 		vote(i, RI_LINK_LEAVE, true);
-	ri_centre_lose(&centre, 2, 2, now);
+	ri_centre_lose(&centre, 2, 2, RI_CENTRE_CLOSED, now);
 	vote(3, RI_LINK_LEAVE, true);
 	assert_int_equal(count(RI_LINK_GO), 0);
 	assert_int_equal(call(2, false), 2);
@@ -389,7 +388,7 @@ static void test_all_start_when_all_are_fit(void **state)
 	assert_said(RI_LINK_START, true, "");
 	assert_false(centre.gathers);
 	/* who did not hear it hears it when it is back, and where it asks again */
-	ri_centre_lose(&centre, 3, 3, now);
+	ri_centre_lose(&centre, 3, 3, RI_CENTRE_CLOSED, now);
 	assert_int_equal(call(3, false), 3);
 	assert_int_equal(count(RI_LINK_GO), NODES + 1);
 	vote(3, RI_LINK_START, true);
@@ -420,10 +419,10 @@ static void test_one_is_not_fit(void **state)
 static void test_some_do_not_come(void **state)
 {
 	gather(state);
-	ri_centre_lose(&centre, 1, 1, now);
+	ri_centre_lose(&centre, 1, 1, RI_CENTRE_CLOSED, now);
 	vote(0, RI_LINK_START, true);
 	vote(2, RI_LINK_START, true);
-	ri_centre_lose(&centre, 3, 3, now);
+	ri_centre_lose(&centre, 3, 3, RI_CENTRE_CLOSED, now);
 	pass(WAIT_MS - 1);
 	assert_int_equal(ri_joint_due(&centre, RI_LINK_START), centre.begun + WAIT_MS);
 	assert_int_equal(count(RI_LINK_GO), 0);

@@ -117,7 +117,7 @@ static void test_who_is_silent(void **state)
 	for (size_t i = 4000; i < 7000; i++) {
 		/* a switch that is gone takes them one after the other */
 		now += i % 10 == 0;
-		ri_centre_lose(&centre, i, i, now);
+		ri_centre_lose(&centre, i, i, RI_CENTRE_CLOSED, now);
 	}
 	sent = 0;
 	for (int i = 0; i < 620; i++)
@@ -158,7 +158,7 @@ static void test_who_may_explain_losses(void **state)
 	strcpy(end.end.text, "rank 8 lost a peer\n");
 	come(2, NODES);
 	for (size_t i = 5000; i < 6000; i++)
-		ri_centre_lose(&centre, i, i, now);
+		ri_centre_lose(&centre, i, i, RI_CENTRE_CLOSED, now);
 	ri_centre_hear(&centre, 1, 1, &end, now);
 	pass(RI_CENTRE_SETTLE_MS);
 	assert_int_equal(last.kind, RI_LINK_VERDICT);

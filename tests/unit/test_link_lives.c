@@ -20,9 +20,7 @@ static void lose_running(bool closed)
 {
 	all_come();
 	reach(2, RI_LINK_RUNNING);
-	ri_centre_lose(&centre, 2, 2, now);
-	if (!closed)
-		ri_centre_break(&centre, 2, 2, 0);
+	ri_centre_lose(&centre, 2, 2, closed ? RI_CENTRE_CLOSED : 0, now);
 	now += 5000;
 }
 
@@ -172,7 +170,7 @@ static void test_a_copy_and_a_restart(void **state)
 	assert_int_equal(follow(12, 90), RI_LINK_GUEST);
 	assert_int_equal(follow(13, 91), RI_LINK_LATER);
 	now += 5000;
-	ri_centre_lose(&centre, 2, 2, now);
+	ri_centre_lose(&centre, 2, 2, RI_CENTRE_CLOSED, now);
 	pass(RI_CENTRE_SILENT_MS);
 	assert_false(centre.decided);
 	assert_int_equal(follow(14, 92), RI_LINK_GUEST);
@@ -195,7 +193,7 @@ static void test_a_copy_with_another_command(void **state)
 	assert_false(centre.decided);
 	assert_int_equal(place_of(12), RI_LINK_GUEST);
 	/* what it prepared the node for comes behind it */
-	ri_centre_lose(&centre, 2, 12, now);
+	ri_centre_lose(&centre, 2, 12, RI_CENTRE_CLOSED, now);
 	now += 1000;
 	assert_int_equal(follow(13, 91), RI_LINK_GUEST);
 	pass(LATE_RETURN);
@@ -206,7 +204,7 @@ static void test_a_restart_before_the_ranks_ran(void **state)
 {
 	(void)state;
 	all_come();
-	ri_centre_lose(&centre, 2, 2, now);
+	ri_centre_lose(&centre, 2, 2, RI_CENTRE_CLOSED, now);
 	now += 5000;
 	assert_int_equal(follow(12, 90), RI_LINK_GUEST);
 	pass(RETURN);
@@ -224,7 +222,7 @@ static void test_a_restart_after_an_end(void **state)
 	all_come();
 	reach(2, RI_LINK_RUNNING);
 	end(2, RI_CLASS_NONE);
-	ri_centre_lose(&centre, 2, 2, now);
+	ri_centre_lose(&centre, 2, 2, RI_CENTRE_CLOSED, now);
 	now += 5000;
 	assert_int_equal(follow(12, 90), RI_LINK_GUEST);
 	pass(GONE);
@@ -250,7 +248,7 @@ static void test_a_restart_of_a_script(void **state)
 		assert_int_equal(call(3, false), 3);
 		reach(2, RI_LINK_RUNNING);
 		end_from(2, 2, (enum ri_class)class, false);
-		ri_centre_lose(&centre, 2, 2, now);
+		ri_centre_lose(&centre, 2, 2, RI_CENTRE_CLOSED, now);
 		now += 5000;
 		assert_int_equal(follow(12, 90), RI_LINK_TAKEN);
 		assert_false(centre.decided);
@@ -270,7 +268,7 @@ static void test_a_script_that_was_killed(void **state)
 	script.may_stop = false;
 	assert_int_equal(ri_centre_hello(&centre, 2, &script, now), 2);
 	reach(2, RI_LINK_RUNNING);
-	ri_centre_lose(&centre, 2, 2, now);
+	ri_centre_lose(&centre, 2, 2, RI_CENTRE_CLOSED, now);
 	now += 5000;
 	assert_int_equal(follow(12, 90), RI_LINK_GUEST);
 	pass(RETURN);
@@ -283,7 +281,7 @@ static void test_a_restart_after_the_verdict(void **state)
 	(void)state;
 	all_come();
 	end(2, RI_CLASS_OWN);
-	ri_centre_lose(&centre, 2, 2, now);
+	ri_centre_lose(&centre, 2, 2, RI_CENTRE_CLOSED, now);
 	pass(5000);
 	assert_int_equal(call(2, true), -1);
 	assert_int_equal(place_of(12), RI_LINK_LATER);
@@ -333,7 +331,7 @@ static void test_what_is_left_of_an_attempt(void **state)
 		pass(RI_CENTRE_SETTLE_MS);
 		assert_false(centre.decided);
 		assert_non_null(strstr(last(1, RI_LINK_NEWS)->news.text, "rank of node 2"));
-		ri_centre_lose(&centre, 2, 2, now);
+		ri_centre_lose(&centre, 2, 2, RI_CENTRE_CLOSED, now);
 		pass(RETURN);
 		young.age_ms = 20000;
 		assert_int_equal(ri_centre_hello(&centre, 13, &young, now), 2);
@@ -378,7 +376,7 @@ static void test_two_machines_are_one_node(void **state)
 		"stops no other node\n");
 	/* it calls again: nothing is said twice */
 	sent_count = 0;
-	ri_centre_lose(&centre, 2, 12, now);
+	ri_centre_lose(&centre, 2, 12, RI_CENTRE_CLOSED, now);
 	assert_int_equal(call(2, true), 2);
 	assert_int_equal(count(RI_LINK_NEWS), 0);
 	end_from(2, 12, RI_CLASS_STOPPED, true);

@@ -197,7 +197,7 @@ static void test_the_largest_text_fits(void **state)
 	lines[sizeof(lines) - 1] = '\0';
 	for (size_t i = 99; i < sizeof(lines); i += 100)
 		lines[i] = '\n';
-	ri_link_text_set(said.end.text, lines);
+	ri_link_text_set(said.end.text, RI_LINK_TEXT, lines);
 	assert_int_equal(strlen(said.end.text) % 100, 0);
 	assert_int_equal(strlen(said.end.text), (RI_LINK_TEXT - 1) / 100 * 100);
 	assert_string_equal(round_trip(&said).end.text, said.end.text);
@@ -208,15 +208,15 @@ static void test_text_keeps_whole_lines(void **state)
 	char text[RI_LINK_TEXT], line[RI_LINK_TEXT + 1];
 
 	(void)state;
-	ri_link_text_set(text, "");
+	ri_link_text_set(text, RI_LINK_TEXT, "");
 	assert_string_equal(text, "");
-	ri_link_text_set(text, "a\n\nb");
+	ri_link_text_set(text, RI_LINK_TEXT, "a\n\nb");
 	assert_string_equal(text, "a\n\nb\n");
-	ri_link_text_set(text, "\033[2J\ttab\177 \302\205 \377\303\n");
+	ri_link_text_set(text, RI_LINK_TEXT, "\033[2J\ttab\177 \302\205 \377\303\n");
 	assert_string_equal(text, "?[2J?tab? ?? ??\n");
 	memset(line, 'x', sizeof(line) - 1);
 	line[sizeof(line) - 1] = '\0';
-	ri_link_text_set(text, line);
+	ri_link_text_set(text, RI_LINK_TEXT, line);
 	assert_string_equal(text, "");
 }
 

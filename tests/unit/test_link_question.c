@@ -171,7 +171,7 @@ static void test_a_node_that_is_not_there(void **state)
 		if (gone == 2)
 			answer(3);
 		if (gone > 0)
-			ri_centre_lose(&centre, 3, 3, now);
+			ri_centre_lose(&centre, 3, 3, RI_CENTRE_CLOSED, now);
 		answer(0);
 		answer(2);
 		assert_int_equal(centre.decided, gone == 2);
@@ -316,7 +316,8 @@ static void happen(const struct moment *moment)
 	else if (moment->what == ANSWER)
 		answer(moment->node);
 	else
-		ri_centre_lose(&centre, moment->node, session_of(moment->node, false), now);
+		ri_centre_lose(&centre, moment->node, session_of(moment->node, false),
+			RI_CENTRE_CLOSED, now);
 }
 
 /* Until the verdict. Returns which nodes it names, as bits. */

@@ -74,7 +74,7 @@ static void test_a_node_is_silent(void **state)
 {
 	(void)state;
 	all_come();
-	ri_centre_lose(&centre, 3, 3, now);
+	ri_centre_lose(&centre, 3, 3, RI_CENTRE_CLOSED, now);
 	assert_int_equal(ri_centre_due(&centre), now + RI_CENTRE_SILENT_MS);
 	pass(RI_CENTRE_SILENT_MS - 1);
 	assert_int_equal(count(RI_LINK_NEWS), 0);
@@ -90,8 +90,7 @@ static void test_a_node_that_was_cut_off(void **state)
 {
 	(void)state;
 	all_come();
-	ri_centre_lose(&centre, 3, 3, now);
-	ri_centre_break(&centre, 3, 3, RI_CENTRE_SILENT_MS - 1000);
+	ri_centre_lose(&centre, 3, 3, RI_CENTRE_SILENT_MS - 1000, now);
 	assert_int_equal(ri_centre_due(&centre), now + 1000);
 	pass(999);
 	assert_int_equal(count(RI_LINK_NEWS), 0);
@@ -100,7 +99,7 @@ static void test_a_node_that_was_cut_off(void **state)
 		"node 3 (gpu-3): silent for 60 s; look whether it still runs\n");
 	/* not of a session that is no more the node's */
 	assert_int_equal(call(2, false), 2);
-	ri_centre_break(&centre, 2, 1, RI_CENTRE_SILENT_MS);
+	ri_centre_lose(&centre, 2, 1, RI_CENTRE_SILENT_MS, now);
 	assert_int_equal(ri_centre_due(&centre), INT64_MAX);
 }
 
@@ -113,20 +112,19 @@ static void test_nodes_that_are_missed(void **state)
 	assert_true(ri_centre_misses(&centre));
 	all_come();
 	assert_false(ri_centre_misses(&centre));
-	ri_centre_lose(&centre, 2, 2, now);
-	ri_centre_lose(&centre, 3, 3, now);
+	ri_centre_lose(&centre, 2, 2, RI_CENTRE_CLOSED, now);
+	ri_centre_lose(&centre, 3, 3, RI_CENTRE_CLOSED, now);
 	end(1, RI_CLASS_OWN);
 	assert_true(ri_centre_misses(&centre));
 	assert_int_equal(ri_centre_hello(&centre, 12, &back, now), 2);
 	assert_true(ri_centre_misses(&centre));
 	/* it has closed its connection behind the verdict; the other one is given up */
-	ri_centre_lose(&centre, 2, 12, now);
+	ri_centre_lose(&centre, 2, 12, RI_CENTRE_CLOSED, now);
 	pass(RI_CENTRE_SILENT_MS);
 	assert_false(ri_centre_misses(&centre));
 	/* as it broke the verdict may not have arrived */
 	assert_int_equal(ri_centre_hello(&centre, 13, &back, now), 2);
-	ri_centre_lose(&centre, 2, 13, now);
-	ri_centre_break(&centre, 2, 13, 0);
+	ri_centre_lose(&centre, 2, 13, 0, now);
 	assert_true(ri_centre_misses(&centre));
 }
 

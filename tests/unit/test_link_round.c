@@ -138,7 +138,7 @@ static void test_a_lost_node_is_not_waited_for(void **state)
 	for (size_t i = 0; i < NODES - 1; i++)
 		say_groups(i, "one");
 	assert_int_equal(judged, 0);
-	ri_centre_lose(&centre, 3, 3, now);
+	ri_centre_lose(&centre, 3, 3, RI_CENTRE_CLOSED, now);
 	wait_ms(0);
 	assert_int_equal(judged, 1);
 	assert_null(last(3, RI_LINK_FOUND));
@@ -174,7 +174,7 @@ static void test_who_is_not_of_the_job(void **state)
 	all_come();
 	look(0, false);
 	reach(3, RI_LINK_RUNNING);
-	ri_centre_lose(&centre, 3, 3, now);
+	ri_centre_lose(&centre, 3, 3, RI_CENTRE_CLOSED, now);
 	now++;
 	assert_int_equal(call(3, true), 3);
 	assert_int_equal(place_of(13), RI_LINK_GUEST);

@@ -109,8 +109,7 @@ static void test_a_node_that_ended_with_0_meanwhile(void **state)
 	(void)state;
 	all_come();
 	fail_beside(2);
-	ri_centre_lose(&centre, 2, 2, now);
-	ri_centre_break(&centre, 2, 2, 3000);
+	ri_centre_lose(&centre, 2, 2, 3000, now);
 	pass(10000);
 	assert_false(is_ordered(3));
 	assert_int_equal(ri_centre_hello(&centre, 7, &again, now), 2);
@@ -138,9 +137,7 @@ static void test_a_connection_that_was_lost(void **state)
 	for (int broken = 0; broken < 2; broken++) {
 		begin(NULL);
 		all_come();
-		ri_centre_lose(&centre, 2, 2, now);
-		if (broken)
-			ri_centre_break(&centre, 2, 2, 0);
+		ri_centre_lose(&centre, 2, 2, broken ? 0 : RI_CENTRE_CLOSED, now);
 		fail_beside(0);
 		/* what closed it had said all */
 		assert_int_equal(is_ordered(3), !broken);

@@ -16,22 +16,20 @@ enum { PEERS = 2, READS = 0, SLEEPS = 1 };
 static struct {
 	struct ri_wire centre[PEERS], node[PEERS];
 	struct ri_wire_room all[2 * PEERS];
-	struct ri_wire_rooms rooms;
+	struct ri_wires wires;
 	size_t sent, taken[PEERS];
 } own;
 
-static void open_(void *context, struct ri_wire *wire)
+static void open_(struct ri_wire *wire)
 {
-	(void)context;
 	(void)wire;
 }
 
 /* Each says its number, so that none is lost and none comes twice. */
-static bool take(void *context, struct ri_wire *wire, const struct ri_link_message *message)
+static bool take(struct ri_wire *wire, const struct ri_link_message *message)
 {
 	size_t peer = (size_t)(wire - own.node);
 
-	(void)context;
 	assert_true(peer < PEERS);
 	assert_int_equal(message->kind, RI_LINK_NEWS);
 	assert_int_equal(strtoul(message->news.text, NULL, 10), own.taken[peer]);
@@ -41,22 +39,21 @@ static bool take(void *context, struct ri_wire *wire, const struct ri_link_messa
 
 static void go_on(struct ri_wire *wire, short events)
 {
-	static const struct ri_wire_keys keys = { .keyed = true };
-	const struct ri_wire_ear ear = { open_, take, NULL };
-
-	ri_wire_go_on(wire, events, &keys, &ear, 0);
+	ri_wire_go_on(wire, events, 0);
 }
 
 static int connect_all(void **state)
 {
+	static const struct ri_wire_keys keys = { .keyed = true };
 	int ends[2];
 
 	(void)state;
 	memset(&own, 0, sizeof(own));
-	own.rooms.all = own.all;
+	own.wires = (struct ri_wires){ .keys = &keys, .open = open_, .take = take,
+		.rooms = own.all };
 	for (size_t i = 0; i < PEERS; i++) {
 		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
-		own.centre[i].rooms = own.node[i].rooms = &own.rooms;
+		own.centre[i].wires = own.node[i].wires = &own.wires;
 		ri_wire_accept(&own.centre[i], ends[0], 0);
 		begin(&own.node[i], ends[1], RI_WIRE_CONNECTING, 0);
 		go_on(&own.node[i], POLLOUT);
@@ -85,7 +82,7 @@ static void tell_all(void)
 	char line[3000];
 
 	snprintf(line, sizeof(line), "%zu %2900s\n", own.sent++, ".");
-	ri_link_text_set(news.news.text, line);
+	ri_link_text_set(news.news.text, RI_LINK_TEXT, line);
 	for (size_t i = 0; i < PEERS; i++)
 		ri_wire_send(&own.centre[i], &news);
 	go_on(&own.node[READS], POLLIN);
@@ -97,7 +94,7 @@ static void test_what_is_taken_at_once_takes_no_memory(void **state)
 	for (int i = 0; i < 10; i++)
 		tell_all();
 	assert_int_equal(own.taken[READS], 10);
-	assert_int_equal(own.rooms.used, 0);
+	assert_int_equal(own.wires.used, 0);
 }
 
 static void test_a_slow_peer_gets_all(void **state)
@@ -109,7 +106,7 @@ static void test_a_slow_peer_gets_all(void **state)
 	assert_int_equal(own.taken[READS], own.sent);
 	assert_int_equal(own.taken[SLEEPS], 0);
 	assert_null(own.centre[READS].room);
-	assert_int_equal(own.rooms.used, 1);
+	assert_int_equal(own.wires.used, 1);
 	for (int i = 0; i < 1000 && own.taken[SLEEPS] < own.sent; i++) {
 		go_on(&own.node[SLEEPS], POLLIN);
 		go_on(&own.centre[SLEEPS], POLLOUT);
@@ -118,7 +115,7 @@ static void test_a_slow_peer_gets_all(void **state)
 	/* what waited has given its memory back, for the next one that needs it */
 	assert_null(own.centre[SLEEPS].room);
 	assert_null(own.node[SLEEPS].room);
-	assert_true(own.rooms.used <= 2);
+	assert_true(own.wires.used <= 2);
 }
 
 static void test_one_that_never_reads_is_lost(void **state)
@@ -140,7 +137,7 @@ static void test_one_that_never_reads_is_lost(void **state)
 	/* and its memory comes back with its end */
 	ri_wire_close(&own.centre[SLEEPS]);
 	assert_null(own.centre[SLEEPS].room);
-	assert_non_null(own.rooms.free);
+	assert_non_null(own.wires.free);
 }
 
 #define WIRE(test) cmocka_unit_test_setup_teardown(test, connect_all, close_all)
