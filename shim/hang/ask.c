@@ -36,24 +36,24 @@ static int read_pid(const struct ri_options *options, pid_t *pid, struct ri_erro
 
 int ri_autopsy_print(const struct ri_options *options, struct ri_error *err)
 {
-	struct ri_autopsy_wish wish = {
+	struct ri_look_wish wish = {
 		.why = "asked", .interval_ms = INTERVAL_MS, .most_ms = MOST_MS, .takes_time = true,
 		.now_ms = ri_now_ms,
 	};
 	bool as_json = options->action_value != NULL && strcmp(options->action_value, "json") == 0;
 	struct ri_json json = { .escapes = 0 };
-	struct ri_autopsy_region *region;
+	struct ri_look_region *region;
 	struct ri_text out;
 	char *room;
 
 	if (read_pid(options, &wish.root, err) < 0)
 		return -1;
-	region = ri_autopsy_open();
+	region = ri_look_open();
 	room = ri_pages(DOCUMENT);
 	if (region == NULL || room == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, "--autopsy", "no memory left for it: %s",
 			strerror(errno));
-	if (!ri_autopsy_examine(region, &wish)) {
+	if (!ri_look_examine(region, &wish)) {
 		ri_fail(err, RI_CODE_AUTOPSY_PID, "--autopsy", "there is no process %d",
 			(int)wish.root);
 		return ri_fail_hint(err, "look for it: ps -e");

@@ -92,7 +92,7 @@ bool ri_autopsy_is_wanted(const struct ri_options *options)
 
 bool ri_autopsy_needs_admission(const struct ri_options *options)
 {
-	return ri_autopsy_is_wanted(options) && ri_autopsy_yama() == 1;
+	return ri_autopsy_is_wanted(options) && ri_look_yama() == 1;
 }
 
 void ri_autopsy_plan(const struct ri_options *options, const struct ri_children *children,
@@ -192,8 +192,8 @@ static char *free_document(void)
 
 static void look(void *context)
 {
-	const struct ri_autopsy_wish *wish = context;
-	struct ri_autopsy_region *region = ri_autopsy_open();
+	const struct ri_look_wish *wish = context;
+	struct ri_look_region *region = ri_look_open();
 	struct ri_host host = { .root = AT_FDCWD, .live = true };
 	static struct ri_cgroup_oom file;
 	uint64_t kills, room;
@@ -209,7 +209,7 @@ static void look(void *context)
 		ri_cgroup_room(&host, &file, &room) == 0 && room < ROOM;
 	if (own.answer->no_room)
 		return;
-	if (region == NULL || !ri_autopsy_examine(region, wish))
+	if (region == NULL || !ri_look_examine(region, wish))
 		_exit(1);
 	out = ri_text_of(own.answer->lines, sizeof(own.answer->lines));
 	if (wish->once) {
@@ -236,7 +236,7 @@ static pid_t start(enum ri_autopsy_why why)
 {
 	static pid_t living[RI_MAX_LOCAL];
 	const struct reason *reason = &reasons[why];
-	struct ri_autopsy_wish wish = {
+	struct ri_look_wish wish = {
 		.root = getpid(), .own = living, .now_ms = ri_now_ms, .why = reason->name,
 		.interval_ms = reason->interval_ms, .most_ms = reason->most_ms,
 		.takes_time = reason->takes_time, .once = why == RI_AUTOPSY_WATCH,

@@ -52,7 +52,7 @@ static bool is_python(pid_t pid)
 {
 	const char *name = maps.objects[0].name;
 
-	if (!ri_autopsy_read_maps(pid, &maps) || strncmp(name, "python", 6) != 0)
+	if (!ri_look_read_maps(pid, &maps) || strncmp(name, "python", 6) != 0)
 		return false;
 	name += 6 + strspn(name + 6, "0123456789.");
 	return *name == '\0' || strcmp(name, "d") == 0 || strcmp(name, "-dbg") == 0;
@@ -270,7 +270,7 @@ static void look_at(pid_t rank, struct ri_course_seen *seen)
 	static struct ri_python_raised raised;
 	static struct ri_python python;
 	pid_t pid = rank;
-	const struct ri_python_memory memory = ri_autopsy_memory(&pid);
+	const struct ri_python_memory memory = ri_look_memory(&pid);
 	struct ri_text held = ri_text_of(seen->held, sizeof(seen->held));
 	bool runs;
 

@@ -22,9 +22,9 @@ enum {
 	PLACES = 2 * (DEEPEST + 1),	/* the latter half: below none of the own processes */
 };
 
-struct ri_autopsy_region *ri_autopsy_open(void)
+struct ri_look_region *ri_look_open(void)
 {
-	return ri_pages_shared(sizeof(struct ri_autopsy_region));
+	return ri_pages_shared(sizeof(struct ri_look_region));
 }
 
 /* --- which processes, and in which order ---------------------------------------- */
@@ -62,8 +62,7 @@ static int compare_pids(const void *a, const void *b)
 	return (one->pid > other->pid) - (one->pid < other->pid);
 }
 
-bool ri_autopsy_list_own(struct ri_autopsy_region *region, pid_t root, const pid_t *own,
-	size_t count)
+bool ri_look_list_own(struct ri_look_region *region, pid_t root, const pid_t *own, size_t count)
 {
 	struct ri_hang *hang = &region->hang;
 	char program[RI_HANG_PATH];
@@ -94,7 +93,7 @@ bool ri_autopsy_list_own(struct ri_autopsy_region *region, pid_t root, const pid
  * All that /proc shows, by their number: so it lists them (fs/proc/base.c, next_tgid). Returns how
  * many; 0: it lists none, or not in time.
  */
-static size_t list_all(struct ri_procstat *out, const struct ri_autopsy_limit *limit)
+static size_t list_all(struct ri_procstat *out, const struct ri_look_limit *limit)
 {
 	struct ri_proc_list list = ri_proc_list_open("/proc");
 	size_t count = 0;
@@ -102,8 +101,8 @@ static size_t list_all(struct ri_procstat *out, const struct ri_autopsy_limit *l
 	pid_t pid;
 
 	while ((pid = ri_proc_list_next(&list)) != 0) {
-		over = over || ri_autopsy_is_over(limit);
-		if (!over && count < RI_AUTOPSY_LISTED && ri_proc_read(pid, &out[count]) &&
+		over = over || ri_look_is_over(limit);
+		if (!over && count < RI_LOOK_LISTED && ri_proc_read(pid, &out[count]) &&
 			(count == 0 || out[count].pid > out[count - 1].pid))
 			count++;
 	}
@@ -129,7 +128,7 @@ static bool is_own(const struct ri_hang_look *look, pid_t pid)
  * How many generations below root, and PLACES / 2 more where none of the own processes is above
  * it; -1: it is not of them. Where there are no own ones, all are alike.
  */
-static int find_place(const struct ri_autopsy_region *region, size_t count, pid_t pid, pid_t root)
+static int find_place(const struct ri_look_region *region, size_t count, pid_t pid, pid_t root)
 {
 	const struct ri_hang_look *look = &region->hang.looks[region->hang.last];
 	int below = look->own_count == 0 ? 0 : PLACES / 2;
@@ -150,8 +149,8 @@ static int find_place(const struct ri_autopsy_region *region, size_t count, pid_
 	return -1;
 }
 
-bool ri_autopsy_list_others(struct ri_autopsy_region *region, pid_t root,
-	const struct ri_autopsy_limit *limit)
+bool ri_look_list_others(struct ri_look_region *region, pid_t root,
+	const struct ri_look_limit *limit)
 {
 	static int places[RI_HANG_PROCESSES];
 	static size_t at[PLACES + 1];	/* of each place where it begins in the order */
@@ -166,7 +165,7 @@ bool ri_autopsy_list_others(struct ri_autopsy_region *region, pid_t root,
 	for (size_t i = 0; i < count; i++) {
 		int place = find_place(region, count, listed[i].pid, root);
 
-		if (ri_autopsy_is_over(limit)) {
+		if (ri_look_is_over(limit)) {
 			look->count = look->own_count;
 			look->left_out = 0;
 			return false;
@@ -197,26 +196,26 @@ bool ri_autopsy_list_others(struct ri_autopsy_region *region, pid_t root,
 /* --- the looks ------------------------------------------------------------------ */
 
 struct work {
-	struct ri_autopsy_region *region;
-	const struct ri_autopsy_limit *limit;
+	struct ri_look_region *region;
+	const struct ri_look_limit *limit;
 };
 
 /* As many as there is time for, and one. */
 static void work(void *context)
 {
 	const struct work *work = context;
-	struct ri_autopsy_region *region = work->region;
+	struct ri_look_region *region = work->region;
 	size_t count = ri_hang_newer(&region->hang)->count;
 
 	do {
-		ri_autopsy_look(region, region->order[region->progress]);
+		ri_look_at(region, region->order[region->progress]);
 		region->progress++;
-	} while (region->progress < count && !ri_autopsy_is_over(work->limit));
+	} while (region->progress < count && !ri_look_is_over(work->limit));
 }
 
 /* Until it has ended, or does not get on, or the time is over. Returns whether it has ended. */
-static bool attend(const struct ri_autopsy_region *region, pid_t worker,
-	const struct ri_autopsy_limit *limit)
+static bool attend(const struct ri_look_region *region, pid_t worker,
+	const struct ri_look_limit *limit)
 {
 	uint32_t before = region->progress;
 	int64_t moved = limit->now_ms(), now;
@@ -256,7 +255,7 @@ static bool give_up(pid_t worker)
 }
 
 /* Look at those that were added. Returns whether all were looked at before the time was over. */
-static bool look_at_all(struct ri_autopsy_region *region, const struct ri_autopsy_limit *limit)
+static bool look_at_all(struct ri_look_region *region, const struct ri_look_limit *limit)
 {
 	struct ri_hang_look *look = ri_hang_newer(&region->hang);
 	const struct ri_helper_task task = {
@@ -270,7 +269,7 @@ static bool look_at_all(struct ri_autopsy_region *region, const struct ri_autops
 		uint32_t begun = region->progress;
 		bool ended, waited, hurried;
 
-		if (ri_autopsy_is_over(limit))
+		if (ri_look_is_over(limit))
 			return false;
 		worker = ri_helper_start(&task);
 		if (worker == 0) {
@@ -299,23 +298,23 @@ static bool look_at_all(struct ri_autopsy_region *region, const struct ri_autops
 	return whole;
 }
 
-static bool look(struct ri_autopsy_region *region, const struct ri_autopsy_wish *wish,
-	const struct ri_autopsy_limit *limit)
+static bool look(struct ri_look_region *region, const struct ri_look_wish *wish,
+	const struct ri_look_limit *limit)
 {
 	bool whole;
 
-	if (!ri_autopsy_list_own(region, wish->root, wish->own, wish->own_count))
+	if (!ri_look_list_own(region, wish->root, wish->own, wish->own_count))
 		return false;
 	region->hang.cut_errno = 0;
 	ri_clock_read(CLOCK_REALTIME, &region->hang.at);
-	whole = look_at_all(region, limit) && ri_autopsy_list_others(region, wish->root, limit) &&
+	whole = look_at_all(region, limit) && ri_look_list_others(region, wish->root, limit) &&
 		look_at_all(region, limit);
-	ri_autopsy_conclude(region);
+	ri_look_conclude(region);
 	ri_hang_judge(&region->hang);
 	return whole;
 }
 
-static void wait_until(const struct ri_autopsy_wish *wish, int64_t at)
+static void wait_until(const struct ri_look_wish *wish, int64_t at)
 {
 	for (int64_t left; (left = at - wish->now_ms()) > 0;)
 		ri_mask_pause(left < 500 ? (long)left : 500);
@@ -329,15 +328,15 @@ static void take_back(struct ri_hang *hang)
 	ri_hang_newer(hang)->suspect = -1;
 }
 
-bool ri_autopsy_examine(struct ri_autopsy_region *region, const struct ri_autopsy_wish *wish)
+bool ri_look_examine(struct ri_look_region *region, const struct ri_look_wish *wish)
 {
 	struct ri_hang *hang = &region->hang;
 	int64_t begun = wish->now_ms();
-	const struct ri_autopsy_limit limit = { wish->now_ms, begun + wish->most_ms };
+	const struct ri_look_limit limit = { wish->now_ms, begun + wish->most_ms };
 	bool whole;
 
-	hang->by_seccomp = ri_autopsy_is_filtered();
-	hang->yama = ri_autopsy_yama();
+	hang->by_seccomp = ri_look_is_filtered();
+	hang->yama = ri_look_yama();
 	hang->why = wish->why;
 	hang->after_loss = wish->after_loss;
 	hang->interval_ms = (uint32_t)wish->interval_ms;

@@ -21,7 +21,7 @@ enum {
 static char text[RI_PROC_FILE + 1];	/* of whatever file is read just now */
 
 /* Linux Documentation/admin-guide/LSM/Yama.rst */
-int ri_autopsy_yama(void)
+int ri_look_yama(void)
 {
 	uint64_t mode;
 
@@ -111,7 +111,7 @@ static void look_at_tracer(struct ri_hang_process *process)
 		memcpy(process->tracer_name, tracer.name, sizeof(tracer.name));
 }
 
-static size_t list_tasks(pid_t pid, int32_t out[RI_AUTOPSY_TASKS])
+static size_t list_tasks(pid_t pid, int32_t out[RI_LOOK_TASKS])
 {
 	struct ri_proc_list list;
 	size_t count = 0;
@@ -121,7 +121,7 @@ static size_t list_tasks(pid_t pid, int32_t out[RI_AUTOPSY_TASKS])
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	list = ri_proc_list_open(path);
 	while ((tid = ri_proc_list_next(&list)) != 0)
-		if (count < RI_AUTOPSY_TASKS)
+		if (count < RI_LOOK_TASKS)
 			out[count++] = tid;
 	return count;
 }
@@ -129,7 +129,7 @@ static size_t list_tasks(pid_t pid, int32_t out[RI_AUTOPSY_TASKS])
 /* A thread in state D may hold the lock that the others wait for. */
 static void look_for_blocked(struct ri_hang_process *process)
 {
-	static int32_t tasks[RI_AUTOPSY_TASKS];
+	static int32_t tasks[RI_LOOK_TASKS];
 	struct ri_procstat thread;
 	size_t count;
 
@@ -180,7 +180,7 @@ static void look_at_path(struct ri_hang_process *process)
 		note_mount(process, &mount);
 }
 
-void ri_autopsy_look_at_rank(struct ri_hang_process *process)
+void ri_look_at_rank(struct ri_hang_process *process)
 {
 	struct ri_hang_identity said = ri_hang_unsaid;
 	struct ri_hang_place place = { process->rank, -1, -1 };
@@ -199,12 +199,12 @@ void ri_autopsy_look_at_rank(struct ri_hang_process *process)
 	process->most_restarts = said.most_restarts < 0 ? 0 : said.most_restarts;
 }
 
-struct ri_python_memory ri_autopsy_memory(pid_t *pid)
+struct ri_python_memory ri_look_memory(pid_t *pid)
 {
 	return (struct ri_python_memory){ read_memory, pid };
 }
 
-bool ri_autopsy_read_maps(pid_t pid, struct ri_python_maps *maps)
+bool ri_look_read_maps(pid_t pid, struct ri_python_maps *maps)
 {
 	struct ri_proc_parts parts;
 	const char *line;
@@ -223,16 +223,16 @@ bool ri_autopsy_read_maps(pid_t pid, struct ri_python_maps *maps)
  * started, or loads a library, changes meanwhile.
  */
 static enum ri_hang_python find_python(struct ri_hang_process *process,
-	struct ri_autopsy_region *region, size_t i)
+	struct ri_look_region *region, size_t i)
 {
-	const struct ri_python_memory memory = ri_autopsy_memory(&process->pid);
+	const struct ri_python_memory memory = ri_look_memory(&process->pid);
 	struct ri_python *python = &region->pythons[i];
 	enum ri_python_answer answer = RI_PYTHON_CHANGED;
 	static struct ri_python_maps maps;
 
 	for (int tries = 0; tries < TRIES && answer == RI_PYTHON_CHANGED; tries++) {
 		errno = 0;
-		if (!ri_autopsy_read_maps(process->pid, &maps)) {
+		if (!ri_look_read_maps(process->pid, &maps)) {
 			process->python_errno = errno;
 			return errno == 0 ? RI_HANG_NO_PYTHON : RI_HANG_REFUSED;
 		}
@@ -299,7 +299,7 @@ static void read_stacks(struct ri_hang *hang, struct ri_hang_process *process,
 {
 	static struct ri_python_frame frames[RI_HANG_FRAMES];
 	static struct ri_python_threads threads;
-	static int32_t tasks[RI_AUTOPSY_TASKS];
+	static int32_t tasks[RI_LOOK_TASKS];
 	const struct ri_python_tasks ids = { tasks, list_tasks(process->pid, tasks) };
 	bool whole = false;
 	size_t main;
@@ -325,8 +325,7 @@ static void read_stacks(struct ri_hang *hang, struct ri_hang_process *process,
 }
 
 /* The same process as in the look before, whose interpreter is found already. */
-static void look_at_python(struct ri_autopsy_region *region, struct ri_hang_process *process,
-	size_t i)
+static void look_at_python(struct ri_look_region *region, struct ri_hang_process *process, size_t i)
 {
 	const struct ri_hang *hang = &region->hang;
 	const struct ri_hang_process *before = &hang->looks[!hang->last].processes[i];
@@ -336,7 +335,7 @@ static void look_at_python(struct ri_autopsy_region *region, struct ri_hang_proc
 		before->pid != process->pid || before->started != process->started)
 		region->python_known[i] = false;
 	if (region->python_known[i]) {
-		python->memory = ri_autopsy_memory(&process->pid);
+		python->memory = ri_look_memory(&process->pid);
 		process->python = RI_HANG_HAS_PYTHON;
 	} else {
 		process->python = find_python(process, region, i);
@@ -347,7 +346,7 @@ static void look_at_python(struct ri_autopsy_region *region, struct ri_hang_proc
 	read_stacks(&region->hang, process, python);
 }
 
-void ri_autopsy_look(struct ri_autopsy_region *region, size_t i)
+void ri_look_at(struct ri_look_region *region, size_t i)
 {
 	struct ri_hang_process *process = &ri_hang_newer(&region->hang)->processes[i];
 	const struct ri_call_row *row;
@@ -364,7 +363,7 @@ void ri_autopsy_look(struct ri_autopsy_region *region, size_t i)
 	look_for_blocked(process);
 	process->unread = false;
 	look_at_path(process);
-	ri_autopsy_look_at_rank(process);
+	ri_look_at_rank(process);
 	row = ri_call_row(&process->call);
 	/* after vfork(2) the memory is its parent's, and what that runs */
 	if (row == NULL || row->kind != RI_CALL_EXEC)
@@ -388,7 +387,7 @@ static bool subtract(uint64_t now, uint64_t before, uint64_t *grown)
 	return true;
 }
 
-void ri_autopsy_conclude(struct ri_autopsy_region *region)
+void ri_look_conclude(struct ri_look_region *region)
 {
 	struct ri_hang *hang = &region->hang;
 	struct ri_hang_look *look = ri_hang_newer(hang);
@@ -411,7 +410,7 @@ void ri_autopsy_conclude(struct ri_autopsy_region *region)
 	}
 }
 
-bool ri_autopsy_is_filtered(void)
+bool ri_look_is_filtered(void)
 {
 	pid_t self = getpid(), its;
 

@@ -189,7 +189,7 @@ static bool read_stream(const struct rank_files *files, struct ri_launched_strea
 static int pidfds[RI_LAUNCHED];	/* of each item; -1: its end is known */
 static struct rank_files *files;	/* of each */
 static int orders, ends;	/* a signalfd; an epoll(7), which keeps the order of ends */
-static struct ri_autopsy_region *region;
+static struct ri_look_region *region;
 static unsigned ended;
 static bool changed;		/* a rank has ended: its launcher may start others */
 
@@ -346,11 +346,11 @@ static void take_ranks(struct ri_hang_look *look)
 
 static void look_for_ranks(void)
 {
-	const struct ri_autopsy_limit limit = { ri_now_ms, ri_now_ms() + LOOK_MS };
+	const struct ri_look_limit limit = { ri_now_ms, ri_now_ms() + LOOK_MS };
 	struct ri_hang_look *look;
 
-	if (!ri_autopsy_list_own(region, getppid(), &own.launcher, 1) ||
-		!ri_autopsy_list_others(region, getppid(), &limit))
+	if (!ri_look_list_own(region, getppid(), &own.launcher, 1) ||
+		!ri_look_list_others(region, getppid(), &limit))
 		return;
 	look = ri_hang_newer(&region->hang);
 	/* its own daemons, and its workers, which bear what they do (setproctitle) */
@@ -361,10 +361,10 @@ static void look_for_ranks(void)
 			strcmp(name, "gcs_server") == 0 || strncmp(name, "ray::", 5) == 0;
 	}
 	/* what a rank that has ended left behind has the variables of that */
-	for (size_t i = 0; i < look->count && !ri_autopsy_is_over(&limit); i++)
+	for (size_t i = 0; i < look->count && !ri_look_is_over(&limit); i++)
 		if (look->processes[i].parent != getppid() ||
 			look->processes[i].pid == own.launcher)
-			ri_autopsy_look_at_rank(&look->processes[i]);
+			ri_look_at_rank(&look->processes[i]);
 	ri_hang_find_ranks(look);
 	take_ranks(look);
 }

@@ -28,14 +28,14 @@ static int64_t now_ms(void)
 static void look(pid_t root, int fd)
 {
 	static char text[RI_GROUPS_MAX];
-	struct ri_autopsy_region *region = ri_autopsy_open();
-	const struct ri_autopsy_wish wish = {
+	struct ri_look_region *region = ri_look_open();
+	const struct ri_look_wish wish = {
 		.root = root, .now_ms = now_ms, .why = "job", .interval_ms = INTERVAL_MS,
 		.most_ms = MOST_MS,
 	};
 	size_t length;
 
-	if (region == NULL || !ri_autopsy_examine(region, &wish))
+	if (region == NULL || !ri_look_examine(region, &wish))
 		exit(1);
 	length = ri_groups_write(&region->hang, text);
 	exit(write(fd, text, length) == (ssize_t)length ? 0 : 1);

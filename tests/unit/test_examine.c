@@ -24,7 +24,7 @@
 
 enum { RANKS = 3, WORKERS = RANKS, OTHERS = 1, ALL = RANKS + WORKERS + OTHERS };
 
-static struct ri_autopsy_region *region;
+static struct ri_look_region *region;
 static pid_t ranks[RANKS], others[OTHERS];
 static int hold[2];
 
@@ -79,16 +79,16 @@ static int stop_all(void **state)
 
 static void examine(size_t own_count, int64_t most)
 {
-	const struct ri_autopsy_wish wish = {
+	const struct ri_look_wish wish = {
 		.root = getpid(), .own = ranks, .own_count = own_count, .now_ms = count_looked,
 		.why = "stop", .most_ms = most,
 	};
 
 	if (region != NULL)
 		munmap(region, sizeof(*region));
-	region = ri_autopsy_open();
+	region = ri_look_open();
 	assert_non_null(region);
-	assert_true(ri_autopsy_examine(region, &wish));
+	assert_true(ri_look_examine(region, &wish));
 }
 
 static bool is_one_of(const pid_t *pids, size_t count, pid_t pid)
@@ -217,13 +217,13 @@ static void test_a_rank_that_has_gone(void **state)
 
 static void test_no_such_process(void **state)
 {
-	const struct ri_autopsy_wish wish = {
+	const struct ri_look_wish wish = {
 		.root = INT32_MAX, .now_ms = count_looked, .most_ms = ALL,
 	};
 
 	(void)state;
 	region->hang.looks_taken = 0;
-	assert_false(ri_autopsy_examine(region, &wish));
+	assert_false(ri_look_examine(region, &wish));
 }
 
 /* It may be longer than the memory for it, and so may one part. */
