@@ -219,7 +219,7 @@ static void judge_log(const struct ri_found *found)
 	/* torchrun's own labels stay (torch/distributed/run.py); --simulate asks by itself */
 	bool prefix = options->log_prefix != RI_PREFIX_NONE &&
 		found->context.host->files == NULL &&
-		ri_told_find(&found->context, "--tee", "PET_TEE") == NULL;
+		ri_context_told(&found->context, "--tee", "PET_TEE") == NULL;
 
 	if (file->value != NULL)
 		ri_pattern_read(file->value, &use);
@@ -381,7 +381,7 @@ static int refuse_launcher(const struct ri_found *found, const char *subject,
 	const char *name = launcher == NULL ? "COMMAND" : launcher->name;
 	bool has_own = ri_launcher_is_torchruns(launcher);
 
-	if (has_own && ri_told_find(&found->context, "--max-restarts",
+	if (has_own && ri_context_told(&found->context, "--max-restarts",
 		"PET_MAX_RESTARTS") != NULL) {
 		ri_fail(err, RI_CODE_RESTARTS_REFUSED, subject, "%s has --max-restarts, and starts "
 			"its ranks again itself", name);

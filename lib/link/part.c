@@ -23,28 +23,14 @@ static const struct told_pair {
 	{ "--main-address", "--main-port", NULL, NULL },
 };
 
-const char *ri_told_find(const struct ri_context *context, const char *option,
-	const char *variable)
-{
-	const struct ri_command *command = context->command;
-	const char *value = NULL;
-
-	if (command->launcher == NULL)
-		return NULL;
-	if (ri_command_has(command, option, &value))
-		return value == NULL ? "" : value;
-	return variable != NULL && command->launcher->reads_pet
-		? ri_env_get(context->env, variable) : NULL;
-}
-
 /*
- * The same, of where the job meets. Such a variable follows what the user states of that fact, as
- * lib/to/torch.c has it: what stands in it now is not what torchrun gets.
+ * What a launcher is told of where the job meets. Such a variable follows what the user states of
+ * that fact, as lib/to/torch.c has it: what stands in it now is not what torchrun gets.
  */
 static const char *find_place(const struct ri_topology *topology, const struct ri_context *context,
 	const char *option, const char *variable, enum ri_fact_id id)
 {
-	return ri_told_find(context, option,
+	return ri_context_told(context, option,
 		topology->facts[id].strength < RI_STRENGTH_STATED ? variable : NULL);
 }
 
@@ -99,7 +85,7 @@ struct name {
  */
 static bool has_own_store(const struct ri_context *context)
 {
-	const char *backend = ri_told_find(context, "--rdzv-backend", "PET_RDZV_BACKEND");
+	const char *backend = ri_context_told(context, "--rdzv-backend", "PET_RDZV_BACKEND");
 
 	return backend == NULL || strcmp(backend, "static") == 0 || strcmp(backend, "c10d") == 0;
 }
@@ -107,7 +93,7 @@ static bool has_own_store(const struct ri_context *context)
 /* torchrun's --rdzv-endpoint; NULL: it is told none. */
 static const char *find_endpoint(const struct ri_context *context)
 {
-	const char *endpoint = ri_told_find(context, "--rdzv-endpoint", "PET_RDZV_ENDPOINT");
+	const char *endpoint = ri_context_told(context, "--rdzv-endpoint", "PET_RDZV_ENDPOINT");
 
 	return endpoint == NULL || endpoint[0] == '\0' ? NULL : endpoint;
 }
@@ -185,7 +171,7 @@ static const char *find_job(const struct ri_topology *topology, const struct ri_
 	const struct ri_fact *id = &topology->facts[RI_FACT_JOB_ID];
 	const struct ri_fact *port = &topology->facts[RI_FACT_MASTER_PORT];
 	const struct ri_fact *master = &topology->facts[RI_FACT_MASTER_ADDR];
-	const char *meeting = ri_told_find(context, "--rdzv-id", "PET_RDZV_ID");
+	const char *meeting = ri_context_told(context, "--rdzv-id", "PET_RDZV_ID");
 	const char *endpoint, *host = "";
 	const char *played = context->host == NULL ? NULL : context->host->job;
 	struct name name = { .topology = topology, .context = context,
@@ -228,8 +214,8 @@ static bool is_fixed_torchrun(const struct ri_context *context)
 	if (context->command->launcher == NULL ||
 		strcmp(context->command->launcher->name, "torchrun") != 0)
 		return false;
-	nodes = ri_told_find(context, "--nnodes", "PET_NNODES");
-	restarts = ri_told_find(context, "--max-restarts", "PET_MAX_RESTARTS");
+	nodes = ri_context_told(context, "--nnodes", "PET_NNODES");
+	restarts = ri_context_told(context, "--max-restarts", "PET_MAX_RESTARTS");
 	colon = nodes == NULL ? NULL : strchr(nodes, ':');
 	if (colon != NULL && (strlen(colon + 1) != (size_t)(colon - nodes) ||
 		strncmp(nodes, colon + 1, (size_t)(colon - nodes)) != 0))
@@ -291,7 +277,7 @@ static bool is_of_job(const struct ri_topology *topology, const struct ri_contex
 
 	ri_topology_get(topology, RI_FACT_MASTER_PORT, &master);
 	for (size_t i = 0; i < RI_ARRAY_SIZE(told_pairs) && number != port; i++) {
-		const char *told = ri_told_find(context, told_pairs[i].port,
+		const char *told = ri_context_told(context, told_pairs[i].port,
 			told_pairs[i].port_variable);
 
 		if (told != NULL)
@@ -346,7 +332,7 @@ static bool take_told(struct ri_rendezvous *place, const struct ri_topology *top
 	const char *endpoint = find_endpoint(context), *colon;
 	bool told = false;
 
-	if (ri_told_find(context, "--rdzv-conf", "PET_RDZV_CONF") != NULL)
+	if (ri_context_told(context, "--rdzv-conf", "PET_RDZV_CONF") != NULL)
 		return false;
 	if (endpoint != NULL) {
 		/* which node is another host than node 0's cannot be known */
@@ -355,7 +341,7 @@ static bool take_told(struct ri_rendezvous *place, const struct ri_topology *top
 			is_master(place->host, endpoint, (size_t)(colon - endpoint)) &&
 			read_port(&place->port, colon + 1);
 	}
-	if (ri_told_find(context, "--rdzv-backend", "PET_RDZV_BACKEND") != NULL)
+	if (ri_context_told(context, "--rdzv-backend", "PET_RDZV_BACKEND") != NULL)
 		return false;	/* c10d without an endpoint chooses one by itself */
 	for (size_t i = 0; i < RI_ARRAY_SIZE(told_pairs); i++) {
 		const struct told_pair *pair = &told_pairs[i];
@@ -413,7 +399,7 @@ static bool meets(struct ri_rendezvous *place, const struct ri_topology *topolog
 		return false;
 	if (context->fan_out == 0 && command->mode == RI_MODE_NODE) {
 		/* a range of nodes does not tell how many will come (torch/distributed/run.py) */
-		nodes = ri_told_find(context, "--nnodes", "PET_NNODES");
+		nodes = ri_context_told(context, "--nnodes", "PET_NNODES");
 		return command->launcher == NULL ? command->stated
 			: !ri_meeting_is_here(command, context->env) &&
 				(nodes == NULL || strchr(nodes, ':') == NULL) &&

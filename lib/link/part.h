@@ -60,13 +60,6 @@ bool ri_rendezvous_find(struct ri_rendezvous *out, const struct ri_topology *top
 	const struct ri_context *context, const struct ri_link_part *part, bool is_mpi);
 
 /*
- * What a launcher is told of that by a word, else by a variable of torchrun's (NULL: there is
- * none); "" for a word without a value, NULL where it is not told, or is not known.
- */
-const char *ri_told_find(const struct ri_context *context, const char *option,
-	const char *variable);
-
-/*
  * arrival.c: who has come to where the nodes meet, as this node's sockets show it, and the line
  * about it. It is what a job without --link can know: node 0 sees connections, and the others see
  * their own.

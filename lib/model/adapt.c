@@ -257,9 +257,8 @@ static int adapt_to_launcher(struct ri_topology *topology, const struct ri_conte
 	uint64_t number;
 	bool even;
 
-	if (launcher != NULL && launcher->reads_pet &&
-		!ri_command_has(context->command, "--nnodes", &nodes))
-		nodes = ri_env_get(context->env, "PET_NNODES");
+	if (launcher != NULL && launcher->reads_pet)
+		nodes = ri_context_told(context, "--nnodes", "PET_NNODES");
 	/* unless torchrun says itself that each process is a node, by as many nodes as these */
 	if ((nodes == NULL || ri_number_read(nodes, counts, &number, NULL) != RI_NUMBER_OK ||
 		number != topology->facts[RI_FACT_WORLD_SIZE].number) &&

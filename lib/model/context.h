@@ -58,4 +58,11 @@ struct ri_context {
 	uint64_t fan_out;	/* processes of a node that are started here; 0: this is one */
 };
 
+/*
+ * What a known launcher is told by this option, else by a variable that torchrun takes for it
+ * (NULL: there is none); "" for an option without a value, NULL where it is not told.
+ */
+const char *ri_context_told(const struct ri_context *context, const char *option,
+	const char *variable);
+
 #endif

@@ -115,6 +115,20 @@ const char *ri_topology_subject(const struct ri_topology *topology, enum ri_fact
 	return ri_fact_name(id);
 }
 
+const char *ri_context_told(const struct ri_context *context, const char *option,
+	const char *variable)
+{
+	const struct ri_command *command = context->command;
+	const char *value = NULL;
+
+	if (command->launcher == NULL)
+		return NULL;
+	if (ri_command_has(command, option, &value))
+		return value == NULL ? "" : value;
+	return variable != NULL && command->launcher->reads_pet
+		? ri_env_get(context->env, variable) : NULL;
+}
+
 const char *ri_wishes_subject(const struct ri_wishes *wishes)
 {
 	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)

@@ -184,7 +184,7 @@ static void warn_of_own_endpoint(const struct ri_topology *topology,
 {
 	const struct ri_range places = ri_fact_range(RI_FACT_NODE_RANK);
 	const struct ri_command *command = context->command;
-	const char *told = NULL, *place = NULL, *subject = "--rdzv-endpoint", *host, *colon;
+	const char *told = NULL, *subject = "--rdzv-endpoint", *place, *host, *colon;
 	struct ri_error *finding;
 	uint64_t node = 0;
 	size_t length;
@@ -195,10 +195,8 @@ static void warn_of_own_endpoint(const struct ri_topology *topology,
 		subject = "PET_RDZV_ENDPOINT";
 		told = ri_env_get(context->env, subject);
 	}
-	if (!ri_topology_get(topology, RI_FACT_NODE_RANK, &node) &&
-		!ri_command_has(command, "--node-rank", &place))
-		place = ri_env_get(context->env, "PET_NODE_RANK");
-	if (place != NULL)
+	place = ri_context_told(context, "--node-rank", "PET_NODE_RANK");
+	if (!ri_topology_get(topology, RI_FACT_NODE_RANK, &node) && place != NULL)
 		ri_number_read(place, places, &node, NULL);
 	if (told == NULL || node == 0)
 		return;

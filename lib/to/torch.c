@@ -274,13 +274,10 @@ static bool numbers_nodes(const struct ri_writing *writing, const struct ri_topo
 {
 	const struct ri_context *context = writing->context;
 	const struct ri_fact *node = &topology->facts[RI_FACT_NODE_RANK];
-	const char *backend = NULL;
+	const char *backend = ri_context_told(context, "--rdzv-backend", "PET_RDZV_BACKEND");
 
-	if (!ri_launcher_is_torchruns(context->command->launcher))
-		return false;
-	if (!ri_command_has(context->command, "--rdzv-backend", &backend))
-		backend = ri_env_get(context->env, "PET_RDZV_BACKEND");
-	if (backend == NULL || backend[0] == '\0' || strcmp(backend, "static") == 0)
+	if (!ri_launcher_is_torchruns(context->command->launcher) || backend == NULL ||
+		backend[0] == '\0' || strcmp(backend, "static") == 0)
 		return false;
 	if (node->state == RI_STATE_KNOWN && ri_topology_is_wide(topology))
 		ri_note(context->findings, RI_CODE_NODE_RANK_UNUSED, ri_topology_subject(topology,
