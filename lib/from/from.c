@@ -76,7 +76,7 @@ static bool is_there(const struct ri_source *source, const struct ri_context *co
 	const struct ri_wishes *wishes = context->wishes;
 	const char *named = wishes->source.value;
 
-	if ((source->traits & RI_TRAIT_BY_HAND) != 0)
+	if (is_by_hand(source))
 		return ri_wishes_subject(wishes) != NULL;
 	return ri_source_is_seen(source, context->env) || (source->hidden &&
 		named != NULL && strcmp(named, source->name) == 0);

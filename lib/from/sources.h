@@ -66,12 +66,12 @@ struct ri_source_row {
 	const char *meaning;	/* what it says, in one line */
 	unsigned char sign;	/* bits of enum ri_sign */
 	enum ri_take take : 8;
-	char between;		/* two hosts */
+	char between;		/* what stands between two hosts */
 	enum ri_fact_id fact : 8;
 	/* What a simulated job has there; NULL: what its take says of the member, if it has one;
 	 * "": it is not set there. */
 	const char *value;
-	const char *cite;	/* where that was read: a document or a source file; NULL: as all */
+	const char *cite;	/* where that was read, a document or a file; NULL: the source's */
 	bool stated;		/* the frameworks read it themselves: who sets it wants it */
 };
 
