@@ -56,12 +56,10 @@ bool ri_shape_row_at(const struct ri_shape *shape, size_t index, struct ri_shape
 
 bool ri_shape_row_is_of(const struct ri_shape_row *row, const struct ri_shape_member *member)
 {
-	unsigned node = row->of & (RI_OF_FIRST | RI_OF_OTHERS);
-	unsigned count = row->of & (RI_OF_ONE_NODE | RI_OF_SEVERAL_NODES);
+	unsigned of_others = (member->node == 0 ? RI_OF_OTHERS : RI_OF_FIRST) |
+		(member->nodes == 1 ? RI_OF_SEVERAL_NODES : RI_OF_ONE_NODE);
 
-	return (node == 0 || (node & (member->node == 0 ? RI_OF_FIRST : RI_OF_OTHERS)) != 0) &&
-		(count == 0 ||
-			(count & (member->nodes == 1 ? RI_OF_ONE_NODE : RI_OF_SEVERAL_NODES)) != 0);
+	return (row->of & of_others) == 0;
 }
 
 unsigned ri_shape_port(const struct ri_shape *shape)

@@ -75,7 +75,7 @@ struct ri_source_row {
 	bool stated;		/* the frameworks read it themselves: who sets it wants it */
 };
 
-/* Of which nodes a row is, and of jobs with how many; none of a pair: of both. */
+/* Of which nodes a row is, and of jobs with how many; one of a pair, or none: of both. */
 enum ri_shape_of {
 	RI_OF_FIRST = 1,
 	RI_OF_OTHERS = 2,

@@ -474,7 +474,6 @@ static void test_rows_of_some(void **state)
 		{ 0, true, true, true },
 		{ RI_OF_FIRST, true, true, false },
 		{ RI_OF_OTHERS, false, false, true },
-		{ RI_OF_FIRST | RI_OF_OTHERS, true, true, true },
 		{ RI_OF_ONE_NODE, true, false, false },
 		{ RI_OF_SEVERAL_NODES, false, true, true },
 		{ RI_OF_SEVERAL_NODES | RI_OF_FIRST, false, true, false },
