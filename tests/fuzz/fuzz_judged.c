@@ -78,15 +78,18 @@ pid_t ri_helper_start(const struct ri_helper_task *given)
 	return 1;
 }
 
-bool ri_helper_reap(pid_t pid, int *status)
+bool ri_helper_leave(pid_t *helper)
 {
-	(void)status;
-	return pid == 1;
+	bool was = *helper == 1;
+
+	*helper = 0;
+	return was;
 }
 
-bool ri_helper_leave(pid_t pid)
+bool ri_helper_reap(pid_t *helper, int *status)
 {
-	return pid == 1;
+	(void)status;
+	return ri_helper_leave(helper);
 }
 
 int64_t ri_helper_due(pid_t pid)
