@@ -8,7 +8,6 @@
 #include "words/words.h"
 
 enum {
-	LONG_MS = 60000,	/* an attempt of that length has got somewhere */
 	PAUSE_DOUBLED = 5,	/* from one second on, */
 	PAUSE_MOST_MS = 30000,	/* to this */
 	FEW = 20,		/* columns in which an exception says nothing */
@@ -147,7 +146,7 @@ enum ri_again ri_again_decide(const struct ri_again_case *failed)
 	/* nothing was gained by the last start, and nothing will be by another one */
 	if (failed->attempt > 0 && failed->signature[0] != '\0' &&
 		strcmp(failed->signature, failed->before) == 0 &&
-		failed->lines <= failed->lines_before && failed->lasted_ms < LONG_MS)
+		failed->lines <= failed->lines_before && failed->lasted_ms < RI_AGAIN_LONG_MS)
 		return RI_AGAIN_SAME;
 	if (failed->remains)
 		return RI_AGAIN_REMAINS;
@@ -182,7 +181,7 @@ void ri_again_add(struct ri_text *out, enum ri_again why, const struct ri_again_
 
 uint64_t ri_again_quick(uint64_t before, int64_t lasted_ms)
 {
-	return lasted_ms < LONG_MS ? before + 1 : 0;
+	return lasted_ms < RI_AGAIN_LONG_MS ? before + 1 : 0;
 }
 
 /* Linux forgets a connection's port after a minute, TCP_TIMEWAIT_LEN in include/net/tcp.h. */

@@ -67,6 +67,8 @@ enum ri_again ri_again_decide(const struct ri_again_case *failed);
 /* Append the reason as the end of a sentence, "the same failure came twice, ...". Not for YES. */
 void ri_again_add(struct ri_text *out, enum ri_again why, const struct ri_again_case *failed);
 
+enum { RI_AGAIN_LONG_MS = 60000 };	/* an attempt of that length has got somewhere */
+
 /*
  * How many attempts in a row were over in less than a minute, with one that lasted so long, where
  * before it there were so many.

@@ -13,7 +13,6 @@
 #include "system/own_proc.h"
 
 enum {
-	LONG_MS = 60000,	/* as lib/report/restarts.c has it: such an attempt got somewhere */
 	QUICK_MS = 10,		/* in a later attempt twice, four times ... as long until CALL_MS */
 	CALL_MS = 500,		/* between two calls, and as much again at random */
 	CALLS_LATER_MS = 300000,	/* without node 0; after that ten times as long */
@@ -419,7 +418,7 @@ static bool has_progressed(void *context)
 	const struct ri_link_noted *noted = ri_helper.setup->noted;
 
 	(void)context;
-	return (ri_helper.ran_at != 0 && ri_helper.now - ri_helper.ran_at >= LONG_MS) ||
+	return (ri_helper.ran_at != 0 && ri_helper.now - ri_helper.ran_at >= RI_AGAIN_LONG_MS) ||
 		(noted != NULL && noted->lines > (before == NULL ? 0 : before->lines));
 }
 
