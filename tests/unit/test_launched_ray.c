@@ -174,7 +174,6 @@ static const char *verdict(const struct ri_launched *items, size_t count, const 
 		ri_class_find(&ranks[i]);
 	ri_culprit_find(&outcome);
 	assert_true(outcome.first >= 0);
-	reason = (struct ri_reason){ .rank = NULL };
 	ri_reason_find(&ranks[outcome.first], &reason);
 	out = ri_text_of(shown, sizeof(shown));
 	ri_verdict_render(&outcome, &out);
