@@ -16,7 +16,7 @@ say      = $(if $(V),,@echo "  $(1)  $@")
 PYTHON  ?= /usr/bin/python3
 
 WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 \
-	-Wno-missing-field-initializers -Wvla -Wundef -Wpointer-arith -Wwrite-strings -Wcast-qual
+	-Wvla -Wundef -Wpointer-arith -Wwrite-strings -Wcast-qual
 BASE_CPPFLAGS := -D_GNU_SOURCE -DRI_VERSION='"$(VERSION)"' -Ilib -Ishim
 # The libraries that are linked in, for --version: scanners cannot see them.
 ifneq ($(wildcard /etc/alpine-release),)

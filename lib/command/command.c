@@ -19,6 +19,9 @@ struct start {
 	const char *name, *sub, *option;	/* these two: NULL for none */
 };
 
+/* A row ends where it has no more to say. */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+
 static const struct start starts[] = {
 #define RI_STARTS(by_, where_, name_, cite_, ...) \
 	{ &launcher_##by_, where_, name_, __VA_ARGS__ },

@@ -24,6 +24,9 @@
  *                                                once for each node, or each but node 0
  */
 
+/* A row ends where it has no more to say: what follows is zero. */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+
 /* What a variable's presence says of its source. */
 enum ri_sign {
 	RI_NO_SIGN = 0,
