@@ -109,8 +109,10 @@ all: $(EXE) ## build build/rankinit (DEBUG=1, SAN=1: build/debug, build/san)
 # or not somebody thought of -j.
 JOBS    = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 COMPILE = +@$(MAKE) --no-print-directory $(JOBS)
+# What stands beside such a goal on the command line is made before it: two makes at once would
+# write the same files.
 .PHONY: compiled
-compiled:
+compiled: $(filter all probe actors hosts,$(MAKECMDGOALS))
 	$(COMPILE) all
 
 $(B)/deps/done: images/builder/deps.sh
