@@ -79,7 +79,7 @@ def faults_of_findings(stderr, want, errors=False):
 def faults_of_error(case, result):
     """What was found before an error is not said beside it: test_golden.c looks at that."""
     if result.returncode != 125:
-        yield f"exit status {result.returncode}, not 125"
+        yield f"exit status {result.returncode}, not 125: {result.stderr!r}"
     yield from faults_of_findings(result.stderr, [f"error {case.error[0]}"], errors=True)
 
 
