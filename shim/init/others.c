@@ -28,12 +28,12 @@ enum {
 	LAST = SIGUSR2,		/* write down what is left, and end */
 	BATCH = 64,		/* ends that are taken at once */
 	DEEPEST = 64,		/* generations between a rank and what seemed to be one */
-	LOOKS = 9,		/* each after twice the time: 64 s after the start the last one */
-	FIRST_MS = 250,
+	LOOKS = 9,		/* after a start, at 0.25, 0.5, 1 ... 64 s */
+	FIRST_MS = 250,		/* until the first of them */
 	AGAIN_MS = 250,		/* a job may print traceback after traceback */
 	LOOK_MS = 2000,		/* that one may take */
 	END_MS = 200,		/* for the last word */
-	BELL = 0,		/* the descriptor that the helper has of it */
+	BELL = 0,		/* the helper's descriptor of own.bell */
 	STEP_MS = 2,
 	REAPED_MS = 50,		/* until the ranks of a launcher that has ended are reaped, too */
 	PROC_PATH = 32,
@@ -67,7 +67,7 @@ static struct {
 	struct table *table;
 	pid_t helper;		/* 0: none */
 	pid_t launcher;
-	bool python;		/* no rank counts before Ray is seen, but those of Lightning */
+	bool python;		/* of Python's: before Ray is seen only Lightning's ranks count */
 	int bell[2];		/* a pipe: its bytes wake PID 1 */
 	uint32_t heard;		/* of the table's news */
 } own;
@@ -204,7 +204,7 @@ static struct ri_launched *find_item(const struct ri_hang_process *process)
 	return NULL;
 }
 
-/* That all ranks have ended, or that there is one of a restart. */
+/* Wake PID 1: all ranks have ended, or one of a restart was seen. */
 static void tell_news(void)
 {
 	own.table->news++;
@@ -275,39 +275,40 @@ static void add_item(const struct ri_hang_process *process)
 }
 
 /*
- * Lightning's own launcher is the first rank of its node. It starts each other one as itself, the
- * same words behind Python's but for Hydra's, without RANK (lightning/fabric/strategies/launchers/
- * subprocess_script.py, 2.6, _basic_subprocess_cmd, _hydra_subprocess_cmd). False: it is none.
+ * Lightning's own launcher is the first rank of its node: the leader. It starts each other rank
+ * without RANK, and with its own command line from the script on; Hydra's words may follow
+ * (lightning/fabric/strategies/launchers/subprocess_script.py, 2.6, _basic_subprocess_cmd,
+ * _hydra_subprocess_cmd). Adds both. False: the process is no such rank.
  */
-static bool take_led(struct ri_hang_process *process, struct ri_hang_process *leader)
+static bool take_lightning_rank(struct ri_hang_process *process, struct ri_hang_process *leader)
 {
 	static const char hydra[] = "\0hydra.run.dir=";
-	static char *its;
-	const char *script, *slash, *end, *above;
-	ssize_t length, all;
+	static char *line;	/* its command line, and behind it the leader's */
+	const char *script, *slash, *end, *leader_script;
+	ssize_t length, leader_length;
 	uint64_t world = 0;
 	char text[16];
 
-	if (its == NULL)
-		its = ri_pages(2 * (RI_PROC_FILE + 1));
-	if (its == NULL || process->local_rank < 1 ||
+	if (line == NULL)
+		line = ri_pages(2 * (RI_PROC_FILE + 1));
+	if (line == NULL || process->local_rank < 1 ||
 		ri_proc_variable(process->pid, "RANK", text, sizeof(text)) ||
 		!ri_proc_variable(process->pid, "WORLD_SIZE", text, sizeof(text)))
 		return false;
-	length = ri_proc_text(its, RI_PROC_FILE + 1, "/proc/%d/cmdline", (int)process->pid);
-	all = ri_proc_text(its + RI_PROC_FILE + 1, RI_PROC_FILE + 1, "/proc/%d/cmdline",
-		(int)leader->pid);
-	script = its + strlen(its) + 1;
-	if (length <= script - its)
+	length = ri_proc_text(line, RI_PROC_FILE + 1, "/proc/%d/cmdline", (int)process->pid);
+	leader_length = ri_proc_text(line + RI_PROC_FILE + 1, RI_PROC_FILE + 1,
+		"/proc/%d/cmdline", (int)leader->pid);
+	script = line + strlen(line) + 1;
+	if (length <= script - line)
 		return false;
-	end = memmem(script, (size_t)(its + length - script), hydra, sizeof(hydra) - 1);
-	end = end == NULL ? its + length : end + 1;
+	end = memmem(script, (size_t)(line + length - script), hydra, sizeof(hydra) - 1);
+	end = end == NULL ? line + length : end + 1;
 	slash = strrchr(script, '/');
 	script = slash == NULL ? script : slash + 1;
 	length = end - script;
-	above = its + RI_PROC_FILE + 1 + all - length;
-	if (length >= all || memcmp(above, script, (size_t)length) != 0 ||
-		(above[-1] != '\0' && above[-1] != '/'))
+	leader_script = line + RI_PROC_FILE + 1 + leader_length - length;
+	if (length >= leader_length || memcmp(leader_script, script, (size_t)length) != 0 ||
+		(leader_script[-1] != '\0' && leader_script[-1] != '/'))
 		return false;
 	ri_digits_read(text, &world);
 	process->local_ranks = leader->local_ranks = (int64_t)world;
@@ -329,7 +330,7 @@ static void take_ranks(struct ri_hang_look *look)
 			find_item(process) != NULL)
 			continue;
 		at = ri_hang_find_process(look, process->parent);
-		if ((at >= 0 && take_led(process, &look->processes[at])) ||
+		if ((at >= 0 && take_lightning_rank(process, &look->processes[at])) ||
 			(own.python && !own.table->has_ray))
 			continue;
 		add_item(process);
@@ -378,13 +379,13 @@ static bool is_shared(uint32_t item)
 	return false;
 }
 
-/* Of the start that has ended, by the order of the ends: the first ones fail of themselves. */
+/* Of the start that has ended, in the order of the ends: the first have failed of themselves. */
 static void read_errors(void)
 {
 	struct table *table = own.table;
 	static unsigned read_up_to;
 
-	/* PID 1 has heard of those before a restart */
+	/* these are of a start before the last one: PID 1 has heard of them */
 	if (table->error_count > 0 && table->items[table->errors[0].item].restarts <
 		table->items[table->count - 1].restarts)
 		table->error_count = 0;
