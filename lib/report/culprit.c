@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 /* Behind a traceback Python runs what is registered for its exit, as an upload. */
 enum { EXIT_SECONDS = 60 };
 
@@ -47,14 +46,14 @@ static bool is_end_of_python(const struct ri_rank_outcome *rank)
 	return rank->end == RI_END_RUNNING || (rank->end == RI_END_EXITED && rank->exit_code == 1);
 }
 
-/* Of what a launcher writes the time is not known: there it is the last one. */
+/* Did its last traceback come shortly before its end? So it counts, too, where no time is known. */
 static bool is_fresh(const struct ri_rank_outcome *rank)
 {
 	return rank->traceback_at.tv_sec == 0 ||
 		rank->ended.tv_sec - rank->traceback_at.tv_sec < EXIT_SECONDS;
 }
 
-/* May an exception explain this end? One that we stopped ends of our signal: that takes proof. */
+/* May an exception explain this end? Of a rank that we stopped one that was seen to leave it. */
 static bool may_be_of_exception(const struct ri_rank_outcome *rank)
 {
 	bool left = rank->course == RI_COURSE_LEFT;
@@ -68,7 +67,7 @@ static bool may_be_of_exception(const struct ri_rank_outcome *rank)
 		(left && ri_rank_signal(rank) == SIGABRT);
 }
 
-/* And the last one that it printed? What ended a thread alone, or broke off, is no proof. */
+/* Does its last traceback? If we stopped it: none that ended a thread alone, or broke off. */
 static bool ended_of_traceback(const struct ri_rank_outcome *rank)
 {
 	const struct ri_words *words = &rank->evidence.words;
@@ -100,7 +99,7 @@ static bool is_uncaught(const struct ri_rank_outcome *rank)
 		(struct ri_span){ hook.bytes, hook.length });
 }
 
-/* An abort may be that of a watchdog, or a victim's: where its words were not read, who knows? */
+/* It aborted, and no words were read: of a fault of its own, or by a watchdog for a lost peer. */
 static bool is_mute(const struct ri_rank_outcome *rank)
 {
 	return rank->wrote.unread != RI_UNREAD_NOT && rank->wrote.tail.at == NULL &&
@@ -122,7 +121,7 @@ static enum ri_telling find_telling(const struct ri_rank_outcome *rank)
 		: RI_TELLING_NONE;
 }
 
-static void be(struct ri_rank_outcome *rank, enum ri_class class, const struct ri_loss *loss)
+static void set_class(struct ri_rank_outcome *rank, enum ri_class class, const struct ri_loss *loss)
 {
 	rank->evidence.loss = loss;
 	rank->evidence.class = loss != NULL ? RI_CLASS_LOSS : class;
@@ -149,12 +148,12 @@ static void take_traceback(struct ri_rank_outcome *rank)
 		names_itself(rank);
 
 	rank->evidence.witnessed = rank->traceback_at.tv_sec > 0;
-	be(rank, RI_CLASS_OWN, own ? NULL : words->loss);
+	set_class(rank, RI_CLASS_OWN, own ? NULL : words->loss);
 	rank->evidence.killed_others = words->tells_of_kill;
 	if (rank->evidence.loss == NULL && rank->told_to_stop && words->tells_of_stop)
 		rank->evidence.class = RI_CLASS_STOPPED;
 	else if (rank->evidence.loss == NULL)
-		be(rank, RI_CLASS_OWN, words->workers_loss);
+		set_class(rank, RI_CLASS_OWN, words->workers_loss);
 }
 
 /*
@@ -176,7 +175,7 @@ static void take_file(struct ri_rank_outcome *rank)
 	message = ri_span_of(error.message);
 	rank->evidence.ended_of_file = true;
 	rank->evidence.printed = false;
-	be(rank, RI_CLASS_OWN, ri_loss_of_exception(message));
+	set_class(rank, RI_CLASS_OWN, ri_loss_of_exception(message));
 }
 
 /*
@@ -188,7 +187,7 @@ static void take_stop(struct ri_rank_outcome *rank)
 	const struct ri_words *words = &rank->evidence.words;
 	bool runs = rank->course == RI_COURSE_RUNNING;
 
-	be(rank, RI_CLASS_STOPPED, runs ? NULL
+	set_class(rank, RI_CLASS_STOPPED, runs ? NULL
 		: words->has_traceback && words->loss != NULL && is_fresh(rank) ? words->loss
 		: words->last_loss);
 	rank->evidence.printed = words->has_traceback && words->traceback.last.length > 0 &&
@@ -212,7 +211,7 @@ static void take_lines(struct ri_rank_outcome *rank)
 	if (rank->told_to_stop)
 		take_stop(rank);
 	else
-		be(rank, own ? RI_CLASS_OWN : RI_CLASS_UNKNOWN,
+		set_class(rank, own ? RI_CLASS_OWN : RI_CLASS_UNKNOWN,
 			explained ? rank->evidence.words.last_loss : NULL);
 	rank->evidence.complained = telling == RI_TELLING_WORD &&
 		rank->evidence.words.complains;
@@ -435,7 +434,7 @@ static size_t count_leavers(const struct ri_outcome *outcome, size_t *out)
 	return count;
 }
 
-/* The only one that did not say that it waited in vain. */
+/* The first loss is a timeout: the only rank that told of none, and was stopped, held it up. */
 static bool find_holder(const struct ri_outcome *outcome, size_t *out)
 {
 	size_t silent = 0;
@@ -452,8 +451,8 @@ static bool find_holder(const struct ri_outcome *outcome, size_t *out)
 }
 
 /*
- * Time was over for one rank, and another one of this node had not said the same when
- * it was stopped: it may be the one that hung, so it need not be another node's.
+ * May the rank that hung be one of this node? The first loss is a wait that timed out, and a rank
+ * here had told of no loss when it was stopped.
  */
 static bool may_be_here(const struct ri_outcome *outcome)
 {
@@ -467,7 +466,7 @@ static bool may_be_here(const struct ri_outcome *outcome)
 	return false;
 }
 
-/* Was it so before another one lost a peer? That has its words in a stream of both, or a time. */
+/* Did it raise before the other one lost a peer? By their order in one stream, else by time. */
 static bool raised_before(const struct ri_rank_outcome *rank, const struct ri_rank_outcome *loser)
 {
 	struct timespec lost = loser->evidence.words.has_traceback ? loser->traceback_at
