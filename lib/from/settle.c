@@ -50,7 +50,7 @@ static bool is_loopback(const struct ri_fact *master)
 	return ri_loopback_is(master->text, strlen(master->text));
 }
 
-/* NULL: no claim may win. reachable: only a host where all nodes can meet. */
+/* NULL: no claim may win. reachable: no loopback address, which each node has for itself. */
 static struct ri_fact **find_best(const struct ri_topology *topology, struct ri_fact **claims,
 	enum ri_fact_id id, bool reachable)
 {
@@ -120,7 +120,7 @@ static bool decides(const struct ri_topology *topology, enum ri_fact_id id)
 	return ri_fact_group(id) == RI_GROUP_TUPLE;
 }
 
-/* Of one that is not by hand: is there no launch without it? */
+/* Must the launch be refused without this claim? It is not one by hand: those are always needed. */
 static bool is_needed(const struct ri_topology *topology, const struct ri_fact *claim,
 	enum ri_fact_id id)
 {
@@ -278,7 +278,7 @@ static bool is_outer(const char *identity, const struct ri_fact *claim)
 		claim->origin.source != identity;
 }
 
-/* Neither the nodes around nor their master are of a job that one node holds. */
+/* All ranks are here: what an outer layer says of several nodes and their master is not used. */
 static void leave_outer(struct ri_reading *reading)
 {
 	static const enum ri_fact_id left[] = {
@@ -381,7 +381,7 @@ int ri_claims_settle(struct ri_topology *out, struct ri_reading *reading)
 	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
 		if (id != RI_FACT_MASTER_ADDR)
 			ri_claims_choose(out, reading->claims[id], id);
-	/* In the words of who says who we are, or of who alone knows that there are nodes. */
+	/* How to start once on each node: the identity says it, or else who tells of nodes. */
 	if (teller == NULL)
 		teller = out->facts[ri_topology_knows(out, RI_FACT_NNODES)
 			? RI_FACT_NNODES : RI_FACT_HOSTS].origin.source;
@@ -389,7 +389,7 @@ int ri_claims_settle(struct ri_topology *out, struct ri_reading *reading)
 	status = check_identity(out, reading->context, reading->err);
 	if (status == 0 && reading->adopts)
 		status = adopt_node(out, reading->context, reading->err);
-	/* A claim of where rank 0 is has to be better on several nodes, so it comes last. */
+	/* Which master wins depends on whether there are several nodes, so it comes last. */
 	reading->gave_way = ri_claims_choose(out, reading->claims[RI_FACT_MASTER_ADDR],
 		RI_FACT_MASTER_ADDR);
 	if (status < 0 || out->identity == NULL)
