@@ -22,7 +22,7 @@ enum {
 	ROOM = 16 << 20,	/* many times what a look at a hundred processes takes */
 	LOSS_LINES = 14,	/* of a verdict that has lines of its own */
 	WATCHES = 4,		/* in the time of --stall */
-	WHYS = 4,		/* why watches see no movement, of which people are told */
+	BLIND_REASONS = 4,	/* that are told to people at most */
 };
 
 static const struct reason {
@@ -32,10 +32,10 @@ static const struct reason {
 	const char *headline;	/* of its lines; NULL: no lines are said */
 } reasons[] = {
 	[RI_AUTOPSY_ASKED] = { "asked", 200, 20000, true, "what the processes do:" },
-	/* the stop waits for half a second */
+	/* the stop waits half a second for the look */
 	[RI_AUTOPSY_STOP] = { "stop", 40, 450, false,
 		"the job had been silent; what its processes did before this stop:" },
-	/* the others wait for two seconds */
+	/* the other ranks are stopped two seconds after the loss at most */
 	[RI_AUTOPSY_LOSS] = { "loss", 200, 1500, false, NULL },
 	[RI_AUTOPSY_STALL] = { "stall", 200, 20000, true,
 		"no rank moves any more; what its processes do:" },
@@ -50,7 +50,7 @@ struct answer {
 	volatile bool whole;	/* all of the rest was written */
 	bool no_room;		/* or nothing: the memory of the cgroup is about to end */
 	bool moved;		/* a rank has, since the look before, or that cannot be known */
-	bool has_document;	/* in the one of the two places that is not kept */
+	bool has_document;	/* in documents, at the place that free_document gives */
 	struct ri_hang_moment moments[RI_MAX_LOCAL];	/* for the next one that asks this */
 	char groups[RI_GROUPS_MAX];	/* for the other nodes of the job */
 	char lines[RI_HANG_SHOWN];	/* or why a watch cannot see a rank, "" where it can */
@@ -64,22 +64,22 @@ static struct {
 	struct answer *answer;
 	pid_t helper;		/* 0: none */
 	enum ri_autopsy_why why;	/* of the helper, or the last one */
-	int64_t watch_at;	/* --stall: the next watch; 0: never */
+	int64_t watch_at;	/* --stall: the next look whether a rank moves, a watch; 0: never */
 	int64_t since;		/* ... since then no rank has moved */
 	unsigned blind;		/* ... watches in a row that could not see a rank */
-	size_t why_count;
+	size_t blind_count;	/* ... how many blind_reasons were told to people */
 	bool told_blind;	/* ... and not yet that watches see all ranks again */
 	int64_t asked;		/* when a signal was followed last; 0: never */
 	char *document;		/* the last one that was whole; NULL: there is none */
 	bool refused;
 	bool has_link;
-	bool stalled;		/* since the watch asked */
+	bool stalled;		/* a watch found that, and the other nodes were not asked yet */
 	bool told;		/* --autopsy-signal came, and the other nodes were not asked yet */
 	bool stall_waits;	/* its own look follows that of all nodes */
 	bool job_waits;		/* ... and that one follows the watch */
 	bool has_groups;	/* that were not taken */
 	/* behind what each start writes: these are large */
-	char whys[WHYS][RI_HANG_COLUMNS];	/* why watches could not see a rank, as was told */
+	char blind_reasons[BLIND_REASONS][RI_HANG_COLUMNS];	/* of watches */
 	char loss[RI_HANG_SHOWN];
 	char groups[RI_GROUPS_MAX];
 } own;
@@ -274,7 +274,7 @@ bool ri_autopsy_ask(enum ri_autopsy_why why)
 		return false;
 	ri_autopsy_take(NULL);
 	if (own.helper != 0) {
-		/* the other nodes heard of the stop first: what they asked for it waits for */
+		/* the other nodes heard of the stop first, and asked for this look: it will do */
 		if (why != RI_AUTOPSY_STOP || !ri_autopsy_is_together())
 			return false;
 		own.why = why;
@@ -339,20 +339,21 @@ static void keep_loss(void)
 static bool note_watch(void)
 {
 	const char *why = own.answer->lines;
-	bool told = own.why_count == WHYS;
+	bool told = own.blind_count == BLIND_REASONS;
 	int64_t now = ri_now_ms();
 	struct timespec last;
 
-	own.answer->lines[sizeof(own.whys[0]) - 1] = '\0';
+	own.answer->lines[sizeof(own.blind_reasons[0]) - 1] = '\0';
 	if (!own.answer->whole)
 		why = "the process that looks ends before it has an answer";
 	own.blind = *why == '\0' ? 0 : own.blind + 1;
-	/* each reason is told once, and WHYS of them at most */
-	for (size_t i = 0; i < own.why_count; i++)
-		told = told || strcmp(own.whys[i], why) == 0;
+	/* each reason is told once, and BLIND_REASONS of them at most */
+	for (size_t i = 0; i < own.blind_count; i++)
+		told = told || strcmp(own.blind_reasons[i], why) == 0;
 	/* a program may still start, so the warning comes only after a whole time of --stall */
 	if (own.blind >= WATCHES && !told) {
-		ri_text_copy(own.whys[own.why_count++], sizeof(own.whys[0]), why);
+		ri_text_copy(own.blind_reasons[own.blind_count++],
+			sizeof(own.blind_reasons[0]), why);
 		own.told_blind = true;
 		ri_log(RI_LEVEL_WARNING, "autopsy: --stall cannot see whether a rank moves: %s "
 			"[%s]", why, ri_code_name(RI_CODE_AUTOPSY_BLIND));
