@@ -34,7 +34,7 @@ static void take_look(struct ri_centre *centre, size_t session, bool counts,
 		centre->send(centre->context, session, &nothing);
 	else if (!centre->looks)
 		begin_look(centre, look, now);
-	/* one that goes on is for all who ask; a stop does not wait for the rest of a long one */
+	/* the round that goes on answers this node, too; for a stop the rest of it is cut short */
 	else if (look->soon && now + RI_LINK_SOON_MS < centre->look_until)
 		centre->look_until = now + RI_LINK_SOON_MS;
 }
@@ -45,7 +45,7 @@ static bool take_groups(struct ri_centre *centre, size_t node, const struct ri_l
 
 	if (member->owed == 0)
 		return false;
-	/* what comes late is no lie, but of no use */
+	/* an answer to a round that is over is allowed, but not used */
 	member->owed--;
 	if (centre->looks && member->awaited && groups->text[0] != '\0')
 		centre->add(centre->context, node, groups->text);
@@ -114,14 +114,14 @@ static void call_roll(struct ri_centre *centre, int64_t now)
 	ri_centre_tell(centre, line.bytes);
 }
 
-/* One that was lost, and has not come back. */
-static bool becomes_silent(const struct ri_centre_node *member)
+/* Was it lost without an end, has not come back, and that was no news yet? */
+static bool is_newly_lost(const struct ri_centre_node *member)
 {
 	return !member->here && !member->ended && !member->silent &&
 		!ri_link_life_is_none(&member->life);
 }
 
-/* Those that were lost within one second are told of in one line. */
+/* When its silence is told: at a full second, so that one line has all of that second. */
 static int64_t silent_at(const struct ri_centre_node *member)
 {
 	return (member->heard_at + RI_CENTRE_SILENT_MS + 999) / 1000 * 1000;
@@ -135,7 +135,7 @@ static void tell_silent(struct ri_centre *centre, int64_t now)
 	for (size_t i = 0; i < centre->count; i++) {
 		struct ri_centre_node *member = &centre->nodes[i];
 
-		member->listed = becomes_silent(member) && now >= silent_at(member);
+		member->listed = is_newly_lost(member) && now >= silent_at(member);
 		member->silent = member->silent || member->listed;
 	}
 	count = ri_centre_add_listed(&line, centre);
@@ -150,7 +150,7 @@ bool ri_centre_misses(const struct ri_centre *centre)
 {
 	for (size_t i = 0; i < centre->count; i++)
 		if (!centre->nodes[i].called ||
-			(becomes_silent(&centre->nodes[i]) && !centre->nodes[i].told))
+			(is_newly_lost(&centre->nodes[i]) && !centre->nodes[i].told))
 			return true;
 	return false;
 }
@@ -177,12 +177,12 @@ int64_t ri_centre_due(const struct ri_centre *centre)
 	if (centre->roll_at != 0 && !centre->decided)
 		due = earlier(due, centre->roll_at);
 	for (size_t i = 0; i < centre->count; i++)
-		if (becomes_silent(&centre->nodes[i]))
+		if (is_newly_lost(&centre->nodes[i]))
 			due = earlier(due, silent_at(&centre->nodes[i]));
 	return due;
 }
 
-/* The round is over if all that are connected have answered, or its time has passed. */
+/* If all that are connected have answered, or its time is over: judge it, and tell all nodes. */
 static void end_look(struct ri_centre *centre, int64_t now)
 {
 	static struct ri_link_message found;
