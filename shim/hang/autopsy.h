@@ -46,7 +46,7 @@ void ri_autopsy_begin(void);
 /* Begin to look. False: one looks already, or the kernel refuses a process, which is a warning. */
 bool ri_autopsy_ask(enum ri_autopsy_why why);
 
-/* --autopsy-signal came: look, ten seconds after the last one. False: it is for the command. */
+/* --autopsy-signal came: look, once in ten seconds. False: forward it (no ri_autopsy_plan). */
 bool ri_autopsy_ask_again(const siginfo_t *info);
 
 /* Was the job silent for --autopsy-after? False where that cannot be known. */

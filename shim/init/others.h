@@ -32,7 +32,7 @@ bool ri_others_have_ray(void);
 /* Is there a helper? */
 bool ri_others_are_watched(void);
 
-/* Trouble begins: ranks that live now are worth to be known. Returns at once. */
+/* A traceback begins: look now for ranks, which may end soon. Returns at once. */
 void ri_others_look(void);
 
 /*
