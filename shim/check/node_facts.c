@@ -170,20 +170,29 @@ static void find_limit(struct finder *finder)
 		add(finder, "%s", RI_SIZE_SHOWN(limit.soft));
 }
 
+/* A host's own network may have hundreds of interfaces: no more of them is read. */
 static void find_mtus(struct finder *finder)
 {
-	char path[NAME_MOST + 32], name[NAME_MOST + 8], value[24];
-	struct ri_interfaces all;
-	uint64_t mtu;
+	enum { LOOPBACK = 772 };	/* ARPHRD_LOOPBACK, linux/if_arp.h */
+	char names[NAMES_SIZE], path[NAME_MOST + 32], name[NAME_MOST + 8], value[24];
+	const char *interface = names;
+	long left = ri_host_list(finder->host, "sys/class/net", names, sizeof(names));
 
-	ri_interfaces_find(&all, finder->host, finder->plan->checking.arena);
-	for (size_t i = 0; i < all.count && i < MTU_MOST; i++) {
-		snprintf(path, sizeof(path), "sys/class/net/%s/mtu", all.list[i].name);
-		snprintf(name, sizeof(name), "mtu_%s", all.list[i].name);
-		if (all.list[i].loopback || !ri_sysfile_number(finder->host, path, &mtu))
+	for (long i = 0; i < left && i < MTU_MOST; i++, interface += strlen(interface) + 1) {
+		uint64_t type = LOOPBACK, mtu = 0;
+
+		if (strlen(interface) > NAME_MOST - 4)
 			continue;
+		snprintf(path, sizeof(path), "sys/class/net/%.*s/type", NAME_MOST,
+			interface);
+		ri_sysfile_number(finder->host, path, &type);
+		snprintf(path, sizeof(path), "sys/class/net/%.*s/mtu", NAME_MOST,
+			interface);
+		ri_sysfile_number(finder->host, path, &mtu);
+		snprintf(name, sizeof(name), "mtu_%.*s", NAME_MOST, interface);
 		snprintf(value, sizeof(value), "%" PRIu64, mtu);
-		add_named(finder, name, value);
+		if (type != LOOPBACK && mtu != 0)
+			add_named(finder, name, value);
 	}
 }
 

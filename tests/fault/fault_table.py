@@ -186,7 +186,6 @@ TABLE = [
     ("accounts", "open directory", NO_FILE, {"EACCES": NO_FILE}),
     ("accounts", "fcntl", SAME),
     ("accounts", "mmap", ENDS, {"ENOMEM": ENDS}),
-    ("user", "brk", SAME, {"ENOMEM": SAME}),
     ("accounts", "openat2 passwd", NO_FILE,
      {"EAGAIN": SAME, "EPERM": SAME, "ENOSYS": SAME, "EACCES": NO_FILE}),
     ("accounts", "read passwd", NO_FILE, {"EINTR": SAME, "EIO": NO_FILE}),
