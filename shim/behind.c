@@ -67,6 +67,11 @@ bool ri_behind_knows_launcher(const struct ri_found *found)
 	return source->signals == RI_SIGNALS_STEP || own.launcher != 0;
 }
 
+pid_t ri_behind_launcher(void)
+{
+	return own.launcher;
+}
+
 /* The rank has its own copies, which end with it; the launcher may wait for that. */
 static void leave_stdio(void)
 {

@@ -137,6 +137,9 @@ int ri_run_start(struct ri_run *run);
  */
 bool ri_behind_knows_launcher(const struct ri_found *found);
 
+/* Then: the process whose signals our whole process group has; 0 where that is Slurm. */
+pid_t ri_behind_launcher(void);
+
 /*
  * Start one rank that its launcher owns, and tell why it failed. Returns the exit status;
  * where a signal ended the rank it ends this process as well.

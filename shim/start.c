@@ -192,7 +192,7 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 		ri_terminal_share(&terminal);
 	launch->terminal = terminal.is_front ? terminal.fd : -1;
 	launch->told_by_step = ri_step_tells_all(&run->found.env);
-	launch->new_group = !terminal.shared && !launch->told_by_step;
+	launch->new_group = !terminal.shared && !launch->told_by_step && launch->told_by == 0;
 	launch->admits_us = ri_autopsy_needs_admission(&run->found.options);
 	launch->die_with_us = launch->self != 1;
 	run->started.output.seen = ri_link_lines();
@@ -206,6 +206,8 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 		if (run->started.children.started == 0)
 			return ri_run_tell(run, run->started.children.refused);
 	}
+	if (!launch->new_group)
+		sv.early = ri_mask_pending();
 	ri_state_run(run->started.children.started);
 	ri_link_reach(RI_LINK_RUNNING);
 	if (calls_roll)
@@ -311,6 +313,8 @@ int ri_run_start(struct ri_run *run)
 	}
 	if (stance == STANCE_INIT)
 		ri_orphans_adopt(launch.self);
+	else if (stance == STANCE_WATCH)
+		launch.told_by = ri_behind_launcher();
 	if (prepare_output(run) < 0 || ri_run_reserve_telling(run) < 0)
 		return ri_run_fail(run);
 	return stance == STANCE_BEHIND ? ri_run_behind(run, &launch)

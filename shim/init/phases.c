@@ -104,7 +104,7 @@ static void tell_children(struct ri_supervisor *sv)
 {
 	int number = sv->options->signal_map.to[SIGTERM];
 
-	if (sv->stopped_by_step && number == SIGTERM)
+	if (sv->group_has_stop && number == SIGTERM)
 		number = 0;
 	sv->phase = RI_PHASE_TOLD;
 	ri_linger_end();

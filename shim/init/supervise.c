@@ -31,10 +31,19 @@ enum {
 /* What a key or the end of a terminal's line makes, and programs end of. */
 #define INTERRUPTS (RI_MASK_OF(SIGHUP) | RI_MASK_OF(SIGINT) | RI_MASK_OF(SIGQUIT))
 
-/* A Slurm step told the command as well. */
-static bool was_told_by_step(const struct ri_supervisor *sv, const siginfo_t *info)
+/* A Slurm step told the command as well, or a launcher all of our process group. */
+static bool group_has(const struct ri_supervisor *sv, const siginfo_t *info)
 {
-	return sv->launch->told_by_step && ri_step_sent(info);
+	const struct ri_launch *launch = sv->launch;
+
+	if ((sv->early & RI_MASK_OF(info->si_signo)) != 0)
+		return false;
+	if (launch->told_by_step)
+		return ri_step_sent(info);
+	/* timeout(1) makes a group of its own, which gets it from us alone */
+	return launch->told_by != 0 && info->si_code == SI_USER &&
+		info->si_pid == launch->told_by &&
+		getpgid(sv->children->items[0].pid) == getpgrp();
 }
 
 /* Keys, and a line that was hung up: the kernel itself sends them. */
@@ -60,7 +69,7 @@ static void note_stop(struct ri_supervisor *sv, const siginfo_t *info)
 {
 	sv->silent = ri_autopsy_is_silent();
 	sv->result->stop = stop_of(info, 0);
-	sv->stopped_by_step = was_told_by_step(sv, info);
+	sv->group_has_stop = group_has(sv, info);
 	ri_state_stop();
 	/* first: what the others print of the stop is output, and they are no longer silent */
 	if (sv->silent && sv->phase < RI_PHASE_TOLD)
@@ -101,7 +110,7 @@ static void forward(struct ri_supervisor *sv, const siginfo_t *info)
 	if (mapped == SIGTSTP || number == SIGCONT)
 		sv->asked_to_stop = number != SIGCONT;
 	note_interrupt(sv, info, mapped);
-	if (mapped != 0 && (mapped != number || !was_told_by_step(sv, info)))
+	if (mapped != 0 && (mapped != number || !group_has(sv, info)))
 		ri_signal_children(sv->children, mapped, ri_phase_to_groups(sv));
 	ri_terminal_stop_too(sv->options->stops_too, number);
 }
@@ -530,8 +539,10 @@ int ri_supervise_run(struct ri_supervisor *sv)
 		ri_phase_happen(sv, RI_EVENT_RANK_FAILED);
 	while (sv->phase != RI_PHASE_OVER) {
 		/* a child that ended before we looked has its SIGCHLD waiting */
-		if (ri_output_wait(output, &info, time_left(sv)) != 0)
+		if (ri_output_wait(output, &info, time_left(sv)) != 0) {
 			take_signal(sv, &info);
+			sv->early &= ~RI_MASK_OF(info.si_signo);
+		}
 		reap(sv);
 		hear_others(sv);
 		take_time(sv);

@@ -80,12 +80,13 @@ struct ri_supervisor {
 	bool words_alone;	/* stderr is kept for the words of its failure alone */
 	bool goes_on;		/* where one child failed the others are not stopped */
 	bool is_killed_soon;	/* a second after a SIGTERM: it leaves no time for a look */
+	ri_sigset early;	/* signals that came before there was a command in our group */
 
 	/* The rest is the loop's own, and starts as zeroes. */
 	enum ri_phase phase;
 	/* of the first end that was no success; the judge may name an earlier one */
 	int status;
-	bool stopped_by_step;	/* a Slurm step's SIGTERM has reached the children too */
+	bool group_has_stop;	/* the SIGTERM has reached the children too, as group_has() says */
 	bool asked_to_stop;	/* by a SIGTSTP that we passed on, and no SIGCONT since */
 	bool silent;		/* the job had been, when a stop came */
 	int presses;		/* of Ctrl-C in a row, of which the last came then: */

@@ -27,6 +27,7 @@ struct ri_launch {
 	int terminal;		/* fd of a terminal to hand over, or -1 */
 	bool new_group;		/* the child leads a process group of its own */
 	bool told_by_step;	/* what a Slurm step sends us reaches the child as well */
+	pid_t told_by;		/* and what this launcher sends our process group; 0: none */
 	bool admits_us;		/* our helpers may read its memory, where Yama forbids it */
 	bool die_with_us;	/* SIGKILL for the child when we are gone */
 	const struct ri_cpus *cpus;	/* that it is bound to; NULL: as we are */

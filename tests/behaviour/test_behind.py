@@ -375,3 +375,49 @@ def test_a_command_that_is_not_there(launch):
     status, _, ours = end(job)
     assert status == 127 and len(ours) == 2 and "[exec.not_found]" in ours[0], ours
     assert read_brief(ours[1].strip())["cause"] == "exec"
+
+
+# A launcher with one child: both say what comes.
+STARTER = """#!/usr/bin/python3 -IS
+import os, signal
+NUMBERS = {signal.SIGTERM, signal.SIGRTMAX}
+signal.pthread_sigmask(signal.SIG_BLOCK, NUMBERS)
+name = b"child" if os.fork() == 0 else b"launcher"
+os.write(2, name + b" ready\\n")
+while True:
+    os.write(2, name + b" %d\\n" % signal.sigwaitinfo(NUMBERS).si_signo)
+"""
+NODE = {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2",
+        "OMPI_COMM_WORLD_LOCAL_RANK": "0", "OMPI_COMM_WORLD_LOCAL_SIZE": "1"}
+
+
+@pytest.mark.parametrize("option", ["--supervise=auto", "--supervise=never", "--supervise=always"])
+def test_what_a_launcher_starts_has_the_signals_of_its_group(launch, tmp_path, option):
+    """
+    Below mpirun, which starts torchrun once on each node and signals process groups: each has a
+    signal once, as without rankinit. The control is an init, whose command has a group of its own.
+    """
+    program = tmp_path / "torchrun"
+    program.write_text(STARTER, encoding="ascii")
+    program.chmod(0o755)
+    job = launch([str(program), "train.py"], option, env=NODE)
+    who = ["launcher"] if option == "--supervise=always" else ["child", "launcher"]
+    seen = ""
+
+    def until_both(what, names=("child", "launcher"), times=1):
+        nonlocal seen
+        while any(seen.count(f"{name} {what}\n") < times for name in names):
+            seen += job.until("\n")
+    until_both("ready")
+    for number, times in ((int(signal.SIGRTMAX), 1), (int(signal.SIGTERM), 1),
+                          (int(signal.SIGRTMAX), 2)):
+        os.killpg(job.pid, number)
+        until_both(number, who, times)
+    came = re.findall(r"^(?:child|launcher) \d+$", seen, re.M)
+    assert len(came) == 3 * len(who), came
+    parent = job.pid if option == "--supervise=never" else peek.children(job.pid)[0]
+    child, = peek.children(parent)
+    os.killpg(job.pid, signal.SIGKILL)
+    assert job.wait(peek.PATIENCE) == -signal.SIGKILL
+    if len(who) == 1:
+        os.kill(child, signal.SIGKILL)
