@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 # What the house is allowed. A limit goes up for a feature alone, by what it takes.
-LINES = 77220           # of *.c, *.h and *.def
+LINES = 77260           # of *.c, *.h and *.def
 NAMES_TWICE = 7         # names of .c files that several rooms have
 REAP_FILES = 1          # that say how long they wait for a killed helper to end
 STRSTR = 0              # files that look for words in messages of rankinit's own
