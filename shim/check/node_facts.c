@@ -272,18 +272,24 @@ static void find_nccl(struct finder *finder)
 	static const char start[] = "NCCL_";
 	const struct ri_node_facts_plan *plan = finder->plan;
 	struct ri_error err = RI_ERROR_INIT;
+	struct ri_env env = { .count = 0 };
 	char **all = ri_env_apply(plan->checking.env, plan->edits == NULL ? &none : plan->edits,
 		plan->checking.arena, &err);
 
-	for (; all != NULL && *all != NULL; all++) {
-		const char *value = strchr(*all, '=');
+	if (all == NULL || ri_env_init(&env, all, plan->checking.arena, &err) < 0)
+		return;
+	for (size_t i = 0; i < env.count; i++) {
+		const struct ri_env_entry *entry = &env.entries[i];
+		const char *value = ri_env_entry_value(entry);
 		char name[NAME_MOST + 1];
 
-		if (value == NULL || value - *all > NAME_MOST ||
-			strncmp(*all, start, sizeof(start) - 1) != 0)
+		if (value == NULL || entry->name_length > NAME_MOST ||
+			strncmp(entry->text, start, sizeof(start) - 1) != 0)
 			continue;
-		snprintf(name, sizeof(name), "%.*s", (int)(value - *all), *all);
-		add_named(finder, name, value + 1);
+		snprintf(name, sizeof(name), "%.*s", (int)entry->name_length, entry->text);
+		/* of one that is there twice programs see the first */
+		if (ri_env_find(&env, name) == entry)
+			add_named(finder, name, value);
 	}
 }
 

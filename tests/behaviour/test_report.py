@@ -4,6 +4,8 @@
 import json
 import os
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -530,6 +532,23 @@ def test_facts_without_secrets(report, name, value, secret):
     _, document = report("true", env={name: value})
     found = document["facts"]["image" if "CONTAINER" in name else name]
     assert "***" in found and secret not in json.dumps(document)
+
+
+WITH_BOTH = """
+import ctypes, sys
+def listed(words):
+    return (ctypes.c_char_p * (len(words) + 1))(*[word.encode() for word in words], None)
+ctypes.CDLL(None).execve(sys.argv[1].encode(), listed(sys.argv[1:-2]), listed(sys.argv[-2:]))
+"""
+
+
+@pytest.mark.parametrize("first, second", [("WARN", "INFO"), ("INFO", "WARN")])
+def test_fact_of_a_variable_that_is_there_twice(rankinit, first, second):
+    """It is the one that NCCL finds: getenv(3) takes the first."""
+    done = subprocess.run([sys.executable, "-c", WITH_BOTH, rankinit, "--report=fd:1", "--",
+                           "/bin/true", f"NCCL_DEBUG={first}", f"NCCL_DEBUG={second}"],
+                          capture_output=True, timeout=60, check=True)
+    assert json.loads(done.stdout)["facts"]["NCCL_DEBUG"] == first
 
 
 def test_facts_that_a_driver_does_not_tell(box, tmp_path):
