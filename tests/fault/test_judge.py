@@ -52,9 +52,12 @@ def report(folder):
     return [f"--report={folder}/report", *four(folder)]
 
 
-def restarts(_):
+def restarts(folder):
+    """Rank 0 has been reaped when rank 1 fails: its end later would be news for one more judge."""
+    waits = f"until [ -s {folder}/0 ] && ! kill -0 $(cat {folder}/0); do sleep 0.01; done"
     return ["--restarts=1", "--nproc-per-node=2", "--",
-            *rank(1, "[ $RANKINIT_ATTEMPT = 1 ] || kill -9 $$; exit 0", "exit 0")]
+            *rank(1, f"[ $RANKINIT_ATTEMPT = 1 ] || {{ {waits}; kill -9 $$; }} 2>/dev/null; exit 0",
+                  f"echo $$ >{folder}/0; exit 0")]
 
 
 NODE = ["--link", "--nnodes=2", "--master-addr=127.0.0.1", "--master-port=29500",
