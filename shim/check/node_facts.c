@@ -170,7 +170,7 @@ static void find_limit(struct finder *finder)
 		add(finder, "%s", RI_SIZE_SHOWN(limit.soft));
 }
 
-/* A host's own network may have hundreds of interfaces: no more of them is read. */
+/* No more of an interface is read: some of it asks a driver. */
 static void find_mtus(struct finder *finder)
 {
 	enum { LOOPBACK = 772 };	/* ARPHRD_LOOPBACK, linux/if_arp.h */
