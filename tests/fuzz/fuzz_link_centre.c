@@ -120,7 +120,7 @@ static void hear(unsigned what, unsigned more, int64_t now)
 		hear_end((size_t)node, session, more, now);
 	} else if (what % 4 == 3 && node >= 0) {
 		ri_centre_lose(&centre, (size_t)node, session,
-			more % 4 == 3 ? more * 100 : RI_CENTRE_CLOSED, now);
+			more % 4 == 3 ? (int)more * 100 : RI_CENTRE_CLOSED, now);
 		of_session[session] = session == 0 ? 0 : -1;
 	} else if (what % 4 == 0 && node >= 0 && (more & 0x40) != 0) {
 		const struct ri_link_message answer = { .kind = RI_LINK_ANSWER };
