@@ -340,8 +340,6 @@ def rankinit_sleeps_on(job):
     # the control: a line of a rank's wakes it
     let_go(job, 0)
     wait_until(lambda: peek.switches(job.pid)[0] > slept, "rankinit awake")
-    job.signal(signal.SIGTERM)
-    job.wait()
 
 
 # Launchers without a rank, each below a folder.
