@@ -125,6 +125,12 @@ static bool take_module(const char *letters, char *const **words, const char **m
 	return true;
 }
 
+/* "-" alone is none. */
+static bool is_option(const char *word)
+{
+	return word[0] == '-' && word[1] != '\0';
+}
+
 /* Where a search stands. */
 struct place {
 	char *const *words;	/* the command, or what follows the module; NULL: no command */
@@ -135,7 +141,7 @@ static struct place skip_options(const struct wrapper *row, char *const *words)
 {
 	struct place place = { .words = words };
 
-	while (*place.words != NULL && ri_word_is_option(*place.words)) {
+	while (*place.words != NULL && is_option(*place.words)) {
 		if (strcmp(*place.words, "--") == 0) {
 			place.words++;
 			break;
@@ -329,7 +335,7 @@ static bool find_option(const struct ri_command *command, const struct count *wa
 
 	if (launcher == NULL || word == NULL)
 		return false;
-	while (*word != NULL && ri_word_is_option(*word) && strcmp(*word, "--") != 0) {
+	while (*word != NULL && is_option(*word) && strcmp(*word, "--") != 0) {
 		char *const *next = skip_option(launcher->letters, launcher->longs,
 			launcher->shortens, word);
 		size_t length = strcspn(*word, "=");
@@ -494,7 +500,7 @@ const char *ri_words_shell_runs(char *const *words, bool *is_line)
 	/* "busybox" has one more word */
 	words += 1 + (words[1] != NULL && ri_word_shell(words[1]) != NULL);
 	*is_line = false;
-	for (; *words != NULL && ri_word_is_option(*words); words++)
+	for (; *words != NULL && is_option(*words); words++)
 		*is_line |= (*words)[1] != '-' && strchr(*words, 'c') != NULL;
 	return *words;
 }
@@ -504,11 +510,6 @@ bool ri_word_ends(const char *word, const char *end)
 	size_t length = strlen(word);
 
 	return length > strlen(end) && ri_span_ends((struct ri_span){ word, length }, end);
-}
-
-bool ri_word_is_option(const char *word)
-{
-	return word[0] == '-' && word[1] != '\0';
 }
 
 bool ri_word_is_name(const char *word, const char *name, size_t length)

@@ -23,9 +23,6 @@ const char *ri_words_shell_runs(char *const *words, bool *is_line);
 /* Does it end so, and is more than that: "train.py", ".py"? */
 bool ri_word_ends(const char *word, const char *end);
 
-/* Is it an option? "-" alone is none. */
-bool ri_word_is_option(const char *word);
-
 /*
  * Are the first length bytes of the word this name, which '\0' or a blank
  * ends, with '_' for '-' or not?
